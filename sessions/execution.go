@@ -1,0 +1,98 @@
+package sessions
+
+import (
+	"sync"
+	"time"
+)
+
+// stopCause says why an execution is to be stopped before its own end.
+type stopCause int
+
+const (
+	notStopped      stopCause = iota
+	stoppedByLimit            // its time limit passed
+	stoppedByAgent            // the agent asked for it
+	stoppedByClient           // the caller cancelled its call
+	stoppedByEnd              // the session is being ended
+)
+
+// execution is one run of code, from its turn to its result.
+type execution struct {
+	number     int
+	code       string
+	varName    string
+	limit      time.Duration
+	started    time.Time
+	transcript *transcript
+	stop       chan stopCause // holds at most one cause; the first wins
+	done       chan struct{}  // closed when result is set
+
+	mu        sync.Mutex
+	result    *Result // without output, which the transcript hands out
+	collected bool
+}
+
+func newExecution(number int, r RunRequest, t *transcript) *execution {
+	return &execution{
+		number: number, code: r.Code, varName: r.ResultVarName, limit: r.Timeout,
+		started: time.Now(), transcript: t,
+		stop: make(chan stopCause, 1), done: make(chan struct{}),
+	}
+}
+
+// requestStop asks the execution to end; it doesn't wait.
+func (e *execution) requestStop(cause stopCause) {
+	select {
+	case e.stop <- cause:
+	default: // it is being stopped already
+	}
+}
+
+func (e *execution) finish(r *Result) {
+	e.mu.Lock()
+	e.result = r
+	e.mu.Unlock()
+	close(e.done)
+}
+
+// collect returns the final result with the output that nobody took yet, to
+// the first who asks; later ones get nil.
+func (e *execution) collect() *Result {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.collected {
+		return nil
+	}
+	e.collected = true
+	r := *e.result
+	r.fill(e.transcript.take())
+	return &r
+}
+
+// snapshot returns the record of a running execution, with its output since
+// the last one.
+func (e *execution) snapshot(interpreterID string) *Result {
+	r := &Result{
+		InterpreterID: interpreterID, Execution: e.number, Status: StatusRunning,
+		ExecTime: time.Since(e.started).Seconds(), TimeLimit: e.limit.Seconds(),
+	}
+	r.fill(e.transcript.take())
+	return r
+}
+
+func (e *execution) progress() Progress {
+	return Progress{Elapsed: time.Since(e.started), Limit: e.limit, LastLine: e.transcript.lastLine()}
+}
+
+// fill adds what the transcript handed out.
+func (r *Result) fill(x excerpt) {
+	r.Stdout, r.StdoutTruncated = x.stdout, x.stdoutTruncated
+	r.Stderr, r.StderrTruncated = x.stderr, x.stderrTruncated
+	r.TermOut, r.Figures, r.OutputURI = x.term, x.figures, x.outputURI
+	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], x.notes...)
+	for _, f := range x.figures {
+		if f.Path != "" {
+			r.FigStoragePath = append(r.FigStoragePath, f.Path)
+		}
+	}
+}

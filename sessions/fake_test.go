@@ -1,0 +1,131 @@
+package sessions
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fakeStarter starts fakeWorkers.
+type fakeStarter struct {
+	start func(Spec) (*fakeWorker, error)
+
+	mu      sync.Mutex
+	workers []*fakeWorker
+}
+
+func (f *fakeStarter) Name() string { return "fake" }
+
+func (f *fakeStarter) Start(_ context.Context, spec Spec) (Worker, error) {
+	w, err := f.start(spec)
+	if err != nil {
+		return nil, err
+	}
+	if w.exited == nil {
+		w.exited = make(chan struct{})
+	}
+	w.stopped = make(chan struct{}, 10)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.workers = append(f.workers, w)
+	return w, nil
+}
+
+func (f *fakeStarter) started() []*fakeWorker {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.workers
+}
+
+// fakeWorker is a Worker whose run decides what code does.
+type fakeWorker struct {
+	run func(w *fakeWorker, r Request, sink Sink) (Outcome, error)
+
+	exited  chan struct{}
+	stopped chan struct{} // one token for each Interrupt
+	once    sync.Once
+	crash   *CrashError
+	closed  bool
+}
+
+func (w *fakeWorker) Run(_ context.Context, r Request, sink Sink) (Outcome, error) {
+	select {
+	case <-w.exited:
+		return Outcome{}, w.crash
+	default:
+	}
+	type answer struct {
+		outcome Outcome
+		err     error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		o, err := w.run(w, r, sink)
+		answers <- answer{o, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.outcome, a.err
+	case <-w.exited:
+		return Outcome{}, w.crash
+	}
+}
+
+func (w *fakeWorker) die(reason string) {
+	w.once.Do(func() {
+		w.crash = &CrashError{Reason: reason, ExitCode: -1}
+		close(w.exited)
+	})
+}
+
+func (w *fakeWorker) Variables(context.Context) ([]Variable, error) {
+	return []Variable{{Name: "x", Type: "int", Repr: "1"}}, nil
+}
+func (w *fakeWorker) Interrupt() error            { w.stopped <- struct{}{}; return nil }
+func (w *fakeWorker) Kill() int                   { w.die("killed by SIGKILL"); return 2 }
+func (w *fakeWorker) Close(context.Context) error { w.closed = true; w.die("closed"); return nil }
+func (w *fakeWorker) Exited() <-chan struct{}     { return w.exited }
+func (w *fakeWorker) Info() WorkerInfo            { return WorkerInfo{PID: 42, Python: "3.11.7"} }
+func (w *fakeWorker) Usage() (Usage, error)       { return Usage{Memory: 1 << 20}, nil }
+func workerThat(run func(w *fakeWorker, r Request, sink Sink) (Outcome, error)) *fakeStarter {
+	return &fakeStarter{start: func(Spec) (*fakeWorker, error) { return &fakeWorker{run: run}, nil }}
+}
+
+// echoes is a worker whose code is what it prints.
+func echoes() *fakeStarter {
+	return workerThat(func(_ *fakeWorker, r Request, sink Sink) (Outcome, error) {
+		sink.Output(Stdout, []byte(r.Code))
+		return Outcome{OK: true}, nil
+	})
+}
+
+// obeys runs until it is interrupted.
+func obeys() *fakeStarter {
+	return workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+		sink.Output(Stdout, []byte("working\n"))
+		select {
+		case <-w.stopped:
+		case <-w.exited:
+			return Outcome{}, w.crash
+		}
+		sink.Output(Stdout, []byte("stopping\n"))
+		return Outcome{Signalled: true, ExecTime: time.Second, Exception: &Exception{
+			Type: "KeyboardInterrupt", Stack: []StackFrame{{"<cell 1>", 3, "<module>", "while True: pass"}},
+		}}, nil
+	})
+}
+
+func newTestManager(t *testing.T, starter Starter, change func(*Options)) *Manager {
+	t.Helper()
+	o := Options{
+		Starter: starter, Logger: slog.New(slog.DiscardHandler), Dir: t.TempDir(), WorkdirRoot: t.TempDir(),
+		Timeout: time.Hour, MaxTimeout: 2 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
+		MaxSessions: 4, Queue: 2, OutputLimit: 1 << 20, SpoolAfter: 1 << 14, SpoolLimit: 1 << 30,
+	}
+	if change != nil {
+		change(&o)
+	}
+	return NewManager(o)
+}

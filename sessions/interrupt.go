@@ -1,0 +1,46 @@
+package sessions
+
+import (
+	"fmt"
+	"time"
+)
+
+// interruption says what stopping e did; e is done.
+func (e *execution) interruption(id string, elapsed time.Duration) *Interruption {
+	e.mu.Lock()
+	r := e.result
+	e.mu.Unlock()
+	i := &Interruption{
+		InterpreterID: id, Execution: e.number, Elapsed: elapsed,
+		Stopped: r.Status == StatusInterrupted, StateKept: r.StateRestored == nil,
+	}
+	if n := len(r.ExcStack); n > 0 && i.Stopped {
+		i.Where = &r.ExcStack[n-1]
+	}
+	i.Message = i.sentence(r)
+	return i
+}
+
+func (i *Interruption) sentence(r *Result) string {
+	if !i.Stopped {
+		return fmt.Sprintf("execution %d came to its own end (%s) before the interrupt reached it", i.Execution, r.Status)
+	}
+	text := fmt.Sprintf("stopped execution %d after %s", i.Execution, round(i.Elapsed))
+	if i.Where != nil {
+		text += fmt.Sprintf(" at line %d of %s", i.Where.Line, i.Where.File)
+		if i.Where.Text != "" {
+			text += fmt.Sprintf(": %s", i.Where.Text)
+		}
+	}
+	if i.StateKept {
+		return text + "; its variables are kept. Operation \"wait\" returns its output"
+	}
+	return text + "; it ignored the interrupt and its process was killed, so its variables are lost and a fresh interpreter is ready. Operation \"wait\" returns its output"
+}
+
+// runningNow returns the execution that runs now, or nil.
+func (s *Session) runningNow() *execution {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
+}

@@ -1,0 +1,399 @@
+package sessions
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Manager owns all sessions and knows which client each belongs to.
+type Manager struct {
+	options *Options
+	stop    chan struct{} // closed by Close
+	reaper  sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[string]*Session
+	defaults map[Client]*Session
+	closed   bool
+}
+
+// RunRequest is one call that runs code.
+type RunRequest struct {
+	Code          string
+	InterpreterID string        // "" is the client's default session
+	ResultVarName string        // "" asks for no variable
+	Timeout       time.Duration // 0 is the default
+	Wait          time.Duration // 0 is the default; negative answers at once
+	Reset         bool          // fresh variables first
+	Progress      func(Progress)
+}
+
+// NewManager returns a Manager; Close ends it.
+func NewManager(options Options) *Manager {
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	m := &Manager{
+		options: &options, stop: make(chan struct{}),
+		sessions: map[string]*Session{}, defaults: map[Client]*Session{},
+	}
+	if options.IdleTTL > 0 {
+		m.reaper.Go(m.reapIdle)
+	}
+	return m
+}
+
+// Run runs code in a session of the client's, making its default session when
+// none is named. When the code takes longer than the call wishes to wait, the
+// result's status is StatusRunning and the code runs on.
+func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result, error) {
+	if r.Timeout == 0 {
+		r.Timeout = m.options.Timeout
+	}
+	if r.Timeout < 0 || r.Timeout > m.options.MaxTimeout {
+		return nil, Errorf(CodeInvalid, "timeout must be more than 0 and at most %g seconds, not %g", m.options.MaxTimeout.Seconds(), r.Timeout.Seconds())
+	}
+	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
+	defer cancel()
+	watch := newWatch(r.Progress)
+	defer watch.end()
+
+	s, err := m.enter(waiting, client, r.InterpreterID)
+	if err != nil {
+		return nil, callerGone(ctx, err)
+	}
+	e, err := s.start(ctx, r)
+	if err != nil {
+		s.turn.release()
+		return nil, err
+	}
+	watch.follow(e)
+	return s.await(ctx, waiting, e)
+}
+
+// Wait goes on waiting for an execution of the session: the oldest that
+// finished without anyone taking its result, else the running one.
+func (m *Manager) Wait(ctx context.Context, client Client, id string, wait time.Duration, progress func(Progress)) (*Result, error) {
+	s, err := m.known(client, id)
+	if err != nil {
+		return nil, err
+	}
+	e := s.pending()
+	if e == nil {
+		return nil, Errorf(CodeInvalid, "nothing is running in interpreter %q and every result has been returned", s.id)
+	}
+	waiting, cancel := context.WithTimeout(ctx, m.wait(wait))
+	defer cancel()
+	watch := newWatch(progress)
+	defer watch.end()
+	watch.follow(e)
+	return s.await(ctx, waiting, e)
+}
+
+// await waits for e's end until waiting ends, then tells how it stands. The
+// caller's going away interrupts the execution.
+func (s *Session) await(ctx, waiting context.Context, e *execution) (*Result, error) {
+	select {
+	case <-e.done:
+	case <-waiting.Done():
+	}
+	select {
+	case <-e.done:
+		if r := s.collect(e); r != nil {
+			return r, nil
+		}
+		return nil, Errorf(CodeInvalid, "the result of execution %d was returned to another call", e.number)
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		e.requestStop(stoppedByClient)
+		return nil, err
+	}
+	return e.snapshot(s.id), nil
+}
+
+// Create makes another session for the client and starts its interpreter.
+func (m *Manager) Create(ctx context.Context, client Client) (Listing, error) {
+	s, err := m.add(client, false)
+	if err != nil {
+		return Listing{}, err
+	}
+	if err := s.prepare(ctx, false); err != nil {
+		m.forget(s)
+		s.end(context.WithoutCancel(ctx))
+		return Listing{}, err
+	}
+	return m.describe(s), nil
+}
+
+// Restart gives a session a fresh interpreter; running code is stopped.
+func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listing, error) {
+	s, err := m.known(client, id)
+	if err != nil {
+		return Listing{}, err
+	}
+	if e := s.runningNow(); e != nil {
+		e.requestStop(stoppedByEnd)
+	}
+	if err := s.prepare(ctx, true); err != nil {
+		return Listing{}, err
+	}
+	return m.describe(s), nil
+}
+
+// prepare waits for the turn and sees that a worker is there, a fresh one if wanted.
+func (s *Session) prepare(ctx context.Context, fresh bool) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.turn.release()
+	if fresh {
+		s.dropWorker(ctx)
+	}
+	return s.ensureWorker(ctx)
+}
+
+// List describes the client's sessions, oldest first.
+func (m *Manager) List(_ context.Context, client Client) ([]Listing, error) {
+	m.mu.Lock()
+	var owned []*Session
+	for _, s := range m.sessions {
+		if s.client == client {
+			owned = append(owned, s)
+		}
+	}
+	m.mu.Unlock()
+	listings := make([]Listing, 0, len(owned))
+	for _, s := range owned {
+		listings = append(listings, m.describe(s))
+	}
+	sortByAge(listings)
+	return listings, nil
+}
+
+// Delete ends a session and all its processes.
+func (m *Manager) Delete(ctx context.Context, client Client, id string) error {
+	if id == "" {
+		return Errorf(CodeInvalid, "interpreter_id is required for delete operation")
+	}
+	s, err := m.known(client, id)
+	if err != nil {
+		return err
+	}
+	m.forget(s)
+	s.end(context.WithoutCancel(ctx)) // half an end would leave processes
+	return nil
+}
+
+// Interrupt stops the running execution and says what that did. Its result is
+// still there for the call that waits for it.
+func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Interruption, error) {
+	s, err := m.known(client, id)
+	if err != nil {
+		return nil, err
+	}
+	e := s.runningNow()
+	if e == nil {
+		return &Interruption{InterpreterID: s.id, StateKept: true, Message: "nothing was running"}, nil
+	}
+	elapsed := time.Since(e.started)
+	e.requestStop(stoppedByAgent)
+	select {
+	case <-e.done:
+		return e.interruption(s.id, elapsed), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Variables describes the variables of an idle session.
+func (m *Manager) Variables(ctx context.Context, client Client, id string) ([]Variable, error) {
+	s, err := m.known(client, id)
+	if err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, m.options.Wait)
+	defer cancel()
+	if err := s.begin(waiting); err != nil {
+		return nil, callerGone(ctx, err)
+	}
+	defer s.turn.release()
+	if s.worker == nil {
+		return nil, nil // not started yet: no variables
+	}
+	variables, err := s.worker.Variables(waiting)
+	var crash *CrashError
+	if errors.As(err, &crash) {
+		return nil, Errorf(CodeStart, "the interpreter's process has ended (%s); the next run_python_code starts a fresh one", crash.Reason)
+	}
+	return variables, err
+}
+
+// EndClient ends all sessions of a client that has left.
+func (m *Manager) EndClient(ctx context.Context, client Client) {
+	m.mu.Lock()
+	var owned []*Session
+	for _, s := range m.sessions {
+		if s.client == client {
+			owned = append(owned, s)
+			m.remove(s)
+		}
+	}
+	m.mu.Unlock()
+	endAll(ctx, owned)
+}
+
+// Close ends every session. No process is left when it returns.
+func (m *Manager) Close(ctx context.Context) {
+	m.mu.Lock()
+	already := m.closed
+	m.closed = true
+	var all []*Session
+	for _, s := range m.sessions {
+		all = append(all, s)
+		m.remove(s)
+	}
+	m.mu.Unlock()
+	if !already {
+		close(m.stop)
+	}
+	m.reaper.Wait()
+	endAll(ctx, all)
+}
+
+func endAll(ctx context.Context, all []*Session) {
+	var wg sync.WaitGroup
+	for _, s := range all {
+		wg.Go(func() { s.end(ctx) })
+	}
+	wg.Wait()
+}
+
+// enter waits for the turn of the named session, or of the client's default. A
+// default that was reaped in that moment gives way to a new one.
+func (m *Manager) enter(ctx context.Context, client Client, id string) (*Session, error) {
+	for {
+		s, err := m.session(client, id)
+		if err != nil {
+			return nil, err
+		}
+		err = s.begin(ctx)
+		if id == "" && CodeOf(err) == CodeNotFound {
+			continue
+		}
+		return s, err
+	}
+}
+
+// session finds the named session of the client, or finds or makes its default.
+func (m *Manager) session(client Client, id string) (*Session, error) {
+	if id != "" {
+		return m.known(client, id)
+	}
+	m.mu.Lock()
+	s := m.defaults[client]
+	m.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	return m.add(client, true)
+}
+
+// known finds a session of the client; "" is its default. Another client's is
+// not found.
+func (m *Manager) known(client Client, id string) (*Session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if id == "" {
+		if s := m.defaults[client]; s != nil {
+			return s, nil
+		}
+		return nil, Errorf(CodeNotFound, "there is no interpreter yet; run_python_code makes one")
+	}
+	if s := m.sessions[id]; s != nil && s.client == client {
+		return s, nil
+	}
+	return nil, notFound(id)
+}
+
+func notFound(id string) *Error {
+	return Errorf(CodeNotFound, "Interpreter %s not found; manage_interpreters with operation \"list\" shows yours, \"create\" makes a new one", id)
+}
+
+// add makes a session. Of two calls that want a default at once, both get the same.
+func (m *Manager) add(client Client, isDefault bool) (*Session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, Errorf(CodeClosed, "the server is stopping")
+	}
+	if s := m.defaults[client]; isDefault && s != nil {
+		return s, nil
+	}
+	if len(m.sessions) >= m.options.MaxSessions {
+		return nil, Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached; delete one with manage_interpreters first", m.options.MaxSessions)
+	}
+	s, err := newSession(newID(), client, m.options)
+	if err != nil {
+		return nil, err
+	}
+	m.sessions[s.id] = s
+	if isDefault {
+		m.defaults[client] = s
+	}
+	return s, nil
+}
+
+// newID returns a handle that can't be guessed: 128 random bits in hex.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
+	return hex.EncodeToString(b[:])
+}
+
+func (m *Manager) forget(s *Session) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remove(s)
+}
+
+// remove takes s out of the maps; the caller holds mu.
+func (m *Manager) remove(s *Session) {
+	delete(m.sessions, s.id)
+	if m.defaults[s.client] == s {
+		delete(m.defaults, s.client)
+	}
+}
+
+func (m *Manager) describe(s *Session) Listing {
+	l := s.listing()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l.Default = m.defaults[s.client] == s
+	return l
+}
+
+func (m *Manager) wait(asked time.Duration) time.Duration {
+	switch {
+	case asked == 0:
+		return m.options.Wait
+	case asked < 0:
+		return 0
+	default:
+		return asked
+	}
+}
+
+// callerGone prefers the caller's own end as the reason of err.
+func callerGone(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil {
+		return fmt.Errorf("the call was cancelled: %w", cause)
+	}
+	return err
+}

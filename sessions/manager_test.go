@@ -1,0 +1,473 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const me, other = Client("me"), Client("other")
+
+func mustRun(t *testing.T, m *Manager, r RunRequest) *Result {
+	t.Helper()
+	result, err := m.Run(t.Context(), me, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func wantCode(t *testing.T, err error, code Code, words ...string) {
+	t.Helper()
+	if CodeOf(err) != code {
+		t.Fatalf("error %v has code %q, not %q", err, CodeOf(err), code)
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("%q says nothing of %q", err, w)
+		}
+	}
+}
+
+func TestDefaultSessionIsTheClientsOwn(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	first, second := mustRun(t, m, RunRequest{Code: "a"}), mustRun(t, m, RunRequest{Code: "b"})
+	if first.InterpreterID != second.InterpreterID || second.Execution != 2 || second.Stdout != "b" {
+		t.Errorf("%+v then %+v", first, second)
+	}
+	theirs, err := m.Run(t.Context(), other, RunRequest{Code: "c"})
+	if err != nil || theirs.InterpreterID == first.InterpreterID || theirs.Execution != 1 {
+		t.Errorf("%+v %v", theirs, err)
+	}
+	_, err = m.Run(t.Context(), other, RunRequest{Code: "c", InterpreterID: first.InterpreterID})
+	wantCode(t, err, CodeNotFound, first.InterpreterID, "not found")
+	wantCode(t, m.Delete(t.Context(), other, first.InterpreterID), CodeNotFound)
+	listings, err := m.List(t.Context(), me)
+	if err != nil || len(listings) != 1 || !listings[0].Default || listings[0].Executions != 2 {
+		t.Errorf("%+v %v", listings, err)
+	}
+}
+
+func TestLongRunIsHandedBackAndWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, workerThat(func(_ *fakeWorker, _ Request, sink Sink) (Outcome, error) {
+			sink.Output(Stdout, []byte("start\n"))
+			time.Sleep(100 * time.Second)
+			sink.Output(Stdout, []byte("end\n"))
+			sink.Figure(Figure{Path: "/f.png"})
+			return Outcome{OK: true, ExecTime: 100 * time.Second}, nil
+		}), nil)
+		defer m.Close(t.Context())
+		var seen []Progress
+		first := mustRun(t, m, RunRequest{Code: "x", Progress: func(p Progress) { seen = append(seen, p) }})
+		if first.Status != StatusRunning || first.Stdout != "start\n" || first.Success {
+			t.Fatalf("%+v", first)
+		}
+		if n := len(seen); n < 40 || seen[n-1].LastLine != "start" || seen[n-1].Limit != time.Hour {
+			t.Errorf("%d progress reports, last %+v", n, seen[n-1])
+		}
+		again, err := m.Wait(t.Context(), me, "", 0, nil)
+		if err != nil || again.Status != StatusRunning || again.Stdout != "" {
+			t.Fatalf("%+v %v", again, err)
+		}
+		final, err := m.Wait(t.Context(), me, first.InterpreterID, time.Minute, nil)
+		if err != nil || final.Status != StatusOK || final.Stdout != "end\n" || len(final.Figures) != 1 || final.ExecTime != 100 {
+			t.Fatalf("%+v %v", final, err)
+		}
+		_, err = m.Wait(t.Context(), me, "", 0, nil)
+		wantCode(t, err, CodeInvalid, "nothing is running")
+	})
+}
+
+func TestFinishedResultsWaitInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, workerThat(func(_ *fakeWorker, r Request, sink Sink) (Outcome, error) {
+			time.Sleep(time.Second)
+			sink.Output(Stdout, []byte(r.Code))
+			return Outcome{OK: true}, nil
+		}), nil)
+		defer m.Close(t.Context())
+		mustRun(t, m, RunRequest{Code: "a", Wait: -1})
+		time.Sleep(2 * time.Second)
+		if r := mustRun(t, m, RunRequest{Code: "b"}); r.Stdout != "b" {
+			t.Fatalf("%+v", r)
+		}
+		r, err := m.Wait(t.Context(), me, "", 0, nil)
+		if err != nil || r.Execution != 1 || r.Stdout != "a" {
+			t.Fatalf("%+v %v", r, err)
+		}
+	})
+}
+
+func TestTimeLimitInterruptsAndKeepsState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starter := obeys()
+		m := newTestManager(t, starter, nil)
+		defer m.Close(t.Context())
+		r := mustRun(t, m, RunRequest{Code: "x", Timeout: 2 * time.Second})
+		if r.Status != StatusTimeout || r.ExcType != "TimeoutError" || r.Stdout != "working\nstopping\n" || r.StateRestored != nil || r.InterpreterRestarted {
+			t.Errorf("%+v", r)
+		}
+		if len(starter.started()) != 1 {
+			t.Errorf("%d workers", len(starter.started()))
+		}
+	})
+}
+
+func TestTimeLimitKillsWhatIgnoresIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starter := workerThat(func(w *fakeWorker, _ Request, sink Sink) (Outcome, error) {
+			sink.Output(Stdout, []byte("working\n"))
+			<-w.exited
+			return Outcome{}, w.crash
+		})
+		m := newTestManager(t, starter, nil)
+		defer m.Close(t.Context())
+		began := time.Now()
+		r := mustRun(t, m, RunRequest{Code: "x", Timeout: 2 * time.Second})
+		if took := time.Since(began); took != 7*time.Second {
+			t.Errorf("took %s", took)
+		}
+		if r.Status != StatusTimeout || r.ExcType != "TimeoutError" || r.Stdout != "working\n" || !r.InterpreterRestarted || r.StateRestored == nil || *r.StateRestored {
+			t.Errorf("%+v", r)
+		}
+		if !strings.Contains(strings.Join(r.Notes, "; "), "2 child processes") {
+			t.Errorf("notes: %q", r.Notes)
+		}
+		if workers := starter.started(); len(workers) != 2 || !workers[0].closed {
+			t.Errorf("%d workers", len(workers))
+		}
+	})
+}
+
+func TestAQuickEndIsNotATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, workerThat(func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
+			<-w.stopped // the interrupt comes when the code has just ended
+			return Outcome{OK: true}, nil
+		}), nil)
+		defer m.Close(t.Context())
+		if r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second}); r.Status != StatusOK || !r.Success {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestInterruptSaysWhatItStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, obeys(), nil)
+		defer m.Close(t.Context())
+		if i, err := m.Interrupt(t.Context(), me, mustCreate(t, m).ID); err != nil || i.Stopped || i.Message != "nothing was running" {
+			t.Errorf("%+v %v", i, err)
+		}
+		running := mustRun(t, m, RunRequest{Code: "x", Wait: 3 * time.Second})
+		i, err := m.Interrupt(t.Context(), me, running.InterpreterID)
+		if err != nil || !i.Stopped || !i.StateKept || i.Where.Line != 3 || !strings.Contains(i.Message, "stopped execution 1 after 3s at line 3 of <cell 1>: while True: pass") {
+			t.Fatalf("%+v %v", i, err)
+		}
+		r, err := m.Wait(t.Context(), me, running.InterpreterID, 0, nil)
+		if err != nil || r.Status != StatusInterrupted || r.Stdout != "stopping\n" || r.ExcType != "KeyboardInterrupt" {
+			t.Errorf("%+v %v", r, err)
+		}
+	})
+}
+
+func mustCreate(t *testing.T, m *Manager) Listing {
+	t.Helper()
+	l, err := m.Create(t.Context(), me)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestCancellingTheCallInterrupts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, obeys(), nil)
+		defer m.Close(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		r, err := m.Wait(t.Context(), me, "", 0, nil)
+		if err != nil || r.Status != StatusInterrupted || !strings.Contains(r.ExcInfo.Msg, "call was cancelled") || r.Stdout != "working\nstopping\n" {
+			t.Errorf("%+v %v", r, err)
+		}
+	})
+}
+
+func TestBusyRunsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, obeys(), nil)
+		defer m.Close(t.Context())
+		mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
+		_, err := m.Run(t.Context(), me, RunRequest{Code: "y", Wait: 9 * time.Second})
+		wantCode(t, err, CodeBusy, "execution 1 has been running for 10s", "did not run", "wait", "interrupt")
+		for range 2 { // fill the queue
+			go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "y", Wait: time.Minute}) }()
+		}
+		synctest.Wait()
+		_, err = m.Run(t.Context(), me, RunRequest{Code: "y"})
+		wantCode(t, err, CodeBusy, "2 calls wait")
+		time.Sleep(2 * time.Minute)
+		if l, _ := m.List(t.Context(), me); l[0].Executions != 1 || l[0].Status != "running" || l[0].Running != 1 {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+func TestTurnsComeInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		order := make(chan string, 3)
+		m := newTestManager(t, workerThat(func(_ *fakeWorker, r Request, _ Sink) (Outcome, error) {
+			time.Sleep(time.Second)
+			order <- r.Code
+			return Outcome{OK: true}, nil
+		}), nil)
+		defer m.Close(t.Context())
+		for _, code := range []string{"a", "b", "c"} {
+			go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: code}) }()
+			synctest.Wait()
+		}
+		for _, want := range []string{"a", "b", "c"} {
+			if got := <-order; got != want {
+				t.Errorf("%s ran in %s's turn", got, want)
+			}
+		}
+		synctest.Wait()
+	})
+}
+
+func crashes() *fakeStarter {
+	return workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+		sink.Output(Stdout, []byte("before\n"))
+		if r.Code == "crash" {
+			w.die("killed by SIGSEGV at <cell 1>, line 1")
+			return Outcome{}, w.crash
+		}
+		return Outcome{OK: true}, nil
+	})
+}
+
+func TestCrashGivesAFreshInterpreterAndSaysSo(t *testing.T) {
+	starter := crashes()
+	m := newTestManager(t, starter, nil)
+	defer m.Close(t.Context())
+	r := mustRun(t, m, RunRequest{Code: "crash"})
+	if r.Status != StatusCrashed || r.Stdout != "before\n" || !r.InterpreterRestarted || !strings.Contains(r.RestartReason, "SIGSEGV") || r.StateRestored == nil || *r.StateRestored {
+		t.Errorf("%+v", r)
+	}
+	if r := mustRun(t, m, RunRequest{Code: "fine"}); r.Status != StatusOK || r.InterpreterRestarted || r.Execution != 2 {
+		t.Errorf("%+v", r)
+	}
+	if n := len(starter.started()); n != 2 {
+		t.Errorf("%d workers", n)
+	}
+}
+
+func TestRerunAfterCrashRunsOnceMore(t *testing.T) {
+	starter := crashes()
+	m := newTestManager(t, starter, func(o *Options) { o.RerunAfterCrash = true })
+	defer m.Close(t.Context())
+	r := mustRun(t, m, RunRequest{Code: "crash"})
+	if r.Status != StatusCrashed || r.Stdout != "before\nbefore\n" || !r.InterpreterRestarted {
+		t.Errorf("%+v", r)
+	}
+	if n := len(starter.started()); n != 3 {
+		t.Errorf("%d workers", n)
+	}
+}
+
+func TestDeathBetweenCallsIsTold(t *testing.T) {
+	starter := echoes()
+	m := newTestManager(t, starter, nil)
+	defer m.Close(t.Context())
+	mustRun(t, m, RunRequest{Code: "a"})
+	starter.started()[0].die("killed by SIGKILL")
+	r := mustRun(t, m, RunRequest{Code: "b"})
+	if r.Status != StatusOK || !r.InterpreterRestarted || !strings.Contains(r.RestartReason, "between two calls: killed by SIGKILL") || *r.StateRestored {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestStartFailureIsAnErrorAndTheNextCallTriesAgain(t *testing.T) {
+	broken := true
+	starter := &fakeStarter{start: func(Spec) (*fakeWorker, error) {
+		if broken {
+			return nil, errors.New("no python")
+		}
+		return &fakeWorker{run: func(*fakeWorker, Request, Sink) (Outcome, error) { return Outcome{OK: true}, nil }}, nil
+	}}
+	m := newTestManager(t, starter, nil)
+	defer m.Close(t.Context())
+	_, err := m.Run(t.Context(), me, RunRequest{Code: "x"})
+	wantCode(t, err, CodeStart, "no python")
+	broken = false
+	if r := mustRun(t, m, RunRequest{Code: "x"}); r.Execution != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestResetAndRestartGiveFreshVariables(t *testing.T) {
+	starter := echoes()
+	m := newTestManager(t, starter, nil)
+	defer m.Close(t.Context())
+	first := mustRun(t, m, RunRequest{Code: "a"})
+	if r := mustRun(t, m, RunRequest{Code: "b", Reset: true}); r.Execution != 2 || r.InterpreterRestarted {
+		t.Errorf("a reset that was asked for is no accident: %+v", r)
+	}
+	if l, err := m.Restart(t.Context(), me, ""); err != nil || l.ID != first.InterpreterID {
+		t.Errorf("%+v %v", l, err)
+	}
+	workers := starter.started()
+	if len(workers) != 3 || !workers[0].closed || !workers[1].closed || workers[2].closed {
+		t.Errorf("%d workers", len(workers))
+	}
+}
+
+func TestRestartStopsWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starter := obeys()
+		m := newTestManager(t, starter, nil)
+		defer m.Close(t.Context())
+		running := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
+		if _, err := m.Restart(t.Context(), me, running.InterpreterID); err != nil {
+			t.Fatal(err)
+		}
+		r, err := m.Wait(t.Context(), me, running.InterpreterID, 0, nil)
+		if err != nil || r.Status != StatusInterrupted {
+			t.Errorf("%+v %v", r, err)
+		}
+		if n := len(starter.started()); n != 2 {
+			t.Errorf("%d workers", n)
+		}
+	})
+}
+
+func TestDeleteEndsWorkerAndFiles(t *testing.T) {
+	starter := echoes()
+	m := newTestManager(t, starter, nil)
+	defer m.Close(t.Context())
+	l := mustCreate(t, m)
+	if err := os.WriteFile(filepath.Join(l.Workdir, "data"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, m.Delete(t.Context(), me, ""), CodeInvalid, "interpreter_id is required for delete operation")
+	if err := m.Delete(t.Context(), me, l.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(l.Workdir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("workdir is still there: %v", err)
+	}
+	if !starter.started()[0].closed {
+		t.Error("worker lives")
+	}
+	wantCode(t, m.Delete(t.Context(), me, l.ID), CodeNotFound)
+}
+
+func TestDeleteStopsWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, obeys(), nil)
+		defer m.Close(t.Context())
+		l := mustCreate(t, m)
+		answers := make(chan *Result, 1)
+		go func() {
+			r, _ := m.Run(t.Context(), me, RunRequest{Code: "x", InterpreterID: l.ID})
+			answers <- r
+		}()
+		synctest.Wait()
+		if err := m.Delete(t.Context(), me, l.ID); err != nil {
+			t.Fatal(err)
+		}
+		if r := <-answers; r == nil || r.Status != StatusInterrupted || r.Stdout != "working\n" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestLimits(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	for range 4 {
+		mustCreate(t, m)
+	}
+	_, err := m.Create(t.Context(), me)
+	wantCode(t, err, CodeLimit, "limit of 4", "--max-sessions", "delete")
+	_, err = m.Run(t.Context(), me, RunRequest{Code: "x", Timeout: 3 * time.Hour})
+	wantCode(t, err, CodeInvalid, "timeout", "7200")
+}
+
+func TestEndOfAClientEndsItsSessionsOnly(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	mine := mustRun(t, m, RunRequest{Code: "a"})
+	theirs, err := m.Run(t.Context(), other, RunRequest{Code: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.EndClient(t.Context(), me)
+	_, err = m.Run(t.Context(), me, RunRequest{Code: "x", InterpreterID: mine.InterpreterID})
+	wantCode(t, err, CodeNotFound)
+	if r, err := m.Run(t.Context(), other, RunRequest{Code: "b"}); err != nil || r.InterpreterID != theirs.InterpreterID {
+		t.Errorf("%+v %v", r, err)
+	}
+}
+
+func TestIdleSessionsEndAndRunningOnesDoNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, obeys(), func(o *Options) { o.IdleTTL = time.Minute })
+		defer m.Close(t.Context())
+		idle := mustCreate(t, m)
+		running := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
+		time.Sleep(10 * time.Minute)
+		listings, err := m.List(t.Context(), me)
+		if err != nil || len(listings) != 1 || listings[0].ID != running.InterpreterID || listings[0].ID == idle.ID {
+			t.Errorf("%+v %v", listings, err)
+		}
+	})
+}
+
+func TestVerifierRefusesBeforeAnythingRuns(t *testing.T) {
+	starter := echoes()
+	m := newTestManager(t, starter, func(o *Options) { o.Verifier = refuser{} })
+	defer m.Close(t.Context())
+	_, err := m.Run(t.Context(), me, RunRequest{Code: "import os"})
+	wantCode(t, err, CodeRefused, "line 1")
+	if n := len(starter.started()); n != 0 {
+		t.Errorf("%d workers for code that may not run", n)
+	}
+}
+
+type refuser struct{}
+
+func (refuser) Verify(context.Context, Client, string) error {
+	return Errorf(CodeRefused, "line 1: os is not allowed")
+}
+
+func TestRecorderSeesTheExecutionBeforeTheAnswer(t *testing.T) {
+	var entries recorder
+	m := newTestManager(t, echoes(), func(o *Options) { o.Recorder = &entries })
+	defer m.Close(t.Context())
+	mustRun(t, m, RunRequest{Code: "a"})
+	if len(entries) != 1 || entries[0].Code != "a" || entries[0].Client != me || entries[0].Result.Status != StatusOK {
+		t.Errorf("%+v", entries)
+	}
+}
+
+type recorder []Entry
+
+func (r *recorder) Record(_ context.Context, e Entry) error { *r = append(*r, e); return nil }
+
+func TestClosedManagerStartsNothing(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	m.Close(t.Context())
+	_, err := m.Run(t.Context(), me, RunRequest{Code: "x"})
+	wantCode(t, err, CodeClosed)
+}

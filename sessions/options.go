@@ -1,0 +1,38 @@
+package sessions
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Options are the operator's choices for all sessions.
+type Options struct {
+	Starter  Starter
+	Verifier Verifier // nil: all code may run
+	Recorder Recorder // nil: nothing is recorded
+	Logger   *slog.Logger
+
+	// Dir is where each session gets a directory for its output files.
+	Dir string
+	// Workdir is the working directory that all sessions share. When it is
+	// empty each has its own below WorkdirRoot, removed with the session
+	// unless KeepWorkdirs.
+	Workdir      string
+	WorkdirRoot  string
+	KeepWorkdirs bool
+
+	Timeout    time.Duration // the time limit of a run that names none
+	MaxTimeout time.Duration // the highest limit a run may ask for
+	Wait       time.Duration // how long a call waits before it answers "running"
+	Grace      time.Duration // from the interrupt to the kill
+
+	MaxSessions int           // of all clients together
+	Queue       int           // calls that may wait for one session's turn
+	IdleTTL     time.Duration // idle sessions end after it; 0 is never
+
+	OutputLimit int   // bytes of each stream kept in memory
+	SpoolAfter  int   // bytes a stream may print before it gets a file
+	SpoolLimit  int64 // bytes of each stream kept on disk
+
+	RerunAfterCrash bool
+}

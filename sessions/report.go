@@ -1,0 +1,133 @@
+package sessions
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// report builds the record of a finished execution, but for its output.
+func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
+	r := &Result{
+		InterpreterID: s.id, Execution: e.number,
+		ExecTime: a.execTime(e).Seconds(), TimeLimit: e.limit.Seconds(),
+		Result: a.outcome.Result, ResultType: a.outcome.ResultType, ResultEncoding: a.outcome.ResultEncoding,
+		Notes: a.outcome.Notes,
+	}
+	if !a.outcome.Variables.Empty() {
+		r.Variables = &a.outcome.Variables
+	}
+	r.raised(a.outcome.Exception)
+	r.Status = a.status()
+	r.Success = r.Status == StatusOK
+	switch r.Status {
+	case StatusTimeout:
+		r.excuse("TimeoutError", fmt.Sprintf("Execution exceeded the time limit of %s", e.limit))
+	case StatusInterrupted:
+		r.excuse("KeyboardInterrupt", a.cause.sentence())
+	case StatusCrashed:
+		r.excuse("InterpreterCrash", a.crash.Reason)
+	}
+	r.explain(a)
+	r.restarted(note)
+	return r
+}
+
+// status tells what an attempt came to. An execution that ended by itself in
+// the moment it was to be stopped is judged by its own end.
+func (a attempt) status() Status {
+	switch {
+	case a.crash == nil && !a.outcome.Signalled && a.outcome.OK:
+		return StatusOK
+	case a.crash == nil && !a.outcome.Signalled:
+		return StatusError
+	case a.cause == stoppedByLimit && (a.killed || a.crash == nil):
+		return StatusTimeout
+	case a.cause != notStopped && (a.killed || a.crash == nil):
+		return StatusInterrupted
+	case a.crash != nil:
+		return StatusCrashed
+	case a.outcome.OK: // somebody else's SIGINT, which the code took in its stride
+		return StatusOK
+	default:
+		return StatusInterrupted
+	}
+}
+
+// execTime is the worker's own measure, or ours when it can't give one any more.
+func (a attempt) execTime(e *execution) time.Duration {
+	if a.crash == nil {
+		return a.outcome.ExecTime
+	}
+	return time.Since(e.started)
+}
+
+func (c stopCause) sentence() string {
+	switch c {
+	case stoppedByAgent:
+		return "interrupted on request"
+	case stoppedByClient:
+		return "interrupted because the call was cancelled"
+	case stoppedByEnd:
+		return "stopped because the interpreter was ended"
+	default:
+		return "interrupted by a signal from outside"
+	}
+}
+
+func (r *Result) raised(exc *Exception) {
+	if exc == nil {
+		return
+	}
+	r.ExcType, r.ExcInfo = exc.Type, &exc.Info
+	r.ExcStack, r.Traceback = exc.Stack, exc.Traceback
+}
+
+// excuse gives the record an exception of ours in place of the
+// KeyboardInterrupt, or the silence, that Python ended with.
+func (r *Result) excuse(excType, message string) {
+	arg, err := json.Marshal(message)
+	if err != nil { // a string always marshals
+		panic(err)
+	}
+	r.ExcType = excType
+	r.ExcInfo = &ExceptionInfo{Args: []json.RawMessage{arg}, Msg: message}
+}
+
+// explain says how the code was stopped and what went with it.
+func (r *Result) explain(a attempt) {
+	if a.killed && a.cause != stoppedByEnd {
+		r.note("the interrupt was ignored, so the process was killed")
+	}
+	if a.ended > 0 {
+		r.note(fmt.Sprintf("%d child processes were ended with it", a.ended))
+	}
+	if !a.killed && a.cause != notStopped && a.crash == nil && a.outcome.Signalled {
+		if a.outcome.OK {
+			r.note("the code caught the interrupt and came to its own end")
+		}
+		r.note("the interrupt was obeyed: variables are kept")
+	}
+	if a.crash != nil && a.crash.Trace != "" && r.Traceback == "" {
+		r.Traceback = a.crash.Trace
+	}
+}
+
+func (r *Result) note(text string) {
+	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], text)
+}
+
+// restarted says that the session has a fresh interpreter, and that the
+// variables are gone with the old one.
+func (r *Result) restarted(note restartNote) {
+	if note.reason == "" {
+		return
+	}
+	r.InterpreterRestarted = note.failed == nil
+	r.RestartReason = note.reason
+	restored := false
+	r.StateRestored = &restored
+	if note.failed != nil {
+		r.note(fmt.Sprintf("a fresh interpreter could not be started: %v; the next call tries again", note.failed))
+	}
+}

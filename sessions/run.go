@@ -1,0 +1,135 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// attempt is what one try of running code on a worker came to.
+type attempt struct {
+	outcome Outcome
+	crash   *CrashError // the worker died
+	fault   error       // anything else that went wrong; ours to log
+	cause   stopCause   // why it was stopped, if it was
+	killed  bool        // it ignored the interrupt
+	ended   int         // processes that were killed beside the worker
+	asked   time.Time   // when it was interrupted
+}
+
+// attempt runs the execution's code on w under its time limit: at the limit,
+// or when a stop is asked for, it interrupts, and after the grace it kills.
+func (s *Session) attempt(e *execution, w Worker) attempt {
+	type answer struct {
+		outcome Outcome
+		err     error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		outcome, err := w.Run(context.Background(), Request{e.number, e.code, e.varName}, e.transcript)
+		answers <- answer{outcome, err}
+	}()
+	limit := time.NewTimer(e.limit)
+	defer limit.Stop()
+
+	var a attempt
+	var got answer
+	select {
+	case got = <-answers:
+		return a.answered(got.outcome, got.err)
+	case <-limit.C:
+		a.cause = stoppedByLimit
+	case a.cause = <-e.stop:
+	}
+
+	a.asked = time.Now()
+	if a.cause != stoppedByEnd {
+		if err := w.Interrupt(); err != nil {
+			s.log.Warn("interrupting execution", "execution", e.number, "error", err)
+		}
+		grace := time.NewTimer(s.options.Grace)
+		defer grace.Stop()
+		select {
+		case got = <-answers:
+			return a.answered(got.outcome, got.err)
+		case <-grace.C:
+		}
+	}
+	a.killed = true
+	a.ended = w.Kill()
+	got = <-answers
+	return a.answered(got.outcome, got.err)
+}
+
+func (a attempt) answered(outcome Outcome, err error) attempt {
+	a.outcome = outcome
+	if err != nil && !errors.As(err, &a.crash) {
+		a.fault = err
+		a.crash = &CrashError{Reason: "the interpreter could not be reached", ExitCode: -1}
+	}
+	return a
+}
+
+// execute runs e to its end and passes the turn on. It is the one goroutine of
+// a running execution.
+func (s *Session) execute(e *execution, restarted string) {
+	defer s.turn.release()
+	a := s.attempt(e, s.worker)
+	note := restartNote{reason: restarted}
+	if a.crash != nil {
+		note = s.replaceWorker(a)
+		if s.rerunWanted(a, note) {
+			a = s.attempt(e, s.worker)
+			if a.crash != nil {
+				note = s.replaceWorker(a)
+			}
+		}
+	}
+	if a.fault != nil {
+		s.log.Error("execution failed", "execution", e.number, "error", a.fault)
+	}
+	e.transcript.finish()
+	result := s.report(e, a, note)
+	s.record(e, result)
+	e.transcript.close()
+	s.finished(e)
+	e.finish(result)
+}
+
+// rerunWanted reports whether the code is to be run once more, which is the
+// operator's choice: what it did before the crash happens twice.
+func (s *Session) rerunWanted(a attempt, note restartNote) bool {
+	return s.options.RerunAfterCrash && a.cause == notStopped && a.fault == nil && note.failed == nil
+}
+
+// restartNote says why the session has a fresh interpreter, and why it has
+// none if it couldn't be had.
+type restartNote struct {
+	reason string
+	failed error
+}
+
+// replaceWorker puts a fresh worker in the place of one that died.
+func (s *Session) replaceWorker(a attempt) restartNote {
+	note := restartNote{reason: a.crash.Reason}
+	if a.killed {
+		note.reason = fmt.Sprintf("the code ignored the interrupt for %s and its process was killed", s.options.Grace)
+	}
+	s.dropWorker(context.Background())
+	if a.cause == stoppedByEnd {
+		return note
+	}
+	note.failed = s.ensureWorker(context.Background())
+	return note
+}
+
+func (s *Session) record(e *execution, result *Result) {
+	if s.options.Recorder == nil {
+		return
+	}
+	entry := Entry{Client: s.client, Code: e.code, Started: e.started, Result: result}
+	if err := s.options.Recorder.Record(context.Background(), entry); err != nil {
+		s.log.Error("recording execution", "execution", e.number, "error", err)
+	}
+}

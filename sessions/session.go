@@ -1,0 +1,293 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// closeTime bounds an orderly end of a worker; past it, it is killed.
+const closeTime = 3 * time.Second
+
+// maxUncollected is how many finished executions a session keeps for callers
+// that stopped waiting for them.
+const maxUncollected = 16
+
+// Session is one Python interpreter of a client.
+type Session struct {
+	id      string
+	client  Client
+	dir     string // ours: output files, and the working directory unless it is shared
+	workdir string
+	options *Options
+	log     *slog.Logger
+	created time.Time
+
+	turn    turn
+	running sync.WaitGroup // the goroutine of the running execution
+
+	// worker belongs to whoever has the turn; mu guards reading it without.
+	mu          sync.Mutex
+	worker      Worker
+	count       int        // executions so far
+	current     *execution // the running one, or nil
+	uncollected []*execution
+	used        time.Time
+	ended       bool
+}
+
+func newSession(id string, client Client, options *Options) (*Session, error) {
+	s := &Session{
+		id: id, client: client, options: options,
+		dir: filepath.Join(options.Dir, id), workdir: options.Workdir,
+		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
+	}
+	s.turn.limit = options.Queue
+	if s.workdir == "" {
+		s.workdir = filepath.Join(options.WorkdirRoot, id)
+	}
+	if err := os.MkdirAll(s.workdir, 0o700); err != nil {
+		return nil, Errorf(CodeStart, "the working directory could not be made: %w", err)
+	}
+	return s, nil
+}
+
+// begin waits for the session's turn as long as ctx allows.
+func (s *Session) begin(ctx context.Context) error {
+	room, err := s.turn.acquire(ctx)
+	switch {
+	case !room:
+		return Errorf(CodeBusy, "%d calls wait for interpreter %q already; wait for them, or create another interpreter", s.options.Queue, s.id)
+	case errors.Is(err, context.DeadlineExceeded):
+		return s.busy()
+	case err != nil:
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		s.turn.release()
+		return notFound(s.id)
+	}
+	s.used = time.Now()
+	return nil
+}
+
+// busy says that nothing ran, since when something else runs, and what to do.
+func (s *Session) busy() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == nil {
+		return Errorf(CodeBusy, "interpreter %q is busy; this code did not run. Try again, or create another interpreter", s.id)
+	}
+	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s); this code did not run. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
+		s.id, s.current.number, round(time.Since(s.current.started)), s.current.limit)
+}
+
+// ensureWorker starts a worker unless a live one is there. The caller has the turn.
+func (s *Session) ensureWorker(ctx context.Context) error {
+	if s.worker != nil {
+		return nil
+	}
+	w, err := s.options.Starter.Start(ctx, Spec{InterpreterID: s.id, Workdir: s.workdir, FirstExecution: s.count + 1})
+	if err != nil {
+		return Errorf(CodeStart, "the Python interpreter could not be started: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.worker = w
+	return nil
+}
+
+// died returns the reason if the worker died while nothing ran, and drops it.
+func (s *Session) died(ctx context.Context) string {
+	if s.worker == nil {
+		return ""
+	}
+	select {
+	case <-s.worker.Exited():
+	default:
+		return ""
+	}
+	reason := "the interpreter's process ended between two calls"
+	var crash *CrashError
+	if _, err := s.worker.Run(ctx, Request{Execution: s.count + 1}, newTranscript(s.dir, s.options)); errors.As(err, &crash) {
+		reason += ": " + crash.Reason
+	}
+	s.dropWorker(ctx)
+	return reason
+}
+
+// dropWorker ends the worker, if there is one. The caller has the turn.
+func (s *Session) dropWorker(ctx context.Context) {
+	s.mu.Lock()
+	w := s.worker
+	s.worker = nil
+	s.mu.Unlock()
+	if w == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, closeTime)
+	defer cancel()
+	if err := w.Close(ctx); err != nil {
+		s.log.Warn("ending worker", "error", err)
+	}
+}
+
+// start begins an execution. The caller has the turn, which the execution
+// takes over if there is no error.
+func (s *Session) start(ctx context.Context, r RunRequest) (*execution, error) {
+	if s.options.Verifier != nil {
+		if err := s.options.Verifier.Verify(ctx, s.client, r.Code); err != nil {
+			return nil, err
+		}
+	}
+	if r.Reset {
+		s.dropWorker(ctx)
+	}
+	restarted := s.died(ctx)
+	if err := s.ensureWorker(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return nil, notFound(s.id)
+	}
+	s.count++
+	dir := filepath.Join(s.dir, "executions", strconv.Itoa(s.count))
+	e := newExecution(s.count, r, newTranscript(dir, s.options))
+	s.current = e
+	s.running.Go(func() { s.execute(e, restarted) })
+	return e, nil
+}
+
+// finished notes that e is over and waits to be collected.
+func (s *Session) finished(e *execution) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current = nil
+	s.used = time.Now()
+	s.uncollected = append(s.uncollected, e)
+	if over := len(s.uncollected) - maxUncollected; over > 0 {
+		s.uncollected = s.uncollected[over:]
+	}
+}
+
+// collect hands out e's result if nobody has it yet.
+func (s *Session) collect(e *execution) *Result {
+	s.mu.Lock()
+	for i, other := range s.uncollected {
+		if other == e {
+			s.uncollected = append(s.uncollected[:i:i], s.uncollected[i+1:]...)
+			break
+		}
+	}
+	s.mu.Unlock()
+	return e.collect()
+}
+
+// pending returns the execution a wait is for: the oldest whose result nobody
+// has, else the running one, else nil.
+func (s *Session) pending() *execution {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.uncollected) > 0 {
+		return s.uncollected[0]
+	}
+	return s.current
+}
+
+// end stops what runs, ends the worker and removes the session's files.
+func (s *Session) end(ctx context.Context) {
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return
+	}
+	s.ended = true
+	if s.current != nil {
+		s.current.requestStop(stoppedByEnd)
+	}
+	s.mu.Unlock()
+
+	room, err := s.turn.acquire(ctx) // those in the queue before us find that it ended
+	if !room || err != nil {
+		s.kill()
+	}
+	s.running.Wait()
+	s.dropWorker(ctx)
+	if room && err == nil {
+		s.turn.release()
+	}
+	s.removeFiles()
+}
+
+// kill ends the worker by force, whoever has the turn.
+func (s *Session) kill() {
+	s.mu.Lock()
+	w := s.worker
+	s.mu.Unlock()
+	if w != nil {
+		w.Kill()
+	}
+}
+
+func (s *Session) removeFiles() {
+	remove := []string{s.dir}
+	if s.options.Workdir == "" && !s.options.KeepWorkdirs {
+		remove = append(remove, s.workdir)
+	}
+	for _, dir := range remove {
+		if err := os.RemoveAll(dir); err != nil {
+			s.log.Warn("removing the session's files", "dir", dir, "error", err)
+		}
+	}
+}
+
+// listing describes the session to its owner.
+func (s *Session) listing() Listing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	l := Listing{
+		ID: s.id, Status: "idle", Executions: s.count, Waiting: s.turn.queued(),
+		Created: s.created, LastUsed: s.used, Workdir: s.workdir,
+		Age: now.Sub(s.created).Seconds(), Idle: now.Sub(s.used).Seconds(),
+	}
+	if s.current != nil {
+		l.Status, l.Running, l.Idle = "running", s.current.number, 0
+	}
+	if s.worker != nil {
+		info := s.worker.Info()
+		l.PID, l.Python, l.InitError = info.PID, info.Python, info.InitError
+		if usage, err := s.worker.Usage(); err == nil {
+			l.Memory = usage.Memory
+		}
+	}
+	return l
+}
+
+// idleSince returns when the session was last in use; false while it is.
+func (s *Session) idleSince() (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used, s.current == nil && s.turn.queued() == 0
+}
+
+// round makes a duration fit to be read.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d > time.Minute:
+		return d.Round(time.Second)
+	case d > time.Second:
+		return d.Round(100 * time.Millisecond)
+	default:
+		return d.Round(time.Millisecond)
+	}
+}

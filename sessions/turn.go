@@ -1,0 +1,80 @@
+package sessions
+
+import (
+	"context"
+	"sync"
+)
+
+// turn lets one holder at a time through, in order of arrival, with at most
+// limit waiting.
+type turn struct {
+	limit int
+
+	mu      sync.Mutex
+	held    bool
+	waiting []chan struct{} // closed when its owner's turn has come
+}
+
+// acquire waits for the turn until ctx ends. It reports false, without
+// waiting, when too many wait already.
+func (t *turn) acquire(ctx context.Context) (room bool, err error) {
+	t.mu.Lock()
+	if !t.held {
+		t.held = true
+		t.mu.Unlock()
+		return true, nil
+	}
+	if len(t.waiting) >= t.limit {
+		t.mu.Unlock()
+		return false, nil
+	}
+	mine := make(chan struct{})
+	t.waiting = append(t.waiting, mine)
+	t.mu.Unlock()
+
+	select {
+	case <-mine:
+		return true, nil
+	case <-ctx.Done():
+		return true, t.leave(mine, ctx.Err())
+	}
+}
+
+// leave gives up the place in the queue. If the turn came at the same moment
+// it is passed on.
+func (t *turn) leave(mine chan struct{}, err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, other := range t.waiting {
+		if other == mine {
+			t.waiting = append(t.waiting[:i], t.waiting[i+1:]...)
+			return err
+		}
+	}
+	t.pass()
+	return err
+}
+
+// release gives the turn to the one who waits longest.
+func (t *turn) release() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pass()
+}
+
+func (t *turn) pass() {
+	if len(t.waiting) == 0 {
+		t.held = false
+		return
+	}
+	next := t.waiting[0]
+	t.waiting = t.waiting[1:]
+	close(next)
+}
+
+// queued returns how many wait.
+func (t *turn) queued() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.waiting)
+}

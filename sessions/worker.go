@@ -1,0 +1,234 @@
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Starter starts workers: by spawning a process, or by forking a warm one.
+type Starter interface {
+	// Start returns a worker that is ready to run code. The context bounds
+	// the start only; the worker lives until Close or Kill.
+	Start(ctx context.Context, spec Spec) (Worker, error)
+	// Name is the value of --start that chooses this starter.
+	Name() string
+}
+
+// Spec says what a worker is started for.
+type Spec struct {
+	// InterpreterID is the session's id.
+	InterpreterID string
+	// Workdir is the absolute path of the session's working directory.
+	Workdir string
+	// FirstExecution is the number that the worker's first execution bears,
+	// so that figures and source lines of a restarted session keep unique names.
+	FirstExecution int
+}
+
+// Worker is one live Python interpreter. Run and Variables are called one at
+// a time; Interrupt, Kill and Usage at any time.
+type Worker interface {
+	// Run executes code and returns when the worker says it is done. What the
+	// code prints and draws goes to sink before Run returns. When the worker
+	// dies instead, the error is a *CrashError and the sink has all that was
+	// printed before. Run returns early with ctx's error only if the worker
+	// was killed through Kill and can't answer any more.
+	Run(ctx context.Context, request Request, sink Sink) (Outcome, error)
+	// Variables describes what the session's namespace holds.
+	Variables(ctx context.Context) ([]Variable, error)
+	// Interrupt asks the running code to stop: SIGINT to the worker's process
+	// group, child processes included.
+	Interrupt() error
+	// Kill ends the worker and all its descendants at once; Run then returns
+	// a *CrashError. It returns the number of processes it ended beside the
+	// worker itself.
+	Kill() (descendants int)
+	// Close ends the worker in an orderly way, and by force when the context
+	// ends first. No process of the worker's is left when it returns.
+	Close(ctx context.Context) error
+	// Exited is closed when the worker's process has ended.
+	Exited() <-chan struct{}
+	// Info says what was learnt when the worker started.
+	Info() WorkerInfo
+	// Usage says what the worker's process uses now.
+	Usage() (Usage, error)
+}
+
+// WorkerInfo is what a worker says of itself when it is ready.
+type WorkerInfo struct {
+	PID    int
+	Python string // version, as in "3.11.7"
+	// InitError is the traceback of the operator's --init-code, if it failed.
+	InitError string
+}
+
+// Usage is what a worker's process uses.
+type Usage struct {
+	// Memory is the resident size in bytes, 0 where the system can't tell.
+	Memory uint64
+}
+
+// Request is one execution as the worker gets it.
+type Request struct {
+	Execution     int
+	Code          string
+	ResultVarName string // "" asks for no variable
+}
+
+// Sink receives what an execution says while it runs. Its methods are called
+// from the worker's goroutines, never concurrently for one stream.
+type Sink interface {
+	// Output takes bytes as they were read; a multi-byte character may be
+	// split between two calls.
+	Output(stream Stream, text []byte)
+	Figure(figure Figure)
+}
+
+// Stream is where a piece of output came from.
+type Stream int
+
+// The two streams of a process.
+const (
+	Stdout Stream = iota
+	Stderr
+)
+
+func (s Stream) String() string {
+	if s == Stderr {
+		return "stderr"
+	}
+	return "stdout"
+}
+
+// Figure is one matplotlib figure that an execution showed.
+type Figure struct {
+	// Path is the absolute path of the file in full resolution.
+	Path     string `json:"path"`
+	URI      string `json:"uri,omitempty"`
+	MIMEType string `json:"mime_type"`
+	// Width and Height are those of the file, in pixels.
+	Width  int    `json:"width"`
+	Height int    `json:"height"`
+	Title  string `json:"title,omitempty"`
+	// Preview is a PNG small enough for a model: the file itself when that
+	// fits the limit on the longest side, else a smaller rendering.
+	Preview []byte `json:"-"`
+}
+
+// Outcome is what the worker reports of one finished execution, before the
+// session adds what only it knows (output, limits, restarts).
+type Outcome struct {
+	// OK is false when the code ended with an exception.
+	OK bool
+	// Signalled is true when a SIGINT reached the code while it ran.
+	Signalled bool
+	// ExecTime is how long the code ran, as the worker measured it.
+	ExecTime time.Duration
+
+	Result         json.RawMessage // nil when no variable was asked for
+	ResultType     string
+	ResultEncoding string // "json" or "repr"
+	// Notes are plain sentences for the reader, as "x is not defined" or
+	// "NaN at [3] became null".
+	Notes []string
+
+	Exception *Exception
+	Variables VariableDiff
+}
+
+// Exception describes the Python exception that ended an execution.
+type Exception struct {
+	Type      string
+	Info      ExceptionInfo
+	Stack     []StackFrame
+	Traceback string
+}
+
+// ExceptionInfo holds the parts of an exception that a program may want.
+// Name, Msg and Obj are those attributes where the exception has them.
+type ExceptionInfo struct {
+	Args []json.RawMessage `json:"args"`
+	Name string            `json:"name,omitempty"`
+	Msg  string            `json:"msg,omitempty"`
+	Obj  string            `json:"obj,omitempty"`
+}
+
+// StackFrame is one frame of the user's code; on the wire it is the array
+// [file, line, function, text].
+type StackFrame struct {
+	File     string
+	Line     int
+	Function string
+	Text     string
+}
+
+// MarshalJSON writes the frame as [file, line, function, text].
+func (f StackFrame) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{f.File, f.Line, f.Function, f.Text})
+}
+
+// UnmarshalJSON reads the form that MarshalJSON writes.
+func (f *StackFrame) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, &[]any{&f.File, &f.Line, &f.Function, &f.Text})
+}
+
+// VariableDiff names what an execution did to the session's variables.
+type VariableDiff struct {
+	Added   []string `json:"added,omitempty"`
+	Changed []string `json:"changed,omitempty"`
+	Removed []string `json:"removed,omitempty"`
+}
+
+// Empty reports whether no variable was touched.
+func (d VariableDiff) Empty() bool {
+	return len(d.Added)+len(d.Changed)+len(d.Removed) == 0
+}
+
+// Variable describes one variable without running code of its class.
+type Variable struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Shape  []int  `json:"shape,omitempty"`
+	Length *int   `json:"length,omitempty"`
+	// Size is the memory of the value itself in bytes, contents not followed.
+	Size int64  `json:"size,omitempty"`
+	Repr string `json:"repr"`
+}
+
+// CrashError says that a worker died while it should have answered.
+type CrashError struct {
+	// Reason is a human sentence: signal or exit code, and the Python line.
+	Reason string
+	// ExitCode is the process's exit code, or -1 when a signal ended it.
+	ExitCode int
+	// Signal is the signal's name, as in "SIGSEGV", or "".
+	Signal string
+	// Trace is what faulthandler wrote, if anything.
+	Trace string
+}
+
+func (e *CrashError) Error() string { return e.Reason }
+
+// Verifier checks code before anything of it runs.
+type Verifier interface {
+	// Verify returns nil, or an *Error with CodeRefused that names every
+	// violation with its line.
+	Verify(ctx context.Context, client Client, code string) error
+}
+
+// Recorder is told of executions. Record is called before the answer leaves.
+type Recorder interface {
+	Record(ctx context.Context, entry Entry) error
+}
+
+// Entry is one finished execution as a Recorder gets it.
+type Entry struct {
+	Client  Client
+	Code    string
+	Started time.Time
+	Result  *Result
+}
+
+// Client names who calls.
+type Client string
