@@ -25,7 +25,7 @@ func (i *Interruption) sentence(r *Result) string {
 	if !i.Stopped {
 		return fmt.Sprintf("execution %d came to its own end (%s) before the interrupt reached it", i.Execution, r.Status)
 	}
-	text := fmt.Sprintf("stopped execution %d after %s", i.Execution, round(i.Elapsed))
+	text := fmt.Sprintf("stopped execution %d after %s", i.Execution, InWords(i.Elapsed))
 	if i.Where != nil {
 		text += fmt.Sprintf(" at line %d of %s", i.Where.Line, i.Where.File)
 		if i.Where.Text != "" {

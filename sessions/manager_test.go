@@ -137,7 +137,7 @@ func TestTimeLimitKillsWhatIgnoresIt(t *testing.T) {
 		if r.Status != StatusTimeout || r.ExcType != "TimeoutError" || r.Stdout != "working\n" || !r.InterpreterRestarted || r.StateRestored == nil || *r.StateRestored {
 			t.Errorf("%+v", r)
 		}
-		if !strings.Contains(strings.Join(r.Notes, "; "), "2 child processes") {
+		if !strings.Contains(strings.Join(r.Notes, "; "), "2 other processes ended") {
 			t.Errorf("notes: %q", r.Notes)
 		}
 		if workers := starter.started(); len(workers) != 2 || !workers[0].closed {
@@ -168,7 +168,7 @@ func TestInterruptSaysWhatItStopped(t *testing.T) {
 		}
 		running := mustRun(t, m, RunRequest{Code: "x", Wait: 3 * time.Second})
 		i, err := m.Interrupt(t.Context(), me, running.InterpreterID)
-		if err != nil || !i.Stopped || !i.StateKept || i.Where.Line != 3 || !strings.Contains(i.Message, "stopped execution 1 after 3s at line 3 of <cell 1>: while True: pass") {
+		if err != nil || !i.Stopped || !i.StateKept || i.Where.Line != 3 || !strings.Contains(i.Message, "stopped execution 1 after 3 seconds at line 3 of <cell 1>: while True: pass") {
 			t.Fatalf("%+v %v", i, err)
 		}
 		r, err := m.Wait(t.Context(), me, running.InterpreterID, 0, nil)
@@ -209,7 +209,7 @@ func TestBusyRunsNothing(t *testing.T) {
 		defer m.Close(t.Context())
 		mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
 		_, err := m.Run(t.Context(), me, RunRequest{Code: "y", Wait: 9 * time.Second})
-		wantCode(t, err, CodeBusy, "execution 1 has been running for 10s", "did not run", "wait", "interrupt")
+		wantCode(t, err, CodeBusy, "execution 1 has been running for 10 seconds", "did not run", "wait", "interrupt")
 		for range 2 { // fill the queue
 			go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "y", Wait: time.Minute}) }()
 		}

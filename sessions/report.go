@@ -22,7 +22,7 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	r.Success = r.Status == StatusOK
 	switch r.Status {
 	case StatusTimeout:
-		r.excuse("TimeoutError", fmt.Sprintf("Execution exceeded the time limit of %s", e.limit))
+		r.excuse("TimeoutError", fmt.Sprintf("Execution exceeded the time limit of %s", InWords(e.limit)))
 	case StatusInterrupted:
 		r.excuse("KeyboardInterrupt", a.cause.sentence())
 	case StatusCrashed:
@@ -96,17 +96,11 @@ func (r *Result) excuse(excType, message string) {
 
 // explain says how the code was stopped and what went with it.
 func (r *Result) explain(a attempt) {
-	if a.killed && a.cause != stoppedByEnd {
-		r.note("the interrupt was ignored, so the process was killed")
-	}
 	if a.ended > 0 {
-		r.note(fmt.Sprintf("%d child processes were ended with it", a.ended))
+		r.note(Counted(a.ended, "other process") + " ended with it")
 	}
-	if !a.killed && a.cause != notStopped && a.crash == nil && a.outcome.Signalled {
-		if a.outcome.OK {
-			r.note("the code caught the interrupt and came to its own end")
-		}
-		r.note("the interrupt was obeyed: variables are kept")
+	if a.cause != notStopped && a.crash == nil && a.outcome.Signalled && a.outcome.OK {
+		r.note("the code caught the interrupt and came to its own end")
 	}
 	if a.crash != nil && a.crash.Trace != "" && r.Traceback == "" {
 		r.Traceback = a.crash.Trace

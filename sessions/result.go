@@ -19,40 +19,40 @@ const (
 // Result is the record of an execution as programs read it. What does not
 // apply is absent.
 type Result struct {
-	InterpreterID string `json:"interpreter_id"`
-	Execution     int    `json:"execution"`
-	Status        Status `json:"status" jsonschema:"enum=ok,enum=error,enum=timeout,enum=interrupted,enum=crashed,enum=refused,enum=running"`
-	Success       bool   `json:"success"`
+	InterpreterID string `json:"interpreter_id" jsonschema_description:"Which interpreter ran the code"`
+	Execution     int    `json:"execution" jsonschema_description:"Number of this run in its interpreter, from 1"`
+	Status        Status `json:"status" jsonschema:"enum=ok,enum=error,enum=timeout,enum=interrupted,enum=crashed,enum=refused,enum=running" jsonschema_description:"How the run stands"`
+	Success       bool   `json:"success" jsonschema_description:"True for status ok only"`
 
-	Result         json.RawMessage `json:"result,omitempty" jsonschema:"description=The value of result_var_name as JSON; null when it is not defined"`
-	ResultType     string          `json:"result_type,omitempty"`
-	ResultEncoding string          `json:"result_encoding,omitempty" jsonschema:"enum=json,enum=repr"`
-	Notes          []string        `json:"notes,omitempty" jsonschema:"description=What a reader should know: an undefined variable, values that JSON can't hold, what was stopped"`
+	Result         json.RawMessage `json:"result,omitempty" jsonschema_description:"The value of result_var_name as JSON; null when it is not defined"`
+	ResultType     string          `json:"result_type,omitempty" jsonschema_description:"Python type of the value"`
+	ResultEncoding string          `json:"result_encoding,omitempty" jsonschema:"enum=json,enum=repr" jsonschema_description:"repr when the value has no JSON form and result holds its repr as a string"`
+	Notes          []string        `json:"notes,omitempty" jsonschema_description:"What a reader should know: an undefined variable, values that JSON can't hold, what was stopped"`
 
-	Stdout  string   `json:"stdout"`
-	Stderr  string   `json:"stderr"`
-	TermOut []string `json:"term_out" jsonschema:"description=Both streams in order of arrival; the last entry says how long it took"`
+	Stdout  string   `json:"stdout" jsonschema_description:"What was printed on standard output since the last answer"`
+	Stderr  string   `json:"stderr" jsonschema_description:"The same for standard error"`
+	TermOut []string `json:"term_out" jsonschema_description:"Both streams in order of arrival; the last entry says how long it took"`
 
-	ExecTime  float64 `json:"exec_time" jsonschema:"description=Seconds"`
-	TimeLimit float64 `json:"time_limit" jsonschema:"description=Seconds"`
+	ExecTime  float64 `json:"exec_time" jsonschema_description:"Seconds"`
+	TimeLimit float64 `json:"time_limit" jsonschema_description:"Seconds"`
 
-	ExcType   string         `json:"exc_type,omitempty"`
-	ExcInfo   *ExceptionInfo `json:"exc_info,omitempty"`
-	ExcStack  []StackFrame   `json:"exc_stack,omitempty" jsonschema:"description=Frames of the user's code as [file; line; function; text]"`
-	Traceback string         `json:"traceback,omitempty"`
+	ExcType   string         `json:"exc_type,omitempty" jsonschema_description:"Class of the exception that ended the run; TimeoutError at the time limit, InterpreterCrash when the process died"`
+	ExcInfo   *ExceptionInfo `json:"exc_info,omitempty" jsonschema_description:"Parts of the exception"`
+	ExcStack  []StackFrame   `json:"exc_stack,omitempty" jsonschema_description:"Frames of the user's code as [file; line; function; text]"`
+	Traceback string         `json:"traceback,omitempty" jsonschema_description:"As Python prints it, without frames of ours; after a crash the report of faulthandler"`
 
-	Figures        []Figure `json:"figures,omitempty"`
-	FigStoragePath []string `json:"fig_storage_path,omitempty"`
-	Base64URI      []string `json:"base64_uri,omitempty"`
+	Figures        []Figure `json:"figures,omitempty" jsonschema_description:"Figures shown since the last answer"`
+	FigStoragePath []string `json:"fig_storage_path,omitempty" jsonschema_description:"Paths of the figures, as in figures"`
+	Base64URI      []string `json:"base64_uri,omitempty" jsonschema_description:"Figures as data URIs, with --figures inline only"`
 
-	InterpreterRestarted bool   `json:"interpreter_restarted,omitempty"`
-	RestartReason        string `json:"restart_reason,omitempty"`
-	StateRestored        *bool  `json:"state_restored,omitempty"`
+	InterpreterRestarted bool   `json:"interpreter_restarted,omitempty" jsonschema_description:"A fresh interpreter took the place of one that died"`
+	RestartReason        string `json:"restart_reason,omitempty" jsonschema_description:"Why the interpreter died"`
+	StateRestored        *bool  `json:"state_restored,omitempty" jsonschema_description:"False when the variables were lost with the old interpreter"`
 
-	Variables *VariableDiff `json:"variables,omitempty"`
+	Variables *VariableDiff `json:"variables,omitempty" jsonschema_description:"Names that the run added, changed and removed"`
 
 	// The numbers of characters that were left out between head and tail.
-	StdoutTruncated int64  `json:"stdout_truncated,omitempty"`
-	StderrTruncated int64  `json:"stderr_truncated,omitempty"`
-	OutputURI       string `json:"output_uri,omitempty" jsonschema:"description=Where the whole output is kept when it was cut"`
+	StdoutTruncated int64  `json:"stdout_truncated,omitempty" jsonschema_description:"Characters left out of stdout"`
+	StderrTruncated int64  `json:"stderr_truncated,omitempty" jsonschema_description:"Characters left out of stderr"`
+	OutputURI       string `json:"output_uri,omitempty" jsonschema_description:"Where the whole output is kept when it was cut"`
 }

@@ -114,7 +114,7 @@ type restartNote struct {
 func (s *Session) replaceWorker(a attempt) restartNote {
 	note := restartNote{reason: a.crash.Reason}
 	if a.killed {
-		note.reason = fmt.Sprintf("the code ignored the interrupt for %s and its process was killed", s.options.Grace)
+		note.reason = fmt.Sprintf("the code ignored the interrupt for %s and its process was killed", InWords(s.options.Grace))
 	}
 	s.dropWorker(context.Background())
 	if a.cause == stoppedByEnd {

@@ -86,7 +86,7 @@ func (s *Session) busy() error {
 		return Errorf(CodeBusy, "interpreter %q is busy; this code did not run. Try again, or create another interpreter", s.id)
 	}
 	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s); this code did not run. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
-		s.id, s.current.number, round(time.Since(s.current.started)), s.current.limit)
+		s.id, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit))
 }
 
 // ensureWorker starts a worker unless a live one is there. The caller has the turn.
@@ -278,16 +278,4 @@ func (s *Session) idleSince() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used, s.current == nil && s.turn.queued() == 0
-}
-
-// round makes a duration fit to be read.
-func round(d time.Duration) time.Duration {
-	switch {
-	case d > time.Minute:
-		return d.Round(time.Second)
-	case d > time.Second:
-		return d.Round(100 * time.Millisecond)
-	default:
-		return d.Round(time.Millisecond)
-	}
 }

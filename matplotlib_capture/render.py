@@ -1,0 +1,128 @@
+"""Figures to PNG bytes.
+
+A figure is drawn exactly as ``fig.savefig`` would draw it at the figure's own
+resolution, once. Only a figure too large to preview is drawn a second time,
+at a lower resolution, so that its text keeps its proportions.
+"""
+
+import io
+import sys
+from contextlib import contextmanager
+
+# Agg needs 4 bytes for each pixel: 1 GiB at this limit. Beyond it a slip such
+# as figsize in pixels would have the process killed for want of memory.
+MAX_PIXELS = 2**28
+
+# A tight bounding box may turn out larger than planned, because what is drawn
+# around the axes shrinks a little less than they do.
+ATTEMPTS = 3
+
+
+def draw(figure):
+    """The figure as PNG, at its own resolution."""
+    _check_size(figure)
+    _draw_first_frames(figure)
+    return _png(figure, figure.dpi)
+
+
+def draw_smaller(figure, png, max_side):
+    """The figure as PNG with its longest side at most `max_side` pixels.
+
+    `png` is what `draw` gave. Where the figure can't be drawn so small (FreeType
+    refuses letters of less than a pixel), that image is scaled down.
+    """
+    dpi, size = figure.dpi, size_of(png)
+    try:
+        for _ in range(ATTEMPTS):
+            # A quarter of a pixel more, because matplotlib may cut 1568 - 1e-9.
+            dpi *= (max_side + 0.25) / max(size)
+            smaller = _png(figure, dpi)
+            size = size_of(smaller)
+            if max(size) <= max_side:
+                return smaller
+    except Exception:
+        pass
+    return _scaled_down(png, max_side)
+
+
+def _scaled_down(png, max_side):
+    from PIL import Image  # matplotlib itself writes PNG with it
+
+    buffer = io.BytesIO()
+    with Image.open(io.BytesIO(png)) as image:
+        image.thumbnail((max_side, max_side))
+        image.save(buffer, format="png")
+    return buffer.getvalue()
+
+
+def size_of(png):
+    """(width, height) in pixels, from the PNG's header."""
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+def _png(figure, dpi):
+    buffer = io.BytesIO()
+    with _canvas_as_it_was(figure.canvas):
+        figure.savefig(buffer, format="png", dpi=dpi)
+    return buffer.getvalue()
+
+
+@contextmanager
+def _canvas_as_it_was(canvas):
+    """Put Agg's pixel buffer back, or drop it where there was none.
+
+    The user's figure lives on, and a buffer would stay with it (200 MB at 50
+    megapixels). One that the user made by ``canvas.draw()`` must stay, in its
+    own size, for ``canvas.buffer_rgba()``.
+    """
+    names = ("renderer", "_lastKey")  # of FigureCanvasAgg, matplotlib 3.5 to 3.11
+    state = canvas.__dict__
+    before = {name: state[name] for name in names if name in state}
+    try:
+        yield
+    finally:
+        for name in names:
+            state.pop(name, None)
+        state.update(before)
+
+
+def _check_size(figure):
+    width, height = (float(side) * figure.dpi for side in figure.get_size_inches())
+    if width * height > MAX_PIXELS:
+        raise ValueError(
+            f"it would be {width:,.0f} x {height:,.0f} px, more than "
+            f"{MAX_PIXELS:,} pixels in all; use a smaller figsize (in inches) or dpi")
+
+
+def _draw_first_frames(figure):
+    """Draw the first frame of each animation that has drawn none yet.
+
+    An animation starts with its figure's first drawing on a screen; saving
+    doesn't count, so that the figure would be saved empty. The calls are those
+    of Animation.save, with the drawing that each frame asks for left out.
+    """
+    animation_module = sys.modules.get("matplotlib.animation")
+    if animation_module is None:
+        return
+    for animation in _animations(figure, animation_module.Animation):
+        if getattr(animation, "_save_seq", None):  # the frames drawn so far
+            continue
+        with figure.canvas._idle_draw_cntx():
+            animation._init_draw()
+            for frame in animation.new_frame_seq():
+                animation._draw_next_frame(frame, blit=False)
+                break
+
+
+def _animations(figure, animation_class):
+    """The animations that listen to the figure's canvas; it holds them weakly.
+
+    One that blits no longer waits for a drawing, but all wait for the closing.
+    """
+    found = []
+    for event in ("draw_event", "close_event"):
+        for reference in list(figure.canvas.callbacks.callbacks.get(event, {}).values()):
+            owner = getattr(reference(), "__self__", None)
+            if isinstance(owner, animation_class) and owner not in found:
+                found.append(owner)
+    return found

@@ -1,0 +1,103 @@
+"""Keep pyplot on our backend, whatever backend user code asks for.
+
+Much code begins with ``matplotlib.use("Agg")`` or switches to a GUI that is
+not there. Under Agg ``plt.show()`` shows nothing, so a loop of show and close
+would lose its figures, and a GUI backend fails to import.
+
+Every road to another backend (``matplotlib.use``, ``plt.switch_backend``,
+``rcParams["backend"]``, a changed MPLBACKEND, pyplot's own search) ends in
+``pyplot.switch_backend``, which asks matplotlib's loader for the module of
+that name. There we answer with our module. pyplot believes that it has
+switched, and ``plt.get_backend()`` says so. ``savefig(backend=...)`` asks the
+same loader and gets what it asked for.
+
+The loader is ``backend_registry.load_backend_module`` since matplotlib 3.9 and
+``cbook._backend_module_name`` before.
+"""
+
+import sys
+
+BACKEND = f"{__package__}.backend"
+
+
+def keep_our_backend():
+    """Stand in matplotlib's loader now, or as soon as matplotlib is imported."""
+    if "matplotlib" in sys.modules:
+        _stand_in()
+    elif _watcher not in sys.meta_path:
+        sys.meta_path.insert(0, _watcher)
+
+
+class _ImportWatcher:
+    """An import finder that acts after matplotlib's own import.
+
+    It is needed because ``matplotlib.use("Agg")`` before the first import of
+    pyplot leaves our backend module unloaded for good. It finds nothing
+    itself: it lets the other finders find matplotlib.
+    """
+
+    def find_spec(self, fullname, path=None, target=None):
+        if fullname != "matplotlib":
+            return None
+        spec = self._spec_from_others(fullname, path, target)
+        if spec is not None and hasattr(spec.loader, "exec_module"):
+            self._act_after(spec.loader)
+        return spec
+
+    def _spec_from_others(self, fullname, path, target):
+        for finder in list(sys.meta_path):
+            find_spec = getattr(finder, "find_spec", None)
+            if finder is self or find_spec is None:
+                continue
+            spec = find_spec(fullname, path, target)
+            if spec is not None:
+                return spec
+        return None
+
+    def _act_after(self, loader):
+        execute = loader.exec_module
+
+        def exec_module(module):
+            del loader.exec_module  # the class's own method shows again
+            execute(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+            _stand_in()
+
+        loader.exec_module = exec_module
+
+
+_watcher = _ImportWatcher()
+
+
+def _stand_in():
+    """Replace the loader that the matplotlib in `sys.modules` uses, once."""
+    registry = sys.modules.get("matplotlib.backends.registry")
+    if registry is not None:
+        _replace(registry.backend_registry, "load_backend_module", _our_module)
+    elif "matplotlib.cbook" in sys.modules:
+        _replace(sys.modules["matplotlib.cbook"], "_backend_module_name",
+                 lambda: BACKEND)
+
+
+def _replace(owner, name, ours):
+    original = getattr(owner, name, None)
+    if original is None or hasattr(original, "answers_for"):
+        return
+
+    def load(backend, *args, **kwargs):
+        # Frame 1 is whoever asks. savefig(backend=...) must not get ours. A name
+        # that matplotlib doesn't know is refused by switch_backend all the same,
+        # when it sets rcParams["backend"].
+        if sys._getframe(1).f_code.co_name == "switch_backend":
+            return ours()
+        return original(backend, *args, **kwargs)
+
+    load.answers_for = original
+    setattr(owner, name, load)
+
+
+def _our_module():
+    from importlib import import_module
+
+    return import_module(BACKEND)

@@ -1,0 +1,146 @@
+"""Whatever backend user code asks for, its figures come when they are shown."""
+
+import os
+import unittest
+
+from .executions import MPL, python, run_fresh
+
+# Two figures, shown and closed, as much generated code has it: under Agg
+# itself both would be lost.
+LOOP = """
+import matplotlib.pyplot as plt
+for k in range(2):
+    plt.plot([k, 1]); plt.title(f"figure {k}"); plt.show(); plt.close()
+"""
+TITLES = ["figure 0", "figure 1"]
+
+
+class SwitchingTest(unittest.TestCase):
+    def check(self, preamble, **environment):
+        result = run_fresh(preamble + LOOP, **environment)
+        self.assertEqual(result["titles"], TITLES, result["stderr"])
+        self.assertEqual(result["counts"], [[2, 2]], "not captured at show time")
+        self.assertNotIn("Traceback", result["stderr"])
+        self.assertNotIn("Warning", result["stderr"])
+        return result
+
+    def test_use_before_pyplot(self):
+        self.check("import matplotlib; matplotlib.use('Agg')")
+
+    def test_use_of_an_absent_gui_before_pyplot(self):
+        self.check("import matplotlib; matplotlib.use('TkAgg')", DISPLAY="")
+
+    def test_switches_in_one_session(self):
+        switches = [
+            "",
+            "import matplotlib; matplotlib.use('agg')",
+            "import matplotlib; matplotlib.use('TkAgg', force=True)",
+            "import matplotlib.pyplot as plt; plt.switch_backend('QtAgg')",
+            "import matplotlib.pyplot as plt; plt.switch_backend('svg')",
+            "import matplotlib.pyplot as plt; plt.switch_backend('PDF')",
+            "import matplotlib.pyplot as plt; plt.switch_backend('cairo')",
+            "import matplotlib; matplotlib.rcParams['backend'] = 'Agg'",
+            "import matplotlib.pyplot as plt; plt.rcdefaults(); plt.style.use('ggplot')",
+            "import os; os.environ['MPLBACKEND'] = 'Agg'",
+            "import importlib, matplotlib.pyplot as plt; importlib.reload(plt)",
+        ]
+        result = run_fresh(*(switch + LOOP for switch in switches), DISPLAY="")
+        for k, switch in enumerate(switches):
+            with self.subTest(switch):
+                self.assertEqual(result["counts"][k], [2 * k + 2, 2 * k + 2])
+        self.assertEqual(result["titles"], TITLES * len(switches))
+
+    def test_parameter_before_pyplot(self):
+        self.check("import matplotlib; matplotlib.rcParams['backend'] = 'Agg'")
+
+    def test_changed_environment(self):
+        self.check("import os; os.environ['MPLBACKEND'] = 'TkAgg'", DISPLAY="")
+
+    def test_environment_without_our_backend(self):
+        self.check("", MPLBACKEND="", DISPLAY="")
+
+    def test_matplotlib_imported_before_the_first_execution(self):
+        code = ("import matplotlib.pyplot as plt, matplotlib_capture as m, tempfile, os\n"
+                "plt.switch_backend('Agg')\n"
+                "got = []\n"
+                "with tempfile.TemporaryDirectory() as folder:\n"
+                "    m.begin(got.append, directory=folder, prefix='1', max_side=900)\n"
+                "    plt.switch_backend('Agg'); plt.plot([1]); plt.show(); plt.close()\n"
+                "    m.end()\n"
+                "print(len(got))")
+        process = python("-c", code, MPLBACKEND="Agg")
+        self.assertEqual(process.stdout, "1\n", process.stderr)
+
+    def test_unknown_backend_is_still_an_error(self):
+        result = run_fresh(
+            "import matplotlib.pyplot as plt\n"
+            "try: plt.switch_backend('nonsense')\n"
+            "except Exception as error: print('refused', type(error).__name__)\n" + LOOP)
+        self.assertIn("refused", result["stdout"])
+        self.assertEqual(result["titles"], TITLES)
+
+    def test_saving_with_a_named_backend_uses_it(self):
+        result = run_fresh(
+            "import matplotlib.pyplot as plt, io\n"
+            "plt.plot([1, 2]); file = io.BytesIO()\n"
+            "plt.savefig(file, format='pdf', backend='pdf')\n"
+            "print(file.getvalue()[:5])\n"
+            "try: plt.savefig(file, format='png', backend='svg')\n"
+            "except ValueError as error: print(error)\n")
+        self.assertIn("b'%PDF-'", result["stdout"])
+        self.assertIn("does not support png", result["stdout"])
+        self.assertEqual(len(result["titles"]), 1)
+
+    @unittest.skipIf(MPL < (3, 10), "matplotlib itself closed open figures on a switch")
+    def test_open_figures_survive_a_switch(self):
+        result = run_fresh("import matplotlib.pyplot as plt\n"
+                           "plt.plot([1, 2]); plt.title('open')\n"
+                           "plt.switch_backend('agg')\n")
+        self.assertEqual(result["titles"], ["open"])
+
+
+class ChildPythonTest(unittest.TestCase):
+    """A Python that user code starts inherits our environment, and no more."""
+
+    CODE = ("import matplotlib.pyplot as plt, sys\n"
+            "plt.plot([1, 2]); plt.show(); plt.gcf().show()\n"
+            "plt.savefig(sys.argv[1]); plt.pause(0.001)\n"
+            "print(plt.get_fignums(), plt.get_backend())\n")
+
+    def test_show_does_nothing_and_savefig_works(self):
+        import tempfile
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "own.svg")
+            process = python("-c", self.CODE, path)
+            self.assertEqual(process.stderr, "")
+            self.assertEqual(process.stdout, "[1] module://matplotlib_capture.backend\n")
+            self.assertEqual(os.listdir(folder), ["own.svg"])
+
+
+class ImportTest(unittest.TestCase):
+    def test_package_imports_nothing_else(self):
+        # What matters is matplotlib and numpy; the list says it for all.
+        code = ("import sys; before = set(sys.modules)\n"
+                "import matplotlib_capture as m\n"
+                "m.begin(print, directory='/nowhere', prefix='1', max_side=9); m.end()\n"
+                "print(sorted(n for n in set(sys.modules) - before\n"
+                "             if not n.startswith('matplotlib_capture')))")
+        process = python("-c", code)
+        self.assertEqual(process.stdout, "[]\n", process.stderr)
+
+    def test_the_import_watcher_leaves_no_trace(self):
+        result = run_fresh(
+            "import sys, matplotlib\n"
+            "print([f for f in sys.meta_path if 'matplotlib_capture' in type(f).__module__])\n"
+            "print('exec_module' in vars(matplotlib.__spec__.loader))")
+        self.assertIn("[]\nFalse\n", result["stdout"])
+
+    def test_a_user_module_called_matplotlib(self):
+        result = run_fresh(
+            "import sys, os, tempfile\n"
+            "folder = tempfile.mkdtemp(); sys.path.insert(0, folder)\n"
+            "path = os.path.join(folder, 'matplotlib.py')\n"
+            "open(path, 'w').write('mine = True')\n"
+            "import matplotlib; print(matplotlib.mine)\n"
+            "os.remove(path); os.rmdir(folder)")
+        self.assertIn("True\n", result["stdout"])

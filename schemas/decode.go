@@ -1,0 +1,141 @@
+package schemas
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+// Arguments describes the arguments of one tool, as struct T declares them:
+// names and optional ones by `json`, bounds, choices and descriptions by
+// `jsonschema` tags, and the unit of a number, which JSON Schema has no word
+// for, by `unit`.
+type Arguments[T any] struct {
+	tool   string
+	schema *jsonschema.Schema
+	raw    json.RawMessage
+	units  map[string]string
+}
+
+// ArgumentError says which argument is wrong and what to do about it.
+type ArgumentError struct {
+	// Argument is its name, "" when the arguments are no object at all.
+	Argument string
+	// Choice is the value given where one of a fixed list was expected.
+	Choice  string
+	Message string
+}
+
+func (e *ArgumentError) Error() string { return e.Message }
+
+// For describes the arguments of the named tool. It fails on a struct that
+// Decode could not check: fields are strings, numbers (float64) or booleans,
+// or pointers to them.
+func For[T any](tool string) (*Arguments[T], error) {
+	t := reflect.TypeFor[T]()
+	a := &Arguments[T]{tool: tool, schema: reflectType(t), units: make(map[string]string)}
+	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
+		if !slices.Contains([]string{"string", "number", "boolean"}, p.Value.Type) {
+			return nil, fmt.Errorf("argument %q of %s: no check for type %q", p.Key, tool, p.Value.Type)
+		}
+	}
+	for field := range fields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		a.units[name] = field.Tag.Get("unit")
+	}
+	var err error
+	if a.raw, err = json.Marshal(a.schema); err != nil {
+		return nil, fmt.Errorf("encoding the schema of %s: %w", tool, err)
+	}
+	return a, nil
+}
+
+func fields(t reflect.Type) func(func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if !yield(t.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// Schema returns the input schema as tools/list gives it.
+func (a *Arguments[T]) Schema() json.RawMessage { return a.raw }
+
+// Decode reads the arguments of a call; an error is an *ArgumentError.
+//
+// It is strict about names: an unknown argument is refused, with the near one
+// suggested, and so is one given twice. It is lenient where a value can be
+// read in one way only: null counts as absent, and a number or a boolean may
+// come as a string that holds it ("30", "True"), which models often write;
+// refusing that would cost a turn and teach nothing.
+func (a *Arguments[T]) Decode(raw json.RawMessage) (T, error) {
+	var none, decoded T
+	values, err := a.read(raw)
+	if err != nil {
+		return none, err
+	}
+	checked := make(map[string]json.RawMessage, len(values))
+	for _, v := range values {
+		if checked[v.name], err = a.check(v); err != nil {
+			return none, err
+		}
+	}
+	for _, name := range a.schema.Required {
+		if _, ok := checked[name]; !ok {
+			return none, a.fault(name, "argument %q is required for %s", name, a.tool)
+		}
+	}
+	object, err := json.Marshal(checked)
+	if err == nil {
+		err = json.Unmarshal(object, &decoded)
+	}
+	if err != nil {
+		return none, a.fault("", "the arguments of %s can't be read: %v", a.tool, err)
+	}
+	return decoded, nil
+}
+
+func (a *Arguments[T]) fault(name, format string, args ...any) *ArgumentError {
+	return &ArgumentError{Argument: name, Message: fmt.Sprintf(format, args...)}
+}
+
+// read returns the arguments that are present, each known by name.
+func (a *Arguments[T]) read(raw json.RawMessage) ([]member, error) {
+	members, problem := readObject(raw)
+	if problem != "" {
+		return nil, a.fault("", "the arguments of %s must be one JSON object: %s", a.tool, problem)
+	}
+	present := members[:0]
+	seen := make(map[string]bool, len(members))
+	for _, m := range members {
+		if _, known := a.schema.Properties.Get(m.name); !known {
+			return nil, a.unknown(m.name)
+		}
+		if seen[m.name] {
+			return nil, a.fault(m.name, "argument %q is given twice; give it once", m.name)
+		}
+		seen[m.name] = true
+		if string(m.value) != "null" {
+			present = append(present, m)
+		}
+	}
+	return present, nil
+}
+
+func (a *Arguments[T]) unknown(name string) error {
+	var known []string
+	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
+		known = append(known, p.Key)
+	}
+	advice := "it takes " + list(known)
+	if near, ok := nearest(name, known); ok {
+		advice = fmt.Sprintf("did you mean %q?", near)
+	}
+	return a.fault(name, "unknown argument %q for %s; %s", clip(name), a.tool, advice)
+}

@@ -1,0 +1,60 @@
+package schemas
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// nearest returns the word that name was probably meant to be.
+func nearest(name string, words []string) (string, bool) {
+	plain := simplify(name)
+	best, least := "", max(1, (len(plain)+2)/3)+1
+	for _, word := range words {
+		other := simplify(word)
+		if len(plain) >= 4 && strings.HasPrefix(other, plain) {
+			return word, true
+		}
+		if d := levenshtein.ComputeDistance(plain, other); d < least {
+			best, least = word, d
+		}
+	}
+	return best, best != ""
+}
+
+// simplify makes interpreterId, interpreter-id and Interpreter_ID alike.
+func simplify(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(clip(name)))
+}
+
+// clipLength is how many bytes of a stranger's text an error repeats.
+const clipLength = 60
+
+// clip shortens a text that an error repeats.
+func clip(text string) string {
+	if len(text) <= clipLength {
+		return text
+	}
+	return strings.ToValidUTF8(text[:clipLength], "") + "…"
+}
+
+// list writes "a, b and c".
+func list(words []string) string { return join(words, "and") }
+
+// oneOf writes `one of "a", "b" or "c"`.
+func oneOf(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = fmt.Sprintf("%q", word)
+	}
+	return "one of " + join(quoted, "or")
+}
+
+func join(words []string, last string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	n := len(words) - 1
+	return strings.Join(words[:n], ", ") + " " + last + " " + words[n]
+}

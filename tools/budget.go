@@ -1,0 +1,165 @@
+package tools
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"understudy/sessions"
+)
+
+// cut keeps head and tail of a text, limit characters in all, with a marker
+// between that counts what is missing. earlier is the number in a marker that
+// sessions has put into the text already: the two become one. It returns the
+// number of characters that it dropped itself.
+func cut(text string, limit int, earlier int64) (string, int64) {
+	head, tail, marked := text, text, false
+	if earlier > 0 {
+		head, tail, marked = strings.Cut(text, sessions.Marker(earlier))
+	}
+	if !marked {
+		earlier = 0
+	}
+	if utf8.RuneCountInString(text) <= limit {
+		return text, 0
+	}
+	limit = max(0, limit-len(sessions.Marker(int64(len(text))+earlier)))
+	if !marked {
+		total := utf8.RuneCountInString(text)
+		head, tail = first(text, limit-limit/2), last(text, limit/2)
+		dropped := int64(total - utf8.RuneCountInString(head) - utf8.RuneCountInString(tail))
+		return head + sessions.Marker(dropped) + tail, dropped
+	}
+	heads, tails := utf8.RuneCountInString(head), utf8.RuneCountInString(tail)
+	shares := share(limit, heads, tails)
+	dropped := int64(heads - shares[0] + tails - shares[1])
+	return first(head, shares[0]) + sessions.Marker(earlier+dropped) + last(tail, shares[1]), dropped
+}
+
+// first returns the first n characters.
+func first(text string, n int) string {
+	for i := range text {
+		if n <= 0 {
+			return text[:i]
+		}
+		n--
+	}
+	return text
+}
+
+// last returns the last n characters.
+func last(text string, n int) string {
+	i := len(text)
+	for ; n > 0 && i > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(text[:i])
+		i -= size
+	}
+	return text[i:]
+}
+
+// clip shortens a text for a place where a marker would be too much.
+func clip(text string, n int) string {
+	if short := first(text, n); len(short) < len(text) {
+		return short + "…"
+	}
+	return text
+}
+
+// cutSegments is cut for a text that comes in pieces.
+func cutSegments(segments []string, limit int) []string {
+	total := 0
+	for _, s := range segments {
+		total += utf8.RuneCountInString(s)
+	}
+	if total <= limit {
+		return segments
+	}
+	head, rest := takeSegments(segments, limit-limit/2)
+	slices.Reverse(rest)
+	tail, middle := takeSegmentsBack(rest, limit/2)
+	slices.Reverse(tail)
+	var dropped int64
+	for _, s := range middle {
+		dropped += missing(s)
+	}
+	return append(append(head, sessions.Marker(dropped)), tail...)
+}
+
+// takeSegments divides segments after n characters.
+func takeSegments(segments []string, n int) (taken, rest []string) {
+	for i, s := range segments {
+		size := utf8.RuneCountInString(s)
+		if size > n {
+			start := first(s, n)
+			return appendText(taken, start), append([]string{s[len(start):]}, segments[i+1:]...)
+		}
+		taken = append(taken, s)
+		n -= size
+	}
+	return taken, nil
+}
+
+// takeSegmentsBack is takeSegments from the end; the segments, but not their
+// texts, come in reverse order.
+func takeSegmentsBack(reversed []string, n int) (taken, rest []string) {
+	for i, s := range reversed {
+		size := utf8.RuneCountInString(s)
+		if size > n {
+			end := last(s, n)
+			return appendText(taken, end), append([]string{s[:len(s)-len(end)]}, reversed[i+1:]...)
+		}
+		taken = append(taken, s)
+		n -= size
+	}
+	return taken, nil
+}
+
+func appendText(texts []string, text string) []string {
+	if text == "" {
+		return texts
+	}
+	return append(texts, text)
+}
+
+// missing is how many characters of output are gone with a segment: its own,
+// or, if it is a marker of sessions', those that it counts.
+func missing(segment string) int64 {
+	var n int64
+	for _, digit := range strings.TrimLeft(segment, "\n[") {
+		if digit < '0' || digit > '9' || n > 1e15 {
+			break
+		}
+		n = n*10 + int64(digit-'0')
+	}
+	if segment == sessions.Marker(n) {
+		return n
+	}
+	return int64(utf8.RuneCountInString(segment))
+}
+
+// share divides a total so that small needs are met in full and the rest is
+// shared equally among the large ones.
+func share(total int, needs ...int) []int {
+	order := make([]int, len(needs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(needs[a], needs[b]) })
+	shares := make([]int, len(needs))
+	for done, i := range order {
+		shares[i] = max(0, min(needs[i], total/(len(needs)-done)))
+		total -= shares[i]
+	}
+	return shares
+}
+
+// travelling returns the number of bytes a value takes in a message.
+func travelling(v any) int {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return 0 // it won't travel
+	}
+	return len(raw)
+}

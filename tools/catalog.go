@@ -1,0 +1,189 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/schemas"
+	"understudy/sessions"
+)
+
+// Manager is what the tools need of *sessions.Manager.
+type Manager interface {
+	Run(ctx context.Context, client sessions.Client, r sessions.RunRequest) (*sessions.Result, error)
+	Wait(ctx context.Context, client sessions.Client, id string, wait time.Duration, progress func(sessions.Progress)) (*sessions.Result, error)
+	Create(ctx context.Context, client sessions.Client) (sessions.Listing, error)
+	List(ctx context.Context, client sessions.Client) ([]sessions.Listing, error)
+	Delete(ctx context.Context, client sessions.Client, id string) error
+	Restart(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
+	Interrupt(ctx context.Context, client sessions.Client, id string) (*sessions.Interruption, error)
+	Variables(ctx context.Context, client sessions.Client, id string) ([]sessions.Variable, error)
+}
+
+var _ Manager = (*sessions.Manager)(nil)
+
+// The values of Options.Figures.
+const (
+	FiguresContent = "content" // as image contents
+	FiguresInline  = "inline"  // as image contents, and as data URIs in the record's base64_uri
+	FiguresNone    = "none"    // as files only
+)
+
+// Options are the operator's choices about what agents see. What is left zero
+// takes the default that is named with it.
+type Options struct {
+	// Client names the caller of a request; nil means that all are one client.
+	Client func(context.Context) sessions.Client
+	// TextBudget is how many characters of text an answer has; 40,000.
+	TextBudget int
+	// ImageMaxSide is the longest side of a picture in pixels; 1,568.
+	ImageMaxSide int
+	// ImageBudget is how many bytes a whole answer has as it travels, text,
+	// record and base64 of the pictures together; 900,000.
+	ImageBudget int
+	// Figures is one of the constants Figures…; FiguresContent.
+	Figures string
+	// StructuredContent is one of the constants Structured…; StructuredAuto.
+	StructuredContent string
+	// DefaultWait and DefaultTimeout are told in the descriptions; 45 seconds
+	// and 1 hour. The Manager applies its own.
+	DefaultWait, DefaultTimeout time.Duration
+	// Version is that of the build, for messages that speak of it.
+	Version string
+	Logger  *slog.Logger
+}
+
+// withDefaults fills in what was left zero.
+func (o Options) withDefaults() Options {
+	if o.Client == nil {
+		o.Client = func(context.Context) sessions.Client { return "" }
+	}
+	o.TextBudget = orDefault(o.TextBudget, 40_000)
+	o.ImageMaxSide = orDefault(o.ImageMaxSide, 1568)
+	o.ImageBudget = orDefault(o.ImageBudget, 900_000)
+	o.Figures = orDefault(o.Figures, FiguresContent)
+	o.StructuredContent = orDefault(o.StructuredContent, StructuredAuto)
+	o.DefaultWait = orDefault(o.DefaultWait, 45*time.Second)
+	o.DefaultTimeout = orDefault(o.DefaultTimeout, time.Hour)
+	o.Version = orDefault(o.Version, "development version")
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func orDefault[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+// toolbox is what the handlers share.
+type toolbox struct {
+	Options
+	manager  Manager
+	server   *server.MCPServer
+	runArgs  *schemas.Arguments[RunPythonCodeArgs]
+	manArgs  *schemas.Arguments[ManageInterpretersArgs]
+	drawing  sync.Mutex // one picture at a time is decoded: each takes about 30 MB
+	settling time.Duration
+}
+
+func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
+	return &toolbox{
+		Options: o.withDefaults(), manager: m, server: s,
+		runArgs:  arguments[RunPythonCodeArgs](runPythonCodeName),
+		manArgs:  arguments[ManageInterpretersArgs](manageInterpretersName),
+		settling: settling,
+	}
+}
+
+// arguments describes a tool's arguments. It fails on a mistake in the struct's
+// tags only, which TestEveryTool would find.
+func arguments[T any](tool string) *schemas.Arguments[T] {
+	a, err := schemas.For[T](tool)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// catalog is the only list of the tools.
+func (b *toolbox) catalog() []server.ServerTool {
+	return []server.ServerTool{b.runPythonCodeTool(), b.manageInterpretersTool()}
+}
+
+// Register adds the tools to the server.
+func Register(s *server.MCPServer, m Manager, o Options) {
+	b := newToolbox(s, m, o)
+	for _, tool := range b.catalog() {
+		tool.Handler = b.guard(tool.Tool.Name, tool.Handler)
+		s.AddTools(tool)
+	}
+}
+
+//go:embed instructions.md
+var instructions string
+
+// Instructions is the text with which the server introduces itself to a model.
+func Instructions() string { return strings.TrimSpace(instructions) }
+
+// Schemas returns the contract with clients: the input schema of every tool,
+// by the tool's name, and the schema of "execution_record".
+func Schemas() (map[string]json.RawMessage, error) {
+	record, err := schemas.Reflect(sessions.Result{}, sessions.StackFrame{})
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]json.RawMessage{"execution_record": record}
+	for _, tool := range newToolbox(nil, nil, Options{}).catalog() {
+		all[tool.Tool.Name] = tool.Tool.RawInputSchema
+	}
+	return all, nil
+}
+
+// describe fills the operator's figures into a description.
+func (b *toolbox) describe(text string) string {
+	return strings.TrimSpace(strings.NewReplacer(
+		"{wait}", sessions.InWords(b.DefaultWait),
+		"{timeout}", sessions.InWords(b.DefaultTimeout),
+		"{text_budget}", fmt.Sprint(b.TextBudget),
+	).Replace(text))
+}
+
+// annotations say what a client may want to ask its user about: Python code
+// can change files and reach the network.
+func annotations(title string) mcp.ToolAnnotation {
+	yes, no := true, false
+	return mcp.ToolAnnotation{Title: title, ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no, OpenWorldHint: &yes}
+}
+
+// rawArguments returns the arguments of a call as they came, so that numbers
+// and repeated names are seen as the client wrote them.
+func rawArguments(request mcp.CallToolRequest) (json.RawMessage, error) {
+	if raw := request.Params.RawArguments; len(raw) > 0 {
+		return raw, nil
+	}
+	return json.Marshal(request.Params.Arguments)
+}
+
+// decode reads the arguments of a call.
+func decode[T any](a *schemas.Arguments[T], request mcp.CallToolRequest) (T, error) {
+	raw, err := rawArguments(request)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return a.Decode(raw)
+}

@@ -1,0 +1,129 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// TestSchemas compares the committed contract with what the structs say.
+func TestSchemas(t *testing.T) {
+	all, err := Schemas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, schema := range all {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, schema, "", "  "); err != nil {
+			t.Fatal(err)
+		}
+		indented.WriteByte('\n')
+		path := filepath.Join("..", "schemas", name+".json")
+		if *update {
+			if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		committed, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(committed), indented.String()); diff != "" {
+			t.Errorf("%s is not what the code says; run go test ./tools -update\n%s", path, diff)
+		}
+	}
+	committed, err := filepath.Glob("../schemas/*.json")
+	if err != nil || len(committed) != len(all) {
+		t.Errorf("%d files in schemas, %d schemas in the code (%v)", len(committed), len(all), err)
+	}
+}
+
+// TestEveryTool looks at the tools as a client of either era gets them.
+func TestEveryTool(t *testing.T) {
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			c := connect(t, "tester", &fakeManager{}, Options{}, options...)
+			listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, tool := range listed.Tools {
+				names = append(names, tool.Name)
+				checkTool(t, tool)
+			}
+			if diff := cmp.Diff([]string{"manage_interpreters", "run_python_code"}, names); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func checkTool(t *testing.T, tool mcp.Tool) {
+	t.Helper()
+	if len(tool.Name) > 60 {
+		t.Errorf("%s: some clients take names up to 60 characters", tool.Name)
+	}
+	if d := tool.Description; d == "" || len(d) > 2000 || strings.ContainsAny(d, "{}") {
+		t.Errorf("%s: description of %d characters: %s", tool.Name, len(d), d)
+	}
+	a := tool.Annotations
+	if a.Title == "" || a.ReadOnlyHint == nil || *a.ReadOnlyHint || a.DestructiveHint == nil || !*a.DestructiveHint ||
+		a.IdempotentHint == nil || *a.IdempotentHint || a.OpenWorldHint == nil || !*a.OpenWorldHint {
+		t.Errorf("%s: annotations %+v", tool.Name, a)
+	}
+	if tool.OutputSchema.Type != "" || tool.RawOutputSchema != nil {
+		t.Errorf("%s declares an output schema: some clients then ignore text and images", tool.Name)
+	}
+	checkSchema(t, tool)
+}
+
+// checkSchema compares the schema that a client got with the committed one.
+func checkSchema(t *testing.T, tool mcp.Tool) {
+	t.Helper()
+	encoded, err := json.Marshal(tool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen struct {
+		InputSchema map[string]any `json:"inputSchema"`
+	}
+	var committed map[string]any
+	file, err := os.ReadFile(filepath.Join("..", "schemas", tool.Name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for raw, into := range map[*[]byte]any{&encoded: &seen, &file: &committed} {
+		if err := json.Unmarshal(*raw, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(committed, seen.InputSchema); diff != "" {
+		t.Errorf("%s: the client's schema is not the committed one\n%s", tool.Name, diff)
+	}
+	if committed["type"] != "object" || committed["additionalProperties"] != false {
+		t.Errorf("%s: the schema must be a closed object", tool.Name)
+	}
+	for _, keyword := range []string{"anyOf", "oneOf", "allOf", "$ref", "$schema", "$defs"} {
+		if _, found := committed[keyword]; found {
+			t.Errorf("%s: %s at the top of a schema", tool.Name, keyword)
+		}
+	}
+	for name, property := range committed["properties"].(map[string]any) {
+		if property.(map[string]any)["description"] == nil {
+			t.Errorf("%s: argument %s has no description", tool.Name, name)
+		}
+	}
+}
+
+func TestInstructions(t *testing.T) {
+	if text := Instructions(); len(text) < 100 || len(text) > 800 {
+		t.Errorf("instructions of %d characters", len(text))
+	}
+}

@@ -1,0 +1,73 @@
+package tools
+
+import (
+	"context"
+	"encoding/base64"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+)
+
+// envelope is what a message needs, in bytes, beside the contents of its answer.
+const envelope = 1000
+
+// answer renders a result: one text, then the pictures, then the record for
+// clients that read it. The whole stays within ImageBudget.
+func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, result *sessions.Result, variable string) *mcp.CallToolResult {
+	answer := &mcp.CallToolResult{IsError: result.Status == sessions.StatusRefused}
+	var record *sessions.Result
+	if b.wantsRecord(ctx, request) {
+		record = b.record(result)
+	}
+
+	v := view{Result: result, variable: variable, budget: b.TextBudget}
+	room := b.ImageBudget - envelope - travelling(v.text()) - travelling(record) - 100*len(result.Figures) // "; not shown: …"
+	pictures := b.pictures(result.Figures, room, b.copies(record))
+	v.pictures = pictures
+
+	answer.Content = []mcp.Content{mcp.NewTextContent(v.text())}
+	for i, p := range pictures {
+		if p.data != nil {
+			answer.Content = append(answer.Content, p.content(i, result.Figures[i]))
+		}
+	}
+	if record != nil {
+		if b.Figures == FiguresInline {
+			record.Base64URI = dataURIs(pictures)
+		}
+		if raw := b.structured(record); raw != nil {
+			answer.StructuredContent, answer.RawStructuredContent = raw, raw
+		}
+	}
+	return answer
+}
+
+// copies is how many times a picture travels in an answer.
+func (b *toolbox) copies(record *sessions.Result) int {
+	switch {
+	case b.Figures == FiguresNone:
+		return 0
+	case b.Figures == FiguresInline && record != nil:
+		return 2
+	default:
+		return 1
+	}
+}
+
+func dataURIs(pictures []picture) []string {
+	var uris []string
+	for _, p := range pictures {
+		if p.data != nil {
+			uris = append(uris, dataURI(p))
+		}
+	}
+	return uris
+}
+
+// content is the i-th picture as a client gets it.
+func (p picture) content(i int, figure sessions.Figure) mcp.ImageContent {
+	image := mcp.NewImageContent(base64.StdEncoding.EncodeToString(p.data), p.mimeType)
+	image.Meta = &mcp.Meta{AdditionalFields: map[string]any{"title": figureTitle(i, figure)}}
+	return image
+}

@@ -1,0 +1,11 @@
+// Package tools is what an agent sees: two tools, their arguments, and how
+// results look to it. A handler decodes, asks the Manager, renders.
+//
+// The words used here beside those of package sessions:
+//
+//   - record: a sessions.Result as programs read it, bounded; structuredContent.
+//   - text: the same as a model reads it; the first content of every answer.
+//   - picture: a figure as it is sent, fitted to the budget.
+//   - budget: what an answer may hold; the text in characters, the whole in
+//     bytes as they travel.
+package tools

@@ -1,0 +1,116 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/sessions"
+)
+
+// fakeManager does what its fields say; a call without its field panics.
+type fakeManager struct {
+	run       func(context.Context, sessions.Client, sessions.RunRequest) (*sessions.Result, error)
+	wait      func(context.Context, sessions.Client, string, time.Duration, func(sessions.Progress)) (*sessions.Result, error)
+	create    func(context.Context, sessions.Client) (sessions.Listing, error)
+	list      func(context.Context, sessions.Client) ([]sessions.Listing, error)
+	delete    func(context.Context, sessions.Client, string) error
+	restart   func(context.Context, sessions.Client, string) (sessions.Listing, error)
+	interrupt func(context.Context, sessions.Client, string) (*sessions.Interruption, error)
+	variables func(context.Context, sessions.Client, string) ([]sessions.Variable, error)
+}
+
+func (f *fakeManager) Run(ctx context.Context, c sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
+	return f.run(ctx, c, r)
+}
+
+func (f *fakeManager) Wait(ctx context.Context, c sessions.Client, id string, wait time.Duration, p func(sessions.Progress)) (*sessions.Result, error) {
+	return f.wait(ctx, c, id, wait, p)
+}
+
+func (f *fakeManager) Create(ctx context.Context, c sessions.Client) (sessions.Listing, error) {
+	return f.create(ctx, c)
+}
+
+func (f *fakeManager) List(ctx context.Context, c sessions.Client) ([]sessions.Listing, error) {
+	return f.list(ctx, c)
+}
+
+func (f *fakeManager) Delete(ctx context.Context, c sessions.Client, id string) error {
+	return f.delete(ctx, c, id)
+}
+
+func (f *fakeManager) Restart(ctx context.Context, c sessions.Client, id string) (sessions.Listing, error) {
+	return f.restart(ctx, c, id)
+}
+
+func (f *fakeManager) Interrupt(ctx context.Context, c sessions.Client, id string) (*sessions.Interruption, error) {
+	return f.interrupt(ctx, c, id)
+}
+
+func (f *fakeManager) Variables(ctx context.Context, c sessions.Client, id string) ([]sessions.Variable, error) {
+	return f.variables(ctx, c, id)
+}
+
+// answering returns a Manager whose runs all give this result.
+func answering(r *sessions.Result) *fakeManager {
+	return &fakeManager{run: func(context.Context, sessions.Client, sessions.RunRequest) (*sessions.Result, error) { return r, nil }}
+}
+
+// eras are the two ways in which a client may speak.
+var eras = map[string][]client.ClientOption{
+	"modern": nil,
+	"legacy": {client.WithLegacyProtocolOnly()},
+}
+
+// connect returns a client, of the given name, of a server with our tools.
+func connect(t *testing.T, name string, m Manager, o Options, options ...client.ClientOption) *client.Client {
+	t.Helper()
+	s := server.NewMCPServer("understudy", "test", server.WithToolCapabilities(false), server.WithInstructions(Instructions()))
+	Register(s, m, o)
+	c, err := client.NewInProcessClientWithOptions(s, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var hello mcp.InitializeRequest
+	hello.Params.ClientInfo = mcp.Implementation{Name: name, Version: "1"}
+	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
+	if _, err := c.Initialize(t.Context(), hello); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// call calls a tool with arguments written as JSON.
+func call(t *testing.T, c *client.Client, tool, arguments string) *mcp.CallToolResult {
+	t.Helper()
+	var request mcp.CallToolRequest
+	request.Params.Name = tool
+	request.Params.Arguments = json.RawMessage(arguments)
+	result, err := c.CallTool(t.Context(), request)
+	if err != nil {
+		t.Fatalf("%s %s: %v", tool, arguments, err)
+	}
+	return result
+}
+
+// text returns the one text of an answer, its first content.
+func text(t *testing.T, r *mcp.CallToolResult) string {
+	t.Helper()
+	for i, content := range r.Content {
+		if _, isText := mcp.AsTextContent(content); isText != (i == 0) {
+			t.Fatalf("content %d of %d is a %T: want one text, and it first", i, len(r.Content), content)
+		}
+	}
+	first, _ := mcp.AsTextContent(r.Content[0])
+	return first.Text
+}

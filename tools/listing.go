@@ -1,0 +1,154 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"understudy/sessions"
+)
+
+func created(l sessions.Listing) reply {
+	text := fmt.Sprintf("Created interpreter %s (%s). Pass it as interpreter_id to run_python_code.", l.ID, place(l))
+	return reply{sections(text, initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
+}
+
+func restarted(l sessions.Listing) reply {
+	text := fmt.Sprintf("Restarted interpreter %s (%s). It has no variables now.", l.ID, place(l))
+	return reply{sections(text, initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
+}
+
+func deleted(id string) reply {
+	text := fmt.Sprintf("Deleted interpreter %s; its variables are gone.", id)
+	return reply{text, map[string]any{"interpreter_id": id}}
+}
+
+func interrupted(i *sessions.Interruption) reply {
+	if i == nil {
+		return reply{}
+	}
+	text := sentence(i.Message)
+	record := map[string]any{"interpreter_id": i.InterpreterID, "interruption": i, "elapsed": i.Elapsed.Seconds()}
+	return reply{text, record}
+}
+
+// listed describes the interpreters, one a line.
+func listed(all []sessions.Listing, budget int) reply {
+	if all == nil {
+		all = []sessions.Listing{}
+	}
+	record := map[string]any{"interpreters": all}
+	if len(all) == 0 {
+		return reply{"You have no interpreter yet; run_python_code makes your default one.", record}
+	}
+	lines := []string{sessions.Counted(len(all), "interpreter") + ":"}
+	for _, l := range all {
+		lines = append(lines, listingLine(l))
+		if l.InitError != "" {
+			lines = append(lines, initError(l))
+		}
+	}
+	text, _ := cut(strings.Join(lines, "\n"), budget, 0)
+	return reply{text, record}
+}
+
+func listingLine(l sessions.Listing) string {
+	name := l.ID
+	if l.Default {
+		name += " (default)"
+	}
+	facts := []string{activity(l), sessions.Counted(l.Executions, "execution")}
+	if l.Waiting > 0 {
+		facts = append(facts, sessions.Counted(l.Waiting, "call")+" waiting")
+	}
+	facts = append(facts, "made "+sessions.InWords(secondsOf(l.Age))+" ago")
+	if l.Memory > 0 {
+		facts = append(facts, humanize.IBytes(l.Memory)+" of memory")
+	}
+	return "- " + name + ": " + strings.Join(append(facts, place(l)), ", ")
+}
+
+// activity says what an interpreter does now.
+func activity(l sessions.Listing) string {
+	switch {
+	case l.Running > 0:
+		return fmt.Sprintf("%s execution %d", l.Status, l.Running)
+	case l.Status == "idle":
+		return "idle for " + sessions.InWords(secondsOf(l.Idle))
+	default:
+		return l.Status
+	}
+}
+
+// place is Python's version and the directory it works in.
+func place(l sessions.Listing) string {
+	if l.Python == "" {
+		return "working directory " + l.Workdir
+	}
+	return "Python " + l.Python + ", working directory " + l.Workdir
+}
+
+// initError tells of the operator's start-up code that failed: what it should
+// have defined is missing.
+func initError(l sessions.Listing) string {
+	if l.InitError == "" {
+		return ""
+	}
+	trace, _ := cut(strings.TrimSpace(l.InitError), 4000, 0)
+	return "[note] the start-up code (--init-code) failed:\n" + trace
+}
+
+// described lists variables, one a line, as many as the budget has room for.
+func described(variables []sessions.Variable, budget int) reply {
+	if len(variables) == 0 {
+		return reply{"No variables are defined.", map[string]any{"variables": []sessions.Variable{}}}
+	}
+	lines := []string{sessions.Counted(len(variables), "variable") + ":"}
+	room, shown := budget, 0
+	for _, v := range variables {
+		line := variableLine(v)
+		if room -= len(line) + 1; room < 0 && shown > 0 {
+			break
+		}
+		lines = append(lines, line)
+		shown++
+	}
+	record := map[string]any{"variables": variables[:shown]}
+	if left := len(variables) - shown; left > 0 {
+		lines = append(lines, fmt.Sprintf("[%d more left out; look them up with code]", left))
+		record["left_out"] = left
+	}
+	return reply{strings.Join(lines, "\n"), record}
+}
+
+func variableLine(v sessions.Variable) string {
+	facts := []string{v.Type}
+	switch {
+	case v.Shape != nil:
+		facts = append(facts, "shape "+dimensions(v.Shape))
+	case v.Length != nil:
+		facts = append(facts, fmt.Sprintf("length %s", humanize.Comma(int64(*v.Length))))
+	}
+	if v.Size > 0 {
+		facts = append(facts, humanize.IBytes(uint64(v.Size)))
+	}
+	repr := clip(strings.Join(strings.Fields(v.Repr), " "), 200)
+	return fmt.Sprintf("- %s: %s = %s", clip(v.Name, 100), strings.Join(facts, ", "), repr)
+}
+
+func dimensions(shape []int) string {
+	parts := make([]string, len(shape))
+	for i, n := range shape {
+		parts[i] = fmt.Sprint(n)
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}
+
+// sentence gives a message a capital and a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.TrimRight(strings.ToUpper(text[:1])+text[1:], ".") + "."
+}

@@ -1,0 +1,130 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/schemas"
+	"understudy/sessions"
+)
+
+const manageInterpretersName = "manage_interpreters"
+
+//go:embed manage_interpreters.md
+var manageInterpretersText string
+
+// ManageInterpretersArgs are the arguments of manage_interpreters.
+type ManageInterpretersArgs struct {
+	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=variables" jsonschema_description:"What to do."`
+	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, ignored by create and list, else your default one when left out."`
+	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For operation wait: seconds to wait before answering 'running' again. 0 answers at once."`
+}
+
+func (b *toolbox) manageInterpretersTool() server.ServerTool {
+	tool := mcp.NewToolWithRawSchema(manageInterpretersName, b.describe(manageInterpretersText), b.manArgs.Schema())
+	tool.Annotations = annotations("Manage Python interpreters")
+	return server.ServerTool{Tool: tool, Handler: b.manageInterpreters}
+}
+
+func (b *toolbox) manageInterpreters(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	args, err := decode(b.manArgs, request)
+	if err == nil && args.Operation == "delete" && args.InterpreterID == "" {
+		err = sessions.Errorf(sessions.CodeInvalid, "interpreter_id is required for delete operation")
+	}
+	if err != nil {
+		return b.failure(manageInterpretersName, b.explainOperation(err)), nil
+	}
+
+	result, err := b.operate(ctx, request, args)
+	if err != nil {
+		return b.failure(manageInterpretersName, err), nil
+	}
+	return result, nil
+}
+
+// operate does what was asked for, by the client's own interpreters.
+func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args ManageInterpretersArgs) (*mcp.CallToolResult, error) {
+	client, id := b.Client(ctx), args.InterpreterID
+	switch args.Operation {
+	case "wait":
+		return b.wait(ctx, request, client, args)
+	case "create":
+		made, err := b.manager.Create(ctx, client)
+		return b.say(ctx, request, created(made), err)
+	case "list":
+		all, err := b.manager.List(ctx, client)
+		return b.say(ctx, request, listed(all, b.TextBudget), err)
+	case "delete":
+		err := b.manager.Delete(ctx, client, id)
+		return b.say(ctx, request, deleted(id), err)
+	case "restart":
+		fresh, err := b.manager.Restart(ctx, client, id)
+		return b.say(ctx, request, restarted(fresh), err)
+	case "interrupt":
+		stopped, err := b.manager.Interrupt(ctx, client, id)
+		return b.say(ctx, request, interrupted(stopped), err)
+	case "variables":
+		variables, err := b.manager.Variables(ctx, client, id)
+		return b.say(ctx, request, described(variables, b.TextBudget), err)
+	default: // the schema's list and this one differ, which TestEveryOperation would find
+		return nil, fmt.Errorf("operation %q is advertised but not handled", args.Operation)
+	}
+}
+
+// wait goes on waiting for an execution; its answer looks like run_python_code's.
+func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, args ManageInterpretersArgs) (*mcp.CallToolResult, error) {
+	progress := b.progress(ctx, request)
+	result, err := b.manager.Wait(ctx, client, args.InterpreterID, waiting(args.Wait), progress.listener())
+	progress.end(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return b.answer(ctx, request, result, ""), nil
+}
+
+// reply is what an operation answers: a text for the model, and a record for
+// programs.
+type reply struct {
+	text   string
+	record map[string]any
+}
+
+// say answers with a reply, or with the error that kept it from being true.
+func (b *toolbox) say(ctx context.Context, request mcp.CallToolRequest, r reply, err error) (*mcp.CallToolResult, error) {
+	if err != nil {
+		return nil, err
+	}
+	result := mcp.NewToolResultText(r.text)
+	if b.wantsRecord(ctx, request) {
+		r.record["success"] = true
+		result.StructuredContent = r.record
+	}
+	return result, nil
+}
+
+// explainOperation gives a wrong operation the message that agents know, and
+// one that this build lacks the reason.
+func (b *toolbox) explainOperation(err error) error {
+	var wrong *schemas.ArgumentError
+	if !errors.As(err, &wrong) || wrong.Argument != "operation" || wrong.Choice == "" {
+		return err
+	}
+	switch wrong.Choice {
+	case "branch", "undo":
+		return sessions.Errorf(sessions.CodeInvalid,
+			"operation %q is not possible with this build (%s): it needs interpreters that are forked, and this build starts each as a process of its own; %s",
+			wrong.Choice, b.Version, instead[wrong.Choice])
+	}
+	return sessions.Errorf(sessions.CodeInvalid, "Unknown operation: %s (%s)", clip(wrong.Choice, 60), wrong.Message)
+}
+
+// instead says how to get on without an operation that this build lacks.
+var instead = map[string]string{
+	"branch": `use operation "create" and run the code again in the new interpreter`,
+	"undo":   "assign the earlier values again, or restart the interpreter and run the code up to there",
+}

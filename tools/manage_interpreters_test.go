@@ -1,0 +1,178 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"understudy/sessions"
+)
+
+func listing(name string) sessions.Listing {
+	return sessions.Listing{ID: name, Status: "idle", Executions: 1, Age: 3600, Idle: 65, Python: "3.11.7", Workdir: "/data/" + name}
+}
+
+// working answers every operation of a client that owns interpreter "7f".
+func working() *fakeManager {
+	length := 150
+	return &fakeManager{
+		create: func(context.Context, sessions.Client) (sessions.Listing, error) { return listing("9b"), nil },
+		list: func(context.Context, sessions.Client) ([]sessions.Listing, error) {
+			busy := listing("9b")
+			busy.Status, busy.Running, busy.Executions, busy.Memory, busy.Waiting = "running", 12, 11, 70<<20, 2
+			usual := listing("7f")
+			usual.Default, usual.InitError = true, "NameError: np\n"
+			return []sessions.Listing{usual, busy}, nil
+		},
+		delete: func(_ context.Context, _ sessions.Client, id string) error { return owns(id) },
+		restart: func(_ context.Context, _ sessions.Client, id string) (sessions.Listing, error) {
+			return listing("7f"), owns(id)
+		},
+		interrupt: func(_ context.Context, _ sessions.Client, id string) (*sessions.Interruption, error) {
+			if err := owns(id); err != nil {
+				return nil, err
+			}
+			return &sessions.Interruption{InterpreterID: "7f", Execution: 3, Elapsed: 2 * time.Second, Stopped: true, StateKept: true, Message: "stopped execution 3 after 2s; its variables are kept"}, nil
+		},
+		variables: func(_ context.Context, _ sessions.Client, id string) ([]sessions.Variable, error) {
+			return []sessions.Variable{
+				{Name: "df", Type: "DataFrame", Shape: []int{150, 4}, Size: 4932, Repr: "   a  b\n0  1  2"},
+				{Name: "names", Type: "list", Length: &length, Repr: "['a', …]"},
+				{Name: "x", Type: "int", Repr: "3"},
+			}, owns(id)
+		},
+		wait: func(_ context.Context, _ sessions.Client, id string, wait time.Duration, _ func(sessions.Progress)) (*sessions.Result, error) {
+			return example(func(r *sessions.Result) { r.Stdout = "waited " + wait.String() + "\n" }), owns(id)
+		},
+	}
+}
+
+func owns(name string) error {
+	if name == "" || name == "7f" {
+		return nil
+	}
+	return sessions.Errorf(sessions.CodeNotFound, "Interpreter %s not found", name)
+}
+
+// TestEveryOperation: each that the schema offers is done, and none fails for
+// want of a case.
+func TestEveryOperation(t *testing.T) {
+	want := map[string]string{
+		"create": "Created interpreter 9b (Python 3.11.7, working directory /data/9b). Pass it as interpreter_id to run_python_code.",
+		"list": `2 interpreters:
+- 7f (default): idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, Python 3.11.7, working directory /data/7f
+[note] the start-up code (--init-code) failed:
+NameError: np
+- 9b: running execution 12, 11 executions, 2 calls waiting, made 1 hour ago, 70 MiB of memory, Python 3.11.7, working directory /data/9b`,
+		"delete":    "Deleted interpreter 7f; its variables are gone.",
+		"restart":   "Restarted interpreter 7f (Python 3.11.7, working directory /data/7f). It has no variables now.",
+		"interrupt": "Stopped execution 3 after 2s; its variables are kept.",
+		"variables": `3 variables:
+- df: DataFrame, shape (150, 4), 4.8 KiB = a b 0 1 2
+- names: list, length 150 = ['a', …]
+- x: int = 3`,
+		"wait": "waited 0s\n[ok] execution 3 in interpreter 7f3a9c, 3 milliseconds (time limit 1 hour)",
+	}
+	for era, options := range eras {
+		c := connect(t, "tester", working(), Options{}, options...)
+		for _, operation := range advertisedOperations(t) {
+			t.Run(era+" "+operation, func(t *testing.T) {
+				answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"7f"}`)
+				if answer.IsError {
+					t.Fatal(text(t, answer))
+				}
+				if diff := cmp.Diff(want[operation], text(t, answer)); diff != "" {
+					t.Error(diff)
+				}
+				if record := answer.StructuredContent.(map[string]any); record["success"] != true {
+					t.Errorf("record %v", record)
+				}
+			})
+		}
+	}
+}
+
+func advertisedOperations(t *testing.T) []string {
+	t.Helper()
+	var schema struct {
+		Properties struct {
+			Operation struct{ Enum []string }
+		}
+	}
+	if err := json.Unmarshal(newToolbox(nil, nil, Options{}).manArgs.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	return schema.Properties.Operation.Enum
+}
+
+// TestRecordsOfOperations have the fields that programs know from before.
+func TestRecordsOfOperations(t *testing.T) {
+	c := connect(t, "tester", working(), Options{})
+	record := func(arguments string) map[string]any {
+		return call(t, c, "manage_interpreters", arguments).StructuredContent.(map[string]any)
+	}
+	if r := record(`{"operation":"create"}`); r["interpreter_id"] != "9b" {
+		t.Errorf("create: %v", r)
+	}
+	interpreters := record(`{"operation":"list"}`)["interpreters"].([]any)
+	if first := interpreters[0].(map[string]any); len(interpreters) != 2 || first["id"] != "7f" || first["status"] != "idle" {
+		t.Errorf("list: %v", interpreters)
+	}
+	if r := record(`{"operation":"interrupt"}`); r["elapsed"] != 2. || r["interruption"].(map[string]any)["stopped"] != true {
+		t.Errorf("interrupt: %v", r)
+	}
+	if r := record(`{"operation":"variables"}`); len(r["variables"].([]any)) != 3 {
+		t.Errorf("variables: %v", r)
+	}
+}
+
+func TestOperationsOnAnothersInterpreter(t *testing.T) {
+	c := connect(t, "tester", working(), Options{})
+	for _, operation := range []string{"delete", "restart", "interrupt", "variables", "wait"} {
+		answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"theirs"}`)
+		if got := text(t, answer); !answer.IsError || got != "Interpreter theirs not found" {
+			t.Errorf("%s: isError %v, %q", operation, answer.IsError, got)
+		}
+	}
+}
+
+func TestWaitPassesOn(t *testing.T) {
+	c := connect(t, "tester", working(), Options{})
+	for argument, want := range map[string]string{"2.5": "waited 2.5s\n", "0": "waited -1ns\n"} {
+		answer := call(t, c, "manage_interpreters", `{"operation":"wait","wait":`+argument+`}`)
+		if got := text(t, answer); !strings.HasPrefix(got, want) {
+			t.Errorf("wait %s: %s", argument, got)
+		}
+	}
+}
+
+func TestNothingToList(t *testing.T) {
+	r := listed(nil, 1000)
+	encoded, err := json.Marshal(r.record)
+	if err != nil || string(encoded) != `{"interpreters":[]}` || !strings.HasPrefix(r.text, "You have no interpreter yet") {
+		t.Errorf("%s %s %v", r.text, encoded, err)
+	}
+	if r := described(nil, 1000); r.text != "No variables are defined." {
+		t.Error(r.text)
+	}
+}
+
+// TestManyVariables: as many as the budget has room for, and the number of the rest.
+func TestManyVariables(t *testing.T) {
+	many := make([]sessions.Variable, 5000)
+	for i := range many {
+		many[i] = sessions.Variable{Name: "name", Type: "str", Repr: strings.Repeat("é", 400)}
+	}
+	r := described(many, 10_000)
+	shown := len(r.record["variables"].([]sessions.Variable))
+	if left := r.record["left_out"]; len(r.text) > 10_200 || shown < 20 || left != 5000-shown {
+		t.Errorf("%d characters, %d shown, %v left out", len(r.text), shown, left)
+	}
+	if !strings.HasPrefix(r.text, "5000 variables:\n") || !strings.HasSuffix(r.text, "more left out; look them up with code]") {
+		t.Errorf("%s…", r.text[:100])
+	}
+}

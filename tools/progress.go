@@ -1,0 +1,110 @@
+package tools
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+)
+
+const (
+	// progressGap is the least time, in seconds, between two notifications.
+	progressGap = 0.5
+	// settling is how long the answer holds back after a notification: one
+	// that is sent right before the answer may be lost or arrive after it.
+	settling = 50 * time.Millisecond
+)
+
+// progress tells a client that asked for it how its call gets on. A nil
+// progress is that of a client that didn't.
+type progress struct {
+	notify   func(params map[string]any)
+	settling time.Duration
+
+	mu    sync.Mutex
+	ended bool
+	sent  time.Time // of the last notification
+	// told is the last progress value. It never falls, so when a call that
+	// waited for its turn begins to run, base is what the waiting came to.
+	told, base float64
+	elapsed    time.Duration
+}
+
+// progress returns the reporter for a call, nil when its client wants none.
+func (b *toolbox) progress(ctx context.Context, request mcp.CallToolRequest) *progress {
+	if request.Params.Meta == nil || request.Params.Meta.ProgressToken == nil {
+		return nil
+	}
+	token := request.Params.Meta.ProgressToken
+	return &progress{settling: b.settling, notify: func(params map[string]any) {
+		params["progressToken"] = token
+		if err := b.server.SendNotificationToClient(ctx, string(mcp.MethodNotificationProgress), params); err != nil {
+			b.Logger.Debug("progress not sent", "error", err)
+		}
+	}}
+}
+
+// listener returns what the Manager is to call, nil when nobody listens.
+func (p *progress) listener() func(sessions.Progress) {
+	if p == nil {
+		return nil
+	}
+	return p.report
+}
+
+func (p *progress) report(s sessions.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.Elapsed < p.elapsed {
+		p.base = p.told
+	}
+	p.elapsed = s.Elapsed
+	value := p.base + s.Elapsed.Seconds()
+	if p.ended || value < p.told+progressGap {
+		return
+	}
+	p.told, p.sent = value, time.Now()
+	params := map[string]any{"progress": value, "message": progressMessage(s)}
+	if total := p.base + s.Limit.Seconds(); s.Limit > 0 && total >= value {
+		params["total"] = total
+	}
+	p.notify(params)
+}
+
+func progressMessage(s sessions.Progress) string {
+	elapsed := sessions.InWords(s.Elapsed.Truncate(time.Second))
+	if s.Queued {
+		return "waiting for its turn, " + elapsed + " so far"
+	}
+	text := elapsed
+	if s.Limit > 0 {
+		text += " of " + sessions.InWords(s.Limit)
+	}
+	if s.LastLine != "" {
+		text += ": " + s.LastLine
+	}
+	return text
+}
+
+// end silences the reporter, and lets the last notification go ahead of the answer.
+func (p *progress) end(ctx context.Context) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.ended = true
+	left := p.settling - time.Since(p.sent)
+	p.mu.Unlock()
+	if left <= 0 {
+		return
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

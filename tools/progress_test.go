@@ -1,0 +1,112 @@
+package tools
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+)
+
+func TestProgress(t *testing.T) {
+	var got []map[string]any
+	p := &progress{notify: func(params map[string]any) { got = append(got, params) }}
+	for _, s := range []sessions.Progress{
+		{Elapsed: time.Second, Queued: true},
+		{Elapsed: 2 * time.Second, Queued: true},
+		{Elapsed: time.Second, Limit: time.Hour},
+		{Elapsed: 1200 * time.Millisecond, Limit: time.Hour, LastLine: "too soon"},
+		{Elapsed: 12 * time.Second, Limit: time.Hour, LastLine: "epoch 3"},
+		{Elapsed: 12 * time.Second, Limit: time.Hour, LastLine: "not later"},
+		{Elapsed: 13 * time.Second, Limit: 10 * time.Second},
+		{Elapsed: 14 * time.Second},
+	} {
+		p.report(s)
+	}
+	p.end(t.Context())
+	p.report(sessions.Progress{Elapsed: time.Minute})
+
+	want := []map[string]any{
+		{"progress": 1., "message": "waiting for its turn, 1 second so far"},
+		{"progress": 2., "message": "waiting for its turn, 2 seconds so far"},
+		{"progress": 3., "message": "1 second of 1 hour", "total": 3602.},
+		{"progress": 14., "message": "12 seconds of 1 hour: epoch 3", "total": 3602.},
+		{"progress": 15., "message": "13 seconds of 10 seconds"},
+		{"progress": 16., "message": "14 seconds"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAnswerHoldsBack: an answer comes a moment after the last notification,
+// but never later than its caller's patience.
+func TestAnswerHoldsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &progress{settling: settling, notify: func(map[string]any) {}}
+		p.report(sessions.Progress{Elapsed: time.Second})
+		start := time.Now()
+		p.end(t.Context())
+		if held := time.Since(start); held != settling {
+			t.Errorf("held back for %s", held)
+		}
+		p.end(t.Context())
+		if held := time.Since(start); held != settling {
+			t.Errorf("held back again, %s in all", held)
+		}
+
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		p.ended = false
+		p.report(sessions.Progress{Elapsed: 2 * time.Second})
+		start = time.Now()
+		p.end(gone)
+		if held := time.Since(start); held != 0 {
+			t.Errorf("held back for %s after the caller left", held)
+		}
+	})
+}
+
+func TestNoTokenNoProgress(t *testing.T) {
+	p := box(Options{}).progress(t.Context(), mcp.CallToolRequest{})
+	if p != nil || p.listener() != nil {
+		t.Error("a client that gave no token is told of progress")
+	}
+	p.end(t.Context())
+}
+
+// TestProgressArrives: the client gets its own token back, and every
+// notification in order.
+func TestProgressArrives(t *testing.T) {
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
+				r.Progress(sessions.Progress{Elapsed: time.Second, Limit: time.Hour, LastLine: "step 1"})
+				r.Progress(sessions.Progress{Elapsed: 2 * time.Second, Limit: time.Hour, LastLine: "step 2"})
+				return example(func(*sessions.Result) {}), nil
+			}}
+			c := connect(t, "tester", m, Options{}, options...)
+			arrived := make(chan []any, 10)
+			c.OnNotification(func(n mcp.JSONRPCNotification) {
+				fields := n.Params.AdditionalFields
+				arrived <- []any{n.Method, fields["progressToken"], fields["message"]}
+			})
+			var request mcp.CallToolRequest
+			request.Params.Name = "run_python_code"
+			request.Params.Arguments = map[string]any{"code": "work()"}
+			request.Params.Meta = &mcp.Meta{ProgressToken: "token-7"}
+			if _, err := c.CallTool(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+			for _, message := range []string{"1 second of 1 hour: step 1", "2 seconds of 1 hour: step 2"} {
+				if diff := cmp.Diff([]any{"notifications/progress", "token-7", message}, <-arrived); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,160 @@
+package tools
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	"understudy/sessions"
+)
+
+// shownFrames is how many frames of a deep stack an oversized record keeps.
+const shownFrames = 20
+
+// record returns the result as programs get it: within the same budgets as the
+// text, and with what only a reader's side can add. The result itself stays as
+// it is, because others hold it too.
+func (b *toolbox) record(result *sessions.Result) *sessions.Result {
+	r := *result
+	streams := share(b.TextBudget, len(r.Stdout), len(r.Stderr)) // bytes; characters are no more
+	var dropped int64
+	r.Stdout, dropped = cut(r.Stdout, streams[0], r.StdoutTruncated)
+	r.StdoutTruncated += dropped
+	r.Stderr, dropped = cut(r.Stderr, streams[1], r.StderrTruncated)
+	r.StderrTruncated += dropped
+	r.Traceback, _ = cut(r.Traceback, b.TextBudget/2, 0)
+	r.TermOut = append([]string{}, cutSegments(r.TermOut, b.TextBudget)...)
+	if r.Status != sessions.StatusRunning {
+		r.TermOut = append(r.TermOut, timeLine(&r))
+	}
+	for _, figure := range r.Figures {
+		r.FigStoragePath = append(r.FigStoragePath, figure.Path)
+	}
+	if r.ExcInfo != nil && r.ExcInfo.Args == nil {
+		info := *r.ExcInfo
+		info.Args = []json.RawMessage{} // the schema knows no null
+		r.ExcInfo = &info
+	}
+	shed(&r, b.ImageBudget/2)
+	return &r
+}
+
+// timeLine is the last entry of term_out.
+func timeLine(r *sessions.Result) string {
+	limit := sessions.InWords(secondsOf(r.TimeLimit))
+	if r.Status == sessions.StatusTimeout {
+		return fmt.Sprintf("TimeoutError: Execution exceeded the time limit of %s.", limit)
+	}
+	return fmt.Sprintf("Execution time: %s (time limit is %s).", sessions.InWords(secondsOf(r.ExecTime)), limit)
+}
+
+// sheddings are the steps that make an oversized record smaller, what a reader
+// can best do without first. Each reports whether there was anything to drop.
+var sheddings = []struct {
+	what string
+	drop func(r *sessions.Result, limit int) bool
+}{
+	{"the arguments of the exception", dropArguments},
+	{"all but the innermost frames of the stack", dropFrames},
+	{"the output in order of arrival", dropTermOut},
+	{"the names of the variables that changed", dropVariables},
+	{"the middle of the result, which is now text", excerptResult},
+	{"most of the notes", dropNotes},
+	{"most of the output", dropOutput},
+}
+
+// shed makes a record smaller than limit bytes, as far as it can, and notes
+// what it dropped.
+func shed(r *sessions.Result, limit int) {
+	r.Notes = append([]string(nil), r.Notes...)
+	for _, step := range sheddings {
+		if travelling(r) <= limit {
+			return
+		}
+		if step.drop(r, limit) {
+			r.Notes = append(r.Notes, "left out here to keep the record small: "+step.what)
+		}
+	}
+}
+
+func dropArguments(r *sessions.Result, _ int) bool {
+	if r.ExcInfo == nil || len(r.ExcInfo.Args) == 0 {
+		return false
+	}
+	r.ExcInfo = &sessions.ExceptionInfo{
+		Args: []json.RawMessage{},
+		Name: clip(r.ExcInfo.Name, 200), Msg: clip(r.ExcInfo.Msg, 2000), Obj: clip(r.ExcInfo.Obj, 200),
+	}
+	return true
+}
+
+func dropFrames(r *sessions.Result, _ int) bool {
+	excess := len(r.ExcStack) - shownFrames
+	if excess > 0 {
+		r.ExcStack = r.ExcStack[excess:]
+	}
+	return excess > 0
+}
+
+// dropTermOut keeps the line that says how long it took.
+func dropTermOut(r *sessions.Result, _ int) bool {
+	excess := len(r.TermOut) - 1
+	if excess > 0 {
+		r.TermOut = r.TermOut[excess:]
+	}
+	return excess > 0
+}
+
+func dropVariables(r *sessions.Result, _ int) bool {
+	had := r.Variables != nil
+	r.Variables = nil
+	return had
+}
+
+// excerptResult replaces the result by head and tail of its JSON, as a string.
+func excerptResult(r *sessions.Result, limit int) bool {
+	text, dropped := cut(string(r.Result), limit/8, 0)
+	if dropped == 0 {
+		return false
+	}
+	encoded, err := json.Marshal(text)
+	if err != nil {
+		return false
+	}
+	r.Result, r.ResultEncoding = encoded, "repr"
+	return true
+}
+
+func dropNotes(r *sessions.Result, _ int) bool {
+	few := min(len(r.Notes), 5)
+	for i, note := range r.Notes[:few] {
+		r.Notes[i] = clip(note, 500)
+	}
+	r.Notes = r.Notes[:few]
+	return few > 0
+}
+
+func dropOutput(r *sessions.Result, limit int) bool {
+	var stdout, stderr int64
+	r.Stdout, stdout = cut(r.Stdout, limit/20, r.StdoutTruncated)
+	r.Stderr, stderr = cut(r.Stderr, limit/20, r.StderrTruncated)
+	r.StdoutTruncated, r.StderrTruncated = r.StdoutTruncated+stdout, r.StderrTruncated+stderr
+	r.Traceback, _ = cut(r.Traceback, limit/20, 0)
+	return stdout+stderr > 0
+}
+
+// structured returns the record as it travels in an answer, nil when it can't
+// be encoded.
+func (b *toolbox) structured(r *sessions.Result) json.RawMessage {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		b.Logger.Error("record not encoded", "interpreter", r.InterpreterID, "execution", r.Execution, "error", err)
+		return nil
+	}
+	return raw
+}
+
+// dataURI writes a picture as base64_uri has it.
+func dataURI(p picture) string {
+	return "data:" + p.mimeType + ";base64," + base64.StdEncoding.EncodeToString(p.data)
+}

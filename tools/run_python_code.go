@@ -1,0 +1,102 @@
+package tools
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/schemas"
+	"understudy/sessions"
+)
+
+const runPythonCodeName = "run_python_code"
+
+//go:embed run_python_code.md
+var runPythonCodeText string
+
+// RunPythonCodeArgs are the arguments of run_python_code.
+type RunPythonCodeArgs struct {
+	Code          string   `json:"code" jsonschema_description:"Python source; any number of statements. The values of top-level expressions are printed."`
+	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter runs the code. Leave out for your default one, which is made on the first call."`
+	ResultVarName string   `json:"result_var_name,omitempty" jsonschema_description:"Name of a variable whose value to return as JSON after the code has run."`
+	Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"exclusiveMinimum=0" jsonschema_description:"Seconds the code may run. At the limit it is interrupted; variables are kept."`
+	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds to wait before answering 'running' while the code runs on. 0 answers at once."`
+	Reset         bool     `json:"reset,omitempty" jsonschema_description:"Start from a fresh interpreter: all earlier variables are dropped first."`
+}
+
+func (b *toolbox) runPythonCodeTool() server.ServerTool {
+	tool := mcp.NewToolWithRawSchema(runPythonCodeName, b.describe(runPythonCodeText), b.runArgs.Schema())
+	tool.Annotations = annotations("Run Python code")
+	return server.ServerTool{Tool: tool, Handler: b.runPythonCode}
+}
+
+func (b *toolbox) runPythonCode(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	args, err := decode(b.runArgs, request)
+	if err == nil {
+		err = checkVariable(args.ResultVarName)
+	}
+	if err != nil {
+		return b.failure(runPythonCodeName, err), nil
+	}
+
+	progress := b.progress(ctx, request)
+	result, err := b.manager.Run(ctx, b.Client(ctx), sessions.RunRequest{
+		Code: args.Code, InterpreterID: args.InterpreterID, ResultVarName: args.ResultVarName,
+		Timeout: seconds(args.Timeout), Wait: waiting(args.Wait), Reset: args.Reset,
+		Progress: progress.listener(),
+	})
+	progress.end(ctx)
+	if err != nil {
+		return b.failure(runPythonCodeName, err), nil
+	}
+
+	return b.answer(ctx, request, result, args.ResultVarName), nil
+}
+
+// seconds turns an argument into a Duration, 0 when it is absent. What no
+// Duration can hold becomes the longest, which the Manager refuses by its limit.
+func seconds(s *float64) time.Duration {
+	switch {
+	case s == nil:
+		return 0
+	case *s >= math.MaxInt64/float64(time.Second):
+		return math.MaxInt64
+	default:
+		return max(time.Duration(*s*float64(time.Second)), 1)
+	}
+}
+
+// waiting turns the argument wait into a Duration as sessions wants it: 0 is
+// the default there, and a negative one answers at once.
+func waiting(s *float64) time.Duration {
+	if s != nil && *s == 0 {
+		return -1
+	}
+	return seconds(s)
+}
+
+// identifier is a Python name, but for rare compatibility characters.
+var identifier = regexp.MustCompile(`^[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]*$`)
+
+// keywords are Python's reserved words; soft ones like match are good names.
+var keywords = []string{
+	"False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+	"def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in",
+	"is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+}
+
+// checkVariable refuses a result_var_name that can't be a variable's.
+func checkVariable(name string) error {
+	if name == "" || identifier.MatchString(name) && !slices.Contains(keywords, name) {
+		return nil
+	}
+	return &schemas.ArgumentError{Argument: "result_var_name", Message: fmt.Sprintf(
+		"argument \"result_var_name\" must be the name of one variable, not %q; assign the expression to a variable at the end of code, as in result = …, and give that name", clip(name, 60))}
+}

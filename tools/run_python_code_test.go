@@ -1,0 +1,170 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+)
+
+// TestRunPassesOn: what the agent asks for is what the Manager hears.
+func TestRunPassesOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		arguments string
+		want      sessions.RunRequest
+	}{
+		"code alone":     {`{"code":"1+1"}`, sessions.RunRequest{Code: "1+1"}},
+		"all":            {`{"code":"x","interpreter_id":"7f","result_var_name":"größe","timeout":1.5,"wait":10,"reset":true}`, sessions.RunRequest{Code: "x", InterpreterID: "7f", ResultVarName: "größe", Timeout: 1500 * time.Millisecond, Wait: 10 * time.Second, Reset: true}},
+		"at once":        {`{"code":"x","wait":0}`, sessions.RunRequest{Code: "x", Wait: -1}},
+		"soft keyword":   {`{"code":"x","result_var_name":"match"}`, sessions.RunRequest{Code: "x", ResultVarName: "match"}},
+		"as strings":     {`{"code":"x","timeout":"30","reset":"true"}`, sessions.RunRequest{Code: "x", Timeout: 30 * time.Second, Reset: true}},
+		"empty optional": {`{"code":"","interpreter_id":"","result_var_name":""}`, sessions.RunRequest{}},
+		"endless":        {`{"code":"x","timeout":1e300}`, sessions.RunRequest{Code: "x", Timeout: 1<<63 - 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got sessions.RunRequest
+			var caller sessions.Client
+			m := &fakeManager{run: func(_ context.Context, c sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
+				caller, got = c, r
+				return example(func(*sessions.Result) {}), nil
+			}}
+			c := connect(t, "tester", m, Options{Client: func(context.Context) sessions.Client { return "stdio" }})
+			if answer := call(t, c, "run_python_code", test.arguments); answer.IsError {
+				t.Fatal(text(t, answer))
+			}
+			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress")); diff != "" || caller != "stdio" {
+				t.Errorf("caller %q\n%s", caller, diff)
+			}
+		})
+	}
+}
+
+// TestRefusals: nothing reaches the Manager (its fields are nil), and the text
+// says what to do.
+func TestRefusals(t *testing.T) {
+	for name, test := range map[string]struct{ tool, arguments, want string }{
+		"no code":            {"run_python_code", `{}`, `argument "code" is required for run_python_code`},
+		"misspelt":           {"run_python_code", `{"code":"x","interpeter_id":"7f"}`, `unknown argument "interpeter_id" for run_python_code; did you mean "interpreter_id"?`},
+		"an expression":      {"run_python_code", `{"code":"x","result_var_name":"df.mean()"}`, `argument "result_var_name" must be the name of one variable, not "df.mean()"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
+		"a keyword":          {"run_python_code", `{"code":"x","result_var_name":"None"}`, `argument "result_var_name" must be the name of one variable, not "None"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
+		"a digit first":      {"run_python_code", `{"code":"x","result_var_name":"2x"}`, `argument "result_var_name" must be the name of one variable, not "2x"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
+		"no time":            {"run_python_code", `{"code":"x","timeout":0}`, `argument "timeout" must be more than 0 seconds, not 0`},
+		"a unit":             {"run_python_code", `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`},
+		"no operation":       {"manage_interpreters", `{}`, `argument "operation" is required for manage_interpreters`},
+		"delete what":        {"manage_interpreters", `{"operation":"delete"}`, `interpreter_id is required for delete operation`},
+		"unknown operation":  {"manage_interpreters", `{"operation":"explode"}`, `Unknown operation: explode (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait" or "variables", not "explode")`},
+		"misspelt operation": {"manage_interpreters", `{"operation":"lst"}`, `Unknown operation: lst (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait" or "variables", not "lst"; did you mean "list"?)`},
+		"not a word":         {"manage_interpreters", `{"operation":7}`, `argument "operation" must be a string, not the number 7`},
+		"branch":             {"manage_interpreters", `{"operation":"branch"}`, `operation "branch" is not possible with this build (0.1.0): it needs interpreters that are forked, and this build starts each as a process of its own; use operation "create" and run the code again in the new interpreter`},
+		"undo":               {"manage_interpreters", `{"operation":"undo"}`, `operation "undo" is not possible with this build (0.1.0): it needs interpreters that are forked, and this build starts each as a process of its own; assign the earlier values again, or restart the interpreter and run the code up to there`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := connect(t, "tester", &fakeManager{}, Options{Version: "0.1.0"})
+			answer := call(t, c, test.tool, test.arguments)
+			if got := text(t, answer); !answer.IsError || got != test.want {
+				t.Errorf("isError %v\n got %s\nwant %s", answer.IsError, got, test.want)
+			}
+			if answer.StructuredContent != nil {
+				t.Error("a refusal has a record")
+			}
+		})
+	}
+}
+
+// TestFailures: an error the agent can act on is told as it is, a fault of
+// ours is logged with its cause and told as one sentence.
+func TestFailures(t *testing.T) {
+	for name, test := range map[string]struct {
+		err          error
+		want, logged string
+	}{
+		"for the agent": {sessions.Errorf(sessions.CodeNotFound, "Interpreter 7f not found"), "Interpreter 7f not found", ""},
+		"wrapped":       {fmt.Errorf("running: %w", sessions.Errorf(sessions.CodeBusy, "busy")), "busy", ""},
+		"with a cause":  {sessions.Errorf(sessions.CodeStart, "Python could not be started: %w", errors.New("exec: no such file")), "Python could not be started: exec: no such file", "exec: no such file"},
+		"cancelled":     {fmt.Errorf("the call was cancelled: %w", context.Canceled), "the call was cancelled", ""},
+		"ours":          {errors.New("disk on fire"), "run_python_code failed through a fault of the server, which has been logged; try once more, and if it fails again restart the interpreter with manage_interpreters", "disk on fire"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			m := &fakeManager{run: func(context.Context, sessions.Client, sessions.RunRequest) (*sessions.Result, error) {
+				return nil, test.err
+			}}
+			c := connect(t, "tester", m, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			answer := call(t, c, "run_python_code", `{"code":"x"}`)
+			if got := text(t, answer); !answer.IsError || got != test.want {
+				t.Errorf("isError %v, %q", answer.IsError, got)
+			}
+			if !strings.Contains(log.String(), test.logged) || (test.logged == "") != (log.Len() == 0) {
+				t.Errorf("log: %s", log.String())
+			}
+		})
+	}
+}
+
+// TestPanicIsContained: a fault in a handler costs one call, not the server.
+func TestPanicIsContained(t *testing.T) {
+	var log bytes.Buffer
+	c := connect(t, "tester", &fakeManager{}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	answer := call(t, c, "run_python_code", `{"code":"x"}`)
+	if !answer.IsError || !strings.Contains(log.String(), "panic") {
+		t.Errorf("%s, log %s", text(t, answer), log.String())
+	}
+}
+
+// TestIsError is set only where nothing ran.
+func TestIsError(t *testing.T) {
+	for _, e := range examples {
+		answer := box(Options{}).answer(t.Context(), mcp.CallToolRequest{}, e.result, e.variable)
+		if want := e.result.Status == sessions.StatusRefused; answer.IsError != want {
+			t.Errorf("%s: isError %v", e.name, answer.IsError)
+		}
+	}
+}
+
+// TestCancelReachesTheManager: the handler's context is the Manager's.
+func TestCancelReachesTheManager(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	m := &fakeManager{run: func(ctx context.Context, _ sessions.Client, _ sessions.RunRequest) (*sessions.Result, error) {
+		cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	var request mcp.CallToolRequest
+	request.Params.Arguments = map[string]any{"code": "x"}
+	answer, err := newToolbox(nil, m, Options{}).runPythonCode(ctx, request)
+	if err != nil || !answer.IsError {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
+// TestFiguresReachTheClient: images after the text, in order, with titles.
+func TestFiguresReachTheClient(t *testing.T) {
+	first, second := plot(t, 60, 40), plot(t, 80, 40)
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			m := answering(example(func(r *sessions.Result) { r.Figures = figuresOf(first, second) }))
+			answer := call(t, connect(t, "tester", m, Options{}, options...), "run_python_code", `{"code":"plt.show()"}`)
+			var titles []any
+			for _, content := range answer.Content[1:] {
+				image, isImage := mcp.AsImageContent(content)
+				if !isImage || image.MIMEType != "image/png" {
+					t.Fatalf("%T", content)
+				}
+				titles = append(titles, image.Meta.AdditionalFields["title"])
+			}
+			if diff := cmp.Diff([]any{"Figure <1>", "Figure <2>"}, titles); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

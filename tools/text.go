@@ -1,0 +1,241 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"understudy/sessions"
+)
+
+// view is a result on its way to the text that a model reads. Output comes
+// first and is cut first; what follows it is short or has its own share of
+// the budget, so that error, hints and closing line are never cut away.
+type view struct {
+	*sessions.Result
+	variable string    // the result_var_name that was asked for, if known
+	pictures []picture // nil: all figures are shown
+	budget   int       // characters
+}
+
+// text is what the model reads.
+func (v view) text() string {
+	tail := sections(v.failure(), v.noteLines(), v.figureLines(), v.variableLine(), v.running(), v.closing())
+	labels := 100 + len(v.OutputURI) // "[stderr]", "[result] …", "[whole output] …"
+	room := max(0, v.budget-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.ResultType))
+
+	value := v.valueText()
+	output := utf8.RuneCountInString(v.Stdout) + utf8.RuneCountInString(v.Stderr)
+	value, _ = cut(value, max(room/4, room-output), 0)
+	room = max(0, room-utf8.RuneCountInString(value))
+
+	return sections(v.output(room), v.valueSection(value), tail)
+}
+
+// sections puts one section below the other.
+func sections(parts ...string) string {
+	var b strings.Builder
+	for _, part := range parts {
+		if part == "" {
+			continue
+		}
+		if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
+			b.WriteByte('\n')
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// output is what the code printed, in at most room characters.
+func (v view) output(room int) string {
+	shares := share(room, utf8.RuneCountInString(v.Stdout), utf8.RuneCountInString(v.Stderr))
+	stdout, droppedOut := cut(v.Stdout, shares[0], v.StdoutTruncated)
+	stderr, droppedErr := cut(v.Stderr, shares[1], v.StderrTruncated)
+	if stderr != "" {
+		stderr = "[stderr]\n" + stderr
+	}
+	var whole string
+	if path := sessions.OutputPath(v.OutputURI); path != "" {
+		whole = "[whole output] kept in " + path
+	} else if droppedOut+droppedErr > 0 {
+		whole = "[output cut] print less at a time to see what is missing"
+	}
+	return sections(stdout, stderr, whole)
+}
+
+// valueText is the value of the variable that was asked for: JSON on one line,
+// or the repr as it is.
+func (v view) valueText() string {
+	if v.Result.Result == nil {
+		return ""
+	}
+	var repr string
+	if v.ResultEncoding == "repr" && json.Unmarshal(v.Result.Result, &repr) == nil {
+		return repr
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, v.Result.Result) != nil {
+		return string(v.Result.Result)
+	}
+	return compact.String()
+}
+
+func (v view) valueSection(value string) string {
+	if value == "" {
+		return ""
+	}
+	label := v.variable
+	if label != "" && v.ResultType != "" {
+		label += ": "
+	}
+	return strings.TrimSpace("[result] "+label+v.ResultType) + "\n" + value
+}
+
+// failure says in words what went wrong and what is left of the state, with
+// Python's traceback.
+func (v view) failure() string {
+	trace, _ := cut(strings.TrimRight(v.Traceback, "\n"), v.budget/2, 0)
+	if trace == "" && v.Status == sessions.StatusError {
+		trace = v.exception()
+	}
+	if trace != "" && v.Status == sessions.StatusError {
+		trace = "[error]\n" + trace
+	}
+	return sections(v.ending(), v.stateLine(), trace)
+}
+
+// exception is the last line that a traceback would have.
+func (v view) exception() string {
+	if v.ExcInfo == nil || v.ExcInfo.Msg == "" {
+		return v.ExcType
+	}
+	return v.ExcType + ": " + clip(v.ExcInfo.Msg, 2000)
+}
+
+// ending tells of an end that was not the code's own.
+func (v view) ending() string {
+	switch v.Status {
+	case sessions.StatusTimeout:
+		return fmt.Sprintf("[timeout] The code was stopped at its time limit of %s; pass a larger timeout or do less at a time.", sessions.InWords(secondsOf(v.TimeLimit)))
+	case sessions.StatusInterrupted:
+		return fmt.Sprintf("[interrupted] The code was interrupted after %s.", sessions.InWords(secondsOf(v.ExecTime)))
+	case sessions.StatusCrashed:
+		return "[crashed] The Python process died while it ran the code."
+	case sessions.StatusRefused:
+		return "[refused] The code was not run."
+	}
+	return ""
+}
+
+// stateLine says whether the variables are still there. It claims no state
+// that the record doesn't: a restart that says nothing of it counts as a loss.
+func (v view) stateLine() string {
+	lost := v.StateRestored != nil && !*v.StateRestored || v.InterpreterRestarted && v.StateRestored == nil
+	reason := clip(strings.TrimRight(strings.TrimSpace(v.RestartReason), "."), 2000)
+	if reason == "" {
+		reason = "its process ended"
+	}
+	switch {
+	case lost && v.InterpreterRestarted:
+		return "[restarted] The interpreter was restarted: " + reason + ". All earlier variables, imports and functions are lost; define again what you need."
+	case lost:
+		return "[no interpreter] The interpreter has ended: " + reason + ". Its variables are lost."
+	case v.InterpreterRestarted:
+		return "[restarted] The interpreter was restarted: " + reason + ". Its variables are back as they were before this call."
+	case v.Status == sessions.StatusTimeout || v.Status == sessions.StatusInterrupted:
+		return "[state] Variables are kept."
+	}
+	return ""
+}
+
+func (v view) noteLines() string {
+	lines := make([]string, len(v.Notes))
+	for i, note := range v.Notes {
+		lines[i] = "[note] " + note
+	}
+	text, _ := cut(strings.Join(lines, "\n"), v.budget/8, 0)
+	return text
+}
+
+func (v view) figureLines() string {
+	lines := make([]string, len(v.Figures))
+	for i, figure := range v.Figures {
+		lines[i] = fmt.Sprintf("[figure %d] %s%d×%d, saved to %s", i+1, titlePrefix(figure), figure.Width, figure.Height, figure.Path)
+		if v.pictures != nil && v.pictures[i].missing != "" {
+			lines[i] += "; not shown: " + v.pictures[i].missing
+		}
+	}
+	text, _ := cut(strings.Join(lines, "\n"), v.budget/4, 0)
+	return text
+}
+
+func titlePrefix(figure sessions.Figure) string {
+	if title := plainTitle(figure); title != "" {
+		return title + " — "
+	}
+	return ""
+}
+
+// plainTitle is a figure's title on one line.
+func plainTitle(figure sessions.Figure) string {
+	return clip(strings.Join(strings.Fields(figure.Title), " "), 120)
+}
+
+func figureTitle(i int, figure sessions.Figure) string {
+	if title := plainTitle(figure); title != "" {
+		return title
+	}
+	return fmt.Sprintf("Figure %d", i+1)
+}
+
+func (v view) variableLine() string {
+	if v.Variables == nil || v.Variables.Empty() {
+		return ""
+	}
+	var parts []string
+	for _, group := range []struct {
+		verb  string
+		names []string
+	}{{"added", v.Variables.Added}, {"changed", v.Variables.Changed}, {"removed", v.Variables.Removed}} {
+		if len(group.names) > 0 {
+			parts = append(parts, group.verb+": "+someNames(group.names))
+		}
+	}
+	return "[variables] " + strings.Join(parts, "; ")
+}
+
+// someNames lists at most twenty names.
+func someNames(names []string) string {
+	const most = 20
+	short := make([]string, 0, most)
+	for _, name := range names[:min(most, len(names))] {
+		short = append(short, clip(name, 60))
+	}
+	text := strings.Join(short, ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// running tells how to get the rest.
+func (v view) running() string {
+	if v.Status != sessions.StatusRunning {
+		return ""
+	}
+	return fmt.Sprintf(`[running] Still running after %s. Call manage_interpreters with operation "wait" and interpreter_id %q to go on waiting, or "interrupt" to stop it.`,
+		sessions.InWords(secondsOf(v.ExecTime)), v.InterpreterID)
+}
+
+// closing is the last line of every text.
+func (v view) closing() string {
+	limit := "no time limit"
+	if v.TimeLimit > 0 {
+		limit = "time limit " + sessions.InWords(secondsOf(v.TimeLimit))
+	}
+	return fmt.Sprintf("[%s] execution %d in interpreter %s, %s (%s)",
+		v.Status, v.Execution, v.InterpreterID, sessions.InWords(secondsOf(v.ExecTime)), limit)
+}

@@ -1,0 +1,183 @@
+package tools
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"understudy/sessions"
+)
+
+// id is the interpreter of every example.
+const id = "7f3a9c"
+
+func ok() sessions.Result {
+	return sessions.Result{InterpreterID: id, Execution: 3, Status: sessions.StatusOK, Success: true, ExecTime: 0.0031, TimeLimit: 3600}
+}
+
+func example(change func(*sessions.Result)) *sessions.Result {
+	r := ok()
+	change(&r)
+	r.Success = r.Status == sessions.StatusOK
+	return &r
+}
+
+func no() *bool { lost := false; return &lost }
+
+const valueError = `Traceback (most recent call last):
+  File "<execution 3>", line 2, in <module>
+    int("x")
+ValueError: invalid literal for int() with base 10: 'x'
+`
+
+// examples are results of every kind; their texts are testdata/answers.txtar.
+var examples = []struct {
+	name     string
+	variable string
+	result   *sessions.Result
+}{
+	{"silent", "", example(func(*sessions.Result) {})},
+	{"printed", "", example(func(r *sessions.Result) { r.Stdout, r.Stderr = "one\ntwo\n", "careful" })},
+	{"no newline at the end", "x", example(func(r *sessions.Result) {
+		r.Stdout, r.Result, r.ResultType, r.ResultEncoding = "one", json.RawMessage("{\n \"a\": [1, 2,\n 3], \"b\": \"<é>\"}"), "dict", "json"
+	})},
+	{"repr", "x", example(func(r *sessions.Result) {
+		r.Result, r.ResultType, r.ResultEncoding = json.RawMessage(`"<object object at 0x7f>\nsecond \"line\""`), "object", "repr"
+	})},
+	{"undefined", "nope", example(func(r *sessions.Result) {
+		r.Result, r.ResultEncoding, r.Notes = json.RawMessage("null"), "json", []string{"nope is not defined"}
+	})},
+	{"result of a wait", "", example(func(r *sessions.Result) { r.Result, r.ResultType = json.RawMessage("3"), "int" })},
+	{"figures", "", example(func(r *sessions.Result) {
+		r.Figures = []sessions.Figure{
+			{Path: "/data/s/.matplotlib_figs/3-1.png", Width: 640, Height: 480, Title: "Sepal length\n by species"},
+			{Path: "/data/s/.matplotlib_figs/3-2.png", Width: 8000, Height: 6000},
+		}
+		r.Variables = &sessions.VariableDiff{Added: []string{"df", "fig"}, Changed: []string{"y"}, Removed: []string{"tmp"}}
+	})},
+	{"error", "", example(func(r *sessions.Result) {
+		r.Status, r.Stdout, r.ExcType, r.Traceback = sessions.StatusError, "before\n", "ValueError", valueError
+	})},
+	{"error without a traceback", "", example(func(r *sessions.Result) {
+		r.Status, r.ExcType, r.ExcInfo = sessions.StatusError, "SystemExit", &sessions.ExceptionInfo{Msg: "3"}
+	})},
+	{"time limit", "", example(func(r *sessions.Result) {
+		r.Status, r.Stdout, r.ExcType, r.ExecTime, r.TimeLimit = sessions.StatusTimeout, "step 1\n", "TimeoutError", 65.02, 65
+		r.Traceback = "Traceback (most recent call last):\n  File \"<execution 3>\", line 1, in <module>\nKeyboardInterrupt\n"
+	})},
+	{"time limit, killed", "", example(func(r *sessions.Result) {
+		r.Status, r.ExcType, r.ExecTime, r.TimeLimit = sessions.StatusTimeout, "TimeoutError", 7, 2
+		r.InterpreterRestarted, r.StateRestored, r.RestartReason = true, no(), "the code ignored the interrupt for 5s and its process was killed"
+		r.Notes = []string{"2 child processes were ended with it"}
+	})},
+	{"interrupted", "", example(func(r *sessions.Result) { r.Status, r.ExecTime, r.Stdout = sessions.StatusInterrupted, 12, "a\n" })},
+	{"crashed", "", example(func(r *sessions.Result) {
+		r.Status, r.Stdout, r.ExcType = sessions.StatusCrashed, "before\n", "InterpreterCrash"
+		r.InterpreterRestarted, r.StateRestored, r.RestartReason = true, no(), "segmentation fault (SIGSEGV) at line 2 of <execution 3>: ctypes.string_at(0)"
+	})},
+	{"crashed, restored", "", example(func(r *sessions.Result) {
+		restored := true
+		r.Status, r.InterpreterRestarted, r.StateRestored, r.RestartReason = sessions.StatusCrashed, true, &restored, "killed (SIGKILL)"
+	})},
+	{"crashed, silent about the state", "", example(func(r *sessions.Result) { r.Status, r.InterpreterRestarted = sessions.StatusCrashed, true })},
+	{"crashed, none started", "", example(func(r *sessions.Result) {
+		r.Status, r.StateRestored, r.RestartReason = sessions.StatusCrashed, no(), "out of memory"
+		r.Notes = []string{"a fresh interpreter could not be started: no space left; the next call tries again"}
+	})},
+	{"died between calls", "", example(func(r *sessions.Result) {
+		r.Stdout, r.InterpreterRestarted, r.StateRestored, r.RestartReason = "1\n", true, no(), "the process was killed (SIGKILL)"
+	})},
+	{"refused", "", example(func(r *sessions.Result) {
+		r.Status, r.Notes = sessions.StatusRefused, []string{"line 1: module os is not allowed"}
+	})},
+	{"running", "", example(func(r *sessions.Result) {
+		r.Status, r.Stdout, r.ExecTime = sessions.StatusRunning, "epoch 1\n", 45.01
+	})},
+	{"no limit", "", example(func(r *sessions.Result) { r.TimeLimit = 0 })},
+	{"whole output kept", "", example(func(r *sessions.Result) {
+		r.Stdout, r.StdoutTruncated, r.OutputURI = "head"+sessions.Marker(9000)+"tail\n", 9000, "file:///data/s/output/3/stdout"
+	})},
+	{"long output", "", example(func(r *sessions.Result) {
+		r.Stdout, r.Stderr = strings.Repeat("0123456789\n", 300), strings.Repeat("!", 100)
+	})},
+	{"everything too long", "x", example(func(r *sessions.Result) {
+		r.Status, r.Stdout, r.Stderr = sessions.StatusError, strings.Repeat("out\n", 500), strings.Repeat("err\n", 500)
+		r.Result = json.RawMessage("[" + strings.Repeat("1,", 1000) + "1]")
+		r.Traceback = "Traceback:\n" + strings.Repeat("  frame\n", 500) + "RecursionError: too deep"
+		r.Notes = []string{strings.Repeat("note ", 200)}
+		for range 30 {
+			r.Figures = append(r.Figures, sessions.Figure{Path: "/data/figure.png", Width: 64, Height: 48, Title: strings.Repeat("T", 500)})
+		}
+		r.Variables = &sessions.VariableDiff{Added: slices.Repeat([]string{"name"}, 100)}
+	})},
+}
+
+// TestText compares every kind of answer with what was read and found good.
+func TestText(t *testing.T) {
+	const file = "testdata/answers.txtar"
+	var got txtar.Archive
+	got.Comment = []byte("What a model reads of every kind of result, with a budget of 1000 characters.\nRewritten by go test ./tools -update; read it before you commit it.\n")
+	for _, e := range examples {
+		text := view{Result: e.result, variable: e.variable, budget: 1000}.text()
+		got.Files = append(got.Files, txtar.File{Name: e.name, Data: []byte(text + "\n")})
+	}
+	if *update {
+		if err := os.WriteFile(file, txtar.Format(&got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(txtar.Format(&got))); diff != "" {
+		t.Errorf("texts differ from %s (-want +got)\n%s", file, diff)
+	}
+}
+
+// TestTextBudget: within any sensible budget, nothing that matters is lost.
+func TestTextBudget(t *testing.T) {
+	for _, e := range examples {
+		for _, budget := range []int{1000, 5000, 40_000} {
+			v := view{Result: e.result, variable: e.variable, budget: budget}
+			text := v.text()
+			if n := utf8.RuneCountInString(text); n > budget+300 { // lines of fixed length may pass a small budget
+				t.Errorf("%s: %d characters with a budget of %d", e.name, n, budget)
+			}
+			if !utf8.ValidString(text) || !strings.HasSuffix(text, v.closing()) {
+				t.Errorf("%s: broken or without its closing line", e.name)
+			}
+			if trace := e.result.Traceback; !strings.Contains(text, lastLine(trace)) {
+				t.Errorf("%s: the error %q is cut away", e.name, lastLine(trace))
+			}
+		}
+	}
+}
+
+// TestOutputGetsWhatIsLeft: a short result and a long output share the budget
+// so that neither leaves room unused.
+func TestOutputGetsWhatIsLeft(t *testing.T) {
+	r := example(func(r *sessions.Result) {
+		r.Stdout, r.Result = strings.Repeat("o", 10_000), json.RawMessage(`"`+strings.Repeat("r", 10_000)+`"`)
+	})
+	text := view{Result: r, variable: "x", budget: 4000}.text()
+	outputs, results := strings.Count(text, "o"), strings.Count(text, "r")
+	if outputs < 2700 || results < 800 || len(text) > 4000 || len(text) < 3800 {
+		t.Errorf("%d of output, %d of the result, %d in all", outputs, results, len(text))
+	}
+	r.Stdout = "short\n"
+	if text = (view{Result: r, variable: "x", budget: 4000}).text(); strings.Count(text, "r") < 3600 {
+		t.Errorf("the result got %d characters though the output is short", strings.Count(text, "r"))
+	}
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return lines[len(lines)-1]
+}
