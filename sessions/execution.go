@@ -25,8 +25,10 @@ type execution struct {
 	started    time.Time
 	transcript *transcript
 	stop       chan stopCause // holds at most one cause; the first wins
+	ending     chan struct{}  // closed when its session ends: no grace then
 	done       chan struct{}  // closed when result is set
 
+	endOnce   sync.Once
 	mu        sync.Mutex
 	result    *Result // without output, which the transcript hands out
 	collected bool
@@ -36,7 +38,7 @@ func newExecution(number int, r RunRequest, t *transcript) *execution {
 	return &execution{
 		number: number, code: r.Code, varName: r.ResultVarName, limit: r.Timeout,
 		started: time.Now(), transcript: t,
-		stop: make(chan stopCause, 1), done: make(chan struct{}),
+		stop: make(chan stopCause, 1), ending: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
@@ -46,6 +48,11 @@ func (e *execution) requestStop(cause stopCause) {
 	case e.stop <- cause:
 	default: // it is being stopped already
 	}
+}
+
+// end asks the execution to end without grace, even while one runs.
+func (e *execution) end() {
+	e.endOnce.Do(func() { close(e.ending) })
 }
 
 func (e *execution) finish(r *Result) {

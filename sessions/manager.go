@@ -139,7 +139,7 @@ func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listin
 		return Listing{}, err
 	}
 	if e := s.runningNow(); e != nil {
-		e.requestStop(stoppedByEnd)
+		e.end()
 	}
 	if err := s.prepare(ctx, true); err != nil {
 		return Listing{}, err

@@ -392,6 +392,25 @@ func TestDeleteStopsWhatRuns(t *testing.T) {
 	})
 }
 
+func TestTheEndOfASessionWaitsForNoGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, workerThat(func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
+			<-w.exited // ignores interrupts
+			return Outcome{}, w.crash
+		}), nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		m.Close(t.Context())
+		if took := time.Since(began); took != 0 {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
 func TestLimits(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
 	defer m.Close(t.Context())

@@ -28,7 +28,7 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	case StatusCrashed:
 		r.excuse("InterpreterCrash", a.crash.Reason)
 	}
-	r.explain(a)
+	r.explain(a, a.endedBefore(e))
 	r.restarted(note)
 	return r
 }
@@ -54,12 +54,18 @@ func (a attempt) status() Status {
 	}
 }
 
-// execTime is the worker's own measure, or ours when it can't give one any more.
+// execTime is the worker's own measure of the code. Ours stands in when the
+// worker died, and when it was stopped later, as its result was encoded.
 func (a attempt) execTime(e *execution) time.Duration {
-	if a.crash == nil {
+	if a.crash == nil && !a.endedBefore(e) {
 		return a.outcome.ExecTime
 	}
 	return time.Since(e.started)
+}
+
+// endedBefore reports whether the code itself was over when it was to be stopped.
+func (a attempt) endedBefore(e *execution) bool {
+	return a.cause != notStopped && a.outcome.OK && e.started.Add(a.outcome.ExecTime).Before(a.asked)
 }
 
 func (c stopCause) sentence() string {
@@ -95,11 +101,11 @@ func (r *Result) excuse(excType, message string) {
 }
 
 // explain says how the code was stopped and what went with it.
-func (r *Result) explain(a attempt) {
+func (r *Result) explain(a attempt, endedBefore bool) {
 	if a.ended > 0 {
 		r.note(Counted(a.ended, "other process") + " ended with it")
 	}
-	if a.cause != notStopped && a.crash == nil && a.outcome.Signalled && a.outcome.OK {
+	if a.cause != notStopped && a.crash == nil && a.outcome.Signalled && a.outcome.OK && !endedBefore {
 		r.note("the code caught the interrupt and came to its own end")
 	}
 	if a.crash != nil && a.crash.Trace != "" && r.Traceback == "" {

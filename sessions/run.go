@@ -41,6 +41,8 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 	case <-limit.C:
 		a.cause = stoppedByLimit
 	case a.cause = <-e.stop:
+	case <-e.ending:
+		a.cause = stoppedByEnd
 	}
 
 	a.asked = time.Now()
@@ -54,6 +56,8 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 		case got = <-answers:
 			return a.answered(got.outcome, got.err)
 		case <-grace.C:
+		case <-e.ending:
+			a.cause = stoppedByEnd
 		}
 	}
 	a.killed = true

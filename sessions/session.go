@@ -212,7 +212,7 @@ func (s *Session) end(ctx context.Context) {
 	}
 	s.ended = true
 	if s.current != nil {
-		s.current.requestStop(stoppedByEnd)
+		s.current.end()
 	}
 	s.mu.Unlock()
 

@@ -1,0 +1,115 @@
+# A fresh machine needs Go, Python 3.10 or newer, and a package index. The
+# Python environment is made in the user's data directory (XDG_DATA_HOME).
+
+GO ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS := -X understudy/internal/app.version=$(VERSION)
+
+# The tools are pinned here and nowhere else.
+GOLANGCI_LINT := v2.15.0
+RUFF := 0.17.6
+UV := 0.13.9
+
+PYTHON ?= $(shell command -v python3 || command -v python)
+TOOLS := build/tools
+PIP := $(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check
+
+# The race detector needs a C compiler; without one the tests run without it.
+CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
+RACE ?= $(if $(CC_FOUND),-race)
+
+FUZZTIME ?= 10s
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build ./understudy
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o understudy .
+
+.PHONY: setup
+setup: build ## Build, and prepare the Python environment with the scientific libraries
+	@./understudy setup >/dev/null
+
+.PHONY: run
+run: setup ## Set up, and show the main job: understudy demo
+	UNDERSTUDY_PYTHON="$$(./understudy setup 2>/dev/null)" ./understudy demo
+
+.PHONY: test
+test: test-python test-go cross ## Set up, and run every test
+
+.PHONY: test-python
+test-python: setup ## Run the tests of the Python half
+	@set -e; python="$$(./understudy setup 2>/dev/null)"; \
+	for package in pyworker matplotlib_capture; do \
+		echo "$$python -m unittest discover -s $$package/tests -t ."; \
+		"$$python" -m unittest discover -s $$package/tests -t .; \
+	done
+
+.PHONY: test-go
+test-go: setup ## Run the tests of the Go half
+	$(GO) vet ./...
+	@$(if $(RACE),,echo "No C compiler was found: the tests run without the race detector.")
+	$(if $(RACE),CGO_ENABLED=1) UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) test $(RACE) ./...
+
+.PHONY: cross
+cross: ## Check that everything compiles for macOS and Windows
+	GOOS=darwin $(GO) vet ./...
+	GOOS=windows $(GO) vet ./...
+
+.PHONY: lint
+lint: build/bin/golangci-lint-$(GOLANGCI_LINT) $(TOOLS)/ruff-$(RUFF) ## Run golangci-lint and ruff
+	build/bin/golangci-lint-$(GOLANGCI_LINT) run
+	$(TOOLS)/bin/ruff check
+	$(TOOLS)/bin/ruff format --check
+
+.PHONY: format
+format: build/bin/golangci-lint-$(GOLANGCI_LINT) $(TOOLS)/ruff-$(RUFF) ## Format the Go and the Python code
+	build/bin/golangci-lint-$(GOLANGCI_LINT) fmt
+	$(TOOLS)/bin/ruff format
+
+# Built with a name that holds the version, so a new pin builds a new one. It
+# takes a few minutes once.
+build/bin/golangci-lint-$(GOLANGCI_LINT):
+	GOBIN="$(CURDIR)/build/bin" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
+	mv build/bin/golangci-lint $@
+
+$(TOOLS)/bin/python:
+	$(PYTHON) -m venv $(TOOLS)
+
+$(TOOLS)/ruff-$(RUFF): | $(TOOLS)/bin/python
+	$(PIP) ruff==$(RUFF)
+	touch $@
+
+$(TOOLS)/uv-$(UV): | $(TOOLS)/bin/python
+	$(PIP) uv==$(UV)
+	touch $@
+
+.PHONY: bench
+bench: setup ## Measure speed and memory beside ipykernel; writes docs/benchmarks.md
+	UNDERSTUDY_BENCH_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) run ./bench -write
+
+.PHONY: update
+update: ## Rewrite the committed schemas and the generated parts of the documentation
+	$(GO) test ./tools -update
+	$(GO) test . -run TestDocsAreTrue -update
+	$(GO) test . -run TestDocsAreTrue -update
+
+.PHONY: lock
+lock: $(TOOLS)/uv-$(UV) ## Pin the newest scientific libraries in pyworker/requirements.lock
+	$(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.10 --upgrade \
+		--custom-compile-command "make lock" pyworker/requirements.in -o pyworker/requirements.lock
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (10s)
+	@set -e; for package in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+			echo "$$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+.PHONY: clean
+clean: ## Remove what was built here; the Python environment stays
+	rm -rf understudy understudy.exe build bench/build .ruff_cache understudy-demo

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"understudy/internal/config"
+	"understudy/tools"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated parts of README.md and docs/reference.md")
+
+// TestDocsAreTrue compares the tables between the markers of the documents
+// with what the code says, and rewrites them with -update.
+func TestDocsAreTrue(t *testing.T) {
+	schemas := parsedSchemas(t)
+	for _, part := range []struct{ file, name, text string }{
+		{"README.md", "tools", toolTable(schemas)},
+		{"docs/reference.md", "run_python_code", argumentTable(schemas["run_python_code"])},
+		{"docs/reference.md", "manage_interpreters", argumentTable(schemas["manage_interpreters"])},
+		{"docs/reference.md", "record", fieldTable(schemas["execution_record"])},
+		{"docs/reference.md", "settings", settingTable(t)},
+	} {
+		t.Run(part.file+"/"+part.name, func(t *testing.T) { compareGenerated(t, part.file, part.name, part.text) })
+	}
+}
+
+func compareGenerated(t *testing.T, file, name, want string) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pattern := regexp.MustCompile(fmt.Sprintf("(?s)(<!-- %s:begin -->\n).*?(<!-- %s:end -->)", name, name))
+	if !pattern.Match(text) {
+		t.Fatalf("%s has no markers for %s", file, name)
+	}
+	renewed := pattern.ReplaceAllString(string(text), "${1}"+strings.ReplaceAll(want, "$", "$$")+"${2}")
+	if renewed == string(text) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s is not true any more; run: go test . -run TestDocsAreTrue -update", file)
+	}
+	if err := os.WriteFile(file, []byte(renewed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// schema is what the tables need of a JSON schema, its properties in order.
+type schema struct {
+	Required   []string
+	Properties []property
+}
+
+type property struct {
+	Name, Type, Description string
+	Enum                    []any
+}
+
+func parsedSchemas(t *testing.T) map[string]schema {
+	t.Helper()
+	raw, err := tools.Schemas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]schema{}
+	for name, text := range raw {
+		var outer struct {
+			Required   []string
+			Properties json.RawMessage
+		}
+		if err := json.Unmarshal(text, &outer); err != nil {
+			t.Fatal(err)
+		}
+		all[name] = schema{outer.Required, orderedProperties(t, outer.Properties)}
+	}
+	return all
+}
+
+func orderedProperties(t *testing.T, text json.RawMessage) []property {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	if _, err := decoder.Token(); err != nil {
+		t.Fatal(err)
+	}
+	var list []property
+	for decoder.More() {
+		name, err := decoder.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p struct {
+			Type        any
+			Description string
+			Enum        []any
+		}
+		if err := decoder.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		kind := "any"
+		if p.Type != nil {
+			kind = fmt.Sprint(p.Type)
+		}
+		list = append(list, property{fmt.Sprint(name), kind, p.Description, p.Enum})
+	}
+	return list
+}
+
+func toolTable(all map[string]schema) string {
+	var b strings.Builder
+	b.WriteString("| tool | arguments |\n|---|---|\n")
+	for _, tool := range []string{"run_python_code", "manage_interpreters"} {
+		names := make([]string, 0, len(all[tool].Properties))
+		for _, p := range all[tool].Properties {
+			name := "`" + p.Name + "`"
+			if len(p.Enum) > 0 {
+				name += " (" + joined(p.Enum) + ")"
+			}
+			names = append(names, name)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |\n", tool, strings.Join(names, ", "))
+	}
+	return b.String()
+}
+
+func argumentTable(s schema) string {
+	var b strings.Builder
+	b.WriteString("| argument | type | |\n|---|---|---|\n")
+	for _, p := range s.Properties {
+		description := p.Description
+		for _, required := range s.Required {
+			if required == p.Name {
+				description = "Required. " + description
+			}
+		}
+		if len(p.Enum) > 0 {
+			description += " One of " + joined(p.Enum) + "."
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.Name, p.Type, cell(description))
+	}
+	return b.String()
+}
+
+func fieldTable(s schema) string {
+	var b strings.Builder
+	b.WriteString("| field | type | always | |\n|---|---|---|---|\n")
+	for _, p := range s.Properties {
+		always := ""
+		for _, required := range s.Required {
+			if required == p.Name {
+				always = "yes"
+			}
+		}
+		description := p.Description
+		if len(p.Enum) > 0 {
+			description = strings.TrimPrefix(strings.TrimSuffix(description, ".")+". One of "+joined(p.Enum)+".", ". ")
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.Name, p.Type, always, cell(description))
+	}
+	return b.String()
+}
+
+func settingTable(t *testing.T) string {
+	t.Helper()
+	settings, err := config.Settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	group := "-"
+	for _, s := range settings {
+		if s.Group != group {
+			group = s.Group
+			title := group
+			if title == "" {
+				title = "General"
+			}
+			fmt.Fprintf(&b, "\n**%s**\n\n| flag | environment | default | |\n|---|---|---|---|\n", title)
+		}
+		defaultText := ""
+		if s.Default != "" {
+			defaultText = "`" + s.Default + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Flag, s.Env, defaultText, cell(s.Help))
+	}
+	return b.String() + "\n"
+}
+
+func joined(values []any) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = fmt.Sprint(v)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func cell(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\n", " "), "|", "\\|")
+}

@@ -1,0 +1,116 @@
+// Package app wires the server together. Open starts things in the order in
+// which they need each other; Close ends them in the reverse order.
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/internal/config"
+	"understudy/internal/transport"
+	"understudy/sessions"
+	"understudy/tools"
+)
+
+// App is a server that is ready to serve.
+type App struct {
+	log     *slog.Logger
+	run     *runDir
+	python  *pythonStarter
+	manager *sessions.Manager
+	server  *server.MCPServer
+}
+
+// Open prepares everything that serving needs. Python is not started, nor even
+// looked for, before the first call: a server without it can still say so.
+func Open(c *config.Config, log *slog.Logger) (*App, error) {
+	run, err := newRunDir(c.DataDir, log)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{log: log, run: run, python: newPythonStarter(c, log)}
+	a.manager = sessions.NewManager(managerOptions(c, a.python, run.path, log))
+	a.server = newServer(a.manager, c, log)
+	return a, nil
+}
+
+// Close ends every session and removes what belonged to this run.
+func (a *App) Close() error {
+	a.manager.Close(context.Background())
+	return errors.Join(a.python.Close(), a.run.close())
+}
+
+// ServeStdio serves one client on the two streams until it leaves or ctx ends.
+func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	return transport.ServeStdio(ctx, a.server, in, out, a.log)
+}
+
+func managerOptions(c *config.Config, starter sessions.Starter, run string, log *slog.Logger) sessions.Options {
+	o := sessions.Options{
+		Starter: starter, Logger: log,
+		Dir:     filepath.Join(run, "sessions"),
+		Workdir: c.Serve.Workdir, WorkdirRoot: filepath.Join(run, "work"), KeepWorkdirs: c.Serve.KeepWorkdirs,
+		Timeout: c.Serve.Timeout, MaxTimeout: c.Serve.MaxTimeout, Wait: c.Serve.Wait, Grace: c.Serve.Grace,
+		MaxSessions: c.Serve.MaxSessions, Queue: c.Serve.Queue, IdleTTL: c.Serve.IdleTTL,
+		OutputLimit: int(c.Serve.OutputLimit), SpoolLimit: c.Serve.SpoolLimit,
+		// What the text budget cuts must be in a file; it is shared by two
+		// streams, the result and the error.
+		SpoolAfter:      c.Serve.TextBudget / 4,
+		RerunAfterCrash: c.Serve.RerunAfterCrash,
+	}
+	if o.KeepWorkdirs { // the run's own directory goes with the server
+		o.WorkdirRoot = filepath.Join(c.DataDir, "workdirs")
+	}
+	return o
+}
+
+func newServer(m *sessions.Manager, c *config.Config, log *slog.Logger) *server.MCPServer {
+	s := server.NewMCPServer("understudy", Version(),
+		server.WithTitle("understudy"),
+		server.WithInstructions(tools.Instructions()),
+		server.WithToolCapabilities(false),
+	)
+	tools.Register(s, m, tools.Options{
+		Client:     func(context.Context) sessions.Client { return transport.StdioClient },
+		TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
+		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
+		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, Version: Version(), Logger: log,
+	})
+	return s
+}
+
+// Serve is the command serve: MCP on standard input and output, which carry
+// the protocol and nothing else.
+func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
+	out := os.Stdout
+	os.Stdout = os.Stderr // a stray print of any library must not reach the protocol
+	a, err := Open(c, log)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	log.Info("serving MCP on stdio", "version", Version(), "pid", os.Getpid())
+	err = a.ServeStdio(ctx, os.Stdin, out)
+	log.Info("stopping", "after", time.Since(began).Round(time.Second), "error", err)
+	return errors.Join(err, a.Close())
+}
+
+// NewLogger returns the logger of the process: stderr, in the wanted form.
+func NewLogger(c *config.Config, to io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		level = slog.LevelInfo // config allows only levels, so this is a programmer's error
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(to, options))
+	}
+	return slog.New(slog.NewTextHandler(to, options))
+}

@@ -1,0 +1,190 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/dustin/go-humanize"
+
+	"understudy/internal/config"
+	"understudy/internal/pythonenv"
+)
+
+// state says how a check ended.
+type state string
+
+const (
+	stateOK      state = "ok"
+	stateNote    state = "note"    // works, with a limit worth knowing
+	stateMissing state = "missing" // something optional is not there
+	stateFailed  state = "failed"  // the main job does not work
+)
+
+// check is one line of the doctor's findings.
+type check struct {
+	Group  string `json:"group"`
+	Name   string `json:"name"`
+	State  state  `json:"state"`
+	Detail string `json:"detail"`
+}
+
+// findings are all lines.
+type findings struct {
+	Works  bool    `json:"works"`
+	Checks []check `json:"checks"`
+}
+
+// errUnfit is the doctor's error when the main job does not work here.
+var errUnfit = errors.New("the main job does not work here: see what failed above")
+
+// Doctor is the command doctor: it tries what the server does, says what works
+// and what does not, and returns an error when the main job can't.
+func Doctor(ctx context.Context, c *config.Config, out io.Writer) error {
+	found := examine(ctx, c)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := found.print(out, c.Doctor.JSON); err != nil {
+		return err
+	}
+	if !found.Works {
+		return errUnfit
+	}
+	return nil
+}
+
+// group is a heading of the table.
+type group string
+
+// The headings.
+const (
+	groupPython    group = "Python"
+	groupLibraries group = "Libraries"
+	groupSystem    group = "System"
+)
+
+func (f *findings) add(g group, name string, s state, format string, args ...any) {
+	f.Checks = append(f.Checks, check{string(g), name, s, fmt.Sprintf(format, args...)})
+	if s == stateFailed {
+		f.Works = false
+	}
+}
+
+func examine(ctx context.Context, c *config.Config) *findings {
+	f := &findings{Works: true}
+	dataDirWorks := f.dataDir(c.DataDir)
+	if python := f.python(ctx, c); python != nil {
+		f.libraries(ctx, c, python)
+		if dataDirWorks { // workers run files that are kept there
+			f.worker(ctx, c, python)
+		}
+	}
+	f.limits()
+	f.guards()
+	return f
+}
+
+func (f *findings) python(ctx context.Context, c *config.Config) *pythonenv.Found {
+	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: c.Python, DataDir: c.DataDir})
+	if err != nil {
+		f.add(groupPython, "interpreter", stateFailed, "%v", err)
+		return nil
+	}
+	f.add(groupPython, "interpreter", stateOK, "%s (%s), %s", found.Path, found.Version, found.Why)
+	for _, passed := range found.Passed {
+		f.add(groupPython, "passed over", stateNote, "%s", passed)
+	}
+	return found
+}
+
+func (f *findings) libraries(ctx context.Context, c *config.Config, python *pythonenv.Found) {
+	versions, err := pythonenv.Versions(ctx, python.Path)
+	if err != nil {
+		f.add(groupLibraries, "all", stateFailed, "%v", err)
+		return
+	}
+	for _, p := range pythonenv.Packages {
+		if version, ok := versions[p.Name]; ok {
+			f.add(groupLibraries, p.Name, stateOK, "%s", version)
+		} else {
+			f.add(groupLibraries, p.Name, stateMissing, "%s", p.Without)
+		}
+	}
+	lock, err := requirements()
+	switch {
+	case err != nil:
+		f.add(groupLibraries, "versions", stateFailed, "%v", err)
+	case python.FromSetup() && !pythonenv.UpToDate(c.DataDir, lock):
+		f.add(groupLibraries, "versions", stateNote, "of an older understudy; \"understudy setup\" brings them up to date")
+	case len(versions) < len(pythonenv.Packages):
+		f.add(groupLibraries, "versions", stateNote, "\"understudy setup\" makes an environment with all of them")
+	}
+}
+
+// lowDisk is the free space below which a session soon fails.
+const lowDisk = 200_000_000
+
+// dataDir reports whether the server can keep its files.
+func (f *findings) dataDir(path string) bool {
+	if err := tryWriting(path); err != nil {
+		f.add(groupSystem, "data directory", stateFailed, "%v; choose another with --data-dir", err)
+		return false
+	}
+	f.add(groupSystem, "data directory", stateOK, "%s", path)
+	free, err := freeSpace(path)
+	switch {
+	case err != nil:
+		f.add(groupSystem, "disk space", stateNote, "unknown: %v", err)
+	case free < lowDisk:
+		f.add(groupSystem, "disk space", stateNote, "only %s are free in the data directory", humanize.Bytes(free))
+	default:
+		f.add(groupSystem, "disk space", stateOK, "%s are free in the data directory", humanize.Bytes(free))
+	}
+	return true
+}
+
+func tryWriting(directory string) error {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(directory, "doctor-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString("written by understudy doctor\n")
+	return errors.Join(err, file.Close(), os.Remove(file.Name()))
+}
+
+func (f *findings) print(out io.Writer, asJSON bool) error {
+	if asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(f)
+	}
+	var err error
+	for _, g := range []group{groupPython, groupLibraries, groupSystem} {
+		_, failed := fmt.Fprintln(out, g)
+		err = errors.Join(err, failed, f.printGroup(out, g))
+	}
+	return err
+}
+
+func (f *findings) printGroup(out io.Writer, g group) error {
+	for _, check := range f.Checks {
+		if check.Group != string(g) {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "  %-8s %-15s %s\n", check.State, check.Name, check.Detail); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quiet is a logger for trials whose outcome the table says.
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

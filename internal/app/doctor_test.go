@@ -1,0 +1,177 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"understudy/internal/config"
+	"understudy/sessions"
+)
+
+// testPython is the Python of the tests: the prepared one under "make test".
+func testPython(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("UNDERSTUDY_TEST_PYTHON"), "python3", "python"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Fatal("these tests need Python on PATH or in UNDERSTUDY_TEST_PYTHON")
+	return ""
+}
+
+func doctor(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	c, err := config.Parse(config.Source{Args: append([]string{"doctor"}, args...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	err = Doctor(t.Context(), c, &out)
+	return out.String(), err
+}
+
+func TestDoctorTriesARealWorker(t *testing.T) {
+	out, err := doctor(t, "--data-dir", t.TempDir(), "--python", testPython(t))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"asked for with --python", "started and ran 1+1", "figures", "numpy", "disk space", "fork"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}
+
+func TestDoctorWithoutPython(t *testing.T) {
+	out, err := doctor(t, "--json", "--data-dir", t.TempDir(), "--python", "/nowhere/python")
+	if !errors.Is(err, errUnfit) {
+		t.Errorf("error is %v", err)
+	}
+	var found findings
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		t.Fatal(err)
+	}
+	if found.Works || !hasCheck(found, "interpreter", stateFailed, "/nowhere/python") {
+		t.Errorf("found %+v", found)
+	}
+}
+
+func TestDoctorWithoutAPlaceForFiles(t *testing.T) {
+	blocked := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := doctor(t, "--data-dir", filepath.Join(blocked, "data"), "--python", testPython(t))
+	if !errors.Is(err, errUnfit) || !strings.Contains(out, "choose another with --data-dir") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func hasCheck(f findings, name string, s state, detail string) bool {
+	for _, check := range f.Checks {
+		if check.Name == name && check.State == s && strings.Contains(check.Detail, detail) {
+			return true
+		}
+	}
+	return false
+}
+
+// fakeStarter starts fakeWorkers.
+type fakeStarter struct {
+	run func(ctx context.Context, request sessions.Request, sink sessions.Sink) (sessions.Outcome, error)
+}
+
+func (fakeStarter) Name() string { return "fake" }
+
+func (s fakeStarter) Start(context.Context, sessions.Spec) (sessions.Worker, error) {
+	return &fakeWorker{run: s.run, killed: make(chan struct{})}, nil
+}
+
+// fakeWorker answers as it is told to; what else a worker does it can't.
+type fakeWorker struct {
+	sessions.Worker
+	run    func(ctx context.Context, request sessions.Request, sink sessions.Sink) (sessions.Outcome, error)
+	killed chan struct{}
+}
+
+func (w *fakeWorker) Run(ctx context.Context, request sessions.Request, sink sessions.Sink) (sessions.Outcome, error) {
+	if w.run == nil { // hangs until it is killed, whatever the context says
+		<-w.killed
+		return sessions.Outcome{}, &sessions.CrashError{Reason: "killed"}
+	}
+	return w.run(ctx, request, sink)
+}
+
+func (w *fakeWorker) Kill() int                   { close(w.killed); return 0 }
+func (w *fakeWorker) Close(context.Context) error { return nil }
+
+func TestDoctorDistrustsTheWorker(t *testing.T) {
+	says := func(text string, figures int) func(context.Context, sessions.Request, sessions.Sink) (sessions.Outcome, error) {
+		return func(_ context.Context, request sessions.Request, sink sessions.Sink) (sessions.Outcome, error) {
+			if request.Execution == 1 {
+				sink.Output(sessions.Stdout, []byte(text))
+			}
+			for range figures * (request.Execution - 1) {
+				sink.Figure(sessions.Figure{Width: 640, Height: 480})
+			}
+			return sessions.Outcome{OK: true}, nil
+		}
+	}
+	for name, test := range map[string]struct {
+		run  func(context.Context, sessions.Request, sessions.Sink) (sessions.Outcome, error)
+		want string // of the error
+	}{
+		"right":       {says("2\n", 1), ""},
+		"wrong":       {says("3\n", 1), `1+1 gave "3"`},
+		"silent":      {says("", 1), `1+1 gave ""`},
+		"no figure":   {says("2\n", 0), "a plot gave 0 figures"},
+		"two figures": {says("2\n", 2), "a plot gave 2 figures"},
+		"raises": {func(context.Context, sessions.Request, sessions.Sink) (sessions.Outcome, error) {
+			return sessions.Outcome{Exception: &sessions.Exception{Traceback: "ImportError: libx\n"}}, nil
+		}, "ImportError: libx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &findings{Works: true}
+			err := f.tryWorker(t.Context(), fakeStarter{test.run})
+			if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error is %v, want %q", err, test.want)
+			}
+			if test.want == "" && !hasCheck(*f, "figures", stateOK, "640×480") {
+				t.Errorf("found %+v", f)
+			}
+		})
+	}
+}
+
+func TestDoctorKillsAWorkerThatHangs(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	started := fakeStarter{}
+	done := make(chan error)
+	go func() { done <- (&findings{}).tryWorker(ctx, started) }()
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("a worker that hangs passed")
+	}
+}
+
+func TestVersionOfABuild(t *testing.T) {
+	var out bytes.Buffer
+	if err := PrintVersion(&config.Config{Version: config.Version{JSON: true}}, &out); err != nil {
+		t.Fatal(err)
+	}
+	var info versionInfo
+	if err := json.Unmarshal(out.Bytes(), &info); err != nil {
+		t.Fatal(err)
+	}
+	if info.Version == "" || !strings.HasPrefix(info.Go, "go") || !strings.HasPrefix(info.Protocol, "20") {
+		t.Errorf("version says %+v", info)
+	}
+}

@@ -1,0 +1,53 @@
+//go:build unix
+
+package app
+
+import (
+	"runtime"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sys/unix"
+)
+
+// fewFiles is a limit on open files that a few dozen sessions would reach;
+// each takes about ten descriptors of the server's.
+const fewFiles = 1024
+
+func freeSpace(directory string) (uint64, error) {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(directory, &stat); err != nil {
+		return 0, err
+	}
+	return uint64(stat.Bavail) * uint64(stat.Bsize), nil //nolint:gosec,unconvert // the types differ between systems
+}
+
+func (f *findings) limits() {
+	f.limit("open files", unix.RLIMIT_NOFILE, fewFiles)
+	f.limit("processes", unix.RLIMIT_NPROC, 256)
+}
+
+func (f *findings) limit(name string, resource int, few uint64) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(resource, &limit); err != nil {
+		f.add(groupSystem, name, stateNote, "the limit is unknown: %v", err)
+		return
+	}
+	current := uint64(limit.Cur) //nolint:gosec,unconvert // signed on some systems
+	switch {
+	case current > 1<<62:
+		f.add(groupSystem, name, stateOK, "no limit")
+	case current < few:
+		f.add(groupSystem, name, stateNote, "at most %s; raise it with ulimit for many interpreters", humanize.Comma(int64(current))) //nolint:gosec // below few
+	default:
+		f.add(groupSystem, name, stateOK, "at most %s", humanize.Comma(int64(current))) //nolint:gosec // below 1<<62
+	}
+}
+
+func (f *findings) guards() {
+	f.add(groupSystem, "fork", stateNote, "not used yet: every interpreter is a process of its own (--start spawn), without branch and undo")
+	if runtime.GOOS == "linux" {
+		f.add(groupSystem, "clean-up", stateOK, "%s", cleanUp())
+		return
+	}
+	f.add(groupSystem, "clean-up", stateNote, "by process groups: a process that leaves its group outlives its interpreter on this system")
+}

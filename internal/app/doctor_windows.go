@@ -1,0 +1,21 @@
+package app
+
+import "golang.org/x/sys/windows"
+
+func freeSpace(directory string) (uint64, error) {
+	path, err := windows.UTF16PtrFromString(directory)
+	if err != nil {
+		return 0, err
+	}
+	var free uint64
+	err = windows.GetDiskFreeSpaceEx(path, &free, nil, nil)
+	return free, err
+}
+
+// limits has nothing to say: Windows has no such limits for a user.
+func (f *findings) limits() {}
+
+func (f *findings) guards() {
+	f.add(groupSystem, "fork", stateNote, "Windows has none: every interpreter is a process of its own, without branch and undo")
+	f.add(groupSystem, "clean-up", stateOK, "job objects end what interpreters leave behind")
+}

@@ -1,0 +1,131 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"understudy/internal/config"
+	"understudy/internal/pythonenv"
+	"understudy/sessions"
+)
+
+// trialTime is how long a trial run may take. The first import of matplotlib
+// on a slow disk takes long, as it builds its font cache.
+const trialTime = 2 * time.Minute
+
+// worker starts a worker as the server would, and has it run code and draw.
+func (f *findings) worker(ctx context.Context, c *config.Config, python *pythonenv.Found) {
+	ctx, cancel := context.WithTimeout(ctx, trialTime)
+	defer cancel()
+	spawner, err := newSpawner(c, python.Path, quiet())
+	if err != nil {
+		f.add(groupPython, "worker", stateFailed, "%v", err)
+		return
+	}
+	err = f.tryWorker(ctx, spawner)
+	if err = errors.Join(err, spawner.Close(context.WithoutCancel(ctx))); err != nil {
+		f.add(groupPython, "worker", stateFailed, "%v", err)
+	}
+}
+
+func (f *findings) tryWorker(ctx context.Context, starter sessions.Starter) (err error) {
+	directory, err := os.MkdirTemp("", "understudy-doctor-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+	began := time.Now()
+	worker, err := starter.Start(ctx, sessions.Spec{InterpreterID: "doctor", Workdir: directory, FirstExecution: 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, worker.Close(context.WithoutCancel(ctx))) }()
+	// A worker that hangs answers no context, but it can be killed.
+	defer context.AfterFunc(ctx, func() { worker.Kill() })()
+	if err := tryCode(ctx, worker); err != nil {
+		return err
+	}
+	f.add(groupPython, "worker", stateOK, "started and ran 1+1 in %v", time.Since(began).Round(time.Millisecond))
+	return f.tryFigure(ctx, worker)
+}
+
+func tryCode(ctx context.Context, worker sessions.Worker) error {
+	trial, err := try(ctx, worker, sessions.Request{Execution: 1, Code: "1+1"})
+	if err != nil {
+		return fmt.Errorf("running 1+1: %w", err)
+	}
+	if answer := strings.TrimSpace(trial.text.String()); answer != "2" {
+		return fmt.Errorf("1+1 gave %.200q", answer)
+	}
+	return nil
+}
+
+const figureCode = `import matplotlib.pyplot as plt
+plt.plot([1, 2, 4])
+plt.show()`
+
+// tryFigure draws, where matplotlib is installed.
+func (f *findings) tryFigure(ctx context.Context, worker sessions.Worker) error {
+	if f.lacks("matplotlib") {
+		f.add(groupPython, "figures", stateMissing, "figures are not captured, as matplotlib is not installed")
+		return nil
+	}
+	began := time.Now()
+	trial, err := try(ctx, worker, sessions.Request{Execution: 2, Code: figureCode})
+	if err != nil {
+		return fmt.Errorf("drawing a figure: %w", err)
+	}
+	if len(trial.figures) != 1 {
+		return fmt.Errorf("a plot gave %d figures", len(trial.figures))
+	}
+	figure := trial.figures[0]
+	f.add(groupPython, "figures", stateOK, "captured, %d×%d pixels in %v", figure.Width, figure.Height, time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+func (f *findings) lacks(library string) bool {
+	return slices.ContainsFunc(f.Checks, func(c check) bool {
+		return c.Group == string(groupLibraries) && c.Name == library && c.State != stateOK
+	})
+}
+
+// try runs code and returns what it printed and drew.
+func try(ctx context.Context, worker sessions.Worker, request sessions.Request) (*trial, error) {
+	t := &trial{}
+	outcome, err := worker.Run(ctx, request, t)
+	if err != nil {
+		return nil, err
+	}
+	if outcome.Exception != nil {
+		return nil, errors.New(strings.TrimSpace(outcome.Exception.Traceback))
+	}
+	return t, nil
+}
+
+// trial is the sink of a trial run.
+type trial struct {
+	mu      sync.Mutex
+	text    bytes.Buffer
+	figures []sessions.Figure
+}
+
+// Output keeps what is printed, of both streams.
+func (t *trial) Output(_ sessions.Stream, text []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text.Write(text)
+}
+
+// Figure keeps a figure.
+func (t *trial) Figure(figure sessions.Figure) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.figures = append(t.figures, figure)
+}

@@ -1,0 +1,72 @@
+package app
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/gofrs/flock"
+)
+
+// runDir is the directory of one server's run: the sessions' output files and
+// their own working directories. It is locked while the server lives, so that
+// the next server can tell the leftovers of a killed one from a live one's.
+type runDir struct {
+	path string
+	lock *flock.Flock
+}
+
+const lockName = "lock"
+
+// newRunDir makes a directory for this run below dataDir and removes those of
+// servers that died.
+func newRunDir(dataDir string, log *slog.Logger) (*runDir, error) {
+	root := filepath.Join(dataDir, "run")
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory for sessions' files (choose another with --data-dir): %w", err)
+	}
+	removeLeftovers(root, log)
+	d := &runDir{path: filepath.Join(root, rand.Text()[:10])}
+	if err := os.Mkdir(d.path, 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory for sessions' files: %w", err)
+	}
+	d.lock = flock.New(filepath.Join(d.path, lockName))
+	if ok, err := d.lock.TryLock(); err != nil || !ok {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", d.path, err), os.RemoveAll(d.path))
+	}
+	return d, nil
+}
+
+// removeLeftovers removes the directories whose lock nobody holds. One without
+// a lock file may be of a server that is just starting: it is left alone until
+// the next time.
+func removeLeftovers(root string, log *slog.Logger) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		log.Warn("looking for leftovers", "error", err)
+		return
+	}
+	for _, entry := range entries {
+		dir := filepath.Join(root, entry.Name())
+		if _, err := os.Stat(filepath.Join(dir, lockName)); err != nil {
+			continue
+		}
+		lock := flock.New(filepath.Join(dir, lockName))
+		if free, err := lock.TryLock(); err != nil || !free {
+			continue
+		}
+		log.Info("removing the files of a server that died", "dir", dir)
+		_ = lock.Unlock()
+		if err := os.RemoveAll(dir); err != nil {
+			log.Warn("removing leftovers", "dir", dir, "error", err)
+		}
+	}
+}
+
+// close removes the directory.
+func (d *runDir) close() error {
+	return errors.Join(d.lock.Unlock(), os.RemoveAll(d.path))
+}

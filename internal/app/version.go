@@ -1,0 +1,69 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/internal/config"
+)
+
+// version is set by the linker: -X understudy/internal/app.version=v1.2.3.
+var version string
+
+// Version is the version of this build: the linker's, else what Go recorded of
+// the module or the commit, else "devel".
+func Version() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "devel"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	return commit(info.Settings)
+}
+
+// commit names the commit of a build from a checkout.
+func commit(settings []debug.BuildSetting) string {
+	name := "devel"
+	for _, setting := range settings {
+		switch {
+		case setting.Key == "vcs.revision" && len(setting.Value) >= 12:
+			name += "-" + setting.Value[:12]
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			name += "-modified"
+		}
+	}
+	return name
+}
+
+// versionInfo is what the command version says.
+type versionInfo struct {
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	Protocol string `json:"protocol"`
+}
+
+// PrintVersion is the command version.
+func PrintVersion(c *config.Config, out io.Writer) error {
+	info := versionInfo{
+		Version:  Version(),
+		Go:       runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Protocol: mcp.LATEST_PROTOCOL_VERSION,
+	}
+	if c.Version.JSON {
+		return json.NewEncoder(out).Encode(info)
+	}
+	_, err := fmt.Fprintf(out, "understudy %s (%s, %s), MCP %s\n", info.Version, info.Go, info.Platform, info.Protocol)
+	return err
+}

@@ -1,0 +1,153 @@
+// Package config reads the settings of a run: one struct, filled from its
+// defaults, the configuration file, the environment and the command line, each
+// stronger than the one before.
+//
+// To add a setting: add one field with its tags below, and read it where the
+// program is wired (internal/app). Its environment variable, its key in the
+// file, its line in the help and in the reference follow from the tags.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config is the whole command line. The fields of Shared and Serve are the
+// settings: they may also come from the environment and the file.
+type Config struct {
+	Shared `embed:""`
+
+	Serve    Serve    `cmd:"" default:"withargs" help:"Serve MCP over standard input and output. This is what understudy does when no command is given."`
+	Setup    Setup    `cmd:"" help:"Prepare the Python environment with the scientific libraries."`
+	Doctor   Doctor   `cmd:"" help:"Show what works here; exit status 1 when the main job can't."`
+	Demo     Demo     `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
+	Install  Install  `cmd:"" help:"Write or print the configuration of an MCP client."`
+	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools."`
+	Version  Version  `cmd:"" help:"Print the version."`
+	Watchdog Watchdog `cmd:"" hidden:"" help:"Kill the workers of a server that died. Started by the server itself."`
+
+	// Command is the name of the command that was chosen, as in "serve".
+	Command string `kong:"-"`
+}
+
+// Shared are the settings that several commands read.
+type Shared struct {
+	Config    string `placeholder:"FILE" help:"Read settings from this YAML file, whose keys are the names of these flags. Default: ${config_file}, if it exists."`
+	Python    string `placeholder:"PATH" group:"Python" help:"Python to run, 3.10 or newer: a path, or a name on PATH. Default: the active virtual environment, then the one made by setup, then python3 on PATH."`
+	DataDir   string `type:"path" placeholder:"DIR" group:"Files" help:"Where the Python environment and the sessions' files are kept. Default: ${data_dir}."`
+	LogLevel  string `enum:"debug,info,warn,error" default:"info" group:"Log" help:"Write log messages of this level and above to standard error: ${enum}."`
+	LogFormat string `enum:"text,json" default:"text" group:"Log" help:"How log messages are written: ${enum}."`
+}
+
+// Serve are the settings of the server.
+type Serve struct {
+	Transport string `enum:"stdio" default:"stdio" group:"Protocol" help:"How clients connect: ${enum} (HTTP and SSE are not built yet)."`
+
+	Start    string `enum:"spawn" default:"spawn" group:"Python" help:"How an interpreter starts: ${enum}, a process of its own."`
+	InitCode string `type:"text" placeholder:"CODE|@FILE" group:"Python" help:"Python code that every interpreter runs when it starts; @FILE reads it from a file."`
+
+	Workdir      string `type:"existingdir" placeholder:"DIR" group:"Files" help:"Working directory shared by all interpreters. Default: each has its own under the data directory, removed with it."`
+	KeepWorkdirs bool   `negatable:"" group:"Files" help:"Keep the interpreters' own working directories when they end."`
+
+	Echo      string `enum:"all,last,none" default:"all" group:"Code" help:"Which top-level expressions are printed: ${enum}."`
+	Traceback string `enum:"plain,ipython" default:"plain" group:"Code" help:"How exceptions are shown: ${enum}."`
+	Warnings  string `enum:"default,ignore" default:"default" group:"Code" help:"What happens to Python's warnings: ${enum}."`
+	CodeFile  string `placeholder:"NAME" group:"Code" help:"Keep the running code in a file of this name in the working directory while it runs, as runfile.py. Default: no file."`
+
+	Timeout         time.Duration `default:"3600s" group:"Time" help:"How long one run may take when the call says nothing."`
+	MaxTimeout      time.Duration `default:"24h" group:"Time" help:"How long one run may take at most, whatever the call says."`
+	Wait            time.Duration `default:"45s" group:"Time" help:"How long a call waits before it answers that the code is still running. Many clients give up after 60 seconds."`
+	Grace           time.Duration `default:"5s" group:"Time" help:"How long code may go on after it was interrupted at its time limit, before it is killed."`
+	RerunAfterCrash bool          `negatable:"" group:"Time" help:"Run code once more when it crashed its interpreter. Its side effects then happen twice."`
+
+	IdleTTL     time.Duration `name:"idle-ttl" default:"0" group:"Limits" help:"End interpreters that ran nothing for this long; 0 never ends them."`
+	MaxSessions int           `default:"64" group:"Limits" help:"How many interpreters may live at once."`
+	Queue       int           `default:"16" group:"Limits" help:"How many calls may wait for one busy interpreter; 0 refuses all."`
+	OutputLimit int64         `type:"size" default:"1MB" group:"Limits" help:"How much of each output stream of a run is kept in memory: half from its head and half from its tail."`
+	SpoolLimit  int64         `type:"size" default:"1GB" group:"Limits" help:"How much of each output stream of a run is kept on disk once it exceeds the output limit; 0 keeps none."`
+
+	TextBudget        int    `default:"40000" group:"Answers" help:"How many characters of text an answer may hold; the middle of longer output is left out."`
+	Figures           string `enum:"content,inline,none" default:"content" group:"Answers" help:"How figures reach the client: ${enum}. content sends images; inline adds data URIs to the structured record; none leaves them on disk."`
+	ImageMaxSide      int    `default:"1568" group:"Answers" help:"Longest side of an image in an answer, in pixels. The file keeps its full size."`
+	ImageBudget       int64  `type:"size" default:"900KB" group:"Answers" help:"How large an answer with images may be, as it is sent."`
+	StructuredContent string `enum:"auto,always,never" default:"auto" group:"Answers" help:"Whether answers carry the record of the run for programs: ${enum}. auto leaves it out for clients that would show it in place of text and images."`
+}
+
+// Setup are the flags of setup. It has none of its own: --python chooses the
+// Python that the environment is made from, --data-dir where it is made.
+type Setup struct{}
+
+// Doctor are the flags of doctor.
+type Doctor struct {
+	JSON bool `name:"json" help:"Print the findings as JSON."`
+}
+
+// Demo are the flags of demo.
+type Demo struct {
+	Dir string `type:"path" default:"understudy-demo" help:"Directory that the demo works in and leaves its plots in."`
+}
+
+// Install are the flags of install.
+type Install struct {
+	Client  string   `required:"" enum:"claude-desktop,claude-code,vscode,cursor,codex" help:"Which client to configure: ${enum}."`
+	Scope   string   `enum:"user,project" default:"user" help:"Configure the client for you everywhere, or for the project in the current directory: ${enum}."`
+	Name    string   `default:"understudy" help:"Name of the server in the client."`
+	Command string   `placeholder:"PATH" help:"Command that the client runs. Default: this program."`
+	Print   bool     `help:"Print the configuration and change nothing."`
+	Args    []string `arg:"" optional:"" help:"Arguments that the client gives to understudy, after --, as in: -- --timeout 10m."`
+}
+
+// Schema are the flags of schema.
+type Schema struct{}
+
+// Version are the flags of version.
+type Version struct {
+	JSON bool `name:"json" help:"Print it as JSON."`
+}
+
+// Watchdog are the flags of the hidden command watchdog.
+type Watchdog struct {
+	Args []string `arg:"" optional:"" passthrough:"" hidden:""`
+}
+
+// UsageError is a command line, an environment or a file that makes no sense.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Check reports settings that contradict each other or have no meaning.
+func (s Serve) Check() error {
+	return errors.Join(
+		s.checkTimes(),
+		atLeast("max-sessions", int64(s.MaxSessions), 1),
+		atLeast("queue", int64(s.Queue), 0),
+		atLeast("output-limit", s.OutputLimit, 10_000),
+		// Shorter texts could not hold an error and the closing line.
+		atLeast("text-budget", int64(s.TextBudget), 1000),
+		atLeast("image-max-side", int64(s.ImageMaxSide), 64),
+		atLeast("image-budget", s.ImageBudget, 10_000),
+	)
+}
+
+func (s Serve) checkTimes() error {
+	switch {
+	case s.Timeout <= 0:
+		return errors.New("timeout must be more than 0")
+	case s.Wait <= 0:
+		return errors.New("wait must be more than 0")
+	case s.Timeout > s.MaxTimeout:
+		return fmt.Errorf("timeout (%v) is more than max-timeout (%v); raise --max-timeout or lower --timeout", s.Timeout, s.MaxTimeout)
+	}
+	return nil
+}
+
+func atLeast(name string, value, minimum int64) error {
+	if value < minimum {
+		return fmt.Errorf("%s is %d; it must be at least %d", name, value, minimum)
+	}
+	return nil
+}

@@ -1,0 +1,310 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// try parses a command line in an environment of its own.
+func try(t *testing.T, env map[string]string, args ...string) (*Config, error) {
+	t.Helper()
+	home := t.TempDir()
+	return Parse(Source{
+		Args: args,
+		Lookup: func(name string) (string, bool) {
+			if value, ok := env[name]; ok {
+				return value, true
+			}
+			if name == "HOME" || name == "USERPROFILE" {
+				return home, true
+			}
+			return "", false
+		},
+		Stdout: &bytes.Buffer{},
+		Exit:   func(int) {},
+	})
+}
+
+func must(t *testing.T, env map[string]string, args ...string) *Config {
+	t.Helper()
+	config, err := try(t, env, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// configFile writes a file and returns the environment that names it.
+func configFile(t *testing.T, text string) map[string]string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{"UNDERSTUDY_CONFIG": path}
+}
+
+func TestDefaults(t *testing.T) {
+	config := must(t, nil)
+	if config.Command != "serve" {
+		t.Errorf("no command means %q, not serve", config.Command)
+	}
+	want := Serve{
+		Transport: "stdio", Start: "spawn", Echo: "all", Traceback: "plain", Warnings: "default",
+		Timeout: time.Hour, MaxTimeout: 24 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
+		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000,
+		TextBudget: 40000, Figures: "content", ImageMaxSide: 1568, ImageBudget: 900_000, StructuredContent: "auto",
+	}
+	if diff := cmp.Diff(want, config.Serve); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if filepath.Base(config.DataDir) != "understudy" {
+		t.Errorf("data directory %q", config.DataDir)
+	}
+}
+
+func TestServeIsTheDefaultCommand(t *testing.T) {
+	bare := must(t, nil, "--timeout", "10m", "--python", "python3.12")
+	named := must(t, nil, "serve", "--timeout", "10m", "--python", "python3.12")
+	if bare.Serve.Timeout != 10*time.Minute || bare.Python != "python3.12" {
+		t.Errorf("flags without a command were not taken: %+v", bare)
+	}
+	if bare.Command != named.Command || bare.Serve != named.Serve || bare.Python != named.Python {
+		t.Errorf("understudy FLAGS and understudy serve FLAGS differ:\n%+v\n%+v", bare, named)
+	}
+}
+
+func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
+	env := configFile(t, "wait: 1s\ntimeout: 2s\nqueue: 3\n")
+	env["UNDERSTUDY_TIMEOUT"] = "20s"
+	env["UNDERSTUDY_QUEUE"] = "30"
+	config := must(t, env, "--queue", "300")
+	if got := config.Serve.Wait; got != time.Second {
+		t.Errorf("file over default: wait is %v", got)
+	}
+	if got := config.Serve.Timeout; got != 20*time.Second {
+		t.Errorf("environment over file: timeout is %v", got)
+	}
+	if got := config.Serve.Queue; got != 300 {
+		t.Errorf("flag over environment: queue is %v", got)
+	}
+	if got := config.Serve.Grace; got != 5*time.Second {
+		t.Errorf("default: grace is %v", got)
+	}
+}
+
+func TestTheFileAtItsDefaultPlace(t *testing.T) {
+	xdg := t.TempDir()
+	if err := os.Mkdir(filepath.Join(xdg, "understudy"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(xdg, "understudy", "config.yaml")
+	if err := os.WriteFile(path, []byte("python: /opt/py\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := must(t, map[string]string{"XDG_CONFIG_HOME": xdg}, "doctor")
+	if config.Python != "/opt/py" {
+		t.Errorf("python is %q", config.Python)
+	}
+}
+
+func TestConfigFlagOverItsVariable(t *testing.T) {
+	one, two := configFile(t, "queue: 1\n"), configFile(t, "queue: 2\n")
+	config := must(t, one, "--config", two["UNDERSTUDY_CONFIG"])
+	if config.Serve.Queue != 2 {
+		t.Errorf("queue is %d", config.Serve.Queue)
+	}
+}
+
+func TestFileOfEveryKind(t *testing.T) {
+	for name, test := range map[string]struct {
+		text  string
+		queue int
+	}{
+		"empty":         {"", 16},
+		"comments":      {"# queue: 3\n", 16},
+		"null":          {"---\n", 16},
+		"quoted number": {"queue: '3'\n", 3},
+		"bom":           {"\ufeffqueue: 3\n", 3},
+		"alias":         {"queue: &n 3\nmax-sessions: *n\n", 3},
+		"crlf":          {"queue: 3\r\n", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := must(t, configFile(t, test.text)).Serve.Queue; got != test.queue {
+				t.Errorf("queue is %d, not %d", got, test.queue)
+			}
+		})
+	}
+}
+
+func TestMultilineCodeInTheFile(t *testing.T) {
+	config := must(t, configFile(t, "init-code: |\n  import math\n  x = 1\nkeep-workdirs: yes\n"))
+	if config.Serve.InitCode != "import math\nx = 1\n" || !config.Serve.KeepWorkdirs {
+		t.Errorf("got %+v", config.Serve)
+	}
+}
+
+func TestErrorsSayWhereAndWhat(t *testing.T) {
+	for name, test := range map[string]struct {
+		file string
+		env  string
+		args []string
+		want []string
+	}{
+		"misspelt key":      {file: "a: 1", want: []string{"config.yaml, line 1: a:", "unknown setting", "max-sessions"}},
+		"near key":          {file: "\ntimout: 1m", want: []string{"line 2: timout", `did you mean "timeout"`}},
+		"underscored key":   {file: "max_timeout: 1m", want: []string{`did you mean "max-timeout"`}},
+		"twice":             {file: "queue: 1\nqueue: 2", want: []string{"queue", "twice"}},
+		"bad value":         {file: "timeout: soon", want: []string{"config.yaml, line 1: timeout", `"soon" is not a duration`}},
+		"bad enum":          {file: "echo: some", want: []string{"line 1: echo", "all,last,none"}},
+		"no value":          {file: "queue:", want: []string{"queue", "no value"}},
+		"a list":            {file: "queue: [1]", want: []string{"queue", "one text, number"}},
+		"not a mapping":     {file: "- queue", want: []string{"config.yaml", "mapping"}},
+		"not YAML":          {file: "a: b: c", want: []string{"config.yaml", "yaml"}},
+		"two documents":     {file: "queue: 1\n---\nqueue: 2", want: []string{"one YAML document"}},
+		"itself":            {file: "config: x.yaml", want: []string{"unknown setting"}},
+		"another command's": {file: "scope: user", want: []string{"unknown setting"}},
+		"environment":       {env: "1 hour", want: []string{"UNDERSTUDY_TIMEOUT", `"1 hour" is not a duration`}},
+		"flag":              {args: []string{"--timeout", "soon"}, want: []string{"--timeout", `"soon" is not a duration`}},
+		"negative":          {args: []string{"--grace=-1s"}, want: []string{"--grace", "negative"}},
+		"size":              {args: []string{"--image-budget", "big"}, want: []string{"--image-budget", `"big" is not a size`}},
+		"transport":         {args: []string{"--transport", "http"}, want: []string{"--transport", "stdio"}},
+		"contradiction":     {args: []string{"--timeout", "2h", "--max-timeout", "1h"}, want: []string{"timeout", "max-timeout"}},
+		"too small":         {args: []string{"--text-budget", "10"}, want: []string{"text-budget", "at least 1000"}},
+		"unknown flag":      {args: []string{"--timout", "1"}, want: []string{"--timout", "--timeout"}},
+		"unknown command":   {args: []string{"setpu"}, want: []string{"setpu"}},
+		"absent file":       {args: []string{"--config", "/nowhere/x.yaml"}, want: []string{"/nowhere/x.yaml"}},
+		"absent code":       {args: []string{"--init-code", "@/nowhere/x.py"}, want: []string{"--init-code", "/nowhere/x.py"}},
+		"absent workdir":    {args: []string{"--workdir", "/nowhere"}, want: []string{"--workdir", "nowhere"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := map[string]string{}
+			if test.file != "" {
+				env = configFile(t, test.file)
+			}
+			if test.env != "" {
+				env["UNDERSTUDY_TIMEOUT"] = test.env
+			}
+			_, err := try(t, env, test.args...)
+			var usage *UsageError
+			if !errors.As(err, &usage) {
+				t.Fatalf("got %v, not a UsageError", err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q lacks %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestEmptyVariableIsAbsent(t *testing.T) {
+	env := configFile(t, "timeout: 2s\n")
+	env["UNDERSTUDY_TIMEOUT"] = ""
+	if got := must(t, env).Serve.Timeout; got != 2*time.Second {
+		t.Errorf("timeout is %v", got)
+	}
+}
+
+func TestABrokenFileDoesNotStopVersionAndWatchdog(t *testing.T) {
+	env := configFile(t, "timout: 1\n")
+	for _, command := range []string{"version", "watchdog"} {
+		if got := must(t, env, command).Command; got != command {
+			t.Errorf("command is %q, not %q", got, command)
+		}
+	}
+	if _, err := try(t, env, "doctor"); err == nil {
+		t.Error("doctor took a broken file")
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"45": 45 * time.Second, "0.5": 500 * time.Millisecond, "45s": 45 * time.Second,
+		"1h30m": 90 * time.Minute, "0": 0, "1e3": 1000 * time.Second,
+	} {
+		if got, err := parseDuration(text); err != nil || got != want {
+			t.Errorf("%q gives %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "1d", "-1", "-1s", "NaN", "Inf", "1e30", "one"} {
+		if got, err := parseDuration(text); err == nil {
+			t.Errorf("%q gives %v", text, got)
+		}
+	}
+}
+
+func TestInitCodeFromAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "init.py")
+	if err := os.WriteFile(path, []byte("x = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(t, nil, "--init-code", "@"+path).Serve.InitCode; got != "x = 1\n" {
+		t.Errorf("got %q", got)
+	}
+	if got := must(t, nil, "--init-code", "y = 2").Serve.InitCode; got != "y = 2" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestInstallArguments(t *testing.T) {
+	config := must(t, nil, "install", "--client", "codex", "--", "--timeout", "10m")
+	if diff := cmp.Diff([]string{"--timeout", "10m"}, config.Install.Args); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := try(t, nil, "install"); err == nil || !strings.Contains(err.Error(), "--client") {
+		t.Errorf("install without --client: %v", err)
+	}
+}
+
+func TestHelpNamesDefaultsAndVariables(t *testing.T) {
+	var out bytes.Buffer
+	_, _ = Parse(Source{Args: []string{"serve", "--help"}, Stdout: &out, Exit: func(int) {}})
+	for _, want := range []string{"Default: 45s.", "$UNDERSTUDY_MAX_TIMEOUT", "$UNDERSTUDY_CONFIG", "Limits", "watchdog"} {
+		if got := strings.Contains(out.String(), want); got != (want != "watchdog") {
+			t.Errorf("%q in the help is %v:\n%s", want, got, &out)
+		}
+	}
+}
+
+// Every setting must reach the configuration from the environment and from the
+// file, so none can be forgotten in one of them.
+func TestEverySettingComesFromEnvironmentAndFile(t *testing.T) {
+	list, err := Settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, setting := range list {
+		if setting.Key == "" {
+			continue
+		}
+		const wrong = "\x00"
+		fromEnv, err := try(t, map[string]string{setting.Env: wrong})
+		checkArrived(t, setting.Env, wrong, fromEnv, err)
+		fromFile, err := try(t, configFile(t, setting.Key+": \"\\0\"\n"))
+		checkArrived(t, "line 1: "+setting.Key, wrong, fromFile, err)
+	}
+	if len(list) < 28 {
+		t.Errorf("only %d settings are listed", len(list))
+	}
+}
+
+// checkArrived wants a value in the configuration, or refused under its name.
+func checkArrived(t *testing.T, place, value string, config *Config, err error) {
+	t.Helper()
+	switch {
+	case err != nil && !strings.Contains(err.Error(), place):
+		t.Errorf("%s: %v", place, err)
+	case err == nil && !strings.Contains(fmt.Sprintf("%+v", config), value):
+		t.Errorf("%s was not read", place)
+	}
+}

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"io"
+	"os"
+	"reflect"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+const description = `understudy gives LLM agents persistent Python sessions over MCP.
+
+Every setting has an environment variable (UNDERSTUDY_ and the flag's name in capitals) and a key in the YAML file. Flags are stronger than the environment, which is stronger than the file. Durations are written 45s, 10m or 1h; a bare number means seconds. Sizes are written 900KB or 1GB.
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`
+
+// Source is where a configuration is read from. The zero value of each field
+// means the process's own.
+type Source struct {
+	Args   []string
+	Lookup func(name string) (string, bool) // the environment
+	Stdout io.Writer                        // for help
+	Exit   func(code int)                   // called after help was printed
+}
+
+// Parse reads the command line, the environment and the file. Its errors are
+// *UsageError.
+func Parse(source Source) (*Config, error) {
+	config, err := parse(source.withDefaults())
+	if err != nil {
+		return nil, &UsageError{err}
+	}
+	return config, nil
+}
+
+func parse(source Source) (*Config, error) {
+	config := &Config{}
+	parser, err := newParser(config, source)
+	if err != nil {
+		return nil, err
+	}
+	context, err := parser.Parse(source.Args)
+	if err != nil {
+		return nil, err
+	}
+	config.Command = context.Selected().Name
+	if config.DataDir == "" && config.needsDataDir() {
+		if config.DataDir, err = defaultDataDir(source.Lookup); err != nil {
+			return nil, err
+		}
+	}
+	if config.Command == "serve" {
+		return config, config.Serve.Check()
+	}
+	return config, nil
+}
+
+func (c *Config) needsDataDir() bool {
+	switch c.Command {
+	case "serve", "setup", "doctor", "demo":
+		return true
+	}
+	return false
+}
+
+func newParser(config *Config, source Source) (*kong.Kong, error) {
+	return kong.New(config,
+		kong.Name("understudy"),
+		kong.Description(description),
+		kong.Vars{
+			"config_file": shown(defaultFile(source.Lookup)),
+			"data_dir":    shown(defaultDataDir(source.Lookup)),
+		},
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
+		kong.NamedMapper("size", kong.MapperFunc(decodeSize)),
+		kong.NamedMapper("text", kong.MapperFunc(decodeText)),
+		kong.Resolvers(&resolver{lookup: source.Lookup}),
+		kong.ConfigureHelp(kong.HelpOptions{
+			NoExpandSubcommands: true,
+			FlagsLast:           true,
+			WrapUpperBound:      100,
+		}),
+		kong.PostBuild(addToHelp),
+		kong.PostBuild(addEnvToHelp),
+		kong.Writers(source.Stdout, os.Stderr),
+		kong.Exit(source.Exit),
+	)
+}
+
+func (s Source) withDefaults() Source {
+	if s.Lookup == nil {
+		s.Lookup = os.LookupEnv
+	}
+	if s.Stdout == nil {
+		s.Stdout = os.Stdout
+	}
+	if s.Exit == nil {
+		s.Exit = os.Exit
+	}
+	return s
+}

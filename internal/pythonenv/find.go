@@ -1,0 +1,189 @@
+package pythonenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Options say where to look for Python.
+type Options struct {
+	// Python is the one that the user asked for, a path or a name on PATH;
+	// "" leaves the choice to Find.
+	Python string
+	// DataDir is the directory in which Prepare makes its environment.
+	DataDir string
+	// Getenv reads the environment; nil means os.Getenv.
+	Getenv func(name string) string
+}
+
+// Python is an interpreter that was run and can be used.
+type Python struct {
+	Path    string `json:"path"`
+	Version string `json:"version"` // as "3.11.7"
+	Why     string `json:"why"`     // why this one was taken
+}
+
+// Passed is a candidate that was not taken.
+type Passed struct {
+	Path   string `json:"path"`
+	Why    string `json:"why"`    // why it was a candidate
+	Reason string `json:"reason"` // why it was not taken
+}
+
+func (p Passed) String() string { return fmt.Sprintf("%s (%s): %s", p.Path, p.Why, p.Reason) }
+
+// Found is the Python that Find chose, and those it passed over before.
+type Found struct {
+	Python
+	Passed []Passed `json:"passed,omitempty"`
+}
+
+// Oldest is the oldest version that workers run on.
+const Oldest = "3.10"
+
+// The reasons to look for a Python somewhere.
+const (
+	whyAsked = "asked for with --python"
+	whyVenv  = "active virtual environment"
+	whyConda = "active conda environment"
+	whySetup = "made by understudy setup"
+	whyPath  = "on PATH"
+)
+
+// candidate is a Python that may be there. One that reason speaks against is
+// not run at all.
+type candidate struct{ path, why, reason string }
+
+// FromSetup reports whether the Python is that of the environment that Prepare
+// makes.
+func (p Python) FromSetup() bool { return p.Why == whySetup }
+
+// Find returns the first usable Python: the one asked for, else of the active
+// virtual environment, else of the prepared environment, else on PATH.
+func Find(ctx context.Context, options Options) (*Found, error) {
+	if options.Python != "" {
+		return findAsked(ctx, options.Python)
+	}
+	return firstUsable(ctx, append(environments(options), onPath()...))
+}
+
+// findAsked takes the Python that the user asked for or none: to fall back on
+// another would run code where nobody expects it.
+func findAsked(ctx context.Context, name string) (*Found, error) {
+	path, err := exec.LookPath(name)
+	if err != nil && !errors.Is(err, exec.ErrDot) {
+		return nil, fmt.Errorf("--python %s: %w", name, errors.Unwrap(err))
+	}
+	probe, err := run(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("--python %s: %w", name, err)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, fmt.Errorf("--python %s: %w", name, err)
+	}
+	// The path stays as it was given, not sys.executable: it may be a wrapper
+	// that the user wants to be run.
+	return &Found{Python: Python{Path: path, Version: probe.version, Why: whyAsked}}, nil
+}
+
+func firstUsable(ctx context.Context, candidates []candidate) (*Found, error) {
+	found := &Found{}
+	for _, c := range candidates {
+		if c.reason == "" {
+			probe, err := run(ctx, c.path)
+			if err == nil {
+				found.Python = Python{Path: probe.executable, Version: probe.version, Why: c.why}
+				return found, nil
+			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			c.reason = err.Error()
+		}
+		found.Passed = append(found.Passed, Passed{Path: c.path, Why: c.why, Reason: c.reason})
+	}
+	return nil, &NotFoundError{Passed: found.Passed}
+}
+
+// NotFoundError says that no usable Python is there.
+type NotFoundError struct{ Passed []Passed }
+
+func (e *NotFoundError) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "no Python %s or newer was found; install one, or name it with --python", Oldest)
+	for _, passed := range e.Passed {
+		fmt.Fprintf(&text, "\n  passed over: %s", passed)
+	}
+	return text.String()
+}
+
+// environments lists the virtual environments, the active ones first.
+func environments(options Options) []candidate {
+	getenv := options.Getenv
+	if getenv == nil {
+		getenv = os.Getenv
+	}
+	var list []candidate
+	if prefix := getenv("VIRTUAL_ENV"); prefix != "" {
+		list = append(list, candidate{path: interpreter(prefix), why: whyVenv})
+	}
+	if prefix := getenv("CONDA_PREFIX"); prefix != "" {
+		list = append(list, conda(prefix, getenv("CONDA_DEFAULT_ENV")))
+	}
+	if options.DataDir != "" {
+		list = append(list, prepared(options.DataDir)...)
+	}
+	return list
+}
+
+// conda passes over the base environment: conda activates it in every shell,
+// so that it is active says nothing of what the user wants.
+func conda(prefix, name string) candidate {
+	path := filepath.Join(prefix, "bin", "python")
+	if runtime.GOOS == "windows" {
+		path = filepath.Join(prefix, "python.exe")
+	}
+	c := candidate{path: path, why: whyConda}
+	if name == "base" {
+		c.reason = "conda's base environment is active in every shell; name it with --python to use it"
+	}
+	return c
+}
+
+func prepared(dataDir string) []candidate {
+	directory := environmentDir(dataDir)
+	if _, err := os.Stat(directory); err != nil {
+		return nil
+	}
+	c := candidate{path: interpreter(directory), why: whySetup}
+	if _, err := readStamp(directory); err != nil {
+		c.reason = "it is not complete; run understudy setup again"
+	}
+	return []candidate{c}
+}
+
+// onPath lists what PATH has, python3 first. The versioned names help where
+// python3 is an old one that the system needs.
+func onPath() []candidate {
+	var list []candidate
+	for _, name := range []string{"python3", "python", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10"} {
+		if path, err := exec.LookPath(name); err == nil {
+			list = append(list, candidate{path: path, why: whyPath})
+		}
+	}
+	return list
+}
+
+// interpreter is the path of Python in a virtual environment.
+func interpreter(directory string) string {
+	if runtime.GOOS == "windows" {
+		return filepath.Join(directory, "Scripts", "python.exe")
+	}
+	return filepath.Join(directory, "bin", "python")
+}

@@ -1,0 +1,64 @@
+package pythonenv
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Package is a Python library that agents are told of.
+type Package struct {
+	Name   string // of the distribution, as "scikit-learn"
+	Module string // as "sklearn"
+	// Without says what is lost without it.
+	Without string
+}
+
+// Packages are the libraries that Prepare installs, in the order of the report.
+var Packages = []Package{
+	{"numpy", "numpy", "arrays are not available to code"},
+	{"pandas", "pandas", "data frames are not available to code"},
+	{"scipy", "scipy", "scientific functions are not available to code"},
+	{"matplotlib", "matplotlib", "figures are not captured"},
+	{"seaborn", "seaborn", "statistical plots are not available to code"},
+	{"plotly", "plotly", "plotly is not available to code"},
+	{"scikit-learn", "sklearn", "machine learning is not available to code"},
+	{"statsmodels", "statsmodels", "statistical models are not available to code"},
+	{"ipython", "IPython", "--traceback ipython shows plain tracebacks"},
+}
+
+// versionsCode prints the installed versions without importing anything.
+const versionsCode = `import importlib.metadata, json, sys
+found = {}
+for name in sys.argv[1:]:
+    try:
+        found[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        pass
+print(json.dumps(found))`
+
+// Versions returns the versions of those Packages that the Python at path has,
+// by the names of their distributions.
+func Versions(ctx context.Context, path string) (map[string]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	arguments := []string{"-c", versionsCode}
+	for _, p := range Packages {
+		arguments = append(arguments, p.Name)
+	}
+	command := exec.CommandContext(ctx, path, arguments...)
+	command.WaitDelay = time.Second
+	command.Env = os.Environ() // workers see PYTHONPATH, so packages there count
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("asking %s for its packages: %w", path, err)
+	}
+	var versions map[string]string
+	if err := json.Unmarshal(output, &versions); err != nil {
+		return nil, fmt.Errorf("asking %s for its packages: %w", path, err)
+	}
+	return versions, nil
+}

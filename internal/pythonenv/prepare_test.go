@@ -1,0 +1,209 @@
+package pythonenv
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// wheel writes a package that pip can install without an index, and returns
+// its line for a lock.
+func wheel(t *testing.T, name, version string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), fmt.Sprintf("%s-%s-py3-none-any.whl", name, version))
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := zip.NewWriter(file)
+	info := fmt.Sprintf("%s-%s.dist-info/", name, version)
+	for _, member := range [][2]string{
+		{name + ".py", "version = '" + version + "'\n"},
+		{info + "METADATA", "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n"},
+		{info + "WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"},
+		{info + "RECORD", name + ".py,,\n" + info + "METADATA,,\n" + info + "WHEEL,,\n" + info + "RECORD,,\n"},
+	} {
+		writer, err := archive.Create(member[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := writer.Write([]byte(member[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(archive.Close(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	location := url.URL{Scheme: "file", Path: filepath.ToSlash(path)}
+	return fmt.Sprintf("%s @ %s\n", name, &location)
+}
+
+// workshop is a data directory in which environments are prepared.
+type workshop struct {
+	t       *testing.T
+	dataDir string
+	python  string
+}
+
+func (w workshop) prepare(lock string) (*Prepared, string, error) {
+	var progress bytes.Buffer
+	prepared, err := Prepare(w.t.Context(), PrepareOptions{
+		DataDir: w.dataDir, Python: w.python, Lock: []byte(lock), Progress: &progress,
+	})
+	return prepared, progress.String(), err
+}
+
+func (w workshop) must(lock string, changed bool) {
+	w.t.Helper()
+	prepared, progress, err := w.prepare(lock)
+	if err != nil {
+		w.t.Fatalf("%v\n%s", err, progress)
+	}
+	if prepared.Changed != changed {
+		w.t.Errorf("changed is %v, not %v:\n%s", prepared.Changed, changed, progress)
+	}
+	if found, err := Find(w.t.Context(), Options{DataDir: w.dataDir, Getenv: environ(nil)}); err != nil || found.Why != whySetup {
+		w.t.Errorf("Find gives %+v, %v after setup", found, err)
+	}
+}
+
+// imported returns what the environment prints of a module's version.
+func (w workshop) imported(module string) string {
+	w.t.Helper()
+	output, err := exec.Command(interpreter(environmentDir(w.dataDir)), "-c", "import "+module+"; print("+module+".version)").CombinedOutput()
+	if err != nil {
+		return "absent"
+	}
+	return strings.TrimSpace(string(output))
+}
+
+// One environment goes through its life; making one takes seconds, so the
+// stages share it.
+func TestPrepare(t *testing.T) {
+	w := workshop{t: t, dataDir: filepath.Join(t.TempDir(), "of some user", "understudy"), python: realPython(t)}
+	one, two := wheel(t, "sample_a", "1.0"), wheel(t, "sample_a", "2.0")
+	extra := wheel(t, "sample_b", "1.0")
+
+	w.must(one, true)
+	if got := w.imported("sample_a"); got != "1.0" {
+		t.Fatalf("sample_a is %s", got)
+	}
+	w.must(one, false)
+	if !UpToDate(w.dataDir, []byte(one)) || UpToDate(w.dataDir, []byte(two)) {
+		t.Error("UpToDate does not tell the installed lock from another")
+	}
+
+	t.Log("a new lock changes the environment in place: what the user added stays")
+	pip := exec.Command(interpreter(environmentDir(w.dataDir)), "-m", "pip", "install", "--quiet", strings.TrimSpace(strings.SplitN(extra, "@", 2)[1]))
+	if output, err := pip.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	w.must(two, true)
+	if a, b := w.imported("sample_a"), w.imported("sample_b"); a != "2.0" || b != "1.0" {
+		t.Errorf("sample_a is %s, sample_b is %s", a, b)
+	}
+
+	t.Log("a failed update says why and leaves the environment as it was")
+	_, _, err := w.prepare("sample_c @ file:///nowhere/sample_c-1.0-py3-none-any.whl\n")
+	if err == nil || !strings.Contains(err.Error(), "sample_c") || !strings.Contains(err.Error(), "last lines") {
+		t.Errorf("got %v", err)
+	}
+	w.must(two, false)
+
+	t.Log("one that was killed in the middle is made anew")
+	if err := os.WriteFile(filepath.Join(environmentDir(w.dataDir), unfinished), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Find(t.Context(), Options{DataDir: w.dataDir, Getenv: environ(nil)}); err == nil && found.Why == whySetup {
+		t.Errorf("Find took an unfinished environment: %+v", found)
+	}
+	w.must(two, true)
+	if got := w.imported("sample_a"); got != "2.0" {
+		t.Errorf("sample_a is %s after the repair", got)
+	}
+}
+
+func TestTwoSetupsAtOnce(t *testing.T) {
+	w := workshop{t: t, dataDir: t.TempDir(), python: realPython(t)}
+	lock := wheel(t, "sample_a", "1.0")
+	var made sync.Map
+	var group sync.WaitGroup
+	for i := range 2 {
+		group.Go(func() {
+			prepared, progress, err := w.prepare(lock)
+			if err != nil {
+				t.Errorf("%v\n%s", err, progress)
+				return
+			}
+			made.Store(i, prepared.Changed)
+		})
+	}
+	group.Wait()
+	first, _ := made.Load(0)
+	second, _ := made.Load(1)
+	if first == second {
+		t.Errorf("changed: %v and %v; one should have made it, the other found it", first, second)
+	}
+}
+
+func TestADirectoryOfSomebodysIsNotReplaced(t *testing.T) {
+	w := workshop{t: t, dataDir: t.TempDir(), python: realPython(t)}
+	precious := filepath.Join(environmentDir(w.dataDir), "thesis.txt")
+	if err := os.Mkdir(environmentDir(w.dataDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(precious, []byte("ten years"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := w.prepare("")
+	if err == nil || !strings.Contains(err.Error(), "in the way") {
+		t.Errorf("got %v", err)
+	}
+	if content, err := os.ReadFile(precious); err != nil || string(content) != "ten years" {
+		t.Errorf("the file is gone: %q, %v", content, err)
+	}
+}
+
+func TestABadBaseIsNamed(t *testing.T) {
+	w := workshop{t: t, dataDir: t.TempDir(), python: "/nowhere/python"}
+	if _, _, err := w.prepare(""); err == nil || !strings.Contains(err.Error(), "/nowhere/python") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNoiseOfPipIsDropped(t *testing.T) {
+	var out bytes.Buffer
+	l := &lines{to: &withoutNoise{&out}}
+	fmt.Fprint(l, "Looking in indexes: https://me:secret@example.com/simple\n  Ignoring x: markers\nCollecting numpy\n")
+	if out.String() != "  Collecting numpy\n" {
+		t.Errorf("shown %q", &out)
+	}
+}
+
+func TestLinesOfATool(t *testing.T) {
+	var out bytes.Buffer
+	l := &lines{to: &out}
+	for _, chunk := range []string{"on", "e\r\ntwo\n\nthr", "ee"} {
+		if _, err := l.Write([]byte(chunk)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.flush()
+	if want := "  one\n  two\n  three\n"; out.String() != want || l.last()+"\n" != want {
+		t.Errorf("shown %q, kept %q", &out, l.last())
+	}
+	for i := range 100 {
+		fmt.Fprintf(l, "%d\n", i)
+	}
+	if got := len(l.tail); got != kept {
+		t.Errorf("%d lines are kept, not %d", got, kept)
+	}
+}

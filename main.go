@@ -1,0 +1,78 @@
+// Command understudy is an MCP server that gives LLM agents persistent Python
+// sessions.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"understudy/internal/app"
+	"understudy/internal/config"
+	"understudy/internal/worker"
+)
+
+// The exit statuses.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // as shells say of a program that Ctrl-C ended
+)
+
+func main() {
+	c, err := config.Parse(config.Source{Args: os.Args[1:]})
+	if err == nil {
+		err = run(c)
+	}
+	os.Exit(report(err))
+}
+
+// run does what the command line asks for.
+func run(c *config.Config) error {
+	log := app.NewLogger(c, os.Stderr)
+	if c.Command == "watchdog" { // outlives the signals that end the others
+		os.Exit(worker.WatchdogMain(context.Background(), os.Stdin, log))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+
+	switch c.Command {
+	case "setup":
+		return app.Setup(ctx, c, os.Stdout, os.Stderr)
+	case "doctor":
+		return app.Doctor(ctx, c, os.Stdout)
+	case "demo":
+		return app.Demo(ctx, c, os.Stdout)
+	case "install":
+		return app.Install(c, os.Stdout, os.Stderr)
+	case "schema":
+		return app.Schema(os.Stdout)
+	case "version":
+		return app.PrintVersion(c, os.Stdout)
+	default:
+		return app.Serve(ctx, c, log)
+	}
+}
+
+// report tells the user of an error and returns the exit status.
+func report(err error) int {
+	var usage *config.UsageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "understudy: interrupted")
+		return exitInterrupted
+	case errors.As(err, &usage):
+		fmt.Fprintf(os.Stderr, "understudy: %v\nRun \"understudy --help\" for what can be said.\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(os.Stderr, "understudy: %v\n", err)
+		return exitFailed
+	}
+}
