@@ -1,0 +1,38 @@
+"""The Python half of a worker: the process that runs a session's code.
+
+The words, used in this sense everywhere:
+
+- session: one live interpreter with its variables and working directory;
+- execution: one run of code in a session, numbered; its code is a *cell*;
+- frame: one message between the Go half and this one (see protocol.py);
+- namespace: the dict of the module ``__main__``, where the user's code lives;
+- record: the fields of a ``done`` frame, which say how an execution ended.
+
+The descriptors of a worker on Unix::
+
+        Go                                 worker
+                                      0 <- the null device
+     output pump  <------- pipe ----- 1    print, os.write, C printf, children
+     output pump  <------- pipe ----- 2
+     frames       <-- socket pair --> 1100 or higher, or 100 where the limit is low
+     fault reader <------- pipe -----      as high: faulthandler, on a crash only
+                                           as high: spare copies of 0, 1 and 2
+
+Nothing that code prints can reach the frames, and code that closes or replaces
+the low descriptors is repaired from the spare copies. Code that closes every
+descriptor there is (``os.closerange(3, 65536)``) ends its worker.
+
+An execution passes through the modules like this::
+
+    loop -> executor -> place       back to the working directory
+                        capture     streams of our own
+                        cells       code -> parts, with the values to echo
+                        figures     around the run
+                        encode      the asked variable as JSON
+                        tracebacks  or the exception
+                        variables   what has changed
+         -> protocol    the record goes back
+
+The worker needs the standard library alone, Python 3.10 or newer. numpy, pandas
+and matplotlib are met in sys.modules when the user has imported them.
+"""

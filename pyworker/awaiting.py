@@ -1,0 +1,75 @@
+"""Top-level await: one event loop per session, made when it is first needed."""
+
+from . import late
+
+
+class Awaiting:
+    """Runs coroutines of the session to their end; tasks live on in between."""
+
+    def __init__(self, interrupts):
+        self._interrupts = interrupts
+        self._loop = None
+
+    def run(self, coroutine):
+        """Returns the coroutine's value; an interrupt cancels it first."""
+        asyncio = late.load("asyncio")
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        task = self._loop.create_task(coroutine)
+        interrupted = _Interruption(asyncio, self._loop, task)
+        self._interrupts.cancel = interrupted.ask
+        try:
+            return self._loop.run_until_complete(task)
+        except asyncio.CancelledError as error:
+            if not interrupted.asked:
+                raise
+            while isinstance(error.__context__, asyncio.CancelledError):
+                error = error.__context__  # Python 3.10 keeps the frames there
+            raise KeyboardInterrupt().with_traceback(error.__traceback__) from None
+        except BaseException:
+            self._interrupts.cancel = None
+            _settle(asyncio, self._loop, task)
+            raise
+        finally:
+            self._interrupts.cancel = None
+
+
+class _Interruption:
+    """Turns a signal that finds the loop waiting into a cancellation."""
+
+    def __init__(self, asyncio, loop, task):
+        self.asked = False
+        self._asyncio = asyncio
+        self._loop = loop
+        self._task = task
+
+    def ask(self):
+        """Cancels the task unless Python code of some task is running just now.
+
+        There, or when asked again, the caller raises KeyboardInterrupt instead.
+        """
+        if self.asked or self._task.done():
+            return False
+        if self._asyncio.current_task(self._loop) is not None:
+            return False
+        self.asked = True
+        self._task.cancel()
+        self._loop.call_soon_threadsafe(_wake)
+        return True
+
+
+def _wake():
+    """Does nothing: that it is called makes the loop look up from its wait."""
+
+
+def _settle(asyncio, loop, task):
+    """Lets the task clean up behind an exception that ended the loop under it."""
+    if not task.done():
+        task.cancel()
+        try:
+            loop.run_until_complete(task)
+        except asyncio.CancelledError:
+            pass
+    elif not task.cancelled():
+        task.exception()  # seen: asyncio need not report it as lost

@@ -1,0 +1,38 @@
+"""The file that holds the code while it runs (--code-file)."""
+
+import os
+
+
+class CodeFile:
+    """Keeps the running code in a file, so that __file__ is a real one.
+
+    With it multiprocessing's "spawn" method can import the session's functions.
+    Without it __main__ must have no __file__: a spawned Pool would start workers
+    that fail to import it, for ever.
+    """
+
+    def __init__(self, workdir, name):
+        self.path = os.path.join(workdir, name) if name else ""
+
+    def write(self, code, namespace):
+        """Writes the file and sets __file__; returns a note if it can't, else ""."""
+        if not self.path:
+            namespace.pop("__file__", None)
+            return ""
+        try:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            with open(self.path, "w", encoding="utf-8", errors="surrogatepass") as file:
+                file.write(code)
+        except OSError as error:
+            namespace.pop("__file__", None)
+            return f"the code file {self.path} can't be written: {error.strerror}"
+        namespace["__file__"] = self.path
+        return ""
+
+    def remove(self):
+        """Removes the file, if the code hasn't done so itself."""
+        if self.path:
+            try:
+                os.unlink(self.path)
+            except OSError:
+                pass

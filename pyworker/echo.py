@@ -1,0 +1,41 @@
+"""What is printed of a top-level expression's value."""
+
+import sys
+
+_print = print
+_GRIDS = ("seaborn.axisgrid", "seaborn._core.plot")  # seaborn's figures
+_DEPTH = 3  # how deep lists are searched for artists
+
+
+def echo(value):
+    """Prints the value as print() does, unless it is None or drawn by matplotlib."""
+    if value is None:
+        return
+    if "matplotlib" in sys.modules and _is_drawn(value, _DEPTH):
+        return
+    _print(value)
+
+
+def _is_drawn(value, depth):
+    """Says whether a value is what a plotting function gives back."""
+    if isinstance(value, _drawn_types()):
+        return True
+    if type(value).__module__ in _GRIDS:
+        return True
+    if depth == 0:
+        return False
+    if isinstance(value, (list, tuple)):
+        # plt.hist gives (counts, edges, bars): one artist marks the whole.
+        return any(_is_drawn(item, depth - 1) for item in value[:20])
+    if type(value) is dict:  # plt.boxplot gives lists of artists by name
+        filled = [v for v in value.values() if not (type(v) is list and not v)]
+        return bool(filled) and all(_is_drawn(v, 1) for v in filled)
+    if type(value).__module__ == "numpy" and getattr(value, "shape", ()) and value.dtype.hasobject:
+        return value.size > 0 and _is_drawn(value.flat[0], 0)  # an array of Axes
+    return False
+
+
+def _drawn_types():
+    names = (("matplotlib.artist", "Artist"), ("matplotlib.container", "Container"))
+    found = (getattr(sys.modules.get(module), name, None) for module, name in names)
+    return tuple(kind for kind in found if kind is not None)

@@ -1,0 +1,55 @@
+"""Figures of an execution, from matplotlib_capture to frames."""
+
+import os
+import sys
+
+FOLDER = ".matplotlib_figs"  # in the working directory
+
+
+class Figures:
+    """Sends the figures that an execution shows or leaves open."""
+
+    def __init__(self, channel, workdir, max_side):
+        self._channel = channel
+        self._directory = os.path.join(workdir, FOLDER)
+        self._max_side = max_side  # pixels, of a preview
+        self._execution = 0
+        self._capture = _find_capture()
+
+    def begin(self, execution):
+        """Begins to take what the execution shows."""
+        if self._capture is None:
+            return
+        self._execution = execution
+        self._capture.begin(
+            self._emit,
+            directory=self._directory,
+            prefix=f"{execution:04d}",
+            max_side=self._max_side,
+        )
+
+    def end(self):
+        """Takes what is still open, and closes it."""
+        if self._capture is not None:
+            self._capture.end()
+
+    def _emit(self, figure):
+        header = {
+            "type": "figure",
+            "execution": self._execution,
+            "path": figure.path,
+            "mime_type": figure.mime_type,
+            "width": figure.width,
+            "height": figure.height,
+            "title": figure.title,
+        }
+        self._channel.send(header, [figure.preview])
+
+
+def _find_capture():
+    """Returns the package, or None where a worker runs without it."""
+    try:
+        import matplotlib_capture
+    except ImportError:
+        return None
+    return sys.modules["matplotlib_capture"] if matplotlib_capture else None

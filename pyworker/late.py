@@ -1,0 +1,29 @@
+"""Imports that are put off until they are needed.
+
+The user's folder stands first on sys.path and may hold a ``traceback.py`` or an
+``ast.py``; a module of the standard library that this package imports late must
+not be taken from there.
+"""
+
+import sys
+
+_standard_path = list(sys.path)
+
+
+def leave_out(folders):
+    """Notes the folders that hold no modules for us."""
+    _standard_path[:] = [path for path in sys.path if path not in folders]
+
+
+def load(name):
+    """Returns a module of the standard library, imported past the user's files."""
+    module = sys.modules.get(name)
+    if module is not None:
+        return module
+    path = sys.path
+    sys.path = list(_standard_path)
+    try:
+        __import__(name)
+        return sys.modules[name]
+    finally:
+        sys.path = path

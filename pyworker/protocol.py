@@ -1,0 +1,184 @@
+"""Frames between the Go half of a worker and this one; twin of protocol.go.
+
+A frame is a 4-byte big-endian length, a header of that many bytes (a JSON
+object in UTF-8), then the binary attachments whose sizes in bytes the header
+lists under "attachments".
+
+    Go -> Python   start      answered by ready
+                   run        answered by figure*, then done
+                   variables  answered by variables
+                   stop       the worker exits; a closed socket means the same
+    Python -> Go   ready, figure, done, variables
+                   log        at any time, for the server's log
+"""
+
+import json
+import struct
+
+VERSION = 1
+HEADER_LIMIT = 64 << 20  # bytes
+ATTACHMENT_COUNT_LIMIT = 64
+ATTACHMENT_LIMIT = 64 << 20  # bytes, each
+ATTACHMENTS_LIMIT = 256 << 20  # bytes, all of one frame
+EXIT_BROKEN_FRAME = 70  # exit code of a worker that met a broken frame
+
+_LENGTH = struct.Struct(">I")
+
+# The one table of messages: the fields that Python reads, with their types.
+# Fields that are not named here are ignored.
+FROM_GO = {
+    "start": {
+        "protocol": int,
+        "interpreter_id": str,
+        "workdir": str,
+        "first_execution": int,
+        "echo": str,
+        "traceback": str,
+        "warnings": str,
+        "code_file": str,
+        "init_code": str,
+        "figure_max_side": int,
+        "result_limit": int,
+    },
+    "run": {"execution": int, "code": str, "result_var_name": str},
+    "variables": {},
+    "stop": {},
+}
+
+# What Python sends. "variables" is in both tables: a question and its answer.
+FROM_PYTHON = frozenset({"ready", "figure", "done", "variables", "log"})
+
+TYPES = FROM_PYTHON.union(FROM_GO)
+
+
+def _refuse_constant(name):
+    raise ValueError(f"{name} is not JSON")
+
+
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+)
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+class ProtocolError(Exception):
+    """A frame is broken. word names what is wrong, as in testdata/broken.txtar."""
+
+    def __init__(self, word, detail):
+        super().__init__(f"broken frame ({word}): {detail}")
+        self.word = word
+
+
+def encode(header, attachments=()):
+    """Returns the pieces of one frame, to be written one after another."""
+    if attachments:
+        sizes = [len(a) for a in attachments]
+        _check_sizes(sizes)
+        header = {**header, "attachments": sizes}
+    text = _ENCODER.encode(header)
+    # A lone surrogate becomes its JSON escape, which any decoder accepts.
+    body = text.encode("utf-8", "backslashreplace")
+    if len(body) > HEADER_LIMIT:
+        raise ProtocolError("header", f"{len(body)} bytes, {HEADER_LIMIT} are allowed")
+    return [_LENGTH.pack(len(body)) + body, *attachments]
+
+
+class Decoder:
+    """Takes bytes as they come and gives back whole frames.
+
+    It refuses a frame as soon as that can be seen to be broken, before it
+    keeps anything that the frame announces.
+    """
+
+    def __init__(self):
+        self._buffer = bytearray()
+        self._header = None  # decoded, while its attachments are awaited
+        self._sizes = []
+        self._needed = _LENGTH.size  # bytes, for the next step
+        self._in_header = False
+
+    def feed(self, data):
+        """Takes the next bytes of the stream."""
+        self._buffer += data
+
+    def next(self):
+        """Returns (header, attachments) of the next whole frame, or None."""
+        while len(self._buffer) >= self._needed:
+            frame = self._step()
+            if frame is not None:
+                return frame
+        return None
+
+    def finish(self):
+        """Says that the stream has ended; a frame must not be left in part."""
+        if self._buffer or self._in_header or self._header is not None:
+            raise ProtocolError("truncated", "the stream ended inside a frame")
+
+    def _step(self):
+        piece = bytes(memoryview(self._buffer)[: self._needed])
+        del self._buffer[: self._needed]
+        if self._header is not None:
+            return self._finish_frame(piece)
+        if not self._in_header:
+            self._needed = _check_length(_LENGTH.unpack(piece)[0])
+            self._in_header = True
+            return None
+        header = _decode_header(piece)
+        self._sizes = header.pop("attachments", [])
+        self._in_header = False
+        _check_sizes(self._sizes)
+        self._header = header
+        self._needed = sum(self._sizes)
+        return None
+
+    def _finish_frame(self, piece):
+        header, self._header = self._header, None
+        self._needed = _LENGTH.size
+        attachments, start = [], 0
+        for size in self._sizes:
+            attachments.append(piece[start : start + size])
+            start += size
+        return header, attachments
+
+
+def check_fields(header):
+    """Refuses a message from Go whose fields are missing or of another type."""
+    for name, kind in FROM_GO.get(header["type"], {}).items():
+        value = header.get(name)
+        if type(value) is not kind:
+            message = f"{header['type']}.{name} is {value!r:.80}, not of type {kind.__name__}"
+            raise ProtocolError("field", message)
+
+
+def _check_length(length):
+    if not 0 < length <= HEADER_LIMIT:
+        raise ProtocolError("header", f"{length} bytes, 1 to {HEADER_LIMIT} are allowed")
+    return length
+
+
+def _decode_header(data):
+    try:
+        header = _DECODER.decode(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("json", f"{type(error).__name__}: {error!s:.200}") from None
+    if type(header) is not dict:
+        raise ProtocolError("object", f"the header is a {type(header).__name__}")
+    kind = header.get("type")
+    if type(kind) is not str:
+        raise ProtocolError("type", 'the header has no "type" that is a string')
+    if kind not in TYPES:
+        raise ProtocolError("unknown", f"no message has the type {kind!r:.80}")
+    return header
+
+
+def _check_sizes(sizes):
+    if type(sizes) is not list or len(sizes) > ATTACHMENT_COUNT_LIMIT:
+        message = f"not a list of at most {ATTACHMENT_COUNT_LIMIT} sizes"
+        raise ProtocolError("attachments", message)
+    for size in sizes:
+        if type(size) is not int or not 0 <= size <= ATTACHMENT_LIMIT:
+            message = f"{size!r:.40} is no size of 0 to {ATTACHMENT_LIMIT} bytes"
+            raise ProtocolError("attachments", message)
+    if sum(sizes) > ATTACHMENTS_LIMIT:
+        message = f"{sum(sizes)} bytes, {ATTACHMENTS_LIMIT} are allowed"
+        raise ProtocolError("attachments", message)

@@ -1,0 +1,145 @@
+"""What is echoed, top-level await, and __future__."""
+
+import unittest
+
+from pyworker.cells import Compiler
+from pyworker.tests.worker import WorkerCase
+
+
+class Echo(WorkerCase):
+    def echoes(self, echo, code):
+        return self.start(echo=echo).run(code)
+
+    def test_all(self):
+        for code, printed in (
+            ("1\n'a'\nNone\n[1, 'a']", "1\na\n[1, 'a']\n"),
+            ("1; 2", "1\n2\n"),
+            ("1;\n2", "2\n"),
+            ("(1);  # quiet\n(2)  # ; not quiet", "2\n"),
+            ("'käse'; 'é';\n';'", "käse\n;\n"),
+            ("'''doc\nstring'''\nx = 1", "doc\nstring\n"),
+            ("if True:\n    1\nfor i in range(2): i\ndef f(): 3\n", ""),
+            ("x = 5;", ""),
+            ("(y := 3)", "3\n"),
+            ("", ""),
+            ("# nothing", ""),
+            ("1 if True else 2\r\n3\r\n", "1\n3\n"),
+            ("import asyncio\nawait asyncio.sleep(0, 'a')\n'b'", "a\nb\n"),
+        ):
+            with self.subTest(code):
+                answer = self.echoes("all", code)
+                self.assertTrue(answer.ok, answer.done)
+                self.assertEqual(printed, answer.stdout)
+
+    def test_last_and_none(self):
+        self.assertEqual("2\n", self.echoes("last", "1\n2").stdout)
+        self.assertEqual("", self.echoes("last", "1\nx = 2").stdout)
+        self.assertEqual("", self.echoes("last", "1\n2;").stdout)
+        self.assertEqual("", self.echoes("none", "1\n2").stdout)
+
+    def test_an_error_in_a_later_statement_comes_after_the_echo_of_earlier_ones(self):
+        answer = self.echoes("all", "1\n2 / 0\n3")
+        self.assertEqual("1\n", answer.stdout)
+        self.assertEqual(["<cell 1>", 2, "<module>", "2 / 0"], answer.exception["stack"][0])
+
+    def test_an_error_of_the_compiler_runs_nothing(self):
+        for code in ("print(1)\nreturn 2", "1\nbreak", "1\nx = yield", "1\nnonlocal y"):
+            answer = self.echoes("all", code)
+            self.assertEqual(("SyntaxError", ""), (answer.exception["type"], answer.stdout))
+
+    def test_a_str_that_raises_is_the_users_error(self):
+        worker = self.start()
+        answer = worker.run("class S:\n    def __str__(self): return 1 / 0\nS()")
+        self.assertEqual(["<cell 1>", 2, "__str__"], answer.exception["stack"][-1][:3])
+
+
+class Artists(WorkerCase):
+    def test_what_matplotlib_draws_is_not_echoed(self):
+        try:
+            import matplotlib
+        except ImportError:
+            self.skipTest("matplotlib is not installed")
+        del matplotlib
+        answer = self.start().run(
+            "import matplotlib; matplotlib.use('Agg')\n"
+            "import matplotlib.pyplot as plt\nimport numpy as np\n"
+            "plt.plot([1])\nplt.hist([1, 2])\nplt.title('t')\nplt.subplots(2)\n"
+            "plt.boxplot([1, 2])\nplt.bar([1], [2])\nplt.subplots(2)[1]\nplt.scatter([1], [2])\n"
+            "np.array([1])\n{'a': []}\n[1]\n"
+        )
+        self.assertEqual("[1]\n{'a': []}\n[1]\n", answer.stdout)
+
+
+class Future(WorkerCase):
+    def test_it_lasts_like_in_the_repl(self):
+        worker = self.start()
+        answer = worker.run("'doc'\nfrom __future__ import annotations\n1\ndef f(x: nosuch): 2")
+        self.assertEqual("doc\n1\n", answer.stdout)
+        self.assertTrue(worker.run("def g(x: nosuch): pass").ok)
+        self.assertEqual({"x": "nosuch"}, worker.value("g.__annotations__"))
+
+    def test_it_must_stand_first(self):
+        answer = self.start().run("1\nfrom __future__ import annotations")
+        self.assertEqual(("SyntaxError", ""), (answer.exception["type"], answer.stdout))
+
+
+class Await(WorkerCase):
+    def test_one_loop_serves_the_session(self):
+        worker = self.start()
+        worker.run(
+            "import asyncio\nloops = set()\nasync def note(): loops.add(asyncio.get_running_loop())"
+        )
+        worker.run("await note()\ntask = asyncio.create_task(asyncio.sleep(0.001, 'slept'))")
+        self.assertEqual("slept\n", worker.run("await note()\nawait task").stdout)
+        self.assertEqual(1, worker.value("len(loops)"))
+
+    def test_asyncio_run_works_beside_it(self):
+        worker = self.start()
+        worker.run("import asyncio\nasync def f(): return 7")
+        for code in ("asyncio.run(f())", "await f()", "asyncio.run(f())", "await f()"):
+            self.assertEqual("7\n", worker.run(code).stdout)
+
+    def test_other_forms(self):
+        worker = self.start()
+        worker.run(
+            "async def numbers():\n    yield 1\n    yield 2\n"
+            "class C:\n    async def __aenter__(s): return 3\n    async def __aexit__(s, *a): pass"
+        )
+        self.assertEqual("[1, 2]\n", worker.run("[n async for n in numbers()]").stdout)
+        code = "async with C() as c: pass\nasync for n in numbers(): c += n\nc"
+        self.assertEqual("6\n", worker.run(code).stdout)
+
+    def test_exceptions(self):
+        worker = self.start()
+        answer = worker.run(
+            "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    1 / 0\nawait f()"
+        )
+        stack = [["<cell 1>", 5, "<module>", "await f()"], ["<cell 1>", 4, "f", "1 / 0"]]
+        self.assertEqual(stack, answer.exception["stack"])
+        self.assertEqual("", answer.stderr)
+        exits = worker.run("import sys\nasync def g(): sys.exit(2)\nawait g()")
+        self.assertEqual("SystemExit", exits.exception["type"])
+        self.assertEqual("", worker.run("import gc; gc.collect();").stderr)
+        cancelled = worker.run("raise asyncio.CancelledError; await f()")
+        self.assertEqual("CancelledError", cancelled.exception["type"])
+
+    def test_a_closed_loop_is_replaced(self):
+        worker = self.start()
+        worker.run(
+            "import asyncio\nloop = None\nasync def f():\n    global loop\n"
+            "    loop = asyncio.get_running_loop()\nawait f()\n"
+        )
+        worker.run("loop.close()")
+        self.assertTrue(worker.run("await f()").ok)
+
+
+class Parts(unittest.TestCase):
+    def test_parts_keep_their_lines(self):
+        parts = Compiler("all").compile("x = 1\n\ny\nz = 2\nw", "<cell 1>")
+        self.assertEqual([False, True, False, True], [echoed for _, echoed in parts])
+        lines = [[line for *_, line in part.co_lines() if line] for part, _ in parts]
+        self.assertEqual([1, 3, 4, 5], [found[-1] for found in lines])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,204 @@
+"""The namespace, the working directory, the code file, forks and warnings."""
+
+import os
+import subprocess
+import sys
+import unittest
+
+from pyworker.tests.worker import ROOT, WorkerCase
+
+POOL = "import multiprocessing\n\ndef square(n):\n    return n * n\n\n"
+USE_POOL = (
+    "if __name__ == '__main__':\n"
+    "    with multiprocessing.get_context('{}').Pool(2) as pool:\n"
+    "        print(pool.map(square, [1, 2, 3]))\n"
+)
+
+
+class Namespace(WorkerCase):
+    def test_state_lasts_across_calls_and_errors(self):
+        worker = self.start()
+        worker.run("x = 1")
+        worker.run("x += 1\n1 / 0")
+        worker.run("import sys; sys.exit()")
+        self.assertEqual(2, worker.value("x"))
+
+    def test_main_guards_and_pickle(self):
+        worker = self.start()
+        answer = worker.run(
+            "import pickle, __main__\nclass C: pass\ndef f(): pass\n"
+            "if __name__ == '__main__': print('main')\n"
+            "pickle.loads(pickle.dumps(f)) is f, type(pickle.loads(pickle.dumps(C()))) is C\n"
+            "__main__.C is C, __doc__, __spec__, '__file__' in globals()"
+        )
+        self.assertEqual(
+            "main\n(True, True)\n(True, None, None, False)\n", answer.stdout, answer.done
+        )
+
+    def test_nothing_of_ours_is_in_the_namespace(self):
+        names = self.start().run("print(*sorted(globals()))").stdout.split()
+        self.assertEqual([], [name for name in names if not name.startswith("__")])
+
+    def test_clearing_it_loses_nothing(self):
+        worker = self.start()
+        worker.run("x = 1")
+        for damage in (
+            "globals().clear()",
+            "import sys; del sys.modules['__main__']",
+            "__name__ = 'other'; __builtins__ = {}",
+            "import sys; sys.path.clear(); sys.path = None",
+            "globals()[7] = 8",
+        ):
+            with self.subTest(damage):
+                self.assertTrue(worker.run(damage).ok)
+                self.assertEqual("3 __main__\n", worker.run("print(1 + 2, __name__)").stdout)
+        self.assertEqual([], worker.run("", "").variables["removed"])
+
+    def test_command_line(self):
+        self.assertEqual([""], self.start().value("__import__('sys').argv"))
+
+    def test_a_low_recursion_limit_and_tracers_do_no_harm(self):
+        worker = self.start()
+        worker.run("import sys\nsys.setrecursionlimit(60)\nsys.settrace(lambda *a: 1 / 0)")
+        self.assertTrue(worker.run("1 + 1", "sys").ok)
+        self.assertEqual(60, worker.value("sys.getrecursionlimit()"))
+
+    def test_init_code_comes_first_and_may_fail(self):
+        worker = self.start(init_code="import math\nmath.pi\nx = 5")
+        self.assertEqual("", worker.ready["init_error"])
+        answer = worker.run("x")
+        self.assertEqual(("5\n", []), (answer.stdout, answer.variables["added"]))
+        worker = self.start(init_code="x = 5\n1 / 0")
+        self.assertIn('File "<init>", line 2', worker.ready["init_error"])
+        self.assertEqual(5, worker.value("x"))
+
+
+class Pools(WorkerCase):
+    def test_fork(self):
+        answer = self.start().run(POOL + USE_POOL.format("fork"))
+        self.assertEqual("[1, 4, 9]\n", answer.stdout)
+
+    def test_fork_of_a_function_of_an_earlier_cell(self):
+        worker = self.start()
+        worker.run(POOL)
+        self.assertEqual("[1, 4, 9]\n", worker.run(USE_POOL.format("fork")).stdout)
+
+    def test_spawn_with_a_code_file(self):
+        answer = self.start(code_file="runfile.py").run(POOL + USE_POOL.format("spawn"))
+        self.assertEqual("[1, 4, 9]\n", answer.stdout)
+
+
+class DefaultMethod(unittest.TestCase):
+    def test_it_is_fork_also_where_python_has_another(self):
+        code = (
+            "import multiprocessing as m, multiprocessing.context as c\n"
+            "c._default_context._default_context = c._concrete_contexts['forkserver']\n"
+            "from pyworker.userforks import prefer_fork\nprefer_fork((3, 14))\n"
+            "print(m.get_start_method())"
+        )
+        found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
+        self.assertEqual(b"fork\n", found.stdout)
+
+
+class CodeFile(WorkerCase):
+    def test_it_is_there_during_the_run_only(self):
+        worker = self.start(code_file="runfile.py")
+        code = "import sys\nprint(__file__ == sys.argv[0], open(__file__).read())"
+        self.assertEqual(f"True {code}\n", worker.run(code).stdout)
+        path = os.path.join(worker.workdir, "runfile.py")
+        self.assertFalse(os.path.exists(path))
+        self.assertEqual(path + "\n", worker.run("print(__file__)").stdout)
+        worker.run("import os; os.unlink(__file__)")
+        self.assertTrue(worker.run("1").ok)
+
+    def test_one_that_cannot_be_written_is_a_note(self):
+        worker = self.start(code_file="runfile.py")
+        os.mkdir(os.path.join(worker.workdir, "runfile.py"))
+        answer = worker.run("print('__file__' in globals())")
+        self.assertEqual("False\n", answer.stdout)
+        self.assertIn("can't be written", answer.notes[0])
+
+
+class WorkingDirectory(WorkerCase):
+    def test_each_execution_starts_there(self):
+        worker = self.start()
+        worker.run("import os; os.chdir('/')")
+        self.assertEqual(worker.workdir, worker.value("os.getcwd()"))
+
+    def test_one_that_is_gone_is_made_again(self):
+        worker = self.start()
+        answer = worker.run("import os; os.rmdir(os.getcwd())")
+        self.assertTrue(answer.ok)
+        answer = worker.run("open('f', 'w').write('x')")
+        self.assertTrue(answer.ok)
+        self.assertIn("made again", answer.notes[0])
+
+    def test_a_module_written_a_moment_ago_is_found(self):
+        worker = self.start()
+        for i in range(20):
+            worker.run(f"open('made{i}.py', 'w').write('x = {i}')")
+            self.assertEqual(i, worker.value(f"__import__('made{i}').x"))
+        worker.run("import os; os.mkdir('pack'); open('pack/a.py', 'w').write('y = 1')")
+        worker.run("import pack.a\nopen('pack/b.py', 'w').write('y = 2')")
+        self.assertEqual(2, worker.value("__import__('pack.b').b.y"))
+
+    def test_files_of_the_user_do_not_replace_ours(self):
+        worker = self.start()
+        for name in ("traceback", "linecache", "ctypes", "asyncio", "warnings", "atexit", "encode"):
+            with open(os.path.join(worker.workdir, name + ".py"), "w", encoding="utf-8") as file:
+                file.write("print('the wrong module')\nraise SystemExit('wrong')\n")
+        answer = worker.run("def f(): return 1 / 0\nf()", "f")
+        self.assertEqual("", answer.stdout)
+        self.assertIn("line 1, in f", answer.exception["traceback"])
+
+
+class Warnings(WorkerCase):
+    CODE = "import warnings\nwarnings.warn('careful')\n"
+
+    def test_each_cell_shows_its_own_with_its_line(self):
+        worker = self.start()
+        for number in (1, 2):
+            self.assertEqual(
+                f"<cell {number}>:2: UserWarning: careful\n  warnings.warn('careful')\n",
+                worker.run(self.CODE).stderr,
+            )
+
+    def test_ignored(self):
+        self.assertEqual("", self.start(warnings="ignore").run(self.CODE).stderr)
+
+
+class Forks(WorkerCase):
+    def test_a_child_that_returns_ends_with_its_output(self):
+        worker = self.start()
+        answer = worker.run(
+            "import os\nprint('start', end=' ')\npid = os.fork()\n"
+            "if pid == 0:\n    print('child', end='')\nelse:\n    status = os.waitpid(pid, 0)[1]",
+            "status",
+        )
+        self.assertEqual(("start child", 0), (answer.stdout, answer.result))
+        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+
+    def test_a_child_that_fails_prints_its_traceback(self):
+        code = "import os, sys\npid = os.fork()\nif pid == 0: {}\nstatus = os.waitpid(pid, 0)[1]"
+        for fate, status, stderr in (
+            ("1 / 0", 1, "ZeroDivisionError: division by zero\n"),
+            ("sys.exit(3)", 3, ""),
+            ("sys.exit('text')", 1, "text\n"),
+            ("os._exit(4)", 4, ""),
+        ):
+            answer = self.start().run(code.format(fate), "status")
+            self.assertEqual(status, os.waitstatus_to_exitcode(answer.result))
+            self.assertTrue(answer.stderr.endswith(stderr), answer.stderr)
+
+    def test_a_child_holds_no_frames(self):
+        worker = self.start()
+        worker.run("import os, time\nif os.fork() == 0: time.sleep(10**6)")
+        worker.send({"type": "stop"})
+        self.assertIsNone(worker.receive())
+
+    def test_a_child_does_not_print_again_what_its_parent_has_printed(self):
+        answer = self.start().run(
+            "import os\nfor i in range(1500): print(i)\nprint('once', end='')\n"
+            "if os.fork() == 0: os._exit(0)\nos.wait();"
+        )
+        self.assertEqual(1, answer.stdout.count("once"))

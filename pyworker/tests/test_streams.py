@@ -1,0 +1,207 @@
+"""Everything that is printed arrives, whatever is done to the streams."""
+
+import resource
+import signal
+import unittest
+
+from pyworker.tests.worker import WorkerCase
+
+NONBLOCKING_WRITER = """
+import fcntl, os
+for fd in (1, 2):
+    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_NONBLOCK)
+print("é" * 700_000)
+"""
+
+C_PRINTF = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.printf(b"from C\\n");
+"""
+
+
+class Capture(WorkerCase):
+    def test_each_way_of_printing_arrives_in_order(self):
+        answer = self.start().run(
+            "import os, subprocess, sys, threading\n"
+            "print('print')\n"
+            "os.write(1, b'descriptor\\n');\n"
+            "subprocess.run(['echo', 'child']);\n"
+            "sys.stdout.write('text\\n');\n"
+            "sys.stdout.buffer.write(b'bytes\\n');\n"
+            "t = threading.Thread(target=print, args=('thread',)); t.start(); t.join()\n"
+            "sys.stdout.writelines(['a', 'b\\n'])\n"
+            "print('error', file=sys.stderr)\n"
+            "os.system('echo shell >&2');"
+        )
+        expected = "print\ndescriptor\nchild\ntext\nbytes\nthread\nab\n"
+        self.assertEqual(expected, answer.stdout)
+        self.assertEqual("error\nshell\n", answer.stderr)
+
+    def test_c_code_is_flushed_before_the_answer(self):
+        worker = self.start()
+        answer = worker.run(C_PRINTF)
+        self.assertEqual("from C\n", answer.stdout)
+        self.assertEqual("again\n", worker.run("libc.printf(b'again\\n');").stdout)
+
+    def test_what_was_printed_survives_sudden_death(self):
+        worker = self.start()
+        worker.begin("import os\nprint('before', end='')\nos._exit(3)")
+        self.assertIsNone(worker.receive())
+        self.assertEqual(3, worker.wait()[0])
+        self.assertEqual(b"before", worker.output["stdout"])
+
+    def test_a_million_bytes_to_a_pipe_that_became_nonblocking(self):
+        answer = self.start().run(NONBLOCKING_WRITER)
+        self.assertTrue(answer.ok, answer.done)
+        self.assertEqual("é" * 700_000 + "\n", answer.stdout)
+
+    def test_many_prints_of_one_execution_keep_order_across_both_streams(self):
+        worker = self.start()
+        answer = worker.run(
+            "import os, sys\n"
+            "for i in range(5000):\n"
+            "    print(i)\n"
+            "print('half', end='')\n"
+            "print('to stderr', file=sys.stderr)\n"
+            "os.write(1, b'!')"
+        )
+        lines = answer.stdout.splitlines()
+        self.assertEqual([str(i) for i in range(5000)], lines[:5000])
+        self.assertEqual("half!1", lines[5000])
+        # The next execution writes at once again.
+        worker.begin("import os\nprint('x', end='')\nos._exit(0)")
+        worker.wait()
+        self.assertEqual(b"x", worker.output["stdout"])
+
+    def test_odd_text(self):
+        answer = self.start().run(
+            "import os\nprint('\\udc80', '\\x00', 'käse')\nos.write(1, b'\\xff\\n');"
+        )
+        self.assertEqual("\\udc80 \x00 käse\n\ufffd\n", answer.stdout)
+
+    def test_streams_are_real_ones(self):
+        worker = self.start()
+        probe = (
+            "[type(s).__name__, s.isatty(), s.fileno(), s.encoding, s.errors, s.name, s.writable()]"
+        )
+        for name, fd in (("stdout", 1), ("stderr", 2)):
+            expected = ["TextIOWrapper", False, fd, "utf-8", "backslashreplace"]
+            value = worker.value(f"[{probe} for s in [__import__('sys').{name}]][0]")
+            self.assertEqual([*expected, f"<{name}>", True], value)
+        self.assertTrue(worker.value("__import__('sys').__stdout__ is __import__('sys').stdout"))
+
+
+class Repair(WorkerCase):
+    DAMAGE = (
+        "import sys, io; sys.stdout = sys.stderr = io.StringIO()",
+        "import sys; sys.stdout = None",
+        "import sys; del sys.stdout, sys.stderr",
+        "import sys; sys.stdout.close(); sys.stderr.close(); sys.stdin.close()",
+        "import sys; buffer = sys.stdout.detach()",
+        "import sys; sys.stdout.reconfigure(encoding='utf-16', errors='strict')",
+        "import sys; sys.stdout.reconfigure(write_through=False)",
+        "import os; os.close(0); os.close(1); os.close(2)",
+        "import os; os.closerange(0, 50)",
+        "import os; fd = os.open('other', os.O_CREAT | os.O_RDWR); os.dup2(fd, 1); os.dup2(fd, 0)",
+        "import contextlib, io; manager = contextlib.redirect_stdout(io.StringIO()); "
+        "manager.__enter__()",
+        "import sys; sys.stdout = type('S', (), {'write': 1, 'flush': lambda s: 1 / 0, "
+        "'__eq__': lambda s, o: 1 / 0})()",
+        "import sys; sys.stdin = None",
+    )
+
+    def test_the_next_execution_prints_after_any_damage(self):
+        for damage in self.DAMAGE:
+            with self.subTest(damage):
+                worker = self.start()
+                self.assertTrue(worker.run(damage).ok)
+                answer = worker.run(
+                    "import os, sys\nprint('out')\nprint('err', file=sys.stderr)\n"
+                    "os.write(1, b'raw')\nsys.stdin.readline() == ''"
+                )
+                self.assertEqual(("out\nraw3\nTrue\n", "err\n"), (answer.stdout, answer.stderr))
+
+    @unittest.skipIf(resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 1200, "too few descriptors")
+    def test_closing_a_thousand_descriptors_does_no_harm(self):
+        worker = self.start()
+        self.assertTrue(worker.run("import os; os.closerange(0, 1024)").ok)
+        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+
+    def test_text_of_before_the_damage_arrives(self):
+        worker = self.start()
+        answer = worker.run(
+            "import os, sys\nsys.stdout.reconfigure(write_through=False)\n"
+            "print('held back')\nos.close(1);"
+        )
+        self.assertEqual("held back\n", answer.stdout)
+
+    def test_the_users_own_stream_is_flushed(self):
+        worker = self.start()
+        worker.run("import sys; sys.stdout = open('mine', 'w'); print('kept')")
+        self.assertEqual("kept\n", worker.value("open('mine').read()"))
+
+    def test_a_logging_handler_goes_on_working(self):
+        worker = self.start()
+        worker.run("import logging; logging.basicConfig(format='%(message)s')")
+        self.assertEqual("later\n", worker.run("logging.warning('later')").stderr)
+
+    def test_closing_every_descriptor_ends_the_worker_and_says_so(self):
+        worker = self.start()
+        worker.begin("import os; os.closerange(3, 65536)")
+        status, stderr = worker.wait()
+        self.assertEqual(70, status)
+        self.assertIn("Bad file descriptor", stderr)
+
+
+class Stdin(WorkerCase):
+    def test_input_says_that_nobody_can_answer(self):
+        worker = self.start()
+        answer = worker.run("input('name? ')")
+        self.assertEqual("name? ", answer.stdout)
+        self.assertEqual("EOFError", answer.exception["type"])
+        self.assertIn("assign the value in the code", answer.exception["info"]["args"][0])
+        self.assertEqual("", worker.value("__import__('sys').stdin.read()"))
+
+    def test_input_reads_a_stdin_that_the_user_has_set(self):
+        code = "import io, sys; sys.stdin = io.StringIO('ada\\n'); name = input()"
+        self.assertEqual("ada", self.start().run(code, "name").result)
+
+
+class Death(WorkerCase):
+    def test_the_fault_pipe_names_the_line_of_a_segfault(self):
+        worker = self.start()
+        worker.run("import faulthandler, sys; faulthandler.enable(sys.stderr)")
+        worker.begin("import ctypes\ndef f():\n    ctypes.string_at(0)\nf()")
+        self.assertEqual(-signal.SIGSEGV, worker.wait()[0])
+        text = worker.fault_text()
+        self.assertIn("Segmentation fault", text)
+        self.assertIn('File "<cell 2>", line 3 in f', text)
+
+    def test_stop_runs_atexit_handlers_and_waits_for_no_thread(self):
+        worker = self.start()
+        worker.run(
+            "import atexit, threading, time\n"
+            "atexit.register(print, 'bye');\n"
+            "threading.Thread(target=time.sleep, args=(10**6,)).start()"
+        )
+        worker.send({"type": "stop"})
+        self.assertEqual(0, worker.wait()[0])
+        self.assertEqual(b"bye\n", worker.output["stdout"])
+
+    def test_an_atexit_handler_that_hangs_is_left(self):
+        worker = self.start()
+        worker.run("import atexit, time; atexit.register(time.sleep, 10**6);")
+        worker.send({"type": "stop"})
+        self.assertEqual(0, worker.wait()[0])
+
+    def test_a_closed_socket_means_stop(self):
+        worker = self.start()
+        worker.socket.shutdown(2)
+        self.assertEqual((0, ""), worker.wait())
+
+    def test_descriptors_of_ours_are_out_of_the_way(self):
+        worker = self.start()
+        fds = worker.value("sorted(map(int, __import__('os').listdir('/proc/self/fd')))")
+        self.assertEqual([0, 1, 2], [fd for fd in fds if fd < 100][:3])
+        self.assertLessEqual(len([fd for fd in fds if fd < 100]), 4)  # and the listing itself

@@ -1,0 +1,227 @@
+"""The description of variables and the difference an execution makes."""
+
+import dataclasses
+import datetime
+import enum
+import time
+import unittest
+
+from pyworker import variables
+from pyworker.brief import brief_repr
+from pyworker.tests.worker import WorkerCase
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+try:
+    import pandas
+except ImportError:
+    pandas = None
+
+
+class Hostile(dict):
+    """Runs nothing: each method that might be called fails the test."""
+
+    def _forbidden(self, *_):
+        raise AssertionError("code of the user's class was run")
+
+    __repr__ = __str__ = __len__ = __iter__ = __getattribute__ = __getitem__ = _forbidden
+    __eq__ = __hash__ = __sizeof__ = __bool__ = items = keys = values = _forbidden
+    __class__ = property(_forbidden)
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: object
+
+
+class Plain:
+    pass
+
+
+class Changes(unittest.TestCase):
+    def setUp(self):
+        self.names = {}
+        self.snapshot = variables.Snapshot(self.names)
+
+    def change(self, **values):
+        self.names.update(values)
+        return {kind: names for kind, names in self.difference().items() if names}
+
+    def difference(self):
+        return self.snapshot.advance(self.names)
+
+    def test_names(self):
+        self.assertEqual({"added": ["a", "b"]}, self.change(b=1, a=2, _hidden=3, __x__=4))
+        self.assertEqual({}, self.change(a=2))
+        self.assertEqual({"changed": ["a"]}, self.change(a=3))
+        del self.names["b"]
+        self.names[5] = 6
+        self.assertEqual({"removed": ["b"]}, self.change())
+        self.assertEqual({"added": ["f", "m", "t"]}, self.change(f=len, m=time, t=Plain))
+
+    def test_changes_in_place(self):
+        values = {
+            "a": [1.5],
+            "b": {1: [2]},
+            "c": {1},
+            "d": bytearray(b"abc"),
+            "e": list(range(1000)),
+            "f": Plain(),
+            "g": {i: i for i in range(1000)},
+        }
+        self.change(**values)
+        values["a"][0] = 2.5
+        values["a"][0] = 3.5
+        values["b"][1] = 3
+        values["c"].add(2)
+        values["d"][0] = 0
+        values["e"].append(1)
+        values["f"].fitted = True
+        values["g"][1000] = 1
+        self.assertEqual({"changed": list("abcdefg")}, self.change())
+        self.assertEqual({}, self.change())
+
+    def test_rebinding_is_seen_though_an_id_is_used_again(self):
+        self.change(x=Plain())
+        for _ in range(10):
+            del self.names["x"]
+            self.assertEqual({"changed": ["x"]}, self.change(x=Plain()))
+
+    def test_no_code_of_the_user_is_run(self):
+        self.change(x=Hostile(a=1))
+        dict.__setitem__(self.names["x"], "b", 2)
+        self.assertEqual({"changed": ["x"]}, self.change())
+
+    @unittest.skipIf(numpy is None, "numpy is not installed")
+    def test_arrays(self):
+        values = {
+            "a": numpy.zeros(10),
+            "b": numpy.zeros(10**6),
+            "c": numpy.zeros((4, 4))[::2],
+            "d": numpy.array([None, 1], object),
+            "e": numpy.zeros(3, "M8[s]"),
+            "f": numpy.zeros(2, [("n", int)]),
+        }
+        self.change(**values)
+        self.assertEqual({}, self.change())
+        values["a"][3] = 1
+        values["b"][:] = 1
+        values["c"][1, 1] = 1
+        values["d"][0] = 2
+        values["e"][1] = 5
+        values["f"]["n"][1] = 5
+        self.assertEqual({"changed": list("abcdef")}, self.change())
+
+    @unittest.skipIf(pandas is None, "pandas is not installed")
+    def test_frames(self):
+        frame = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+        series = pandas.Series([1, 2])
+        self.change(frame=frame, series=series)
+        self.assertEqual({}, self.change())
+        for change in (
+            lambda: frame.__setitem__("c", 1),
+            lambda: frame.loc.__setitem__((0, "a"), 7),
+            lambda: setattr(frame, "columns", list("xyz")),
+            lambda: frame.__delitem__("z"),
+        ):
+            change()
+            self.assertEqual({"changed": ["frame"]}, self.change())
+        series[0] = 9
+        self.assertEqual({"changed": ["series"]}, self.change())
+
+    def test_many_variables_are_capped_in_the_record(self):
+        found = self.change(**{f"x{i:05}": i for i in range(3000)})["added"]
+        self.assertEqual(1001, len(found))
+        self.assertEqual("… and 2000 more", found[-1])
+
+
+class Descriptions(unittest.TestCase):
+    def describe(self, **values):
+        return {entry.pop("name"): entry for entry in variables.describe(values)}
+
+    def test_what_is_listed(self):
+        found = variables.describe({"b": 1, "a": 2, "_c": 3, "f": len, "m": time, "t": Plain, 5: 6})
+        self.assertEqual(["a", "b"], [entry["name"] for entry in found])
+
+    def test_builtin_values(self):
+        found = self.describe(x=[1, 2], s="abc", n=5)
+        del found["x"]["size"]
+        self.assertEqual({"length": 2, "type": "list", "repr": "[1, 2]"}, found.pop("x"))
+        self.assertEqual((3, "'abc'"), (found["s"]["length"], found["s"]["repr"]))
+        self.assertNotIn("length", found["n"])
+        self.assertTrue(all(entry["size"] > 0 for entry in found.values()))
+
+    def test_reprs(self):
+        recursive = []
+        recursive.append(recursive)
+        for value, expected in (
+            ((1,), "(1,)"),
+            (set(), "set()"),
+            ({1: "a"}, "{1: 'a'}"),
+            (frozenset([1]), "frozenset({1})"),
+            (recursive, "[[[[…]]]]"),
+            (Point(1, [Color.RED]), "Point(x=1, y=[<Color.RED>])"),
+            (Plain(), "<Plain object>"),
+            (ValueError("v"), "ValueError('v',)"),
+            (datetime.date(2026, 1, 2), "datetime.date(2026, 1, 2)"),
+            (1 << 5000, "<int of 5001 bits>"),
+            (Hostile(a=1), "{'a': 1}"),
+        ):
+            self.assertEqual(expected, brief_repr(value))
+
+    def test_reprs_are_short(self):
+        nested = [[["x"] * 99] * 99]
+        for value in ("x" * 10**7, list(range(10**6)), {"a": ["b" * 10**6] * 100}, nested):
+            text = brief_repr(value)
+            self.assertTrue(450 < len(text) <= 500)
+            self.assertTrue(text.endswith("…"))
+
+    def test_no_code_of_the_user_is_run(self):
+        found = self.describe(x=Hostile(a=1))["x"]
+        self.assertEqual(("Hostile", 1), (found["type"], found["length"]))
+
+    @unittest.skipIf(pandas is None, "pandas is not installed")
+    def test_libraries(self):
+        found = self.describe(
+            a=numpy.zeros((2, 3)),
+            f=pandas.DataFrame({"n": [1, 2]}),
+            s=pandas.Series([Plain()]),
+            t=pandas.Timestamp("2026-01-02"),
+            o=numpy.array([Plain(), None], object),
+            n=numpy.float64(1.5),
+        )
+        self.assertEqual(([2, 3], 48), (found["a"]["shape"], found["a"]["size"]))
+        zeros = "0.0, 0.0, 0.0, 0.0, 0.0, 0.0"
+        self.assertEqual(f"<ndarray of 2x3 float64: [{zeros}]>", found["a"]["repr"])
+        self.assertEqual([2, 1], found["f"]["shape"])
+        self.assertEqual("<DataFrame, 2 rows x 1 columns: 'n': int64>", found["f"]["repr"])
+        self.assertEqual("<Series of 1 object: [<Plain object>]>", found["s"]["repr"])
+        self.assertEqual("<ndarray of 2 object: [<Plain object>, None]>", found["o"]["repr"])
+        self.assertEqual("float64(1.5)", found["n"]["repr"])
+
+
+class InAWorker(WorkerCase):
+    def test_the_answer(self):
+        worker = self.start()
+        worker.run("b = 'käse'\na = [1]\nimport os\ndef f(): pass")
+        worker.send({"type": "variables"})
+        found = worker.receive()[0]["variables"]
+        self.assertEqual(["a", "b"], [entry["name"] for entry in found])
+
+    def test_the_difference_is_in_the_record(self):
+        worker = self.start(init_code="z = 1")
+        first = worker.run("import os\ndef f(): pass\nx = [1]").variables
+        self.assertEqual({"added": ["f", "os", "x"], "changed": [], "removed": []}, first)
+        second = worker.run("x.append(2)\ndel z\n1 / 0").variables
+        self.assertEqual({"added": [], "changed": ["x"], "removed": ["z"]}, second)
+
+
+if __name__ == "__main__":
+    unittest.main()

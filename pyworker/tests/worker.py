@@ -1,0 +1,212 @@
+"""A real worker process, spoken to as Go does."""
+
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from pyworker import protocol
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ANSWER_SECONDS = 60  # a worker that is silent for longer hangs
+START = {
+    "type": "start",
+    "protocol": protocol.VERSION,
+    "interpreter_id": "test",
+    "workdir": "",
+    "first_execution": 1,
+    "echo": "all",
+    "traceback": "plain",
+    "warnings": "default",
+    "code_file": "",
+    "init_code": "",
+    "figure_max_side": 1568,
+    "result_limit": 1_000_000,
+}
+
+
+class Answer:
+    """What one execution gave."""
+
+    def __init__(self, done, figures, stdout, stderr):
+        self.done = done
+        self.figures = figures
+        self.stdout = stdout
+        self.stderr = stderr
+
+    def __getattr__(self, name):
+        try:
+            return self.done[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class Worker:
+    """Starts a worker in a new working directory and collects its output."""
+
+    def __init__(self, library=(), python=(), start=True, **fields):
+        self.workdir = os.path.realpath(tempfile.mkdtemp(prefix="worker-"))
+        self.output = {"stdout": bytearray(), "stderr": bytearray()}
+        self.logs = []
+        self._decoder = protocol.Decoder()
+        self._execution = 0
+        self._launch([*library, ROOT], python)
+        if start:
+            self.send({**START, "workdir": self.workdir, **fields})
+            self.ready = self.receive()[0]
+            self._execution = fields.get("first_execution", 1) - 1
+
+    def _launch(self, path, python):
+        self.socket, theirs = socket.socketpair()
+        out, out_end = os.pipe()
+        err, err_end = os.pipe()
+        self.fault, fault_end = os.pipe()
+        self._pipes = {out: "stdout", err: "stderr"}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        environment["PYTHONPATH"] = os.pathsep.join(path)
+        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        ends = ["--frames", str(theirs.fileno()), "--fault", str(fault_end)]
+        self.process = subprocess.Popen(
+            [sys.executable, *python, "-m", "pyworker", *ends],
+            stdin=subprocess.DEVNULL,
+            stdout=out_end,
+            stderr=err_end,
+            pass_fds=(theirs.fileno(), fault_end),
+            cwd=self.workdir,
+            env=environment,
+            start_new_session=True,
+        )
+        theirs.close()
+        for fd in (out_end, err_end, fault_end):
+            os.close(fd)
+        for fd in (out, err, self.fault):
+            os.set_blocking(fd, False)
+
+    def send(self, header):
+        """Sends a frame."""
+        self.socket.sendall(b"".join(protocol.encode(header)))
+
+    def receive(self):
+        """Returns the next frame, reading output meanwhile; None at the end."""
+        while True:
+            frame = self._decoder.next()
+            if frame is not None and frame[0]["type"] == "log":
+                self.logs.append(frame[0])
+            elif frame is not None:
+                return frame
+            else:
+                ready = select.select([self.socket, *self._pipes], [], [], ANSWER_SECONDS)[0]
+                if not ready:
+                    raise TimeoutError("the worker does not answer")
+                self._read_pipes()
+                if self.socket in ready:
+                    data = self.socket.recv(1 << 16)
+                    if not data:
+                        return None
+                    self._decoder.feed(data)
+
+    def _read_pipes(self):
+        for fd, name in list(self._pipes.items()):
+            try:
+                while data := os.read(fd, 1 << 20):
+                    self.output[name] += data
+                del self._pipes[fd]
+                os.close(fd)
+            except BlockingIOError:
+                pass
+
+    def begin(self, code, result_var_name=""):
+        """Sends a request to run code."""
+        self._execution += 1
+        message = {"type": "run", "execution": self._execution, "code": code}
+        self.send({**message, "result_var_name": result_var_name})
+
+    def finish(self):
+        """Waits for the answer to begin."""
+        figures = []
+        while (frame := self.receive()) is not None:
+            if frame[0]["type"] == "done":
+                self._read_pipes()
+                return Answer(frame[0], figures, self._take("stdout"), self._take("stderr"))
+            figures.append(frame)
+        raise ConnectionError("the worker ended: " + self._take("stderr"))
+
+    def run(self, code, result_var_name=""):
+        """Runs code and returns its Answer."""
+        self.begin(code, result_var_name)
+        return self.finish()
+
+    def value(self, expression):
+        """Returns the value of an expression, as JSON gives it."""
+        answer = self.run(f"_value = {expression}", "_value")
+        if not answer.ok:
+            raise AssertionError(answer.exception["traceback"])
+        return answer.result
+
+    def run_until_printed(self, code, mark, result_var_name=""):
+        """Begins to run code and returns when it has printed a line that ends in mark."""
+        self.begin(code, result_var_name)
+        self.wait_for_line(mark)
+
+    def wait_for_line(self, mark):
+        """Returns when the execution has printed a line that ends in mark."""
+        while f"{mark}\n".encode() not in self.output["stdout"]:
+            if not select.select([*self._pipes], [], [], ANSWER_SECONDS)[0]:
+                raise TimeoutError("the mark was never printed")
+            self._read_pipes()
+
+    def interrupt(self):
+        """Sends SIGINT to the worker's process group, as Go does."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def _take(self, name):
+        data, self.output[name] = self.output[name], bytearray()
+        return data.decode("utf-8", "replace")
+
+    def wait(self):
+        """Waits for the process to end; returns its exit status and its stderr."""
+        while self._pipes:
+            if not select.select([*self._pipes], [], [], ANSWER_SECONDS)[0]:
+                raise TimeoutError("the worker does not end")
+            self._read_pipes()
+        return self.process.wait(ANSWER_SECONDS), self._take("stderr")
+
+    def fault_text(self):
+        """Returns what faulthandler has written."""
+        try:
+            return os.read(self.fault, 1 << 16).decode()
+        except BlockingIOError:
+            return ""
+
+    def close(self):
+        """Ends the worker by force, with all its children."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        self.socket.close()
+        for fd in (*self._pipes, self.fault):
+            os.close(fd)
+        shutil.rmtree(self.workdir, ignore_errors=True)
+
+
+class WorkerCase(unittest.TestCase):
+    """A test case whose workers are ended with it."""
+
+    def start(self, **fields):
+        """Starts a worker."""
+        worker = Worker(**fields)
+        self.addCleanup(worker.close)
+        return worker
+
+    def failing(self, worker, code):
+        """Runs code that must end with an exception, and returns that."""
+        answer = worker.run(code)
+        self.assertFalse(answer.ok)
+        return answer.exception

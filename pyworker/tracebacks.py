@@ -1,0 +1,227 @@
+"""Exceptions as the record shows them: the user's frames, with the right lines."""
+
+import os
+
+from . import encode, kinds, late, sources
+from .brief import brief_repr
+
+STACK_LIMIT = 200  # frames in the record's stack, from both ends
+TEXT_LIMIT = 200_000  # characters of a traceback, from both ends
+FRAME_LIMIT = 2000  # frames that are formatted, from both ends
+INFO_LIMIT = 20_000  # bytes of an exception's encoded arguments
+
+_LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OWN = tuple(os.path.join(_LIBRARY, name) + os.sep for name in ("pyworker", "matplotlib_capture"))
+_CELL = ("<cell ", "<init>")
+
+# What every exception has, past whatever its class puts before it.
+_ARGS = BaseException.args.__get__
+_TRACEBACK = BaseException.__traceback__.__get__
+
+
+class Describer:
+    """Describes the exceptions of one session."""
+
+    def __init__(self, workdir, style):
+        self._prefixes = tuple({workdir + os.sep, os.path.realpath(workdir) + os.sep})
+        self._style = style  # "plain" or "ipython"
+
+    def describe(self, error, compiled, notes):
+        """Returns the record's "exception"; compiled is false for code that never ran."""
+        if issubclass(type(error), MemoryError):
+            late.load("traceback").clear_frames(_TRACEBACK(error))
+        trace = _users_part(_TRACEBACK(error)) if compiled else None
+        if not compiled:
+            _complete_syntax_error(error)
+        stack = self._stack(error, trace, compiled)
+        return {
+            "type": class_name(error),
+            "info": _info(error),
+            "stack": stack,
+            "traceback": self._text(error, trace, compiled, notes),
+        }
+
+    def text(self, error):
+        """Returns the plain traceback of an exception, as for a terminal."""
+        return shorten(self._plain(error, _users_part(_TRACEBACK(error))), TEXT_LIMIT)
+
+    def _text(self, error, trace, compiled, notes):
+        if type(error) is SystemExit:
+            return f"SystemExit: {_code_of(error)}\n"
+        if self._style == "ipython" and compiled:
+            try:
+                return shorten(_ipython_text(error, trace), TEXT_LIMIT)
+            except ImportError:
+                notes.append("IPython is not installed: the traceback is Python's own")
+            except Exception as fault:
+                notes.append(f"IPython could not format the traceback ({class_name(fault)})")
+        return shorten(self._plain(error, trace), TEXT_LIMIT)
+
+    def _plain(self, error, trace):
+        try:
+            summary = _summarize(error, trace)
+            self._clean(summary, set())
+            return "".join(summary.format())
+        except Exception as fault:  # a class of the user's that can't be formatted
+            note = f"(the traceback can't be shown: {class_name(fault)})"
+            return f"{class_name(error)} {note}\n"
+
+    def _clean(self, summary, seen):
+        """Leaves our frames and the workspace's path out, in chained exceptions too."""
+        if summary is None or id(summary) in seen:
+            return
+        seen.add(id(summary))
+        kept = [frame for frame in summary.stack if not frame.filename.startswith(_OWN)]
+        for frame in kept:
+            frame.filename = self._shown(frame.filename)
+        summary.stack[:] = kept
+        if isinstance(getattr(summary, "filename", None), str):
+            summary.filename = self._shown(summary.filename)
+        for other in (summary.__cause__, summary.__context__):
+            self._clean(other, seen)
+        for other in getattr(summary, "exceptions", None) or ():
+            self._clean(other, seen)
+
+    def _shown(self, filename):
+        for prefix in self._prefixes:
+            if filename.startswith(prefix):
+                return filename[len(prefix) :]
+        return filename
+
+    def _stack(self, error, trace, compiled):
+        if not compiled:
+            return _syntax_stack(error)
+        frames = []
+        linecache = late.load("linecache")
+        for entry in _cut(_entries(trace), STACK_LIMIT):
+            code = entry.tb_frame.f_code
+            text = linecache.getline(code.co_filename, entry.tb_lineno, entry.tb_frame.f_globals)
+            place = [self._shown(code.co_filename), entry.tb_lineno or 0]
+            frames.append([*place, code.co_name, shorten(text.strip(), 1000)])
+        return frames
+
+
+def class_name(error):
+    """Returns the name of an exception's class, whatever its metaclass does."""
+    return kinds.name(type(error))
+
+
+def let_go(error):
+    """Ends the cycle in which an exception keeps all that its frames held.
+
+    Its frames refer to the finished frames of ours that called them, and those
+    to the exception that they returned.
+    """
+    trace = _TRACEBACK(error)
+    frame = trace and trace.tb_frame
+    while frame is not None:
+        try:
+            frame.clear()
+        except RuntimeError:  # still running, as all further ones
+            return
+        frame = frame.f_back
+
+
+def shorten(text, limit):
+    """Keeps head and tail of a text that is longer than limit characters."""
+    if len(text) <= limit:
+        return text
+    half = limit // 2
+    cut = len(text) - 2 * half
+    return f"{text[:half]}\n[{cut} characters truncated]\n{text[-half:]}"
+
+
+def _entries(trace):
+    entries = []
+    while trace is not None:
+        entries.append(trace)
+        trace = trace.tb_next
+    return entries
+
+
+def _cut(items, limit):
+    return items if len(items) <= limit else items[: limit // 2] + items[-limit // 2 :]
+
+
+def _users_part(trace):
+    """Returns the traceback from the user's first frame on, without frames of ours."""
+    entries = _entries(trace)
+    for i, entry in enumerate(entries):
+        if entry.tb_frame.f_code.co_filename.startswith(_CELL):
+            entries = entries[i:]
+            break
+    kept = [e for e in entries if not e.tb_frame.f_code.co_filename.startswith(_OWN)]
+    result = None
+    for entry in reversed(_cut(kept, FRAME_LIMIT)):
+        result = type(entry)(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno or 0)
+    return result
+
+
+def _summarize(error, trace):
+    traceback = late.load("traceback")
+    # Exceptions further down the chain keep their own frames: bound those too.
+    deepest = max((len(_entries(e.__traceback__)) for e in _chain(error)), default=0)
+    limit = -FRAME_LIMIT if deepest > FRAME_LIMIT else None
+    return traceback.TracebackException(type(error), error, trace, limit=limit)
+
+
+def _chain(error):
+    """Returns the exceptions that stand behind this one."""
+    found, waiting, seen = [], [error.__cause__, error.__context__], {id(error)}
+    waiting += getattr(error, "exceptions", None) or ()
+    while waiting and len(found) < 1000:
+        other = waiting.pop()
+        if isinstance(other, BaseException) and id(other) not in seen:
+            seen.add(id(other))
+            found.append(other)
+            waiting += [other.__cause__, other.__context__]
+            waiting += getattr(other, "exceptions", None) or ()
+    return found
+
+
+def _ipython_text(error, trace):
+    ultratb = late.load("IPython.core.ultratb")
+    try:
+        formatter = ultratb.VerboseTB(theme_name="nocolor", include_vars=True)
+    except TypeError:  # before IPython 9
+        formatter = ultratb.VerboseTB(color_scheme="NoColor", include_vars=True)
+    lines = formatter.structured_traceback(type(error), error, trace)
+    return "\n".join(lines) + "\n"
+
+
+def _complete_syntax_error(error):
+    """Adds the line that the compiler, unlike the parser, does not add itself."""
+    if issubclass(type(error), SyntaxError) and error.text is None and error.lineno:
+        error.text = sources.line(error.filename, error.lineno) or None
+
+
+def _syntax_stack(error):
+    if not issubclass(type(error), SyntaxError):
+        return []
+    text = shorten((error.text or "").strip(), 1000)
+    return [[str(error.filename), error.lineno or 0, "<module>", text]]
+
+
+def _code_of(error):
+    try:
+        return shorten(str(error), 1000)
+    except Exception:
+        return "(its code can't be shown)"
+
+
+def _info(error):
+    info = {"args": [encode.encode(arg, INFO_LIMIT).value for arg in _ARGS(error)[:20]]}
+    for field in ("name", "msg"):
+        value = _attribute(error, field)
+        if isinstance(value, str):
+            info[field] = shorten(str.__str__(value), 1000)
+    if issubclass(type(error), AttributeError) and "name" in info:
+        info["obj"] = brief_repr(_attribute(error, "obj"))
+    return info
+
+
+def _attribute(error, field):
+    try:
+        return getattr(error, field, None)
+    except Exception:
+        return None
