@@ -22,25 +22,31 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 	}
 
 	v := view{Result: result, variable: variable, budget: b.TextBudget}
-	room := b.ImageBudget - envelope - travelling(v.text()) - travelling(record) - 100*len(result.Figures) // "; not shown: …"
-	pictures := b.pictures(result.Figures, room, b.copies(record))
-	v.pictures = pictures
+	if len(result.Figures) > 0 {
+		v.pictures = b.pictures(result.Figures, b.room(v, record), b.copies(record))
+	}
 
 	answer.Content = []mcp.Content{mcp.NewTextContent(v.text())}
-	for i, p := range pictures {
+	for i, p := range v.pictures {
 		if p.data != nil {
 			answer.Content = append(answer.Content, p.content(i, result.Figures[i]))
 		}
 	}
 	if record != nil {
 		if b.Figures == FiguresInline {
-			record.Base64URI = dataURIs(pictures)
+			record.Base64URI = dataURIs(v.pictures)
 		}
 		if raw := b.structured(record); raw != nil {
 			answer.StructuredContent, answer.RawStructuredContent = raw, raw
 		}
 	}
 	return answer
+}
+
+// room is how many bytes of the budget are left for pictures.
+func (b *toolbox) room(v view, record *sessions.Result) int {
+	const notShown = 100 // bytes of "; not shown: …"
+	return b.ImageBudget - envelope - travelling(v.text()) - travelling(record) - notShown*len(v.Figures)
 }
 
 // copies is how many times a picture travels in an answer.
