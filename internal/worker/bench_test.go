@@ -1,0 +1,41 @@
+package worker
+
+import (
+	"context"
+	"testing"
+
+	"understudy/sessions"
+)
+
+// discard is a Sink that counts bytes.
+type discard struct{ size int64 }
+
+func (d *discard) Output(_ sessions.Stream, text []byte) { d.size += int64(len(text)) }
+func (d *discard) Figure(sessions.Figure)                {}
+
+// BenchmarkRun is a warm execution by a worker that does nothing else: what this
+// package and the system add.
+func BenchmarkRun(b *testing.B) { benchmarkRun(b, start(b, fakeSpawner(b)), "1+1", 0) }
+
+// BenchmarkRunPrinting has one line to deliver.
+func BenchmarkRunPrinting(b *testing.B) {
+	benchmarkRun(b, start(b, fakeSpawner(b)), "print(2)", 2)
+}
+
+// BenchmarkOutput moves 100 MB of lines of 100 bytes.
+func BenchmarkOutput(b *testing.B) {
+	b.SetBytes(100e6)
+	benchmarkRun(b, start(b, fakeSpawner(b)), "for _ in range(10**6): print('x' * 99)", 100e6)
+}
+
+func benchmarkRun(b *testing.B, w sessions.Worker, code string, size int64) {
+	for b.Loop() {
+		sink := &discard{}
+		if _, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink); err != nil {
+			b.Fatal(err)
+		}
+		if sink.size != size {
+			b.Fatalf("%d bytes of output, want %d", sink.size, size)
+		}
+	}
+}

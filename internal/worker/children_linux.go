@@ -1,0 +1,131 @@
+package worker
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// children are the processes of ours that an exec.Cmd waits for. All other
+// children of the server are orphans, which it reaps; the lock is held across
+// a start so that no child is taken for one before its id is known.
+//
+// Commands that other packages start are safe too as long as they stay in the
+// server's process group, which no worker's kin are in.
+var children = struct {
+	sync.Mutex
+	pids map[int]bool
+}{pids: map[int]bool{}}
+
+// startChild starts a command that waitChild is to wait for.
+func startChild(cmd *exec.Cmd) error {
+	children.Lock()
+	defer children.Unlock()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	children.pids[cmd.Process.Pid] = true
+	return nil
+}
+
+func waitChild(cmd *exec.Cmd) error {
+	err := cmd.Wait()
+	children.Lock()
+	delete(children.pids, cmd.Process.Pid)
+	children.Unlock()
+	return err
+}
+
+// reapOrphans reaps those orphans that are dead.
+func reapOrphans() {
+	children.Lock()
+	defer children.Unlock()
+	own := unix.Getpgrp()
+	for _, pid := range childPIDs() {
+		if children.pids[pid] {
+			continue
+		}
+		if p, ok := readProc(pid); ok && p.dead && p.group != own {
+			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+		}
+	}
+}
+
+// childPIDs lists the children of all threads of this process.
+func childPIDs() []int {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil
+	}
+	var pids []int
+	for _, task := range tasks {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%s/children", task.Name()))
+		if os.IsNotExist(err) && task.Name() == strconv.Itoa(os.Getpid()) {
+			return childPIDsByScan() // a kernel without CONFIG_PROC_CHILDREN
+		}
+		for _, field := range strings.Fields(string(data)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				pids = append(pids, pid)
+			}
+		}
+	}
+	return pids
+}
+
+func childPIDsByScan() []int {
+	procs, _ := listProcs()
+	var pids []int
+	for _, p := range procs {
+		if p.parent == os.Getpid() {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+// reaper reaps orphans as they die.
+type reaper struct {
+	signals chan os.Signal
+	done    sync.WaitGroup
+}
+
+// adoptOrphans makes this process the one that orphans come to. It holds for
+// the process's life.
+func adoptOrphans(log *slog.Logger) {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		log.Warn("orphaned processes can't be adopted", "error", err)
+	}
+}
+
+// keepDescriptors keeps from all later children what this process itself has
+// inherited: some launchers leave files and pipes of their own open. Those that
+// a command passes on purpose are not touched. Before Linux 5.11 it can't.
+func keepDescriptors() {
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+}
+
+func startReaper() *reaper {
+	r := &reaper{signals: make(chan os.Signal, 1)}
+	signal.Notify(r.signals, unix.SIGCHLD)
+	r.done.Go(func() {
+		for range r.signals {
+			reapOrphans()
+		}
+	})
+	return r
+}
+
+func (r *reaper) close() {
+	signal.Stop(r.signals)
+	close(r.signals)
+	r.done.Wait()
+	reapOrphans()
+}

@@ -1,0 +1,34 @@
+// Package worker is the Go half of a worker: it starts a Python process, speaks
+// with it and ends it, with everything it has started.
+//
+// A worker has four roads to the server:
+//
+//	        Spawner ── Start ──► process ── own group, own kin
+//	frames   conn    ◄────────►  fd 3     one socket, see protocol.go
+//	stdout   outputs ◄────────   fd 1     a pipe, read all the time
+//	stderr   outputs ◄────────   fd 2     a pipe, read all the time
+//	fault    process ◄────────   fd 4     a pipe, read when the process is dead
+//
+// The words:
+//
+//   - kin: the processes that a worker's code has started, and theirs,
+//     however they try to get away: children, members of their process groups
+//     and sessions, and whatever carries the worker's mark.
+//   - mark: what kin inherit and keep: an environment variable and a resource
+//     limit that nothing uses, both unique to one worker.
+//   - orphan: a process whose parent died before it; on Linux the server
+//     adopts orphans (it is a child subreaper) and reaps them.
+//   - watchdog: a second process that ends all kin when the server is killed.
+//   - held output: what is printed while no execution runs; the next gets it.
+//
+// One execution:
+//
+//	outputs.attach(sink)            held output goes to the sink first
+//	conn.send(run)
+//	loop conn.receive()             figure → sink; done → outcome
+//	outputs.detach()                what is in the pipes goes to the sink, then
+//	                                the sink is let go
+//
+// and, when the process dies in the loop: its owner ends the kin, reaps it and
+// says why it died; then the pipes are emptied and a *sessions.CrashError tells.
+package worker

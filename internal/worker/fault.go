@@ -1,0 +1,99 @@
+package worker
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"understudy/sessions"
+)
+
+// lastFault returns the last of the reports in text: children that the worker
+// forked write theirs to the same pipe, before the worker dies.
+func lastFault(text string) string {
+	if at := strings.LastIndex(text, "Fatal Python error: "); at >= 0 {
+		text = text[at:]
+	}
+	return strings.TrimSpace(text)
+}
+
+// A frame in faulthandler's words.
+var faultFrame = regexp.MustCompile(`^  File "(.*)", line (\d+|\?\?\?) in (.*)$`)
+
+// faultLine returns where the fault happened, as "<cell 3>, line 1, in f": the
+// innermost line of a cell if there is one, else the innermost line, our own
+// and the standard library's frames being of no interest.
+func faultLine(trace string) string {
+	first := ""
+	for line := range strings.SplitSeq(currentThread(trace), "\n") {
+		m := faultFrame.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		place := fmt.Sprintf("%s, line %s, in %s", m[1], m[2], m[3])
+		if strings.HasPrefix(m[1], "<cell ") {
+			return place
+		}
+		if first == "" && !strings.Contains(m[1], "pyworker") {
+			first = place
+		}
+	}
+	return first
+}
+
+// currentThread returns the frames of the thread that met the fault.
+func currentThread(trace string) string {
+	_, frames, found := strings.Cut(trace, "\nCurrent thread ")
+	if !found {
+		return trace
+	}
+	if end := strings.Index(frames, "\n\n"); end >= 0 {
+		frames = frames[:end]
+	}
+	return frames
+}
+
+// What the usual signals mean to somebody who reads Python.
+var signalMeaning = map[string]string{
+	"SIGSEGV": "segmentation fault",
+	"SIGABRT": "aborted",
+	"SIGBUS":  "bus error",
+	"SIGFPE":  "arithmetic fault",
+	"SIGILL":  "illegal instruction",
+	"SIGKILL": "out of memory, or killed from outside",
+	"SIGTERM": "asked to end",
+	"SIGXCPU": "its CPU time limit was reached",
+	"SIGXFSZ": "its file size limit was reached",
+	"SIGHUP":  "hung up",
+	"SIGPIPE": "broken pipe",
+	"SIGSYS":  "forbidden system call",
+}
+
+// reason says in a clause why a worker ended, as "killed by SIGSEGV
+// (segmentation fault) at <cell 3>, line 1, in f". A cause of our own goes
+// before what the exit status says.
+func reason(crash *sessions.CrashError, cause string) string {
+	if cause != "" {
+		return cause
+	}
+	text := exitReason(crash)
+	if place := faultLine(crash.Trace); place != "" {
+		text += " at " + place
+	}
+	return text
+}
+
+func exitReason(crash *sessions.CrashError) string {
+	switch {
+	case crash.Signal == "" && crash.ExitCode == exitProtocol:
+		return fmt.Sprintf("exited with code %d (it could not read what the server sent)", exitProtocol)
+	case crash.Signal == "" && crash.ExitCode < 0:
+		return "ended in an unknown way"
+	case crash.Signal == "":
+		return fmt.Sprintf("exited with code %d (os._exit, or an exit in native code)", crash.ExitCode)
+	case signalMeaning[crash.Signal] == "":
+		return "killed by " + crash.Signal
+	default:
+		return fmt.Sprintf("killed by %s (%s)", crash.Signal, signalMeaning[crash.Signal])
+	}
+}

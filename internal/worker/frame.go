@@ -1,0 +1,161 @@
+package worker
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+)
+
+// A protocolError says that the peer broke the protocol. It ends the worker,
+// never the server.
+type protocolError struct {
+	// word is the kind of break, as the recorded conversations name it.
+	word string
+	what string
+}
+
+func (e *protocolError) Error() string { return e.what }
+
+func broken(word, format string, args ...any) error {
+	return &protocolError{word, fmt.Sprintf(format, args...)}
+}
+
+// A frame is one message as it travels.
+type frame struct {
+	kind        string
+	header      []byte // the JSON object, "type" and "attachments" included
+	attachments [][]byte
+}
+
+// decode fills message from the frame's header. Unknown fields are ignored.
+func (f frame) decode(message any) error {
+	if err := json.Unmarshal(f.header, message); err != nil {
+		return broken("fields", "the header of a %q frame has a wrong form: %v", f.kind, err)
+	}
+	return nil
+}
+
+// encodeFrame returns the bytes of a frame without attachments; Go sends none.
+func encodeFrame(kind string, message any) ([]byte, error) {
+	fields, err := json.Marshal(message)
+	if err != nil {
+		return nil, err
+	}
+	head := `{"type":"` + kind + `"`
+	if len(fields) > len("{}") {
+		head += ","
+	}
+	size := len(head) + len(fields) - 1
+	if size > maxHeader {
+		return nil, broken("header", "a frame's header would have %d bytes; at most %d are allowed", size, maxHeader)
+	}
+	data := make([]byte, 0, 4+size)
+	data = binary.BigEndian.AppendUint32(data, uint32(size))
+	data = append(data, head...)
+	return append(data, fields[1:]...), nil
+}
+
+// readFrame reads one frame. io.EOF means that the peer has closed the stream
+// between two frames.
+func readFrame(r io.Reader) (frame, error) {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return frame{}, err
+	}
+	size := binary.BigEndian.Uint32(length[:])
+	if size == 0 || size > maxHeader {
+		return frame{}, broken("header", "a frame announces a header of %d bytes; 1 to %d are allowed", size, maxHeader)
+	}
+	header, err := readExactly(r, int(size))
+	if err != nil {
+		return frame{}, err
+	}
+	kind, sizes, err := parseHeader(header)
+	if err != nil {
+		return frame{}, err
+	}
+	f := frame{kind: kind, header: header}
+	for _, size := range sizes {
+		data, err := readExactly(r, size)
+		if err != nil {
+			return frame{}, err
+		}
+		f.attachments = append(f.attachments, data)
+	}
+	return f, nil
+}
+
+// parseHeader returns what a frame's header says about the frame itself.
+func parseHeader(header []byte) (kind string, sizes []int, err error) {
+	if !utf8.Valid(header) || !json.Valid(header) {
+		return "", nil, broken("json", "a frame's header is not JSON")
+	}
+	if bytes.TrimLeft(header, " \t\r\n")[0] != '{' {
+		return "", nil, broken("object", "a frame's header is not a JSON object")
+	}
+	var fields struct {
+		Type        json.RawMessage `json:"type"`
+		Attachments json.RawMessage `json:"attachments"`
+	}
+	if err := json.Unmarshal(header, &fields); err != nil {
+		return "", nil, broken("json", "a frame's header can't be read: %v", err)
+	}
+	if len(fields.Type) == 0 || fields.Type[0] != '"' || json.Unmarshal(fields.Type, &kind) != nil {
+		return "", nil, broken("type", "a frame's header has no type")
+	}
+	if !knownTypes[kind] {
+		return "", nil, broken("unknown", "a frame has the unknown type %q", kind)
+	}
+	if fields.Attachments == nil {
+		return kind, nil, nil
+	}
+	if err := json.Unmarshal(fields.Attachments, &sizes); err != nil {
+		return "", nil, broken("attachments", "a frame's attachments are no list of sizes")
+	}
+	return kind, sizes, checkSizes(sizes)
+}
+
+func checkSizes(sizes []int) error {
+	if len(sizes) > maxAttachments {
+		return broken("attachments", "a frame announces %d attachments; at most %d are allowed", len(sizes), maxAttachments)
+	}
+	total := 0
+	for _, size := range sizes {
+		if size < 0 || size > maxAttachment {
+			return broken("attachments", "a frame announces an attachment of %d bytes; at most %d are allowed", size, maxAttachment)
+		}
+		total += size
+	}
+	if total > maxAttached {
+		return broken("attachments", "a frame announces %d bytes of attachments; at most %d are allowed", total, maxAttached)
+	}
+	return nil
+}
+
+// trustedSize is how many bytes are reserved on a peer's word alone; a buffer
+// for more grows as the bytes arrive.
+const trustedSize = 1 << 20
+
+func readExactly(r io.Reader, size int) ([]byte, error) {
+	if size <= trustedSize {
+		data := make([]byte, size)
+		_, err := io.ReadFull(r, data)
+		return data, unexpected(err)
+	}
+	var data bytes.Buffer
+	data.Grow(trustedSize)
+	_, err := io.CopyN(&data, r, int64(size))
+	return data.Bytes(), unexpected(err)
+}
+
+// unexpected turns the end of the stream inside a frame into an error of its own.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,162 @@
+package worker
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// rawFrame builds a frame as a worker would send it.
+func rawFrame(header string, attachments ...string) []byte {
+	data := binary.BigEndian.AppendUint32(nil, uint32(len(header)))
+	return append(data, header+strings.Join(attachments, "")...)
+}
+
+func TestReadFrameWithAttachments(t *testing.T) {
+	t.Parallel()
+	data := rawFrame(`{"type":"figure","attachments":[3,0,2]}`, "abc", "", "de")
+	data = append(data, rawFrame(`{"type":"done"}`)...)
+	r := iotest.OneByteReader(bytes.NewReader(data))
+	f, err := readFrame(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]byte{[]byte("abc"), {}, []byte("de")}
+	if f.kind != typeFigure || !cmp.Equal(f.attachments, want) {
+		t.Errorf("got %s with %q, want figure with %q", f.kind, f.attachments, want)
+	}
+	if f, err = readFrame(r); err != nil || f.kind != typeDone {
+		t.Errorf("second frame: %s, %v", f.kind, err)
+	}
+	if _, err = readFrame(r); err != io.EOF {
+		t.Errorf("between frames the end is %v, want io.EOF", err)
+	}
+}
+
+func TestReadFrameOfMoreThanIsTrusted(t *testing.T) {
+	t.Parallel()
+	big := bytes.Repeat([]byte{7}, 3*trustedSize)
+	data := rawFrame(`{"type":"figure","attachments":[3145728]}`, string(big))
+	f, err := readFrame(bytes.NewReader(data))
+	if err != nil || !bytes.Equal(f.attachments[0], big) {
+		t.Errorf("got %d bytes, %v", len(f.attachments), err)
+	}
+	if _, err := readFrame(bytes.NewReader(data[:len(data)-1])); err != io.ErrUnexpectedEOF {
+		t.Errorf("a cut attachment gives %v, want io.ErrUnexpectedEOF", err)
+	}
+}
+
+func TestEncodeFrameReadsBack(t *testing.T) {
+	t.Parallel()
+	sent := runMessage{Execution: 3, Code: "print('\x00 ä \u2028')", ResultVarName: "x"}
+	data, err := encodeFrame(typeRun, sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := readFrame(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got runMessage
+	if err := f.decode(&got); err != nil || got != sent || f.kind != typeRun {
+		t.Errorf("got %s %+v, %v", f.kind, got, err)
+	}
+	if data, _ = encodeFrame(typeStop, emptyMessage{}); string(data[4:]) != `{"type":"stop"}` {
+		t.Errorf("an empty message is %s", data[4:])
+	}
+}
+
+func TestEncodeFrameRefusesTooMuch(t *testing.T) {
+	t.Parallel()
+	_, err := encodeFrame(typeRun, runMessage{Code: strings.Repeat("x", maxHeader)})
+	if wordOf(err) != "header" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// wordOf returns the kind of break that err tells, as the archives name it.
+func wordOf(err error) string {
+	var protocol *protocolError
+	switch {
+	case errors.As(err, &protocol):
+		return protocol.word
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "truncated"
+	default:
+		return ""
+	}
+}
+
+func FuzzReadFrame(f *testing.F) {
+	f.Add(rawFrame(`{"type":"done","execution":1}`))
+	f.Add(rawFrame(`{"type":"figure","attachments":[2,1]}`, "ab", "c"))
+	f.Add(rawFrame(`{"type":"figure","attachments":[-1]}`))
+	f.Add(rawFrame(`[]`))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := bytes.NewReader(data)
+		for {
+			frame, err := readFrame(r)
+			if err != nil {
+				if err != io.EOF && wordOf(err) == "" {
+					t.Errorf("an error of no known kind: %v", err)
+				}
+				return
+			}
+			checkFrame(t, frame)
+		}
+	})
+}
+
+// checkFrame checks what must hold for every frame that was read.
+func checkFrame(t *testing.T, f frame) {
+	t.Helper()
+	if !knownTypes[f.kind] || !json.Valid(f.header) {
+		t.Errorf("accepted type %q, header %q", f.kind, f.header)
+	}
+	var fields struct{ Attachments []int }
+	if err := json.Unmarshal(f.header, &fields); err != nil {
+		t.Fatal(err)
+	}
+	if len(fields.Attachments) != len(f.attachments) {
+		t.Fatalf("%d attachments for sizes %v", len(f.attachments), fields.Attachments)
+	}
+	for i, size := range fields.Attachments {
+		if len(f.attachments[i]) != size {
+			t.Errorf("attachment %d has %d bytes, announced were %d", i, len(f.attachments[i]), size)
+		}
+	}
+	for _, message := range []any{&readyMessage{}, &figureMessage{}, &doneMessage{}, &variablesMessage{}, &logMessage{}} {
+		if err := f.decode(message); err != nil && wordOf(err) != "fields" {
+			t.Errorf("decoding: %v", err)
+		}
+	}
+}
+
+// TestMutatedFrames breaks good frames in random places; the seed is fixed.
+func TestMutatedFrames(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	good := rawFrame(`{"type":"figure","execution":1,"attachments":[4,2]}`, "abcd", "ef")
+	for range 2_000 {
+		data := bytes.Clone(good)
+		for range 1 + random.IntN(3) {
+			data[random.IntN(len(data))] = byte(random.IntN(256))
+		}
+		data = data[:random.IntN(len(data)+1)]
+		f, err := readFrame(bytes.NewReader(data))
+		if err == nil {
+			checkFrame(t, f)
+		} else if err != io.EOF && wordOf(err) == "" {
+			t.Fatalf("%q: an error of no known kind: %v", data, err)
+		}
+	}
+}

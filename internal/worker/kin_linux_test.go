@@ -1,0 +1,442 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/internal/worker/workertest"
+	"understudy/sessions"
+)
+
+// Python that starts children in every way they might get lost by. Each prints
+// the ids of those that stay.
+const (
+	oneChild = `
+import subprocess
+print(subprocess.Popen(["sleep", "1000"]).pid, flush=True)
+`
+	fiftyChildren = `
+import os, time
+for _ in range(50):
+    pid = os.fork()
+    if pid == 0:
+        while True: time.sleep(1)
+    print(pid, flush=True)
+`
+	// A tree that doubles for ever, slowly enough for this machine.
+	forkBomb = `
+import os, time
+print(os.getpid(), flush=True)
+while True:
+    os.fork()
+    os.setsid() if os.getpid() % 3 == 0 and os.getsid(0) != os.getpid() and os.getpgrp() != os.getpid() else None
+    time.sleep(0.2)
+`
+	// Orphans in sessions of their own, without our environment.
+	lostChildren = `
+import os, subprocess, sys
+orphan = '''
+import os, sys
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+print(os.getpid(), flush=True)
+os.execve("/bin/sleep", ["sleep", "1000"], {})
+'''
+for _ in range(3):
+    child = subprocess.Popen([sys.executable, "-c", orphan], env={}, stdout=subprocess.PIPE)
+    print(child.stdout.readline().decode(), end="", flush=True)
+    child.wait()
+`
+)
+
+// pids reads the ids that such code has printed.
+func pids(t *testing.T, sink *workertest.Recorder) []int {
+	t.Helper()
+	var pids []int
+	for _, field := range strings.Fields(sink.Text(sessions.Stdout)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			t.Fatalf("not an id: %q", field)
+		}
+		pids = append(pids, pid)
+	}
+	if len(pids) == 0 {
+		t.Fatal("the code printed no ids")
+	}
+	return pids
+}
+
+func alive(pid int) bool {
+	p, ok := readProc(pid)
+	return ok && !p.dead
+}
+
+// mustBeGone fails for processes that live. They must be gone at once: who
+// ended them has waited for that.
+func mustBeGone(t *testing.T, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		if alive(pid) {
+			t.Errorf("process %d lives", pid)
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
+}
+
+func mustLive(t *testing.T, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		if !alive(pid) {
+			t.Errorf("process %d does not live", pid)
+		}
+	}
+}
+
+// countKin counts a worker's living kin as a stranger would.
+func countKin(t *testing.T, w *spawned) int {
+	t.Helper()
+	k := &kin{root: w.process.kin.root, mark: w.process.kin.mark, known: map[procID]bool{}}
+	if _, err := k.find(); err != nil {
+		t.Fatal(err)
+	}
+	return len(k.known)
+}
+
+func TestCloseLeavesNoKin(t *testing.T) {
+	for name, code := range map[string]string{
+		"one child": oneChild, "fifty children": fiftyChildren, "lost children": lostChildren,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, fakeSpawner(t))
+			_, sink := workertest.Run(t, w, code)
+			found := pids(t, sink)
+			workertest.Run(t, w, "pass")
+			mustLive(t, found...)
+			if err := w.Close(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			mustBeGone(t, append(found, w.info.PID)...)
+		})
+	}
+}
+
+// Each half of the mark is enough to find those who got away from group,
+// session and parent.
+func TestMarkIsTwofold(t *testing.T) {
+	w := start(t, fakeSpawner(t))
+	_, sink := workertest.Run(t, w, strings.ReplaceAll(lostChildren, "{}", "os.environ"))
+	own := w.process.kin
+	for name, mark := range map[string]mark{
+		"environment": {value: own.mark.value, tag: 1},
+		"limit":       {value: "other", tag: own.mark.tag},
+	} {
+		k := &kin{root: procID{pid: -1, start: own.root.start}, mark: mark, known: map[procID]bool{}}
+		if _, err := k.find(); err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range pids(t, sink) {
+			if p, _ := readProc(pid); !k.known[p.procID] {
+				t.Errorf("by its %s process %d is not found", name, pid)
+			}
+		}
+	}
+}
+
+func TestKillCountsKin(t *testing.T) {
+	w := start(t, fakeSpawner(t))
+	_, first := workertest.Run(t, w, fiftyChildren)
+	_, second := workertest.Run(t, w, lostChildren)
+	// Those in between may still be about to exit.
+	eventually(t, "only those that stay are left", func() bool { return countKin(t, w) == 53 })
+	if got := w.Kill(); got != 53 {
+		t.Errorf("%d processes were ended, want 53", got)
+	}
+	mustBeGone(t, append(pids(t, first), pids(t, second)...)...)
+	if got := w.Kill(); got != 0 {
+		t.Errorf("a second Kill ended %d", got)
+	}
+}
+
+func TestKillEndsAForkBomb(t *testing.T) {
+	w := start(t, fakeSpawner(t))
+	grown := make(chan struct{})
+	var once sync.Once
+	died := make(chan error, 1)
+	go func() {
+		_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: forkBomb},
+			sinkFunc(func(sessions.Stream, []byte) { once.Do(func() { close(grown) }) }))
+		died <- err
+	}()
+	<-grown
+	eventually(t, "the bomb grows", func() bool { return countKin(t, w) > 50 })
+	if got := w.Kill(); got < 50 {
+		t.Errorf("%d processes were ended", got)
+	}
+	if left := countKin(t, w); left > 0 {
+		t.Errorf("%d processes live", left)
+	}
+	if _, ok := (<-died).(*sessions.CrashError); !ok {
+		t.Error("the run did not end with a crash")
+	}
+}
+
+func TestCrashEndsKinOfThisWorkerOnly(t *testing.T) {
+	s := fakeSpawner(t)
+	w, other := start(t, s), start(t, s) // of the same interpreter id, as after a restart
+	_, kept := workertest.Run(t, other, oneChild)
+	_, lost := workertest.Run(t, other, lostChildren)
+	crash, sink := workertest.RunToDeath(t, w, oneChild+lostChildren+"\nimport ctypes; ctypes.string_at(0)")
+	if crash.Signal != "SIGSEGV" {
+		t.Errorf("got %+v", crash)
+	}
+	mustBeGone(t, pids(t, sink)...)
+	mustLive(t, append(pids(t, kept), pids(t, lost)...)...)
+}
+
+func TestOrphansAreReaped(t *testing.T) {
+	w := start(t, fakeSpawner(t))
+	_, sink := workertest.Run(t, w, `
+import os, time
+r, end = os.pipe()
+if os.fork() == 0:
+    if os.fork():
+        os._exit(0)
+    os.write(end, b"%d\n" % os.getpid())
+    os._exit(0)
+os.wait()
+print(os.read(r, 100).decode())
+`)
+	pid := pids(t, sink)[0]
+	eventually(t, "the orphan is reaped", func() bool {
+		_, found := readProc(pid)
+		return !found
+	})
+}
+
+// The reaper must leave commands alone that other packages wait for.
+func TestReaperStealsNoStatus(t *testing.T) {
+	start(t, fakeSpawner(t))
+	for range 50 {
+		cmd := exec.Command("sh", "-c", "exit 3")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the command ends", func() bool { return !alive(cmd.Process.Pid) })
+		reapOrphans()
+		if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 3 {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
+func TestCloseOfAStoppedWorker(t *testing.T) {
+	w := start(t, fakeSpawner(t))
+	_, sink := workertest.Run(t, w, oneChild)
+	if _, err := w.process.pause(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	mustBeGone(t, append(pids(t, sink), w.info.PID)...)
+}
+
+// TestServerKilled: nothing of a server that is killed outlives it.
+func TestServerKilled(t *testing.T) {
+	for name, code := range map[string]string{
+		"one child": oneChild, "fifty children": fiftyChildren, "lost children": lostChildren,
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, found := startMiniServer(t, code)
+			mustLive(t, found...)
+			workers := childrenOf(t, server.Process.Pid)
+			if len(workers) < 2 {
+				t.Fatalf("the server has the children %v; a worker and a watchdog were expected", workers)
+			}
+			if err := server.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = server.Wait()
+			for _, pid := range append(found, workers...) {
+				eventually(t, "process "+strconv.Itoa(pid)+" ends", func() bool { return !alive(pid) })
+			}
+		})
+	}
+}
+
+// TestServerKilledWithoutWatchdog: a worker that would not notice the end of its
+// connection dies with the server all the same.
+func TestServerKilledWithoutWatchdog(t *testing.T) {
+	t.Setenv("WORKER_TEST_NO_WATCHDOG", "1")
+	server, found := startMiniServer(t, `
+import os, threading
+threading.Thread(target=threading.Event().wait).start()  # Python waits for it at its end
+print(os.getpid())
+`)
+	mustLive(t, found...)
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = server.Wait()
+	eventually(t, "the worker ends", func() bool { return !alive(found[0]) })
+}
+
+// The kernel takes the thread that started a worker for its parent. Go ends
+// threads that goroutines were locked to.
+func TestWorkerOutlivesThreads(t *testing.T) {
+	w := start(t, fakeSpawner(t))
+	for range 20 {
+		var threads sync.WaitGroup
+		for range 50 {
+			threads.Go(runtime.LockOSThread)
+		}
+		threads.Wait()
+	}
+	workertest.Run(t, w, "pass")
+}
+
+// startMiniServer starts a server that has run the code, and returns the ids
+// that the code printed.
+func startMiniServer(t *testing.T, code string) (*exec.Cmd, []int) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleVariable+"=server", "WORKER_TEST_PYTHON="+workertest.Python(t),
+		"WORKER_TEST_LIBRARY="+t.TempDir(), "WORKER_TEST_CODE="+code)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	var found []int
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if pid, err := strconv.Atoi(strings.TrimSpace(lines.Text())); err == nil {
+			found = append(found, pid)
+		} else if strings.Contains(lines.Text(), "<nil>") {
+			return cmd, found
+		} else {
+			t.Fatalf("the server says %q", lines.Text())
+		}
+	}
+	t.Fatal("the server ended")
+	return nil, nil
+}
+
+func childrenOf(t *testing.T, pid int) []int {
+	t.Helper()
+	procs, err := listProcs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []int
+	for _, p := range procs {
+		if p.parent == pid && !p.dead {
+			found = append(found, p.pid)
+		}
+	}
+	return found
+}
+
+func TestWatchdogIsLetGo(t *testing.T) {
+	t.Setenv(roleVariable, "watchdog")
+	s := fakeSpawner(t, func(o *Options) { o.Watchdog = []string{os.Args[0]} })
+	start(t, s)
+	first := s.watchdog.cmd.Process.Pid
+	mustLive(t, first)
+	// One that dies is replaced.
+	if err := s.watchdog.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-s.watchdog.ended
+	start(t, s)
+	second := s.watchdog.cmd.Process.Pid
+	if second == first {
+		t.Fatal("no new watchdog")
+	}
+	if err := s.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	mustBeGone(t, second)
+}
+
+func TestManyWorkersLeaveNothing(t *testing.T) {
+	s := fakeSpawner(t)
+	cycle := func() {
+		w := start(t, s)
+		workertest.Run(t, w, oneChild)
+		if err := w.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cycle() // what is made once: poller, launcher, reaper
+	descriptors := openDescriptors(t)
+	for range 20 {
+		cycle()
+	}
+	if after := openDescriptors(t); after > descriptors {
+		t.Errorf("%d descriptors before, %d after", descriptors, after)
+	}
+	eventually(t, "all children are reaped", func() bool {
+		return !slices.ContainsFunc(childPIDs(), func(pid int) bool { _, found := readProc(pid); return found })
+	})
+}
+
+func TestParseStat(t *testing.T) {
+	t.Parallel()
+	const line = "77 (a ) b (c) R 2) S 5 6 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 12345 1 2"
+	p, ok := parseStat(77, line)
+	want := proc{procID: procID{77, 12345}, parent: 5, group: 6, session: 7}
+	if !ok || p != want {
+		t.Errorf("got %+v, want %+v", p, want)
+	}
+	if _, ok := parseStat(77, "77 (x"); ok {
+		t.Error("a broken line was read")
+	}
+	// The first thread of a process may be gone while others run.
+	if p, _ = parseStat(77, strings.Replace(line, " S ", " Z ", 1)); p.dead {
+		t.Error("a process with threads counts as dead")
+	}
+}
+
+func TestKillExactlySparesALaterProcess(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := readProc(cmd.Process.Pid)
+	killExactly(procID{p.pid, p.start - 1})
+	mustLive(t, p.pid)
+	killExactly(p.procID)
+	if err := cmd.Wait(); err == nil {
+		t.Error("it was not killed")
+	}
+}
+
+func TestUsage(t *testing.T) {
+	w := start(t, fakeSpawner(t))
+	workertest.Run(t, w, "data = bytearray(64 << 20); data[::4096] = data[::4096]")
+	usage, err := w.Usage()
+	if err != nil || usage.Memory < 64<<20 || usage.Memory > 256<<20 {
+		t.Errorf("got %+v, %v", usage, err)
+	}
+	w.Kill()
+	if _, err := w.Usage(); err == nil {
+		t.Error("a dead worker uses something")
+	}
+}

@@ -1,0 +1,143 @@
+package worker
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	matplotlibcapture "understudy/matplotlib_capture"
+	"understudy/pyworker"
+)
+
+// embedded are the Python packages that a worker needs, by name.
+var embedded = map[string]fs.FS{
+	"pyworker":           pyworker.Files,
+	"matplotlib_capture": matplotlibcapture.Files,
+}
+
+// library is the Python packages as files on disk. Its directory's name holds
+// the hash of its contents, so servers of different versions share a cache.
+type library struct {
+	cache string // the directory that holds the library's
+	files map[string][]byte
+	name  string
+
+	mu sync.Mutex // one extraction at a time within this server
+}
+
+// newLibrary reads the packages and does not touch the disk.
+func newLibrary(cache string, packages map[string]fs.FS) (*library, error) {
+	l := &library{cache: cache, files: map[string][]byte{}}
+	for name, files := range packages {
+		if err := l.add(name, files); err != nil {
+			return nil, err
+		}
+	}
+	hash := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(l.files)) {
+		fmt.Fprintf(hash, "%s %d\n", name, len(l.files[name]))
+		hash.Write(l.files[name])
+	}
+	l.name = "lib-" + hex.EncodeToString(hash.Sum(nil))[:16]
+	return l, nil
+}
+
+func (l *library) add(name string, files fs.FS) error {
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), ".py") {
+			continue
+		}
+		data, err := fs.ReadFile(files, entry.Name())
+		if err != nil {
+			return err
+		}
+		l.files[filepath.Join(name, entry.Name())] = data
+	}
+	return nil
+}
+
+// ensure returns the library's directory after making sure that it holds what
+// it should: files that a cleaner has removed or somebody has changed are
+// written again. Other servers may do the same at the same time.
+func (l *library) ensure() (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	dir := filepath.Join(l.cache, l.name)
+	if _, err := os.Stat(dir); os.IsNotExist(err) {
+		if err := l.extract(dir); err != nil {
+			return "", fmt.Errorf("extracting the Python library: %w", err)
+		}
+	}
+	for name, data := range l.files {
+		path := filepath.Join(dir, name)
+		if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, data) {
+			continue
+		}
+		if err := writeAtomically(path, data); err != nil {
+			return "", fmt.Errorf("repairing the Python library: %w", err)
+		}
+	}
+	return dir, nil
+}
+
+// extract writes the library beside its place and moves it there. Losing the
+// race to another server is as good as winning it.
+func (l *library) extract(dir string) error {
+	if err := os.MkdirAll(l.cache, 0o755); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(l.cache, ".lib-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return err
+	}
+	for name, data := range l.files {
+		if err := writeAtomically(filepath.Join(temp, name), data); err != nil {
+			return err
+		}
+	}
+	err = os.Rename(temp, dir)
+	if _, found := os.Stat(dir); found == nil {
+		return nil
+	}
+	return err
+}
+
+// writeAtomically makes a file appear with all its contents or not at all.
+func writeAtomically(path string, data []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(dir, ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // fails, as it should, after the rename
+	_, err = temp.Write(data)
+	if err == nil {
+		err = temp.Chmod(0o644)
+	}
+	if closeErr := temp.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}

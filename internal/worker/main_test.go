@@ -1,0 +1,106 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"understudy/internal/worker/workertest"
+	"understudy/sessions"
+)
+
+// roleVariable makes the test binary play another program.
+const roleVariable = "WORKER_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVariable) {
+	case "watchdog":
+		os.Exit(WatchdogMain(context.Background(), os.Stdin, slog.New(slog.DiscardHandler)))
+	case "server":
+		os.Exit(miniServer())
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// testSpawner returns a Spawner of real workers that is closed with the test.
+func testSpawner(t testing.TB, change ...func(*Options)) *Spawner {
+	t.Helper()
+	options := Options{Python: workertest.Python(t), LibraryDir: filepath.Join(t.TempDir(), "lib")}
+	for _, change := range change {
+		change(&options)
+	}
+	s := NewSpawner(options)
+	t.Cleanup(func() {
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+var fakePackages = map[string]fs.FS{"pyworker": os.DirFS("testdata/fakeworker/pyworker")}
+
+// fakeSpawner's workers are those of testdata/fakeworker.
+func fakeSpawner(t testing.TB, change ...func(*Options)) *Spawner {
+	t.Helper()
+	s := testSpawner(t, change...)
+	s.packages = fakePackages
+	return s
+}
+
+// start starts a worker that is closed with the test.
+func start(t testing.TB, s *Spawner) *spawned {
+	t.Helper()
+	w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir(), FirstExecution: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return w.(*spawned)
+}
+
+// eventually waits for something that other processes do; a test that waits in
+// vain fails by its own message.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for range 1000 {
+		if holds() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("in vain: " + what)
+}
+
+// miniServer is a server with one worker, whose code it reads from its
+// arguments. It lives until it is killed.
+func miniServer() int {
+	options := Options{Python: os.Getenv("WORKER_TEST_PYTHON"), LibraryDir: os.Getenv("WORKER_TEST_LIBRARY")}
+	if os.Getenv("WORKER_TEST_NO_WATCHDOG") == "" {
+		options.Watchdog = []string{os.Args[0]}
+	}
+	s := NewSpawner(options)
+	s.packages = fakePackages
+	// The watchdog plays its part by the same variable.
+	os.Setenv(roleVariable, "watchdog")
+	w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "mini", Workdir: os.TempDir()})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	sink := workertest.NewRecorder()
+	_, err = w.Run(context.Background(), sessions.Request{Execution: 1, Code: os.Getenv("WORKER_TEST_CODE")}, sink)
+	fmt.Println(sink.Text(sessions.Stdout), err)
+	select {}
+}

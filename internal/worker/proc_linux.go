@@ -1,0 +1,132 @@
+package worker
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A proc is a process as /proc shows it.
+type proc struct {
+	procID
+	parent, group, session int
+	dead                   bool // a zombie without living threads
+}
+
+// procID names a process for ever: ids are used again, start times are not.
+type procID struct {
+	pid   int
+	start uint64 // clock ticks since boot
+}
+
+// readProc returns false if there is no such process.
+func readProc(pid int) (proc, bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return proc{}, false
+	}
+	return parseStat(pid, string(data))
+}
+
+// parseStat reads /proc/PID/stat. The second field is the program's name in
+// parentheses and may hold anything, parentheses too.
+func parseStat(pid int, stat string) (proc, bool) {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+	const last = 19 // starttime, counted from the state
+	if len(fields) <= last {
+		return proc{}, false
+	}
+	p := proc{procID: procID{pid: pid}}
+	p.parent, _ = strconv.Atoi(fields[1])
+	p.group, _ = strconv.Atoi(fields[2])
+	p.session, _ = strconv.Atoi(fields[3])
+	threads, _ := strconv.Atoi(fields[17])
+	p.start, _ = strconv.ParseUint(fields[last], 10, 64)
+	p.dead = (fields[0] == "Z" || fields[0] == "X") && threads <= 1
+	return p, true
+}
+
+// listProcs returns all processes.
+func listProcs() ([]proc, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var procs []proc
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, ok := readProc(pid); ok {
+			procs = append(procs, p)
+		}
+	}
+	return procs, nil
+}
+
+// environHas reports whether the environment that the process was started with
+// holds an entry that begins with text and, when whole is set, ends there too.
+func environHas(pid int, text string, whole bool) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false
+	}
+	if whole {
+		text += "\x00"
+	}
+	return bytes.HasPrefix(data, []byte(text)) || bytes.Contains(data, []byte("\x00"+text))
+}
+
+// tagOf returns the tag of a process: its limit on file locks, which Linux has
+// kept, inherited and ignored since 2.4.25. Every user may read it.
+func tagOf(pid int) (uint64, bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	if err != nil {
+		return 0, false
+	}
+	_, rest, _ := strings.Cut(string(data), "Max file locks")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0, false
+	}
+	tag, err := strconv.ParseUint(fields[0], 10, 64)
+	return tag, err == nil
+}
+
+// setLimits gives a process its tag, and no core dumps: one of a large session
+// would take minutes and gigabytes before the crash is answered. Code may raise
+// that limit again. A system that refuses costs only these two comforts.
+func setLimits(pid int, tag uint64) {
+	_ = unix.Prlimit(pid, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: tag, Max: tag}, nil)
+	var core unix.Rlimit
+	if unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &core) == nil {
+		core.Cur = 0
+		_ = unix.Prlimit(pid, unix.RLIMIT_CORE, &core, nil)
+	}
+}
+
+// killExactly sends SIGKILL to the process and to no later one of the same id.
+// It reports whether the signal was allowed.
+func killExactly(id procID) bool {
+	fd, err := unix.PidfdOpen(id.pid, 0)
+	if err == nil {
+		defer unix.Close(fd)
+	}
+	if now, ok := readProc(id.pid); !ok || now.start != id.start {
+		return true
+	}
+	if err == nil {
+		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != unix.EPERM
+	}
+	return unix.Kill(id.pid, unix.SIGKILL) != unix.EPERM // before Linux 5.3
+}

@@ -1,0 +1,35 @@
+package worker
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+
+	"understudy/sessions"
+)
+
+// interrupt sends CTRL_BREAK to the process's group.
+func (p *process) interrupt() error {
+	err := os.ErrProcessDone
+	p.withPID(func() {
+		err = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.cmd.Process.Pid))
+	})
+	return err
+}
+
+// terminate does nothing: Windows has no request to end between the closed
+// socket and the kill.
+func (p *process) terminate() {}
+
+// exitOf returns the exit code of an ended process, and the signal's name where
+// the code is that of a fault.
+func exitOf(state *os.ProcessState) *sessions.CrashError {
+	if state == nil {
+		return &sessions.CrashError{ExitCode: -1}
+	}
+	crash := &sessions.CrashError{ExitCode: state.ExitCode()}
+	if uint32(crash.ExitCode) == uint32(windows.STATUS_ACCESS_VIOLATION) {
+		crash.Signal = "SIGSEGV"
+	}
+	return crash
+}

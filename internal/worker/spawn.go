@@ -1,0 +1,374 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"understudy/sessions"
+)
+
+// Options say how a Spawner starts workers. Python is required; what is left
+// out takes the value that its comment names.
+type Options struct {
+	// Python is the path of the interpreter.
+	Python string
+	// LibraryDir is where the workers' Python files are laid down; by
+	// default, understudy in the user's cache directory.
+	LibraryDir string
+
+	Echo          string // all (default), last or none
+	Traceback     string // plain (default) or ipython
+	Warnings      string // default (default) or ignore
+	CodeFile      string // name of the file that holds running code, if any
+	InitCode      string // code that runs in every new interpreter, if any
+	FigureMaxSide int    // pixels of a preview's longest side; 1568
+	ResultLimit   int    // bytes of an encoded result; 1 MiB
+
+	// Env is added to the workers' environment, as "NAME=value".
+	Env []string
+	// StartTimeout is how long a worker may take to be ready; 30 s. The
+	// operator's InitCode is part of that.
+	StartTimeout time.Duration
+	// Watchdog is the command that runs WatchdogMain on its standard input,
+	// as {"/usr/bin/understudy", "watchdog"}. Without it, processes that a
+	// worker's code has started outlive a server that is killed. Linux only.
+	Watchdog []string
+	// Logger gets what concerns the operator; by default nobody does.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	o.Echo = orDefault(o.Echo, "all")
+	o.Traceback = orDefault(o.Traceback, "plain")
+	o.Warnings = orDefault(o.Warnings, "default")
+	o.FigureMaxSide = orDefault(o.FigureMaxSide, 1568)
+	o.ResultLimit = orDefault(o.ResultLimit, 1<<20)
+	o.StartTimeout = orDefault(o.StartTimeout, 30*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func orDefault[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}
+
+// Spawner starts workers as plain child processes. It satisfies
+// sessions.Starter.
+type Spawner struct {
+	options Options
+	nonce   nonce
+	log     *slog.Logger
+	// packages are the Python packages of the library.
+	packages map[string]fs.FS
+	// life ends when Close begins; starts under way give up then.
+	life    context.Context
+	endLife context.CancelFunc
+
+	mu       sync.Mutex
+	library  *library // nil before the first start, as the next three
+	launcher *launcher
+	reaper   *reaper
+	watchdog *watchdog
+	started  uint64
+	workers  map[*spawned]bool // not closed yet
+	starting sync.WaitGroup
+	closed   bool
+}
+
+var errClosed = errors.New("the server is stopping")
+
+// NewSpawner returns a Spawner that has started nothing yet. On Linux the
+// calling process adopts orphans from now on, and descriptors that it has inherited
+// are closed in its children. Close must be called at the end.
+func NewSpawner(options Options) *Spawner {
+	options = options.withDefaults()
+	if strings.ContainsRune(options.Python, filepath.Separator) {
+		// Workers start in another directory than the server's.
+		if path, err := filepath.Abs(options.Python); err == nil {
+			options.Python = path
+		}
+	}
+	adoptOrphans(options.Logger)
+	keepDescriptors()
+	life, endLife := context.WithCancel(context.Background())
+	return &Spawner{
+		life:     life,
+		endLife:  endLife,
+		options:  options,
+		nonce:    newNonce(),
+		log:      options.Logger,
+		packages: embedded,
+		workers:  map[*spawned]bool{},
+	}
+}
+
+// Name is the value of --start that chooses this starter.
+func (s *Spawner) Name() string { return "spawn" }
+
+// Start starts a worker and waits until it is ready.
+func (s *Spawner) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
+	w, err := s.start(ctx, spec)
+	if err != nil {
+		return nil, fmt.Errorf("starting worker: %w", err)
+	}
+	return w, nil
+}
+
+func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*spawned, error) {
+	if info, err := os.Stat(spec.Workdir); err != nil {
+		return nil, fmt.Errorf("working directory: %w", err)
+	} else if !info.IsDir() || !filepath.IsAbs(spec.Workdir) {
+		return nil, fmt.Errorf("working directory: %s is not the absolute path of a directory", spec.Workdir)
+	}
+	number, err := s.begin()
+	if err != nil {
+		return nil, err
+	}
+	defer s.starting.Done()
+	dir, err := s.library.ensure()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.bound(ctx)
+	defer cancel()
+	w, err := s.launch(ctx, dir, s.nonce.worker(spec.InterpreterID, number))
+	if err != nil {
+		return nil, err
+	}
+	if err := w.greet(ctx, s.startMessage(spec)); err != nil {
+		return nil, errors.Join(err, w.Close(context.Background()))
+	}
+	return w, nil
+}
+
+// bound ends the context of a start when it takes too long, and with Close.
+func (s *Spawner) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.life, func() { end(errClosed) })
+	ctx, cancel := context.WithTimeoutCause(ctx, s.options.StartTimeout,
+		fmt.Errorf("python was not ready within %s", s.options.StartTimeout))
+	return ctx, func() {
+		cancel()
+		stop()
+		end(nil)
+	}
+}
+
+// begin makes ready what all starts need and returns the start's number. It is
+// to be followed by starting.Done.
+func (s *Spawner) begin() (uint64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, errClosed
+	}
+	if err := s.prepareLibrary(); err != nil {
+		return 0, err
+	}
+	if s.launcher == nil {
+		s.launcher = newLauncher()
+		s.reaper = startReaper()
+	}
+	s.guard()
+	s.starting.Add(1)
+	s.started++
+	return s.started, nil
+}
+
+func (s *Spawner) prepareLibrary() (err error) {
+	if s.library != nil {
+		return nil
+	}
+	cache := s.options.LibraryDir
+	if cache == "" {
+		if cache, err = os.UserCacheDir(); err != nil {
+			return err
+		}
+		cache = filepath.Join(cache, "understudy")
+	}
+	if cache, err = filepath.Abs(cache); err != nil {
+		return err
+	}
+	s.library, err = newLibrary(cache, s.packages)
+	return err
+}
+
+// guard sees to it that a watchdog watches. One that has died is replaced with
+// the next start.
+func (s *Spawner) guard() {
+	if len(s.options.Watchdog) == 0 || s.watchdog != nil && s.watchdog.alive() {
+		return
+	}
+	if s.watchdog != nil {
+		s.watchdog.close()
+		s.log.Warn("the watchdog died; another one is started")
+	}
+	var err error
+	if s.watchdog, err = startWatchdog(s.options.Watchdog, s.nonce, s.log); err != nil {
+		s.watchdog = nil
+		s.log.Warn("no watchdog: processes may outlive a server that is killed", "error", err)
+	}
+}
+
+// launch starts the process and joins it to a worker.
+func (s *Spawner) launch(ctx context.Context, dir string, mark mark) (*spawned, error) {
+	ends, err := openEnds()
+	if err != nil {
+		return nil, err
+	}
+	output, err := newOutputs(ends.stdout, ends.stderr)
+	if err != nil {
+		ends.close()
+		return nil, err
+	}
+	cmd := s.command(dir, mark, ends)
+	if err := s.launcher.run(func() error { return startChild(cmd) }); err != nil {
+		output.close()
+		ends.close()
+		return nil, err
+	}
+	ends.started()
+	w := &spawned{
+		spawner: s,
+		process: adopt(cmd, mark, ends.fault, s.log),
+		output:  output,
+		fault:   ends.fault,
+		log:     s.log,
+		closed:  make(chan struct{}),
+	}
+	w.interrupts.signal = w.process.interrupt
+	s.keep(w)
+	stream, err := ends.connect(ctx)
+	if err != nil {
+		return nil, errors.Join(w.startFault(ctx, err), w.Close(context.Background()))
+	}
+	w.join(newConn(stream, s.log))
+	return w, nil
+}
+
+// command returns the worker's command line. It starts in the library's
+// directory, because -m puts the directory it starts in before the standard
+// library: a random.py in the working directory would be taken for a module of
+// ours. The worker goes to the working directory itself.
+func (s *Spawner) command(dir string, mark mark, ends *ends) *exec.Cmd {
+	cmd := exec.Command(s.options.Python)
+	cmd.Dir = dir
+	cmd.Env = s.environment(dir, mark)
+	cmd.SysProcAttr = processAttributes()
+	cmd.Args = append(cmd.Args, "-m", "pyworker")
+	cmd.Args = append(cmd.Args, ends.attach(cmd)...)
+	return cmd
+}
+
+// strangeVariables are those of the server's environment that would make
+// another interpreter of the worker: another standard library, asserts left
+// out, a prompt at its end, noise on stderr.
+var strangeVariables = map[string]bool{
+	"PYTHONHOME": true, "PYTHONPLATLIBDIR": true, "PYTHONEXECUTABLE": true,
+	"PYTHONOPTIMIZE": true, "PYTHONINSPECT": true, "PYTHONSTARTUP": true,
+	"PYTHONVERBOSE": true, "PYTHONPROFILEIMPORTTIME": true, "PYTHONDEBUG": true,
+	"PYTHONDUMPREFS": true, "PYTHONIOENCODING": true, "PYTHONLEGACYWINDOWSSTDIO": true,
+	"__PYVENV_LAUNCHER__": true,
+}
+
+// environment returns the worker's environment: the server's, less what would
+// disturb the worker and what configures the server, plus what the worker and
+// the Pythons that its code starts need.
+func (s *Spawner) environment(dir string, mark mark) []string {
+	var env []string
+	path := dir
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		switch {
+		case strangeVariables[name] || strings.HasPrefix(name, "UNDERSTUDY_"):
+		case name == "PYTHONPATH" && value != "":
+			path += string(os.PathListSeparator) + value
+		default:
+			env = append(env, entry)
+		}
+	}
+	env = append(env,
+		"PYTHONPATH="+path,
+		"MPLBACKEND=module://matplotlib_capture.backend",
+		markVariable+"="+mark.value,
+	)
+	return append(env, s.options.Env...)
+}
+
+func (s *Spawner) startMessage(spec sessions.Spec) startMessage {
+	return startMessage{
+		Protocol:       protocolVersion,
+		InterpreterID:  spec.InterpreterID,
+		Workdir:        spec.Workdir,
+		FirstExecution: max(spec.FirstExecution, 1),
+		Echo:           s.options.Echo,
+		Traceback:      s.options.Traceback,
+		Warnings:       s.options.Warnings,
+		CodeFile:       s.options.CodeFile,
+		InitCode:       s.options.InitCode,
+		FigureMaxSide:  s.options.FigureMaxSide,
+		ResultLimit:    s.options.ResultLimit,
+	}
+}
+
+func (s *Spawner) keep(w *spawned) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.workers[w] = true
+}
+
+func (s *Spawner) forget(w *spawned) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.workers, w)
+}
+
+// Close closes the workers that are still open and ends what the Spawner keeps
+// running. No worker can be started any more.
+func (s *Spawner) Close(ctx context.Context) error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if !first {
+		return nil
+	}
+	s.endLife()
+	s.starting.Wait()
+	err := s.closeWorkers(ctx)
+	if s.launcher != nil {
+		s.launcher.close()
+		s.reaper.close()
+	}
+	if s.watchdog != nil {
+		s.watchdog.close()
+	}
+	return err
+}
+
+func (s *Spawner) closeWorkers(ctx context.Context) error {
+	s.mu.Lock()
+	var group errgroup.Group
+	for w := range s.workers {
+		group.Go(func() error { return w.Close(ctx) })
+	}
+	s.mu.Unlock()
+	return group.Wait()
+}

@@ -1,0 +1,307 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/internal/worker/workertest"
+	"understudy/sessions"
+)
+
+func TestStartSaysWhyPythonDied(t *testing.T) {
+	for _, test := range []struct{ name, code, want string }{
+		{"exception", "import nosuchmodule", "python exited with code 1: Traceback"},
+		{"its last line", "import nosuchmodule", "ModuleNotFoundError: No module named 'nosuchmodule'"},
+		{"signal", "import os; os.abort()", "python killed by SIGABRT (aborted)"},
+		{"other version", "send(type='ready', protocol=7)", "it speaks version 7 of the protocol, the server version 1"},
+		{"nonsense", "raw(b'HTTP/1.1 200 OK')", "python broke the protocol: a frame announces a header"},
+		{"wrong answer", "send(type='done')", "it answered start with done"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := fakeSpawner(t, func(o *Options) { o.InitCode = test.code })
+			_, err := s.Start(context.Background(), sessions.Spec{Workdir: t.TempDir()})
+			if err == nil || !strings.HasPrefix(err.Error(), "starting worker: ") || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v\nwant %s", err, test.want)
+			}
+			if len(s.workers) != 0 {
+				t.Error("a worker is kept")
+			}
+		})
+	}
+}
+
+func TestStartRefusesABadWorkdir(t *testing.T) {
+	s := fakeSpawner(t)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, file + "-not-there", "."} {
+		if _, err := s.Start(context.Background(), sessions.Spec{Workdir: dir}); err == nil || !strings.Contains(err.Error(), "working directory") {
+			t.Errorf("%s: got %v", dir, err)
+		}
+	}
+}
+
+func TestStartOfNoPython(t *testing.T) {
+	s := fakeSpawner(t, func(o *Options) { o.Python = "/nonexistent/python" })
+	before := openDescriptors(t)
+	for range 10 {
+		if _, err := s.Start(context.Background(), sessions.Spec{Workdir: t.TempDir()}); !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("got %v", err)
+		}
+	}
+	if after := openDescriptors(t); after > before+4 { // the launcher's and the poller's own
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+}
+
+func TestStartTimesOut(t *testing.T) {
+	s := fakeSpawner(t, func(o *Options) {
+		o.InitCode = "import time; time.sleep(1000)"
+		o.StartTimeout = 300 * time.Millisecond
+	})
+	_, err := s.Start(context.Background(), sessions.Spec{Workdir: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "python was not ready within 300ms") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStartIsCancelled(t *testing.T) {
+	s := fakeSpawner(t, func(o *Options) { o.InitCode = "import time; time.sleep(1000)" })
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := s.Start(ctx, sessions.Spec{Workdir: t.TempDir()}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestStartAfterClose(t *testing.T) {
+	s := fakeSpawner(t)
+	w := start(t, s)
+	if err := s.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	<-w.Exited()
+	if _, err := s.Start(context.Background(), sessions.Spec{Workdir: t.TempDir()}); !errors.Is(err, errClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCloseEndsStartsUnderWay(t *testing.T) {
+	dir := t.TempDir()
+	s := fakeSpawner(t, func(o *Options) {
+		o.InitCode = "import os, time; os.mkdir(os.path.join(start['workdir'], 'begun')); time.sleep(1000)"
+	})
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.Start(context.Background(), sessions.Spec{Workdir: dir})
+		ended <- err
+	}()
+	eventually(t, "the worker starts", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "begun"))
+		return err == nil
+	})
+	if err := s.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, errClosed) {
+		t.Errorf("the start gave %v", err)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	for name, value := range map[string]string{
+		"PYTHONHOME": "/nowhere", "PYTHONOPTIMIZE": "2", "PYTHONPATH": "/mine",
+		"UNDERSTUDY_TOKEN": "secret", "MPLBACKEND": "Agg", "KEPT": "yes", "GIVEN": "no",
+	} {
+		t.Setenv(name, value)
+	}
+	s := fakeSpawner(t, func(o *Options) { o.Env = []string{"GIVEN=yes"} })
+	env := s.environment("/lib", s.nonce.worker("id", 1))
+	for _, want := range []string{
+		"PYTHONPATH=/lib" + string(os.PathListSeparator) + "/mine",
+		"MPLBACKEND=module://matplotlib_capture.backend", "KEPT=yes",
+		markVariable + "=" + string(s.nonce) + "/id/1",
+	} {
+		if !slices.Contains(env, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	for _, entry := range env {
+		if name, _, _ := strings.Cut(entry, "="); strangeVariables[name] || name == "UNDERSTUDY_TOKEN" {
+			t.Errorf("%s is there", entry)
+		}
+	}
+	if env[len(env)-1] != "GIVEN=yes" {
+		t.Errorf("the operator's variables are not last: %v", env)
+	}
+}
+
+// A module of the working directory must not be taken for one that the worker
+// itself imports.
+func TestWorkdirShadowsNothing(t *testing.T) {
+	s := fakeSpawner(t)
+	dir := t.TempDir()
+	for _, name := range []string{"struct.py", "socket.py", "json.py", "pyworker.py"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("raise SystemExit(9)"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := s.Start(context.Background(), sessions.Spec{Workdir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every kind of broken frame ends its worker, and no other.
+func TestBrokenFramesEndTheWorkerOnly(t *testing.T) {
+	s := fakeSpawner(t)
+	other := start(t, s)
+	for _, test := range []struct{ code, want string }{
+		{`raw(b"\xff\xff\xff\xff")`, "announces a header of 4294967295 bytes"},
+		{`raw(b"\0\0\0\2[]")`, "not a JSON object"},
+		{`raw(b"\0\0\0\4nope")`, "not JSON"},
+		{`send(type="dance")`, `unknown type "dance"`},
+		{`send(type="ready")`, "it answered run with ready"},
+		{`send(type="done", execution=99)`, "it answered execution 1 with 99"},
+		{`send(type="done", execution="one")`, "wrong form"},
+		{`send(type="figure", path="/x")`, "0 attachments"},
+		{`send(type="log", level=7)`, "wrong form"},
+	} {
+		w := start(t, s)
+		crash, sink := workertest.RunToDeath(t, w, "print('before', flush=True)\n"+test.code+"\nimport time; time.sleep(1000)")
+		if !strings.HasPrefix(crash.Reason, "killed because it broke the protocol: ") || !strings.Contains(crash.Reason, test.want) {
+			t.Errorf("%s: got %q", test.code, crash.Reason)
+		}
+		if sink.Text(sessions.Stdout) != "before\n" {
+			t.Errorf("%s: stdout is %q", test.code, sink.Text(sessions.Stdout))
+		}
+	}
+	workertest.Run(t, other, "pass")
+}
+
+func TestVariablesGivenUpAreNotMistakenForTheNext(t *testing.T) {
+	w := start(t, fakeSpawner(t))
+	ctx, cancel := context.WithCancel(context.Background())
+	stop, err := w.process.pause()
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(20*time.Millisecond, cancel)
+	if _, err := w.Variables(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v", err)
+	}
+	stop()
+	workertest.Run(t, w, "pass")
+	if _, err := w.Variables(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if w.unanswered != 0 {
+		t.Errorf("%d requests are taken for unanswered", w.unanswered)
+	}
+}
+
+func TestCloseIsConcurrentWithRunAndItself(t *testing.T) {
+	w := start(t, fakeSpawner(t))
+	died := make(chan error, 1)
+	running := make(chan struct{})
+	go func() {
+		sink := sinkFunc(func(sessions.Stream, []byte) { close(running) })
+		_, err := w.Run(context.Background(), sessions.Request{Execution: 1,
+			Code: "print('running', flush=True)\nimport time; time.sleep(1000)"}, sink)
+		died <- err
+	}()
+	<-running
+	closed := make(chan error, 3)
+	for range cap(closed) {
+		go func() { closed <- w.Close(context.Background()) }()
+	}
+	for range cap(closed) {
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+	}
+	var crash *sessions.CrashError
+	if err := <-died; !errors.As(err, &crash) || crash.Reason != "ended by the server" {
+		t.Errorf("the run gave %v", err)
+	}
+	crash, _ = workertest.RunToDeath(t, w, "pass")
+	if crash.Reason != "ended by the server" {
+		t.Errorf("a run after Close: %v", crash)
+	}
+	if w.Kill() != 0 || w.Interrupt() == nil {
+		t.Error("a closed worker can be signalled")
+	}
+}
+
+type sinkFunc func(sessions.Stream, []byte)
+
+func (f sinkFunc) Output(stream sessions.Stream, text []byte) { f(stream, text) }
+func (f sinkFunc) Figure(sessions.Figure)                     {}
+
+func TestCodeBeyondTheLimitIsRefused(t *testing.T) {
+	w := start(t, fakeSpawner(t))
+	_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: strings.Repeat("#", maxHeader)}, workertest.NewRecorder())
+	if sessions.CodeOf(err) != sessions.CodeInvalid {
+		t.Errorf("got %v", err)
+	}
+	workertest.Run(t, w, "pass")
+}
+
+// openDescriptors counts this process's descriptors.
+func openDescriptors(t testing.TB) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc here")
+	}
+	return len(entries)
+}
+
+// A worker has its own descriptors and no others, whatever the server has.
+func TestWorkerInheritsNothing(t *testing.T) {
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skip("no /proc here")
+	}
+	leak, err := inheritable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leak.Close()
+	w := start(t, fakeSpawner(t))
+	_, sink := workertest.Run(t, w, "import os; print(*sorted(os.listdir('/proc/self/fd'), key=int))")
+	// The frames' copy, the fault pipe and the directory that is listed.
+	if got := sink.Text(sessions.Stdout); len(strings.Fields(got)) != 6 {
+		t.Errorf("descriptors: %s", got)
+	}
+}
+
+// Reports of children that the worker forked fill the fault pipe; the worker's
+// own must have room, and none may wait for it.
+func TestFaultPipeIsEmptiedBeforeARun(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("faults go to stderr there")
+	}
+	w := start(t, fakeSpawner(t))
+	workertest.Run(t, w, `
+import os
+try:
+    while True: os.write(4, b"Fatal Python error: of a child\n")
+except BlockingIOError: pass
+`)
+	crash, _ := workertest.RunToDeath(t, w, "\nimport ctypes; ctypes.string_at(0)")
+	if !strings.Contains(crash.Trace, `File "<string>", line 2 in <module>`) || !strings.Contains(crash.Reason, " at ") {
+		t.Errorf("got %q, trace:\n%s", crash.Reason, crash.Trace)
+	}
+}

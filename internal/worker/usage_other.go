@@ -1,0 +1,8 @@
+//go:build !linux
+
+package worker
+
+import "understudy/sessions"
+
+// Usage can't be told on this system.
+func (w *spawned) Usage() (sessions.Usage, error) { return sessions.Usage{}, nil }

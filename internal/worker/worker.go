@@ -1,0 +1,390 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"understudy/sessions"
+)
+
+// hangUpGrace is how long a worker may live on without its frames' socket: the
+// kernel closes the descriptors of a dying process before it reports its death.
+const hangUpGrace = time.Second
+
+// stderrTail is how many bytes of stderr go into the error of a failed start.
+const stderrTail = 2000
+
+// spawned is one worker. It satisfies sessions.Worker.
+type spawned struct {
+	spawner *Spawner
+	process *process
+	output  *outputs
+	fault   *os.File // reading end; nil where faults go to stderr
+	log     *slog.Logger
+	info    sessions.WorkerInfo
+	// interrupts reach the execution under way.
+	interrupts interrupter
+
+	// turn is held by the one request that is under way; conn's frames
+	// belong to it.
+	turn sync.Mutex
+	// unanswered counts requests whose callers have gone.
+	unanswered int
+
+	connMu sync.Mutex
+	conn   *conn          // nil until the worker has called, on Windows
+	watch  sync.WaitGroup // for the process's end, to shut conn
+
+	closing sync.Once
+	closed  chan struct{}
+	err     error // of Close
+}
+
+// join gives the worker its connection.
+func (w *spawned) join(c *conn) {
+	w.connMu.Lock()
+	defer w.connMu.Unlock()
+	w.conn = c
+	// A stray copy of a dead worker's descriptor must not keep a request
+	// waiting.
+	w.watch.Go(func() {
+		<-w.process.exited
+		c.shut()
+	})
+}
+
+// greet has the handshake with a new worker.
+func (w *spawned) greet(ctx context.Context, start startMessage) error {
+	stop := context.AfterFunc(ctx, func() { w.process.kill("") })
+	ready, err := w.handshake(start)
+	if !stop() && err == nil {
+		err = ctx.Err() // it is being killed
+	}
+	if err != nil {
+		return w.startFault(ctx, err)
+	}
+	w.info = sessions.WorkerInfo{PID: w.process.cmd.Process.Pid, Python: ready.Python, InitError: ready.InitError}
+	return nil
+}
+
+func (w *spawned) handshake(start startMessage) (readyMessage, error) {
+	var ready readyMessage
+	if err := w.conn.send(typeStart, start); err != nil {
+		return ready, err
+	}
+	f, err := w.conn.receive(context.Background())
+	if err != nil {
+		return ready, err
+	}
+	if f.kind != typeReady {
+		return ready, broken("turn", "it answered start with %s", f.kind)
+	}
+	if err := f.decode(&ready); err != nil {
+		return ready, err
+	}
+	if ready.Protocol != protocolVersion {
+		return ready, broken("version", "it speaks version %d of the protocol, the server version %d",
+			ready.Protocol, protocolVersion)
+	}
+	return ready, nil
+}
+
+// startFault says why a worker did not become ready: the end of the process
+// and the end of its stderr tell more than the broken connection.
+func (w *spawned) startFault(ctx context.Context, err error) error {
+	var protocol *protocolError
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case errors.As(err, &protocol):
+		err = fmt.Errorf("python broke the protocol: %w", err)
+	default:
+		w.process.wait(ctx, hangUpGrace)
+		if !w.process.hasExited() {
+			break
+		}
+		err = fmt.Errorf("python %w", exitError(w.process.crash))
+	}
+	if text := strings.TrimSpace(w.output.tail(sessions.Stderr, stderrTail)); text != "" {
+		err = fmt.Errorf("%w: %s", err, text)
+	}
+	return err
+}
+
+// exitError is a crash as a start reports it, without the guesses that are
+// meant for running code.
+func exitError(crash *sessions.CrashError) error {
+	if crash.Signal == "" && crash.ExitCode >= 0 {
+		return fmt.Errorf("exited with code %d", crash.ExitCode)
+	}
+	return crash
+}
+
+// Run executes code. The context is not what ends an execution: Interrupt and
+// Kill are.
+func (w *spawned) Run(ctx context.Context, request sessions.Request, sink sessions.Sink) (sessions.Outcome, error) {
+	message, err := encodeFrame(typeRun, runMessage(request))
+	if err != nil {
+		return sessions.Outcome{}, sessions.Errorf(sessions.CodeInvalid,
+			"code is too long (%d bytes); pass at most %d bytes, and read the rest from a file", len(request.Code), maxHeader/2)
+	}
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	if err := ctx.Err(); err != nil {
+		return sessions.Outcome{}, err
+	}
+	w.discardFaults()
+	w.output.attach(sink)
+	defer w.output.detach()
+	done, err := w.execute(message, request.Execution, sink)
+	if err != nil {
+		return sessions.Outcome{}, w.bury(err)
+	}
+	return done.outcome(), nil
+}
+
+// execute sends the run frame and returns the done frame, whatever comes between.
+func (w *spawned) execute(run []byte, execution int, sink sessions.Sink) (doneMessage, error) {
+	var done doneMessage
+	if w.process.hasExited() {
+		return done, w.process.crash
+	}
+	if err := w.settle(); err != nil {
+		return done, err
+	}
+	w.interrupts.begin()
+	defer w.interrupts.end()
+	if err := w.conn.write(run); err != nil {
+		return done, err
+	}
+	w.interrupts.started()
+	for {
+		f, err := w.conn.receive(context.Background())
+		if err != nil {
+			return done, err
+		}
+		switch {
+		case f.kind == typeFigure:
+			if err := deliverFigure(f, sink); err != nil {
+				return done, err
+			}
+		case f.kind == typeDone:
+			return readDone(f, execution)
+		case f.kind == typeVariables && w.unanswered > 0:
+			w.unanswered--
+		default:
+			return done, broken("turn", "it answered run with %s", f.kind)
+		}
+	}
+}
+
+// settle has the worker take note of a signal that may have crossed with its
+// last answer, so that it does not meet the next execution: it can't answer a
+// request before that.
+func (w *spawned) settle() error {
+	if !w.interrupts.takeUnsettled() {
+		return nil
+	}
+	_, err := w.askVariables(context.Background())
+	return err
+}
+
+func readDone(f frame, execution int) (done doneMessage, err error) {
+	if err := f.decode(&done); err != nil {
+		return done, err
+	}
+	if done.Execution != execution {
+		return done, broken("turn", "it answered execution %d with %d", execution, done.Execution)
+	}
+	return done, nil
+}
+
+func deliverFigure(f frame, sink sessions.Sink) error {
+	var message figureMessage
+	if err := f.decode(&message); err != nil {
+		return err
+	}
+	if len(f.attachments) != 1 {
+		return broken("figure", "a figure frame has %d attachments in place of one", len(f.attachments))
+	}
+	sink.Figure(sessions.Figure{
+		Path:     message.Path,
+		MIMEType: message.MIMEType,
+		Width:    message.Width,
+		Height:   message.Height,
+		Title:    message.Title,
+		Preview:  f.attachments[0],
+	})
+	return nil
+}
+
+// outcome is the done frame as the session knows it.
+func (m doneMessage) outcome() sessions.Outcome {
+	outcome := sessions.Outcome{
+		OK:             m.OK,
+		Signalled:      m.Signalled,
+		ExecTime:       time.Duration(m.ExecTime * float64(time.Second)),
+		Result:         m.Result,
+		ResultType:     m.ResultType,
+		ResultEncoding: m.ResultEncoding,
+		Notes:          m.Notes,
+		Variables:      m.Variables,
+	}
+	if m.Exception != nil {
+		exception := sessions.Exception(*m.Exception)
+		outcome.Exception = &exception
+	}
+	return outcome
+}
+
+// Variables describes what the session's namespace holds.
+func (w *spawned) Variables(ctx context.Context) ([]sessions.Variable, error) {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	message, err := w.askVariables(ctx)
+	switch {
+	case err == nil:
+		return message.Variables, nil
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		w.unanswered++
+		return nil, err
+	default:
+		return nil, w.bury(err)
+	}
+}
+
+func (w *spawned) askVariables(ctx context.Context) (variablesMessage, error) {
+	var message variablesMessage
+	if w.process.hasExited() {
+		return message, w.process.crash
+	}
+	if err := w.conn.send(typeVariables, emptyMessage{}); err != nil {
+		return message, err
+	}
+	for {
+		f, err := w.conn.receive(ctx)
+		if err != nil {
+			return message, err
+		}
+		if f.kind != typeVariables {
+			return message, broken("turn", "it answered variables with %s", f.kind)
+		}
+		if w.unanswered > 0 {
+			w.unanswered--
+			continue
+		}
+		return message, f.decode(&message)
+	}
+}
+
+// bury sees to it that a worker that failed to answer is dead, and returns the
+// reason. It comes from the connection, so from a process that has died, or has
+// lost its descriptors, or talks nonsense.
+func (w *spawned) bury(err error) error {
+	var protocol *protocolError
+	switch {
+	case errors.As(err, &protocol):
+		w.process.kill("killed because it broke the protocol: " + protocol.what)
+	case !w.process.wait(context.Background(), hangUpGrace):
+		w.process.kill("killed because it had closed its connection to the server (os.closerange, or a close in native code)")
+	}
+	if !w.process.hasExited() {
+		return &sessions.CrashError{Reason: "does not answer and can't be killed", ExitCode: -1}
+	}
+	return w.process.crash
+}
+
+// discardFaults forgets what the worker's children have written to the fault
+// pipe: a full one would have no room for the worker's own report.
+func (w *spawned) discardFaults() {
+	if w.fault != nil {
+		readFault(w.fault)
+	}
+}
+
+// Interrupt sends SIGINT to the worker's process group if an execution is under
+// way, and does nothing otherwise.
+func (w *spawned) Interrupt() error {
+	if w.process.hasExited() {
+		return os.ErrProcessDone
+	}
+	return w.interrupts.interrupt()
+}
+
+// Kill ends the worker and its kin at once.
+func (w *spawned) Kill() int { return w.process.kill("killed by the server") }
+
+// Exited is closed when the process and its kin have ended.
+func (w *spawned) Exited() <-chan struct{} { return w.process.exited }
+
+// Info says what was learnt when the worker started.
+func (w *spawned) Info() sessions.WorkerInfo { return w.info }
+
+// Close climbs the ladder of endings: ask, wait, signal, wait, kill; then it
+// closes what joins the worker to the server. Every call returns when the
+// worker is gone.
+func (w *spawned) Close(ctx context.Context) error {
+	w.closing.Do(func() {
+		w.err = w.close(ctx)
+		close(w.closed)
+	})
+	<-w.closed
+	return w.err
+}
+
+func (w *spawned) close(ctx context.Context) error {
+	w.process.blame("ended by the server")
+	w.sayStop()
+	ended := w.process.end(ctx)
+	w.hangUp()
+	if w.fault != nil {
+		_ = w.fault.Close()
+	}
+	w.spawner.forget(w)
+	if !ended {
+		return fmt.Errorf("worker %d does not end", w.process.cmd.Process.Pid)
+	}
+	w.watch.Wait()
+	return nil
+}
+
+// sayStop asks an idle worker to exit. One that runs code would not hear.
+func (w *spawned) sayStop() {
+	if !w.turn.TryLock() {
+		w.process.terminate()
+		return
+	}
+	defer w.turn.Unlock()
+	w.connMu.Lock()
+	defer w.connMu.Unlock()
+	if w.conn != nil {
+		w.conn.sayStop()
+	}
+}
+
+// hangUp closes the connection and the pipes, after the request under way, if
+// any, has been told.
+func (w *spawned) hangUp() {
+	w.connMu.Lock()
+	if w.conn != nil && w.process.hasExited() {
+		w.conn.shut()
+	} else if w.conn != nil {
+		w.conn.close()
+	}
+	w.connMu.Unlock()
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	if w.conn != nil {
+		w.conn.close()
+	}
+	w.output.close()
+}

@@ -1,0 +1,64 @@
+package workertest
+
+import (
+	"bytes"
+	"sync"
+
+	"understudy/sessions"
+)
+
+// Recorder is a sessions.Sink that keeps everything.
+type Recorder struct {
+	mu      sync.Mutex
+	streams [2]bytes.Buffer
+	all     bytes.Buffer
+	figures []sessions.Figure
+	// printed is signalled when something was added.
+	printed chan struct{}
+}
+
+// NewRecorder returns an empty Recorder.
+func NewRecorder() *Recorder { return &Recorder{printed: make(chan struct{}, 1)} }
+
+// Output keeps text.
+func (r *Recorder) Output(stream sessions.Stream, text []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.streams[stream].Write(text)
+	r.all.Write(text)
+	select {
+	case r.printed <- struct{}{}:
+	default:
+	}
+}
+
+// Figure keeps the figure.
+func (r *Recorder) Figure(figure sessions.Figure) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.figures = append(r.figures, figure)
+}
+
+// Text returns what a stream said.
+func (r *Recorder) Text(stream sessions.Stream) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.streams[stream].String()
+}
+
+// All returns both streams in order of arrival.
+func (r *Recorder) All() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all.String()
+}
+
+// Figures returns what was shown.
+func (r *Recorder) Figures() []sessions.Figure {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.figures
+}
+
+// Printed is ready to be received from after text has arrived.
+func (r *Recorder) Printed() <-chan struct{} { return r.printed }

@@ -1,0 +1,457 @@
+package workertest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"understudy/sessions"
+)
+
+// Suite runs the behaviour tests. newStarter returns a starter that ends with
+// the test; its workers echo nothing unless the code prints.
+func Suite(t *testing.T, newStarter func(t testing.TB) sessions.Starter) {
+	for _, test := range []struct {
+		name string
+		run  func(t *testing.T, s sessions.Starter)
+	}{
+		{"Info", testInfo},
+		{"StateIsKept", testState},
+		{"WorkersAreApart", testWorkersApart},
+		{"StreamsAreApart", testStreams},
+		{"OutputOfChildrenAndC", testForeignOutput},
+		{"LongLine", testLongLine},
+		{"ManyPrints", testManyPrints},
+		{"BytesAreUntouched", testBytes},
+		{"ChildHoldsThePipes", testChildHoldsPipes},
+		{"Exception", testException},
+		{"ResultVariable", testResult},
+		{"Variables", testVariables},
+		{"Crashes", testCrashes},
+		{"DeathWhileIdle", testDeathWhileIdle},
+		{"LostDescriptors", testLostDescriptors},
+		{"Interrupt", testInterrupt},
+		{"InterruptAtTheEdges", testInterruptAtTheEdges},
+		{"KillOfWhatIgnoresInterrupts", testKill},
+		{"FirstExecution", testFirstExecution},
+		{"CloseTwice", testCloseTwice},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(t, newStarter(t)) })
+	}
+}
+
+// Start starts a worker in a directory of its own; it is closed with the test.
+func Start(t testing.TB, s sessions.Starter) sessions.Worker {
+	t.Helper()
+	return StartIn(t, s, t.TempDir())
+}
+
+// StartIn starts a worker in the directory.
+func StartIn(t testing.TB, s sessions.Starter, dir string) sessions.Worker {
+	t.Helper()
+	w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: dir, FirstExecution: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// Run runs code that must end without an exception.
+func Run(t testing.TB, w sessions.Worker, code string) (sessions.Outcome, *Recorder) {
+	t.Helper()
+	return RunFor(t, w, sessions.Request{Execution: 1, Code: code})
+}
+
+// RunFor is Run with a whole request.
+func RunFor(t testing.TB, w sessions.Worker, request sessions.Request) (sessions.Outcome, *Recorder) {
+	t.Helper()
+	sink := NewRecorder()
+	outcome, err := w.Run(context.Background(), request, sink)
+	if err != nil {
+		t.Fatalf("%v\nstderr: %s", err, sink.Text(sessions.Stderr))
+	}
+	if !outcome.OK && outcome.Exception != nil {
+		t.Fatalf("the code raised: %s", outcome.Exception.Traceback)
+	}
+	return outcome, sink
+}
+
+// RunToDeath runs code that must end the worker.
+func RunToDeath(t testing.TB, w sessions.Worker, code string) (*sessions.CrashError, *Recorder) {
+	t.Helper()
+	sink := NewRecorder()
+	_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink)
+	var crash *sessions.CrashError
+	if !errors.As(err, &crash) {
+		t.Fatalf("got %v, want a *sessions.CrashError", err)
+	}
+	return crash, sink
+}
+
+// expect fails unless the streams hold exactly these texts.
+func expect(t *testing.T, sink *Recorder, stdout, stderr string) {
+	t.Helper()
+	if got := sink.Text(sessions.Stdout); got != stdout {
+		t.Errorf("stdout is %.200q, want %.200q", got, stdout)
+	}
+	if got := sink.Text(sessions.Stderr); got != stderr {
+		t.Errorf("stderr is %.200q, want %.200q", got, stderr)
+	}
+}
+
+// running starts code in the background and returns when it has printed.
+func running(t *testing.T, w sessions.Worker, code string) (sink *Recorder, ended <-chan runEnd) {
+	t.Helper()
+	sink = NewRecorder()
+	end := make(chan runEnd, 1)
+	go func() {
+		outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink)
+		end <- runEnd{outcome, err}
+	}()
+	select {
+	case <-sink.Printed():
+	case early := <-end:
+		t.Fatalf("the code ended early: %+v", early)
+	}
+	return sink, end
+}
+
+type runEnd struct {
+	outcome sessions.Outcome
+	err     error
+}
+
+func skipOnWindows(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("about Unix processes")
+	}
+}
+
+func testInfo(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	_, sink := Run(t, w, "import os, platform; print(os.getpid(), platform.python_version())")
+	info := w.Info()
+	fields := strings.Fields(sink.Text(sessions.Stdout))
+	if len(fields) != 2 || fields[1] != info.Python || info.PID == 0 || info.InitError != "" {
+		t.Errorf("the worker says %q, its info %+v", fields, info)
+	}
+}
+
+func testState(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	Run(t, w, "x = 20\ndef double(n): return 2 * n")
+	_, sink := Run(t, w, "print(double(x) + 2)")
+	expect(t, sink, "42\n", "")
+}
+
+func testWorkersApart(t *testing.T, s sessions.Starter) {
+	first, second := Start(t, s), Start(t, s)
+	Run(t, first, "x = 1; open('file', 'w').close()")
+	_, sink := Run(t, second, "import os; print('x' in globals(), os.path.exists('file'))")
+	expect(t, sink, "False False\n", "")
+	if first.Info().PID == second.Info().PID {
+		t.Error("two workers are one process")
+	}
+	first.Kill()
+	Run(t, second, "pass")
+}
+
+func testStreams(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	_, sink := Run(t, w, `
+import os, sys
+print("out")
+print("err", file=sys.stderr)
+os.write(1, b"raw out\n")
+os.write(2, b"raw err\n")
+`)
+	expect(t, sink, "out\nraw out\n", "err\nraw err\n")
+}
+
+func testForeignOutput(t *testing.T, s sessions.Starter) {
+	skipOnWindows(t)
+	w := Start(t, s)
+	_, sink := Run(t, w, `
+import ctypes, subprocess, threading
+subprocess.run("echo child; echo child err >&2", shell=True)
+ctypes.CDLL(None).printf(b"C without a newline")
+thread = threading.Thread(target=print, args=(" and a thread",))
+thread.start(); thread.join()
+`)
+	for _, want := range []string{"child\n", "C without a newline", " and a thread\n"} {
+		if !strings.Contains(sink.Text(sessions.Stdout), want) {
+			t.Errorf("%q is missing in %q", want, sink.Text(sessions.Stdout))
+		}
+	}
+	if got := sink.Text(sessions.Stderr); got != "child err\n" {
+		t.Errorf("stderr is %q", got)
+	}
+}
+
+func testLongLine(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	_, sink := Run(t, w, "print('x' * 50_000_000)")
+	if got := sink.Text(sessions.Stdout); got != strings.Repeat("x", 50_000_000)+"\n" {
+		t.Errorf("%d bytes arrived, or not all are x", len(got))
+	}
+}
+
+func testManyPrints(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	_, sink := Run(t, w, "for i in range(200_000): print(i)")
+	got := sink.Text(sessions.Stdout)
+	if lines := strings.Count(got, "\n"); lines != 200_000 || !strings.HasSuffix(got, "\n199999\n") {
+		t.Errorf("%d lines arrived; the end is %q", lines, got[max(0, len(got)-20):])
+	}
+}
+
+func testBytes(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	_, sink := Run(t, w, `
+import os, time
+for part in (b"\xc3", b"\xa4 \xff\xfe \x00 ", b"\xf0\x9f", b"\x90\x8d"):
+    os.write(1, part)
+    time.sleep(0.01)
+`)
+	expect(t, sink, "ä \xff\xfe \x00 🐍", "")
+}
+
+// A child that lives on keeps the pipes open: results come all the same, and
+// what the child prints belongs to the execution that runs then, or the next.
+func testChildHoldsPipes(t *testing.T, s sessions.Starter) {
+	skipOnWindows(t)
+	w := Start(t, s)
+	_, sink := Run(t, w, `
+import os, subprocess, time
+child = subprocess.Popen(
+    "read line; echo asked; touch told; read line; echo between; sleep 1000",
+    shell=True, stdin=subprocess.PIPE, bufsize=0)
+print("started")
+`)
+	expect(t, sink, "started\n", "")
+	_, sink = Run(t, w, `
+child.stdin.write(b"\n")
+while not os.path.exists("told"):
+    time.sleep(0.01)
+`)
+	expect(t, sink, "asked\n", "")
+	_, sink = Run(t, w, `child.stdin.write(b"\n")`)
+	for all := sink.Text(sessions.Stdout); !strings.Contains(all, "between\n"); {
+		_, sink = Run(t, w, "time.sleep(0.01)")
+		all += sink.Text(sessions.Stdout)
+	}
+}
+
+func testException(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	Run(t, w, "x = 1\ndef f():\n    return x / 0")
+	sink := NewRecorder()
+	outcome, err := w.Run(context.Background(), sessions.Request{Execution: 2, Code: "print('before')\nf()"}, sink)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, sink, "before\n", "")
+	e := outcome.Exception
+	if outcome.OK || e == nil || e.Type != "ZeroDivisionError" || !strings.Contains(e.Traceback, "return x / 0") {
+		t.Fatalf("got %+v", e)
+	}
+	if last := e.Stack[len(e.Stack)-1]; last.Function != "f" || last.Line != 3 || last.File != "<cell 1>" {
+		t.Errorf("the stack ends with %+v", last)
+	}
+	Run(t, w, "assert x == 1")
+}
+
+func testResult(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	outcome, _ := RunFor(t, w, sessions.Request{Execution: 1, Code: "x = [1, 2.5, None]", ResultVarName: "x"})
+	if string(outcome.Result) != "[1,2.5,null]" || outcome.ResultEncoding != "json" || outcome.ResultType != "list" {
+		t.Errorf("got %s as %s of %s", outcome.Result, outcome.ResultEncoding, outcome.ResultType)
+	}
+	outcome, _ = RunFor(t, w, sessions.Request{Execution: 2, Code: "pass", ResultVarName: "y"})
+	if string(outcome.Result) != "null" || len(outcome.Notes) == 0 {
+		t.Errorf("undefined: got %s with notes %q", outcome.Result, outcome.Notes)
+	}
+	outcome, _ = RunFor(t, w, sessions.Request{Execution: 3, Code: "pass"})
+	if outcome.Result != nil {
+		t.Errorf("not asked for: got %s", outcome.Result)
+	}
+}
+
+func testVariables(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	outcome, _ := Run(t, w, "n = 3\ntext = 'abc'")
+	if got := strings.Join(outcome.Variables.Added, " "); got != "n text" {
+		t.Errorf("added: %q", got)
+	}
+	variables, err := w.Variables(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(variables) != 2 || variables[0].Name != "n" || variables[0].Repr != "3" || variables[1].Type != "str" {
+		t.Errorf("got %+v", variables)
+	}
+}
+
+func testCrashes(t *testing.T, s sessions.Starter) {
+	skipOnWindows(t)
+	for _, test := range []struct{ name, code, reason, signal string }{
+		{"segfault", "import ctypes\ndef f():\n    ctypes.string_at(0)\nf()",
+			"killed by SIGSEGV (segmentation fault) at <cell 1>, line 4, in f", "SIGSEGV"},
+		{"abort", "import os\nos.abort()", "killed by SIGABRT (aborted) at <cell 1>, line 3, in <module>", "SIGABRT"},
+		{"exit", "import os\nos._exit(7)", "exited with code 7 (os._exit, or an exit in native code)", ""},
+		{"kill", "import os\nos.kill(os.getpid(), 9)", "killed by SIGKILL (out of memory, or killed from outside)", "SIGKILL"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := Start(t, s)
+			Run(t, w, "print('well')")
+			crash, sink := RunToDeath(t, w, "print('before', end='')\n"+test.code)
+			if crash.Reason != test.reason || crash.Signal != test.signal {
+				t.Errorf("got %q (%s)\nwant %q (%s)", crash.Reason, crash.Signal, test.reason, test.signal)
+			}
+			expect(t, sink, "before", "")
+			<-w.Exited()
+			again, _ := RunToDeath(t, w, "pass")
+			if again.Reason != crash.Reason {
+				t.Errorf("the next run says %q", again.Reason)
+			}
+		})
+	}
+}
+
+func testDeathWhileIdle(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	Run(t, w, "print('well')")
+	Run(t, w, `
+import os, threading
+print("last words", flush=True)
+threading.Timer(0.05, lambda: (os.write(2, b"in between\n"), os._exit(5))).start()
+`)
+	<-w.Exited()
+	crash, sink := RunToDeath(t, w, "print('never')")
+	if crash.ExitCode != 5 {
+		t.Errorf("got %+v", crash)
+	}
+	expect(t, sink, "", "in between\n")
+	if _, err := w.Variables(context.Background()); !errors.As(err, &crash) {
+		t.Errorf("variables of a dead worker: %v", err)
+	}
+}
+
+func testLostDescriptors(t *testing.T, s sessions.Starter) {
+	skipOnWindows(t)
+	w := Start(t, s)
+	Run(t, w, "import os\nos.closerange(0, 50)")
+	_, sink := Run(t, w, "print('still here')")
+	expect(t, sink, "still here\n", "")
+	crash, _ := RunToDeath(t, w, "os.closerange(3, 65536)\nimport time\ntime.sleep(1000)")
+	if !strings.HasPrefix(crash.Reason, "killed because it had closed its connection to the server") {
+		t.Errorf("got %q", crash.Reason)
+	}
+}
+
+func testInterrupt(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	Run(t, w, "x = 1")
+	sink, ended := running(t, w, "print('running\\n', end='')\nimport time\ntime.sleep(10**6)")
+	if err := w.Interrupt(); err != nil {
+		t.Fatal(err)
+	}
+	end := <-ended
+	if end.err != nil || !end.outcome.Signalled || end.outcome.OK || end.outcome.Exception.Type != "KeyboardInterrupt" {
+		t.Fatalf("got %+v", end)
+	}
+	expect(t, sink, "running\n", "")
+	Run(t, w, "assert x == 1")
+	// An idle worker doesn't mind.
+	if err := w.Interrupt(); err != nil {
+		t.Fatal(err)
+	}
+	Run(t, w, "assert x == 1")
+}
+
+// An interrupt that crosses with the answer of its execution must not meet the
+// next one, and none may be lost that comes before the code has begun.
+func testInterruptAtTheEdges(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	for range 100 {
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = w.Run(context.Background(), sessions.Request{Execution: 1, Code: "pass"}, NewRecorder())
+		}()
+		if err := w.Interrupt(); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		Run(t, w, "for _ in range(1000): pass")
+	}
+}
+
+func testKill(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	code := `
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+print("deaf\n", end="")
+while True: pass
+`
+	sink, ended := running(t, w, code)
+	if err := w.Interrupt(); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Kill(); n != 0 {
+		t.Errorf("%d other processes were ended", n)
+	}
+	var crash *sessions.CrashError
+	if end := <-ended; !errors.As(end.err, &crash) || crash.Reason != "killed by the server" {
+		t.Errorf("got %+v", end)
+	}
+	expect(t, sink, "deaf\n", "")
+	select {
+	case <-w.Exited():
+	default:
+		t.Error("Kill returned before the end")
+	}
+}
+
+func testFirstExecution(t *testing.T, s sessions.Starter) {
+	dir := t.TempDir()
+	w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "later", Workdir: dir, FirstExecution: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close(context.Background())
+	_, sink := RunFor(t, w, sessions.Request{Execution: 12, Code: "import os; print(os.getcwd())"})
+	want, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, sink, want+"\n", "")
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func testCloseTwice(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	for range 2 {
+		if err := w.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+	select {
+	case <-w.Exited():
+	default:
+		t.Error("a closed worker lives")
+	}
+}
