@@ -137,10 +137,10 @@ class ImportTest(unittest.TestCase):
 
     def test_a_user_module_called_matplotlib(self):
         result = run_fresh(
-            "import sys, os, tempfile\n"
+            "import sys, os, shutil, tempfile\n"
             "folder = tempfile.mkdtemp(); sys.path.insert(0, folder)\n"
             "path = os.path.join(folder, 'matplotlib.py')\n"
             "open(path, 'w').write('mine = True')\n"
             "import matplotlib; print(matplotlib.mine)\n"
-            "os.remove(path); os.rmdir(folder)")
+            "shutil.rmtree(folder)")
         self.assertIn("True\n", result["stdout"])
