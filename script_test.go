@@ -121,7 +121,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 
 func environ(ts *testscript.TestScript) []string {
 	var env []string
-	for _, name := range []string{"UNDERSTUDY_DATA_DIR", "UNDERSTUDY_LOG_LEVEL", "UNDERSTUDY_PYTHON", "HOME"} {
+	for _, name := range []string{"UNDERSTUDY_DATA_DIR", "UNDERSTUDY_LOG_LEVEL", "UNDERSTUDY_PYTHON", "UNDERSTUDY_ECHO", "HOME"} {
 		if value := ts.Getenv(name); value != "" {
 			env = append(env, name+"="+value)
 		}
@@ -275,7 +275,8 @@ func (a *agent) field(path string) any {
 	return value
 }
 
-// cmdRecord compares a field of the record with JSON, or checks that it is absent.
+// cmdRecord compares a field of the record with JSON, or checks that it is
+// absent. The value PNG stands for a data URI of one.
 func cmdRecord(ts *testscript.TestScript, neg bool, args []string) {
 	got := agentOf(ts).field(args[0])
 	if neg {
@@ -285,6 +286,13 @@ func cmdRecord(ts *testscript.TestScript, neg bool, args []string) {
 		return
 	}
 	var want any
+	if text, ok := got.(string); ok && args[1] == "PNG" {
+		data, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(text, "data:image/png;base64,"))
+		ts.Check(err)
+		_, err = png.DecodeConfig(bytes.NewReader(data))
+		ts.Check(err)
+		return
+	}
 	if json.Unmarshal([]byte(args[1]), &want) != nil {
 		want = args[1]
 	}
