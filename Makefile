@@ -87,7 +87,7 @@ $(TOOLS)/uv-$(UV): | $(TOOLS)/bin/python
 	touch $@
 
 .PHONY: bench
-bench: setup ## Measure speed and memory beside ipykernel; writes docs/benchmarks.md
+bench: setup ## Measure speed and memory beside ipykernel; renews docs/benchmarks.md
 	UNDERSTUDY_BENCH_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) run ./bench -write
 
 .PHONY: update

@@ -27,6 +27,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	// Under the race detector every program sleeps a second before it exits,
+	// the server and its watchdog one after the other; clients wait two
+	// seconds before they use force.
+	if os.Getenv("GORACE") == "" {
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=10")
+	}
 	testscript.Main(m, map[string]func(){"understudy": main})
 }
 
