@@ -96,7 +96,7 @@ func agentOf(ts *testscript.TestScript) *agent {
 // cmdServe starts a server with the given flags and greets it.
 func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	a := agentOf(ts)
-	a.mark = "UNDERSTUDY_TEST_MARK=" + rand.Text()
+	a.mark = markName + "=" + rand.Text()
 	a.arrived = make(chan struct{}, 1000)
 	start := func(_ context.Context, command string, env, args []string) (*exec.Cmd, error) {
 		a.cmd = exec.Command(command, args...)
@@ -347,6 +347,10 @@ func cmdKillServer(ts *testscript.TestScript, _ bool, _ []string) {
 		time.Sleep(20 * time.Millisecond)
 	}
 }
+
+// markName is the environment variable that marks the processes of a test. It
+// doesn't begin like the server's own, which workers do not inherit.
+const markName = "MARK_OF_TEST"
 
 // marked returns the processes that have mark in their environment. Elsewhere
 // than on Linux it sees none.

@@ -31,7 +31,7 @@ func newWire(t *testing.T, args ...string) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{t: t, mark: "UNDERSTUDY_TEST_MARK=" + rand.Text()}
+	w := &wire{t: t, mark: markName + "=" + rand.Text()}
 	w.cmd = exec.Command(program, append([]string{"serve", "--log-level", "warn"}, args...)...)
 	w.cmd.Env = append(os.Environ(), w.mark, "UNDERSTUDY_DATA_DIR="+t.TempDir())
 	if python := os.Getenv("UNDERSTUDY_TEST_PYTHON"); python != "" {
@@ -165,6 +165,9 @@ func TestTerminatedServerLeavesNoProcess(t *testing.T) {
 			w := newWire(t)
 			w.initialize()
 			w.py("import subprocess; p = subprocess.Popen(['sleep', '1000'])")
+			if left := marked(w.mark); runtime.GOOS == "linux" && len(left) < 3 {
+				t.Fatalf("server, worker and child should be found, not only %v", left)
+			}
 			w.send(`{"jsonrpc":"2.0","id":"busy","method":"tools/call","params":{"name":"run_python_code","arguments":{"code":"while True: pass"}}}`)
 			if err := w.cmd.Process.Signal(signal); err != nil {
 				t.Fatal(err)

@@ -1,7 +1,9 @@
 package sessions
 
 import (
+	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,20 +27,25 @@ type execution struct {
 	started    time.Time
 	transcript *transcript
 	stop       chan stopCause // holds at most one cause; the first wins
-	ending     chan struct{}  // closed when its session ends: no grace then
 	done       chan struct{}  // closed when result is set
 
-	endOnce   sync.Once
+	// life ends with the session or its interpreter, and its cause says which:
+	// no grace then.
+	life      context.Context
+	end       context.CancelCauseFunc
+	abandoned atomic.Bool // a call that waited for it was cancelled
+
 	mu        sync.Mutex
 	result    *Result // without output, which the transcript hands out
 	collected bool
 }
 
 func newExecution(number int, r RunRequest, t *transcript) *execution {
+	life, end := context.WithCancelCause(context.Background())
 	return &execution{
 		number: number, code: r.Code, varName: r.ResultVarName, limit: r.Timeout,
 		started: time.Now(), transcript: t,
-		stop: make(chan stopCause, 1), ending: make(chan struct{}), done: make(chan struct{}),
+		stop: make(chan stopCause, 1), done: make(chan struct{}), life: life, end: end,
 	}
 }
 
@@ -50,9 +57,10 @@ func (e *execution) requestStop(cause stopCause) {
 	}
 }
 
-// end asks the execution to end without grace, even while one runs.
-func (e *execution) end() {
-	e.endOnce.Do(func() { close(e.ending) })
+// abandon asks the execution to end because nobody waits for it any more.
+func (e *execution) abandon() {
+	e.abandoned.Store(true)
+	e.requestStop(stoppedByClient)
 }
 
 func (e *execution) finish(r *Result) {
@@ -60,6 +68,7 @@ func (e *execution) finish(r *Result) {
 	e.result = r
 	e.mu.Unlock()
 	close(e.done)
+	e.end(nil) // lets go of what life holds
 }
 
 // collect returns the final result with the output that nobody took yet, to

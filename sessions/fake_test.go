@@ -48,6 +48,8 @@ type fakeWorker struct {
 	once    sync.Once
 	crash   *CrashError
 	closed  bool
+	// answersAtDeath: what run returns counts even when the worker is killed.
+	answersAtDeath bool
 }
 
 func (w *fakeWorker) Run(_ context.Context, r Request, sink Sink) (Outcome, error) {
@@ -69,6 +71,10 @@ func (w *fakeWorker) Run(_ context.Context, r Request, sink Sink) (Outcome, erro
 	case a := <-answers:
 		return a.outcome, a.err
 	case <-w.exited:
+		if w.answersAtDeath {
+			a := <-answers
+			return a.outcome, a.err
+		}
 		return Outcome{}, w.crash
 	}
 }

@@ -35,7 +35,11 @@ func (i *Interruption) sentence(r *Result) string {
 	if i.StateKept {
 		return text + "; its variables are kept. Operation \"wait\" returns its output"
 	}
-	return text + "; it ignored the interrupt and its process was killed, so its variables are lost and a fresh interpreter is ready. Operation \"wait\" returns its output"
+	text += "; its variables are lost: " + r.RestartReason
+	if r.InterpreterRestarted {
+		text += ". A fresh interpreter is ready"
+	}
+	return text + ". Operation \"wait\" returns its output"
 }
 
 // runningNow returns the execution that runs now, or nil.

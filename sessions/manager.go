@@ -23,6 +23,10 @@ type Manager struct {
 	closed   bool
 }
 
+// maxCode is how many bytes of code one call may hold: far less than what a
+// worker refuses to read.
+const maxCode = 10 << 20
+
 // RunRequest is one call that runs code.
 type RunRequest struct {
 	Code          string
@@ -58,6 +62,9 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	}
 	if r.Timeout < 0 || r.Timeout > m.options.MaxTimeout {
 		return nil, Errorf(CodeInvalid, "timeout must be more than 0 and at most %g seconds, not %g", m.options.MaxTimeout.Seconds(), r.Timeout.Seconds())
+	}
+	if len(r.Code) > maxCode {
+		return nil, Errorf(CodeInvalid, "code is %d bytes long, and at most %d are taken; put large data into a file and let the code read it", len(r.Code), maxCode)
 	}
 	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
 	defer cancel()
@@ -103,6 +110,10 @@ func (s *Session) await(ctx, waiting context.Context, e *execution) (*Result, er
 	case <-e.done:
 	case <-waiting.Done():
 	}
+	if err := ctx.Err(); err != nil { // a result must not go to a caller that has left
+		e.abandon()
+		return nil, err
+	}
 	select {
 	case <-e.done:
 		if r := s.collect(e); r != nil {
@@ -110,12 +121,8 @@ func (s *Session) await(ctx, waiting context.Context, e *execution) (*Result, er
 		}
 		return nil, Errorf(CodeInvalid, "the result of execution %d was returned to another call", e.number)
 	default:
+		return e.snapshot(s.id), nil
 	}
-	if err := ctx.Err(); err != nil {
-		e.requestStop(stoppedByClient)
-		return nil, err
-	}
-	return e.snapshot(s.id), nil
 }
 
 // Create makes another session for the client and starts its interpreter.
@@ -124,7 +131,7 @@ func (m *Manager) Create(ctx context.Context, client Client) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	if err := s.prepare(ctx, false); err != nil {
+	if err := s.prepare(ctx); err != nil {
 		m.forget(s)
 		s.end(context.WithoutCancel(ctx))
 		return Listing{}, err
@@ -132,31 +139,31 @@ func (m *Manager) Create(ctx context.Context, client Client) (Listing, error) {
 	return m.describe(s), nil
 }
 
-// Restart gives a session a fresh interpreter; running code is stopped.
+// prepare waits for the turn and sees that a worker is there.
+func (s *Session) prepare(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	defer s.turn.release()
+	return s.ensureWorker(ctx)
+}
+
+// Restart gives a session a fresh interpreter; running code is stopped, and
+// calls that wait for their turn get it afterwards.
 func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listing, error) {
 	s, err := m.known(client, id)
 	if err != nil {
 		return Listing{}, err
 	}
-	if e := s.runningNow(); e != nil {
-		e.end()
+	if err := s.seize(ctx); err != nil {
+		return Listing{}, err
 	}
-	if err := s.prepare(ctx, true); err != nil {
+	defer s.turn.release()
+	s.renounce(ctx)
+	if err := s.ensureWorker(ctx); err != nil {
 		return Listing{}, err
 	}
 	return m.describe(s), nil
-}
-
-// prepare waits for the turn and sees that a worker is there, a fresh one if wanted.
-func (s *Session) prepare(ctx context.Context, fresh bool) error {
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.turn.release()
-	if fresh {
-		s.dropWorker(ctx)
-	}
-	return s.ensureWorker(ctx)
 }
 
 // List describes the client's sessions, oldest first.
@@ -231,6 +238,9 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) ([]Va
 	var crash *CrashError
 	if errors.As(err, &crash) {
 		return nil, Errorf(CodeStart, "the interpreter's process has ended (%s); the next run_python_code starts a fresh one", crash.Reason)
+	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.id, InWords(m.options.Wait))
 	}
 	return variables, err
 }
@@ -323,7 +333,7 @@ func (m *Manager) known(client Client, id string) (*Session, error) {
 }
 
 func notFound(id string) *Error {
-	return Errorf(CodeNotFound, "Interpreter %s not found; manage_interpreters with operation \"list\" shows yours, \"create\" makes a new one", id)
+	return Errorf(CodeNotFound, "Interpreter %.64s not found; manage_interpreters with operation \"list\" shows yours, \"create\" makes a new one", id)
 }
 
 // add makes a session. Of two calls that want a default at once, both get the same.

@@ -41,9 +41,9 @@ func (a attempt) status() Status {
 		return StatusOK
 	case a.crash == nil && !a.outcome.Signalled:
 		return StatusError
-	case a.cause == stoppedByLimit && (a.killed || a.crash == nil):
+	case a.cause == stoppedByLimit && (a.crash == nil || a.diedStopped()):
 		return StatusTimeout
-	case a.cause != notStopped && (a.killed || a.crash == nil):
+	case a.cause != notStopped && (a.crash == nil || a.diedStopped()):
 		return StatusInterrupted
 	case a.crash != nil:
 		return StatusCrashed
@@ -52,6 +52,12 @@ func (a attempt) status() Status {
 	default:
 		return StatusInterrupted
 	}
+}
+
+// diedStopped reports whether the worker died of being stopped: it was killed,
+// or the code had given SIGINT its default action back.
+func (a attempt) diedStopped() bool {
+	return a.killed || a.cause != notStopped && a.crash != nil && a.crash.Signal == "SIGINT"
 }
 
 // execTime is the worker's own measure of the code. Ours stands in when the
@@ -123,7 +129,7 @@ func (r *Result) restarted(note restartNote) {
 	if note.reason == "" {
 		return
 	}
-	r.InterpreterRestarted = note.failed == nil
+	r.InterpreterRestarted = note.failed == nil && !note.gone
 	r.RestartReason = note.reason
 	restored := false
 	r.StateRestored = &restored

@@ -41,7 +41,7 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 	case <-limit.C:
 		a.cause = stoppedByLimit
 	case a.cause = <-e.stop:
-	case <-e.ending:
+	case <-e.life.Done():
 		a.cause = stoppedByEnd
 	}
 
@@ -56,7 +56,7 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 		case got = <-answers:
 			return a.answered(got.outcome, got.err)
 		case <-grace.C:
-		case <-e.ending:
+		case <-e.life.Done():
 			a.cause = stoppedByEnd
 		}
 	}
@@ -75,18 +75,22 @@ func (a attempt) answered(outcome Outcome, err error) attempt {
 	return a
 }
 
+// lostWorker reports whether the worker is dead; one that was killed may still
+// have answered.
+func (a attempt) lostWorker() bool { return a.crash != nil || a.killed }
+
 // execute runs e to its end and passes the turn on. It is the one goroutine of
 // a running execution.
 func (s *Session) execute(e *execution, restarted string) {
 	defer s.turn.release()
 	a := s.attempt(e, s.worker)
 	note := restartNote{reason: restarted}
-	if a.crash != nil {
-		note = s.replaceWorker(a)
-		if s.rerunWanted(a, note) {
+	if a.lostWorker() {
+		note = s.replaceWorker(e, a)
+		if s.rerunWanted(a) {
 			a = s.attempt(e, s.worker)
-			if a.crash != nil {
-				note = s.replaceWorker(a)
+			if a.lostWorker() {
+				note = s.replaceWorker(e, a)
 			}
 		}
 	}
@@ -103,8 +107,8 @@ func (s *Session) execute(e *execution, restarted string) {
 
 // rerunWanted reports whether the code is to be run once more, which is the
 // operator's choice: what it did before the crash happens twice.
-func (s *Session) rerunWanted(a attempt, note restartNote) bool {
-	return s.options.RerunAfterCrash && a.cause == notStopped && a.fault == nil && note.failed == nil
+func (s *Session) rerunWanted(a attempt) bool {
+	return s.options.RerunAfterCrash && a.cause == notStopped && a.fault == nil && s.worker != nil
 }
 
 // restartNote says why the session has a fresh interpreter, and why it has
@@ -112,19 +116,28 @@ func (s *Session) rerunWanted(a attempt, note restartNote) bool {
 type restartNote struct {
 	reason string
 	failed error
+	gone   bool // the session has ended, so that there is to be none
 }
 
 // replaceWorker puts a fresh worker in the place of one that died.
-func (s *Session) replaceWorker(a attempt) restartNote {
-	note := restartNote{reason: a.crash.Reason}
-	if a.killed {
-		note.reason = fmt.Sprintf("the code ignored the interrupt for %s and its process was killed", InWords(s.options.Grace))
-	}
+func (s *Session) replaceWorker(e *execution, a attempt) restartNote {
 	s.dropWorker(context.Background())
-	if a.cause == stoppedByEnd {
-		return note
+	var note restartNote
+	if e.life.Err() == nil {
+		note.failed = s.ensureWorker(e.life)
 	}
-	note.failed = s.ensureWorker(context.Background())
+	ended := context.Cause(e.life)
+	if ended != nil { // who ends it sees to what comes after
+		note.failed, note.gone = nil, !errors.Is(ended, errRestart)
+	}
+	switch {
+	case a.cause == stoppedByEnd:
+		note.reason = ended.Error()
+	case a.killed:
+		note.reason = fmt.Sprintf("the code ignored the interrupt for %s and its process was killed", InWords(s.options.Grace))
+	default:
+		note.reason = a.crash.Reason
+	}
 	return note
 }
 

@@ -18,6 +18,12 @@ const closeTime = 3 * time.Second
 // that stopped waiting for them.
 const maxUncollected = 16
 
+// Why an execution is ended without grace.
+var (
+	errRestart = errors.New("a restart was asked for while the code ran")
+	errEnd     = errors.New("it was deleted, or the server is stopping")
+)
+
 // Session is one Python interpreter of a client.
 type Session struct {
 	id      string
@@ -31,6 +37,10 @@ type Session struct {
 	turn    turn
 	running sync.WaitGroup // the goroutine of the running execution
 
+	// lost says why the variables are gone, until an execution's result has
+	// said it. It belongs to whoever has the turn.
+	lost string
+
 	// worker belongs to whoever has the turn; mu guards reading it without.
 	mu          sync.Mutex
 	worker      Worker
@@ -38,6 +48,7 @@ type Session struct {
 	current     *execution // the running one, or nil
 	uncollected []*execution
 	used        time.Time
+	seizing     int // callers of seize that wait for the turn
 	ended       bool
 }
 
@@ -68,6 +79,32 @@ func (s *Session) begin(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
+	return s.entered()
+}
+
+// seize stops what runs and takes the turn ahead of all who wait for it.
+func (s *Session) seize(ctx context.Context) error {
+	s.mu.Lock()
+	s.seizing++
+	if s.current != nil {
+		s.current.end(errRestart)
+	}
+	s.mu.Unlock()
+
+	err := s.turn.claim(ctx)
+
+	s.mu.Lock()
+	s.seizing--
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return s.entered()
+}
+
+// entered notes that the session is used by who has just got its turn, which
+// goes on if the session has ended meanwhile.
+func (s *Session) entered() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
@@ -96,23 +133,28 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 	}
 	w, err := s.options.Starter.Start(ctx, Spec{InterpreterID: s.id, Workdir: s.workdir, FirstExecution: s.count + 1})
 	if err != nil {
-		return Errorf(CodeStart, "the Python interpreter could not be started: %w", err)
+		return callerGone(ctx, Errorf(CodeStart, "the Python interpreter could not be started: %w", err))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ended { // whoever ended it will not see this worker
+		w.Kill()
+		s.closeWorker(ctx, w)
+		return notFound(s.id)
+	}
 	s.worker = w
 	return nil
 }
 
-// died returns the reason if the worker died while nothing ran, and drops it.
-func (s *Session) died(ctx context.Context) string {
+// dropDead drops the worker if it died while nothing ran, and keeps the reason.
+func (s *Session) dropDead(ctx context.Context) {
 	if s.worker == nil {
-		return ""
+		return
 	}
 	select {
 	case <-s.worker.Exited():
 	default:
-		return ""
+		return
 	}
 	reason := "the interpreter's process ended between two calls"
 	var crash *CrashError
@@ -120,7 +162,7 @@ func (s *Session) died(ctx context.Context) string {
 		reason += ": " + crash.Reason
 	}
 	s.dropWorker(ctx)
-	return reason
+	s.lost = reason
 }
 
 // dropWorker ends the worker, if there is one. The caller has the turn.
@@ -129,14 +171,24 @@ func (s *Session) dropWorker(ctx context.Context) {
 	w := s.worker
 	s.worker = nil
 	s.mu.Unlock()
-	if w == nil {
-		return
+	if w != nil {
+		s.closeWorker(ctx, w)
 	}
+}
+
+func (s *Session) closeWorker(ctx context.Context, w Worker) {
 	ctx, cancel := context.WithTimeout(ctx, closeTime)
 	defer cancel()
 	if err := w.Close(ctx); err != nil {
 		s.log.Warn("ending worker", "error", err)
 	}
+}
+
+// renounce drops the worker and its variables because that was asked for, so
+// that nothing is to be said of it. The caller has the turn.
+func (s *Session) renounce(ctx context.Context) {
+	s.dropWorker(ctx)
+	s.lost = ""
 }
 
 // start begins an execution. The caller has the turn, which the execution
@@ -147,10 +199,10 @@ func (s *Session) start(ctx context.Context, r RunRequest) (*execution, error) {
 			return nil, err
 		}
 	}
+	s.dropDead(ctx)
 	if r.Reset {
-		s.dropWorker(ctx)
+		s.renounce(ctx)
 	}
-	restarted := s.died(ctx)
 	if err := s.ensureWorker(ctx); err != nil {
 		return nil, err
 	}
@@ -159,10 +211,15 @@ func (s *Session) start(ctx context.Context, r RunRequest) (*execution, error) {
 	if s.ended {
 		return nil, notFound(s.id)
 	}
+	if s.seizing > 0 { // it would be killed at once
+		return nil, Errorf(CodeBusy, "interpreter %q is being restarted; this code did not run. Run it again", s.id)
+	}
 	s.count++
 	dir := filepath.Join(s.dir, "executions", strconv.Itoa(s.count))
 	e := newExecution(s.count, r, newTranscript(dir, s.options))
 	s.current = e
+	restarted := s.lost
+	s.lost = ""
 	s.running.Go(func() { s.execute(e, restarted) })
 	return e, nil
 }
@@ -193,11 +250,17 @@ func (s *Session) collect(e *execution) *Result {
 }
 
 // pending returns the execution a wait is for: the oldest whose result nobody
-// has, else the running one, else nil.
+// has, else the running one, else the oldest whose call was cancelled: it must
+// not be taken for the one that runs. Nil if there is none.
 func (s *Session) pending() *execution {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.uncollected) > 0 {
+	for _, e := range s.uncollected {
+		if !e.abandoned.Load() {
+			return e
+		}
+	}
+	if s.current == nil && len(s.uncollected) > 0 {
 		return s.uncollected[0]
 	}
 	return s.current
@@ -212,17 +275,17 @@ func (s *Session) end(ctx context.Context) {
 	}
 	s.ended = true
 	if s.current != nil {
-		s.current.end()
+		s.current.end(errEnd)
 	}
 	s.mu.Unlock()
 
-	room, err := s.turn.acquire(ctx) // those in the queue before us find that it ended
-	if !room || err != nil {
+	err := s.turn.claim(ctx) // those in the queue find that it ended
+	if err != nil {
 		s.kill()
 	}
 	s.running.Wait()
 	s.dropWorker(ctx)
-	if room && err == nil {
+	if err == nil {
 		s.turn.release()
 	}
 	s.removeFiles()

@@ -124,12 +124,17 @@ func OutputPath(uri string) string {
 	return filepath.FromSlash(u.Path)
 }
 
-// close lets go of the spool files; they stay on disk.
+// close lets go of the spool files; they stay on disk. What was cut from
+// memory is written to one first.
 func (t *transcript) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for stream := range t.streams {
-		t.streams[stream].spool.close()
+		s := &t.streams[stream]
+		if s.clip.dropped > 0 {
+			s.spool.materialize()
+		}
+		s.spool.close()
 	}
 }
 

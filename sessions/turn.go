@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -19,24 +20,37 @@ type turn struct {
 // waiting, when too many wait already.
 func (t *turn) acquire(ctx context.Context) (room bool, err error) {
 	t.mu.Lock()
-	if !t.held {
-		t.held = true
-		t.mu.Unlock()
-		return true, nil
-	}
-	if len(t.waiting) >= t.limit {
+	if t.held && len(t.waiting) >= t.limit {
 		t.mu.Unlock()
 		return false, nil
 	}
+	return true, t.wait(ctx, len(t.waiting))
+}
+
+// claim waits for the turn ahead of everybody else and beyond the limit: what
+// ends an interpreter must not wait for those who want to use it.
+func (t *turn) claim(ctx context.Context) error {
+	t.mu.Lock()
+	return t.wait(ctx, 0)
+}
+
+// wait takes the turn, or that place in the queue until the turn comes or ctx
+// ends. The caller holds mu, which wait lets go.
+func (t *turn) wait(ctx context.Context, place int) error {
+	if !t.held {
+		t.held = true
+		t.mu.Unlock()
+		return nil
+	}
 	mine := make(chan struct{})
-	t.waiting = append(t.waiting, mine)
+	t.waiting = slices.Insert(t.waiting, place, mine)
 	t.mu.Unlock()
 
 	select {
 	case <-mine:
-		return true, nil
+		return nil
 	case <-ctx.Done():
-		return true, t.leave(mine, ctx.Err())
+		return t.leave(mine, ctx.Err())
 	}
 }
 

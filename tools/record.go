@@ -27,9 +27,6 @@ func (b *toolbox) record(result *sessions.Result) *sessions.Result {
 	if r.Status != sessions.StatusRunning {
 		r.TermOut = append(r.TermOut, timeLine(&r))
 	}
-	for _, figure := range r.Figures {
-		r.FigStoragePath = append(r.FigStoragePath, figure.Path)
-	}
 	if r.ExcInfo != nil && r.ExcInfo.Args == nil {
 		info := *r.ExcInfo
 		info.Args = []json.RawMessage{} // the schema knows no null

@@ -52,6 +52,7 @@ func TestRecord(t *testing.T) {
 	given := example(func(r *sessions.Result) {
 		r.TermOut = []string{"out\n", "err\n"}
 		r.Figures = []sessions.Figure{{Path: "/data/1.png"}, {Path: "/data/2.png"}}
+		r.FigStoragePath = []string{"/data/1.png", "/data/2.png"} // as sessions hands it out
 		r.ExcStack = []sessions.StackFrame{{File: "a.py", Line: 2, Function: "f", Text: "g()"}}
 	})
 	before := *given

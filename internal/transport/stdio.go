@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 )
@@ -19,9 +20,14 @@ const StdioClient = "stdio"
 // mcp-go's maximum.
 const concurrentCalls = 100
 
+// patience is how long the last answers may take to be written when the
+// conversation is over: a client that no longer reads must not keep us, and
+// with us every interpreter, alive.
+const patience = 5 * time.Second
+
 // ServeStdio answers MCP on the two streams until in ends, out can't be
 // written to any more, or ctx ends. Calls in flight are cancelled then and
-// have ended when it returns.
+// have ended when it returns, unless the client does not take their answers.
 func ServeStdio(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer, log *slog.Logger) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -29,7 +35,10 @@ func ServeStdio(ctx context.Context, s *server.MCPServer, in io.Reader, out io.W
 	stdio.SetErrorLogger(slog.NewLogLogger(log.Handler(), slog.LevelWarn))
 	server.WithWorkerPoolSize(concurrentCalls)(stdio)
 
-	err := stdio.Listen(ctx, in, &lastingWriter{out, cancel})
+	input := &endingReader{in: in, ended: make(chan struct{})}
+	listening := make(chan error, 1)
+	go func() { listening <- stdio.Listen(ctx, input, &lastingWriter{out, cancel}) }()
+	err := outcome(ctx, listening, input.ended, log)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -37,6 +46,42 @@ func ServeStdio(ctx context.Context, s *server.MCPServer, in io.Reader, out io.W
 		return nil // the client left or we were asked to stop: the usual ends
 	}
 	return err
+}
+
+// outcome returns what listening came to. Once the conversation is over it
+// waits no longer than patience.
+func outcome(ctx context.Context, listening <-chan error, ended <-chan struct{}, log *slog.Logger) error {
+	select {
+	case err := <-listening:
+		return err
+	case <-ctx.Done():
+	case <-ended:
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case err := <-listening:
+		return err
+	case <-timer.C:
+		log.Warn("the client does not read its last answers")
+		return nil
+	}
+}
+
+// endingReader says when its stream has ended. It has one reader at a time.
+type endingReader struct {
+	in    io.Reader
+	ended chan struct{}
+	over  bool
+}
+
+func (r *endingReader) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
+	if err != nil && !r.over {
+		r.over = true
+		close(r.ended)
+	}
+	return n, err
 }
 
 var errClientGone = errors.New("the client reads no more")
