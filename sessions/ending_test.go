@@ -87,7 +87,7 @@ func TestEndDuringAStartLeavesNoWorker(t *testing.T) {
 		defer m.Close(t.Context())
 		left := make(chan error, 1)
 		go func() {
-			_, err := m.Run(t.Context(), me, RunRequest{Code: "x"})
+			_, err := m.Run(t.Context(), me, RunRequest{Code: "x", Wait: 2 * time.Minute})
 			left <- err
 		}()
 		synctest.Wait()

@@ -75,9 +75,8 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	if err != nil {
 		return nil, callerGone(ctx, err)
 	}
-	e, err := s.start(ctx, r)
+	e, err := s.start(ctx, waiting, r)
 	if err != nil {
-		s.turn.release()
 		return nil, err
 	}
 	watch.follow(e)

@@ -315,6 +315,29 @@ func TestStartFailureIsAnErrorAndTheNextCallTriesAgain(t *testing.T) {
 	}
 }
 
+func TestASlowStartIsNotWaitedForTooLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starter := &fakeStarter{start: func(Spec) (*fakeWorker, error) {
+			time.Sleep(25 * time.Second)
+			return &fakeWorker{run: func(*fakeWorker, Request, Sink) (Outcome, error) { return Outcome{OK: true}, nil }}, nil
+		}}
+		m := newTestManager(t, starter, nil)
+		defer m.Close(t.Context())
+		began := time.Now()
+		_, err := m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})
+		wantCode(t, err, CodeBusy, "still starting", "did not run")
+		if took := time.Since(began); took != startPatience {
+			t.Errorf("took %s", took)
+		}
+		if r := mustRun(t, m, RunRequest{Code: "x"}); r.Execution != 1 || len(starter.started()) != 1 {
+			t.Errorf("%+v by %d workers", r, len(starter.started()))
+		}
+		if took := time.Since(began); took != 25*time.Second {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
 func TestResetAndRestartGiveFreshVariables(t *testing.T) {
 	starter := echoes()
 	m := newTestManager(t, starter, nil)
@@ -478,6 +501,30 @@ func TestRecorderSeesTheExecutionBeforeTheAnswer(t *testing.T) {
 	if len(entries) != 1 || entries[0].Code != "a" || entries[0].Client != me || entries[0].Result.Status != StatusOK {
 		t.Errorf("%+v", entries)
 	}
+}
+
+func TestRecorderGetsWhatEarlierAnswersHandedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var entries recorder
+		m := newTestManager(t, workerThat(func(_ *fakeWorker, _ Request, sink Sink) (Outcome, error) {
+			sink.Output(Stdout, []byte("start\n"))
+			sink.Figure(Figure{Path: "/f.png"})
+			time.Sleep(time.Minute)
+			sink.Output(Stderr, []byte("end\n"))
+			return Outcome{OK: true}, nil
+		}), func(o *Options) { o.Recorder = &entries })
+		defer m.Close(t.Context())
+		if r := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second}); r.Stdout != "start\n" || len(r.Figures) != 1 {
+			t.Fatalf("%+v", r)
+		}
+		if r, err := m.Wait(t.Context(), me, "", 2*time.Minute, nil); err != nil || r.Stdout != "" || r.Stderr != "end\n" || len(r.Figures) != 0 {
+			t.Fatalf("%+v %v", r, err)
+		}
+		r := entries[0].Result
+		if r.Stdout != "start\n" || r.Stderr != "end\n" || len(r.TermOut) != 2 || len(r.Figures) != 1 {
+			t.Errorf("recorded %+v", r)
+		}
+	})
 }
 
 type recorder []Entry

@@ -145,7 +145,9 @@ func (s *Session) record(e *execution, result *Result) {
 	if s.options.Recorder == nil {
 		return
 	}
-	entry := Entry{Client: s.client, Code: e.code, Started: e.started, Result: result}
+	whole := *result
+	whole.fill(e.transcript.recorded())
+	entry := Entry{Client: s.client, Code: e.code, Started: e.started, Result: &whole}
 	if err := s.options.Recorder.Record(context.Background(), entry); err != nil {
 		s.log.Error("recording execution", "execution", e.number, "error", err)
 	}

@@ -14,6 +14,10 @@ import (
 // closeTime bounds an orderly end of a worker; past it, it is killed.
 const closeTime = 3 * time.Second
 
+// startPatience is how long a call waits at least for its interpreter to
+// start: a call that is to answer at once would never get one otherwise.
+const startPatience = 10 * time.Second
+
 // maxUncollected is how many finished executions a session keeps for callers
 // that stopped waiting for them.
 const maxUncollected = 16
@@ -34,8 +38,10 @@ type Session struct {
 	log     *slog.Logger
 	created time.Time
 
+	life    context.Context // ends with the session
+	endLife context.CancelFunc
 	turn    turn
-	running sync.WaitGroup // the goroutine of the running execution
+	running sync.WaitGroup // the goroutine of the running execution, or of a start
 
 	// lost says why the variables are gone, until an execution's result has
 	// said it. It belongs to whoever has the turn.
@@ -58,6 +64,7 @@ func newSession(id string, client Client, options *Options) (*Session, error) {
 		dir: filepath.Join(options.Dir, id), workdir: options.Workdir,
 		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
 	}
+	s.life, s.endLife = context.WithCancel(context.Background())
 	s.turn.limit = options.Queue
 	if s.workdir == "" {
 		s.workdir = filepath.Join(options.WorkdirRoot, id)
@@ -191,9 +198,57 @@ func (s *Session) renounce(ctx context.Context) {
 	s.lost = ""
 }
 
-// start begins an execution. The caller has the turn, which the execution
-// takes over if there is no error.
-func (s *Session) start(ctx context.Context, r RunRequest) (*execution, error) {
+// awaitWorker sees that a worker is there. A start that takes longer than the
+// call waits goes on without it and keeps the turn; kept says so.
+func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err error) {
+	if s.worker != nil {
+		return false, nil
+	}
+	started, abandoned := make(chan error), make(chan struct{})
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return false, notFound(s.id)
+	}
+	s.running.Go(func() {
+		err := s.ensureWorker(s.life)
+		select {
+		case started <- err:
+		case <-abandoned:
+			s.log.Info("the interpreter of a call that waits no more is ready", "error", err)
+			s.turn.release()
+		}
+	})
+	s.mu.Unlock()
+	patient, cancel := context.WithDeadline(ctx, later(waiting))
+	defer cancel()
+	select {
+	case err := <-started:
+		return false, err
+	case <-patient.Done():
+		close(abandoned)
+		return true, Errorf(CodeBusy, "interpreter %q is still starting; this code did not run. Run it again in a few seconds", s.id)
+	}
+}
+
+// later returns the end of a call's waiting, or of startPatience if that is later.
+func later(waiting context.Context) time.Time {
+	deadline, _ := waiting.Deadline()
+	if soonest := time.Now().Add(startPatience); deadline.Before(soonest) {
+		return soonest
+	}
+	return deadline
+}
+
+// start begins an execution. The caller has the turn and gives it away: to the
+// execution, to a slow start, or back.
+func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *execution, err error) {
+	kept := false
+	defer func() {
+		if err != nil && !kept {
+			s.turn.release()
+		}
+	}()
 	if s.options.Verifier != nil {
 		if err := s.options.Verifier.Verify(ctx, s.client, r.Code); err != nil {
 			return nil, err
@@ -203,8 +258,8 @@ func (s *Session) start(ctx context.Context, r RunRequest) (*execution, error) {
 	if r.Reset {
 		s.renounce(ctx)
 	}
-	if err := s.ensureWorker(ctx); err != nil {
-		return nil, err
+	if kept, err = s.awaitWorker(ctx, waiting); err != nil {
+		return nil, callerGone(ctx, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,7 +271,7 @@ func (s *Session) start(ctx context.Context, r RunRequest) (*execution, error) {
 	}
 	s.count++
 	dir := filepath.Join(s.dir, "executions", strconv.Itoa(s.count))
-	e := newExecution(s.count, r, newTranscript(dir, s.options))
+	e = newExecution(s.count, r, newTranscript(dir, s.options))
 	s.current = e
 	restarted := s.lost
 	s.lost = ""
@@ -274,6 +329,7 @@ func (s *Session) end(ctx context.Context) {
 		return
 	}
 	s.ended = true
+	s.endLife()
 	if s.current != nil {
 		s.current.end(errEnd)
 	}

@@ -12,21 +12,23 @@ import (
 // transcript collects what one execution prints and draws while it runs, in
 // bounded memory. take hands out each piece exactly once.
 type transcript struct {
-	mu      sync.Mutex
-	streams [2]streamText
+	mu       sync.Mutex
+	decoders [2]decoder
+	spools   [2]spool
+	fresh    pieces  // what nobody has taken yet
+	all      *pieces // what a Recorder is to get; nil without one
+	previews int     // bytes of images held so far
+}
+
+// pieces are an execution's output and figures, or those since the last take.
+type pieces struct {
+	limit   int // bytes of head, and of tail, of each stream
+	clips   [2]clip
 	term    termText
 	figures []Figure
-	limit   int // bytes of head, and of tail, kept in memory for each stream
 }
 
-// streamText is one stream of a transcript.
-type streamText struct {
-	decoder decoder
-	clip    clip
-	spool   spool
-}
-
-// excerpt is what take hands out.
+// excerpt is pieces as a record holds them.
 type excerpt struct {
 	stdout, stderr                   string
 	stdoutTruncated, stderrTruncated int64
@@ -36,39 +38,76 @@ type excerpt struct {
 	notes                            []string
 }
 
+// maxPreviews is how many bytes of images one execution may hold in memory;
+// further figures are files only.
+const maxPreviews = 64 << 20
+
 // newTranscript returns a transcript that keeps OutputLimit bytes of each
 // stream in memory, half of them from its head and half from its tail, and
 // spools the whole of a long one below dir.
 func newTranscript(dir string, o *Options) *transcript {
-	half := max(o.OutputLimit/2, utf8.UTFMax)
-	t := &transcript{limit: half, term: termText{limit: half}}
-	for stream := range t.streams {
-		t.streams[stream].clip.limit = half
-		t.streams[stream].spool = spool{path: filepath.Join(dir, Stream(stream).String()), after: o.SpoolAfter, limit: o.SpoolLimit}
+	limit := max(o.OutputLimit/2, utf8.UTFMax)
+	t := &transcript{fresh: newPieces(limit)}
+	if o.Recorder != nil {
+		all := newPieces(limit)
+		t.all = &all
+	}
+	for stream := range t.spools {
+		t.spools[stream] = spool{path: filepath.Join(dir, Stream(stream).String()), after: o.SpoolAfter, limit: o.SpoolLimit}
 	}
 	return t
+}
+
+func newPieces(limit int) pieces {
+	return pieces{limit: limit, clips: [2]clip{{limit: limit}, {limit: limit}}, term: termText{limit: limit}}
+}
+
+func (p *pieces) write(stream Stream, text []byte) {
+	p.clips[stream].write(text)
+	p.term.write(stream, text)
+}
+
+// take empties p but for the line that is shown as progress.
+func (p *pieces) take() excerpt {
+	var x excerpt
+	x.stdout, x.stdoutTruncated = p.clips[Stdout].text()
+	x.stderr, x.stderrTruncated = p.clips[Stderr].text()
+	x.term, x.figures = p.term.take(), p.figures
+	p.figures = nil
+	for stream := range p.clips {
+		p.clips[stream] = clip{limit: p.limit}
+	}
+	return x
 }
 
 // Output takes bytes as the worker read them.
 func (t *transcript) Output(stream Stream, p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := &t.streams[stream]
-	s.spool.write(p)
-	t.append(stream, s.decoder.decode(p))
+	t.spools[stream].write(p)
+	t.append(stream, t.decoders[stream].decode(p))
 }
 
 // Figure takes a figure that was shown.
 func (t *transcript) Figure(f Figure) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.figures = append(t.figures, f)
+	if t.previews += len(f.Preview); t.previews > maxPreviews {
+		f.Preview = nil
+	}
+	t.fresh.figures = append(t.fresh.figures, f)
+	if t.all != nil {
+		t.all.figures = append(t.all.figures, f)
+	}
 }
 
 func (t *transcript) append(stream Stream, text []byte) {
-	if len(text) > 0 {
-		t.streams[stream].clip.write(text)
-		t.term.write(stream, text)
+	if len(text) == 0 {
+		return
+	}
+	t.fresh.write(stream, text)
+	if t.all != nil {
+		t.all.write(stream, text)
 	}
 }
 
@@ -76,8 +115,8 @@ func (t *transcript) append(stream Stream, text []byte) {
 func (t *transcript) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for stream := range t.streams {
-		t.append(Stream(stream), t.streams[stream].decoder.flush())
+	for stream := range t.decoders {
+		t.append(Stream(stream), t.decoders[stream].flush())
 	}
 }
 
@@ -85,33 +124,39 @@ func (t *transcript) finish() {
 func (t *transcript) take() excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var x excerpt
-	x.stdout, x.stdoutTruncated = t.streams[Stdout].clip.text()
-	x.stderr, x.stderrTruncated = t.streams[Stderr].clip.text()
-	x.term, x.figures = t.term.take(), t.figures
-	t.figures = nil
-	for stream := range t.streams {
-		s := &t.streams[stream]
-		if s.clip.dropped > 0 || s.spool.file != nil {
-			s.keepWhole(&x)
+	return t.located(t.fresh.take())
+}
+
+// recorded returns all that came, for the Recorder.
+func (t *transcript) recorded() excerpt {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.located(t.all.take())
+}
+
+// located adds to x where the whole of a long stream is.
+func (t *transcript) located(x excerpt) excerpt {
+	dropped := [2]int64{x.stdoutTruncated, x.stderrTruncated}
+	for stream := range t.spools {
+		if s := &t.spools[stream]; dropped[stream] > 0 || s.file != nil {
+			s.locate(&x)
 		}
-		s.clip = clip{limit: t.limit}
 	}
 	return x
 }
 
-// keepWhole names the place of the whole text in x, and says what is not there.
-func (s *streamText) keepWhole(x *excerpt) {
-	s.spool.materialize()
-	if s.spool.failure != nil {
-		x.notes = append(x.notes, fmt.Sprintf("the whole output could not be kept: %v", s.spool.failure))
+// locate names the place of the whole text in x, and says what is not there.
+func (s *spool) locate(x *excerpt) {
+	s.materialize()
+	if s.failure != nil {
+		x.notes = append(x.notes, fmt.Sprintf("the whole output could not be kept: %v", s.failure))
 		return
 	}
 	if x.outputURI == "" {
-		x.outputURI = (&url.URL{Scheme: "file", Path: filepath.ToSlash(s.spool.path)}).String()
+		x.outputURI = (&url.URL{Scheme: "file", Path: filepath.ToSlash(s.path)}).String()
 	}
-	if s.spool.lost > 0 {
-		x.notes = append(x.notes, fmt.Sprintf("%s holds the first %d bytes; %d more were not kept", s.spool.path, s.spool.size, s.spool.lost))
+	if s.lost > 0 {
+		x.notes = append(x.notes, fmt.Sprintf("%s holds the first %d bytes; %d more were not kept", s.path, s.size, s.lost))
 	}
 }
 
@@ -129,12 +174,11 @@ func OutputPath(uri string) string {
 func (t *transcript) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for stream := range t.streams {
-		s := &t.streams[stream]
-		if s.clip.dropped > 0 {
-			s.spool.materialize()
+	for stream := range t.spools {
+		if t.fresh.clips[stream].dropped > 0 {
+			t.spools[stream].materialize()
 		}
-		s.spool.close()
+		t.spools[stream].close()
 	}
 }
 
@@ -142,7 +186,7 @@ func (t *transcript) close() {
 func (t *transcript) lastLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := strings.TrimRight(t.term.end(1<<10), " \t\r\n")
+	text := strings.TrimRight(t.fresh.term.end(1<<10), " \t\r\n")
 	if i := strings.LastIndexAny(text, "\r\n"); i >= 0 {
 		text = text[i+1:]
 	}

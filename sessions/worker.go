@@ -222,7 +222,8 @@ type Recorder interface {
 	Record(ctx context.Context, entry Entry) error
 }
 
-// Entry is one finished execution as a Recorder gets it.
+// Entry is one finished execution as a Recorder gets it: its Result has all
+// output and figures, also those that earlier answers handed out.
 type Entry struct {
 	Client  Client
 	Code    string
