@@ -2,7 +2,6 @@
 
 import sys
 
-_print = print
 _GRIDS = ("seaborn.axisgrid", "seaborn._core.plot")  # seaborn's figures
 _DEPTH = 3  # how deep lists are searched for artists
 
@@ -13,7 +12,10 @@ def echo(value):
         return
     if "matplotlib" in sys.modules and _is_drawn(value, _DEPTH):
         return
-    _print(value)
+    # As print() does, but in one write: each wakes the reader.
+    stream = sys.stdout
+    if stream is not None:
+        stream.write(f"{value!s}\n")
 
 
 def _is_drawn(value, depth):

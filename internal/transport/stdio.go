@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -35,7 +36,7 @@ func ServeStdio(ctx context.Context, s *server.MCPServer, in io.Reader, out io.W
 	stdio.SetErrorLogger(slog.NewLogLogger(log.Handler(), slog.LevelWarn))
 	server.WithWorkerPoolSize(concurrentCalls)(stdio)
 
-	input := &endingReader{in: in, ended: make(chan struct{})}
+	input := &endingReader{in: &lineLimiter{in: in, limit: maxLine, log: log}, ended: make(chan struct{})}
 	listening := make(chan error, 1)
 	go func() { listening <- stdio.Listen(ctx, input, &lastingWriter{out, cancel}) }()
 	err := outcome(ctx, listening, input.ended, log)
@@ -82,6 +83,54 @@ func (r *endingReader) Read(p []byte) (int, error) {
 		close(r.ended)
 	}
 	return n, err
+}
+
+// maxLine is how many bytes one message of a client's may have. Code is
+// refused from a sixth of it on, which is what JSON makes of bytes it escapes.
+const maxLine = 64 << 20
+
+// lineLimiter cuts lines that are too long, so that no client can fill our
+// memory: mcp-go reads a line of any length. What is left of it is no JSON,
+// and is answered as such.
+type lineLimiter struct {
+	in    io.Reader
+	limit int
+	log   *slog.Logger
+	size  int // bytes of the present line so far
+}
+
+func (l *lineLimiter) Read(p []byte) (int, error) {
+	for {
+		n, err := l.in.Read(p)
+		kept := l.cut(p[:n])
+		if kept > 0 || err != nil || len(p) == 0 {
+			return kept, err
+		}
+	}
+}
+
+// cut moves together what is kept of p and returns its length.
+func (l *lineLimiter) cut(p []byte) (kept int) {
+	for len(p[kept:]) > 0 {
+		line := p[kept:]
+		end := bytes.IndexByte(line, '\n')
+		if end < 0 {
+			end = len(line)
+		}
+		room := max(0, l.limit-l.size)
+		if l.size <= l.limit && end > room {
+			l.log.Warn("a message is too long", "limit", l.limit)
+		}
+		l.size += end
+		drop := max(0, end-room)
+		p = append(p[:kept+end-drop], p[kept+end:]...)
+		kept += end - drop
+		if kept < len(p) { // the line's end
+			l.size = 0
+			kept++
+		}
+	}
+	return kept
 }
 
 var errClientGone = errors.New("the client reads no more")

@@ -97,3 +97,28 @@ func (s *signalling) Write(p []byte) (int, error) {
 	close(s.done)
 	return n, err
 }
+
+func TestLongLinesAreCut(t *testing.T) {
+	for _, test := range []struct{ in, want string }{
+		{"", ""},
+		{"abc\nde", "abc\nde"},
+		{"12345\n123456\n1234567890123\n12\n", "12345\n12345\n12345\n12\n"},
+		{"\n\n123456", "\n\n12345"},
+	} {
+		for step := 1; step <= len(test.in)+1; step++ {
+			in := &lineLimiter{in: stepReader{strings.NewReader(test.in), step}, limit: 5, log: slog.New(slog.DiscardHandler)}
+			got, err := io.ReadAll(in)
+			if err != nil || string(got) != test.want {
+				t.Errorf("%q in steps of %d: %q, %v", test.in, step, got, err)
+			}
+		}
+	}
+}
+
+// stepReader reads at most so many bytes at a time.
+type stepReader struct {
+	in   io.Reader
+	step int
+}
+
+func (r stepReader) Read(p []byte) (int, error) { return r.in.Read(p[:min(len(p), r.step)]) }

@@ -9,20 +9,39 @@ import (
 )
 
 // lastFault returns the last of the reports in text: children that the worker
-// forked write theirs to the same pipe, before the worker dies.
+// forked write theirs to the same pipe, before the worker dies. What says
+// nothing of the user's code is left out.
 func lastFault(text string) string {
 	if at := strings.LastIndex(text, "Fatal Python error: "); at >= 0 {
 		text = text[at:]
 	}
-	return strings.TrimSpace(text)
+	var kept []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if !isOurs(line) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.TrimSpace(strings.Join(kept, "\n"))
 }
+
+// isOurs reports whether a line of a report is a frame of the worker's own, of
+// how Python was started, or the list of extension modules.
+func isOurs(line string) bool {
+	if strings.HasPrefix(line, "Extension modules: ") {
+		return true
+	}
+	m := faultFrame.FindStringSubmatch(line)
+	return m != nil && (ownFile.MatchString(m[1]) || m[1] == "<frozen runpy>")
+}
+
+// ownFile matches the files of the library that Go lays down; see library.go.
+var ownFile = regexp.MustCompile(`[/\\]lib-[0-9a-f]+[/\\](pyworker|matplotlib_capture)[/\\]`)
 
 // A frame in faulthandler's words.
 var faultFrame = regexp.MustCompile(`^  File "(.*)", line (\d+|\?\?\?) in (.*)$`)
 
 // faultLine returns where the fault happened, as "<cell 3>, line 1, in f": the
-// innermost line of a cell if there is one, else the innermost line, our own
-// and the standard library's frames being of no interest.
+// innermost line of a cell if there is one, else the innermost line.
 func faultLine(trace string) string {
 	first := ""
 	for line := range strings.SplitSeq(currentThread(trace), "\n") {
@@ -34,7 +53,7 @@ func faultLine(trace string) string {
 		if strings.HasPrefix(m[1], "<cell ") {
 			return place
 		}
-		if first == "" && !strings.Contains(m[1], "pyworker") {
+		if first == "" {
 			first = place
 		}
 	}

@@ -35,7 +35,7 @@ func TestReason(t *testing.T) {
 			want: "killed by SIGSEGV (segmentation fault) at <cell 3>, line 1, in f"},
 		{name: "no cell", crash: sessions.CrashError{Signal: "SIGBUS", ExitCode: -1},
 			trace: "Fatal Python error: Bus error\n\nCurrent thread 0x1 (most recent call first):\n" +
-				"  File \"/w/runfile.py\", line 7 in <module>\n  File \"/x/pyworker/loop.py\", line 1 in serve\n",
+				"  File \"/w/runfile.py\", line 7 in <module>\n  File \"/x/lib-0a/pyworker/loop.py\", line 1 in serve\n",
 			want: "killed by SIGBUS (bus error) at /w/runfile.py, line 7, in <module>"},
 		{name: "no frames", crash: sessions.CrashError{Signal: "SIGABRT", ExitCode: -1},
 			trace: "Fatal Python error: Aborted\n\nCurrent thread 0x1 (most recent call first):\n  <no Python frame>\n",
@@ -56,5 +56,22 @@ func TestReason(t *testing.T) {
 				t.Errorf("got %q\nwant %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestFaultShowsTheUsersFramesOnly(t *testing.T) {
+	t.Parallel()
+	want := `Fatal Python error: Segmentation fault
+
+Thread 0x00007f22bb (most recent call first):
+  File "<cell 2>", line 4 in background
+  File "/usr/lib/python3.11/threading.py", line 982 in run
+
+Current thread 0x00007f33cc [Main] (most recent call first):
+  File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at
+  File "<cell 3>", line 1 in f
+  File "<cell 4>", line 2 in <module>`
+	if got := lastFault(segfault); got != want {
+		t.Errorf("got %s", got)
 	}
 }
