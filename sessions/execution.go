@@ -26,14 +26,17 @@ type execution struct {
 	limit      time.Duration
 	started    time.Time
 	transcript *transcript
-	stop       chan stopCause // holds at most one cause; the first wins
-	done       chan struct{}  // closed when result is set
+	done       chan struct{} // closed when result is set
 
 	// life ends with the session or its interpreter, and its cause says which:
 	// no grace then.
 	life      context.Context
 	end       context.CancelCauseFunc
 	abandoned atomic.Bool // a call that waited for it was cancelled
+
+	stopMu  sync.Mutex
+	cause   stopCause       // why it is to be stopped; the first wins
+	stopper func(stopCause) // stops the running attempt; nil between two
 
 	mu        sync.Mutex
 	result    *Result // without output, which the transcript hands out
@@ -45,15 +48,31 @@ func newExecution(number int, r RunRequest, t *transcript) *execution {
 	return &execution{
 		number: number, code: r.Code, varName: r.ResultVarName, limit: r.Timeout,
 		started: time.Now(), transcript: t,
-		stop: make(chan stopCause, 1), done: make(chan struct{}), life: life, end: end,
+		done: make(chan struct{}), life: life, end: end,
 	}
 }
 
 // requestStop asks the execution to end; it doesn't wait.
 func (e *execution) requestStop(cause stopCause) {
-	select {
-	case e.stop <- cause:
-	default: // it is being stopped already
+	e.stopMu.Lock()
+	defer e.stopMu.Unlock()
+	if e.cause != notStopped {
+		return
+	}
+	e.cause = cause
+	if e.stopper != nil {
+		e.stopper(cause)
+	}
+}
+
+// onStop has stop called, once and under a lock, when a stop is asked for or
+// has been; nil ends that.
+func (e *execution) onStop(stop func(stopCause)) {
+	e.stopMu.Lock()
+	defer e.stopMu.Unlock()
+	e.stopper = stop
+	if stop != nil && e.cause != notStopped {
+		stop(e.cause)
 	}
 }
 

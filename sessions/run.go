@@ -20,50 +20,69 @@ type attempt struct {
 
 // attempt runs the execution's code on w under its time limit: at the limit,
 // or when a stop is asked for, it interrupts, and after the grace it kills.
+// The code's own end costs no goroutine beside the caller's.
 func (s *Session) attempt(e *execution, w Worker) attempt {
-	type answer struct {
-		outcome Outcome
-		err     error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		outcome, err := w.Run(context.Background(), Request{e.number, e.code, e.varName}, e.transcript)
-		answers <- answer{outcome, err}
-	}()
-	limit := time.NewTimer(e.limit)
+	l := &ladder{session: s, execution: e, worker: w, answered: make(chan struct{})}
+	limit := time.AfterFunc(e.limit, func() { e.requestStop(stoppedByLimit) })
 	defer limit.Stop()
+	alive := context.AfterFunc(e.life, func() { e.requestStop(stoppedByEnd) })
+	defer alive()
 
-	var a attempt
-	var got answer
+	e.onStop(l.begin)
+	outcome, err := w.Run(context.Background(), Request{e.number, e.code, e.varName}, e.transcript)
+	close(l.answered)
+	e.onStop(nil)
+	return l.end().answered(outcome, err)
+}
+
+// ladder stops an attempt: interrupt, wait, kill.
+type ladder struct {
+	session   *Session
+	execution *execution
+	worker    Worker
+	answered  chan struct{} // closed when the worker has answered
+	over      chan struct{} // closed at the ladder's end; nil if it never began
+	attempt   attempt
+}
+
+func (l *ladder) begin(cause stopCause) {
+	l.over = make(chan struct{})
+	l.attempt.cause, l.attempt.asked = cause, time.Now()
+	go l.climb()
+}
+
+func (l *ladder) climb() {
+	defer close(l.over)
+	if l.attempt.cause != stoppedByEnd && l.interrupt() {
+		return
+	}
+	l.attempt.killed = true
+	l.attempt.ended = l.worker.Kill()
+}
+
+// interrupt reports whether the code ended of it in time.
+func (l *ladder) interrupt() bool {
+	if err := l.worker.Interrupt(); err != nil {
+		l.session.log.Warn("interrupting execution", "execution", l.execution.number, "error", err)
+	}
+	grace := time.NewTimer(l.session.options.Grace)
+	defer grace.Stop()
 	select {
-	case got = <-answers:
-		return a.answered(got.outcome, got.err)
-	case <-limit.C:
-		a.cause = stoppedByLimit
-	case a.cause = <-e.stop:
-	case <-e.life.Done():
-		a.cause = stoppedByEnd
+	case <-l.answered:
+		return true
+	case <-grace.C:
+	case <-l.execution.life.Done():
+		l.attempt.cause = stoppedByEnd
 	}
+	return false
+}
 
-	a.asked = time.Now()
-	if a.cause != stoppedByEnd {
-		if err := w.Interrupt(); err != nil {
-			s.log.Warn("interrupting execution", "execution", e.number, "error", err)
-		}
-		grace := time.NewTimer(s.options.Grace)
-		defer grace.Stop()
-		select {
-		case got = <-answers:
-			return a.answered(got.outcome, got.err)
-		case <-grace.C:
-		case <-e.life.Done():
-			a.cause = stoppedByEnd
-		}
+// end waits for a ladder that is being climbed and tells what it did.
+func (l *ladder) end() attempt {
+	if l.over != nil {
+		<-l.over
 	}
-	a.killed = true
-	a.ended = w.Kill()
-	got = <-answers
-	return a.answered(got.outcome, got.err)
+	return l.attempt
 }
 
 func (a attempt) answered(outcome Outcome, err error) attempt {
