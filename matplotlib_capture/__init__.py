@@ -49,8 +49,10 @@ class CapturedFigure:
         self.preview = preview
 
     def __repr__(self):
-        return (f"CapturedFigure({self.path!r}, {self.width}x{self.height}, "
-                f"title={self.title!r}, preview of {len(self.preview)} bytes)")
+        return (
+            f"CapturedFigure({self.path!r}, {self.width}x{self.height}, "
+            f"title={self.title!r}, preview of {len(self.preview)} bytes)"
+        )
 
 
 def begin(emit, *, directory, prefix, max_side):

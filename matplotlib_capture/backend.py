@@ -32,8 +32,8 @@ class FigureManager(FigureManagerBase):
 
     def __init__(self, canvas, num):
         self.created = next(_creation)  # captures come in order of creation
-        self.last_capture = None        # (collection, hash of the PNG)
-        self.awaiting = None            # the collection in which plt.pause showed it
+        self.last_capture = None  # (collection, hash of the PNG)
+        self.awaiting = None  # the collection in which plt.pause showed it
         super().__init__(canvas, num)
 
     def show(self):
@@ -102,6 +102,8 @@ def _is_called_by_pause():
     wanted, not each. Frame 2 is pyplot.show, frame 3 its caller.
     """
     frame = sys._getframe(2).f_back
-    return (frame is not None
-            and frame.f_code.co_name == "pause"
-            and frame.f_globals.get("__name__") == "matplotlib.pyplot")
+    return (
+        frame is not None
+        and frame.f_code.co_name == "pause"
+        and frame.f_globals.get("__name__") == "matplotlib.pyplot"
+    )

@@ -42,8 +42,8 @@ def finish():
         raise
     except BaseException as error:
         from . import messages
-        messages.report(f"The open figures could not be captured: "
-                        f"{messages.describe(error)}")
+
+        messages.report(f"The open figures could not be captured: {messages.describe(error)}")
     finally:
         _current = None  # first, so that closing captures nothing
         if collection is not None:
@@ -79,10 +79,10 @@ class Collection:
         self.prefix = prefix
         self.max_side = max_side
         self.pid = os.getpid()
-        self.count = 0            # captures so far: the k of the file names
+        self.count = 0  # captures so far: the k of the file names
         self.interrupted = False  # a drawing was stopped by KeyboardInterrupt
         self.ended = False
-        self._drawing = RLock()   # matplotlib can't draw in two threads at once
+        self._drawing = RLock()  # matplotlib can't draw in two threads at once
 
     def capture_open(self, *, close):
         """Capture every figure open in pyplot, in order of creation."""
@@ -101,6 +101,7 @@ class Collection:
         """
         if self.interrupted:
             from . import messages
+
             count = len(self._open_managers())
             messages.report(f"Drawing was interrupted; open figures not shown: {count}.")
             return
@@ -165,22 +166,23 @@ class Collection:
         except OSError as error:
             messages.report(
                 f"{name} could not be saved in {self.directory}: "
-                f"{messages.describe(error)}. It is shown without a file.")
+                f"{messages.describe(error)}. It is shown without a file."
+            )
             return ""
 
     def _hand_on(self, path, width, height, title, preview):
         from . import CapturedFigure
 
         if not self.ended:  # a slow drawing in a thread of the user's
-            self.emit(CapturedFigure(
-                path, "image/png", width, height, title, preview))
+            self.emit(CapturedFigure(path, "image/png", width, height, title, preview))
 
     def _open_managers(self):
         registry = _pyplot_figures()
         if registry is None:
             return []
-        return sorted(registry.get_all_fig_managers(),
-                      key=lambda manager: getattr(manager, "created", -1))
+        return sorted(
+            registry.get_all_fig_managers(), key=lambda manager: getattr(manager, "created", -1)
+        )
 
     def _close(self, manager):
         registry = _pyplot_figures()

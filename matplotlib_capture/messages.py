@@ -49,8 +49,7 @@ def warnings_at_user_line(name):
         filename, line = warning.filename, warning.lineno
         if _is_ours(filename):
             filename, line = _place(frame, name)
-        warnings.warn_explicit(
-            warning.message, warning.category, filename, line, registry=registry)
+        warnings.warn_explicit(warning.message, warning.category, filename, line, registry=registry)
 
 
 @contextmanager
@@ -87,8 +86,11 @@ def _user_line(error):
 
 
 def _is_users(filename):
-    return not (filename.startswith("<frozen ") or _is_ours(filename)
-                or filename.startswith(_library_folders()))
+    return not (
+        filename.startswith("<frozen ")
+        or _is_ours(filename)
+        or filename.startswith(_library_folders())
+    )
 
 
 def _is_ours(filename):

@@ -91,7 +91,8 @@ def _check_size(figure):
     if width * height > MAX_PIXELS:
         raise ValueError(
             f"it would be {width:,.0f} x {height:,.0f} px, more than "
-            f"{MAX_PIXELS:,} pixels in all; use a smaller figsize (in inches) or dpi")
+            f"{MAX_PIXELS:,} pixels in all; use a smaller figsize (in inches) or dpi"
+        )
 
 
 def _draw_first_frames(figure):

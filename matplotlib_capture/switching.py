@@ -76,8 +76,7 @@ def _stand_in():
     if registry is not None:
         _replace(registry.backend_registry, "load_backend_module", _our_module)
     elif "matplotlib.cbook" in sys.modules:
-        _replace(sys.modules["matplotlib.cbook"], "_backend_module_name",
-                 lambda: BACKEND)
+        _replace(sys.modules["matplotlib.cbook"], "_backend_module_name", lambda: BACKEND)
 
 
 def _replace(owner, name, ours):

@@ -9,11 +9,13 @@ def title_of(figure, manager=None):
     The first of: the figure's suptitle, its subfigures' suptitles, its axes'
     titles, the window's title where the user set one, the figure's label.
     """
-    for titles in (_suptitles([figure]),
-                   _suptitles(getattr(figure, "subfigs", [])),
-                   _axes_titles(figure),
-                   [_window_title(manager)],
-                   [figure.get_label()]):
+    for titles in (
+        _suptitles([figure]),
+        _suptitles(getattr(figure, "subfigs", [])),
+        _axes_titles(figure),
+        [_window_title(manager)],
+        [figure.get_label()],
+    ):
         title = "; ".join(filter(None, map(_one_line, titles)))
         if title:
             return _shorten(title)
@@ -27,8 +29,9 @@ def _suptitles(figures):
 
 
 def _axes_titles(figure):
-    return [axes.get_title(loc=side)
-            for axes in figure.axes for side in ("left", "center", "right")]
+    return [
+        axes.get_title(loc=side) for axes in figure.axes for side in ("left", "center", "right")
+    ]
 
 
 def _window_title(manager):
@@ -44,4 +47,4 @@ def _one_line(text):
 def _shorten(text):
     if len(text) <= MAX_LENGTH:
         return text
-    return text[:MAX_LENGTH - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+    return text[: MAX_LENGTH - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"

@@ -16,6 +16,8 @@ The descriptors of a worker on Unix::
      output pump  <------- pipe ----- 2
      frames       <-- socket pair --> 1100 or higher, or 100 where the limit is low
      fault reader <------- pipe -----      as high: faulthandler, on a crash only
+        stage     <- shared memory --      as high, on Linux: bulk output (staging.py)
+        its bell  <------ eventfd ----     as high
                                            as high: spare copies of 0, 1 and 2
 
 Nothing that code prints can reach the frames, and code that closes or replaces

@@ -2,39 +2,54 @@
 
 Text goes out at once, so that nothing printed is lost when the process dies
 and its order with os.write and with child processes is exact. That costs two
-system calls a print; a stream that is written to very often within one
-execution is therefore buffered by lines until the execution ends.
+system calls a print; what is printed very often within one execution therefore
+takes a cheaper way until the execution ends: stdout through memory that the
+server reads (see staging.py), or where there is none, either stream by lines.
 """
 
 import io
 import os
 import sys
 
-from . import asking, channel, cstdio
+from . import asking, channel, cstdio, staging
+from .order import Order
 
-EAGER_WRITES = 1000  # writes of one execution after which a stream buffers lines
+EAGER_WRITES = 1000  # writes of one execution after which a stream takes the cheaper way
 
 _NAMES = ("stdin", "stdout", "stderr")
+_NEVER = -(1 << 62)  # a count of writes that doesn't reach EAGER_WRITES
 _write = io.FileIO.write
 
 
 class _Raw(io.FileIO):
     """A descriptor whose write returns only when everything is written."""
 
-    def __init__(self, fd, name):
+    def __init__(self, fd, order, stage):
         super().__init__(fd, "w", closefd=False)
-        self.name = name
+        self.name = f"<{_NAMES[fd]}>"
+        self.number = fd
         self.text = None  # the text stream over this
         self.partner = None  # the raw stream beside this
         self.flush_first = None  # the partner's flush, while that buffers lines
-        self.count = 0
+        self.count = _NEVER
+        self._order = order
+        self._stage = stage
 
     def write(self, data):
         self.count += 1
         if self.count == EAGER_WRITES:
-            self._buffer_lines()
+            self._hurry()
+            return self.write(data)
+        return self.write_now(data)
+
+    def write_now(self, data):
+        """Writes to the descriptor, whatever way write takes."""
         if self.flush_first is not None:
             self.flush_first()
+        if self._order.last is not self:
+            self._order.turn_to(self)
+        if self._stage is not None:
+            self._stage.limit = 0  # no call, so no signal handler, before the write
         written = _write(self, data) or 0  # None: the pipe is full and won't block
         size = len(data) if type(data) is bytes else memoryview(data).nbytes
         if written < size:
@@ -50,16 +65,46 @@ class _Raw(io.FileIO):
             else:
                 rest = rest[written:]
 
-    def _buffer_lines(self):
-        self.text.reconfigure(line_buffering=True, write_through=False)
-        self.partner.flush_first = self.text.flush
+    def _hurry(self):
+        """Takes the cheaper way from now on."""
+        if self._stage is None:
+            self.text.reconfigure(line_buffering=True, write_through=False)
+            self.partner.flush_first = self.text.flush
+        elif self.number == 1:
+            self._stage.enter(self)
+
+    def flush(self):
+        super().flush()
+        self._end_staging()
+
+    def close(self):
+        self._end_staging()
+        super().close()
+
+    def _end_staging(self):
+        if "write" in self.__dict__:
+            self._stage.leave()
+
+    def take_turn(self):
+        """Notes that what comes next is this stream's."""
+        self._order.last = self
+
+    def resume(self, for_good):
+        """Writes to the descriptor from now on, when the stage is left."""
+        self.__dict__.pop("write", None)
+        self.count = _NEVER if for_good else 0
 
     def write_at_once(self):
         """Ends any buffering of text, ours and what the user has configured."""
-        self.count = 0
+        self.__dict__.pop("write", None)
         self.partner.flush_first = None
         if self.text.line_buffering or not self.text.write_through:
             self.text.reconfigure(line_buffering=False, write_through=True)
+
+    def forget_stage(self):
+        """Never stages again, in a forked child."""
+        self.resume(False)
+        self._stage = None
 
 
 def _wait_for_room(fd):
@@ -74,13 +119,17 @@ def _wait_for_room(fd):
 class Streams:
     """The session's stdin, stdout and stderr: made once, repaired when broken."""
 
-    def __init__(self):
+    def __init__(self, stage_fd=None, bell_fd=None):
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)
         os.close(null)
         self._spare = [channel.copy_high(fd) for fd in range(3)]
         self._identity = [_identity(fd) for fd in range(3)]
         self.stdin = asking.make_stdin()
+        self._stage = None
+        if stage_fd is not None and staging.is_possible():
+            self._stage = staging.Stage(stage_fd, bell_fd, self._spare[1])
+        self._order = Order(self._spare)
         self._raws = {1: None, 2: None}
         self._texts = [self.stdin, self._make(1), self._make(2)]
         self.restore()
@@ -103,10 +152,18 @@ class Streams:
         self._repair(_is_closed)
         for text in self._texts[1:]:
             _flush_quietly(text)
+        self._leave_stage()  # a stream that can't be flushed may have staged too
         cstdio.flush()
+
+    def begin(self):
+        """Begins an execution: its writes are counted from here."""
+        self._order.begin()
+        for raw in self._raws.values():
+            raw.count = 0
 
     def restore(self):
         """Makes descriptors and streams what they were at the start."""
+        self._leave_stage()
         self._repair(lambda fd, identity: _identity(fd) != identity)
         if not _is_sound(self._texts[0]):
             self.stdin = self._texts[0] = asking.make_stdin()
@@ -115,6 +172,7 @@ class Streams:
                 self._texts[fd] = self._make(fd)
         for raw in self._raws.values():
             raw.write_at_once()
+            raw.count = _NEVER  # nothing is staged while no execution runs
         for name, text in zip(_NAMES, self._texts):
             setattr(sys, name, text)
             setattr(sys, f"__{name}__", text)
@@ -123,6 +181,19 @@ class Streams:
         """Writes out our own streams only, before a fork."""
         for text in self._texts[1:]:
             _flush_quietly(text)
+        self._leave_stage()
+
+    def forget_stage(self):
+        """Leaves the stage to the parent, in a forked child."""
+        if self._stage is not None:
+            self._stage.forget()
+        self._stage = None
+        for raw in self._raws.values():
+            raw.forget_stage()
+
+    def _leave_stage(self):
+        if self._stage is not None:
+            self._stage.leave()
 
     def _repair(self, is_broken):
         for fd, identity in enumerate(self._identity):
@@ -131,7 +202,7 @@ class Streams:
 
     def _make(self, fd):
         """Makes the text stream over descriptor 1 or 2, and pairs it with the other."""
-        raw = self._raws[fd] = _Raw(fd, f"<{_NAMES[fd]}>")
+        raw = self._raws[fd] = _Raw(fd, self._order, self._stage)
         raw.partner = self._raws[3 - fd] or raw
         raw.partner.partner = raw
         raw.text = io.TextIOWrapper(

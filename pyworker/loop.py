@@ -40,6 +40,7 @@ class Session:
         """Makes everything as an execution expects it; returns notes."""
         namespace.repair(self.module)
         self.interrupts.install()
+        self.streams.begin()
         self._enable_fault()  # the user may have turned faulthandler elsewhere
         note = self.place.enter()
         return [note] if note else []
@@ -54,13 +55,15 @@ class Session:
         self._frames.log("error", f"{what}: {self.describer.text(error)}")
 
 
-def run(frames_at, fault_fd):
+def run(frames_at, fault_fd=None, stage_fd=None, bell_fd=None):
     """Serves one session until the other side has closed, and never returns."""
     interrupts = Interrupts()
     interrupts.install()
     stream = channel.open_stream(frames_at)
-    fault = channel.move_high(fault_fd) if fault_fd is not None else None
-    streams = Streams()
+    fault, stage, bell = (
+        channel.move_high(fd) if fd is not None else None for fd in (fault_fd, stage_fd, bell_fd)
+    )
+    streams = Streams(stage, bell)
     frames = channel.Channel(stream, interrupts)
     interrupts.has_input = frames.has_input
 

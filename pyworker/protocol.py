@@ -10,6 +10,9 @@ lists under "attachments".
                    stop       the worker exits; a closed socket means the same
     Python -> Go   ready, figure, done, variables
                    log        at any time, for the server's log
+
+Output takes other ways: the pipes of descriptors 1 and 2, and the memory that
+staging.py describes.
 """
 
 import json

@@ -8,50 +8,32 @@ import (
 // clip keeps the head and the tail of a text of any length: at most limit
 // bytes of each, cut between characters, and counts what it dropped.
 type clip struct {
-	limit      int
-	head, tail []byte
-	dropped    int64 // characters
+	limit int
+	head  []byte
+	tail  tail
 }
 
 // write appends valid UTF-8.
 func (c *clip) write(p []byte) {
-	if room := c.limit - len(c.head); room > 0 && len(c.tail) == 0 {
-		n := min(room, len(p))
-		for n > 0 && n < len(p) && !utf8.RuneStart(p[n]) {
-			n--
-		}
+	if room := c.limit - len(c.head); room > 0 && c.tail.size() == 0 {
+		n := charactersIn(p, room)
 		c.head = append(c.head, p[:n]...)
 		p = p[n:]
 	}
-	if len(p) == 0 {
-		return
-	}
-	if excess := len(p) - 2*c.limit; excess > 0 { // skip what would be dropped at once
-		c.drop(len(c.tail))
-		n := runeStart(p, excess)
-		c.dropped += int64(utf8.RuneCount(p[:n]))
-		p = p[n:]
-	}
-	c.tail = append(c.tail, p...)
-	if len(c.tail) > 2*c.limit { // trimming in steps of limit keeps the copying linear
-		c.drop(runeStart(c.tail, len(c.tail)-c.limit))
-	}
+	c.tail.write(Stdout, p, c.limit)
 }
 
-func (c *clip) drop(n int) {
-	c.dropped += int64(utf8.RuneCount(c.tail[:n]))
-	c.tail = append(c.tail[:0], c.tail[n:]...)
-}
+// dropped counts the characters that are no longer there.
+func (c *clip) dropped() int64 { return c.tail.dropped }
 
 // text returns head and tail with the count of dropped characters between.
 func (c *clip) text() (string, int64) {
-	if over := len(c.tail) - c.limit; over > 0 && c.dropped > 0 {
-		c.drop(runeStart(c.tail, over))
+	c.tail.trim(c.limit)
+	rest := string(c.tail.older.text) + string(c.tail.newer.text)
+	if c.tail.dropped == 0 {
+		return string(c.head) + rest, 0
 	}
-	if c.dropped == 0 {
-		return string(c.head) + string(c.tail), 0
-	}
-	return string(c.head) + Marker(c.dropped) + string(c.tail), c.dropped
+	return string(c.head) + Marker(c.tail.dropped) + rest, c.tail.dropped
 }
 
 // Marker stands where n characters were left out of a text.
@@ -63,6 +45,15 @@ func Marker(n int64) string {
 func runeStart(p []byte, n int) int {
 	for n < len(p) && !utf8.RuneStart(p[n]) {
 		n++
+	}
+	return n
+}
+
+// charactersIn returns how many bytes the characters have that fit into room.
+func charactersIn(p []byte, room int) int {
+	n := min(room, len(p))
+	for n > 0 && n < len(p) && !utf8.RuneStart(p[n]) {
+		n--
 	}
 	return n
 }

@@ -175,7 +175,7 @@ func (t *transcript) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for stream := range t.spools {
-		if t.fresh.clips[stream].dropped > 0 {
+		if t.fresh.clips[stream].dropped() > 0 {
 			t.spools[stream].materialize()
 		}
 		t.spools[stream].close()

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"understudy/sessions"
@@ -37,5 +38,17 @@ func benchmarkRun(b *testing.B, w sessions.Worker, code string, size int64) {
 		if sink.size != size {
 			b.Fatalf("%d bytes of output, want %d", sink.size, size)
 		}
+	}
+}
+
+// BenchmarkPrints moves 100 MB through the real worker's print, in lines of 100
+// and of 1,000 bytes.
+func BenchmarkPrints(b *testing.B) {
+	for _, length := range []int{100, 1000} {
+		b.Run(fmt.Sprint(length), func(b *testing.B) {
+			b.SetBytes(100e6)
+			code := fmt.Sprintf("line = 'x' * %d\nfor _ in range(%d): print(line)", length-1, int(100e6)/length)
+			benchmarkRun(b, start(b, testSpawner(b)), code, 100e6)
+		})
 	}
 }

@@ -1,13 +1,15 @@
 // Package worker is the Go half of a worker: it starts a Python process, speaks
 // with it and ends it, with everything it has started.
 //
-// A worker has four roads to the server:
+// A worker has these roads to the server:
 //
 //	        Spawner ── Start ──► process ── own group, own kin
 //	frames   conn    ◄────────►  fd 3     one socket, see protocol.go
 //	stdout   outputs ◄────────   fd 1     a pipe, read all the time
 //	stderr   outputs ◄────────   fd 2     a pipe, read all the time
 //	fault    process ◄────────   fd 4     a pipe, read when the process is dead
+//	stage    outputs ◄────────   fd 5     on Linux: shared memory for bulk output,
+//	bell     outputs ◄────────   fd 6     and an eventfd that says "look"
 //
 // The words:
 //
@@ -19,6 +21,8 @@
 //   - orphan: a process whose parent died before it; on Linux the server
 //     adopts orphans (it is a child subreaper) and reaps them.
 //   - watchdog: a second process that ends all kin when the server is killed.
+//   - stage: a ring of memory that a worker's bulk output goes through; what
+//     was staged is delivered once, also when the worker has died.
 //   - held output: what is printed while no execution runs; the next gets it.
 //
 // One execution:

@@ -26,6 +26,8 @@ func TestMain(m *testing.M) {
 	case "server":
 		os.Exit(miniServer())
 	}
+	// It would do for the workers what the Spawner has to.
+	_ = os.Unsetenv("PYTHONUNBUFFERED")
 	goleak.VerifyTestMain(m)
 }
 

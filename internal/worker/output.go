@@ -26,7 +26,9 @@ const (
 // Each stream is delivered in order. Between the two streams the order, on
 // Linux, is that in which the pipes became readable since they were last read,
 // some tens of microseconds ago: "a" to stdout and then "b" to stderr come in
-// that order, but a "c" to stdout straight after them may come with "a".
+// that order, but a "c" to stdout straight after them may come with "a". The
+// worker's Python therefore waits until a pipe is empty before it turns to the
+// other one; children and C code don't.
 type outputs struct {
 	pumps sync.WaitGroup
 
@@ -43,9 +45,10 @@ type deliverFunc func(stream sessions.Stream, text []byte)
 // noLimit stands for what may be read of each stream when all may.
 var noLimit *[2]int
 
-// newOutputs takes over the reading ends of both pipes.
-func newOutputs(stdout, stderr *os.File) (*outputs, error) {
-	pipes, err := newOutputPipes([2]*os.File{stdout, stderr})
+// newOutputs takes over the reading ends of both pipes, and the stage if there
+// is one.
+func newOutputs(stdout, stderr *os.File, stage *stage) (*outputs, error) {
+	pipes, err := newOutputPipes([2]*os.File{stdout, stderr}, stage)
 	if err != nil {
 		return nil, err
 	}

@@ -17,24 +17,37 @@ type outputPipes struct {
 	files    [2]*os.File // by stream
 	capacity [2]int      // bytes that each can hold
 	open     int         // pipes that have writers
+	stage    *stage
 	epoll    *os.File
 	raw      syscall.RawConn
 }
 
-func newOutputPipes(files [2]*os.File) (*outputPipes, error) {
+// What epoll names beside the two pipes.
+const (
+	bellEvent = 2 + iota
+	timerEvent
+)
+
+func newOutputPipes(files [2]*os.File, stage *stage) (*outputPipes, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
 	// A non-blocking file sleeps in Go's own poller.
 	_ = unix.SetNonblock(fd, true)
-	p := &outputPipes{files: files, open: len(files), epoll: os.NewFile(uintptr(fd), "output")}
+	p := &outputPipes{files: files, open: len(files), stage: stage, epoll: os.NewFile(uintptr(fd), "output")}
 	if p.raw, err = p.epoll.SyscallConn(); err != nil {
 		return nil, err
 	}
-	for stream, file := range files {
-		p.capacity[stream] = pipeCapacity(file)
-		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(stream)}
+	watched := files[:]
+	if stage != nil {
+		watched = append(watched, stage.bell, stage.timer)
+	}
+	for name, file := range watched {
+		if name < len(files) {
+			p.capacity[name] = pipeCapacity(file)
+		}
+		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(name)}
 		if err := unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, int(file.Fd()), &event); err != nil {
 			_ = p.epoll.Close()
 			return nil, os.NewSyscallError("epoll_ctl", err)
@@ -65,42 +78,71 @@ func (o *outputs) pump() {
 
 // readNow reads once from each pipe that holds something, in the order in which
 // they became readable, and takes what it has read from left. It reports
-// whether there was anything.
+// whether there was anything. What was staged by then is delivered, too.
 func (p *outputPipes) readNow(buffer []byte, left *[2]int, deliver deliverFunc) (progress bool) {
 	// Control, other than Read, does not wait for the pump to leave its Read.
-	_ = p.raw.Control(func(fd uintptr) { progress = p.readReady(int(fd), buffer, left, deliver) })
+	_ = p.raw.Control(func(fd uintptr) {
+		progress = p.readReady(int(fd), buffer, left, deliver)
+		p.stage.deliver(deliver)
+	})
 	return progress
 }
 
+// readReady attends to what is ready. With a limit that is the pipes alone: the
+// bell is the pump's, and code that rings it on and on holds nobody else up.
 func (p *outputPipes) readReady(epoll int, buffer []byte, left *[2]int, deliver deliverFunc) (progress bool) {
-	var events [2]unix.EpollEvent
+	var events [4]unix.EpollEvent
 	n, _ := unix.EpollWait(epoll, events[:], 0) // an interrupted one is tried again later
 	for _, event := range events[:max(n, 0)] {
-		stream := event.Fd
-		limit := len(buffer)
-		if left != noLimit {
-			limit = min(limit, left[stream])
-		}
-		if limit == 0 {
-			continue
-		}
-		size, err := readDescriptor(p.files[stream].Fd(), buffer[:limit])
 		switch {
-		case size > 0:
+		case event.Fd < bellEvent:
+			progress = p.readPipe(epoll, sessions.Stream(event.Fd), buffer, left, deliver) || progress
+		case left != noLimit:
+		case event.Fd == bellEvent:
 			progress = true
-			deliver(sessions.Stream(stream), buffer[:size])
-			if left != noLimit {
-				left[stream] -= size
-			}
-		case !errors.Is(err, syscall.EAGAIN):
-			p.open--
-			_ = unix.EpollCtl(epoll, unix.EPOLL_CTL_DEL, int(p.files[stream].Fd()), nil)
+			p.stage.answer(func() { p.empty(buffer, deliver) }, deliver)
+		default:
+			progress = true
+			p.stage.look(deliver)
 		}
 	}
 	return progress
 }
 
+func (p *outputPipes) readPipe(epoll int, stream sessions.Stream, buffer []byte, left *[2]int, deliver deliverFunc) bool {
+	limit := len(buffer)
+	if left != noLimit {
+		limit = min(limit, left[stream])
+	}
+	if limit == 0 {
+		return false
+	}
+	size, err := readDescriptor(p.files[stream].Fd(), buffer[:limit])
+	switch {
+	case size > 0:
+		// What is in the stage now was there before this was written.
+		p.stage.deliver(deliver)
+		deliver(stream, buffer[:size])
+		if left != noLimit {
+			left[stream] -= size
+		}
+	case !errors.Is(err, syscall.EAGAIN):
+		p.open--
+		_ = unix.EpollCtl(epoll, unix.EPOLL_CTL_DEL, int(p.files[stream].Fd()), nil)
+	}
+	return size > 0
+}
+
+// empty delivers what the pipes hold at this moment.
+func (p *outputPipes) empty(buffer []byte, deliver deliverFunc) {
+	for left := p.capacity; p.readNow(buffer, &left, deliver); {
+	}
+}
+
 // wake ends the pump's sleep for ever.
 func (p *outputPipes) wake() { _ = p.epoll.Close() }
 
-func (p *outputPipes) close() { closeFiles(p.files[:]) }
+func (p *outputPipes) close() {
+	closeFiles(p.files[:])
+	p.stage.close()
+}

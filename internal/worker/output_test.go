@@ -22,7 +22,7 @@ func testOutputs(t *testing.T) (*outputs, [2]*os.File) {
 			t.Fatal(err)
 		}
 	}
-	o, err := newOutputs(readers[0], readers[1])
+	o, err := newOutputs(readers[0], readers[1], nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,8 @@ import (
 //	              variables   what the namespace holds
 //	              log         for the server's log; may come at any time
 //
-// Go never sends a second request before the first is answered.
+// Go never sends a second request before the first is answered. Output takes
+// other ways: two pipes, and the memory that stage_linux.go describes.
 const (
 	// protocolVersion is compared in the handshake; both halves are shipped
 	// in one binary, so another version means a foreign library directory.

@@ -14,8 +14,10 @@ import (
 type ends struct {
 	frames                net.Conn // ours, as the next three: reading ends
 	stdout, stderr, fault *os.File
+	stage                 *stage // nil where there is none
 	// child holds the worker's side in the order of its descriptors: stdout,
-	// stderr, frames, fault. It is closed once the worker has its copies.
+	// stderr, frames, fault, and the stage's memory and bell. It is closed once
+	// the worker has its copies.
 	child []*os.File
 }
 
@@ -37,6 +39,8 @@ func openEnds() (*ends, error) {
 		e.close()
 		return nil, err
 	}
+	stage, child := newStage()
+	e.stage, e.child = stage, append(e.child, child...)
 	return e, nil
 }
 
@@ -66,8 +70,8 @@ func (e *ends) addSocket() error {
 // tell the worker where it is.
 func (e *ends) attach(cmd *exec.Cmd) []string {
 	cmd.Stdout, cmd.Stderr = e.child[0], e.child[1]
-	cmd.ExtraFiles = e.child[2:4]
-	return []string{"--frames", "3", "--fault", "4"}
+	cmd.ExtraFiles = e.child[2:]
+	return append([]string{"--frames", "3", "--fault", "4"}, e.stage.arguments(5)...)
 }
 
 // started closes the worker's side in this process.
@@ -88,6 +92,7 @@ func (e *ends) close() {
 		_ = e.frames.Close()
 	}
 	closeFiles(append(e.child, e.stdout, e.stderr, e.fault))
+	e.stage.close()
 }
 
 func closeFiles(files []*os.File) {

@@ -26,6 +26,7 @@ type ends struct {
 	listener              net.Listener
 	token                 string
 	stdout, stderr, fault *os.File // fault stays nil: faults go to stderr
+	stage                 *stage   // stays nil, too
 	child                 []*os.File
 }
 

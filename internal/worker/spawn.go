@@ -233,7 +233,7 @@ func (s *Spawner) launch(ctx context.Context, dir string, mark mark) (*spawned, 
 	if err != nil {
 		return nil, err
 	}
-	output, err := newOutputs(ends.stdout, ends.stderr)
+	output, err := newOutputs(ends.stdout, ends.stderr, ends.stage)
 	if err != nil {
 		ends.close()
 		return nil, err
@@ -272,7 +272,8 @@ func (s *Spawner) command(dir string, mark mark, ends *ends) *exec.Cmd {
 	cmd.Dir = dir
 	cmd.Env = s.environment(dir, mark)
 	cmd.SysProcAttr = processAttributes()
-	cmd.Args = append(cmd.Args, "-m", "pyworker")
+	// -u leaves C's stdio unbuffered: what printf said before a crash is not lost.
+	cmd.Args = append(cmd.Args, "-u", "-m", "pyworker")
 	cmd.Args = append(cmd.Args, ends.attach(cmd)...)
 	return cmd
 }

@@ -41,8 +41,12 @@ class FigureTestCase(unittest.TestCase):
         captures = []
         stderr = io.StringIO()
         with contextlib.redirect_stderr(stderr):
-            matplotlib_capture.begin(captures.append, prefix=prefix, max_side=max_side,
-                                     directory=directory or self.directory)
+            matplotlib_capture.begin(
+                captures.append,
+                prefix=prefix,
+                max_side=max_side,
+                directory=directory or self.directory,
+            )
             self.captures = captures
             try:
                 code()
@@ -109,13 +113,17 @@ def run_fresh(*cells, **environment):
         raise AssertionError(process.stderr)
     for line in process.stdout.splitlines():
         if line.startswith("RESULT "):
-            return {**json.loads(line[7:]), "stderr": process.stderr,
-                    "stdout": process.stdout}
+            return {**json.loads(line[7:]), "stderr": process.stderr, "stdout": process.stdout}
     raise AssertionError(process.stdout + process.stderr)
 
 
 def python(*arguments, input="", **environment):
     """Run a child Python with the environment that the server gives it."""
     return subprocess.run(
-        [sys.executable, *arguments], input=input, text=True, capture_output=True,
-        env={**os.environ, "PYTHONPATH": ROOT, **environment}, check=False)
+        [sys.executable, *arguments],
+        input=input,
+        text=True,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": ROOT, **environment},
+        check=False,
+    )

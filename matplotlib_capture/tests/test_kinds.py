@@ -16,7 +16,7 @@ class KindsTest(FigureTestCase):
         """Run code that draws one figure; it must not be an empty one."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            capture, = self.execute(code)
+            (capture,) = self.execute(code)
         self.assertNotIn("could not", self.stderr)
         image = pixels(capture.preview)
         self.assertGreater(len(np.unique(image.reshape(-1, 3), axis=0)), 10)
@@ -82,8 +82,9 @@ class KindsTest(FigureTestCase):
         seaborn, pandas = _module("seaborn"), _module("pandas")
 
         def code():
-            frame = pandas.DataFrame({"x": range(30), "y": np.sin(range(30)),
-                                      "kind": ["a", "b"] * 15})
+            frame = pandas.DataFrame(
+                {"x": range(30), "y": np.sin(range(30)), "kind": ["a", "b"] * 15}
+            )
             seaborn.relplot(data=frame, x="x", y="y", col="kind", kind="line")
 
         self.assertEqual(self.one(code).title, "kind = a; kind = b")
@@ -105,12 +106,12 @@ class AnimationTest(FigureTestCase):
         figure, axes = plt.subplots()
         axes.set(xlim=(0, 1), ylim=(0, 1))
         axes.axis("off")
-        line, = axes.plot([], [], color="red", linewidth=40)
+        (line,) = axes.plot([], [], color="red", linewidth=40)
 
         def update(k):
             line.set_data([0, 1], [0.5, 0.5])
             line.set_color(["red", "blue"][k])
-            return line,
+            return (line,)
 
         return FuncAnimation(figure, update, frames=2, **arguments), line
 
@@ -120,7 +121,7 @@ class AnimationTest(FigureTestCase):
             captures = self.execute(code)
         self.assertEqual([str(warning.message) for warning in caught], [])
         self.assertEqual(self.stderr, "")
-        capture, = captures
+        (capture,) = captures
         image = pixels(capture.preview)
         self.assertEqual(tuple(image[240, 320]), color)
 
@@ -162,6 +163,7 @@ class AnimationTest(FigureTestCase):
 
     def test_saved_by_the_user_first(self):
         """After saving, the last frame stands; it isn't wound back."""
+
         def code():
             animation, _ = self.animate()
             path = os.path.join(os.path.dirname(self.directory), "own.gif")
@@ -193,6 +195,7 @@ class AnimationTest(FigureTestCase):
 
 def _module(name):
     from importlib import import_module
+
     try:
         return import_module(name)
     except ImportError:

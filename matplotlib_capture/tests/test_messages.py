@@ -15,7 +15,7 @@ from matplotlib_capture import messages
 
 from .executions import FigureTestCase, plot, titles
 
-USER_CODE = '''\
+USER_CODE = """\
 import matplotlib.pyplot as plt
 from matplotlib.ticker import FuncFormatter
 def label(value, position):
@@ -26,7 +26,7 @@ def draw():
 def draw_unknown_letter():
     plt.plot([1, 2]); plt.title("\\U0001F9FF?")
     plt.show()
-'''
+"""
 
 
 def _user_module():
@@ -55,8 +55,10 @@ class FailureTest(FigureTestCase):
     def test_the_users_line_is_named(self):
         self.assertEqual(self.execute(_user_module()["draw"]), [])
         self.assertEqual(
-            self.stderr, 'Figure 1 ("Sales") could not be shown: ZeroDivisionError: '
-                         "division by zero (<cell 3>, line 4: return 1 / 0)\n")
+            self.stderr,
+            'Figure 1 ("Sales") could not be shown: ZeroDivisionError: '
+            "division by zero (<cell 3>, line 4: return 1 / 0)\n",
+        )
 
     def test_exit_while_drawing_is_a_failure_too(self):
         def code():
@@ -96,8 +98,9 @@ class FailureTest(FigureTestCase):
         closed, fallback = io.StringIO(), io.StringIO()
         closed.close()
         with mock.patch.multiple(sys, stderr=closed, __stderr__=fallback):
-            matplotlib_capture.begin(captures.append, directory=self.directory,
-                                     prefix="1", max_side=900)
+            matplotlib_capture.begin(
+                captures.append, directory=self.directory, prefix="1", max_side=900
+            )
             plot(r"$\frac{$")
             plot("good")
             matplotlib_capture.end()
@@ -113,37 +116,38 @@ class WarningTest(FigureTestCase):
         return caught
 
     def test_at_the_line_that_shows(self):
-        warning, = self.caught(_user_module()["draw_unknown_letter"])
+        (warning,) = self.caught(_user_module()["draw_unknown_letter"])
         self.assertIn("missing from", str(warning.message))
         self.assertEqual((warning.filename, warning.lineno), ("<cell 3>", 10))
 
     def test_at_the_end_of_the_execution(self):
         """Only the worker's frames are there then; it runs in a thread of its own."""
-        loop = os.path.join(os.path.dirname(os.path.dirname(messages.__file__)),
-                            "pyworker", "loop.py")
+        loop = os.path.join(
+            os.path.dirname(os.path.dirname(messages.__file__)), "pyworker", "loop.py"
+        )
         namespace = {"end": matplotlib_capture.end}
         exec(compile("def work(): end()", loop, "exec"), namespace)
 
         def code():
-            plt.suptitle("\U0001F9FF")
+            plt.suptitle("\U0001f9ff")
             thread = threading.Thread(target=namespace["work"])
             thread.start()
             thread.join()
 
-        warning, = self.caught(code)
+        (warning,) = self.caught(code)
         self.assertTrue(warning.filename.startswith("<Figure 1"), warning.filename)
 
     def test_once_for_each_figure_even_with_a_preview(self):
         def code():
             for _ in range(2):
                 plt.figure(figsize=(8, 8), dpi=300)
-                plt.suptitle("\U0001F9FF")
+                plt.suptitle("\U0001f9ff")
 
         self.assertEqual(len(self.caught(code)), 2)
 
     def test_filters_of_the_user_hold(self):
         def code():
             warnings.simplefilter("ignore")
-            plt.suptitle("\U0001F9FF")
+            plt.suptitle("\U0001f9ff")
 
         self.assertEqual(self.caught(code), [])

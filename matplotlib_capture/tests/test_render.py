@@ -21,7 +21,7 @@ class SameAsSavefigTest(FigureTestCase):
             figure = make()
             figure.savefig(expected, format="png", dpi=figure.dpi)
 
-        capture, = self.execute(code)
+        (capture,) = self.execute(code)
         with open(capture.path, "rb") as file:
             self.assertEqual(file.read(), expected.getvalue())
         self.assertEqual(capture.preview, expected.getvalue())
@@ -44,8 +44,9 @@ class SameAsSavefigTest(FigureTestCase):
         self.assertEqual((capture.width, capture.height), (800, 600))
 
     def test_savefig_parameters_are_respected_except_the_resolution(self):
-        matplotlib.rcParams.update({"savefig.bbox": "tight", "savefig.dpi": 300,
-                                    "savefig.facecolor": "green"})
+        matplotlib.rcParams.update(
+            {"savefig.bbox": "tight", "savefig.dpi": 300, "savefig.facecolor": "green"}
+        )
         capture = self.check(lambda: plot("tight"))
         self.assertLess(capture.width, 640)
         self.assertEqual(tuple(pixels(capture.path)[0, 0]), (0, 128, 0))
@@ -62,7 +63,7 @@ class SameAsSavefigTest(FigureTestCase):
 
 class PreviewTest(FigureTestCase):
     def test_large_figure_is_whole_on_disk_and_small_in_the_preview(self):
-        capture, = self.execute(lambda: plot("large", figsize=(10, 5), dpi=300))
+        (capture,) = self.execute(lambda: plot("large", figsize=(10, 5), dpi=300))
         self.assertEqual((capture.width, capture.height), (3000, 1500))
         self.assertEqual(pixels(capture.path).shape, (1500, 3000, 3))
         self.assertEqual(pixels(capture.preview).shape, (784, 1568, 3))
@@ -71,7 +72,7 @@ class PreviewTest(FigureTestCase):
         for width, expected in ((699, 699), (700, 700), (701, 700), (1399, 700)):
             with self.subTest(width):
                 edge = functools.partial(plot, "edge", figsize=(width / 100, 3), dpi=100)
-                capture, = self.execute(edge, max_side=700)
+                (capture,) = self.execute(edge, max_side=700)
                 self.assertEqual(capture.width, width)
                 self.assertEqual(render.size_of(capture.preview)[0], expected)
 
@@ -82,17 +83,18 @@ class PreviewTest(FigureTestCase):
             plot("tight", figsize=(20, 4), dpi=100)
             plt.figtext(1.4, 0.5, "far outside")
 
-        capture, = self.execute(code, max_side=500)
+        (capture,) = self.execute(code, max_side=500)
         self.assertGreater(capture.width, 2000)
         self.assertLessEqual(max(render.size_of(capture.preview)), 500)
 
     def test_text_keeps_its_proportions(self):
         """The preview looks like the whole picture scaled down."""
+
         def code():
             figure = plt.figure(figsize=(8, 8), dpi=400)
             figure.text(0.5, 0.5, "M", fontsize=300, ha="center", va="center")
 
-        capture, = self.execute(code, max_side=400)
+        (capture,) = self.execute(code, max_side=400)
         whole = _dark_box(pixels(capture.path)) / 3200
         small = _dark_box(pixels(capture.preview)) / 400
         np.testing.assert_allclose(small, whole, atol=0.01)
@@ -107,20 +109,19 @@ class PreviewTest(FigureTestCase):
 
         self.execute(code)
         kept[0].axes[0].set_title("changed")
-        capture, = self.execute(kept[0].show)
+        (capture,) = self.execute(kept[0].show)
         self.assertEqual((capture.width, capture.height), (3000, 1500))
 
     def test_fifty_megapixels(self):
         kept = []
-        capture, = self.execute(
-            lambda: kept.append(plot("huge", figsize=(100, 50), dpi=100)))
+        (capture,) = self.execute(lambda: kept.append(plot("huge", figsize=(100, 50), dpi=100)))
         self.assertEqual((capture.width, capture.height), (10000, 5000))
         self.assertEqual(_header_size(capture.path), (10000, 5000))
         self.assertEqual(render.size_of(capture.preview), (1568, 784))
         self.assertFalse(hasattr(kept[0].canvas, "renderer"), "200 MB kept")
 
     def test_a_very_long_strip(self):
-        capture, = self.execute(lambda: plot("strip", figsize=(600, 2), dpi=100))
+        (capture,) = self.execute(lambda: plot("strip", figsize=(600, 2), dpi=100))
         self.assertEqual((capture.width, capture.height), (60000, 200))
         self.assertEqual(render.size_of(capture.preview), (1568, 5))
 
@@ -169,8 +170,14 @@ class CanvasTest(FigureTestCase):
         self.execute(code)
 
     def test_savefig_in_every_format(self):
-        starts = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml", "ps": b"%!PS",
-                  "jpg": b"\xff\xd8", "raw": b"\xff"}
+        starts = {
+            "png": b"\x89PNG",
+            "pdf": b"%PDF",
+            "svg": b"<?xml",
+            "ps": b"%!PS",
+            "jpg": b"\xff\xd8",
+            "raw": b"\xff",
+        }
 
         def code():
             plot("saved")

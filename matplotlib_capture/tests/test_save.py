@@ -35,7 +35,7 @@ class FileTest(FigureTestCase):
             plot("elsewhere")
             os.chdir(os.path.dirname(self.directory))
 
-        capture, = self.execute(code)
+        (capture,) = self.execute(code)
         os.chdir(before)
         self.assertEqual(pixels(capture.path).shape, (480, 640, 3))
 
@@ -52,7 +52,7 @@ class FileTest(FigureTestCase):
     def test_unwritable_directory_costs_the_file_not_the_figure(self):
         blocker = os.path.join(os.path.dirname(self.directory), "file")
         open(blocker, "w").close()
-        capture, = self.execute(lambda: plot("kept"), directory=os.path.join(blocker, "figs"))
+        (capture,) = self.execute(lambda: plot("kept"), directory=os.path.join(blocker, "figs"))
         self.assertEqual((capture.path, capture.title), ("", "kept"))
         self.assertEqual(pixels(capture.preview).shape, (480, 640, 3))
         self.assertIn('Figure 1 ("kept") could not be saved in', self.stderr)
@@ -78,8 +78,9 @@ class FileTest(FigureTestCase):
     def test_large_figure_without_a_file_still_has_its_preview(self):
         blocker = os.path.join(os.path.dirname(self.directory), "file")
         open(blocker, "w").close()
-        capture, = self.execute(lambda: plot("big", figsize=(8, 4), dpi=400),
-                                directory=os.path.join(blocker, "figs"))
+        (capture,) = self.execute(
+            lambda: plot("big", figsize=(8, 4), dpi=400), directory=os.path.join(blocker, "figs")
+        )
         self.assertEqual((capture.width, capture.path), (3200, ""))
         self.assertEqual(pixels(capture.preview).shape, (784, 1568, 3))
 
@@ -113,8 +114,10 @@ class SharedDirectoryTest(FigureTestCase):
                 self.assertEqual(file.read(), data)
 
     def test_interrupt_leaves_no_part_behind(self):
-        with (mock.patch.object(save.os, "rename", side_effect=KeyboardInterrupt),
-              self.assertRaises(KeyboardInterrupt)):
+        with (
+            mock.patch.object(save.os, "rename", side_effect=KeyboardInterrupt),
+            self.assertRaises(KeyboardInterrupt),
+        ):
             self.execute(lambda: plot("interrupted"))
         self.assertEqual(self.files(), [])
         self.assertEqual(titles(self.captures), [])

@@ -135,9 +135,13 @@ class FigureShowTest(FigureTestCase):
     def test_saved_after_show_comes_once(self):
         for layout in ("none", "tight", "constrained"):
             with self.subTest(layout):
+
                 def code(layout=layout):
-                    figure = plot("once", tight_layout=layout == "tight",
-                                  constrained_layout=layout == "constrained")
+                    figure = plot(
+                        "once",
+                        tight_layout=layout == "tight",
+                        constrained_layout=layout == "constrained",
+                    )
                     figure.show()
                     figure.savefig(os.path.join(self.directory, "own.png"))
                     plt.show()
@@ -195,7 +199,7 @@ class InteractiveTest(FigureTestCase):
     def test_pauses_give_one_capture(self):
         def code():
             _, axes = plt.subplots()
-            line, = axes.plot([0, 0])
+            (line,) = axes.plot([0, 0])
             for k in range(5):
                 line.set_ydata([0, k])
                 axes.set_title(f"step {k}")
@@ -340,6 +344,7 @@ def _interrupted_figure():
 class PreviewOfShowTest(FigureTestCase):
     def test_what_is_shown_is_what_was_drawn(self):
         """The capture holds the figure as it was at show, not as it became."""
+
         def code():
             plot("red", facecolor="red")
             plt.show(block=False)

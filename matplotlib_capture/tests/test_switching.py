@@ -60,14 +60,16 @@ class SwitchingTest(unittest.TestCase):
         self.check("", MPLBACKEND="", DISPLAY="")
 
     def test_matplotlib_imported_before_the_first_execution(self):
-        code = ("import matplotlib.pyplot as plt, matplotlib_capture as m, tempfile, os\n"
-                "plt.switch_backend('Agg')\n"
-                "got = []\n"
-                "with tempfile.TemporaryDirectory() as folder:\n"
-                "    m.begin(got.append, directory=folder, prefix='1', max_side=900)\n"
-                "    plt.switch_backend('Agg'); plt.plot([1]); plt.show(); plt.close()\n"
-                "    m.end()\n"
-                "print(len(got))")
+        code = (
+            "import matplotlib.pyplot as plt, matplotlib_capture as m, tempfile, os\n"
+            "plt.switch_backend('Agg')\n"
+            "got = []\n"
+            "with tempfile.TemporaryDirectory() as folder:\n"
+            "    m.begin(got.append, directory=folder, prefix='1', max_side=900)\n"
+            "    plt.switch_backend('Agg'); plt.plot([1]); plt.show(); plt.close()\n"
+            "    m.end()\n"
+            "print(len(got))"
+        )
         process = python("-c", code, MPLBACKEND="Agg")
         self.assertEqual(process.stdout, "1\n", process.stderr)
 
@@ -75,7 +77,8 @@ class SwitchingTest(unittest.TestCase):
         result = run_fresh(
             "import matplotlib.pyplot as plt\n"
             "try: plt.switch_backend('nonsense')\n"
-            "except Exception as error: print('refused', type(error).__name__)\n" + LOOP)
+            "except Exception as error: print('refused', type(error).__name__)\n" + LOOP
+        )
         self.assertIn("refused", result["stdout"])
         self.assertEqual(result["titles"], TITLES)
 
@@ -86,29 +89,35 @@ class SwitchingTest(unittest.TestCase):
             "plt.savefig(file, format='pdf', backend='pdf')\n"
             "print(file.getvalue()[:5])\n"
             "try: plt.savefig(file, format='png', backend='svg')\n"
-            "except ValueError as error: print(error)\n")
+            "except ValueError as error: print(error)\n"
+        )
         self.assertIn("b'%PDF-'", result["stdout"])
         self.assertIn("does not support png", result["stdout"])
         self.assertEqual(len(result["titles"]), 1)
 
     @unittest.skipIf(MPL < (3, 10), "matplotlib itself closed open figures on a switch")
     def test_open_figures_survive_a_switch(self):
-        result = run_fresh("import matplotlib.pyplot as plt\n"
-                           "plt.plot([1, 2]); plt.title('open')\n"
-                           "plt.switch_backend('agg')\n")
+        result = run_fresh(
+            "import matplotlib.pyplot as plt\n"
+            "plt.plot([1, 2]); plt.title('open')\n"
+            "plt.switch_backend('agg')\n"
+        )
         self.assertEqual(result["titles"], ["open"])
 
 
 class ChildPythonTest(unittest.TestCase):
     """A Python that user code starts inherits our environment, and no more."""
 
-    CODE = ("import matplotlib.pyplot as plt, sys\n"
-            "plt.plot([1, 2]); plt.show(); plt.gcf().show()\n"
-            "plt.savefig(sys.argv[1]); plt.pause(0.001)\n"
-            "print(plt.get_fignums(), plt.get_backend())\n")
+    CODE = (
+        "import matplotlib.pyplot as plt, sys\n"
+        "plt.plot([1, 2]); plt.show(); plt.gcf().show()\n"
+        "plt.savefig(sys.argv[1]); plt.pause(0.001)\n"
+        "print(plt.get_fignums(), plt.get_backend())\n"
+    )
 
     def test_show_does_nothing_and_savefig_works(self):
         import tempfile
+
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "own.svg")
             process = python("-c", self.CODE, path)
@@ -120,11 +129,13 @@ class ChildPythonTest(unittest.TestCase):
 class ImportTest(unittest.TestCase):
     def test_package_imports_nothing_else(self):
         # What matters is matplotlib and numpy; the list says it for all.
-        code = ("import sys; before = set(sys.modules)\n"
-                "import matplotlib_capture as m\n"
-                "m.begin(print, directory='/nowhere', prefix='1', max_side=9); m.end()\n"
-                "print(sorted(n for n in set(sys.modules) - before\n"
-                "             if not n.startswith('matplotlib_capture')))")
+        code = (
+            "import sys; before = set(sys.modules)\n"
+            "import matplotlib_capture as m\n"
+            "m.begin(print, directory='/nowhere', prefix='1', max_side=9); m.end()\n"
+            "print(sorted(n for n in set(sys.modules) - before\n"
+            "             if not n.startswith('matplotlib_capture')))"
+        )
         process = python("-c", code)
         self.assertEqual(process.stdout, "[]\n", process.stderr)
 
@@ -132,7 +143,8 @@ class ImportTest(unittest.TestCase):
         result = run_fresh(
             "import sys, matplotlib\n"
             "print([f for f in sys.meta_path if 'matplotlib_capture' in type(f).__module__])\n"
-            "print('exec_module' in vars(matplotlib.__spec__.loader))")
+            "print('exec_module' in vars(matplotlib.__spec__.loader))"
+        )
         self.assertIn("[]\nFalse\n", result["stdout"])
 
     def test_a_user_module_called_matplotlib(self):
@@ -142,5 +154,6 @@ class ImportTest(unittest.TestCase):
             "path = os.path.join(folder, 'matplotlib.py')\n"
             "open(path, 'w').write('mine = True')\n"
             "import matplotlib; print(matplotlib.mine)\n"
-            "shutil.rmtree(folder)")
+            "shutil.rmtree(folder)"
+        )
         self.assertIn("True\n", result["stdout"])

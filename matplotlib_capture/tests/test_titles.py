@@ -41,8 +41,10 @@ class TitleTest(FigureTestCase):
         self.assertEqual(self.title(lambda: plt.figure(7)), "")
 
     def test_one_line_of_at_most_200_characters(self):
-        self.assertEqual(self.title(lambda: plot("two\n  lines\tand\x07more")),
-                         "two lines and\N{REPLACEMENT CHARACTER}more")
+        self.assertEqual(
+            self.title(lambda: plot("two\n  lines\tand\x07more")),
+            "two lines and\N{REPLACEMENT CHARACTER}more",
+        )
         long = self.title(lambda: plot("x" * 500))
         self.assertEqual((len(long), long[-1]), (200, "\N{HORIZONTAL ELLIPSIS}"))
         self.assertEqual(self.title(lambda: plot("x" * 200)), "x" * 200)

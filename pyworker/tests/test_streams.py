@@ -38,6 +38,17 @@ class Capture(WorkerCase):
         self.assertEqual(expected, answer.stdout)
         self.assertEqual("error\nshell\n", answer.stderr)
 
+    def test_streams_keep_their_order(self):
+        worker = self.start()
+        worker.run(
+            "import sys\n"
+            "for i in range(200):\n"
+            "    print('out', i)\n"
+            "    print('err', i, file=sys.stderr)"
+        )
+        expected = "".join(f"out {i}\nerr {i}\n" for i in range(200))
+        self.assertEqual(expected, worker.arrived.decode())
+
     def test_c_code_is_flushed_before_the_answer(self):
         worker = self.start()
         answer = worker.run(C_PRINTF)

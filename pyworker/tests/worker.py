@@ -52,6 +52,7 @@ class Worker:
     def __init__(self, library=(), python=(), start=True, **fields):
         self.workdir = os.path.realpath(tempfile.mkdtemp(prefix="worker-"))
         self.output = {"stdout": bytearray(), "stderr": bytearray()}
+        self.arrived = bytearray()  # both streams, in order
         self.logs = []
         self._decoder = protocol.Decoder()
         self._execution = 0
@@ -115,6 +116,7 @@ class Worker:
             try:
                 while data := os.read(fd, 1 << 20):
                     self.output[name] += data
+                    self.arrived += data
                 del self._pipes[fd]
                 os.close(fd)
             except BlockingIOError:
