@@ -91,8 +91,9 @@ func newServer(m *sessions.Manager, c *config.Config, log *slog.Logger) *server.
 // the protocol and nothing else.
 func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if os.Getenv("GOGC") == "" {
-		// The live heap is a few megabytes: collecting at its double would
-		// take a twentieth of every call.
+		// The live heap is a few megabytes, so that the usual 100 collects
+		// often: in paired runs warm calls took 7 % less time with 400
+		// (median of 11 pairs; single pairs between 15 % less and 9 % more).
 		debug.SetGCPercent(400)
 	}
 	out := os.Stdout
@@ -103,7 +104,7 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	began := time.Now()
 	log.Info("serving MCP on stdio", "version", Version(), "pid", os.Getpid())
-	err = a.ServeStdio(ctx, pollableStdin(), out)
+	err = a.ServeStdio(ctx, os.Stdin, out)
 	log.Info("stopping", "after", time.Since(began).Round(time.Second), "error", err)
 	return errors.Join(err, a.Close())
 }
