@@ -25,19 +25,29 @@ type wire struct {
 	nextID int
 }
 
-func newWire(t *testing.T, args ...string) *wire {
+func newWire(t *testing.T) *wire {
+	t.Helper()
+	return startWire(t, t.TempDir(), nil)
+}
+
+// startWire starts a server that keeps its files in data; change may change its
+// command.
+func startWire(t *testing.T, data string, change func(*exec.Cmd)) *wire {
 	t.Helper()
 	program, err := exec.LookPath("understudy")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &wire{t: t, mark: markName + "=" + rand.Text()}
-	w.cmd = exec.Command(program, append([]string{"serve", "--log-level", "warn"}, args...)...)
-	w.cmd.Env = append(os.Environ(), w.mark, "UNDERSTUDY_DATA_DIR="+t.TempDir())
+	w.cmd = exec.Command(program, "serve", "--log-level", "warn")
+	w.cmd.Env = append(os.Environ(), w.mark, "UNDERSTUDY_DATA_DIR="+data)
 	if python := os.Getenv("UNDERSTUDY_TEST_PYTHON"); python != "" {
 		w.cmd.Env = append(w.cmd.Env, "UNDERSTUDY_PYTHON="+python)
 	}
 	w.cmd.Stderr = os.Stderr
+	if change != nil {
+		change(w.cmd)
+	}
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +115,13 @@ func (w *wire) initialize() {
 
 func (w *wire) py(code string) string {
 	w.t.Helper()
-	answer := w.request("tools/call", map[string]any{"name": "run_python_code", "arguments": map[string]any{"code": code}})
+	return w.call("run_python_code", map[string]any{"code": code})
+}
+
+// call calls a tool and returns its answer as JSON.
+func (w *wire) call(tool string, arguments map[string]any) string {
+	w.t.Helper()
+	answer := w.request("tools/call", map[string]any{"name": tool, "arguments": arguments})
 	text, err := json.Marshal(answer["result"])
 	if err != nil {
 		w.t.Fatal(err)

@@ -6,7 +6,28 @@ The words, used in this sense everywhere:
 - execution: one run of code in a session, numbered; its code is a *cell*;
 - frame: one message between the Go half and this one (see protocol.py);
 - namespace: the dict of the module ``__main__``, where the user's code lives;
-- record: the fields of a ``done`` frame, which say how an execution ended.
+- record: the fields of a ``done`` frame, which say how an execution ended;
+- worker: a process that runs a session's code, the *lead* when a copy stands by;
+- copy: a fork of an idle worker that sleeps until it is woken. An *understudy*
+  takes the place of its dead original, a *branch* becomes another session;
+- forker: a process that forks workers and runs no code of the user's: *root*,
+  a bare Python, and the *zygote*, which has imported what sessions want.
+
+The processes on Linux; each but the last has a socket to the server::
+
+    root ---- control: spawn, adopt, reap          forker.py, kin.py
+     |-- zygote ---- control: spawn, reap          preload.py
+     |    `-- worker ---- frames: start, run, ...  loop.py
+     |-- worker ---- frames                        forks.py makes its copies
+     |    |-- understudy ---- frames: wake         waking.py
+     |    `-- what the user's code has started     children.py, waiting.py, deaths.py
+     |-- branch ---- frames: wake, run, ...        forked twice: a child of root's
+     `-- orphans, which root reaps
+
+Elsewhere the server starts each worker by itself, and there are no copies.
+
+A worker can be copied while nothing runs that a fork would not bring along:
+obstacles.py and native.py look after each execution, and before each fork.
 
 The descriptors of a worker on Unix::
 
@@ -19,6 +40,11 @@ The descriptors of a worker on Unix::
         stage     <- shared memory --      as high, on Linux: bulk output (staging.py)
         its bell  <------ eventfd ----     as high
                                            as high: spare copies of 0, 1 and 2
+
+A copy has a socket of its own and shares the rest with its original, until it
+is woken as a branch: then it gets others in their place, under the same numbers.
+Pipes, connections and terminals of the user's code stay with the original
+(openfiles.py); files on disk are shared, with their offsets.
 
 Nothing that code prints can reach the frames, and code that closes or replaces
 the low descriptors is repaired from the spare copies. Code that closes every

@@ -1,8 +1,10 @@
-"""Command line of a worker: python -m pyworker --frames 3 --fault 4 --stage 5 --bell 6."""
+"""Command lines: a worker, and the root of a tree of forks (see forker.py).
+
+python -m pyworker --frames 3 --fault 4 --stage 5 --bell 6
+python -m pyworker --root 3
+"""
 
 import sys
-
-from . import loop
 
 _DESCRIPTORS = ("--fault", "--stage", "--bell")
 
@@ -14,10 +16,21 @@ def _options(arguments):
     if frames is None or options or len(arguments) % 2:
         sys.exit(
             "usage: python -m pyworker --frames FD|tcp:127.0.0.1:PORT "
-            "[--fault FD] [--stage FD --bell FD]"
+            "[--fault FD] [--stage FD --bell FD] | --root FD"
         )
     return frames, *(None if fd is None else int(fd) for fd in descriptors)
 
 
+def _main(arguments):
+    if arguments[:1] == ["--root"] and len(arguments) == 2:
+        from . import forker
+
+        forker.run(int(arguments[1]))
+    options = _options(arguments)
+    from . import loop
+
+    loop.run(*options)
+
+
 if __name__ == "__main__":
-    loop.run(*_options(sys.argv[1:]))
+    _main(sys.argv[1:])

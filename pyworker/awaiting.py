@@ -1,5 +1,7 @@
 """Top-level await: one event loop per session, made when it is first needed."""
 
+import _signal
+
 from . import late
 
 
@@ -9,6 +11,27 @@ class Awaiting:
     def __init__(self, interrupts):
         self._interrupts = interrupts
         self._loop = None
+
+    def descriptors(self):
+        """Returns the descriptors through which the loop is woken."""
+        ends = (getattr(self._loop, name, None) for name in ("_ssock", "_csock"))
+        return {end.fileno() for end in ends if end is not None}
+
+    def refresh(self):
+        """Makes the loop a copy's own, which is the original's too after a fork.
+
+        The kernel's part of the selector is shared by the two, and the sockets
+        through which the loop is woken have been hung up. Returns a note if
+        that fails.
+        """
+        if self._loop is None or self._loop.is_closed():
+            return ""
+        try:
+            _renew_selector(self._loop)
+        except Exception:  # a loop that isn't asyncio's own, as uvloop's
+            self._loop = None
+            return "the event loop of the earlier calls was given up, with its tasks"
+        return ""
 
     def run(self, coroutine):
         """Returns the coroutine's value; an interrupt cancels it first."""
@@ -57,6 +80,21 @@ class _Interruption:
         self._task.cancel()
         self._loop.call_soon_threadsafe(_wake)
         return True
+
+
+def _renew_selector(loop):
+    old = loop._selector
+    loop._selector = type(old)()
+    for key in list(old.get_map().values()):
+        try:
+            loop._selector.register(key.fileobj, key.events, key.data)
+        except (OSError, ValueError):
+            pass  # closed under the loop
+    old.close()
+    loop._close_self_pipe()
+    loop._make_self_pipe()
+    if loop._signal_handlers:
+        _signal.set_wakeup_fd(loop._csock.fileno())
 
 
 def _wake():

@@ -12,6 +12,7 @@ import os
 import sys
 
 from . import asking, channel, cstdio, staging
+from .openfiles import identity
 from .order import Order
 
 EAGER_WRITES = 1000  # writes of one execution after which a stream takes the cheaper way
@@ -101,10 +102,10 @@ class _Raw(io.FileIO):
         if self.text.line_buffering or not self.text.write_through:
             self.text.reconfigure(line_buffering=False, write_through=True)
 
-    def forget_stage(self):
-        """Never stages again, in a forked child."""
+    def take_stage(self, stage):
+        """Stages there from now on, or never again, in a fork."""
         self.resume(False)
-        self._stage = None
+        self._stage = stage
 
 
 def _wait_for_room(fd):
@@ -124,11 +125,9 @@ class Streams:
         os.dup2(null, 0)
         os.close(null)
         self._spare = [channel.copy_high(fd) for fd in range(3)]
-        self._identity = [_identity(fd) for fd in range(3)]
+        self._identity = [identity(fd) for fd in range(3)]
         self.stdin = asking.make_stdin()
-        self._stage = None
-        if stage_fd is not None and staging.is_possible():
-            self._stage = staging.Stage(stage_fd, bell_fd, self._spare[1])
+        self._stage = self._make_stage(stage_fd, bell_fd)
         self._order = Order(self._spare)
         self._raws = {1: None, 2: None}
         self._texts = [self.stdin, self._make(1), self._make(2)]
@@ -164,7 +163,7 @@ class Streams:
     def restore(self):
         """Makes descriptors and streams what they were at the start."""
         self._leave_stage()
-        self._repair(lambda fd, identity: _identity(fd) != identity)
+        self._repair(lambda fd, known: identity(fd) != known)
         if not _is_sound(self._texts[0]):
             self.stdin = self._texts[0] = asking.make_stdin()
         for fd in (1, 2):
@@ -187,17 +186,55 @@ class Streams:
         """Leaves the stage to the parent, in a forked child."""
         if self._stage is not None:
             self._stage.forget()
-        self._stage = None
+        self._take_stage(None)
+
+    def take_over(self):
+        """Goes on with the pipes and the stage of the dead process that this is a copy of."""
+        if self._stage is not None:
+            self._stage.take_over()
+        self.restore()
+
+    def move(self, stdout, stderr, stage_fd=None, bell_fd=None):
+        """Goes on with other pipes and another stage, in a copy of a process that lives.
+
+        The new pipes take the place of the old ones under every number that
+        those have: the user's code may have made copies.
+        """
+        if self._stage is not None:
+            self._stage.close()
+        for fd, new in ((1, stdout), (2, stderr)):
+            for copy in _others_of(self._identity[fd]):
+                os.dup2(new, copy, inheritable=os.get_inheritable(copy))
+            os.dup2(new, self._spare[fd], inheritable=False)
+            os.dup2(new, fd)
+            os.close(new)
+            self._identity[fd] = identity(fd)
+        fds = (channel.move_high(fd) for fd in (stage_fd, bell_fd) if fd is not None)
+        self._take_stage(self._make_stage(*fds))
+        self.restore()
+
+    def _make_stage(self, fd=None, bell=None):
+        if fd is None or not staging.is_possible():
+            return None
+        return staging.Stage(fd, bell, self._spare[1])
+
+    def _take_stage(self, stage):
+        self._stage = stage
         for raw in self._raws.values():
-            raw.forget_stage()
+            if raw is not None:
+                raw.take_stage(stage)
+
+    def identities(self):
+        """Returns what tells the pipes of descriptors 1 and 2 from others."""
+        return set(self._identity[1:])
 
     def _leave_stage(self):
         if self._stage is not None:
             self._stage.leave()
 
     def _repair(self, is_broken):
-        for fd, identity in enumerate(self._identity):
-            if is_broken(fd, identity):
+        for fd, known in enumerate(self._identity):
+            if is_broken(fd, known):
                 os.dup2(self._spare[fd], fd)
 
     def _make(self, fd):
@@ -212,17 +249,14 @@ class Streams:
         return raw.text
 
 
-def _identity(fd):
-    """What tells one open pipe from another, or None for a closed descriptor."""
-    try:
-        status = os.fstat(fd)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+def _others_of(known):
+    """Returns the open descriptors of the pipe of that identity."""
+    fds = map(int, os.listdir("/proc/self/fd"))
+    return [fd for fd in fds if identity(fd) == known]
 
 
 def _is_closed(fd, _):
-    return _identity(fd) is None
+    return identity(fd) is None
 
 
 def _is_sound(text, encoding=None, errors=None):

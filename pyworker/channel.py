@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import protocol
+from . import openfiles, protocol
 
 READ_SIZE = 1 << 16  # bytes
 
@@ -45,21 +45,63 @@ class Channel:
         self._interrupts = interrupts
         self._lock = _thread.allocate_lock()
         self._decoder = protocol.Decoder()
+        self._descriptors = []  # that the last frame has brought
         self.closed = False  # in a forked child
 
+    def change_over(self, fd):
+        """Goes on with another socket, in a copy of the process that had the first."""
+        import _thread
+
+        self._stream.close()
+        self._stream = DescriptorStream(move_high(fd))
+        self._decoder = protocol.Decoder()
+        self._lock = _thread.allocate_lock()
+
     def receive(self):
-        """Returns the next frame, or None when the other side has closed."""
+        """Returns the next frame, or None when the other side has closed.
+
+        The descriptors that the frame before has brought are closed, unless
+        they were taken.
+        """
+        for fd in self.take_descriptors():
+            os.close(fd)
         while True:
             frame = self._decoder.next()
             if frame is not None:
+                if count := frame[0].get("descriptors"):
+                    self._descriptors = self._stream.descriptors(count)
                 return frame
-            self._stream.wait()
+            self._wait()
             self._interrupts.awake()
             data = self._stream.read(READ_SIZE)
             if not data:
                 self._decoder.finish()
                 return None
             self._decoder.feed(data)
+
+    def _wait(self):
+        """Waits for input, whatever handlers of the user's do on signals meanwhile.
+
+        What they raise, as on an alarm that was left behind, meets nobody.
+        """
+        while True:
+            try:
+                return self._stream.wait()
+            except BaseException as error:
+                if error.__traceback__.tb_next.tb_next is None:
+                    raise  # it is wait's own, not that of a function it was interrupted by
+
+    def identity(self):
+        """Returns what tells the present socket from others."""
+        return self._stream.identity()
+
+    def take_descriptors(self):
+        """Returns the descriptors that came with the last frame, now the caller's.
+
+        There are none when this process had no room for them.
+        """
+        taken, self._descriptors = self._descriptors, []
+        return taken
 
     def has_input(self):
         """Says whether something has come that was not read yet."""
@@ -85,13 +127,19 @@ class Channel:
 
 
 class DescriptorStream:
-    """A connected socket by its descriptor: no socket module is needed."""
+    """A connected socket by its descriptor: the socket module is not needed."""
 
     def __init__(self, fd):
+        import _socket
         import select
 
         self._fd = fd
-        os.set_blocking(fd, True)
+        self._socket = _socket.socket(fileno=fd)
+        self._socket.settimeout(None)  # the user may have set a default
+        self._groups = []  # of descriptors, as they were sent, oldest first
+        self._space = _socket.CMSG_SPACE(4 * protocol.DESCRIPTOR_LIMIT)
+        self._close_on_exec = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
+        self._cut = _socket.MSG_CTRUNC
         self._poll = select.poll()
         self._poll.register(fd, select.POLLIN)
 
@@ -109,9 +157,28 @@ class DescriptorStream:
 
     def read(self, size):
         try:
-            return os.read(self._fd, size)
+            data, extra, flags, _ = self._socket.recvmsg(size, self._space, self._close_on_exec)
         except ConnectionError:
             return b""
+        if extra or flags & self._cut:
+            fds = [fd for _, _, piece in extra for fd in memoryview(piece).cast("i")]
+            self._groups.append(fds)
+        return data
+
+    def identity(self):
+        return openfiles.identity(self._fd)
+
+    def descriptors(self, count):
+        """Returns the count descriptors of the oldest frame that has brought some.
+
+        Where this process had no room for all of them, it returns none.
+        """
+        group = self._groups.pop(0) if self._groups else []
+        if len(group) == count:
+            return group
+        for fd in group:
+            os.close(fd)
+        return []
 
     def write(self, data):
         view = memoryview(data)
@@ -120,7 +187,7 @@ class DescriptorStream:
 
     def close(self):
         try:
-            os.close(self._fd)
+            self._socket.close()
         except OSError:
             pass  # the user's code has closed it already
 
@@ -153,6 +220,10 @@ class SocketStream:
             return self._socket.recv(size)
         except ConnectionError:
             return b""
+
+    def descriptors(self, _):
+        """Returns none: TCP carries no descriptors."""
+        return []
 
     def write(self, data):
         self._socket.sendall(data)

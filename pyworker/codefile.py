@@ -12,7 +12,12 @@ class CodeFile:
     """
 
     def __init__(self, workdir, name):
-        self.path = os.path.join(workdir, name) if name else ""
+        self._name = name
+        self.move(workdir)
+
+    def move(self, workdir):
+        """Puts the file into another folder from now on."""
+        self.path = os.path.join(workdir, self._name) if self._name else ""
 
     def write(self, code, namespace):
         """Writes the file and sets __file__; returns a note if it can't, else ""."""

@@ -22,7 +22,7 @@ class Executor:
     def __init__(self, session):
         self._session = session
         self._compiler = cells.Compiler(session.echo)
-        self._awaiting = Awaiting(session.interrupts)
+        self.awaiting = Awaiting(session.interrupts)
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
@@ -64,6 +64,7 @@ class Executor:
         record["notes"] = notes
         record["exec_time"] = seconds
         record["signalled"] = session.interrupts.signalled
+        record["obstacle"] = session.forks.obstacle()
         return record
 
     def variables(self):
@@ -86,10 +87,11 @@ class Executor:
 
     def _run_cell(self, code, filename):
         try:
+            self._session.forks.deaths.release()
             parts = self._compiler.compile(code, filename)
             self._compiled = True
             if any(part.co_flags & cells.COROUTINE for part, _ in parts):
-                self._awaiting.run(self._run_awaiting(parts))
+                self.awaiting.run(self._run_awaiting(parts))
                 return
             names = vars(self._session.module)
             for part, echoed in parts:
@@ -119,7 +121,7 @@ class Executor:
     def _guard(self, action):
         """Runs what may run code of the user's; a forked child ends here."""
         value, error = self._session.interrupts.guarded(action)
-        forks = self._session.forks
+        forks = self._session.user_forks
         if forks.in_child:
             forks.end(error, self._session.describer.text, self._session.streams.flush)
         return value, error

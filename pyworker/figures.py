@@ -11,10 +11,14 @@ class Figures:
 
     def __init__(self, channel, workdir, max_side):
         self._channel = channel
-        self._directory = os.path.join(workdir, FOLDER)
+        self.move(workdir)
         self._max_side = max_side  # pixels, of a preview
         self._execution = 0
-        self._capture = _find_capture()
+        self._capture = find_capture()
+
+    def move(self, workdir):
+        """Saves figures under another folder from now on."""
+        self._directory = os.path.join(workdir, FOLDER)
 
     def begin(self, execution):
         """Begins to take what the execution shows."""
@@ -46,7 +50,7 @@ class Figures:
         self._channel.send(header, [figure.preview])
 
 
-def _find_capture():
+def find_capture():
     """Returns the package, or None where a worker runs without it."""
     try:
         import matplotlib_capture

@@ -9,6 +9,9 @@ import sys
 
 _standard_path = list(sys.path)
 
+# With -m the folder that Python was started in stands first.
+started_in = None if getattr(sys.flags, "safe_path", False) else sys.path[0]
+
 
 def leave_out(folders):
     """Notes the folders that hold no modules for us."""

@@ -1,58 +1,22 @@
 """The life of a worker: start, serve, stop."""
 
-import faulthandler
 import os
 import sys
 
-from . import asking, channel, codefile, cstdio, figures, late, namespace, sources
+from . import channel, waking
 from .capture import Streams
 from .executor import Executor
+from .fault import Fault
 from .interrupt import Interrupts
-from .place import Place
 from .protocol import EXIT_BROKEN_FRAME, VERSION, ProtocolError, check_fields
-from .tracebacks import Describer
-from .userforks import UserForks, prefer_fork
+from .session import open_session
 
 STOP_SECONDS = 0.8  # for atexit handlers; Go loses its patience after 1 s
 
-
-class Session:
-    """What an execution finds around it."""
-
-    def __init__(self, start, frames, streams, interrupts, enable_fault):
-        self.echo = start["echo"]
-        self.result_limit = start["result_limit"]
-        self.streams = streams
-        self.interrupts = interrupts
-        self.place = Place(start["workdir"])
-        self.code_file = codefile.CodeFile(start["workdir"], start["code_file"])
-        self.module = namespace.make(self.code_file.path)
-        self.describer = Describer(start["workdir"], start["traceback"])
-        self.forks = UserForks(frames, streams)
-        self.figures = figures.Figures(frames, start["workdir"], start["figure_max_side"])
-        self._frames = frames
-        self._enable_fault = enable_fault
-        if start["warnings"] == "ignore":
-            late.load("warnings").simplefilter("ignore")
-        cstdio.set_start()
-
-    def prepare(self):
-        """Makes everything as an execution expects it; returns notes."""
-        namespace.repair(self.module)
-        self.interrupts.install()
-        self.streams.begin()
-        self._enable_fault()  # the user may have turned faulthandler elsewhere
-        note = self.place.enter()
-        return [note] if note else []
-
-    def finish(self, guard):
-        """Brings out all that was printed, and takes our streams back."""
-        guard(self.streams.flush)
-        self.streams.restore()
-
-    def complain(self, what, error):
-        """Tells the server's log about a fault of ours."""
-        self._frames.log("error", f"{what}: {self.describer.text(error)}")
+# What a worker may be asked, by its state. A closed socket means stop.
+_NEW = frozenset({"start", "stop"})
+_STARTED = frozenset({"run", "variables", "fork", "stop"})
+_ASLEEP = frozenset({"wake", "stop"})
 
 
 def run(frames_at, fault_fd=None, stage_fd=None, bell_fd=None):
@@ -60,102 +24,109 @@ def run(frames_at, fault_fd=None, stage_fd=None, bell_fd=None):
     interrupts = Interrupts()
     interrupts.install()
     stream = channel.open_stream(frames_at)
-    fault, stage, bell = (
-        channel.move_high(fd) if fd is not None else None for fd in (fault_fd, stage_fd, bell_fd)
-    )
+    fault = Fault(fault_fd)
+    stage, bell = (channel.move_high(fd) if fd is not None else None for fd in (stage_fd, bell_fd))
     streams = Streams(stage, bell)
     frames = channel.Channel(stream, interrupts)
     interrupts.has_input = frames.has_input
-
-    def enable_fault():
-        faulthandler.enable(fault if fault is not None else 2, all_threads=True)
-
-    enable_fault()
+    fault.enable()
+    worker = _Worker(frames, streams, interrupts, fault)
     try:
-        _serve(frames, streams, interrupts, enable_fault)
+        worker.serve()
     except ConnectionError:
         pass  # the server is gone, as when it closes the socket
     except (ProtocolError, OSError) as error:
         streams.report(f"pyworker: {error}")
         os._exit(EXIT_BROKEN_FRAME)
+    if worker.is_asleep():
+        os._exit(0)  # the exit handlers are the original's to run
     _stop(streams)
 
 
-def _serve(frames, streams, interrupts, enable_fault):
-    executor = None
-    while True:
-        frame = frames.receive()
-        kind = frame[0]["type"] if frame else "stop"
-        if kind == "stop":
-            return
-        request = frame[0]
-        check_fields(request)
-        if (kind == "start") != (executor is None):
-            raise ProtocolError("order", f"{kind} came at the wrong time")
-        if kind == "start":
-            session = _open_session(request, frames, streams, interrupts, enable_fault)
-            executor, answer = _start(session, request["init_code"])
-        elif kind == "run":
-            answer = executor.execute(
-                request["execution"], request["code"], request["result_var_name"]
-            )
-        elif kind == "variables":
-            answer = executor.variables()
-        else:
-            raise ProtocolError("order", f"{kind} is a message of Python's")
-        interrupts.rest()
-        _send_answer(frames, answer)
-
-
-def _send_answer(frames, answer):
-    try:
-        frames.send(answer)
-    except ProtocolError as error:  # nothing was sent: it is too large
-        answer["result"] = None
-        answer.setdefault("notes", []).append(f"the result can't be sent: {error}")
-        frames.send(answer)
-
-
-def _open_session(request, frames, streams, interrupts, enable_fault):
-    if request["protocol"] != VERSION:
-        raise ProtocolError("protocol", f"version {request['protocol']}, not {VERSION}")
-    sources.install()
-    asking.install(streams)
-    session = Session(request, frames, streams, interrupts, enable_fault)
-    _show_sources(session.describer)
-    prefer_fork()
-    return session
-
-
-def _start(session, init_code):
-    executor = Executor(session)
-    failure = executor.initialize(init_code) if init_code else ""
-    return executor, {
+def ready(init_error="", notes=()):
+    """Returns the frame in which a process says that it can be used."""
+    return {
         "type": "ready",
         "protocol": VERSION,
         "pid": os.getpid(),
         "python": ".".join(map(str, sys.version_info[:3])),
-        "init_error": failure,
+        "init_error": init_error,
+        "notes": list(notes),
     }
 
 
-def _show_sources(describer):
-    """Makes exceptions that end a thread show the lines of cells.
+class _Worker:
+    """Answers the frames of one worker."""
 
-    Before Python 3.13 the hooks were written in C and looked for files only.
-    """
+    def __init__(self, frames, streams, interrupts, fault):
+        self._frames = frames
+        self._streams = streams
+        self._interrupts = interrupts
+        self._fault = fault
+        self._session = None
+        self._executor = None
 
-    def show_thread(arguments):
-        if arguments.exc_type is not SystemExit:
-            name = arguments.thread.name if arguments.thread is not None else "?"
-            error = arguments.exc_value or arguments.exc_type()
-            sys.stderr.write(f"Exception in thread {name}:\n{describer.text(error)}")
+    def serve(self):
+        """Serves until it is told to stop, or the other side has closed."""
+        while (frame := self._frames.receive()) is not None:
+            request = frame[0]
+            kind = request["type"]
+            if kind not in self._accepted():
+                raise ProtocolError("order", f"{kind} came at the wrong time")
+            if kind == "stop":
+                return
+            check_fields(request)
+            answer = getattr(self, "_" + kind)(request)
+            self._interrupts.rest()
+            self._send(answer)
 
-    def show(kind, error, trace):
-        sys.stderr.write(describer.text(error.with_traceback(trace)))
+    def is_asleep(self):
+        """Says whether this is a copy that was never woken."""
+        return self._session is not None and self._session.forks.asleep
 
-    late.load("threading").excepthook = show_thread
-    sys.excepthook = show
+    def _accepted(self):
+        if self._session is None:
+            return _NEW
+        return _ASLEEP if self._session.forks.asleep else _STARTED
+
+    def _start(self, request):
+        if request["protocol"] != VERSION:
+            raise ProtocolError("protocol", f"version {request['protocol']}, not {VERSION}")
+        self._session = open_session(
+            request, self._frames, self._streams, self._interrupts, self._fault
+        )
+        self._executor = Executor(self._session)
+        code = request["init_code"]
+        return ready(self._executor.initialize(code) if code else "")
+
+    def _run(self, request):
+        return self._executor.execute(
+            request["execution"], request["code"], request["result_var_name"]
+        )
+
+    def _variables(self, _):
+        return self._executor.variables()
+
+    def _fork(self, request):
+        forks = self._session.forks
+        reason = forks.fork(request["detached"], self._frames.take_descriptors())
+        if forks.asleep:
+            return ready()  # the copy says, on its own socket
+        return {"type": "forked", "ok": not reason, "reason": reason}
+
+    def _wake(self, request):
+        fds = self._frames.take_descriptors()
+        if len(fds) != request.get("descriptors", 0):
+            raise ProtocolError("descriptors", "there is no room for what comes with wake")
+        return ready(notes=waking.wake(self._session, self._executor.awaiting, request, fds))
+
+    def _send(self, answer):
+        try:
+            self._frames.send(answer)
+        except ProtocolError as error:  # nothing was sent: it is too large
+            answer["result"] = None
+            answer.setdefault("notes", []).append(f"the result can't be sent: {error}")
+            self._frames.send(answer)
 
 
 def _stop(streams):

@@ -11,13 +11,20 @@ class Place:
 
     def __init__(self, workdir):
         self.workdir = workdir
-        # With -m the folder that Python was started in stands first.
-        first = [] if getattr(sys.flags, "safe_path", False) else sys.path[:1]
-        late.leave_out({"", workdir, *first})
-        rest = sys.path[len(first) :]
+        rest = list(sys.path)
+        if late.started_in in rest:
+            rest.remove(late.started_in)  # once: PYTHONPATH may name it too
         self._path = [workdir, *(p for p in rest if p not in ("", workdir))]
-        self._settled = set(self._path[1:])  # folders of the installation
+        late.leave_out({"", workdir, late.started_in})
+        self._listings = _Listings(settled=self._path[1:])
         sys.path = list(self._path)
+
+    def move(self, workdir):
+        """Makes another folder the working directory."""
+        old, self.workdir = self.workdir, workdir
+        self._path[0] = workdir
+        if type(sys.path) is list:
+            sys.path = [workdir if path == old else path for path in sys.path]
 
     def enter(self):
         """Changes to the working directory, made again if it was deleted.
@@ -25,7 +32,7 @@ class Place:
         Returns a sentence for the reader when that can't be done, else "".
         """
         self._restore_path()
-        self._forget_listings()
+        self._listings.forget()
         try:
             os.chdir(self.workdir)
             return ""
@@ -44,7 +51,17 @@ class Place:
         elif sys.path[0] != self.workdir:
             sys.path.insert(0, self.workdir)
 
-    def _forget_listings(self):
+
+class _Listings:
+    """What the import system remembers of the folders of the user's."""
+
+    def __init__(self, settled):
+        self._settled = frozenset(settled)  # the installation's
+        self._folders = []  # the others
+        self._newest = None  # the last folder that was noted as one or the other
+        self._note_new(ours=True)
+
+    def forget(self):
         """Lets the import system see files that were made a moment ago.
 
         importlib.invalidate_caches would do it for every folder: it imports
@@ -52,10 +69,30 @@ class Place:
         folder's listing is renewed by its time of change anyway, which only
         misses what is made within one tick of the clock after the listing.
         """
+        self._note_new()
         cache = sys.path_importer_cache
-        for path in cache.keys() - self._settled:
+        for path in self._folders:
             finder = cache.get(path)
             if finder is None:  # the folder wasn't there when it was looked for
                 cache.pop(path, None)
+                if path is self._newest:
+                    self._newest = next(reversed(cache), None)
             elif hasattr(finder, "invalidate_caches"):
                 finder.invalidate_caches()
+
+    def _note_new(self, ours=False):
+        """Takes notice of the folders that have come since the last time.
+
+        The others are not even looked at: there are hundreds after the imports
+        of a zygote, in memory that is shared with it until it is touched.
+        """
+        newest = self._newest
+        for path in reversed(sys.path_importer_cache):
+            if path is newest:
+                break
+            if self._newest is newest:
+                self._newest = path
+            if ours:
+                break
+            if path not in self._settled and path not in self._folders:
+                self._folders.append(path)

@@ -4,12 +4,19 @@ A frame is a 4-byte big-endian length, a header of that many bytes (a JSON
 object in UTF-8), then the binary attachments whose sizes in bytes the header
 lists under "attachments".
 
-    Go -> Python   start      answered by ready
+    to a worker    start      answered by ready
                    run        answered by figure*, then done
                    variables  answered by variables
+                   fork       answered by forked; the copy says ready on its own socket
                    stop       the worker exits; a closed socket means the same
-    Python -> Go   ready, figure, done, variables
-                   log        at any time, for the server's log
+    to a copy      wake       answered by ready: it is a worker from then on
+    to a forker    spawn      answered by spawned; a zygote says preloaded on its own
+                   adopt      not answered
+                   reap       answered by reaped
+    from a worker  log        at any time, for the server's log
+
+A frame for Python may bring descriptors (SCM_RIGHTS, with its first byte); its
+header then says how many under "descriptors".
 
 Output takes other ways: the pipes of descriptors 1 and 2, and the memory that
 staging.py describes.
@@ -18,11 +25,12 @@ staging.py describes.
 import json
 import struct
 
-VERSION = 1
+VERSION = 2
 HEADER_LIMIT = 64 << 20  # bytes
 ATTACHMENT_COUNT_LIMIT = 64
 ATTACHMENT_LIMIT = 64 << 20  # bytes, each
 ATTACHMENTS_LIMIT = 256 << 20  # bytes, all of one frame
+DESCRIPTOR_LIMIT = 8  # of one frame
 EXIT_BROKEN_FRAME = 70  # exit code of a worker that met a broken frame
 
 _LENGTH = struct.Struct(">I")
@@ -34,6 +42,8 @@ FROM_GO = {
         "protocol": int,
         "interpreter_id": str,
         "workdir": str,
+        "mark": str,
+        "checkpoint_limit": int,
         "first_execution": int,
         "echo": str,
         "traceback": str,
@@ -45,11 +55,28 @@ FROM_GO = {
     },
     "run": {"execution": int, "code": str, "result_var_name": str},
     "variables": {},
+    "fork": {"detached": bool},
+    "wake": {"interpreter_id": str, "workdir": str, "mark": str},
+    "spawn": {"kind": str, "preload": list},
+    "adopt": {"pid": int},
+    "reap": {"pid": int},
     "stop": {},
 }
 
 # What Python sends. "variables" is in both tables: a question and its answer.
-FROM_PYTHON = frozenset({"ready", "figure", "done", "variables", "log"})
+FROM_PYTHON = frozenset(
+    (
+        "ready",
+        "figure",
+        "done",
+        "variables",
+        "forked",
+        "spawned",
+        "preloaded",
+        "reaped",
+        "log",
+    )
+)
 
 TYPES = FROM_PYTHON.union(FROM_GO)
 
@@ -130,6 +157,7 @@ class Decoder:
         self._sizes = header.pop("attachments", [])
         self._in_header = False
         _check_sizes(self._sizes)
+        _check_descriptors(header.get("descriptors", 0))
         self._header = header
         self._needed = sum(self._sizes)
         return None
@@ -185,3 +213,9 @@ def _check_sizes(sizes):
     if sum(sizes) > ATTACHMENTS_LIMIT:
         message = f"{sum(sizes)} bytes, {ATTACHMENTS_LIMIT} are allowed"
         raise ProtocolError("attachments", message)
+
+
+def _check_descriptors(count):
+    if type(count) is not int or not 0 <= count <= DESCRIPTOR_LIMIT:
+        message = f"{count!r:.40} is no number of 0 to {DESCRIPTOR_LIMIT}"
+        raise ProtocolError("descriptors", message)

@@ -241,6 +241,28 @@ class Stage:
             self._raw.resume(for_good)
             self._ring()
 
+    def take_over(self):
+        """Takes the ring up where a dead process has left it."""
+        self.forget()
+        try:
+            os.pwrite(self._fd, bytes(8), 8 * _ACTIVE)
+        except OSError:  # the user's code has closed it
+            return
+        self._ring()
+
+    def close(self):
+        """Leaves the ring to the process that this one was copied from."""
+        self.forget()
+        if self._memory is not None:
+            self._words.release()
+            self._memory.close()
+            self._memory = None
+        for fd in (self._fd, self._bell):
+            try:
+                os.close(fd)
+            except OSError:
+                pass  # the user's code has closed it
+
     def forget(self):
         """Gives the ring up, in a child that user code has forked."""
         self.on = False
@@ -250,13 +272,23 @@ class Stage:
     def _map(self):
         try:
             memory = late.load("mmap").mmap(self._fd, HEADER + SIZE)
-            sys.addaudithook(self._watch)
+            _watch_for(self)
         except Exception:  # a descriptor was closed, a hook of the user's objects
             return False
         self._words = memoryview(memory).cast("Q")
         self._memory = memory
         return True
 
-    def _watch(self, event, _):
-        if event in _SPAWNING:
-            self.leave()
+
+_watched = []  # the stage of this process, once it is mapped
+
+
+def _watch_for(stage):
+    if not _watched:
+        sys.addaudithook(_watch)
+    _watched[:] = [stage]
+
+
+def _watch(event, _):
+    if event in _SPAWNING:
+        _watched[0].leave()

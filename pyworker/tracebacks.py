@@ -23,8 +23,14 @@ class Describer:
     """Describes the exceptions of one session."""
 
     def __init__(self, workdir, style):
-        self._prefixes = tuple({workdir + os.sep, os.path.realpath(workdir) + os.sep})
+        self._prefixes = ()
         self._style = style  # "plain" or "ipython"
+        self.move(workdir)
+
+    def move(self, workdir):
+        """Leaves another folder out of file names too."""
+        more = (workdir + os.sep, os.path.realpath(workdir) + os.sep)
+        self._prefixes = sorted({*self._prefixes, *more}, key=len, reverse=True)
 
     def describe(self, error, compiled, notes):
         """Returns the record's "exception"; compiled is false for code that never ran."""

@@ -23,6 +23,7 @@ class UserForks:
 
     def __init__(self, channel, streams):
         self.in_child = False
+        self.ours = False  # a fork is going on that is not the user's
         self._channel = channel
         if hasattr(os, "register_at_fork"):
             # A child must not print once more what its parent has printed.
@@ -30,6 +31,8 @@ class UserForks:
         self._streams = streams
 
     def _leave_parent(self):
+        if self.ours:
+            return
         self.in_child = True
         self._channel.close()
         self._streams.forget_stage()

@@ -10,6 +10,12 @@
 //     "interpreter" with an interpreter_id.
 //   - execution: one run of code in a session, numbered from 1.
 //   - worker: the process that runs a session's code.
+//   - checkpoint: a state of a session, as an execution left it. The present
+//     one is that of now; the past ones are what an undo goes back to.
+//   - understudy: a copy of the worker that sleeps and holds a checkpoint. When
+//     the worker dies it is woken in its place.
+//   - branch: a new session that begins with the state of another, its parent.
+//   - undo: going back to the checkpoint before the present one.
 //   - event: what an execution says while it runs: output, figures.
 //   - result: what an execution gave, as its record on the wire.
 //   - turn: the right to be the one execution that runs in a session.
@@ -17,5 +23,6 @@
 // The way of a call: Manager finds or makes the client's Session; Session.Run
 // waits for its turn, asks the Verifier, starts an execution on the Worker and
 // waits for it as long as the caller wished. A call that stops waiting does not
-// stop the execution: Session.Wait goes on waiting for it.
+// stop the execution: Session.Wait goes on waiting for it. When the result has
+// been handed out, and before the turn is, the worker is copied.
 package sessions

@@ -156,13 +156,13 @@ func TestAnAnswerFromAKilledWorker(t *testing.T) {
 		starter.start = func(Spec) (*fakeWorker, error) {
 			return &fakeWorker{answersAtDeath: true, run: func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
 				<-w.exited
-				return Outcome{OK: true, Signalled: true}, nil
+				return Outcome{OK: true, Signalled: true, Variables: VariableDiff{Added: []string{"x"}}}, nil
 			}}, nil
 		}
 		m := newTestManager(t, starter, nil)
 		defer m.Close(t.Context())
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second})
-		if r.Status != StatusTimeout || !r.InterpreterRestarted || r.StateRestored == nil || *r.StateRestored {
+		if r.Status != StatusTimeout || !r.InterpreterRestarted || r.StateRestored == nil || *r.StateRestored || r.Variables != nil {
 			t.Errorf("%+v", r)
 		}
 		if n := len(starter.started()); n != 2 {

@@ -27,6 +27,7 @@ type execution struct {
 	started    time.Time
 	transcript *transcript
 	done       chan struct{} // closed when result is set
+	killed     bool          // it ignored the interrupt; set before done
 
 	// life ends with the session or its interpreter, and its cause says which:
 	// no grace then.

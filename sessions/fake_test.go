@@ -11,26 +11,46 @@ import (
 // fakeStarter starts fakeWorkers.
 type fakeStarter struct {
 	start func(Spec) (*fakeWorker, error)
+	forks bool // its workers can be copied
+	// forking, if set, may refuse a copy or hang; waking likewise.
+	forking func(ctx context.Context, w *fakeWorker, purpose Purpose) error
+	waking  func(ctx context.Context, u *fakeUnderstudy) error
+	// measuring, if set, is called for each Usage.
+	measuring func()
 
-	mu      sync.Mutex
-	workers []*fakeWorker
+	mu           sync.Mutex
+	workers      []*fakeWorker
+	understudies []*fakeUnderstudy
 }
 
 func (f *fakeStarter) Name() string { return "fake" }
+
+func (f *fakeStarter) ForkObstacle() string {
+	if f.forks {
+		return ""
+	}
+	return "fakes can't be copied"
+}
 
 func (f *fakeStarter) Start(_ context.Context, spec Spec) (Worker, error) {
 	w, err := f.start(spec)
 	if err != nil {
 		return nil, err
 	}
+	w.spec = spec
+	return f.live(w), nil
+}
+
+// live makes w one of the starter's workers.
+func (f *fakeStarter) live(w *fakeWorker) *fakeWorker {
 	if w.exited == nil {
 		w.exited = make(chan struct{})
 	}
-	w.stopped = make(chan struct{}, 10)
+	w.stopped, w.starter = make(chan struct{}, 10), f
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.workers = append(f.workers, w)
-	return w, nil
+	return w
 }
 
 func (f *fakeStarter) started() []*fakeWorker {
@@ -50,6 +70,14 @@ type fakeWorker struct {
 	closed  bool
 	// answersAtDeath: what run returns counts even when the worker is killed.
 	answersAtDeath bool
+
+	starter *fakeStarter
+	spec    Spec
+	// memory is what the code has done so far, as copies remember it.
+	mu     sync.Mutex
+	memory []string
+	notes  []string
+	line   *fakeLine // shared with its copies that stand by; nil until there is one
 }
 
 func (w *fakeWorker) Run(_ context.Context, r Request, sink Sink) (Outcome, error) {
@@ -89,12 +117,19 @@ func (w *fakeWorker) die(reason string) {
 func (w *fakeWorker) Variables(context.Context) ([]Variable, error) {
 	return []Variable{{Name: "x", Type: "int", Repr: "1"}}, nil
 }
-func (w *fakeWorker) Interrupt() error            { w.stopped <- struct{}{}; return nil }
-func (w *fakeWorker) Kill() int                   { w.die("killed by SIGKILL"); return 2 }
-func (w *fakeWorker) Close(context.Context) error { w.closed = true; w.die("closed"); return nil }
-func (w *fakeWorker) Exited() <-chan struct{}     { return w.exited }
-func (w *fakeWorker) Info() WorkerInfo            { return WorkerInfo{PID: 42, Python: "3.11.7"} }
-func (w *fakeWorker) Usage() (Usage, error)       { return Usage{Memory: 1 << 20}, nil }
+func (w *fakeWorker) Interrupt() error        { w.stopped <- struct{}{}; return nil }
+func (w *fakeWorker) Kill() int               { w.die("killed by SIGKILL"); return 2 }
+func (w *fakeWorker) Exited() <-chan struct{} { return w.exited }
+func (w *fakeWorker) Info() WorkerInfo {
+	return WorkerInfo{PID: 42, Python: "3.11.7", Notes: w.notes}
+}
+func (w *fakeWorker) Usage() (Usage, error) {
+	if w.starter.measuring != nil {
+		w.starter.measuring()
+	}
+	return Usage{Memory: 100 << 20, Private: 20 << 20}, nil
+}
+
 func workerThat(run func(w *fakeWorker, r Request, sink Sink) (Outcome, error)) *fakeStarter {
 	return &fakeStarter{start: func(Spec) (*fakeWorker, error) { return &fakeWorker{run: run}, nil }}
 }

@@ -1,6 +1,15 @@
 package sessions
 
-import "time"
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+)
+
+// listPatience bounds what a listing waits for and measures: a process costs
+// about 2 milliseconds.
+const listPatience = 300 * time.Millisecond
 
 // Listing is what a client sees of one of its sessions.
 type Listing struct {
@@ -17,11 +26,24 @@ type Listing struct {
 	Age        float64   `json:"age"`              // seconds
 	Idle       float64   `json:"idle"`             // seconds, 0 while running
 	Memory     uint64    `json:"memory,omitempty"` // resident bytes
-	PID        int       `json:"pid,omitempty"`
-	Python     string    `json:"python,omitempty"`
-	Workdir    string    `json:"workdir"`
+	// Private is the part of the memory of the worker and its copies together
+	// that no other process has a share in, in bytes, and Shared what the
+	// largest of them shares with others: its own copies, the zygote.
+	Private uint64 `json:"private,omitempty"`
+	Shared  uint64 `json:"shared,omitempty"`
+	// Recoverable says whether the variables as they are now could be brought
+	// back if the process crashed, and Obstacle why not.
+	Recoverable bool   `json:"recoverable"`
+	Obstacle    string `json:"not_recoverable_because,omitempty"`
+	// Parent is the id of the session that this one was branched from.
+	Parent  string `json:"parent,omitempty"`
+	PID     int    `json:"pid,omitempty"`
+	Python  string `json:"python,omitempty"`
+	Workdir string `json:"workdir"`
 	// InitError is the traceback of the operator's init code, if it failed.
 	InitError string `json:"init_error,omitempty"`
+	// Notes are plain sentences about what did not come along with a branch.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Interruption says what an interrupt did.
@@ -34,6 +56,9 @@ type Interruption struct {
 	// StateKept is false when the code ignored the interrupt and its process
 	// had to be killed.
 	StateKept bool `json:"state_kept"`
+	// StateRestored is true when the process had to be killed and the
+	// variables are as they were before the call.
+	StateRestored bool `json:"state_restored,omitempty"`
 	// Where is the line of the user's code that was interrupted, if known.
 	Where *StackFrame `json:"where,omitempty"`
 	// Message tells all this in a sentence.
@@ -47,4 +72,77 @@ type Progress struct {
 	LastLine string
 	// Queued is true while the call still waits for its turn.
 	Queued bool
+}
+
+// listing describes the session to its owner, but for its memory.
+func (s *Session) listing() Listing {
+	obstacle := s.options.Starter.ForkObstacle()
+	if obstacle == "" {
+		obstacle = s.states.obstacle()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	l := Listing{
+		ID: s.id, Status: "idle", Executions: s.count, Waiting: s.turn.queued(),
+		Created: s.created, LastUsed: s.used, Workdir: s.workdir, Parent: s.parent,
+		Age: now.Sub(s.created).Seconds(), Idle: now.Sub(s.used).Seconds(),
+		Memory: s.resident, Recoverable: obstacle == "", Obstacle: obstacle,
+	}
+	if s.current != nil {
+		l.Status, l.Running, l.Idle = "running", s.current.number, 0
+	}
+	if s.worker != nil {
+		info := s.worker.Info()
+		l.PID, l.Python, l.InitError = info.PID, info.Python, info.InitError
+	}
+	return l
+}
+
+// settle waits until our own work for the session's last call is done, or ctx
+// ends: only then is it known whether its state could be copied.
+func (s *Session) settle(ctx context.Context) {
+	if tidied := s.turn.tidied(); tidied != nil {
+		select {
+		case <-tidied:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// measure adds to l what the session's processes use.
+func (s *Session) measure(l *Listing) {
+	w := s.lead()
+	if w == nil {
+		return
+	}
+	usage, err := w.Usage()
+	if err != nil { // it has just died
+		return
+	}
+	l.Memory = usage.Memory
+	l.add(usage)
+	for _, u := range s.states.understudies() {
+		if usage, err := u.Usage(); err == nil {
+			l.add(usage)
+		}
+	}
+	s.mu.Lock()
+	s.resident = l.Memory
+	s.mu.Unlock()
+}
+
+// add counts a process where the system can tell its private memory.
+func (l *Listing) add(usage Usage) {
+	if usage.Private == 0 || usage.Private > usage.Memory {
+		return
+	}
+	l.Private += usage.Private
+	l.Shared = max(l.Shared, usage.Memory-usage.Private)
+}
+
+func sortByAge(all []*Session) {
+	slices.SortFunc(all, func(a, b *Session) int {
+		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.id, b.id))
+	})
 }

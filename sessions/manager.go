@@ -19,7 +19,9 @@ type Manager struct {
 
 	mu       sync.Mutex
 	sessions map[string]*Session
+	owned    map[Client]map[*Session]bool
 	defaults map[Client]*Session
+	endings  endings
 	closed   bool
 }
 
@@ -45,7 +47,7 @@ func NewManager(options Options) *Manager {
 	}
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
-		sessions: map[string]*Session{}, defaults: map[Client]*Session{},
+		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, defaults: map[Client]*Session{},
 	}
 	if options.IdleTTL > 0 {
 		m.reaper.Go(m.reapIdle)
@@ -126,7 +128,7 @@ func (s *Session) await(ctx, waiting context.Context, e *execution) (*Result, er
 
 // Create makes another session for the client and starts its interpreter.
 func (m *Manager) Create(ctx context.Context, client Client) (Listing, error) {
-	s, err := m.add(client, false)
+	s, err := m.add(ctx, client, birth{})
 	if err != nil {
 		return Listing{}, err
 	}
@@ -140,7 +142,7 @@ func (m *Manager) Create(ctx context.Context, client Client) (Listing, error) {
 
 // prepare waits for the turn and sees that a worker is there.
 func (s *Session) prepare(ctx context.Context) error {
-	if err := s.begin(ctx); err != nil {
+	if err := s.begin(ctx, "no interpreter was started"); err != nil {
 		return err
 	}
 	defer s.turn.release()
@@ -165,21 +167,22 @@ func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listin
 	return m.describe(s), nil
 }
 
-// List describes the client's sessions, oldest first.
-func (m *Manager) List(_ context.Context, client Client) ([]Listing, error) {
-	m.mu.Lock()
-	var owned []*Session
-	for _, s := range m.sessions {
-		if s.client == client {
-			owned = append(owned, s)
+// List describes the client's sessions, oldest first. It waits for no call;
+// where there are very many, the last show the memory that was last measured.
+func (m *Manager) List(ctx context.Context, client Client) ([]Listing, error) {
+	own := m.ownedBy(client)
+	sortByAge(own)
+	patience, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	listings := make([]Listing, 0, len(own))
+	for _, s := range own {
+		s.settle(patience)
+		l := m.describe(s)
+		if patience.Err() == nil {
+			s.measure(&l)
 		}
+		listings = append(listings, l)
 	}
-	m.mu.Unlock()
-	listings := make([]Listing, 0, len(owned))
-	for _, s := range owned {
-		listings = append(listings, m.describe(s))
-	}
-	sortByAge(listings)
 	return listings, nil
 }
 
@@ -226,17 +229,22 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) ([]Va
 	}
 	waiting, cancel := context.WithTimeout(ctx, m.options.Wait)
 	defer cancel()
-	if err := s.begin(waiting); err != nil {
+	if err := s.begin(waiting, "its variables were not listed"); err != nil {
 		return nil, callerGone(ctx, err)
 	}
-	defer s.turn.release()
-	if s.worker == nil {
+	defer s.leave()
+	s.revive(ctx)
+	w := s.lead()
+	if lost := s.untold; w == nil && lost.reason != "" && !lost.restored {
+		return nil, Errorf(CodeStart, "%s, and its variables are lost; the next run_python_code starts a fresh one", lost.reason)
+	}
+	if w == nil {
 		return nil, nil // not started yet: no variables
 	}
-	variables, err := s.worker.Variables(waiting)
+	variables, err := w.Variables(waiting)
 	var crash *CrashError
 	if errors.As(err, &crash) {
-		return nil, Errorf(CodeStart, "the interpreter's process has ended (%s); the next run_python_code starts a fresh one", crash.Reason)
+		return nil, Errorf(CodeStart, "the interpreter's process has just ended (%s); try again", crash.Reason)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.id, InWords(m.options.Wait))
@@ -246,16 +254,11 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) ([]Va
 
 // EndClient ends all sessions of a client that has left.
 func (m *Manager) EndClient(ctx context.Context, client Client) {
-	m.mu.Lock()
-	var owned []*Session
-	for _, s := range m.sessions {
-		if s.client == client {
-			owned = append(owned, s)
-			m.remove(s)
-		}
+	own := m.ownedBy(client)
+	for _, s := range own {
+		m.forget(s)
 	}
-	m.mu.Unlock()
-	endAll(ctx, owned)
+	endAll(ctx, own)
 }
 
 // Close ends every session. No process is left when it returns.
@@ -288,11 +291,11 @@ func endAll(ctx context.Context, all []*Session) {
 // default that was reaped in that moment gives way to a new one.
 func (m *Manager) enter(ctx context.Context, client Client, id string) (*Session, error) {
 	for {
-		s, err := m.session(client, id)
+		s, err := m.session(ctx, client, id)
 		if err != nil {
 			return nil, err
 		}
-		err = s.begin(ctx)
+		err = s.begin(ctx, codeDidNotRun)
 		if id == "" && CodeOf(err) == CodeNotFound {
 			continue
 		}
@@ -301,7 +304,7 @@ func (m *Manager) enter(ctx context.Context, client Client, id string) (*Session
 }
 
 // session finds the named session of the client, or finds or makes its default.
-func (m *Manager) session(client Client, id string) (*Session, error) {
+func (m *Manager) session(ctx context.Context, client Client, id string) (*Session, error) {
 	if id != "" {
 		return m.known(client, id)
 	}
@@ -311,7 +314,7 @@ func (m *Manager) session(client Client, id string) (*Session, error) {
 	if s != nil {
 		return s, nil
 	}
-	return m.add(client, true)
+	return m.add(ctx, client, birth{isDefault: true})
 }
 
 // known finds a session of the client; "" is its default. Another client's is
@@ -328,35 +331,14 @@ func (m *Manager) known(client Client, id string) (*Session, error) {
 	if s := m.sessions[id]; s != nil && s.client == client {
 		return s, nil
 	}
+	if why := m.endings.why(client, id); why != "" {
+		return nil, ended(id, why)
+	}
 	return nil, notFound(id)
 }
 
 func notFound(id string) *Error {
 	return Errorf(CodeNotFound, "Interpreter %.64s not found; manage_interpreters with operation \"list\" shows yours, \"create\" makes a new one", id)
-}
-
-// add makes a session. Of two calls that want a default at once, both get the same.
-func (m *Manager) add(client Client, isDefault bool) (*Session, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return nil, Errorf(CodeClosed, "the server is stopping")
-	}
-	if s := m.defaults[client]; isDefault && s != nil {
-		return s, nil
-	}
-	if len(m.sessions) >= m.options.MaxSessions {
-		return nil, Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached; delete one with manage_interpreters first", m.options.MaxSessions)
-	}
-	s, err := newSession(newID(), client, m.options)
-	if err != nil {
-		return nil, err
-	}
-	m.sessions[s.id] = s
-	if isDefault {
-		m.defaults[client] = s
-	}
-	return s, nil
 }
 
 // newID returns a handle that can't be guessed: 128 random bits in hex.
@@ -370,14 +352,6 @@ func (m *Manager) forget(s *Session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.remove(s)
-}
-
-// remove takes s out of the maps; the caller holds mu.
-func (m *Manager) remove(s *Session) {
-	delete(m.sessions, s.id)
-	if m.defaults[s.client] == s {
-		delete(m.defaults, s.client)
-	}
 }
 
 func (m *Manager) describe(s *Session) Listing {

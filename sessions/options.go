@@ -26,9 +26,17 @@ type Options struct {
 	Wait       time.Duration // how long a call waits before it answers "running"
 	Grace      time.Duration // from the interrupt to the kill
 
-	MaxSessions int           // of all clients together
-	Queue       int           // calls that may wait for one session's turn
-	IdleTTL     time.Duration // idle sessions end after it; 0 is never
+	MaxSessions  int // of all clients together
+	MaxPerClient int // of one client; 0 is no limit
+	// EndOldest ends the client's own least recently used idle session when
+	// another would pass one of the two limits.
+	EndOldest bool
+	Queue     int           // calls that may wait for one session's turn
+	IdleTTL   time.Duration // idle sessions end after it; 0 is never
+
+	// History is how many executions of a session can be undone: a copy of
+	// its process is kept for each.
+	History int
 
 	OutputLimit int   // bytes of each stream kept in memory
 	SpoolAfter  int   // bytes a stream may print before it gets a file

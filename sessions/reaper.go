@@ -1,9 +1,7 @@
 package sessions
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"time"
 )
 
@@ -24,21 +22,14 @@ func (m *Manager) reapIdle() {
 
 // takeIdle removes the sessions that have been idle since before then.
 func (m *Manager) takeIdle(then time.Time) []*Session {
+	why := "after being idle for " + InWords(m.options.IdleTTL) + " (--idle-ttl)"
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var idle []*Session
 	for _, s := range m.sessions {
-		if since, ok := s.idleSince(); ok && since.Before(then) {
-			m.remove(s)
-			s.log.Info("ending idle interpreter", "idle_since", since)
+		if s.lastUsed().Before(then) && m.condemn(s, why) {
 			idle = append(idle, s)
 		}
 	}
 	return idle
-}
-
-func sortByAge(listings []Listing) {
-	slices.SortFunc(listings, func(a, b Listing) int {
-		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
-	})
 }

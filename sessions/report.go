@@ -3,6 +3,7 @@ package sessions
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -14,7 +15,7 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 		Result: a.outcome.Result, ResultType: a.outcome.ResultType, ResultEncoding: a.outcome.ResultEncoding,
 		Notes: a.outcome.Notes,
 	}
-	if !a.outcome.Variables.Empty() {
+	if !a.outcome.Variables.Empty() && !a.lostWorker() { // what a killed worker did is lost with it
 		r.Variables = &a.outcome.Variables
 	}
 	r.raised(a.outcome.Exception)
@@ -30,7 +31,40 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	}
 	r.explain(a, a.endedBefore(e))
 	r.restarted(note)
+	if a.cause != stoppedByEnd && !note.gone {
+		s.foretell(r, a)
+	}
 	return r
+}
+
+// foretell says whether a crash of a later call could bring back the state that
+// this one left. The reason why not is told in the notes when it is news.
+func (s *Session) foretell(r *Result, a attempt) {
+	none := s.options.Starter.ForkObstacle()
+	obstacle := none
+	if obstacle == "" && !a.lostWorker() {
+		obstacle = a.outcome.Obstacle
+	}
+	recoverable := obstacle == ""
+	r.Recoverable = &recoverable
+	if recoverable || none != "" { // what holds for every call is told by a crash and by the listing
+		return
+	}
+	if kind := withoutDigits(obstacle); kind != s.foretold {
+		s.foretold = kind
+		r.note("if a later call crashes, the variables can't be brought back: " + obstacle)
+	}
+}
+
+// withoutDigits leaves of a reason what doesn't change from call to call, as
+// sizes and the numbers of threads do.
+func withoutDigits(reason string) string {
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
+		}
+		return r
+	}, reason)
 }
 
 // status tells what an attempt came to. An execution that ended by itself in
@@ -123,16 +157,22 @@ func (r *Result) note(text string) {
 	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], text)
 }
 
-// restarted says that the session has a fresh interpreter, and that the
-// variables are gone with the old one.
+// restarted says that another interpreter took the place of one that ended, and
+// whether the variables are still there.
 func (r *Result) restarted(note restartNote) {
+	for _, text := range note.notes {
+		r.note(text)
+	}
 	if note.reason == "" {
 		return
 	}
 	r.InterpreterRestarted = note.failed == nil && !note.gone
 	r.RestartReason = note.reason
-	restored := false
+	restored := note.restored
 	r.StateRestored = &restored
+	if note.lost != "" {
+		r.note("the variables could not be brought back: " + note.lost)
+	}
 	if note.failed != nil {
 		r.note(fmt.Sprintf("a fresh interpreter could not be started: %v; the next call tries again", note.failed))
 	}

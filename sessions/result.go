@@ -45,9 +45,10 @@ type Result struct {
 	FigStoragePath []string `json:"fig_storage_path,omitempty" jsonschema_description:"Paths of the figures, as in figures"`
 	Base64URI      []string `json:"base64_uri,omitempty" jsonschema_description:"Figures as data URIs, with --figures inline only"`
 
-	InterpreterRestarted bool   `json:"interpreter_restarted,omitempty" jsonschema_description:"A fresh interpreter took the place of one that died"`
+	InterpreterRestarted bool   `json:"interpreter_restarted,omitempty" jsonschema_description:"Another interpreter took the place of one that died"`
 	RestartReason        string `json:"restart_reason,omitempty" jsonschema_description:"Why the interpreter died"`
-	StateRestored        *bool  `json:"state_restored,omitempty" jsonschema_description:"False when the variables were lost with the old interpreter"`
+	StateRestored        *bool  `json:"state_restored,omitempty" jsonschema_description:"After a restart: true when the variables are as they were before this run, false when they were lost with the old interpreter"`
+	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them could be brought back if a later run crashed"`
 
 	Variables *VariableDiff `json:"variables,omitempty" jsonschema_description:"Names that the run added, changed and removed"`
 

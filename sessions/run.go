@@ -98,21 +98,13 @@ func (a attempt) answered(outcome Outcome, err error) attempt {
 // have answered.
 func (a attempt) lostWorker() bool { return a.crash != nil || a.killed }
 
-// execute runs e to its end and passes the turn on. It is the one goroutine of
-// a running execution.
-func (s *Session) execute(e *execution, restarted string) {
+// execute runs e to its end, has the state that it left copied once its result
+// is handed out, and passes the turn on. It is the one goroutine of a running
+// execution.
+func (s *Session) execute(e *execution, untold restartNote) {
 	defer s.turn.release()
-	a := s.attempt(e, s.worker)
-	note := restartNote{reason: restarted}
-	if a.lostWorker() {
-		note = s.replaceWorker(e, a)
-		if s.rerunWanted(a) {
-			a = s.attempt(e, s.worker)
-			if a.lostWorker() {
-				note = s.replaceWorker(e, a)
-			}
-		}
-	}
+	a, note := s.tries(e)
+	note, e.killed = note.after(untold), a.killed
 	if a.fault != nil {
 		s.log.Error("execution failed", "execution", e.number, "error", a.fault)
 	}
@@ -120,38 +112,57 @@ func (s *Session) execute(e *execution, restarted string) {
 	result := s.report(e, a, note)
 	s.record(e, result)
 	e.transcript.close()
+	s.turn.tidy()
+	if !a.lostWorker() {
+		s.states.advance(e.number)
+	}
 	s.finished(e)
 	e.finish(result)
+	s.keep(a.outcome.Obstacle)
+}
+
+// tries runs the code, once more after a crash if the operator wants that.
+func (s *Session) tries(e *execution) (attempt, restartNote) {
+	a := s.attempt(e, s.lead())
+	if !a.lostWorker() {
+		return a, restartNote{}
+	}
+	first := s.replaceWorker(e, a)
+	w := s.lead()
+	if !s.rerunWanted(a) || w == nil {
+		return a, first
+	}
+	s.keep("") // the second try may crash too
+	a = s.attempt(e, w)
+	if !a.lostWorker() {
+		return a, first
+	}
+	return a, s.replaceWorker(e, a).after(first)
 }
 
 // rerunWanted reports whether the code is to be run once more, which is the
 // operator's choice: what it did before the crash happens twice.
 func (s *Session) rerunWanted(a attempt) bool {
-	return s.options.RerunAfterCrash && a.cause == notStopped && a.fault == nil && s.worker != nil
+	return s.options.RerunAfterCrash && a.cause == notStopped && a.fault == nil
 }
 
-// restartNote says why the session has a fresh interpreter, and why it has
-// none if it couldn't be had.
-type restartNote struct {
-	reason string
-	failed error
-	gone   bool // the session has ended, so that there is to be none
-}
-
-// replaceWorker puts a fresh worker in the place of one that died.
+// replaceWorker puts the copy of the state before e in the place of the worker
+// that died, or else a fresh worker.
 func (s *Session) replaceWorker(e *execution, a attempt) restartNote {
-	s.dropWorker(context.Background())
 	var note restartNote
+	if e.life.Err() == nil {
+		note = s.bringBack(e.life)
+	}
 	if e.life.Err() == nil {
 		note.failed = s.ensureWorker(e.life)
 	}
-	ended := context.Cause(e.life)
-	if ended != nil { // who ends it sees to what comes after
-		note.failed, note.gone = nil, !errors.Is(ended, errRestart)
+	note.restored = note.restored && note.failed == nil
+	if ended := context.Cause(e.life); ended != nil { // who ends it sees to what comes after
+		s.dropWorker(context.Background())
+		note = restartNote{gone: !errors.Is(ended, errRestart), reason: ended.Error()}
 	}
 	switch {
 	case a.cause == stoppedByEnd:
-		note.reason = ended.Error()
 	case a.killed:
 		note.reason = fmt.Sprintf("the code ignored the interrupt for %s and its process was killed", InWords(s.options.Grace))
 	default:

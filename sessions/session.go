@@ -11,13 +11,6 @@ import (
 	"time"
 )
 
-// closeTime bounds an orderly end of a worker; past it, it is killed.
-const closeTime = 3 * time.Second
-
-// startPatience is how long a call waits at least for its interpreter to
-// start: a call that is to answer at once would never get one otherwise.
-const startPatience = 10 * time.Second
-
 // maxUncollected is how many finished executions a session keeps for callers
 // that stopped waiting for them.
 const maxUncollected = 16
@@ -41,11 +34,17 @@ type Session struct {
 	life    context.Context // ends with the session
 	endLife context.CancelFunc
 	turn    turn
-	running sync.WaitGroup // the goroutine of the running execution, or of a start
+	running sync.WaitGroup // the goroutine of the running execution, of a start, of a branch being made
 
-	// lost says why the variables are gone, until an execution's result has
-	// said it. It belongs to whoever has the turn.
-	lost string
+	parent string // the id of the session that this one was branched from, or ""
+
+	// untold is what became of the interpreter since the last result, and
+	// foretold the last reason that was told why its state can't be copied.
+	// They belong to whoever has the turn.
+	untold   restartNote
+	foretold string
+
+	states checkpoints
 
 	// worker belongs to whoever has the turn; mu guards reading it without.
 	mu          sync.Mutex
@@ -54,7 +53,9 @@ type Session struct {
 	current     *execution // the running one, or nil
 	uncollected []*execution
 	used        time.Time
-	seizing     int // callers of seize that wait for the turn
+	seizing     int    // callers of seize that wait for the turn
+	resident    uint64 // bytes of the worker when it was last measured
+	epitaph     string // why the server ended it of its own accord; nobody enters then
 	ended       bool
 }
 
@@ -66,6 +67,7 @@ func newSession(id string, client Client, options *Options) (*Session, error) {
 	}
 	s.life, s.endLife = context.WithCancel(context.Background())
 	s.turn.limit = options.Queue
+	s.states.startAfresh(0)
 	if s.workdir == "" {
 		s.workdir = filepath.Join(options.WorkdirRoot, id)
 	}
@@ -75,14 +77,18 @@ func newSession(id string, client Client, options *Options) (*Session, error) {
 	return s, nil
 }
 
-// begin waits for the session's turn as long as ctx allows.
-func (s *Session) begin(ctx context.Context) error {
+// codeDidNotRun is what a call to run code may say when it gives up.
+const codeDidNotRun = "this code did not run"
+
+// begin waits for the session's turn as long as ctx allows. Its error says
+// what was not done.
+func (s *Session) begin(ctx context.Context, notDone string) error {
 	room, err := s.turn.acquire(ctx)
 	switch {
 	case !room:
 		return Errorf(CodeBusy, "%d calls wait for interpreter %q already; wait for them, or create another interpreter", s.options.Queue, s.id)
 	case errors.Is(err, context.DeadlineExceeded):
-		return s.busy()
+		return s.busy(notDone)
 	case err != nil:
 		return err
 	}
@@ -114,130 +120,49 @@ func (s *Session) seize(ctx context.Context) error {
 func (s *Session) entered() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
+	if s.ended || s.epitaph != "" {
 		s.turn.release()
-		return notFound(s.id)
+		return s.missing()
 	}
 	s.used = time.Now()
 	return nil
 }
 
-// busy says that nothing ran, since when something else runs, and what to do.
-func (s *Session) busy() error {
+// busy says what was not done, since when something else runs, and what to do.
+func (s *Session) busy(notDone string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current == nil {
-		return Errorf(CodeBusy, "interpreter %q is busy; this code did not run. Try again, or create another interpreter", s.id)
+		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.id, notDone)
 	}
-	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s); this code did not run. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
-		s.id, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit))
+	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s); %s. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
+		s.id, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), notDone)
 }
 
-// ensureWorker starts a worker unless a live one is there. The caller has the turn.
-func (s *Session) ensureWorker(ctx context.Context) error {
-	if s.worker != nil {
-		return nil
+// beginIdle waits for the turn of a session that runs nothing, and refuses
+// while it runs something.
+func (s *Session) beginIdle(ctx context.Context, notDone string) error {
+	if s.runningNow() != nil {
+		return s.busy(notDone)
 	}
-	w, err := s.options.Starter.Start(ctx, Spec{InterpreterID: s.id, Workdir: s.workdir, FirstExecution: s.count + 1})
-	if err != nil {
-		return callerGone(ctx, Errorf(CodeStart, "the Python interpreter could not be started: %w", err))
-	}
+	waiting, cancel := context.WithTimeout(ctx, s.options.Wait)
+	defer cancel()
+	return callerGone(ctx, s.begin(waiting, notDone))
+}
+
+// gone says that the session is no more.
+func (s *Session) gone() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended { // whoever ended it will not see this worker
-		w.Kill()
-		s.closeWorker(ctx, w)
-		return notFound(s.id)
-	}
-	s.worker = w
-	return nil
+	return s.missing()
 }
 
-// dropDead drops the worker if it died while nothing ran, and keeps the reason.
-func (s *Session) dropDead(ctx context.Context) {
-	if s.worker == nil {
-		return
+// missing is gone for a caller that holds mu.
+func (s *Session) missing() error {
+	if s.epitaph != "" {
+		return ended(s.id, s.epitaph)
 	}
-	select {
-	case <-s.worker.Exited():
-	default:
-		return
-	}
-	reason := "the interpreter's process ended between two calls"
-	var crash *CrashError
-	if _, err := s.worker.Run(ctx, Request{Execution: s.count + 1}, newTranscript(s.dir, s.options)); errors.As(err, &crash) {
-		reason += ": " + crash.Reason
-	}
-	s.dropWorker(ctx)
-	s.lost = reason
-}
-
-// dropWorker ends the worker, if there is one. The caller has the turn.
-func (s *Session) dropWorker(ctx context.Context) {
-	s.mu.Lock()
-	w := s.worker
-	s.worker = nil
-	s.mu.Unlock()
-	if w != nil {
-		s.closeWorker(ctx, w)
-	}
-}
-
-func (s *Session) closeWorker(ctx context.Context, w Worker) {
-	ctx, cancel := context.WithTimeout(ctx, closeTime)
-	defer cancel()
-	if err := w.Close(ctx); err != nil {
-		s.log.Warn("ending worker", "error", err)
-	}
-}
-
-// renounce drops the worker and its variables because that was asked for, so
-// that nothing is to be said of it. The caller has the turn.
-func (s *Session) renounce(ctx context.Context) {
-	s.dropWorker(ctx)
-	s.lost = ""
-}
-
-// awaitWorker sees that a worker is there. A start that takes longer than the
-// call waits goes on without it and keeps the turn; kept says so.
-func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err error) {
-	if s.worker != nil {
-		return false, nil
-	}
-	started, abandoned := make(chan error), make(chan struct{})
-	s.mu.Lock()
-	if s.ended {
-		s.mu.Unlock()
-		return false, notFound(s.id)
-	}
-	s.running.Go(func() {
-		err := s.ensureWorker(s.life)
-		select {
-		case started <- err:
-		case <-abandoned:
-			s.log.Info("the interpreter of a call that waits no more is ready", "error", err)
-			s.turn.release()
-		}
-	})
-	s.mu.Unlock()
-	patient, cancel := context.WithDeadline(ctx, later(waiting))
-	defer cancel()
-	select {
-	case err := <-started:
-		return false, err
-	case <-patient.Done():
-		close(abandoned)
-		return true, Errorf(CodeBusy, "interpreter %q is still starting; this code did not run. Run it again in a few seconds", s.id)
-	}
-}
-
-// later returns the end of a call's waiting, or of startPatience if that is later.
-func later(waiting context.Context) time.Time {
-	deadline, _ := waiting.Deadline()
-	if soonest := time.Now().Add(startPatience); deadline.Before(soonest) {
-		return soonest
-	}
-	return deadline
+	return notFound(s.id)
 }
 
 // start begins an execution. The caller has the turn and gives it away: to the
@@ -254,17 +179,19 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 			return nil, err
 		}
 	}
-	s.dropDead(ctx)
 	if r.Reset {
 		s.renounce(ctx)
+	} else {
+		s.revive(ctx)
 	}
 	if kept, err = s.awaitWorker(ctx, waiting); err != nil {
 		return nil, callerGone(ctx, err)
 	}
+	s.keep("") // a copy that died, or is missing after a revival
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return nil, notFound(s.id)
+		return nil, s.missing()
 	}
 	if s.seizing > 0 { // it would be killed at once
 		return nil, Errorf(CodeBusy, "interpreter %q is being restarted; this code did not run. Run it again", s.id)
@@ -273,9 +200,9 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	dir := filepath.Join(s.dir, "executions", strconv.Itoa(s.count))
 	e = newExecution(s.count, r, newTranscript(dir, s.options))
 	s.current = e
-	restarted := s.lost
-	s.lost = ""
-	s.running.Go(func() { s.execute(e, restarted) })
+	untold := s.untold
+	s.untold = restartNote{}
+	s.running.Go(func() { s.execute(e, untold) })
 	return e, nil
 }
 
@@ -336,25 +263,19 @@ func (s *Session) end(ctx context.Context) {
 	s.mu.Unlock()
 
 	err := s.turn.claim(ctx) // those in the queue find that it ended
-	if err != nil {
+	if err != nil {          // whoever has it finds the worker dead
 		s.kill()
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		err = s.turn.claim(late)
+		cancel()
 	}
 	s.running.Wait()
+	s.states.end()
 	s.dropWorker(ctx)
 	if err == nil {
 		s.turn.release()
 	}
 	s.removeFiles()
-}
-
-// kill ends the worker by force, whoever has the turn.
-func (s *Session) kill() {
-	s.mu.Lock()
-	w := s.worker
-	s.mu.Unlock()
-	if w != nil {
-		w.Kill()
-	}
 }
 
 func (s *Session) removeFiles() {
@@ -369,32 +290,24 @@ func (s *Session) removeFiles() {
 	}
 }
 
-// listing describes the session to its owner.
-func (s *Session) listing() Listing {
+// condemn ends the session's use, for the reason why, unless a call uses it or
+// waits for it. Who condemned it ends it.
+func (s *Session) condemn(why string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	l := Listing{
-		ID: s.id, Status: "idle", Executions: s.count, Waiting: s.turn.queued(),
-		Created: s.created, LastUsed: s.used, Workdir: s.workdir,
-		Age: now.Sub(s.created).Seconds(), Idle: now.Sub(s.used).Seconds(),
+	if s.ended || s.epitaph != "" || s.current != nil || !s.turn.idle() {
+		return false
 	}
-	if s.current != nil {
-		l.Status, l.Running, l.Idle = "running", s.current.number, 0
-	}
-	if s.worker != nil {
-		info := s.worker.Info()
-		l.PID, l.Python, l.InitError = info.PID, info.Python, info.InitError
-		if usage, err := s.worker.Usage(); err == nil {
-			l.Memory = usage.Memory
-		}
-	}
-	return l
+	s.epitaph = why
+	return true
 }
 
-// idleSince returns when the session was last in use; false while it is.
-func (s *Session) idleSince() (time.Time, bool) {
+// lastUsed returns when a call last used the session, or now while one does.
+func (s *Session) lastUsed() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.used, s.current == nil && s.turn.queued() == 0
+	if s.current != nil || !s.turn.idle() {
+		return time.Now()
+	}
+	return s.used
 }

@@ -14,17 +14,47 @@ type turn struct {
 	mu      sync.Mutex
 	held    bool
 	waiting []chan struct{} // closed when its owner's turn has come
+	// tidying is not nil while the holder's call is over and only our own
+	// short work is left, as copying the worker; closed after that.
+	tidying chan struct{}
 }
 
 // acquire waits for the turn until ctx ends. It reports false, without
 // waiting, when too many wait already.
 func (t *turn) acquire(ctx context.Context) (room bool, err error) {
 	t.mu.Lock()
-	if t.held && len(t.waiting) >= t.limit {
+	limit := t.limit
+	if t.tidying != nil { // no call has the turn, so the first in the queue counts as its holder
+		limit++
+	}
+	if t.held && len(t.waiting) >= limit {
 		t.mu.Unlock()
 		return false, nil
 	}
 	return true, t.wait(ctx, len(t.waiting))
+}
+
+// tidy says that the holder's call is over. Who wants the turn waits for the
+// rest however short of time: it is our work and not another call's.
+func (t *turn) tidy() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tidying = make(chan struct{})
+}
+
+// tidied returns what is closed when the holder's own work is done, nil when
+// there is none.
+func (t *turn) tidied() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tidying
+}
+
+// idle reports whether no call has the turn or waits for it.
+func (t *turn) idle() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.waiting) == 0 && (!t.held || t.tidying != nil)
 }
 
 // claim waits for the turn ahead of everybody else and beyond the limit: what
@@ -44,8 +74,17 @@ func (t *turn) wait(ctx context.Context, place int) error {
 	}
 	mine := make(chan struct{})
 	t.waiting = slices.Insert(t.waiting, place, mine)
+	tidying := t.tidying
 	t.mu.Unlock()
 
+	if tidying != nil {
+		<-tidying
+	}
+	select {
+	case <-mine: // even when ctx has ended meanwhile
+		return nil
+	default:
+	}
 	select {
 	case <-mine:
 		return nil
@@ -74,6 +113,10 @@ func (t *turn) release() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.pass()
+	if t.tidying != nil {
+		close(t.tidying)
+		t.tidying = nil
+	}
 }
 
 func (t *turn) pass() {

@@ -13,6 +13,9 @@ type Starter interface {
 	Start(ctx context.Context, spec Spec) (Worker, error)
 	// Name is the value of --start that chooses this starter.
 	Name() string
+	// ForkObstacle says in a clause why this starter's workers can't be
+	// forked, "" when they can.
+	ForkObstacle() string
 }
 
 // Spec says what a worker is started for.
@@ -26,8 +29,8 @@ type Spec struct {
 	FirstExecution int
 }
 
-// Worker is one live Python interpreter. Run and Variables are called one at
-// a time; Interrupt, Kill and Usage at any time.
+// Worker is one live Python interpreter. Run, Variables and Fork are called one
+// at a time; Interrupt, Kill and Usage at any time.
 type Worker interface {
 	// Run executes code and returns when the worker says it is done. What the
 	// code prints and draws goes to sink before Run returns. When the worker
@@ -37,6 +40,11 @@ type Worker interface {
 	Run(ctx context.Context, request Request, sink Sink) (Outcome, error)
 	// Variables describes what the session's namespace holds.
 	Variables(ctx context.Context) ([]Variable, error)
+	// Fork copies the idle worker with all its variables. The error is a
+	// *ForkError when the worker lives on and says why it can't be copied.
+	// A copy for a branch has no tie to the worker; any other must be woken or
+	// dismissed before the last worker of its line is closed.
+	Fork(ctx context.Context, purpose Purpose) (Understudy, error)
 	// Interrupt asks the running code to stop: SIGINT to the worker's process
 	// group, child processes included.
 	Interrupt() error
@@ -55,18 +63,55 @@ type Worker interface {
 	Usage() (Usage, error)
 }
 
+// Purpose says what a copy of a worker is for.
+type Purpose int
+
+// The purposes of a copy.
+const (
+	ToStandBy Purpose = iota // it may take the place of its worker
+	ToBranch                 // it becomes the worker of another session
+)
+
+// Understudy is a copy of a worker that sleeps, with the state that the worker
+// had when it was copied.
+type Understudy interface {
+	// Wake makes it a worker: one that stands by takes the place of its
+	// worker, which must have exited and must not have been closed; one for a
+	// branch becomes the worker of the session that spec describes. What did
+	// not come along is in the Notes of the worker's Info. After an error the
+	// copy is gone.
+	Wake(ctx context.Context, spec Spec) (Worker, error)
+	// Dismiss ends it and waits for nothing. It may be called at any time and
+	// more than once; after Wake it does nothing.
+	Dismiss()
+	// Exited is closed when its process has ended.
+	Exited() <-chan struct{}
+	// Usage says what its process uses now.
+	Usage() (Usage, error)
+}
+
+// ForkError says why a worker could not be copied. Reason is a clause for the
+// agent, as "2 Python threads are running (Thread-1, Thread-2)".
+type ForkError struct{ Reason string }
+
+func (e *ForkError) Error() string { return e.Reason }
+
 // WorkerInfo is what a worker says of itself when it is ready.
 type WorkerInfo struct {
 	PID    int
 	Python string // version, as in "3.11.7"
 	// InitError is the traceback of the operator's --init-code, if it failed.
 	InitError string
+	// Notes are plain sentences about what a woken copy had to leave behind.
+	Notes []string
 }
 
-// Usage is what a worker's process uses.
+// Usage is what a process uses, in bytes; 0 where the system can't tell.
 type Usage struct {
-	// Memory is the resident size in bytes, 0 where the system can't tell.
+	// Memory is the resident size.
 	Memory uint64
+	// Private is the part of it that no other process shares.
+	Private uint64
 }
 
 // Request is one execution as the worker gets it.
@@ -135,6 +180,10 @@ type Outcome struct {
 
 	Exception *Exception
 	Variables VariableDiff
+
+	// Obstacle says in a clause why the worker can't be copied in the state
+	// that the execution left, "" when it can.
+	Obstacle string
 }
 
 // Exception describes the Python exception that ended an execution.

@@ -26,6 +26,8 @@ type Manager interface {
 	Delete(ctx context.Context, client sessions.Client, id string) error
 	Restart(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
 	Interrupt(ctx context.Context, client sessions.Client, id string) (*sessions.Interruption, error)
+	Branch(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
+	Undo(ctx context.Context, client sessions.Client, id string) (*sessions.Undone, error)
 	Variables(ctx context.Context, client sessions.Client, id string) ([]sessions.Variable, error)
 }
 
@@ -57,9 +59,7 @@ type Options struct {
 	// DefaultWait and DefaultTimeout are told in the descriptions; 45 seconds
 	// and 1 hour. The Manager applies its own.
 	DefaultWait, DefaultTimeout time.Duration
-	// Version is that of the build, for messages that speak of it.
-	Version string
-	Logger  *slog.Logger
+	Logger                      *slog.Logger
 }
 
 // withDefaults fills in what was left zero.
@@ -74,7 +74,6 @@ func (o Options) withDefaults() Options {
 	o.StructuredContent = orDefault(o.StructuredContent, StructuredAuto)
 	o.DefaultWait = orDefault(o.DefaultWait, 45*time.Second)
 	o.DefaultTimeout = orDefault(o.DefaultTimeout, time.Hour)
-	o.Version = orDefault(o.Version, "development version")
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -22,6 +22,8 @@ type fakeManager struct {
 	delete    func(context.Context, sessions.Client, string) error
 	restart   func(context.Context, sessions.Client, string) (sessions.Listing, error)
 	interrupt func(context.Context, sessions.Client, string) (*sessions.Interruption, error)
+	branch    func(context.Context, sessions.Client, string) (sessions.Listing, error)
+	undo      func(context.Context, sessions.Client, string) (*sessions.Undone, error)
 	variables func(context.Context, sessions.Client, string) ([]sessions.Variable, error)
 }
 
@@ -51,6 +53,14 @@ func (f *fakeManager) Restart(ctx context.Context, c sessions.Client, id string)
 
 func (f *fakeManager) Interrupt(ctx context.Context, c sessions.Client, id string) (*sessions.Interruption, error) {
 	return f.interrupt(ctx, c, id)
+}
+
+func (f *fakeManager) Branch(ctx context.Context, c sessions.Client, id string) (sessions.Listing, error) {
+	return f.branch(ctx, c, id)
+}
+
+func (f *fakeManager) Undo(ctx context.Context, c sessions.Client, id string) (*sessions.Undone, error) {
+	return f.undo(ctx, c, id)
 }
 
 func (f *fakeManager) Variables(ctx context.Context, c sessions.Client, id string) ([]sessions.Variable, error) {

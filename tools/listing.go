@@ -19,6 +19,28 @@ func restarted(l sessions.Listing) reply {
 	return reply{sections(text, initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
 }
 
+func branched(l sessions.Listing) reply {
+	text := fmt.Sprintf("Branched interpreter %s from %s, with its variables (%s). Pass it as interpreter_id to run_python_code; the two go on independently.", l.ID, l.Parent, place(l))
+	return reply{sections(text, notes(l.Notes), initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
+}
+
+func undid(u *sessions.Undone) reply {
+	if u == nil {
+		return reply{}
+	}
+	record := map[string]any{"interpreter_id": u.InterpreterID, "undone": u}
+	return reply{sections(sentence(u.Message), notes(u.Notes)), record}
+}
+
+// notes puts what a reader should know one below the other.
+func notes(all []string) string {
+	lines := make([]string, len(all))
+	for i, note := range all {
+		lines[i] = "[note] " + clip(note, 2000)
+	}
+	return strings.Join(lines, "\n")
+}
+
 func deleted(id string) reply {
 	text := fmt.Sprintf("Deleted interpreter %s; its variables are gone.", id)
 	return reply{text, map[string]any{"interpreter_id": id}}
@@ -63,10 +85,34 @@ func listingLine(l sessions.Listing) string {
 		facts = append(facts, sessions.Counted(l.Waiting, "call")+" waiting")
 	}
 	facts = append(facts, "made "+sessions.InWords(secondsOf(l.Age))+" ago")
-	if l.Memory > 0 {
-		facts = append(facts, humanize.IBytes(l.Memory)+" of memory")
+	if l.Parent != "" {
+		facts = append(facts, "branched from "+l.Parent)
 	}
-	return "- " + name + ": " + strings.Join(append(facts, place(l)), ", ")
+	if size := memory(l); size != "" {
+		facts = append(facts, size)
+	}
+	return "- " + name + ": " + strings.Join(append(facts, place(l), recoverable(l)), ", ")
+}
+
+// memory is what an interpreter and its copies hold, as far as it is known.
+func memory(l sessions.Listing) string {
+	switch {
+	case l.Private > 0:
+		return humanize.IBytes(l.Private) + " private, " + humanize.IBytes(l.Shared) + " shared"
+	case l.Memory > 0:
+		return humanize.IBytes(l.Memory) + " of memory"
+	default:
+		return ""
+	}
+}
+
+// recoverable says whether a crash would cost the variables. It comes last:
+// the reason may be long.
+func recoverable(l sessions.Listing) string {
+	if l.Recoverable {
+		return "recoverable"
+	}
+	return "not recoverable: " + clip(l.Obstacle, 500)
 }
 
 // activity says what an interpreter does now.

@@ -20,7 +20,7 @@ var manageInterpretersText string
 
 // ManageInterpretersArgs are the arguments of manage_interpreters.
 type ManageInterpretersArgs struct {
-	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=variables" jsonschema_description:"What to do."`
+	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables" jsonschema_description:"What to do."`
 	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, ignored by create and list, else your default one when left out."`
 	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For operation wait: seconds to wait before answering 'running' again. 0 answers at once."`
 }
@@ -68,6 +68,12 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 	case "interrupt":
 		stopped, err := b.manager.Interrupt(ctx, client, id)
 		return b.say(ctx, request, interrupted(stopped), err)
+	case "branch":
+		made, err := b.manager.Branch(ctx, client, id)
+		return b.say(ctx, request, branched(made), err)
+	case "undo":
+		undone, err := b.manager.Undo(ctx, client, id)
+		return b.say(ctx, request, undid(undone), err)
 	case "variables":
 		variables, err := b.manager.Variables(ctx, client, id)
 		return b.say(ctx, request, described(variables, b.TextBudget), err)
@@ -107,24 +113,11 @@ func (b *toolbox) say(ctx context.Context, request mcp.CallToolRequest, r reply,
 	return result, nil
 }
 
-// explainOperation gives a wrong operation the message that agents know, and
-// one that this build lacks the reason.
+// explainOperation gives a wrong operation the message that agents know.
 func (b *toolbox) explainOperation(err error) error {
 	var wrong *schemas.ArgumentError
 	if !errors.As(err, &wrong) || wrong.Argument != "operation" || wrong.Choice == "" {
 		return err
 	}
-	switch wrong.Choice {
-	case "branch", "undo":
-		return sessions.Errorf(sessions.CodeInvalid,
-			"operation %q is not possible with this build (%s): it needs interpreters that are forked, and this build starts each as a process of its own; %s",
-			wrong.Choice, b.Version, instead[wrong.Choice])
-	}
 	return sessions.Errorf(sessions.CodeInvalid, "Unknown operation: %s (%s)", clip(wrong.Choice, 60), wrong.Message)
-}
-
-// instead says how to get on without an operation that this build lacks.
-var instead = map[string]string{
-	"branch": `use operation "create" and run the code again in the new interpreter`,
-	"undo":   "assign the earlier values again, or restart the interpreter and run the code up to there",
 }

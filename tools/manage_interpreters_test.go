@@ -13,7 +13,7 @@ import (
 )
 
 func listing(name string) sessions.Listing {
-	return sessions.Listing{ID: name, Status: "idle", Executions: 1, Age: 3600, Idle: 65, Python: "3.11.7", Workdir: "/data/" + name}
+	return sessions.Listing{ID: name, Status: "idle", Executions: 1, Age: 3600, Idle: 65, Python: "3.11.7", Workdir: "/data/" + name, Recoverable: true}
 }
 
 // working answers every operation of a client that owns interpreter "7f".
@@ -24,9 +24,12 @@ func working() *fakeManager {
 		list: func(context.Context, sessions.Client) ([]sessions.Listing, error) {
 			busy := listing("9b")
 			busy.Status, busy.Running, busy.Executions, busy.Memory, busy.Waiting = "running", 12, 11, 70<<20, 2
+			busy.Recoverable, busy.Obstacle = false, "2 Python threads are running (Thread-1, Thread-2)"
+			child := listing("c4")
+			child.Parent, child.Memory, child.Private, child.Shared = "7f", 92<<20, 12<<20, 80<<20
 			usual := listing("7f")
 			usual.Default, usual.InitError = true, "NameError: np\n"
-			return []sessions.Listing{usual, busy}, nil
+			return []sessions.Listing{usual, busy, child}, nil
 		},
 		delete: func(_ context.Context, _ sessions.Client, id string) error { return owns(id) },
 		restart: func(_ context.Context, _ sessions.Client, id string) (sessions.Listing, error) {
@@ -37,6 +40,17 @@ func working() *fakeManager {
 				return nil, err
 			}
 			return &sessions.Interruption{InterpreterID: "7f", Execution: 3, Elapsed: 2 * time.Second, Stopped: true, StateKept: true, Message: "stopped execution 3 after 2s; its variables are kept"}, nil
+		},
+		branch: func(_ context.Context, _ sessions.Client, id string) (sessions.Listing, error) {
+			child := listing("c4")
+			child.Parent, child.Notes = "7f", []string{"1 child process stays with 7f"}
+			return child, owns(id)
+		},
+		undo: func(_ context.Context, _ sessions.Client, id string) (*sessions.Undone, error) {
+			if err := owns(id); err != nil {
+				return nil, err
+			}
+			return &sessions.Undone{InterpreterID: "7f", Execution: 3, Left: 1, Notes: []string{"a note"}, Message: "execution 3 is undone"}, nil
 		},
 		variables: func(_ context.Context, _ sessions.Client, id string) ([]sessions.Variable, error) {
 			return []sessions.Variable{
@@ -63,14 +77,18 @@ func owns(name string) error {
 func TestEveryOperation(t *testing.T) {
 	want := map[string]string{
 		"create": "Created interpreter 9b (Python 3.11.7, working directory /data/9b). Pass it as interpreter_id to run_python_code.",
-		"list": `2 interpreters:
-- 7f (default): idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, Python 3.11.7, working directory /data/7f
+		"list": `3 interpreters:
+- 7f (default): idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, Python 3.11.7, working directory /data/7f, recoverable
 [note] the start-up code (--init-code) failed:
 NameError: np
-- 9b: running execution 12, 11 executions, 2 calls waiting, made 1 hour ago, 70 MiB of memory, Python 3.11.7, working directory /data/9b`,
+- 9b: running execution 12, 11 executions, 2 calls waiting, made 1 hour ago, 70 MiB of memory, Python 3.11.7, working directory /data/9b, not recoverable: 2 Python threads are running (Thread-1, Thread-2)
+- c4: idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, branched from 7f, 12 MiB private, 80 MiB shared, Python 3.11.7, working directory /data/c4, recoverable`,
 		"delete":    "Deleted interpreter 7f; its variables are gone.",
 		"restart":   "Restarted interpreter 7f (Python 3.11.7, working directory /data/7f). It has no variables now.",
 		"interrupt": "Stopped execution 3 after 2s; its variables are kept.",
+		"branch": `Branched interpreter c4 from 7f, with its variables (Python 3.11.7, working directory /data/c4). Pass it as interpreter_id to run_python_code; the two go on independently.
+[note] 1 child process stays with 7f`,
+		"undo": "Execution 3 is undone.\n[note] a note",
 		"variables": `3 variables:
 - df: DataFrame, shape (150, 4), 4.8 KiB = a b 0 1 2
 - names: list, length 150 = ['a', …]
@@ -119,11 +137,20 @@ func TestRecordsOfOperations(t *testing.T) {
 		t.Errorf("create: %v", r)
 	}
 	interpreters := record(`{"operation":"list"}`)["interpreters"].([]any)
-	if first := interpreters[0].(map[string]any); len(interpreters) != 2 || first["id"] != "7f" || first["status"] != "idle" {
+	if first := interpreters[0].(map[string]any); len(interpreters) != 3 || first["id"] != "7f" || first["status"] != "idle" {
 		t.Errorf("list: %v", interpreters)
 	}
 	if r := record(`{"operation":"interrupt"}`); r["elapsed"] != 2. || r["interruption"].(map[string]any)["stopped"] != true {
 		t.Errorf("interrupt: %v", r)
+	}
+	if last := interpreters[2].(map[string]any); last["parent"] != "7f" || last["recoverable"] != true || last["private"] != 12.*(1<<20) || last["shared"] != 80.*(1<<20) {
+		t.Errorf("list: %v", last)
+	}
+	if r := record(`{"operation":"branch"}`); r["interpreter_id"] != "c4" || r["interpreter"].(map[string]any)["parent"] != "7f" {
+		t.Errorf("branch: %v", r)
+	}
+	if r := record(`{"operation":"undo"}`); r["interpreter_id"] != "7f" || r["undone"].(map[string]any)["execution"] != 3. {
+		t.Errorf("undo: %v", r)
 	}
 	if r := record(`{"operation":"variables"}`); len(r["variables"].([]any)) != 3 {
 		t.Errorf("variables: %v", r)
@@ -132,7 +159,7 @@ func TestRecordsOfOperations(t *testing.T) {
 
 func TestOperationsOnAnothersInterpreter(t *testing.T) {
 	c := connect(t, "tester", working(), Options{})
-	for _, operation := range []string{"delete", "restart", "interrupt", "variables", "wait"} {
+	for _, operation := range []string{"delete", "restart", "interrupt", "variables", "wait", "branch", "undo"} {
 		answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"theirs"}`)
 		if got := text(t, answer); !answer.IsError || got != "Interpreter theirs not found" {
 			t.Errorf("%s: isError %v, %q", operation, answer.IsError, got)

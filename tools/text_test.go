@@ -30,6 +30,8 @@ func example(change func(*sessions.Result)) *sessions.Result {
 
 func no() *bool { lost := false; return &lost }
 
+func yes() *bool { restored := true; return &restored }
+
 const valueError = `Traceback (most recent call last):
   File "<execution 3>", line 2, in <module>
     int("x")
@@ -82,8 +84,19 @@ var examples = []struct {
 		r.InterpreterRestarted, r.StateRestored, r.RestartReason = true, no(), "segmentation fault (SIGSEGV) at line 2 of <execution 3>: ctypes.string_at(0)"
 	})},
 	{"crashed, restored", "", example(func(r *sessions.Result) {
-		restored := true
-		r.Status, r.InterpreterRestarted, r.StateRestored, r.RestartReason = sessions.StatusCrashed, true, &restored, "killed (SIGKILL)"
+		r.Status, r.InterpreterRestarted, r.StateRestored, r.RestartReason = sessions.StatusCrashed, true, yes(), "killed (SIGKILL)"
+		r.Notes, r.Recoverable = []string{"2 child processes that the earlier calls had started were ended (pids 123, 124)"}, yes()
+	})},
+	{"crashed, not restored", "", example(func(r *sessions.Result) {
+		r.Status, r.InterpreterRestarted, r.StateRestored, r.RestartReason = sessions.StatusCrashed, true, no(), "killed (SIGKILL)"
+		r.Notes, r.Recoverable = []string{"the variables could not be brought back: 2 Python threads are running (Thread-1, Thread-2)"}, yes()
+	})},
+	{"time limit, killed, restored", "", example(func(r *sessions.Result) {
+		r.Status, r.ExcType, r.ExecTime, r.TimeLimit = sessions.StatusTimeout, "TimeoutError", 7, 2
+		r.InterpreterRestarted, r.StateRestored, r.RestartReason = true, yes(), "the code ignored the interrupt for 5 seconds and its process was killed"
+	})},
+	{"not recoverable", "", example(func(r *sessions.Result) {
+		r.Recoverable, r.Notes = no(), []string{"if a later call crashes, the variables can't be brought back: 2 Python threads are running (Thread-1, Thread-2)"}
 	})},
 	{"crashed, silent about the state", "", example(func(r *sessions.Result) { r.Status, r.InterpreterRestarted = sessions.StatusCrashed, true })},
 	{"crashed, none started", "", example(func(r *sessions.Result) {

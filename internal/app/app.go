@@ -29,8 +29,9 @@ type App struct {
 	server  *server.MCPServer
 }
 
-// Open prepares everything that serving needs. Python is not started, nor even
-// looked for, before the first call: a server without it can still say so.
+// Open prepares everything that serving needs. Python is looked for, and what
+// interpreters are forked from is started, in the background: a server without
+// it can still say so.
 func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	run, err := newRunDir(c.DataDir, log)
 	if err != nil {
@@ -39,6 +40,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a := &App{log: log, run: run, python: newPythonStarter(c, log)}
 	a.manager = sessions.NewManager(managerOptions(c, a.python, run.path, log))
 	a.server = newServer(a.manager, c, log)
+	a.python.warm()
 	return a, nil
 }
 
@@ -65,6 +67,8 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		// streams, the result and the error.
 		SpoolAfter:      c.Serve.TextBudget / 4,
 		RerunAfterCrash: c.Serve.RerunAfterCrash,
+		History:         c.Serve.History, MaxPerClient: c.Serve.MaxSessionsPerClient,
+		EndOldest: c.Serve.WhenFull == "end-oldest",
 	}
 	if o.KeepWorkdirs { // the run's own directory goes with the server
 		o.WorkdirRoot = filepath.Join(c.DataDir, "workdirs")
@@ -82,7 +86,7 @@ func newServer(m *sessions.Manager, c *config.Config, log *slog.Logger) *server.
 		Client:     func(context.Context) sessions.Client { return transport.StdioClient },
 		TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
 		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
-		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, Version: Version(), Logger: log,
+		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, Logger: log,
 	})
 	return s
 }

@@ -91,6 +91,8 @@ type fakeStarter struct {
 
 func (fakeStarter) Name() string { return "fake" }
 
+func (fakeStarter) ForkObstacle() string { return "they are fakes" }
+
 func (s fakeStarter) Start(context.Context, sessions.Spec) (sessions.Worker, error) {
 	return &fakeWorker{run: s.run, killed: make(chan struct{})}, nil
 }

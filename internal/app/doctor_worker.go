@@ -24,13 +24,13 @@ const trialTime = 2 * time.Minute
 func (f *findings) worker(ctx context.Context, c *config.Config, python *pythonenv.Found) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
-	spawner, err := newSpawner(c, python.Path, quiet())
+	starter, err := newStarter(c, python.Path, quiet())
 	if err != nil {
 		f.add(groupPython, "worker", stateFailed, "%v", err)
 		return
 	}
-	err = f.tryWorker(ctx, spawner)
-	if err = errors.Join(err, spawner.Close(context.WithoutCancel(ctx))); err != nil {
+	err = f.tryWorker(ctx, starter)
+	if err = errors.Join(err, starter.Close(context.WithoutCancel(ctx))); err != nil {
 		f.add(groupPython, "worker", stateFailed, "%v", err)
 	}
 }
@@ -53,7 +53,43 @@ func (f *findings) tryWorker(ctx context.Context, starter sessions.Starter) (err
 		return err
 	}
 	f.add(groupPython, "worker", stateOK, "started and ran 1+1 in %v", time.Since(began).Round(time.Millisecond))
-	return f.tryFigure(ctx, worker)
+	if err := f.tryFigure(ctx, worker); err != nil {
+		return err
+	}
+	return f.tryCrash(ctx, starter, worker, directory)
+}
+
+// tryCrash kills the worker and has its understudy step in.
+func (f *findings) tryCrash(ctx context.Context, starter sessions.Starter, worker sessions.Worker, directory string) (err error) {
+	if obstacle := starter.ForkObstacle(); obstacle != "" {
+		f.add(groupPython, "understudy", stateMissing, "variables are lost in a crash: %s", obstacle)
+		return nil
+	}
+	const mark = "understudy_doctor = 42"
+	if _, err := try(ctx, worker, sessions.Request{Execution: 3, Code: mark}); err != nil {
+		return err
+	}
+	understudy, err := worker.Fork(ctx, sessions.ToStandBy)
+	if err != nil {
+		f.add(groupPython, "understudy", stateMissing, "variables are lost in a crash: %v", err)
+		return nil
+	}
+	worker.Kill()
+	began := time.Now()
+	woken, err := understudy.Wake(ctx, sessions.Spec{InterpreterID: "doctor", Workdir: directory, FirstExecution: 4})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, woken.Close(context.WithoutCancel(ctx))) }()
+	trial, err := try(ctx, woken, sessions.Request{Execution: 4, Code: "understudy_doctor"})
+	if err != nil {
+		return fmt.Errorf("running code after a crash: %w", err)
+	}
+	if answer := strings.TrimSpace(trial.text.String()); answer != "42" {
+		return fmt.Errorf("a variable was %.200q after a crash", answer)
+	}
+	f.add(groupPython, "understudy", stateOK, "stepped in for a killed worker, variables and all, in %v", time.Since(began).Round(time.Millisecond))
+	return nil
 }
 
 func tryCode(ctx context.Context, worker sessions.Worker) error {

@@ -14,6 +14,9 @@ import (
 	"understudy/sessions"
 )
 
+// startZygote is the value of --start that forks interpreters.
+const startZygote = "zygote"
+
 // pythonStarter finds Python when the first session needs it. Until one is
 // found every start looks again, so that installing Python, or running setup,
 // needs no restart of the server.
@@ -21,12 +24,25 @@ type pythonStarter struct {
 	config *config.Config
 	log    *slog.Logger
 
+	life    context.Context // ends with Close
+	endLife context.CancelFunc
+	warming sync.WaitGroup
+
 	mu      sync.Mutex
-	spawner *worker.Spawner
+	starter starter
+}
+
+// starter is what the two ways to start interpreters have in common.
+type starter interface {
+	sessions.Starter
+	// Warm begins in the background what makes starts fast.
+	Warm()
+	Close(ctx context.Context) error
 }
 
 func newPythonStarter(c *config.Config, log *slog.Logger) *pythonStarter {
-	return &pythonStarter{config: c, log: log}
+	life, endLife := context.WithCancel(context.Background())
+	return &pythonStarter{config: c, log: log, life: life, endLife: endLife}
 }
 
 // Name is the value of --start.
@@ -34,48 +50,80 @@ func (p *pythonStarter) Name() string { return p.config.Serve.Start }
 
 // Start starts a worker with the Python that was found.
 func (p *pythonStarter) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
-	spawner, err := p.ready(ctx)
+	starter, err := p.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return spawner.Start(ctx, spec)
+	return starter.Start(ctx, spec)
 }
 
-func (p *pythonStarter) ready(ctx context.Context) (*worker.Spawner, error) {
+// ForkObstacle says why interpreters can't be copied, "" if they can.
+func (p *pythonStarter) ForkObstacle() string {
+	switch {
+	case p.config.Serve.Start != startZygote:
+		return worker.ObstacleSpawned
+	case p.config.Serve.CheckpointMemory <= 0:
+		return worker.ObstacleSwitchedOff
+	default:
+		return ""
+	}
+}
+
+// warm looks for Python and begins to start what interpreters are forked from,
+// in the background: where there is no Python the first call says so.
+func (p *pythonStarter) warm() {
+	p.warming.Go(func() {
+		starter, err := p.ready(p.life)
+		if err != nil {
+			p.log.Debug("Python is not there yet", "error", err)
+			return
+		}
+		starter.Warm()
+	})
+}
+
+func (p *pythonStarter) ready(ctx context.Context) (starter, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.spawner != nil {
-		return p.spawner, nil
+	if p.starter != nil {
+		return p.starter, nil
 	}
 	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: p.config.Python, DataDir: p.config.DataDir})
 	if err != nil {
 		return nil, err
 	}
 	p.log.Info("found Python", "path", found.Path, "version", found.Version, "why", found.Why)
-	p.spawner, err = newSpawner(p.config, found.Path, p.log)
-	return p.spawner, err
+	p.starter, err = newStarter(p.config, found.Path, p.log)
+	return p.starter, err
 }
 
-// Close lets go of the spawner, whose workers have been ended.
+// Close lets go of the starter, whose workers have been ended.
 func (p *pythonStarter) Close() error {
+	p.endLife()
+	p.warming.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.spawner == nil {
+	if p.starter == nil {
 		return nil
 	}
-	return p.spawner.Close(context.Background())
+	return p.starter.Close(context.Background())
 }
 
-// newSpawner returns what starts workers by the settings of c.
-func newSpawner(c *config.Config, python string, log *slog.Logger) (*worker.Spawner, error) {
+// newStarter returns what starts workers by the settings of c.
+func newStarter(c *config.Config, python string, log *slog.Logger) (starter, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding our own program for the watchdog: %w", err)
 	}
-	return worker.NewSpawner(worker.Options{
+	options := worker.Options{
 		Python: python, LibraryDir: filepath.Join(c.DataDir, "lib"), Watchdog: []string{self, "watchdog"},
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
 		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: c.Serve.ImageMaxSide,
+		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory,
 		Logger: log,
-	}), nil
+	}
+	if c.Serve.Start == startZygote {
+		return worker.NewZygote(options), nil
+	}
+	return worker.NewSpawner(options), nil
 }

@@ -10,6 +10,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 )
 
@@ -44,8 +45,9 @@ type Shared struct {
 type Serve struct {
 	Transport string `enum:"stdio" default:"stdio" group:"Protocol" help:"How clients connect: ${enum} (HTTP and SSE are not built yet)."`
 
-	Start    string `enum:"spawn" default:"spawn" group:"Python" help:"How an interpreter starts: ${enum}, a process of its own."`
-	InitCode string `type:"text" placeholder:"CODE|@FILE" group:"Python" help:"Python code that every interpreter runs when it starts; @FILE reads it from a file."`
+	Start    string   `enum:"zygote,spawn" default:"${default_start}" group:"Python" help:"How an interpreter starts: ${enum}. zygote forks it from a process that has the libraries imported already, in milliseconds, and keeps a copy of it for crashes, branch and undo; it needs Linux. spawn starts a process of its own, without these."`
+	Preload  []string `type:"modules" default:"numpy,pandas,matplotlib.pyplot" placeholder:"MODULE,…" group:"Python" help:"What is imported before interpreters are forked (--start zygote), separated by commas; none imports nothing. A module that can't be imported is logged and left out."`
+	InitCode string   `type:"text" placeholder:"CODE|@FILE" group:"Python" help:"Python code that every interpreter runs when it starts; @FILE reads it from a file."`
 
 	Workdir      string `type:"existingdir" placeholder:"DIR" group:"Files" help:"Working directory shared by all interpreters. Default: each has its own under the data directory, removed with it."`
 	KeepWorkdirs bool   `negatable:"" group:"Files" help:"Keep the interpreters' own working directories when they end."`
@@ -61,11 +63,16 @@ type Serve struct {
 	Grace           time.Duration `default:"5s" group:"Time" help:"How long code may go on after it was interrupted at its time limit, before it is killed."`
 	RerunAfterCrash bool          `negatable:"" group:"Time" help:"Run code once more when it crashed its interpreter. Its side effects then happen twice."`
 
-	IdleTTL     time.Duration `name:"idle-ttl" default:"0" group:"Limits" help:"End interpreters that ran nothing for this long; 0 never ends them."`
-	MaxSessions int           `default:"64" group:"Limits" help:"How many interpreters may live at once."`
-	Queue       int           `default:"16" group:"Limits" help:"How many calls may wait for one busy interpreter; 0 refuses all."`
-	OutputLimit int64         `type:"size" default:"1MB" group:"Limits" help:"How much of each output stream of a run is kept in memory: half from its head and half from its tail."`
-	SpoolLimit  int64         `type:"size" default:"1GB" group:"Limits" help:"How much of each output stream of a run is kept on disk once it exceeds the output limit; 0 keeps none."`
+	History          int     `default:"1" group:"State" help:"How many of an interpreter's runs can be undone; a copy of its process is kept for each. 0 keeps none, and crashes still cost only the run at fault."`
+	CheckpointMemory float64 `default:"0.5" group:"State" help:"Largest share of the machine's or container's memory that an interpreter may hold and still be copied, from 0 to 1; 0 makes no copies, so that a crash loses the variables."`
+
+	IdleTTL              time.Duration `name:"idle-ttl" default:"0" group:"Limits" help:"End interpreters that ran nothing for this long; 0 never ends them."`
+	MaxSessions          int           `default:"64" group:"Limits" help:"How many interpreters may live at once."`
+	MaxSessionsPerClient int           `default:"0" group:"Limits" help:"How many interpreters one client may have at once; 0 sets no limit beside that of all together."`
+	WhenFull             string        `enum:"refuse,end-oldest" default:"refuse" group:"Limits" help:"What happens to a client that wants one interpreter more than the limits allow: ${enum}. end-oldest ends the one of its own that it has not used for longest and that runs nothing."`
+	Queue                int           `default:"16" group:"Limits" help:"How many calls may wait for one busy interpreter; 0 refuses all."`
+	OutputLimit          int64         `type:"size" default:"1MB" group:"Limits" help:"How much of each output stream of a run is kept in memory: half from its head and half from its tail."`
+	SpoolLimit           int64         `type:"size" default:"1GB" group:"Limits" help:"How much of each output stream of a run is kept on disk once it exceeds the output limit; 0 keeps none."`
 
 	TextBudget        int    `default:"40000" group:"Answers" help:"How many characters of text an answer may hold; the middle of longer output is left out."`
 	Figures           string `enum:"content,inline,none" default:"content" group:"Answers" help:"How figures reach the client: ${enum}. content sends images; inline adds data URIs to the structured record; none leaves them on disk."`
@@ -119,10 +126,20 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.Err }
 
+// The values of Serve.Start.
+const (
+	startZygote = "zygote"
+	startSpawn  = "spawn"
+)
+
 // Check reports settings that contradict each other or have no meaning.
 func (s Serve) Check() error {
 	return errors.Join(
+		checkStart(s.Start, runtime.GOOS),
 		s.checkTimes(),
+		atLeast("history", int64(s.History), 0),
+		checkShare("checkpoint-memory", s.CheckpointMemory),
+		atLeast("max-sessions-per-client", int64(s.MaxSessionsPerClient), 0),
 		atLeast("max-sessions", int64(s.MaxSessions), 1),
 		atLeast("queue", int64(s.Queue), 0),
 		atLeast("output-limit", s.OutputLimit, 10_000),
@@ -141,6 +158,30 @@ func (s Serve) checkTimes() error {
 		return errors.New("wait must be more than 0")
 	case s.Timeout > s.MaxTimeout:
 		return fmt.Errorf("timeout (%v) is more than max-timeout (%v); raise --max-timeout or lower --timeout", s.Timeout, s.MaxTimeout)
+	}
+	return nil
+}
+
+// checkStart refuses a way to start interpreters that the system lacks.
+func checkStart(start, system string) error {
+	if start == startZygote && system != "linux" {
+		return fmt.Errorf("start is %s, which needs Linux: on %s a Python that has loaded libraries can't be forked safely; use --start %s", startZygote, system, startSpawn)
+	}
+	return nil
+}
+
+// defaultStart is the value of --start when nothing is said.
+func defaultStart(system string) string {
+	if system == "linux" {
+		return startZygote
+	}
+	return startSpawn
+}
+
+// checkShare refuses what is no share of a whole. NaN fails every comparison.
+func checkShare(name string, value float64) error {
+	if !(value >= 0 && value <= 1) {
+		return fmt.Errorf("%s is %g; it must be a share from 0 to 1, as 0.5 for half of the memory", name, value)
 	}
 	return nil
 }

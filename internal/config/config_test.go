@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +60,8 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("no command means %q, not serve", config.Command)
 	}
 	want := Serve{
-		Transport: "stdio", Start: "spawn", Echo: "all", Traceback: "plain", Warnings: "default",
+		Transport: "stdio", Start: defaultStart(runtime.GOOS), Preload: []string{"numpy", "pandas", "matplotlib.pyplot"},
+		History: 1, CheckpointMemory: 0.5, WhenFull: "refuse", Echo: "all", Traceback: "plain", Warnings: "default",
 		Timeout: time.Hour, MaxTimeout: 24 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
 		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000,
 		TextBudget: 40000, Figures: "content", ImageMaxSide: 1568, ImageBudget: 900_000, StructuredContent: "auto",
@@ -77,7 +80,7 @@ func TestServeIsTheDefaultCommand(t *testing.T) {
 	if bare.Serve.Timeout != 10*time.Minute || bare.Python != "python3.12" {
 		t.Errorf("flags without a command were not taken: %+v", bare)
 	}
-	if bare.Command != named.Command || bare.Serve != named.Serve || bare.Python != named.Python {
+	if bare.Command != named.Command || !cmp.Equal(bare.Serve, named.Serve) || bare.Python != named.Python {
 		t.Errorf("understudy FLAGS and understudy serve FLAGS differ:\n%+v\n%+v", bare, named)
 	}
 }
@@ -179,6 +182,14 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"transport":         {args: []string{"--transport", "http"}, want: []string{"--transport", "stdio"}},
 		"contradiction":     {args: []string{"--timeout", "2h", "--max-timeout", "1h"}, want: []string{"timeout", "max-timeout"}},
 		"too small":         {args: []string{"--text-budget", "10"}, want: []string{"text-budget", "at least 1000"}},
+		"start":             {file: "start: fork", want: []string{"line 1: start", "zygote,spawn"}},
+		"modules":           {args: []string{"--preload", "numpy,pandas as pd"}, want: []string{"--preload", `"pandas as pd" is not the name of a module`}},
+		"modules in a file": {file: "preload: numpy;os", want: []string{"line 1: preload", `"numpy;os"`}},
+		"history":           {args: []string{"--history=-1"}, want: []string{"history", "at least 0"}},
+		"more than all":     {args: []string{"--checkpoint-memory", "50"}, want: []string{"checkpoint-memory is 50", "from 0 to 1"}},
+		"no number":         {args: []string{"--checkpoint-memory", "NaN"}, want: []string{"checkpoint-memory", "from 0 to 1"}},
+		"client's limit":    {args: []string{"--max-sessions-per-client=-1"}, want: []string{"max-sessions-per-client", "at least 0"}},
+		"when full":         {args: []string{"--when-full", "wait"}, want: []string{"--when-full", "end-oldest"}},
 		"unknown flag":      {args: []string{"--timout", "1"}, want: []string{"--timout", "--timeout"}},
 		"unknown command":   {args: []string{"setpu"}, want: []string{"setpu"}},
 		"absent file":       {args: []string{"--config", "/nowhere/x.yaml"}, want: []string{"/nowhere/x.yaml"}},
@@ -256,6 +267,48 @@ func TestInitCodeFromAFile(t *testing.T) {
 	}
 }
 
+func TestModules(t *testing.T) {
+	for text, want := range map[string][]string{
+		"none": nil, "": nil, " none ": nil, "numpy": {"numpy"}, "_a, b1.c_d ,numpy,numpy": {"_a", "b1.c_d", "numpy"},
+	} {
+		if got := must(t, nil, "--preload", text).Serve.Preload; !slices.Equal(got, want) {
+			t.Errorf("%q gives %q, not %q", text, got, want)
+		}
+	}
+	for _, text := range []string{",", "numpy,", "1a", "a..b", ".a", "a.", "a b", "import a", "a-b", "a;b", "none,a b"} {
+		if got, err := parseModules(text); err == nil {
+			t.Errorf("%q gives %q", text, got)
+		}
+	}
+	if got := must(t, configFile(t, "preload: none\n"), "--preload", "a", "--preload", "b").Serve.Preload; !slices.Equal(got, []string{"b"}) {
+		t.Errorf("the last flag does not win: %q", got)
+	}
+	if got := must(t, map[string]string{"UNDERSTUDY_PRELOAD": "scipy,json"}).Serve.Preload; !slices.Equal(got, []string{"scipy", "json"}) {
+		t.Errorf("from the environment: %q", got)
+	}
+}
+
+func TestStartDependsOnTheSystem(t *testing.T) {
+	for system, want := range map[string]string{"linux": "zygote", "darwin": "spawn", "windows": "spawn"} {
+		if got := defaultStart(system); got != want {
+			t.Errorf("%s: %s by default", system, got)
+		}
+		if err := checkStart("spawn", system); err != nil {
+			t.Error(err)
+		}
+		err := checkStart("zygote", system)
+		if (err == nil) != (system == "linux") {
+			t.Errorf("%s: %v", system, err)
+		}
+		if err != nil && !(strings.Contains(err.Error(), "needs Linux") && strings.Contains(err.Error(), "--start spawn")) {
+			t.Error(err)
+		}
+	}
+	if got := must(t, nil, "--start", "spawn").Serve.Start; got != "spawn" {
+		t.Error(got)
+	}
+}
+
 func TestInstallArguments(t *testing.T) {
 	config := must(t, nil, "install", "--client", "codex", "--", "--timeout", "10m")
 	if diff := cmp.Diff([]string{"--timeout", "10m"}, config.Install.Args); diff != "" {
@@ -293,7 +346,7 @@ func TestEverySettingComesFromEnvironmentAndFile(t *testing.T) {
 		fromFile, err := try(t, configFile(t, setting.Key+": \"\\0\"\n"))
 		checkArrived(t, "line 1: "+setting.Key, wrong, fromFile, err)
 	}
-	if len(list) < 28 {
+	if len(list) < 34 {
 		t.Errorf("only %d settings are listed", len(list))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"runtime"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -71,9 +72,12 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.Vars{
 			"config_file": shown(defaultFile(source.Lookup)),
 			"data_dir":    shown(defaultDataDir(source.Lookup)),
+			// A kong variable because it depends on the system.
+			"default_start": defaultStart(runtime.GOOS),
 		},
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.NamedMapper("size", kong.MapperFunc(decodeSize)),
+		kong.NamedMapper("modules", kong.MapperFunc(decodeModules)),
 		kong.NamedMapper("text", kong.MapperFunc(decodeText)),
 		kong.Resolvers(&resolver{lookup: source.Lookup}),
 		kong.ConfigureHelp(kong.HelpOptions{

@@ -5,6 +5,8 @@ import (
 	"math"
 	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,6 +57,42 @@ func decodeSize(ctx *kong.DecodeContext, target reflect.Value) error {
 	}
 	target.SetInt(int64(size))
 	return nil
+}
+
+// moduleName is the name of a Python module, as matplotlib.pyplot.
+var moduleName = regexp.MustCompile(`^[\p{L}_][\p{L}\p{Nd}_]*(\.[\p{L}_][\p{L}\p{Nd}_]*)*$`)
+
+// decodeModules takes names of modules separated by commas; none, or an empty
+// text, is no module at all.
+func decodeModules(ctx *kong.DecodeContext, target reflect.Value) error {
+	text, err := popText(ctx)
+	if err != nil {
+		return err
+	}
+	modules, err := parseModules(text)
+	if err != nil {
+		return err
+	}
+	target.Set(reflect.ValueOf(modules))
+	return nil
+}
+
+func parseModules(text string) ([]string, error) {
+	text = strings.TrimSpace(text)
+	if text == "" || text == "none" {
+		return nil, nil
+	}
+	var modules []string
+	for name := range strings.SplitSeq(text, ",") {
+		name = strings.TrimSpace(name)
+		if !moduleName.MatchString(name) {
+			return nil, fmt.Errorf("%q is not the name of a module; write numpy,matplotlib.pyplot or none", name)
+		}
+		if !slices.Contains(modules, name) {
+			modules = append(modules, name)
+		}
+	}
+	return modules, nil
 }
 
 // decodeText takes a text as it is, or the content of a file as @FILE.

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// children are the processes of ours that an exec.Cmd waits for. All other
-// children of the server are orphans, which it reaps; the lock is held across
+// children are the processes of ours that have an owner who waits for them. All
+// other children of the server are orphans, which it reaps; the lock is held across
 // a start so that no child is taken for one before its id is known.
 //
 // Commands that other packages start are safe too as long as they stay in the
@@ -38,9 +38,7 @@ func startChild(cmd *exec.Cmd) error {
 
 func waitChild(cmd *exec.Cmd) error {
 	err := cmd.Wait()
-	children.Lock()
-	delete(children.pids, cmd.Process.Pid)
-	children.Unlock()
+	dropChild(cmd.Process.Pid)
 	return err
 }
 
@@ -59,18 +57,36 @@ func reapOrphans() {
 	}
 }
 
-// childPIDs lists the children of all threads of this process.
+// canListChildren reports whether the kernel has CONFIG_PROC_CHILDREN.
+var canListChildren = sync.OnceValue(func() bool {
+	_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
+	return err == nil
+})
+
+// childPIDs lists the children of this process.
 func childPIDs() []int {
-	tasks, err := os.ReadDir("/proc/self/task")
+	if canListChildren() {
+		return childrenOf(os.Getpid())
+	}
+	procs, _ := listProcs()
+	var pids []int
+	for _, p := range procs {
+		if p.parent == os.Getpid() {
+			pids = append(pids, p.pid)
+		}
+	}
+	return pids
+}
+
+// childrenOf lists the children of all threads of a process.
+func childrenOf(pid int) []int {
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return nil
 	}
 	var pids []int
 	for _, task := range tasks {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%s/children", task.Name()))
-		if os.IsNotExist(err) && task.Name() == strconv.Itoa(os.Getpid()) {
-			return childPIDsByScan() // a kernel without CONFIG_PROC_CHILDREN
-		}
+		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
 		for _, field := range strings.Fields(string(data)) {
 			if pid, err := strconv.Atoi(field); err == nil {
 				pids = append(pids, pid)
@@ -80,15 +96,18 @@ func childPIDs() []int {
 	return pids
 }
 
-func childPIDsByScan() []int {
-	procs, _ := listProcs()
-	var pids []int
-	for _, p := range procs {
-		if p.parent == os.Getpid() {
-			pids = append(pids, p.pid)
-		}
-	}
-	return pids
+// keepChild leaves a process to be reaped by its owner, should it ever come to
+// this one as an orphan; dropChild ends that.
+func keepChild(pid int) {
+	children.Lock()
+	defer children.Unlock()
+	children.pids[pid] = true
+}
+
+func dropChild(pid int) {
+	children.Lock()
+	defer children.Unlock()
+	delete(children.pids, pid)
 }
 
 // reaper reaps orphans as they die.

@@ -27,6 +27,26 @@ func newConn(stream net.Conn, log *slog.Logger) *conn {
 	return &conn{stream: stream, reader: bufio.NewReaderSize(stream, readBuffer), log: log}
 }
 
+// newSmallConn returns the connection of a process that seldom speaks.
+func newSmallConn(stream net.Conn, log *slog.Logger) *conn {
+	return &conn{stream: stream, reader: bufio.NewReaderSize(stream, 512), log: log}
+}
+
+// ask sends a request and returns its answer, of the given type.
+func (c *conn) ask(ctx context.Context, request []byte, descriptors []*os.File, kind string, answer any) error {
+	if err := c.pass(request, descriptors); err != nil {
+		return err
+	}
+	f, err := c.receive(ctx)
+	if err != nil {
+		return err
+	}
+	if f.kind != kind {
+		return broken("turn", "it answered with %s in place of %s", f.kind, kind)
+	}
+	return f.decode(answer)
+}
+
 // send writes one frame.
 func (c *conn) send(kind string, message any) error {
 	data, err := encodeFrame(kind, message)

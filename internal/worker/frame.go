@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -41,11 +42,19 @@ func (f frame) decode(message any) error {
 
 // encodeFrame returns the bytes of a frame without attachments; Go sends none.
 func encodeFrame(kind string, message any) ([]byte, error) {
+	return encodeFrameWith(kind, message, 0)
+}
+
+// encodeFrameWith is encodeFrame for a frame that descriptors come with.
+func encodeFrameWith(kind string, message any, descriptors int) ([]byte, error) {
 	fields, err := json.Marshal(message)
 	if err != nil {
 		return nil, err
 	}
 	head := `{"type":"` + kind + `"`
+	if descriptors > 0 {
+		head += `,"descriptors":` + strconv.Itoa(descriptors)
+	}
 	if len(fields) > len("{}") {
 		head += ","
 	}

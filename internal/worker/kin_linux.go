@@ -12,18 +12,28 @@ import (
 
 // kin is a worker's process and all that its code has started.
 type kin struct {
-	root procID
-	mark mark
-	log  *slog.Logger
+	mark     mark
+	registry *registry
+	log      *slog.Logger
 
 	mu    sync.Mutex
+	root  procID          // the worker's process
+	since uint64          // when the first worker of the line started: its kin are younger
 	known map[procID]bool // seen alive at any time
 }
 
-func newKin(pid int, mark mark, log *slog.Logger) *kin {
+func newKin(pid int, mark mark, registry *registry, log *slog.Logger) *kin {
 	setLimits(pid, mark.tag)
 	root, _ := readProc(pid)
-	return &kin{root: root.procID, mark: mark, log: log, known: map[procID]bool{}}
+	return &kin{root: root.procID, since: root.start, mark: mark, registry: registry, log: log, known: map[procID]bool{}}
+}
+
+// follow makes another process the worker, in the place of one that is dead.
+func (k *kin) follow(pid int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	root, _ := readProc(pid)
+	k.root = root.procID
 }
 
 // end kills the worker's process and its kin, again and again until a look
@@ -43,13 +53,11 @@ func (k *kin) end() int {
 
 // find returns the living kin, the worker itself included.
 func (k *kin) find() ([]procID, error) {
-	procs, err := listProcs()
+	procs, err := k.candidates()
 	if err != nil {
 		return nil, err
 	}
-	procs = slices.DeleteFunc(procs, func(p proc) bool {
-		return p.start < k.root.start || p.pid == os.Getpid() // nobody is older than the worker
-	})
+	procs = slices.DeleteFunc(procs, func(p proc) bool { return p.start < k.since })
 	family := newFamily(procs, func(p proc) bool {
 		return p.procID == k.root || p.group == k.root.pid || k.known[p.procID]
 	})
@@ -67,6 +75,50 @@ func (k *kin) find() ([]procID, error) {
 		}
 	}
 	return living, nil
+}
+
+// candidates returns the processes among which all kin are: the worker and its
+// descendants, and the orphans with theirs. An orphan comes to its nearest
+// ancestor that adopts, a forker or this server. What costs time is to look at
+// every process of the machine, so that is for kernels that don't list children.
+func (k *kin) candidates() ([]proc, error) {
+	if !canListChildren() {
+		procs, err := listProcs()
+		return slices.DeleteFunc(procs, func(p proc) bool {
+			return p.pid == os.Getpid() || p.procID != k.root && k.registry.has(p.pid)
+		}), err
+	}
+	tree := tree{registry: k.registry, seen: map[int]bool{}}
+	tree.grow(k.root.pid)
+	for _, adoptive := range append(k.registry.forkers(), os.Getpid()) {
+		for _, orphan := range childrenOf(adoptive) {
+			if !k.registry.has(orphan) {
+				tree.grow(orphan)
+			}
+		}
+	}
+	return tree.procs, nil
+}
+
+// tree collects processes and their descendants, other workers left out.
+type tree struct {
+	registry *registry
+	seen     map[int]bool
+	procs    []proc
+}
+
+func (t *tree) grow(pid int) {
+	p, ok := readProc(pid)
+	if !ok || t.seen[pid] {
+		return
+	}
+	t.seen[pid] = true
+	t.procs = append(t.procs, p)
+	for _, child := range childrenOf(pid) {
+		if !t.registry.has(child) {
+			t.grow(child)
+		}
+	}
 }
 
 func (k *kin) close() {}

@@ -103,10 +103,16 @@ func mustLive(t *testing.T, pids ...int) {
 	}
 }
 
+// strangersView is a worker's kin as one sees them who has seen none before.
+func strangersView(w *worker, root procID, mark mark) *kin {
+	own := w.process.kin
+	return &kin{root: root, since: own.since, mark: mark, registry: own.registry, known: map[procID]bool{}}
+}
+
 // countKin counts a worker's living kin as a stranger would.
-func countKin(t *testing.T, w *spawned) int {
+func countKin(t *testing.T, w *worker) int {
 	t.Helper()
-	k := &kin{root: w.process.kin.root, mark: w.process.kin.mark, known: map[procID]bool{}}
+	k := strangersView(w, w.process.kin.root, w.process.kin.mark)
 	if _, err := k.find(); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +147,7 @@ func TestMarkIsTwofold(t *testing.T) {
 		"environment": {value: own.mark.value, tag: 1},
 		"limit":       {value: "other", tag: own.mark.tag},
 	} {
-		k := &kin{root: procID{pid: -1, start: own.root.start}, mark: mark, known: map[procID]bool{}}
+		k := strangersView(w, procID{pid: -1}, mark)
 		if _, err := k.find(); err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +266,7 @@ func TestServerKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, found := startMiniServer(t, code)
 			mustLive(t, found...)
-			workers := childrenOf(t, server.Process.Pid)
+			workers := livingChildren(t, server.Process.Pid)
 			if len(workers) < 2 {
 				t.Fatalf("the server has the children %v; a worker and a watchdog were expected", workers)
 			}
@@ -338,7 +344,7 @@ func startMiniServer(t *testing.T, code string) (*exec.Cmd, []int) {
 	return nil, nil
 }
 
-func childrenOf(t *testing.T, pid int) []int {
+func livingChildren(t *testing.T, pid int) []int {
 	t.Helper()
 	procs, err := listProcs()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // without /proc.
 type kin struct{ pid int }
 
-func newKin(pid int, _ mark, _ *slog.Logger) *kin { return &kin{pid} }
+func newKin(pid int, _ mark, _ *registry, _ *slog.Logger) *kin { return &kin{pid} }
 
 // end kills the group. How many processes it had can't be told.
 func (k *kin) end() int {

@@ -15,7 +15,7 @@ type kin struct {
 	log *slog.Logger
 }
 
-func newKin(pid int, _ mark, log *slog.Logger) *kin {
+func newKin(pid int, _ mark, _ *registry, log *slog.Logger) *kin {
 	k := &kin{pid: pid, log: log}
 	job, err := newJob(pid)
 	if err != nil {

@@ -58,7 +58,7 @@ func fakeSpawner(t testing.TB, change ...func(*Options)) *Spawner {
 }
 
 // start starts a worker that is closed with the test.
-func start(t testing.TB, s *Spawner) *spawned {
+func start(t testing.TB, s *Spawner) *worker {
 	t.Helper()
 	w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir(), FirstExecution: 1})
 	if err != nil {
@@ -69,7 +69,7 @@ func start(t testing.TB, s *Spawner) *spawned {
 			t.Error(err)
 		}
 	})
-	return w.(*spawned)
+	return w.(*worker)
 }
 
 // eventually waits for something that other processes do; a test that waits in
@@ -92,8 +92,18 @@ func miniServer() int {
 	if os.Getenv("WORKER_TEST_NO_WATCHDOG") == "" {
 		options.Watchdog = []string{os.Args[0]}
 	}
-	s := NewSpawner(options)
-	s.packages = fakePackages
+	var s interface {
+		sessions.Starter
+		Warm()
+	}
+	if os.Getenv("WORKER_TEST_START") == "zygote" {
+		options.CheckpointShare = 0.5
+		s = NewZygote(options)
+	} else {
+		spawner := NewSpawner(options)
+		spawner.packages = fakePackages
+		s = spawner
+	}
 	// The watchdog plays its part by the same variable.
 	os.Setenv(roleVariable, "watchdog")
 	w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "mini", Workdir: os.TempDir()})
@@ -103,6 +113,11 @@ func miniServer() int {
 	}
 	sink := workertest.NewRecorder()
 	_, err = w.Run(context.Background(), sessions.Request{Execution: 1, Code: os.Getenv("WORKER_TEST_CODE")}, sink)
+	if s.ForkObstacle() == "" { // with a copy to be woken by nobody
+		if _, failed := w.Fork(context.Background(), sessions.ToStandBy); failed != nil {
+			err = failed
+		}
+	}
 	fmt.Println(sink.Text(sessions.Stdout), err)
 	select {}
 }

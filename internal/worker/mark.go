@@ -34,7 +34,9 @@ func newNonce() nonce {
 func (n nonce) worker(interpreterID string, number uint64) mark {
 	return mark{
 		value: string(n) + "/" + interpreterID + "/" + strconv.FormatUint(number, 10),
-		tag:   n.prefix()<<tagBits | number&(1<<tagBits-1),
+		// The later, the lower: a branch, which begins with the tag of the
+		// worker it was copied from, may lower a limit but not raise it.
+		tag: n.prefix()<<tagBits | (1<<tagBits - 1 - number&(1<<tagBits-1)),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // pause stops the process until resume is called.
 func (p *process) pause() (resume func(), err error) {
-	pid := p.cmd.Process.Pid
+	pid := p.pid
 	return func() { _ = unix.Kill(pid, unix.SIGCONT) }, unix.Kill(pid, unix.SIGSTOP)
 }
 

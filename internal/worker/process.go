@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"os/exec"
 	"sync"
 	"time"
 
@@ -18,16 +17,27 @@ const (
 	killGrace = 5 * time.Second // killed: longer only in an uninterruptible wait
 )
 
+// body is a process as whoever started it has it.
+type body interface {
+	// awaitDeath returns when the process is dead.
+	awaitDeath()
+	// reap lets go of the dead process's id and tells how it ended. Where
+	// there is no waiting without reaping awaitDeath has done so already.
+	reap() sessions.CrashError
+}
+
 // process owns one Python process and its kin, from its start to its end. Its
 // goroutine own is the only one that waits for it.
 type process struct {
-	cmd   *exec.Cmd
-	kin   *kin
-	fault *os.File // reading end; nil where faults go to stderr
-	log   *slog.Logger
+	pid      int
+	body     body
+	registry *registry
+	log      *slog.Logger
 
-	// exited is closed when the process has ended, its kin too, and crash
-	// tells how. That is also when its id may name another process.
+	// dead is closed when the process itself has ended.
+	dead chan struct{}
+	// exited is closed when its kin have ended too, and crash tells how. That is
+	// also when its id may name another process.
 	exited chan struct{}
 	crash  *sessions.CrashError
 
@@ -37,34 +47,58 @@ type process struct {
 	reaped bool
 
 	mu    sync.Mutex
-	cause string // why we ended it, if we did; the first one told counts
+	kin   *kin     // nil for a copy that sleeps: it has none of its own
+	fault *os.File // reading end; nil where faults go to stderr
+	cause string   // why we ended it, if we did; the first one told counts
 }
 
-// adopt makes a started command a process.
-func adopt(cmd *exec.Cmd, mark mark, fault *os.File, log *slog.Logger) *process {
+// adopt makes a started Python a process. Without kin it is a forker, or a copy
+// that sleeps; see lead.
+func adopt(pid int, body body, as role, kin *kin, fault *os.File, registry *registry, log *slog.Logger) *process {
 	p := &process{
-		cmd:    cmd,
-		kin:    newKin(cmd.Process.Pid, mark, log),
-		fault:  fault,
-		log:    log.With("pid", cmd.Process.Pid),
-		exited: make(chan struct{}),
+		pid:      pid,
+		body:     body,
+		registry: registry,
+		kin:      kin,
+		fault:    fault,
+		log:      log.With("pid", pid),
+		dead:     make(chan struct{}),
+		exited:   make(chan struct{}),
 	}
+	registry.add(pid, as)
 	go p.own()
 	return p
+}
+
+// lead gives a process that slept the kin and the fault pipe it leads from now on.
+func (p *process) lead(kin *kin, fault *os.File) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kin, p.fault = kin, fault
+}
+
+func (p *process) family() *kin {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.kin
 }
 
 // own sees the process to its end. The kin are ended before it is reaped: until
 // then its id, and that of its group, can't be anybody else's.
 func (p *process) own() {
-	p.awaitDeath()
-	p.kin.end()
+	p.body.awaitDeath()
+	close(p.dead)
+	kin := p.family()
+	if kin != nil {
+		kin.end()
+	}
+	p.registry.remove(p.pid)
 	p.alive.Lock()
-	p.reap()
+	ended := p.body.reap()
 	p.reaped = true
 	p.alive.Unlock()
-	p.kin.close()
-	p.crash = p.describe()
-	p.log.Debug("worker ended", "reason", p.crash.Reason)
+	p.crash = p.describe(ended)
+	p.log.Debug("process ended", "reason", p.crash.Reason)
 	close(p.exited)
 }
 
@@ -78,13 +112,14 @@ func (p *process) blame(cause string) {
 }
 
 // describe says how the process ended.
-func (p *process) describe() *sessions.CrashError {
+func (p *process) describe(crash sessions.CrashError) *sessions.CrashError {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	crash := exitOf(p.cmd.ProcessState)
-	crash.Trace = lastFault(readFault(p.fault))
-	crash.Reason = reason(crash, p.cause)
-	return crash
+	if p.fault != nil {
+		crash.Trace = lastFault(readFault(p.fault))
+	}
+	crash.Reason = reason(&crash, p.cause)
+	return &crash
 }
 
 // kill ends the process and its kin, and returns how many processes beside it
@@ -92,7 +127,13 @@ func (p *process) describe() *sessions.CrashError {
 func (p *process) kill(cause string) int {
 	p.blame(cause)
 	ended := 0
-	p.withPID(func() { ended = p.kin.end() })
+	p.withPID(func() {
+		if kin := p.family(); kin != nil {
+			ended = kin.end()
+		} else {
+			p.destroy()
+		}
+	})
 	if !p.wait(context.Background(), killGrace) {
 		p.log.Error("a killed worker does not end")
 	}
@@ -105,6 +146,17 @@ func (p *process) withPID(act func()) {
 	defer p.alive.RUnlock()
 	if !p.reaped {
 		act()
+	}
+}
+
+// dies reports whether the process itself ends within the time. What is then
+// still to be done, its kin's end above all, wait waits for.
+func (p *process) dies(limit time.Duration) bool {
+	select {
+	case <-p.dead:
+		return true
+	case <-time.After(limit):
+		return false
 	}
 }
 

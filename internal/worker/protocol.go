@@ -8,24 +8,37 @@ import (
 
 // The twin of pyworker/protocol.py. A frame is a 4-byte big-endian length, a
 // header of that many bytes (a JSON object), then the attachments whose sizes
-// in bytes the header lists under "attachments".
+// in bytes the header lists under "attachments". With a frame to Python may come
+// descriptors, as many as its header says under "descriptors".
 //
-//	Go → Python   start       what the worker is for; answered by ready
+//	Go → worker   start       what the worker is for; answered by ready
 //	              run         one execution; answered by figure* done
 //	              variables   answered by variables
+//	              fork        copy yourself; a descriptor for the copy's frames;
+//	                          answered by forked, and by ready from the copy
+//	              wake        to a copy: be a worker; answered by ready
 //	              stop        run the exit handlers and exit; a closed socket means the same
-//	Python → Go   ready       the worker can run code
+//	worker → Go   ready       the worker can run code, or the copy sleeps
 //	              figure      a figure was shown; one attachment, the preview
 //	              done        the execution has ended
 //	              variables   what the namespace holds
+//	              forked      there is a copy, or why there is none
 //	              log         for the server's log; may come at any time
+//
+//	Go → forker   spawn       fork a worker or a zygote; with its descriptors;
+//	                          answered by spawned
+//	              adopt       leave this child to reap
+//	              reap        answered by reaped
+//	forker → Go   ready       the root can fork
+//	              preloaded   the zygote has imported what it could
+//	              spawned, reaped, log
 //
 // Go never sends a second request before the first is answered. Output takes
 // other ways: two pipes, and the memory that stage_linux.go describes.
 const (
 	// protocolVersion is compared in the handshake; both halves are shipped
 	// in one binary, so another version means a foreign library directory.
-	protocolVersion = 1
+	protocolVersion = 2
 
 	maxHeader      = 64 << 20  // bytes of one header
 	maxAttachments = 64        // attachments of one frame
@@ -41,16 +54,27 @@ const (
 	typeStart     = "start"
 	typeRun       = "run"
 	typeVariables = "variables"
+	typeFork      = "fork"
+	typeWake      = "wake"
 	typeStop      = "stop"
+	typeSpawn     = "spawn"
+	typeAdopt     = "adopt"
+	typeReap      = "reap"
 	typeReady     = "ready"
 	typeFigure    = "figure"
 	typeDone      = "done"
+	typeForked    = "forked"
+	typeSpawned   = "spawned"
+	typePreloaded = "preloaded"
+	typeReaped    = "reaped"
 	typeLog       = "log"
 )
 
 var knownTypes = map[string]bool{
-	typeStart: true, typeRun: true, typeVariables: true, typeStop: true,
-	typeReady: true, typeFigure: true, typeDone: true, typeLog: true,
+	typeStart: true, typeRun: true, typeVariables: true, typeFork: true, typeWake: true, typeStop: true,
+	typeSpawn: true, typeAdopt: true, typeReap: true,
+	typeReady: true, typeFigure: true, typeDone: true, typeForked: true, typeLog: true,
+	typeSpawned: true, typePreloaded: true, typeReaped: true,
 }
 
 type startMessage struct {
@@ -65,6 +89,64 @@ type startMessage struct {
 	InitCode       string `json:"init_code"`
 	FigureMaxSide  int    `json:"figure_max_side"` // pixels
 	ResultLimit    int    `json:"result_limit"`    // bytes
+	// Mark is the value of markVariable; "" leaves the environment alone.
+	Mark string `json:"mark"`
+	// CheckpointLimit is how many bytes of memory of its own the worker may
+	// have and still be copied; 0: it is never copied.
+	CheckpointLimit int64 `json:"checkpoint_limit"`
+}
+
+// A forkMessage comes with the copy's end of its frames' socket.
+type forkMessage struct {
+	Detached bool `json:"detached"` // not to be a child of the worker
+}
+
+type forkedMessage struct {
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason"`
+}
+
+// A wakeMessage comes with the descriptors of stdout, stderr and fault, and of
+// the stage and its bell if there is one, when the copy is to be a worker of its
+// own; with none it takes the place of its dead worker.
+type wakeMessage struct {
+	InterpreterID string `json:"interpreter_id"`
+	Workdir       string `json:"workdir"`
+	Mark          string `json:"mark"`
+}
+
+// A spawnMessage comes with the descriptors of the new process: a worker's
+// stdout, stderr, frames, fault, and stage and bell if there is one; a zygote's
+// control.
+type spawnMessage struct {
+	Kind    string   `json:"kind"`
+	Preload []string `json:"preload"`
+}
+
+// The kinds of processes that a forker forks.
+const (
+	kindWorker = "worker"
+	kindZygote = "zygote"
+)
+
+type spawnedMessage struct {
+	PID    int    `json:"pid"` // 0 if there is none
+	Reason string `json:"reason"`
+}
+
+type preloadedMessage struct {
+	PID      int         `json:"pid"`
+	Imported []string    `json:"imported"`
+	Failed   [][2]string `json:"failed"` // name and reason
+}
+
+type pidMessage struct {
+	PID int `json:"pid"`
+}
+
+type reapedMessage struct {
+	PID    int `json:"pid"`
+	Status int `json:"status"` // as of waitpid; -1 if it is no dead child
 }
 
 type runMessage struct {
@@ -80,6 +162,8 @@ type readyMessage struct {
 	PID       int    `json:"pid"`
 	Python    string `json:"python"`
 	InitError string `json:"init_error"`
+	// Notes are about what a woken copy had to leave behind.
+	Notes []string `json:"notes"`
 }
 
 type figureMessage struct {
@@ -102,6 +186,7 @@ type doneMessage struct {
 	Notes          []string              `json:"notes,omitempty"`
 	Exception      *exceptionMessage     `json:"exception,omitempty"`
 	Variables      sessions.VariableDiff `json:"variables"`
+	Obstacle       string                `json:"obstacle"`
 }
 
 type exceptionMessage struct {

@@ -14,7 +14,7 @@ import (
 // interrupt sends SIGINT to the process's group.
 func (p *process) interrupt() error {
 	err := os.ErrProcessDone
-	p.withPID(func() { err = unix.Kill(-p.cmd.Process.Pid, unix.SIGINT) })
+	p.withPID(func() { err = unix.Kill(-p.pid, unix.SIGINT) })
 	return err
 }
 
@@ -22,18 +22,24 @@ func (p *process) interrupt() error {
 // would not see it otherwise.
 func (p *process) terminate() {
 	p.withPID(func() {
-		_ = unix.Kill(-p.cmd.Process.Pid, unix.SIGTERM)
-		_ = unix.Kill(-p.cmd.Process.Pid, unix.SIGCONT)
+		_ = unix.Kill(-p.pid, unix.SIGTERM)
+		_ = unix.Kill(-p.pid, unix.SIGCONT)
 	})
 }
 
 // exitOf returns the exit code and the signal of an ended process.
-func exitOf(state *os.ProcessState) *sessions.CrashError {
+func exitOf(state *os.ProcessState) sessions.CrashError {
 	if state == nil {
-		return &sessions.CrashError{ExitCode: -1}
+		return sessions.CrashError{ExitCode: -1}
 	}
-	crash := &sessions.CrashError{ExitCode: state.ExitCode()}
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+	status, _ := state.Sys().(syscall.WaitStatus)
+	return exitOfStatus(status)
+}
+
+// exitOfStatus does the same for a raw status.
+func exitOfStatus(status syscall.WaitStatus) sessions.CrashError {
+	crash := sessions.CrashError{ExitCode: status.ExitStatus()} // -1 after a signal
+	if status.Signaled() {
 		crash.Signal = unix.SignalName(status.Signal())
 	}
 	return crash

@@ -12,7 +12,7 @@ import (
 func (p *process) interrupt() error {
 	err := os.ErrProcessDone
 	p.withPID(func() {
-		err = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.cmd.Process.Pid))
+		err = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(p.pid))
 	})
 	return err
 }
@@ -23,11 +23,11 @@ func (p *process) terminate() {}
 
 // exitOf returns the exit code of an ended process, and the signal's name where
 // the code is that of a fault.
-func exitOf(state *os.ProcessState) *sessions.CrashError {
+func exitOf(state *os.ProcessState) sessions.CrashError {
 	if state == nil {
-		return &sessions.CrashError{ExitCode: -1}
+		return sessions.CrashError{ExitCode: -1}
 	}
-	crash := &sessions.CrashError{ExitCode: state.ExitCode()}
+	crash := sessions.CrashError{ExitCode: state.ExitCode()}
 	if uint32(crash.ExitCode) == uint32(windows.STATUS_ACCESS_VIOLATION) {
 		crash.Signal = "SIGSEGV"
 	}

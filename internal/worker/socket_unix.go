@@ -19,10 +19,17 @@ type ends struct {
 	// stderr, frames, fault, and the stage's memory and bell. It is closed once
 	// the worker has its copies.
 	child []*os.File
+	// faultEnd is the worker's side of fault, one of child.
+	faultEnd *os.File
 }
 
 // openEnds makes the socket and the pipes.
-func openEnds() (*ends, error) {
+func openEnds() (*ends, error) { return openEndsWith((*ends).addSocket) }
+
+// openPipes makes the pipes alone, for a worker that has its socket already.
+func openPipes() (*ends, error) { return openEndsWith(func(*ends) error { return nil }) }
+
+func openEndsWith(addFrames func(*ends) error) (*ends, error) {
 	e := &ends{}
 	for _, ours := range []**os.File{&e.stdout, &e.stderr} {
 		if err := e.addPipe(ours); err != nil {
@@ -31,7 +38,7 @@ func openEnds() (*ends, error) {
 		}
 		enlargePipe(*ours)
 	}
-	if err := e.addSocket(); err != nil {
+	if err := addFrames(e); err != nil {
 		e.close()
 		return nil, err
 	}
@@ -39,6 +46,7 @@ func openEnds() (*ends, error) {
 		e.close()
 		return nil, err
 	}
+	e.faultEnd = e.child[len(e.child)-1]
 	stage, child := newStage()
 	e.stage, e.child = stage, append(e.child, child...)
 	return e, nil
@@ -55,15 +63,27 @@ func (e *ends) addPipe(ours **os.File) error {
 }
 
 func (e *ends) addSocket() error {
+	conn, theirs, err := framesPair()
+	if err != nil {
+		return err
+	}
+	e.frames, e.child = conn, append(e.child, theirs)
+	return nil
+}
+
+// framesPair makes a connection and the descriptor of its other end.
+func framesPair() (ours net.Conn, theirs *os.File, err error) {
 	pair, err := socketPair()
 	if err != nil {
-		return os.NewSyscallError("socketpair", err)
+		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
-	e.child = append(e.child, os.NewFile(uintptr(pair[1]), "frames"))
-	ours := os.NewFile(uintptr(pair[0]), "frames")
-	defer ours.Close() // FileConn makes a copy
-	e.frames, err = net.FileConn(ours)
-	return err
+	theirs = os.NewFile(uintptr(pair[1]), "frames")
+	file := os.NewFile(uintptr(pair[0]), "frames")
+	defer file.Close() // FileConn makes a copy
+	if ours, err = net.FileConn(file); err != nil {
+		_ = theirs.Close()
+	}
+	return ours, theirs, err
 }
 
 // attach gives the worker's side to a command and returns the arguments that
@@ -78,7 +98,7 @@ func (e *ends) attach(cmd *exec.Cmd) []string {
 func (e *ends) started() {
 	// faulthandler writes to a pipe that nobody reads before the worker is
 	// dead: a report longer than the pipe must be cut, not block for ever.
-	_ = syscall.SetNonblock(int(e.child[3].Fd()), true)
+	_ = syscall.SetNonblock(int(e.faultEnd.Fd()), true)
 	closeFiles(e.child)
 	e.child = nil
 }

@@ -35,6 +35,14 @@ type Options struct {
 	FigureMaxSide int    // pixels of a preview's longest side; 1568
 	ResultLimit   int    // bytes of an encoded result; 1 MiB
 
+	// Preload names the modules that a Zygote imports for its workers; those
+	// that can't be imported are left out.
+	Preload []string
+	// CheckpointShare is the part of the machine's memory, or of the
+	// container's, that a Zygote's worker may have for its own and still be
+	// copied; 0: workers are never copied.
+	CheckpointShare float64
+
 	// Env is added to the workers' environment, as "NAME=value".
 	Env []string
 	// StartTimeout is how long a worker may take to be ready; 30 s. The
@@ -81,16 +89,30 @@ type Spawner struct {
 	life    context.Context
 	endLife context.CancelFunc
 
+	registry *registry
+	// checkpointLimit is how many bytes of its own a worker may have and still
+	// be copied; 0: it never is.
+	checkpointLimit int64
+	forkers         *forkers // of a Zygote
+	// launch starts a process and joins it to a worker.
+	launch func(ctx context.Context, dir string, mark mark) (*worker, error)
+
 	mu       sync.Mutex
 	library  *library // nil before the first start, as the next three
 	launcher *launcher
 	reaper   *reaper
 	watchdog *watchdog
 	started  uint64
-	workers  map[*spawned]bool // not closed yet
+	workers  map[*worker]bool // not closed yet
 	starting sync.WaitGroup
 	closed   bool
 }
+
+// Why workers can't be copied, for a whole server, as clauses for the agent.
+const (
+	ObstacleSpawned     = "this server starts each interpreter as a process of its own (--start spawn)"
+	ObstacleSwitchedOff = "copies of interpreters are switched off (--checkpoint-memory 0)"
+)
 
 var errClosed = errors.New("the server is stopping")
 
@@ -108,19 +130,30 @@ func NewSpawner(options Options) *Spawner {
 	adoptOrphans(options.Logger)
 	keepDescriptors()
 	life, endLife := context.WithCancel(context.Background())
-	return &Spawner{
+	s := &Spawner{
 		life:     life,
 		endLife:  endLife,
 		options:  options,
 		nonce:    newNonce(),
 		log:      options.Logger,
 		packages: embedded,
-		workers:  map[*spawned]bool{},
+		registry: newRegistry(),
+		workers:  map[*worker]bool{},
 	}
+	s.launch = s.spawn
+	return s
 }
 
 // Name is the value of --start that chooses this starter.
 func (s *Spawner) Name() string { return "spawn" }
+
+// Warm does nothing: there is nothing to fork from.
+func (s *Spawner) Warm() {}
+
+// ForkObstacle says why a spawned worker can't be copied.
+func (s *Spawner) ForkObstacle() string {
+	return ObstacleSpawned
+}
 
 // Start starts a worker and waits until it is ready.
 func (s *Spawner) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
@@ -131,7 +164,7 @@ func (s *Spawner) Start(ctx context.Context, spec sessions.Spec) (sessions.Worke
 	return w, nil
 }
 
-func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*spawned, error) {
+func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error) {
 	if info, err := os.Stat(spec.Workdir); err != nil {
 		return nil, fmt.Errorf("working directory: %w", err)
 	} else if !info.IsDir() || !filepath.IsAbs(spec.Workdir) {
@@ -148,11 +181,12 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*spawned, erro
 	}
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	w, err := s.launch(ctx, dir, s.nonce.worker(spec.InterpreterID, number))
+	mark := s.nonce.worker(spec.InterpreterID, number)
+	w, err := s.launch(ctx, dir, mark)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.greet(ctx, s.startMessage(spec)); err != nil {
+	if err := w.greet(ctx, s.startMessage(spec, mark)); err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
 	}
 	return w, nil
@@ -188,8 +222,32 @@ func (s *Spawner) begin() (uint64, error) {
 	}
 	s.guard()
 	s.starting.Add(1)
+	return s.nextNumber(), nil
+}
+
+// prepareForker makes ready what a forker needs and returns its directory and
+// its mark.
+func (s *Spawner) prepareForker(name string) (dir string, m mark, err error) {
+	number, err := s.begin()
+	if err != nil {
+		return "", m, err
+	}
+	defer s.starting.Done()
+	dir, err = s.library.ensure()
+	return dir, s.nonce.worker(name, number), err
+}
+
+// newMark returns the mark of a session that a copy is for.
+func (s *Spawner) newMark(interpreterID string) mark {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nonce.worker(interpreterID, s.nextNumber())
+}
+
+// nextNumber numbers the marks. The caller has the lock.
+func (s *Spawner) nextNumber() uint64 {
 	s.started++
-	return s.started, nil
+	return s.started
 }
 
 func (s *Spawner) prepareLibrary() (err error) {
@@ -227,8 +285,20 @@ func (s *Spawner) guard() {
 	}
 }
 
-// launch starts the process and joins it to a worker.
-func (s *Spawner) launch(ctx context.Context, dir string, mark mark) (*spawned, error) {
+// spawn starts the process as a child of this one.
+func (s *Spawner) spawn(ctx context.Context, dir string, mark mark) (*worker, error) {
+	return s.assemble(ctx, mark, func(ends *ends) (int, body, error) {
+		cmd := s.command(dir, mark, ends)
+		err := s.launcher.run(func() error { return startChild(cmd) })
+		if err != nil {
+			return 0, nil, err
+		}
+		return cmd.Process.Pid, &child{cmd, s.log}, nil
+	})
+}
+
+// assemble makes a worker of a process that begin starts with its ends.
+func (s *Spawner) assemble(ctx context.Context, mark mark, begin func(*ends) (int, body, error)) (*worker, error) {
 	ends, err := openEnds()
 	if err != nil {
 		return nil, err
@@ -238,29 +308,29 @@ func (s *Spawner) launch(ctx context.Context, dir string, mark mark) (*spawned, 
 		ends.close()
 		return nil, err
 	}
-	cmd := s.command(dir, mark, ends)
-	if err := s.launcher.run(func() error { return startChild(cmd) }); err != nil {
+	pid, body, err := begin(ends)
+	if err != nil {
 		output.close()
 		ends.close()
 		return nil, err
 	}
 	ends.started()
-	w := &spawned{
-		spawner: s,
-		process: adopt(cmd, mark, ends.fault, s.log),
-		output:  output,
-		fault:   ends.fault,
-		log:     s.log,
-		closed:  make(chan struct{}),
-	}
-	w.interrupts.signal = w.process.interrupt
-	s.keep(w)
+	kin := newKin(pid, mark, s.registry, s.log)
+	w := s.newWorker(adopt(pid, body, ofWorker, kin, ends.fault, s.registry, s.log), newLine(output, ends.fault, kin))
 	stream, err := ends.connect(ctx)
 	if err != nil {
 		return nil, errors.Join(w.startFault(ctx, err), w.Close(context.Background()))
 	}
 	w.join(newConn(stream, s.log))
 	return w, nil
+}
+
+// newWorker returns a worker of a process that leads a line.
+func (s *Spawner) newWorker(p *process, l *line) *worker {
+	w := &worker{spawner: s, process: p, line: l, log: s.log, closed: make(chan struct{})}
+	w.interrupts.signal = p.interrupt
+	s.keep(w)
+	return w
 }
 
 // command returns the worker's command line. It starts in the library's
@@ -313,29 +383,31 @@ func (s *Spawner) environment(dir string, mark mark) []string {
 	return append(env, s.options.Env...)
 }
 
-func (s *Spawner) startMessage(spec sessions.Spec) startMessage {
+func (s *Spawner) startMessage(spec sessions.Spec, mark mark) startMessage {
 	return startMessage{
-		Protocol:       protocolVersion,
-		InterpreterID:  spec.InterpreterID,
-		Workdir:        spec.Workdir,
-		FirstExecution: max(spec.FirstExecution, 1),
-		Echo:           s.options.Echo,
-		Traceback:      s.options.Traceback,
-		Warnings:       s.options.Warnings,
-		CodeFile:       s.options.CodeFile,
-		InitCode:       s.options.InitCode,
-		FigureMaxSide:  s.options.FigureMaxSide,
-		ResultLimit:    s.options.ResultLimit,
+		Protocol:        protocolVersion,
+		InterpreterID:   spec.InterpreterID,
+		Workdir:         spec.Workdir,
+		FirstExecution:  max(spec.FirstExecution, 1),
+		Echo:            s.options.Echo,
+		Traceback:       s.options.Traceback,
+		Warnings:        s.options.Warnings,
+		CodeFile:        s.options.CodeFile,
+		InitCode:        s.options.InitCode,
+		FigureMaxSide:   s.options.FigureMaxSide,
+		ResultLimit:     s.options.ResultLimit,
+		Mark:            mark.value,
+		CheckpointLimit: s.checkpointLimit,
 	}
 }
 
-func (s *Spawner) keep(w *spawned) {
+func (s *Spawner) keep(w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.workers[w] = true
 }
 
-func (s *Spawner) forget(w *spawned) {
+func (s *Spawner) forget(w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.workers, w)
@@ -354,6 +426,7 @@ func (s *Spawner) Close(ctx context.Context) error {
 	s.endLife()
 	s.starting.Wait()
 	err := s.closeWorkers(ctx)
+	s.forkers.close()
 	if s.launcher != nil {
 		s.launcher.close()
 		s.reaper.close()

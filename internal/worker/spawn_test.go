@@ -20,7 +20,7 @@ func TestStartSaysWhyPythonDied(t *testing.T) {
 		{"exception", "import nosuchmodule", "python exited with code 1: Traceback"},
 		{"its last line", "import nosuchmodule", "ModuleNotFoundError: No module named 'nosuchmodule'"},
 		{"signal", "import os; os.abort()", "python killed by SIGABRT (aborted)"},
-		{"other version", "send(type='ready', protocol=7)", "it speaks version 7 of the protocol, the server version 1"},
+		{"other version", "send(type='ready', protocol=7)", "it speaks version 7 of the protocol, the server version 2"},
 		{"nonsense", "raw(b'HTTP/1.1 200 OK')", "python broke the protocol: a frame announces a header"},
 		{"wrong answer", "send(type='done')", "it answered start with done"},
 	} {
@@ -207,8 +207,8 @@ func TestVariablesGivenUpAreNotMistakenForTheNext(t *testing.T) {
 	if _, err := w.Variables(context.Background()); err != nil {
 		t.Error(err)
 	}
-	if w.unanswered != 0 {
-		t.Errorf("%d requests are taken for unanswered", w.unanswered)
+	if len(w.owed) != 0 {
+		t.Errorf("%d requests are taken for unanswered", len(w.owed))
 	}
 }
 

@@ -5,4 +5,4 @@ package worker
 import "understudy/sessions"
 
 // Usage can't be told on this system.
-func (w *spawned) Usage() (sessions.Usage, error) { return sessions.Usage{}, nil }
+func (w *worker) Usage() (sessions.Usage, error) { return sessions.Usage{}, nil }

@@ -20,12 +20,11 @@ const hangUpGrace = time.Second
 // stderrTail is how many bytes of stderr go into the error of a failed start.
 const stderrTail = 2000
 
-// spawned is one worker. It satisfies sessions.Worker.
-type spawned struct {
+// worker is one worker. It satisfies sessions.Worker.
+type worker struct {
 	spawner *Spawner
 	process *process
-	output  *outputs
-	fault   *os.File // reading end; nil where faults go to stderr
+	line    *line
 	log     *slog.Logger
 	info    sessions.WorkerInfo
 	// interrupts reach the execution under way.
@@ -34,8 +33,9 @@ type spawned struct {
 	// turn is held by the one request that is under way; conn's frames
 	// belong to it.
 	turn sync.Mutex
-	// unanswered counts requests whose callers have gone.
-	unanswered int
+	// owed are the types of answers that are still to come and that nobody
+	// waits for any more, in their order.
+	owed []string
 
 	connMu sync.Mutex
 	conn   *conn          // nil until the worker has called, on Windows
@@ -47,7 +47,7 @@ type spawned struct {
 }
 
 // join gives the worker its connection.
-func (w *spawned) join(c *conn) {
+func (w *worker) join(c *conn) {
 	w.connMu.Lock()
 	defer w.connMu.Unlock()
 	w.conn = c
@@ -60,7 +60,7 @@ func (w *spawned) join(c *conn) {
 }
 
 // greet has the handshake with a new worker.
-func (w *spawned) greet(ctx context.Context, start startMessage) error {
+func (w *worker) greet(ctx context.Context, start startMessage) error {
 	stop := context.AfterFunc(ctx, func() { w.process.kill("") })
 	ready, err := w.handshake(start)
 	if !stop() && err == nil {
@@ -69,11 +69,15 @@ func (w *spawned) greet(ctx context.Context, start startMessage) error {
 	if err != nil {
 		return w.startFault(ctx, err)
 	}
-	w.info = sessions.WorkerInfo{PID: w.process.cmd.Process.Pid, Python: ready.Python, InitError: ready.InitError}
+	w.info = infoOf(w.process, ready)
 	return nil
 }
 
-func (w *spawned) handshake(start startMessage) (readyMessage, error) {
+func infoOf(p *process, ready readyMessage) sessions.WorkerInfo {
+	return sessions.WorkerInfo{PID: p.pid, Python: ready.Python, InitError: ready.InitError, Notes: ready.Notes}
+}
+
+func (w *worker) handshake(start startMessage) (readyMessage, error) {
 	var ready readyMessage
 	if err := w.conn.send(typeStart, start); err != nil {
 		return ready, err
@@ -97,7 +101,7 @@ func (w *spawned) handshake(start startMessage) (readyMessage, error) {
 
 // startFault says why a worker did not become ready: the end of the process
 // and the end of its stderr tell more than the broken connection.
-func (w *spawned) startFault(ctx context.Context, err error) error {
+func (w *worker) startFault(ctx context.Context, err error) error {
 	var protocol *protocolError
 	switch {
 	case ctx.Err() != nil:
@@ -111,7 +115,7 @@ func (w *spawned) startFault(ctx context.Context, err error) error {
 		}
 		err = fmt.Errorf("python %w", exitError(w.process.crash))
 	}
-	if text := strings.TrimSpace(w.output.tail(sessions.Stderr, stderrTail)); text != "" {
+	if text := strings.TrimSpace(w.line.output.tail(sessions.Stderr, stderrTail)); text != "" {
 		err = fmt.Errorf("%w: %s", err, text)
 	}
 	return err
@@ -128,7 +132,7 @@ func exitError(crash *sessions.CrashError) error {
 
 // Run executes code. The context is not what ends an execution: Interrupt and
 // Kill are.
-func (w *spawned) Run(ctx context.Context, request sessions.Request, sink sessions.Sink) (sessions.Outcome, error) {
+func (w *worker) Run(ctx context.Context, request sessions.Request, sink sessions.Sink) (sessions.Outcome, error) {
 	message, err := encodeFrame(typeRun, runMessage(request))
 	if err != nil {
 		return sessions.Outcome{}, sessions.Errorf(sessions.CodeInvalid,
@@ -140,8 +144,8 @@ func (w *spawned) Run(ctx context.Context, request sessions.Request, sink sessio
 		return sessions.Outcome{}, err
 	}
 	w.discardFaults()
-	w.output.attach(sink)
-	defer w.output.detach()
+	w.line.output.attach(sink)
+	defer w.line.output.detach()
 	done, err := w.execute(message, request.Execution, sink)
 	if err != nil {
 		return sessions.Outcome{}, w.bury(err)
@@ -150,7 +154,7 @@ func (w *spawned) Run(ctx context.Context, request sessions.Request, sink sessio
 }
 
 // execute sends the run frame and returns the done frame, whatever comes between.
-func (w *spawned) execute(run []byte, execution int, sink sessions.Sink) (doneMessage, error) {
+func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMessage, error) {
 	var done doneMessage
 	if w.process.hasExited() {
 		return done, w.process.crash
@@ -176,8 +180,7 @@ func (w *spawned) execute(run []byte, execution int, sink sessions.Sink) (doneMe
 			}
 		case f.kind == typeDone:
 			return readDone(f, execution)
-		case f.kind == typeVariables && w.unanswered > 0:
-			w.unanswered--
+		case w.settles(f):
 		default:
 			return done, broken("turn", "it answered run with %s", f.kind)
 		}
@@ -187,7 +190,7 @@ func (w *spawned) execute(run []byte, execution int, sink sessions.Sink) (doneMe
 // settle has the worker take note of a signal that may have crossed with its
 // last answer, so that it does not meet the next execution: it can't answer a
 // request before that.
-func (w *spawned) settle() error {
+func (w *worker) settle() error {
 	if !w.interrupts.takeUnsettled() {
 		return nil
 	}
@@ -235,6 +238,7 @@ func (m doneMessage) outcome() sessions.Outcome {
 		ResultEncoding: m.ResultEncoding,
 		Notes:          m.Notes,
 		Variables:      m.Variables,
+		Obstacle:       m.Obstacle,
 	}
 	if m.Exception != nil {
 		exception := sessions.Exception(*m.Exception)
@@ -244,7 +248,7 @@ func (m doneMessage) outcome() sessions.Outcome {
 }
 
 // Variables describes what the session's namespace holds.
-func (w *spawned) Variables(ctx context.Context) ([]sessions.Variable, error) {
+func (w *worker) Variables(ctx context.Context) ([]sessions.Variable, error) {
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -255,14 +259,14 @@ func (w *spawned) Variables(ctx context.Context) ([]sessions.Variable, error) {
 	case err == nil:
 		return message.Variables, nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		w.unanswered++
+		w.owed = append(w.owed, typeVariables)
 		return nil, err
 	default:
 		return nil, w.bury(err)
 	}
 }
 
-func (w *spawned) askVariables(ctx context.Context) (variablesMessage, error) {
+func (w *worker) askVariables(ctx context.Context) (variablesMessage, error) {
 	var message variablesMessage
 	if w.process.hasExited() {
 		return message, w.process.crash
@@ -270,34 +274,46 @@ func (w *spawned) askVariables(ctx context.Context) (variablesMessage, error) {
 	if err := w.conn.send(typeVariables, emptyMessage{}); err != nil {
 		return message, err
 	}
+	return message, w.answer(ctx, typeVariables, &message)
+}
+
+// answer receives the answer to a request, of the given type.
+func (w *worker) answer(ctx context.Context, kind string, message any) error {
 	for {
 		f, err := w.conn.receive(ctx)
-		if err != nil {
-			return message, err
+		switch {
+		case err != nil:
+			return err
+		case w.settles(f):
+		case f.kind != kind:
+			return broken("turn", "it answered with %s in place of %s", f.kind, kind)
+		default:
+			return f.decode(message)
 		}
-		if f.kind != typeVariables {
-			return message, broken("turn", "it answered variables with %s", f.kind)
-		}
-		if w.unanswered > 0 {
-			w.unanswered--
-			continue
-		}
-		return message, f.decode(&message)
 	}
+}
+
+// settles reports whether a frame is an answer that nobody waits for.
+func (w *worker) settles(f frame) bool {
+	if len(w.owed) == 0 || f.kind != w.owed[0] {
+		return false
+	}
+	w.owed = w.owed[1:]
+	return true
 }
 
 // bury sees to it that a worker that failed to answer is dead, and returns the
 // reason. It comes from the connection, so from a process that has died, or has
 // lost its descriptors, or talks nonsense.
-func (w *spawned) bury(err error) error {
+func (w *worker) bury(err error) error {
 	var protocol *protocolError
 	switch {
 	case errors.As(err, &protocol):
 		w.process.kill("killed because it broke the protocol: " + protocol.what)
-	case !w.process.wait(context.Background(), hangUpGrace):
+	case !w.process.dies(hangUpGrace):
 		w.process.kill("killed because it had closed its connection to the server (os.closerange, or a close in native code)")
 	}
-	if !w.process.hasExited() {
+	if !w.process.wait(context.Background(), 2*killGrace) {
 		return &sessions.CrashError{Reason: "does not answer and can't be killed", ExitCode: -1}
 	}
 	return w.process.crash
@@ -305,15 +321,15 @@ func (w *spawned) bury(err error) error {
 
 // discardFaults forgets what the worker's children have written to the fault
 // pipe: a full one would have no room for the worker's own report.
-func (w *spawned) discardFaults() {
-	if w.fault != nil {
-		readFault(w.fault)
+func (w *worker) discardFaults() {
+	if w.line.fault != nil {
+		readFault(w.line.fault)
 	}
 }
 
 // Interrupt sends SIGINT to the worker's process group if an execution is under
 // way, and does nothing otherwise.
-func (w *spawned) Interrupt() error {
+func (w *worker) Interrupt() error {
 	if w.process.hasExited() {
 		return os.ErrProcessDone
 	}
@@ -321,18 +337,18 @@ func (w *spawned) Interrupt() error {
 }
 
 // Kill ends the worker and its kin at once.
-func (w *spawned) Kill() int { return w.process.kill("killed by the server") }
+func (w *worker) Kill() int { return w.process.kill("killed by the server") }
 
 // Exited is closed when the process and its kin have ended.
-func (w *spawned) Exited() <-chan struct{} { return w.process.exited }
+func (w *worker) Exited() <-chan struct{} { return w.process.exited }
 
 // Info says what was learnt when the worker started.
-func (w *spawned) Info() sessions.WorkerInfo { return w.info }
+func (w *worker) Info() sessions.WorkerInfo { return w.info }
 
 // Close climbs the ladder of endings: ask, wait, signal, wait, kill; then it
 // closes what joins the worker to the server. Every call returns when the
 // worker is gone.
-func (w *spawned) Close(ctx context.Context) error {
+func (w *worker) Close(ctx context.Context) error {
 	w.closing.Do(func() {
 		w.err = w.close(ctx)
 		close(w.closed)
@@ -341,24 +357,23 @@ func (w *spawned) Close(ctx context.Context) error {
 	return w.err
 }
 
-func (w *spawned) close(ctx context.Context) error {
+func (w *worker) close(ctx context.Context) error {
 	w.process.blame("ended by the server")
 	w.sayStop()
 	ended := w.process.end(ctx)
 	w.hangUp()
-	if w.fault != nil {
-		_ = w.fault.Close()
-	}
 	w.spawner.forget(w)
+	w.line.awaitDismissed(ctx)
+	w.line.release()
 	if !ended {
-		return fmt.Errorf("worker %d does not end", w.process.cmd.Process.Pid)
+		return fmt.Errorf("worker %d does not end", w.process.pid)
 	}
 	w.watch.Wait()
 	return nil
 }
 
 // sayStop asks an idle worker to exit. One that runs code would not hear.
-func (w *spawned) sayStop() {
+func (w *worker) sayStop() {
 	if !w.turn.TryLock() {
 		w.process.terminate()
 		return
@@ -373,7 +388,7 @@ func (w *spawned) sayStop() {
 
 // hangUp closes the connection and the pipes, after the request under way, if
 // any, has been told.
-func (w *spawned) hangUp() {
+func (w *worker) hangUp() {
 	w.connMu.Lock()
 	if w.conn != nil && w.process.hasExited() {
 		w.conn.shut()
@@ -386,5 +401,4 @@ func (w *spawned) hangUp() {
 	if w.conn != nil {
 		w.conn.close()
 	}
-	w.output.close()
 }

@@ -6,7 +6,7 @@ import random
 import struct
 import unittest
 
-from pyworker import protocol
+from pyworker import channel, interrupt, protocol
 from pyworker.tests import conversations
 from pyworker.tests.worker import WorkerCase
 
@@ -55,6 +55,16 @@ class Codec(unittest.TestCase):
         with self.assertRaises(protocol.ProtocolError):
             protocol.encode({"type": "figure"}, [b""] * 65)
 
+    def test_numbers_of_descriptors_are_checked(self):
+        for count in (0, 8):
+            data = b"".join(protocol.encode({"type": "wake", "descriptors": count}))
+            self.assertEqual(count, decode_all(data)[0][0]["descriptors"])
+        for count in (-1, 9, True, 1.0, "1", None, [1]):
+            data = b"".join(protocol.encode({"type": "wake", "descriptors": count}))
+            with self.assertRaises(protocol.ProtocolError) as caught:
+                decode_all(data)
+            self.assertEqual("descriptors", caught.exception.word)
+
     def test_lone_surrogates_travel_as_escapes(self):
         data = b"".join(protocol.encode({"type": "log", "message": "a\udc80b"}))
         self.assertEqual("a\udc80b", decode_all(data)[0][0]["message"])
@@ -66,6 +76,37 @@ class Codec(unittest.TestCase):
         for name, value in (("execution", "1"), ("code", None), ("execution", True)):
             with self.assertRaises(protocol.ProtocolError):
                 protocol.check_fields({**good, name: value})
+
+
+class Waiting(unittest.TestCase):
+    """A stream that is interrupted while it is waited for."""
+
+    def setUp(self):
+        self.events = []
+        self.channel = channel.Channel(self, interrupt.Interrupts())
+
+    def wait(self):
+        event = self.events.pop(0)
+        if event == "handler":
+            self.handle()
+        if event == "error":
+            raise OSError("mine")
+
+    def handle(self):
+        raise TimeoutError  # as a handler of the user's does that an alarm calls
+
+    def read(self, _):
+        return b""
+
+    def test_what_a_signal_handler_raises_ends_nothing(self):
+        self.events = ["handler", "handler", "input"]
+        self.assertIsNone(self.channel.receive())
+        self.assertEqual([], self.events)
+
+    def test_errors_of_the_stream_itself_do(self):
+        self.events = ["handler", "error"]
+        with self.assertRaisesRegex(OSError, "mine"):
+            self.channel.receive()
 
 
 class Fuzz(unittest.TestCase):

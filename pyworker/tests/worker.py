@@ -18,6 +18,8 @@ START = {
     "type": "start",
     "protocol": protocol.VERSION,
     "interpreter_id": "test",
+    "mark": "",
+    "checkpoint_limit": 0,
     "workdir": "",
     "first_execution": 1,
     "echo": "all",

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package worker
+
+import "understudy/sessions"
+
+// awaitDeath reaps the process at once: elsewhere than on Linux there is no
+// waiting without.
+func (c *child) awaitDeath() { c.wait() }
+
+func (c *child) reap() sessions.CrashError { return c.ended() }
+
+// destroy is for copies that sleep, which only Linux has.
+func (p *process) destroy() {}

@@ -1,0 +1,230 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/sessions"
+)
+
+// Fork copies the idle worker. The copy sleeps on a socket of its own and does
+// nothing by itself.
+func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.Understudy, error) {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	if w.spawner.checkpointLimit <= 0 {
+		return nil, &sessions.ForkError{Reason: w.spawner.ForkObstacle()}
+	}
+	stream, theirs, err := framesPair()
+	if err != nil {
+		return nil, &sessions.ForkError{Reason: fmt.Sprintf("no socket could be made: %v", err)}
+	}
+	err = w.askFork(ctx, forkMessage{Detached: purpose == sessions.ToBranch}, theirs)
+	_ = theirs.Close()
+	if err != nil {
+		_ = stream.Close()
+		return nil, err
+	}
+	u := &understudy{spawner: w.spawner, conn: newSmallConn(stream, w.log), log: w.log}
+	if purpose == sessions.ToStandBy {
+		u.line = w.line
+		u.line.hold()
+	}
+	if err := u.meet(ctx); err != nil {
+		u.conn.close()
+		u.letGo()
+		return nil, &sessions.ForkError{Reason: fmt.Sprintf("the copy was lost: %v", err)}
+	}
+	return u, nil
+}
+
+// askFork returns nil when there is a copy.
+func (w *worker) askFork(ctx context.Context, message forkMessage, frames *os.File) error {
+	if w.process.hasExited() {
+		return w.process.crash
+	}
+	request, err := encodeFrameWith(typeFork, message, 1)
+	if err != nil {
+		return err
+	}
+	var answer forkedMessage
+	err = w.conn.pass(request, []*os.File{frames})
+	if err == nil {
+		err = w.answer(ctx, typeForked, &answer)
+	}
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		w.owed = append(w.owed, typeForked)
+		return &sessions.ForkError{Reason: "the interpreter did not copy itself in time"}
+	case err != nil:
+		return w.bury(err)
+	case !answer.OK:
+		return &sessions.ForkError{Reason: answer.Reason}
+	default:
+		return nil
+	}
+}
+
+// understudy is a copy of a worker. It satisfies sessions.Understudy.
+type understudy struct {
+	spawner *Spawner
+	line    *line // nil for the copy that is to be a branch
+	process *process
+	body    *forked
+	conn    *conn
+	log     *slog.Logger
+
+	mu   sync.Mutex
+	over bool // woken, or dismissed
+}
+
+// meet waits until the copy sleeps.
+func (u *understudy) meet(ctx context.Context) error {
+	var ready readyMessage
+	f, err := u.conn.receive(ctx)
+	if err == nil && f.kind != typeReady {
+		err = broken("turn", "it began with %s", f.kind)
+	}
+	if err == nil {
+		err = f.decode(&ready)
+	}
+	if err != nil {
+		return err
+	}
+	if u.body, err = newForked(ready.PID, u.spawner.forkers, u.log); err != nil {
+		return err
+	}
+	u.process = adopt(ready.PID, u.body, ofWorker, nil, nil, u.spawner.registry, u.log)
+	return nil
+}
+
+// take makes the caller the one who decides about the copy.
+func (u *understudy) take() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	taken := !u.over
+	u.over = true
+	return taken
+}
+
+// letGo lets go of what the copy shares with its worker.
+func (u *understudy) letGo() {
+	if u.line != nil {
+		u.line.release()
+	}
+}
+
+// Dismiss closes the copy's socket, which ends it.
+func (u *understudy) Dismiss() {
+	if !u.take() {
+		return
+	}
+	u.conn.close()
+	if u.line != nil {
+		u.line.dismiss(u.process)
+	}
+	u.letGo()
+}
+
+// Exited is closed when the copy has ended.
+func (u *understudy) Exited() <-chan struct{} { return u.process.exited }
+
+// Usage says what the copy uses now.
+func (u *understudy) Usage() (sessions.Usage, error) { return u.process.usage() }
+
+var errOver = errors.New("the copy was woken or dismissed before")
+
+// Wake makes the copy a worker.
+func (u *understudy) Wake(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
+	if !u.take() {
+		return nil, errOver
+	}
+	u.body.own()
+	u.body.signal(unix.SIGCONT) // somebody may have stopped it
+	var (
+		w   *worker
+		err error
+	)
+	if u.line != nil {
+		w, err = u.follow(ctx, spec)
+	} else {
+		w, err = u.branch(ctx, spec)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("waking the copy: %w", err)
+	}
+	return w, nil
+}
+
+// follow takes the place of the worker, which is dead.
+func (u *understudy) follow(ctx context.Context, spec sessions.Spec) (*worker, error) {
+	u.line.kin.follow(u.process.pid)
+	u.process.lead(u.line.kin, u.line.fault)
+	w := u.spawner.newWorker(u.process, u.line) // holds the line in our place
+	w.join(newConn(u.conn.stream, u.log))
+	err := w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, Mark: u.line.kin.mark.value}, nil)
+	if err != nil {
+		return nil, errors.Join(err, w.Close(context.Background()))
+	}
+	return w, nil
+}
+
+// branch becomes the worker of another session, with descriptors and kin of its
+// own.
+func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, error) {
+	ends, output, err := openBranch()
+	if err != nil {
+		u.process.kill("it could not be given descriptors")
+		u.conn.close()
+		return nil, err
+	}
+	mark := u.spawner.newMark(spec.InterpreterID)
+	kin := newKin(u.process.pid, mark, u.spawner.registry, u.log)
+	u.process.lead(kin, ends.fault)
+	w := u.spawner.newWorker(u.process, newLine(output, ends.fault, kin))
+	w.join(newConn(u.conn.stream, u.log))
+	err = w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, Mark: mark.value}, ends.child)
+	ends.started()
+	if err != nil {
+		return nil, errors.Join(err, w.Close(context.Background()))
+	}
+	return w, nil
+}
+
+func openBranch() (*ends, *outputs, error) {
+	ends, err := openPipes()
+	if err != nil {
+		return nil, nil, err
+	}
+	output, err := newOutputs(ends.stdout, ends.stderr, ends.stage)
+	if err != nil {
+		ends.close()
+		return nil, nil, err
+	}
+	return ends, output, nil
+}
+
+// wake has the handshake with a copy that is to work.
+func (w *worker) wake(ctx context.Context, message wakeMessage, descriptors []*os.File) error {
+	stop := context.AfterFunc(ctx, func() { w.process.kill("") })
+	defer stop()
+	request, err := encodeFrameWith(typeWake, message, len(descriptors))
+	if err != nil {
+		return err
+	}
+	var ready readyMessage
+	if err := w.conn.ask(context.Background(), request, descriptors, typeReady, &ready); err != nil {
+		return w.startFault(ctx, err)
+	}
+	if !stop() { // it is being killed
+		return context.Cause(ctx)
+	}
+	w.info = infoOf(w.process, ready)
+	return nil
+}

@@ -1,0 +1,101 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+const (
+	// forkerPatience is how long a forker may take for an answer: a fork takes
+	// milliseconds, so one that takes longer is stopped, or lost.
+	forkerPatience = 3 * time.Second
+	// preloadPatience is how long the imports of a zygote may take.
+	preloadPatience = 2 * time.Minute
+)
+
+// A forker is a Python process that forks workers and runs no user code: the
+// root, or a zygote.
+type forker struct {
+	name    string
+	process *process
+	conn    *conn
+	// turn is held by the one request that is under way.
+	turn chan struct{}
+}
+
+func newForker(name string, p *process, stream net.Conn) *forker {
+	f := &forker{name: name, process: p, conn: newSmallConn(stream, p.log), turn: make(chan struct{}, 1)}
+	return f
+}
+
+// watch ends the conversation when the process has ended.
+func (f *forker) watch() {
+	<-f.process.exited
+	f.conn.shut()
+}
+
+// ask makes one request. A forker that does not answer is ended: whoever tends
+// it starts another.
+func (f *forker) ask(kind string, message any, descriptors []*os.File, answerKind string, answer any) error {
+	f.turn <- struct{}{}
+	defer func() { <-f.turn }()
+	request, err := encodeFrameWith(kind, message, len(descriptors))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), forkerPatience)
+	defer cancel()
+	_ = f.conn.stream.SetWriteDeadline(time.Now().Add(forkerPatience))
+	if answerKind == "" {
+		err = f.conn.pass(request, descriptors)
+	} else {
+		err = f.conn.ask(ctx, request, descriptors, answerKind, answer)
+	}
+	if err != nil {
+		f.process.kill(fmt.Sprintf("it did not answer: %v", err))
+		return fmt.Errorf("asking the %s to %s: %w", f.name, kind, err)
+	}
+	return nil
+}
+
+// spawn has it fork a process that gets the descriptors.
+func (f *forker) spawn(message spawnMessage, descriptors []*os.File) (pid int, err error) {
+	var answer spawnedMessage
+	if message.Preload == nil {
+		message.Preload = []string{}
+	}
+	if err := f.ask(typeSpawn, message, descriptors, typeSpawned, &answer); err != nil {
+		return 0, err
+	}
+	if answer.PID <= 0 {
+		return 0, fmt.Errorf("the %s could not fork: %s", f.name, answer.Reason)
+	}
+	return answer.PID, nil
+}
+
+// adopt tells it that a process is reaped on request only.
+func (f *forker) adopt(pid int) { _ = f.ask(typeAdopt, pidMessage{pid}, nil, "", nil) }
+
+// reap has it reap its dead child.
+func (f *forker) reap(pid int) (syscall.WaitStatus, bool) {
+	var answer reapedMessage
+	if f.ask(typeReap, pidMessage{pid}, nil, typeReaped, &answer) != nil || answer.Status < 0 {
+		return 0, false
+	}
+	return syscall.WaitStatus(answer.Status), true
+}
+
+func (f *forker) alive() bool { return !f.process.hasExited() }
+
+// close lets it go: with its socket closed it ends, and the root ends all its
+// descendants first.
+func (f *forker) close(ctx context.Context) {
+	f.conn.close()
+	if !f.process.wait(ctx, killGrace) {
+		f.process.kill("ended by the server")
+	}
+}

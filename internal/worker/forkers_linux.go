@@ -1,0 +1,326 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// forkers are the root and the zygote of a server. Each is replaced when it
+// dies: two goroutines tend them from begin to close.
+type forkers struct {
+	spawner *Spawner
+	preload []string
+	log     *slog.Logger
+	begun   sync.Once
+	roots   tending
+	zygotes tending
+
+	mu     sync.Mutex
+	root   *forker // nil while there is none, as zygote
+	zygote *forker // warm
+	// changed is closed, and made anew, when root or zygote has changed, or the
+	// root could not be started.
+	changed chan struct{}
+	failure error           // of the last start of the root
+	all     map[int]*forker // alive, by process id
+}
+
+// tending is what keeps one kind of forker until it is stopped.
+type tending struct {
+	life    context.Context
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+func newTending() tending {
+	life, stop := context.WithCancel(context.Background())
+	return tending{life: life, stop: stop}
+}
+
+func (t *tending) end() {
+	t.stop()
+	t.running.Wait()
+}
+
+func newForkers(s *Spawner, preload []string) *forkers {
+	return &forkers{
+		spawner: s, preload: preload, log: s.log, roots: newTending(), zygotes: newTending(),
+		changed: make(chan struct{}), all: map[int]*forker{},
+	}
+}
+
+// begin starts what it can in the background.
+func (f *forkers) begin() {
+	f.begun.Do(func() {
+		f.roots.running.Go(func() { tend(f.roots.life, f.keepRoot) })
+		f.zygotes.running.Go(func() { tend(f.zygotes.life, f.keepZygote) })
+	})
+}
+
+// tend calls keep until life ends: again soon after what it kept has lived for a
+// while, else after pauses that grow.
+func tend(life context.Context, keep func(context.Context)) {
+	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
+	pause := shortest
+	for life.Err() == nil {
+		began := time.Now()
+		keep(life)
+		if time.Since(began) > 10*pause {
+			pause = shortest
+		}
+		select {
+		case <-life.Done():
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, longest)
+	}
+}
+
+// change applies a change and wakes those who wait for one.
+func (f *forkers) change(apply func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	apply()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// keepRoot starts a root and returns when it has ended.
+func (f *forkers) keepRoot(ctx context.Context) {
+	root, err := f.startRoot(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			f.log.Warn("the root process could not be started: interpreters are spawned meanwhile", "error", err)
+		}
+		f.change(func() { f.failure = err })
+		return
+	}
+	f.change(func() { f.root, f.failure, f.all[root.process.pid] = root, nil, root })
+	f.log.Debug("the root process is up", "pid", root.process.pid)
+	f.see(ctx, root)
+	f.change(func() {
+		f.root = nil
+		delete(f.all, root.process.pid)
+	})
+}
+
+// see returns when the forker has ended, or has been let go at the server's end.
+func (f *forkers) see(ctx context.Context, it *forker) {
+	select {
+	case <-it.process.exited:
+		f.log.Warn("the "+it.name+" process ended and is replaced; interpreters live on", "pid", it.process.pid, "reason", it.process.crash.Reason)
+	case <-ctx.Done():
+		it.close(context.Background())
+	}
+	it.conn.close()
+}
+
+// keepZygote forks a zygote from the root and returns when it has ended.
+func (f *forkers) keepZygote(ctx context.Context) {
+	root, err := f.awaitRoot(ctx)
+	if err != nil {
+		return
+	}
+	zygote, err := f.startZygote(ctx, root)
+	if err != nil {
+		if ctx.Err() == nil {
+			f.log.Warn("no process with the libraries imported: new interpreters import them themselves", "error", err)
+		}
+		return
+	}
+	f.change(func() { f.zygote = zygote })
+	f.see(ctx, zygote)
+	f.change(func() {
+		f.zygote = nil
+		delete(f.all, zygote.process.pid)
+	})
+}
+
+// awaitRoot returns the root, waiting for it as long as it is being started.
+func (f *forkers) awaitRoot(ctx context.Context) (*forker, error) {
+	for {
+		f.mu.Lock()
+		root, failure, changed := f.root, f.failure, f.changed
+		f.mu.Unlock()
+		switch {
+		case root != nil && root.alive():
+			return root, nil
+		case failure != nil:
+			return nil, failure
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// choose returns those who can fork a worker now, the best first.
+func (f *forkers) choose(ctx context.Context) (chosen []*forker) {
+	f.begin()
+	f.mu.Lock()
+	zygote := f.zygote
+	f.mu.Unlock()
+	if zygote != nil && zygote.alive() {
+		chosen = append(chosen, zygote)
+	}
+	ctx, cancel := context.WithTimeout(ctx, forkerPatience)
+	defer cancel()
+	if root, err := f.awaitRoot(ctx); err == nil {
+		chosen = append(chosen, root)
+	}
+	return chosen
+}
+
+// startRoot starts a root and waits until it can fork.
+func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
+	dir, mark, err := f.spawner.prepareForker("root")
+	if err != nil {
+		return nil, err
+	}
+	stream, theirs, err := framesPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	said, says, err := os.Pipe()
+	if err != nil {
+		_ = stream.Close()
+		return nil, err
+	}
+	defer says.Close()
+	cmd := f.command(dir, mark, theirs, says)
+	if err := startChild(cmd); err != nil {
+		closeFiles([]*os.File{said})
+		_ = stream.Close()
+		return nil, err
+	}
+	root := f.newForker("root", cmd.Process.Pid, &child{cmd, f.log}, stream)
+	f.roots.running.Go(func() { logLines(said, root.process.exited, f.log) })
+	var ready readyMessage
+	if err := root.hear(ctx, f.spawner.options.StartTimeout, typeReady, &ready); err != nil {
+		return nil, err
+	}
+	if ready.Protocol != protocolVersion {
+		root.close(ctx)
+		return nil, fmt.Errorf("it speaks version %d of the protocol, the server version %d", ready.Protocol, protocolVersion)
+	}
+	return root, nil
+}
+
+// command returns the root's command line. Unlike a worker's its group is not
+// killed with the server by the kernel: it ends its descendants first.
+func (f *forkers) command(dir string, mark mark, control, says *os.File) *exec.Cmd {
+	cmd := exec.Command(f.spawner.options.Python, "-u", "-m", "pyworker", "--root", "3")
+	cmd.Dir = dir
+	cmd.Env = f.spawner.environment(dir, mark)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Stdout, cmd.Stderr = says, says
+	cmd.ExtraFiles = []*os.File{control}
+	return cmd
+}
+
+// newForker joins a process with its conversation.
+func (f *forkers) newForker(name string, pid int, body body, stream net.Conn) *forker {
+	it := newForker(name, adopt(pid, body, ofForker, nil, nil, f.spawner.registry, f.log), stream)
+	f.roots.running.Go(it.watch)
+	return it
+}
+
+// startZygote forks a zygote and waits until it has imported what it can.
+func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error) {
+	stream, theirs, err := framesPair()
+	if err != nil {
+		return nil, err
+	}
+	pid, err := root.spawn(spawnMessage{Kind: kindZygote, Preload: f.preload}, []*os.File{theirs})
+	_ = theirs.Close()
+	if err != nil {
+		_ = stream.Close()
+		return nil, err
+	}
+	body, err := newForked(pid, f, f.log)
+	if err != nil {
+		_ = stream.Close()
+		return nil, err
+	}
+	body.own()
+	zygote := f.newForker("zygote", pid, body, stream)
+	f.change(func() { f.all[pid] = zygote })
+	var preloaded preloadedMessage
+	if err := zygote.hear(ctx, preloadPatience, typePreloaded, &preloaded); err != nil {
+		f.change(func() { delete(f.all, pid) })
+		return nil, err
+	}
+	for _, failed := range preloaded.Failed {
+		f.log.Info("a library is not imported beforehand", "name", failed[0], "reason", failed[1])
+	}
+	f.log.Debug("the zygote is warm", "pid", pid, "imported", preloaded.Imported)
+	return zygote, nil
+}
+
+// hear waits for the first word of a new forker, which is ended if it does not
+// come.
+func (f *forker) hear(ctx context.Context, patience time.Duration, kind string, message any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the %s was not ready within %s", f.name, patience))
+	defer cancel()
+	frame, err := f.conn.receive(ctx)
+	if err == nil && frame.kind != kind {
+		err = broken("turn", "it began with %s", frame.kind)
+	}
+	if err == nil {
+		err = frame.decode(message)
+	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	f.conn.close()
+	if !f.process.wait(context.Background(), hangUpGrace) {
+		f.process.kill("it was not ready in time")
+	}
+	if f.process.hasExited() && ctx.Err() == nil {
+		err = errors.Join(err, exitError(f.process.crash))
+	}
+	return err
+}
+
+// adopt tells the root that a process is reaped on request only.
+func (f *forkers) adopt(pid int) {
+	f.mu.Lock()
+	root := f.root
+	f.mu.Unlock()
+	if root != nil {
+		root.adopt(pid)
+	}
+}
+
+// reap has the forker of that id reap its dead child.
+func (f *forkers) reap(parent, pid int) (syscall.WaitStatus, bool) {
+	f.mu.Lock()
+	it := f.all[parent]
+	f.mu.Unlock()
+	if it == nil {
+		return 0, false
+	}
+	return it.reap(pid)
+}
+
+// close ends the zygote, then the root, and with it whoever is left.
+func (f *forkers) close() {
+	if f != nil {
+		f.zygotes.end()
+		f.roots.end()
+	}
+}

@@ -1,0 +1,363 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/internal/worker/workertest"
+	"understudy/sessions"
+)
+
+// The lives of processes: each of these tests is a row of the table in
+// docs/architecture.md that says who may die, or stop, and what is done then.
+
+func kill(t testing.TB, pid int, signal syscall.Signal) {
+	t.Helper()
+	if err := unix.Kill(pid, signal); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustServe fails unless a session goes on, can be copied and restored, and is
+// seen to end.
+func mustServe(t testing.TB, w sessions.Worker, before string) {
+	t.Helper()
+	expectPrinted(t, w, "print(x)", before)
+	u := copyOf(t, w)
+	crash, _ := workertest.RunToDeath(t, w, "x = None; import os; os.kill(os.getpid(), 11)")
+	if crash.Signal != "SIGSEGV" {
+		t.Errorf("the end was told as %+v", crash)
+	}
+	w = wake(t, w, u)
+	expectPrinted(t, w, "print(x)", before)
+	crash, _ = workertest.RunToDeath(t, w, "import os; os._exit(9)")
+	if crash.ExitCode != 9 {
+		t.Errorf("the end was told as %+v", crash)
+	}
+}
+
+// Whichever of the forkers dies, or all of them, sessions live on, and so do
+// those that start then and later.
+func TestForkersDie(t *testing.T) {
+	for name, victims := range map[string][]string{
+		"zygote": {"zygote"}, "root": {"root"}, "root and zygote": {"root", "zygote"}, "zygote and root": {"zygote", "root"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			z := testZygote(t)
+			old := workertest.Start(t, z)
+			workertest.Run(t, old, "x = 1")
+			idle := workertest.Start(t, z)
+			workertest.Run(t, idle, "x = 2")
+			former := map[string]int{}
+			for _, victim := range victims {
+				former[victim] = z.forkerNow(victim).process.pid
+			}
+			for _, victim := range victims {
+				kill(t, former[victim], unix.SIGKILL)
+			}
+			early := workertest.Start(t, z)
+			workertest.Run(t, early, "x = 3")
+			mustServe(t, old, "1\n")
+			eventually(t, "the forkers are replaced", func() bool {
+				root, zygote := z.forkerNow("root"), z.forkerNow("zygote")
+				return root != nil && zygote != nil && root.process.pid != former["root"] && zygote.process.pid != former["zygote"]
+			})
+			late := workertest.Start(t, z)
+			workertest.Run(t, late, "x = 4")
+			mustServe(t, early, "3\n")
+			mustServe(t, late, "4\n")
+			// A child that is orphaned only now is still found.
+			_, sink := workertest.Run(t, idle, "print(x)\n"+lostChildren)
+			_, rest, _ := strings.Cut(sink.All(), "\n")
+			lost := workertest.NewRecorder()
+			lost.Output(sessions.Stdout, []byte(rest))
+			idle.Kill()
+			mustBeGone(t, pids(t, lost)...)
+		})
+	}
+}
+
+// A forker that is stopped is waited for as long as a start may take, ended and
+// replaced.
+func TestForkersStop(t *testing.T) {
+	for name, victims := range map[string][]string{"zygote": {"zygote"}, "root": {"root"}, "both": {"root", "zygote"}} {
+		t.Run(name, func(t *testing.T) {
+			z := testZygote(t)
+			old := workertest.Start(t, z)
+			workertest.Run(t, old, "x = 1")
+			for _, victim := range victims {
+				kill(t, z.forkerNow(victim).process.pid, unix.SIGSTOP)
+			}
+			w := workertest.Start(t, z)
+			workertest.Run(t, w, "x = 2")
+			mustServe(t, w, "2\n")
+			mustServe(t, old, "1\n")
+		})
+	}
+}
+
+// An understudy that was killed can't be woken, and says so at once; one that
+// was stopped can.
+func TestUnderstudyDiesOrStops(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	workertest.Run(t, w, "x = 1")
+	dead, stopped := copyOf(t, w), copyOf(t, w)
+	kill(t, dead.(*understudy).process.pid, unix.SIGKILL)
+	kill(t, stopped.(*understudy).process.pid, unix.SIGSTOP)
+	<-dead.Exited()
+	w.Kill()
+	if _, err := dead.Wake(context.Background(), sessions.Spec{}); err == nil {
+		t.Error("a dead copy woke")
+	}
+	mustServe(t, wake(t, w, stopped), "1\n")
+}
+
+// A worker that stops itself is killed at its time limit, as any other.
+func TestStoppedWorkerIsKilled(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	workertest.Run(t, w, "x = 1")
+	u := copyOf(t, w)
+	_, ended := startCode(t, w, "x = 2; import os, signal; print('stopping', flush=True); os.kill(os.getpid(), signal.SIGSTOP)")
+	w.Kill()
+	var crash *sessions.CrashError
+	if err := <-ended; !errors.As(err, &crash) {
+		t.Errorf("got %v", err)
+	}
+	mustServe(t, wake(t, w, u), "1\n")
+}
+
+// startCode runs code in the background and returns when it has printed.
+func startCode(t testing.TB, w sessions.Worker, code string) (*workertest.Recorder, <-chan error) {
+	t.Helper()
+	sink, ended := workertest.NewRecorder(), make(chan error, 1)
+	go func() {
+		_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink)
+		ended <- err
+	}()
+	select {
+	case <-sink.Printed():
+	case err := <-ended:
+		t.Fatalf("the code ended early: %v", err)
+	}
+	return sink, ended
+}
+
+// A child that holds every descriptor of a dead worker delays nobody and ends
+// with it, in whatever session and group it is.
+func TestChildrenOfADeadWorker(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	workertest.Run(t, w, "x = 1")
+	u := copyOf(t, w)
+	_, sink := workertest.RunToDeath(t, w, `
+import os, subprocess
+for leave in (os.getpid, os.setsid, os.setpgrp):
+    pid = os.fork()
+    if pid == 0:
+        leave()
+        os.read(os.pipe()[0], 1)
+    print(pid)
+print(subprocess.Popen(["setsid", "sleep", "1000"]).pid)
+os.abort()
+`)
+	found := pids(t, sink)
+	mustBeGone(t, found...)
+	mustServe(t, wake(t, w, u), "1\n")
+}
+
+// With no descriptor left in the server a session can't be started or copied,
+// and says why; those that live go on, and so do new ones later.
+func TestServerWithoutDescriptors(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	workertest.Run(t, w, "x = 1")
+	free := exhaustDescriptors(t)
+	if _, err := z.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: os.TempDir()}); !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("the start: %v", err)
+	}
+	var refused *sessions.ForkError
+	if _, err := w.Fork(context.Background(), sessions.ToStandBy); !errors.As(err, &refused) {
+		t.Errorf("the fork: %v", err)
+	}
+	expectPrinted(t, w, "print(x)", "1\n")
+	free()
+	mustServe(t, w, "1\n")
+	mustServe(t, started(t, z, "x = 1"), "1\n")
+}
+
+func started(t testing.TB, s sessions.Starter, code string) sessions.Worker {
+	t.Helper()
+	w := workertest.Start(t, s)
+	workertest.Run(t, w, code)
+	return w
+}
+
+// exhaustDescriptors opens files until this process may open no more.
+func exhaustDescriptors(t testing.TB) (free func()) {
+	t.Helper()
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	low := limit
+	low.Cur = uint64(openDescriptors(t)) + 20
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
+		t.Fatal(err)
+	}
+	var all []int
+	for {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			break
+		}
+		all = append(all, fd)
+	}
+	return func() {
+		for _, fd := range all {
+			_ = unix.Close(fd)
+		}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Code that uses up its own descriptors costs the copy, with a reason, and the
+// call nothing.
+func TestWorkerWithoutDescriptors(t *testing.T) {
+	z := testZygote(t)
+	w := started(t, z, `
+import os, resource
+x = 1
+kept = []
+resource.setrlimit(resource.RLIMIT_NOFILE, (200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+try:
+    while True: kept.append(os.open("/dev/null", os.O_RDONLY))
+except OSError: pass
+`)
+	var refused *sessions.ForkError
+	if _, err := w.Fork(context.Background(), sessions.ToStandBy); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "too many files are open") {
+		t.Errorf("the fork: %v", err)
+	}
+	workertest.Run(t, w, "for fd in kept: os.close(fd)")
+	mustServe(t, w, "1\n")
+}
+
+// A worker that may not fork can't be copied, and says why. It gives up the
+// rights that would let it fork all the same.
+func TestWorkerThatMayNotFork(t *testing.T) {
+	z := testZygote(t)
+	w := started(t, z, `
+import os, resource
+x = 1
+resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+if os.getuid() == 0: os.setresuid(65534, 65534, 65534)
+`)
+	var refused *sessions.ForkError
+	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
+		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "fork failed: Resource temporarily unavailable") {
+			t.Errorf("the fork: %v", err)
+		}
+	}
+	expectPrinted(t, w, "print(x)", "1\n")
+}
+
+// A root and a zygote that may not fork, as on a machine that is full of
+// processes, cost the session its fast start and nothing else: it is spawned,
+// and it goes on.
+func TestForkersThatMayNotFork(t *testing.T) {
+	z := testZygote(t)
+	old := started(t, z, "x = 1")
+	release := forbidForks(t, z.forkerNow("root").process.pid, z.forkerNow("zygote").process.pid)
+	w := started(t, z, "x = 2")
+	if parent := parentOf(t, w.Info().PID); parent != os.Getpid() {
+		t.Errorf("the parent is %d, not the server", parent)
+	}
+	mustServe(t, w, "2\n")
+	release()
+	mustServe(t, old, "1\n")
+	mustServe(t, started(t, z, "x = 3"), "3\n")
+}
+
+// forbidForks makes fork fail with EAGAIN in the processes: by a control group,
+// or by a limit that does not bind the superuser.
+func forbidForks(t testing.TB, pids ...int) (release func()) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		for _, pid := range pids {
+			setProcessLimit(t, pid, 0)
+		}
+		return func() {
+			for _, pid := range pids {
+				setProcessLimit(t, pid, unix.RLIM_INFINITY)
+			}
+		}
+	}
+	const controller = "/sys/fs/cgroup/pids"
+	group := filepath.Join(controller, fmt.Sprintf("understudy-test-%d", os.Getpid()))
+	if err := os.Mkdir(group, 0o755); err != nil {
+		t.Skipf("neither a limit nor a control group can keep the superuser from forking here: %v", err)
+	}
+	join := func(group string) {
+		for _, pid := range pids {
+			if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Cleanup(func() { _ = os.Remove(group) })
+	if err := os.WriteFile(filepath.Join(group, "pids.max"), []byte("0"), 0); err != nil {
+		t.Fatal(err)
+	}
+	join(group)
+	return func() { join(controller) }
+}
+
+func setProcessLimit(t testing.TB, pid int, soft uint64) {
+	t.Helper()
+	var limit unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NPROC, nil, &limit); err != nil {
+		t.Fatal(err)
+	}
+	limit.Cur = min(soft, limit.Max)
+	if err := unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Nothing of a killed server is left, whether its watchdog or its root sees to
+// it.
+func TestServerOfForksKilled(t *testing.T) {
+	for name, without := range map[string]string{"with a watchdog": "", "without": "1"} {
+		for code := range map[string]bool{fiftyChildren: true, lostChildren: true} {
+			t.Run(name, func(t *testing.T) {
+				t.Setenv("WORKER_TEST_START", "zygote")
+				t.Setenv("WORKER_TEST_NO_WATCHDOG", without)
+				server, found := startMiniServer(t, code)
+				tree := tree{registry: newRegistry(), seen: map[int]bool{}}
+				tree.grow(server.Process.Pid)
+				if len(tree.procs) < 5+len(found) { // server, root, zygote, worker, copy
+					t.Errorf("there are %d processes, and %d children of the worker", len(tree.procs), len(found))
+				}
+				if err := server.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				_ = server.Wait()
+				for _, p := range tree.procs {
+					eventually(t, fmt.Sprintf("process %d ends", p.pid), func() bool { return !alive(p.pid) })
+				}
+			})
+		}
+	}
+}

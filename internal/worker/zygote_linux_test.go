@@ -1,0 +1,385 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/internal/worker/workertest"
+	"understudy/sessions"
+)
+
+// testZygote returns a Zygote that is closed with the test, its forkers up and
+// warm. Its zygote imports little unless it is told otherwise.
+func testZygote(t testing.TB, change ...func(*Options)) *Zygote {
+	t.Helper()
+	z := coldZygote(t, change...)
+	z.Warm()
+	eventually(t, "root and zygote come up", func() bool { return z.forkerNow("zygote") != nil && z.forkerNow("root") != nil })
+	return z
+}
+
+func coldZygote(t testing.TB, change ...func(*Options)) *Zygote {
+	t.Helper()
+	options := Options{
+		Python: workertest.Python(t), LibraryDir: filepath.Join(t.TempDir(), "lib"), Echo: "none",
+		Preload: []string{"decimal"}, CheckpointShare: 0.5,
+	}
+	for _, change := range change {
+		change(&options)
+	}
+	z := NewZygote(options)
+	t.Cleanup(func() {
+		if err := z.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return z
+}
+
+// forkerNow returns the living root or zygote.
+func (z *Zygote) forkerNow(name string) *forker {
+	z.forkers.mu.Lock()
+	defer z.forkers.mu.Unlock()
+	it := z.forkers.root
+	if name == "zygote" {
+		it = z.forkers.zygote
+	}
+	if it == nil || !it.alive() {
+		return nil
+	}
+	return it
+}
+
+func parentOf(t testing.TB, pid int) int {
+	t.Helper()
+	p, ok := readProc(pid)
+	if !ok {
+		t.Fatalf("there is no process %d", pid)
+	}
+	return p.parent
+}
+
+func TestZygote(t *testing.T) {
+	z := testZygote(t)
+	workertest.Suite(t, func(testing.TB) sessions.Starter { return z })
+}
+
+// A start before the zygote is warm is the root's, at once; one before there is
+// a root waits for it.
+func TestZygoteForksFromWhatThereIs(t *testing.T) {
+	library := t.TempDir()
+	if err := os.WriteFile(filepath.Join(library, "slow.py"), []byte("import time; time.sleep(1000)"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", library)
+	z := coldZygote(t, func(o *Options) { o.Preload = []string{"slow"} })
+	w := workertest.Start(t, z)
+	if z.forkerNow("zygote") != nil {
+		t.Fatal("a zygote is warm that can't be")
+	}
+	if parent, root := parentOf(t, w.Info().PID), z.forkerNow("root"); root == nil || parent != root.process.pid {
+		t.Errorf("the parent is %d, not the root", parent)
+	}
+}
+
+// copyOf copies a worker to stand by.
+func copyOf(t testing.TB, w sessions.Worker) sessions.Understudy {
+	t.Helper()
+	u, err := w.Fork(context.Background(), sessions.ToStandBy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(u.Dismiss)
+	return u
+}
+
+// wake wakes a copy whose worker is closed then, as a session does.
+func wake(t testing.TB, dead sessions.Worker, u sessions.Understudy) sessions.Worker {
+	t.Helper()
+	w, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dead.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	t.Cleanup(func() { _ = w.Close(context.Background()) })
+	return w
+}
+
+func expectPrinted(t testing.TB, w sessions.Worker, code, want string) {
+	t.Helper()
+	_, sink := workertest.Run(t, w, code)
+	if got := sink.All(); got != want {
+		t.Errorf("%s printed %.200q, want %.200q", code, got, want)
+	}
+}
+
+// However a worker dies, its copy has the variables, and what was printed is
+// there.
+func TestUnderstudyTakesOver(t *testing.T) {
+	z := testZygote(t)
+	for name, death := range map[string]string{
+		"segfault": "import ctypes; ctypes.string_at(0)",
+		"abort":    "import os; os.abort()",
+		"exit":     "import os; os._exit(3)",
+		"kill":     "import os; os.kill(os.getpid(), 9)",
+		"group":    "import os; os.killpg(0, 9)",
+		"lost":     "import os; os.closerange(3, 65536)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := workertest.Start(t, z)
+			workertest.Run(t, w, "x = [1]")
+			for range 3 {
+				u := copyOf(t, w)
+				_, sink := workertest.RunToDeath(t, w, "x.append(2); print('before')\n"+death)
+				if got := sink.Text(sessions.Stdout); got != "before\n" {
+					t.Errorf("stdout is %q", got)
+				}
+				w = wake(t, w, u)
+				expectPrinted(t, w, "print(x)", "[1]\n")
+			}
+		})
+	}
+}
+
+func TestTwentyCrashes(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	workertest.Run(t, w, "n = 0")
+	for range 20 {
+		workertest.Run(t, w, "n += 1")
+		u := copyOf(t, w)
+		workertest.RunToDeath(t, w, "n = -1; import os; os.abort()")
+		w = wake(t, w, u)
+	}
+	expectPrinted(t, w, "print(n)", "20\n")
+}
+
+// A copy is not seen by the code, whatever it waits for, and not met by the
+// signals of its group.
+func TestUnderstudyIsUnseen(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	u := copyOf(t, w)
+	expectPrinted(t, w, `
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.killpg(0, signal.SIGTERM)
+if os.fork() == 0: os._exit(7)
+print(os.waitstatus_to_exitcode(os.wait()[1]))
+try: os.wait()
+except ChildProcessError as e: print(e)
+`, "7\n[Errno 10] No child processes\n")
+	mustLive(t, u.(*understudy).process.pid)
+	w.Kill()
+	expectPrinted(t, wake(t, w, u), "print(1)", "1\n")
+}
+
+// A copy lives as long as it may be wanted, and no longer.
+func TestUnderstudyIsDismissed(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	var copies []sessions.Understudy
+	for range 3 {
+		copies = append(copies, copyOf(t, w))
+	}
+	copies[0].Dismiss()
+	<-copies[0].Exited()
+	mustLive(t, copies[1].(*understudy).process.pid)
+	if _, err := copies[0].Wake(context.Background(), sessions.Spec{}); !errors.Is(err, errOver) {
+		t.Errorf("got %v", err)
+	}
+	copies[1].Dismiss()
+	stopped := copies[2].(*understudy).process.pid
+	if err := unix.Kill(stopped, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	copies[2].Dismiss()
+	if err := w.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	mustBeGone(t, stopped, copies[1].(*understudy).process.pid, w.Info().PID)
+}
+
+// The copies of the time before stay where they were: undo wakes an older one.
+func TestOlderUnderstudy(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	workertest.Run(t, w, "x = 1")
+	older := copyOf(t, w)
+	workertest.Run(t, w, "x = 2")
+	newer := copyOf(t, w)
+	w.Kill()
+	newer.Dismiss()
+	w = wake(t, w, older)
+	expectPrinted(t, w, "print(x)", "1\n")
+}
+
+func branchOf(t testing.TB, w sessions.Worker, dir string) sessions.Worker {
+	t.Helper()
+	u, err := w.Fork(context.Background(), sessions.ToBranch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "branch", Workdir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+// A branch has its own pipes, directory and kin, and so has its branch.
+func TestBranch(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	_, sink := workertest.Run(t, w, "x = [1]\n"+oneChild)
+	child := pids(t, sink)[0]
+	dir := t.TempDir()
+	b := branchOf(t, w, dir)
+	expectPrinted(t, b, "x.append(2); import os; print(x, os.getcwd())", "[1, 2] "+dir+"\n")
+	expectPrinted(t, w, "print(x)", "[1]\n")
+	c := branchOf(t, b, t.TempDir())
+	_, sink = workertest.Run(t, b, oneChild)
+	own := pids(t, sink)[0]
+	if root := z.forkerNow("root").process.pid; parentOf(t, b.Info().PID) != root || parentOf(t, c.Info().PID) != root {
+		t.Error("a branch is not the root's child")
+	}
+	w.Kill()
+	mustBeGone(t, child)
+	mustLive(t, own)
+	expectPrinted(t, b, "print(x)", "[1, 2]\n")
+	b.Kill()
+	mustBeGone(t, own)
+	expectPrinted(t, c, "print(x)", "[1, 2]\n")
+	crash, _ := workertest.RunToDeath(t, c, "import os; os.abort()")
+	if crash.Signal != "SIGABRT" {
+		t.Errorf("a branch's end is told as %+v", crash)
+	}
+}
+
+// Bulk output takes the shared memory of each in a branch and its original, and
+// in an understudy that has taken over in the midst of it.
+func TestBulkOutputOfCopies(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	const code = "for i in range(20_000): print(i)"
+	expectPrinted(t, w, code, lines(20_000))
+	b := branchOf(t, w, t.TempDir())
+	u := copyOf(t, w)
+	expectPrinted(t, b, code, lines(20_000))
+	_, sink := workertest.RunToDeath(t, w, code+"\nimport os; os.abort()")
+	if got := sink.All(); got != lines(20_000) {
+		t.Errorf("%d bytes arrived before the death", len(got))
+	}
+	w = wake(t, w, u)
+	expectPrinted(t, w, code, lines(20_000))
+	expectPrinted(t, b, code, lines(20_000))
+	expectPrinted(t, branchOf(t, w, t.TempDir()), code, lines(20_000))
+}
+
+// What can't be copied says why, and lives on.
+func TestForkIsRefused(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	outcome, _ := workertest.Run(t, w, "import threading; stop = threading.Event()\nthread = threading.Thread(target=stop.wait, name='waiter'); thread.start()")
+	if !strings.Contains(outcome.Obstacle, "waiter") {
+		t.Errorf("the obstacle is %q", outcome.Obstacle)
+	}
+	var refused *sessions.ForkError
+	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
+		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "waiter") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if outcome, _ := workertest.Run(t, w, "stop.set(); thread.join()"); outcome.Obstacle != "" {
+		t.Errorf("the obstacle is %q", outcome.Obstacle)
+	}
+	copyOf(t, w)
+}
+
+func TestForkOfASpawnedWorker(t *testing.T) {
+	w := start(t, testSpawner(t))
+	var refused *sessions.ForkError
+	if _, err := w.Fork(context.Background(), sessions.ToStandBy); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "--start spawn") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A fork that takes too long is given up; the worker lives on and is not
+// confused by the late answer.
+func TestForkTimesOut(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	resume, err := w.(*worker).process.pause()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var refused *sessions.ForkError
+	if _, err := w.Fork(ctx, sessions.ToStandBy); !errors.As(err, &refused) {
+		t.Fatalf("got %v", err)
+	}
+	resume()
+	expectPrinted(t, w, "print(1)", "1\n")
+	if _, err := w.Variables(context.Background()); err != nil {
+		t.Error(err)
+	}
+	copyOf(t, w)
+}
+
+// A thousand copies leave neither descriptors nor processes.
+func TestManyCopiesLeaveNothing(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	cycle := func() {
+		u := copyOf(t, w)
+		branch := branchOf(t, w, t.TempDir())
+		if err := branch.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		workertest.RunToDeath(t, w, "import os; os.abort()")
+		w = wake(t, w, u)
+	}
+	cycle()
+	descriptors := openDescriptors(t)
+	for range 20 {
+		cycle()
+	}
+	if after := openDescriptors(t); after > descriptors {
+		t.Errorf("%d descriptors before, %d after", descriptors, after)
+	}
+	root := z.forkerNow("root").process.pid
+	eventually(t, "the root has reaped all", func() bool {
+		mine := childrenOf(root)
+		return len(mine) == 2 && slices.Contains(mine, w.Info().PID) // and the zygote
+	})
+	z.registry.mu.Lock()
+	defer z.registry.mu.Unlock()
+	if len(z.registry.roles) != 3 { // worker, root, zygote
+		t.Errorf("%d processes are known", len(z.registry.roles))
+	}
+}
+
+// lines are what for i in range(n): print(i) prints.
+func lines(n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintln(&text, i)
+	}
+	return text.String()
+}

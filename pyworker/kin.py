@@ -1,0 +1,89 @@
+"""Processes that descend from this one, as Linux's /proc tells."""
+
+import _signal
+import os
+import time
+
+_NAP = (0.001, 0.05)  # seconds between two rounds of killing: the first, the longest
+
+
+def children(pid="self"):
+    """Returns the ids of a process's children, the dead that nobody has reaped too."""
+    found = []
+    for task in _names(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{task}/children", "rb", buffering=0) as file:
+                found += map(int, file.readall().split())
+        except FileNotFoundError:
+            if task == str(pid) or task == str(os.getpid()):  # a kernel without such files
+                return _children_by_parent(os.getpid() if pid == "self" else int(pid))
+        except OSError:
+            pass  # the thread or the process has ended
+    return found
+
+
+def _children_by_parent(parent):
+    return [int(n) for n in _names("/proc") if n.isdigit() and stat(n)[1:] == (parent,)]
+
+
+def stat(pid):
+    """Returns (state letter, parent's id) of a process, () when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            fields = file.readall().rpartition(b")")[2].split()
+    except OSError:
+        return ()
+    return fields[0].decode(), int(fields[1])
+
+
+def _names(folder):
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def descendants():
+    """Returns the ids of all living and dead descendants of this process."""
+    found, unseen = set(), children()
+    while unseen:
+        pid = unseen.pop()
+        if pid not in found:
+            found.add(pid)
+            unseen += children(pid)
+    return found
+
+
+def end_all():
+    """Kills all descendants, again and again until none is left.
+
+    Only a reaper of orphans can do so for good: what one that is being killed
+    has started meanwhile becomes a child of this process. A process of another
+    user's, which can't be killed, is left alone.
+    """
+    nap, longest = _NAP
+    while not _reap_all():
+        killed = [pid for pid in descendants() if _kill(pid)]
+        if not killed:
+            return
+        time.sleep(nap)
+        nap = min(2 * nap, longest)
+
+
+def _kill(pid):
+    """Kills a process; says whether that is allowed, and there is something to kill."""
+    try:
+        os.kill(pid, _signal.SIGKILL)
+    except OSError:
+        return False
+    return True
+
+
+def _reap_all():
+    """Reaps what is dead; says whether no child is left."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return True
+    return False

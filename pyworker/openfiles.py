@@ -1,0 +1,70 @@
+"""What the user's code has open when its process is copied."""
+
+import gc
+import io
+import os
+import stat
+
+_WRITERS = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
+
+
+def flush():
+    """Writes out what Python holds back, so that two processes don't write it twice.
+
+    Only what goes to files on disk: writing to a pipe might wait for ever.
+    """
+    for file in gc.get_objects():
+        kind = next((k for k in _WRITERS if issubclass(type(file), k)), None)
+        if kind is not None and _is_on_disk(file, kind):
+            try:
+                kind.flush(file)
+            except Exception:
+                pass  # a full disk, say: the data is still held back
+
+
+def _is_on_disk(file, kind):
+    try:
+        return stat.S_ISREG(os.fstat(kind.fileno(file)).st_mode)
+    except (OSError, ValueError):  # closed, detached, or no file at all
+        return False
+
+
+def hang_up(kept):
+    """Hangs up in a copy what leads to other processes: pipes, sockets, terminals.
+
+    A pipe or a connection ends when nobody has its end open. If a sleeping copy
+    had, a close in the original would never be seen at the other end: a child
+    would wait for more input, a port stay taken. Each becomes a socket whose
+    peer has gone. kept are identities of what is left alone (see identity).
+    Returns the numbers of the descriptors.
+    """
+    fds = [fd for fd in map(int, os.listdir("/proc/self/fd")) if _leads_elsewhere(fd, kept)]
+    if fds:
+        import _socket
+
+        dead, peer = _socket.socketpair()
+        peer.close()
+        for fd in fds:
+            os.dup2(dead.fileno(), fd, inheritable=os.get_inheritable(fd))
+        dead.close()
+    return fds
+
+
+def _leads_elsewhere(fd, kept):
+    try:
+        status = os.fstat(fd)
+    except OSError:  # the listing's own
+        return False
+    if (status.st_dev, status.st_ino) in kept:
+        return False
+    mode = status.st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and os.isatty(fd))
+
+
+def identity(fd):
+    """Returns what tells one open file from another, or None for a closed descriptor."""
+    try:
+        status = os.fstat(fd)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

@@ -1,0 +1,45 @@
+"""What a zygote imports before it forks workers."""
+
+import gc
+import sys
+
+from . import obstacles
+
+
+def load(names):
+    """Imports modules one after another; returns ([name], [[name, reason]]).
+
+    Whatever an import raises, SystemExit too, costs that module only.
+    """
+    imported, failed = [], []
+    for name in names:
+        try:
+            __import__(name)
+            imported.append(name)
+        except BaseException as error:
+            failed.append([name, _reason(error)])
+    _complain(obstacles.why_not(sys.maxsize))
+    return imported, failed
+
+
+def settle():
+    """Keeps the garbage collector of the forks away from what is shared with them.
+
+    It would write to each object, and so have the memory copied.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+def _reason(error):
+    try:
+        text = str(error).strip()
+    except Exception:
+        text = ""
+    name = type(error).__name__
+    return f"{name}: {text}"[:500] if text else name
+
+
+def _complain(obstacle):
+    if obstacle:
+        print(f"workers may lack what was preloaded: {obstacle}", file=sys.stderr, flush=True)

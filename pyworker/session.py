@@ -1,0 +1,99 @@
+"""What an execution finds around it."""
+
+import os
+import sys
+
+from . import asking, codefile, cstdio, figures, late, namespace, sources
+from .forks import Forks
+from .place import Place
+from .tracebacks import Describer
+from .userforks import UserForks, prefer_fork
+
+_MARK = "UNDERSTUDY_INTERPRETER"  # tells the server whose child a process is
+
+
+class Session:
+    """One session: its namespace, its place, and the layers around an execution."""
+
+    def __init__(self, start, frames, streams, interrupts, fault):
+        self.echo = start["echo"]
+        self.result_limit = start["result_limit"]
+        self.streams = streams
+        self.interrupts = interrupts
+        self.fault = fault
+        self.place = Place(start["workdir"])
+        self.code_file = codefile.CodeFile(start["workdir"], start["code_file"])
+        self.module = namespace.make(self.code_file.path)
+        self.describer = Describer(start["workdir"], start["traceback"])
+        self.user_forks = UserForks(frames, streams)
+        self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
+        self.figures = figures.Figures(frames, start["workdir"], start["figure_max_side"])
+        self._frames = frames
+        mark(start["mark"])
+        if start["warnings"] == "ignore":
+            late.load("warnings").simplefilter("ignore")
+        cstdio.set_start()
+
+    def prepare(self):
+        """Makes everything as an execution expects it; returns notes."""
+        namespace.repair(self.module)
+        self.interrupts.install()
+        self.streams.begin()
+        self.fault.enable()  # the user may have turned faulthandler elsewhere
+        note = self.place.enter()
+        return [note] if note else []
+
+    def finish(self, guard):
+        """Brings out all that was printed, and takes our streams back."""
+        guard(self.streams.flush)
+        self.streams.restore()
+        self.forks.deaths.hold()
+
+    def complain(self, what, error):
+        """Tells the server's log about a fault of ours."""
+        self._frames.log("error", f"{what}: {self.describer.text(error)}")
+
+    def move(self, workdir):
+        """Makes another folder the working directory, in a branch."""
+        if workdir == self.place.workdir:
+            return
+        script = self.code_file.path
+        for part in (self.place, self.code_file, self.describer, self.figures):
+            part.move(workdir)
+        if sys.argv == [script]:
+            sys.argv = [self.code_file.path]
+
+
+def open_session(start, frames, streams, interrupts, fault):
+    """Makes a session, and Python's hooks to fit it."""
+    sources.install()
+    asking.install(streams)
+    session = Session(start, frames, streams, interrupts, fault)
+    _show_sources(session.describer)
+    prefer_fork()
+    return session
+
+
+def mark(value):
+    """Marks the processes that the session will start, unless value is empty."""
+    if value:
+        os.environ[_MARK] = value
+
+
+def _show_sources(describer):
+    """Makes exceptions that end a thread show the lines of cells.
+
+    Before Python 3.13 the hooks were written in C and looked for files only.
+    """
+
+    def show_thread(arguments):
+        if arguments.exc_type is not SystemExit:
+            name = arguments.thread.name if arguments.thread is not None else "?"
+            error = arguments.exc_value or arguments.exc_type()
+            sys.stderr.write(f"Exception in thread {name}:\n{describer.text(error)}")
+
+    def show(kind, error, trace):
+        sys.stderr.write(describer.text(error.with_traceback(trace)))
+
+    late.load("threading").excepthook = show_thread
+    sys.excepthook = show

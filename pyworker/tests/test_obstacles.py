@@ -1,0 +1,239 @@
+"""What stands in the way of a copy, and what does not."""
+
+import importlib.util
+import os
+import re
+import signal
+import sys
+import unittest
+from unittest import mock
+
+from pyworker import kin, native, obstacles
+from pyworker.tests.forker import ForkerCase
+
+LINUX = sys.platform == "linux"
+
+
+class Judging(unittest.TestCase):
+    """Threads that are made up."""
+
+    def found(self, names, pool, cuda=False):
+        threads = mock.Mock()
+        threads.look.return_value = native.judge(names, {"python3"}, pool, cuda)
+        return obstacles.native_threads(threads)
+
+    def test_known_pools_are_allowed(self):
+        self.assertEqual("", self.found([], 0))
+        self.assertEqual("", self.found(["python3"] * 3, 3))
+        self.assertEqual("", self.found(["python3"] * 3, 7))
+        self.assertEqual("", self.found(["python3"] * 30, None))
+
+    def test_unknown_threads_are_counted(self):
+        self.assertEqual(
+            "1 native thread that is not known to survive a copy is running",
+            self.found(["python3"] * 4, 3),
+        )
+        self.assertEqual(
+            "2 native threads that are not known to survive a copy are running",
+            self.found(["python3"] * 2, 0),
+        )
+
+    def test_names_of_their_own_are_told(self):
+        self.assertEqual(
+            "native threads of a library are running (polars-0, polars-1)",
+            self.found(["polars-0", "python3", "polars-1"], None),
+        )
+        self.assertEqual(
+            "native threads of a library are running (a, b, c and 2 more)",
+            self.found(list("abcde"), 0),
+        )
+
+    def test_cuda_comes_first(self):
+        self.assertEqual("a CUDA context is open", self.found(["cuda-EvtHandlr"], 0, cuda=True))
+
+    def test_files_of_libraries(self):
+        for path, names in (
+            ("/l/libgomp.so.1", native._GOMP),
+            ("/l/libgomp-a34b3233.so.1.0.0", native._GOMP),
+            ("/l/libiomp5.so", native._FORK_SAFE_OPENMP),
+            ("/l/libomp.so.5", native._FORK_SAFE_OPENMP),
+        ):
+            self.assertTrue(native._is_one(path, names), path)
+        self.assertFalse(native._is_one("/l/libompstuff.so", native._FORK_SAFE_OPENMP))
+        self.assertTrue(native._is_blas("/l/libscipy_openblas64_-6bb31eeb.so"))
+
+    def test_a_context_of_torchs(self):
+        with mock.patch.dict(sys.modules, {"torch.cuda": mock.Mock(_initialized=True)}):
+            self.assertTrue(native._has_cuda())
+
+    @unittest.skipUnless(LINUX, "/proc is Linux's")
+    def test_no_context_here(self):
+        self.assertFalse(native._has_cuda())
+
+    @unittest.skipUnless(LINUX, "/proc is Linux's")
+    def test_sizes_are_said_in_human_words(self):
+        self.assertRegex(
+            obstacles._memory(2_000_000),
+            r"\Athe session holds \d+\.\d MB, more than the 2\.0 MB that may be copied "
+            r"\(--checkpoint-memory\)\Z",
+        )
+        self.assertEqual("", obstacles._memory(1 << 40))
+        self.assertEqual("13.2 GB", obstacles._size(13_200_000_000))
+
+
+@unittest.skipUnless(LINUX, "/proc is Linux's")
+class Descent(unittest.TestCase):
+    def test_children_are_found_without_the_kernels_lists_too(self):
+        pid = os.fork()
+        if pid == 0:
+            signal.pause()
+        try:
+            self.assertIn(pid, kin.children())
+            self.assertEqual(sorted(kin.children()), sorted(kin._children_by_parent(os.getpid())))
+            self.assertIn(pid, kin.descendants())
+        finally:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+class InSessions(ForkerCase):
+    """Threads that are real."""
+
+    def setUp(self):
+        self.lead = self.worker(self.root())
+
+    def obstacle(self, code):
+        answer = self.lead.run(code)
+        self.assertTrue(answer.ok, answer.done)
+        if answer.obstacle:
+            for detached in (False, True):
+                reason = self.lead.fork(detached)
+                self.assertEqual(*(re.sub(r"\.\d MB", "", r) for r in (answer.obstacle, reason)))
+        else:
+            self.copy(self.lead)
+        return answer.obstacle
+
+    def test_nothing(self):
+        self.assertEqual("", self.obstacle("x = 1"))
+
+    def test_python_threads_are_named_until_they_end(self):
+        code = (
+            "import threading\n"
+            "go = threading.Event()\n"
+            "def work(): go.wait()\n"
+            "threads = [threading.Thread(target=work, name=f'T{i}') for i in range(5)]\n"
+            "for t in threads[:2]: t.start()"
+        )
+        self.assertEqual("2 Python threads are running (T0, T1)", self.obstacle(code))
+        code = "for t in threads[2:]: t.start()"
+        self.assertEqual(
+            "5 Python threads are running (T0, T1, T2 and 2 more)", self.obstacle(code)
+        )
+        self.assertEqual("", self.obstacle("go.set()\nfor t in threads: t.join()"))
+
+    def test_a_thread_that_was_joined_a_moment_ago_is_none(self):
+        code = (
+            "import threading\n"
+            "for _ in range(20):\n"
+            "    t = threading.Thread(target=print, args=('x' * 1000,)); t.start(); t.join()"
+        )
+        for _ in range(10):
+            self.assertEqual("", self.lead.run(code).obstacle)
+
+    def test_a_thread_without_a_name(self):
+        code = (
+            "import _thread\nlock = _thread.allocate_lock(); lock.acquire()\n"
+            "n = _thread.start_new_thread(lock.acquire, ())\n"
+            "while not _thread._count(): pass"
+        )
+        self.assertEqual("1 Python thread is running (one without a name)", self.obstacle(code))
+        self.assertEqual("", self.obstacle("lock.release()\nwhile _thread._count(): pass"))
+
+    def test_a_native_thread(self):
+        code = (
+            "import ctypes\nc = ctypes.CDLL(None)\n"
+            "thread = ctypes.c_ulong()\n"
+            "n = c.pthread_create(ctypes.byref(thread), None, c.pause, None)"
+        )
+        self.assertEqual(
+            "1 native thread that is not known to survive a copy is running", self.obstacle(code)
+        )
+        answer = self.lead.run(
+            "named = ctypes.c_ulong()\n"
+            "n = c.pthread_create(ctypes.byref(named), None, c.pause, None)\n"
+            "n = c.pthread_setname_np(named, b'pool-7')"
+        )
+        self.assertEqual("native threads of a library are running (pool-7)", answer.obstacle)
+
+    def test_too_much_memory_until_it_is_given_back(self):
+        lead = self.lead = self.worker(self.root(), checkpoint_limit=100_000_000)
+        self.assertEqual("", self.obstacle("x = 1"))
+        self.assertRegex(
+            self.obstacle("x = bytearray(b'x') * 200_000_000"),
+            r"\Athe session holds 2\d\d\.\d MB, more than the 100\.0 MB that may be copied",
+        )
+        self.assertEqual("", self.obstacle("del x"))
+        self.assertEqual("", lead.run("1").obstacle)
+
+
+def _has(*names):
+    return all(importlib.util.find_spec(name) for name in names)
+
+
+@unittest.skipUnless(_has("numpy", "sklearn"), "scikit-learn is not installed")
+class NativePools(ForkerCase):
+    """Libraries with threads of their own, after a copy was made."""
+
+    WORK = (
+        "a = np.random.default_rng(0).random((400, 400)); a = a @ a\n"
+        "X = np.random.default_rng(1).random((3000, 8)); y = X.sum(axis=1)\n"
+        "k = KMeans(4, n_init=2, random_state=0).fit(X).inertia_\n"
+        "h = HistGradientBoostingRegressor(max_iter=20, random_state=0).fit(X, y).score(X, y)\n"
+        "x = [float(a.sum()), k, h]"
+    )
+    IMPORTS = (
+        "import numpy as np\nfrom sklearn.cluster import KMeans\n"
+        "from sklearn.ensemble import HistGradientBoostingRegressor\n"
+    )
+
+    def result(self, worker, code=WORK):
+        answer = worker.run(code, "x")
+        self.assertTrue(answer.ok, answer.done)
+        self.assertEqual("", answer.obstacle)
+        return answer.result
+
+    def test_fits_go_on_everywhere(self):
+        # Threads that spin while they wait would fight over the processors of a busy machine.
+        root = self.root(environment={"OMP_WAIT_POLICY": "passive"})
+        zygote = root.zygote(["numpy", "sklearn.ensemble", "sklearn.cluster"])
+        lead = self.worker(zygote)
+        expected = self.result(lead, self.IMPORTS + self.WORK)
+        branch = self.branch(lead)
+        copy = self.copy(lead)
+        spare = self.copy(lead)
+        self.assertEqual(expected, self.result(lead))
+        self.assertEqual(expected, self.result(branch))
+        lead.run_until_printed(
+            "print('fitting', flush=True)\nwhile True: KMeans(4, n_init=50).fit(X)", "fitting"
+        )
+        lead.kill()
+        copy.wake(lead)
+        self.assertEqual(expected, self.result(copy))
+        twig = self.branch(copy)
+        self.assertEqual(expected, self.result(twig))
+        copy.kill()
+        spare.wake(copy)
+        self.assertEqual(expected, self.result(spare))
+
+    def test_a_pool_that_was_told_to_use_fewer_threads(self):
+        if not _has("threadpoolctl"):
+            self.skipTest("threadpoolctl is not installed")
+        lead = self.worker(self.root(environment={"OMP_WAIT_POLICY": "passive"}))
+        self.result(lead, self.IMPORTS + self.WORK)
+        code = "from threadpoolctl import threadpool_limits\nlimits = threadpool_limits(1)\n"
+        self.result(lead, code + self.WORK)
+        self.assertEqual(self.result(lead), self.result(self.branch(lead)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,149 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Branch makes another session with the present variables of an idle one, and
+// with a copy of its working directory unless all sessions share theirs. From
+// then on the two go their own ways.
+func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing, error) {
+	parent, err := m.known(client, id)
+	if err != nil {
+		return Listing{}, err
+	}
+	if err := m.canFork("branch", "use operation \"create\" and run the code again in the new interpreter"); err != nil {
+		return Listing{}, err
+	}
+	if err := parent.beginIdle(ctx, "it was not branched"); err != nil {
+		return Listing{}, err
+	}
+	defer parent.leave()
+	parent.revive(ctx)
+	child, err := m.add(ctx, client, birth{parent: parent})
+	if err != nil {
+		return Listing{}, err
+	}
+	notes, err := child.grow(ctx, parent)
+	if err != nil {
+		m.forget(child)
+		child.leave()
+		child.running.Done()
+		child.end(context.WithoutCancel(ctx))
+		child.discardFiles(parent)
+		return Listing{}, callerGone(ctx, err)
+	}
+	l := m.describe(child)
+	l.Notes = notes
+	child.leave()
+	child.running.Done()
+	return l, nil
+}
+
+// canFork refuses an operation that needs copies where there are none, and
+// says how to get on without.
+func (m *Manager) canFork(operation, instead string) error {
+	if obstacle := m.options.Starter.ForkObstacle(); obstacle != "" {
+		return Errorf(CodeInvalid, "operation %q is not possible here: %s; %s", operation, obstacle, instead)
+	}
+	return nil
+}
+
+// descend makes a new session, which nobody knows yet, a branch of parent. It
+// is held until grow is done: its turn is taken, and its end waits for it.
+func (s *Session) descend(parent *Session) {
+	s.parent = parent.id
+	s.count = parent.ran() // names of figures and code must not come twice
+	s.foretold = parent.foretold
+	s.turn.held = true
+	s.running.Add(1)
+}
+
+// grow gives a new branch its worker and its files. It returns what the reader
+// should know of them. The caller has the turn of both sessions.
+func (s *Session) grow(ctx context.Context, parent *Session) (notes []string, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.life, cancel)()
+	if parent.lead() == nil {
+		return s.growBare(ctx, parent)
+	}
+	u, err := parent.fork(ctx, ToBranch)
+	if err != nil {
+		return nil, parent.notBranched(err)
+	}
+	if notes, err = s.takeFiles(ctx, parent); err != nil {
+		u.Dismiss()
+		return nil, err
+	}
+	waking, stop := context.WithTimeout(ctx, wakeTime)
+	defer stop()
+	w, err := u.Wake(waking, s.spec())
+	if err != nil {
+		return nil, Errorf(CodeStart, "interpreter %q could not be branched: its copy did not wake: %w", parent.id, err)
+	}
+	s.states.inherit(&parent.states)
+	_, err = s.install(ctx, w)
+	return append(notes, w.Info().Notes...), err
+}
+
+// growBare is for a parent without an interpreter: nothing ran, or its
+// variables are lost.
+func (s *Session) growBare(ctx context.Context, parent *Session) (notes []string, err error) {
+	if lost := parent.untold; lost.reason != "" && !lost.restored {
+		notes = append(notes, "it has no variables: those of "+parent.id+" are lost, because "+lost.reason)
+	}
+	left, err := s.takeFiles(ctx, parent)
+	if err != nil {
+		return nil, err
+	}
+	return append(notes, left...), s.ensureWorker(ctx)
+}
+
+// notBranched says why the session couldn't be copied, and what to do.
+func (s *Session) notBranched(err error) error {
+	var refused *ForkError
+	if errors.As(err, &refused) {
+		return Errorf(CodeStart, "interpreter %q can't be branched now: %s; end what is named and try again, or use operation \"create\" and run the code again in the new interpreter", s.id, refused.Reason)
+	}
+	return Errorf(CodeStart, "interpreter %q could not be branched: %w; try again", s.id, err)
+}
+
+// takeFiles copies the parent's working directory, if it is its own.
+func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []string, err error) {
+	if s.workdir == parent.workdir {
+		return []string{"both interpreters work in " + s.workdir + " and share its files"}, nil
+	}
+	left, err := copyDir(ctx, s.workdir, parent.workdir)
+	if err != nil {
+		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.id, err)
+	}
+	if len(left) > 0 {
+		notes = append(notes, fmt.Sprintf("%s of the working directory can't be copied and did not come along: %s", Counted(len(left), "special file"), someOf(left)))
+	}
+	return notes, nil
+}
+
+// discardFiles removes what was copied for a branch that was not made, also
+// where the operator wants working directories kept.
+func (s *Session) discardFiles(parent *Session) {
+	if s.workdir == parent.workdir {
+		return
+	}
+	if err := os.RemoveAll(s.workdir); err != nil {
+		s.log.Warn("removing the files of a branch that was not made", "dir", s.workdir, "error", err)
+	}
+}
+
+// leave gives the turn away; a copy that is due is made first, while the
+// caller goes on.
+func (s *Session) leave() {
+	if s.states.wanting() {
+		s.tidyUp()
+		return
+	}
+	s.turn.release()
+}

@@ -1,0 +1,266 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func branch(t *testing.T, m *Manager, id string) Listing {
+	t.Helper()
+	l, err := m.Branch(t.Context(), me, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func runIn(t *testing.T, m *Manager, id, code string) *Result {
+	t.Helper()
+	return mustRun(t, m, RunRequest{Code: code, InterpreterID: id})
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestABranchGoesItsOwnWay(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	run(t, m, "a")
+	parent := list(t, m)[0]
+	write(t, parent.Workdir, "data", "1")
+	child := branch(t, m, "")
+	if child.Parent != parent.ID || child.Default || child.Workdir == parent.Workdir || !slices.Equal(child.Notes, []string{"a note of waking"}) {
+		t.Errorf("%+v", child)
+	}
+	if text, err := os.ReadFile(filepath.Join(child.Workdir, "data")); string(text) != "1" {
+		t.Errorf("%q %v", text, err)
+	}
+	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" || r.Execution != 2 {
+		t.Errorf("%+v", r)
+	}
+	if r := runIn(t, m, parent.ID, "c"); r.Stdout != "a c" || r.Execution != 2 {
+		t.Errorf("%+v", r)
+	}
+	grandchild := branch(t, m, child.ID)
+	if grandchild.Parent != child.ID {
+		t.Errorf("%+v", grandchild)
+	}
+	if r := runIn(t, m, grandchild.ID, "d"); r.Stdout != "a b d" || r.Execution != 3 {
+		t.Errorf("%+v", r)
+	}
+	if err := m.Delete(t.Context(), me, child.ID); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{parent.ID: "a c e", grandchild.ID: "a b d e"} {
+		wantState(t, runIn(t, m, id, "crash"), "restored", true)
+		if r := runIn(t, m, id, "e"); r.Stdout != want {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestABranchHasItsFirstCheckpointSoon(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	run(t, m, "a")
+	child := branch(t, m, "")
+	if l := list(t, m)[1]; l.ID != child.ID || !l.Recoverable {
+		t.Errorf("%+v", l)
+	}
+	wantState(t, runIn(t, m, child.ID, "crash"), "restored", true)
+	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" {
+		t.Errorf("%+v", r)
+	}
+	_, err := m.Undo(t.Context(), me, child.ID) // to where it was branched
+	if err != nil {
+		t.Error(err)
+	}
+	_, err = m.Undo(t.Context(), me, child.ID)
+	wantCode(t, err, CodeInvalid, "nothing has run since", "branched")
+}
+
+func TestABranchIsRefusedWithAReason(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := surviving(t, f, nil)
+		_, err := m.Branch(t.Context(), me, "")
+		wantCode(t, err, CodeNotFound)
+		run(t, m, "2 threads")
+		list(t, m)
+		f.forking = func(context.Context, *fakeWorker, Purpose) error {
+			return &ForkError{Reason: "2 Python threads are running"}
+		}
+		_, err = m.Branch(t.Context(), me, "")
+		wantCode(t, err, CodeStart, "can't be branched now: 2 Python threads are running", "create")
+		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
+		_, err = m.Branch(t.Context(), me, "")
+		wantCode(t, err, CodeBusy, "execution 2 has been running for 1 second", "it was not branched", "wait", "interrupt")
+		if n := len(list(t, m)); n != 1 {
+			t.Errorf("%d sessions", n)
+		}
+	})
+}
+
+func TestWithoutForksThereIsNoBranch(t *testing.T) {
+	f := remembers()
+	f.forks = false
+	m := surviving(t, f, nil)
+	run(t, m, "a")
+	_, err := m.Branch(t.Context(), me, "")
+	wantCode(t, err, CodeInvalid, `operation "branch" is not possible here: fakes can't be copied`, "create")
+}
+
+func TestABranchCountsAsASession(t *testing.T) {
+	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 1; o.EndOldest = true })
+	run(t, m, "a")
+	_, err := m.Branch(t.Context(), me, "") // its parent is in use
+	wantCode(t, err, CodeLimit, "limit of 1")
+	if r := run(t, m, "b"); r.Stdout != "a b" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestABranchOfASharedDirectoryCopiesNothing(t *testing.T) {
+	shared := t.TempDir()
+	m := surviving(t, remembers(), func(o *Options) { o.Workdir = shared })
+	write(t, shared, "data", "1")
+	run(t, m, "a")
+	child := branch(t, m, "")
+	if child.Workdir != shared || !strings.Contains(strings.Join(child.Notes, "\n"), "share its files") {
+		t.Errorf("%+v", child)
+	}
+}
+
+func TestABranchOfASessionThatNeverRanIsAFreshOne(t *testing.T) {
+	f := remembers()
+	broken := errors.New("no python")
+	start := f.start
+	f.start = func(Spec) (*fakeWorker, error) { return nil, broken }
+	m := surviving(t, f, nil)
+	_, err := m.Run(t.Context(), me, RunRequest{Code: "a"})
+	wantCode(t, err, CodeStart, "no python")
+	f.start = start
+	parent := list(t, m)[0]
+	write(t, parent.Workdir, "data", "1")
+	child := branch(t, m, "")
+	if child.Parent != parent.ID || child.PID == 0 || !child.Recoverable {
+		t.Errorf("%+v", child)
+	}
+	if r := runIn(t, m, child.ID, "b"); r.Stdout != "b" || r.Execution != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestABranchOfADeadInterpreter(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	parent := run(t, m, "a").InterpreterID
+	list(t, m)
+	f.lead().die("killed by SIGKILL")
+	child := branch(t, m, "")
+	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" || r.InterpreterRestarted {
+		t.Errorf("%+v", r)
+	}
+	r := runIn(t, m, parent, "1 threads")
+	wantState(t, r, "restored", false)
+	list(t, m)
+	f.started()[1].die("killed by SIGKILL") // the one that was woken, and has no copy
+	child = branch(t, m, parent)
+	if !strings.Contains(strings.Join(child.Notes, "\n"), "has no variables: those of "+parent+" are lost, because") {
+		t.Errorf("%+v", child)
+	}
+}
+
+func TestABranchThatFailsLeavesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		wake func(context.Context, *fakeUnderstudy) error
+		want string
+	}{
+		"wake fails": {func(context.Context, *fakeUnderstudy) error { return errors.New("its pipes are gone") }, "its pipes are gone"},
+		"wake hangs": {func(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }, "could not be branched"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := remembers()
+				var root string
+				m := surviving(t, f, func(o *Options) { root, o.KeepWorkdirs = o.WorkdirRoot, true })
+				run(t, m, "a")
+				list(t, m)
+				f.waking = test.wake
+				_, err := m.Branch(t.Context(), me, "")
+				wantCode(t, err, CodeStart, test.want)
+				f.waking = nil
+				if r := run(t, m, "b"); r.Stdout != "a b" {
+					t.Errorf("%+v", r)
+				}
+				if n := len(list(t, m)); n != 1 {
+					t.Errorf("%d sessions", n)
+				}
+				if dirs, err := os.ReadDir(root); err != nil || len(dirs) != 1 {
+					t.Errorf("%d working directories, %v", len(dirs), err)
+				}
+			})
+		})
+	}
+}
+
+func TestDeleteOfABranchThatIsBeingMade(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := surviving(t, f, nil)
+		run(t, m, "a")
+		list(t, m)
+		f.waking = func(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }
+		refusals := make(chan error, 1)
+		go func() {
+			_, err := m.Branch(t.Context(), me, "")
+			refusals <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		m.EndClient(t.Context(), me)
+		if err := <-refusals; err == nil {
+			t.Error("it was made")
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+func TestBranchesGoOnAtTheSameTime(t *testing.T) {
+	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.Queue = 20, 20 })
+	parent := run(t, m, "a").InterpreterID
+	answers := make(chan string, 10)
+	for range cap(answers) {
+		go func() {
+			l, err := m.Branch(t.Context(), me, parent)
+			if err != nil {
+				answers <- err.Error()
+				return
+			}
+			r, err := m.Run(t.Context(), me, RunRequest{Code: "b", InterpreterID: l.ID})
+			if err != nil {
+				answers <- err.Error()
+				return
+			}
+			answers <- r.Stdout
+		}()
+	}
+	for range cap(answers) {
+		if got := <-answers; got != "a b" {
+			t.Error(got)
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// checkpointTime bounds the making of a copy, which delays the next call of
+// the session and no other.
+const checkpointTime = 2 * time.Second
+
+// checkpoint is one state of a session: as an execution left it.
+type checkpoint struct {
+	after      int        // that execution; the last one before the state began, if none ran in it
+	understudy Understudy // holds the state; nil when none does
+	pristine   bool       // nothing ran: a fresh start gives the same state
+	due        bool       // its copy has yet to be made
+	reason     string     // a clause: why there is no copy
+}
+
+// obstacle says in a clause why the state can't be brought back, "" when it can.
+func (c checkpoint) obstacle() string {
+	switch {
+	case c.pristine:
+		return ""
+	case c.due:
+		return "their copy has not been made yet"
+	case c.understudy == nil:
+		return c.reason
+	case hasExited(c.understudy):
+		return "the process that held their copy was ended from outside"
+	}
+	return ""
+}
+
+func (c checkpoint) dismiss() {
+	if c.understudy != nil {
+		c.understudy.Dismiss()
+	}
+}
+
+func hasExited(u Understudy) bool {
+	select {
+	case <-u.Exited():
+		return true
+	default:
+		return false
+	}
+}
+
+// checkpoints are the states that a session can go back to. Who has the turn
+// changes them; anybody may read them.
+type checkpoints struct {
+	mu      sync.Mutex
+	present checkpoint   // the state as it is now
+	past    []checkpoint // older ones, the newest last
+	trimmed bool         // older ones were let go for want of history
+	ended   bool         // nothing is kept any more
+}
+
+// startAfresh lets go of all states: nothing has run since execution after.
+func (c *checkpoints) startAfresh(after int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	c.dismissAll()
+	c.present, c.past, c.trimmed = checkpoint{after: after, pristine: true}, nil, false
+}
+
+// end lets go of all states for good.
+func (c *checkpoints) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	c.dismissAll()
+	c.present, c.past = checkpoint{reason: "the interpreter has ended"}, nil
+}
+
+func (c *checkpoints) dismissAll() {
+	c.present.dismiss()
+	for _, older := range c.past {
+		older.dismiss()
+	}
+}
+
+// inherit begins a branch: its state is its parent's.
+func (c *checkpoints) inherit(parent *checkpoints) {
+	after := parent.latest()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.present = checkpoint{after: after, due: true}
+}
+
+// latest returns the execution that left the present state.
+func (c *checkpoints) latest() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.present.after
+}
+
+// advance notes that an execution has changed the state.
+func (c *checkpoints) advance(execution int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.ended {
+		c.past = append(c.past, c.present)
+		c.present = checkpoint{after: execution, due: true}
+	}
+}
+
+// wanting reports whether the present state needs a copy that it hasn't: a
+// new one, or one in the place of one that died.
+func (c *checkpoints) wanting() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.present
+	return !c.ended && !p.pristine && (p.due || p.understudy != nil && hasExited(p.understudy))
+}
+
+// put keeps a copy of the present state, or the reason why there is none.
+func (c *checkpoints) put(u Understudy, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		checkpoint{understudy: u}.dismiss()
+		return
+	}
+	c.present.dismiss()
+	c.present = checkpoint{after: c.present.after, understudy: u, reason: reason}
+}
+
+// trim lets go of what is older than history allows.
+func (c *checkpoints) trim(history int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	excess := len(c.past) - history
+	if excess <= 0 {
+		return
+	}
+	for _, oldest := range c.past[:excess] {
+		oldest.dismiss()
+	}
+	c.past = slices.Delete(c.past, 0, excess)
+	c.trimmed = true
+}
+
+// takePresent hands out the copy of the present state, to be woken; another is
+// due then. Without a copy it says why.
+func (c *checkpoints) takePresent() (u Understudy, pristine bool, obstacle string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.present
+	if obstacle := p.obstacle(); obstacle != "" || p.pristine {
+		return nil, p.pristine, obstacle
+	}
+	c.present = checkpoint{after: p.after, due: true}
+	return p.understudy, false, ""
+}
+
+// takeEarlier hands out the state before the present one; its place is kept
+// until stepBack, with the reason why it can't be had once more. ok is false
+// when there is none that could be brought back.
+func (c *checkpoints) takeEarlier() (earlier checkpoint, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := len(c.past) - 1
+	if last < 0 || c.past[last].obstacle() != "" {
+		return checkpoint{}, false
+	}
+	earlier = c.past[last]
+	if !earlier.pristine {
+		c.past[last] = checkpoint{after: earlier.after, reason: "its copy did not wake"}
+	}
+	return earlier, true
+}
+
+// stepBack makes the state before the present one the present.
+func (c *checkpoints) stepBack() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	c.present.dismiss()
+	last := len(c.past) - 1
+	earlier := c.past[last]
+	c.past = c.past[:last]
+	c.present = checkpoint{after: earlier.after, pristine: earlier.pristine, due: !earlier.pristine}
+}
+
+// undoable lists the executions that can be undone one after the other, the
+// latest first. refusal says why there is none.
+func (c *checkpoints) undoable(history int) (executions []int, refusal string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	latest := c.present.after
+	for _, earlier := range slices.Backward(c.past) {
+		if obstacle := earlier.obstacle(); obstacle != "" {
+			refusal = fmt.Sprintf("execution %d can't be undone: the variables as they were before it can't be brought back: %s", latest, obstacle)
+			break
+		}
+		executions = append(executions, latest)
+		latest = earlier.after
+	}
+	switch {
+	case len(executions) > 0:
+		return executions, ""
+	case refusal != "":
+		return nil, refusal
+	case c.trimmed && history == 0:
+		return nil, fmt.Sprintf("execution %d can't be undone: no earlier state is kept (--history is 0)", latest)
+	case c.trimmed:
+		return nil, fmt.Sprintf("execution %d can't be undone: only %s kept (--history), and no more is left", latest, lastStates(history))
+	default:
+		return nil, nothingRan
+	}
+}
+
+// nothingRan refuses an undo.
+const nothingRan = "there is nothing to undo: nothing has run since the interpreter was made, branched or started afresh"
+
+func lastStates(history int) string {
+	if history == 1 {
+		return "the last earlier state is"
+	}
+	return fmt.Sprintf("the last %d earlier states are", history)
+}
+
+// obstacle says why the present state can't be brought back, "" when it can.
+func (c *checkpoints) obstacle() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.present.obstacle()
+}
+
+// understudies returns all copies that live.
+func (c *checkpoints) understudies() []Understudy {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []Understudy
+	for _, kept := range append(slices.Clone(c.past), c.present) {
+		if kept.understudy != nil && !hasExited(kept.understudy) {
+			all = append(all, kept.understudy)
+		}
+	}
+	return all
+}
+
+// keep has the present state copied if that is due, and lets go of what is too
+// old. obstacle is why it can't be copied, as the worker said after the
+// execution. The caller has the turn.
+func (s *Session) keep(obstacle string) {
+	if s.states.wanting() {
+		s.states.put(s.understudy(obstacle))
+	}
+	s.states.trim(s.options.History)
+}
+
+// understudy returns a copy of the worker, or the reason why there is none.
+func (s *Session) understudy(obstacle string) (u Understudy, reason string) {
+	if none := s.options.Starter.ForkObstacle(); none != "" {
+		return nil, none
+	}
+	if obstacle != "" {
+		return nil, obstacle
+	}
+	u, err := s.fork(s.life, ToStandBy)
+	if err != nil {
+		return nil, err.Error()
+	}
+	return u, ""
+}
+
+// fork copies the worker in a bounded time. Its error is a clause for the agent.
+func (s *Session) fork(ctx context.Context, purpose Purpose) (Understudy, error) {
+	w := s.lead()
+	if w == nil {
+		return nil, errors.New("its process has ended")
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkpointTime)
+	defer cancel()
+	u, err := w.Fork(ctx, purpose)
+	if err == nil {
+		return u, nil
+	}
+	var refused *ForkError
+	if errors.As(err, &refused) {
+		s.log.Debug("interpreter can't be copied", "reason", refused.Reason)
+		return nil, refused
+	}
+	if s.life.Err() == nil {
+		s.log.Warn("copying the interpreter", "error", err)
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("it could not be copied within %s", InWords(checkpointTime))
+	}
+	return nil, fmt.Errorf("it could not be copied: %w", err)
+}
+
+// tidyUp makes the copy that is due and then gives the turn away, while the
+// caller goes on.
+func (s *Session) tidyUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		s.turn.release()
+		return
+	}
+	s.turn.tidy()
+	s.running.Go(func() {
+		defer s.turn.release()
+		s.keep("")
+	})
+}

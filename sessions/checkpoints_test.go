@@ -1,0 +1,503 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// remembers is a starter whose workers can be copied and whose code is
+// remembered and printed, but for these words:
+//
+//	crash, hang       the worker dies; it runs until it is killed
+//	raise             it ends with an exception
+//	threads, 3 threads  it leaves threads behind, so that it can't be copied
+func remembers() *fakeStarter {
+	f := workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+		switch r.Code {
+		case "crash":
+			sink.Output(Stdout, []byte("before\n"))
+			w.die("killed by SIGSEGV at <cell 1>, line 1")
+			return Outcome{}, w.crash
+		case "hang":
+			<-w.exited
+			return Outcome{}, w.crash
+		}
+		w.remember(r.Code)
+		sink.Output(Stdout, []byte(strings.Join(w.remembered(), " ")))
+		outcome := Outcome{OK: r.Code != "raise"}
+		if strings.HasSuffix(r.Code, "threads") {
+			outcome.Obstacle = strings.Replace(r.Code, "threads", "Python threads are running", 1)
+		}
+		return outcome, nil
+	})
+	f.forks = true
+	return f
+}
+
+// surviving returns a manager of such sessions. At the test's end it is closed
+// and nothing may be left.
+func surviving(t *testing.T, f *fakeStarter, change func(*Options)) *Manager {
+	t.Helper()
+	m := newTestManager(t, f, func(o *Options) {
+		o.History = 1
+		if change != nil {
+			change(o)
+		}
+	})
+	t.Cleanup(func() {
+		m.Close(context.Background())
+		f.checkEnd(t)
+	})
+	return m
+}
+
+// bubble runs a test with simulated time. What it cleans up is in it too.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, test)
+}
+
+func run(t *testing.T, m *Manager, code string) *Result {
+	t.Helper()
+	return mustRun(t, m, RunRequest{Code: code})
+}
+
+// wantState checks what a result says of the interpreter: "" for nothing,
+// "restored" or "lost", and whether the state it left is recoverable.
+func wantState(t *testing.T, r *Result, state string, recoverable bool) {
+	t.Helper()
+	got := ""
+	if r.StateRestored != nil {
+		got = map[bool]string{true: "restored", false: "lost"}[*r.StateRestored]
+	}
+	if got != state || r.InterpreterRestarted != (state != "") || (r.RestartReason != "") != (state != "") {
+		t.Errorf("execution %d (%s): state %q, restarted %v because %q; want %q", r.Execution, r.Status, got, r.InterpreterRestarted, r.RestartReason, state)
+	}
+	if r.Recoverable == nil || *r.Recoverable != recoverable {
+		t.Errorf("execution %d (%s): recoverable is %v, not %v", r.Execution, r.Status, r.Recoverable, recoverable)
+	}
+}
+
+func notes(r *Result) string { return strings.Join(r.Notes, "\n") }
+
+func list(t *testing.T, m *Manager) []Listing {
+	t.Helper()
+	all, err := m.List(t.Context(), me)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestACrashCostsTheCallAtFault(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	wantState(t, run(t, m, "a"), "", true)
+	wantState(t, run(t, m, "raise"), "", true)
+	r := run(t, m, "crash")
+	wantState(t, r, "restored", true)
+	if r.Status != StatusCrashed || r.Stdout != "before\n" || !strings.Contains(r.RestartReason, "SIGSEGV") || !strings.Contains(notes(r), "a note of waking") {
+		t.Errorf("%+v", r)
+	}
+	r = run(t, m, "b")
+	wantState(t, r, "", true)
+	if r.Stdout != "a raise b" || r.Execution != 4 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestTwentyCrashesAreLikeOne(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	run(t, m, "a")
+	for range 20 {
+		wantState(t, run(t, m, "crash"), "restored", true)
+	}
+	if r := run(t, m, "b"); r.Stdout != "a b" || r.Execution != 22 {
+		t.Errorf("%+v", r)
+	}
+	if l := list(t, m)[0]; !l.Recoverable {
+		t.Errorf("%+v", l)
+	}
+	if _, asleep := f.copies(); asleep != 2 { // the present state and the one before it
+		t.Errorf("%d copies", asleep)
+	}
+}
+
+func TestACrashOfTheFirstCallLosesNothing(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	wantState(t, run(t, m, "crash"), "restored", true)
+	if r := run(t, m, "a"); r.Stdout != "a" {
+		t.Errorf("%+v", r)
+	}
+	list(t, m) // waits for the copy
+	if all, _ := f.copies(); len(f.started()) != 2 || len(all) != 1 {
+		t.Errorf("%d workers, %d copies", len(f.started()), len(all))
+	}
+}
+
+func TestWithoutForksNothingIsPromised(t *testing.T) {
+	f := remembers()
+	f.forks = false
+	m := surviving(t, f, nil)
+	r := run(t, m, "a")
+	wantState(t, r, "", false)
+	if len(r.Notes) != 0 {
+		t.Errorf("notes for every call: %q", r.Notes)
+	}
+	if l := list(t, m)[0]; l.Recoverable || l.Obstacle != f.ForkObstacle() {
+		t.Errorf("%+v", l)
+	}
+	r = run(t, m, "crash")
+	wantState(t, r, "lost", false)
+	if !strings.Contains(notes(r), "could not be brought back: fakes can't be copied") {
+		t.Errorf("%q", r.Notes)
+	}
+	if all, _ := f.copies(); len(all) != 0 {
+		t.Errorf("%d copies", len(all))
+	}
+}
+
+func TestAHangThatWasKilledIsUndone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), nil)
+		run(t, m, "a")
+		r := mustRun(t, m, RunRequest{Code: "hang", Timeout: 2 * time.Second})
+		wantState(t, r, "restored", true)
+		if r.Status != StatusTimeout || !strings.Contains(r.RestartReason, "ignored the interrupt") {
+			t.Errorf("%+v", r)
+		}
+		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
+		i, err := m.Interrupt(t.Context(), me, "")
+		if err != nil || !i.Stopped || i.StateKept || !i.StateRestored || !strings.Contains(i.Message, "its process had to be killed; its variables are as they were before the call") {
+			t.Errorf("%+v %v", i, err)
+		}
+		if r := run(t, m, "b"); r.Stdout != "a b" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestAStateThatCanNotBeCopiedIsToldBeforeAndAfter(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	run(t, m, "a")
+	r := run(t, m, "2 threads")
+	wantState(t, r, "", false)
+	const news = "if a later call crashes, the variables can't be brought back: 2 Python threads are running"
+	if notes(r) != news {
+		t.Errorf("%q", r.Notes)
+	}
+	if l := list(t, m)[0]; l.Recoverable || l.Obstacle != "2 Python threads are running" {
+		t.Errorf("%+v", l)
+	}
+	r = run(t, m, "3 threads")
+	wantState(t, r, "", false)
+	if len(r.Notes) != 0 {
+		t.Errorf("told twice: %q", r.Notes)
+	}
+	r = run(t, m, "crash")
+	wantState(t, r, "lost", true) // a fresh interpreter has nothing to lose
+	if !strings.Contains(notes(r), "could not be brought back: 3 Python threads are running") {
+		t.Errorf("%q", r.Notes)
+	}
+	r = run(t, m, "b")
+	wantState(t, r, "", true)
+	if r.Stdout != "b" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAFailingCopyFailsNoCall(t *testing.T) {
+	for name, fault := range map[string]error{
+		"fork failed: Resource temporarily unavailable":         &ForkError{Reason: "fork failed: Resource temporarily unavailable"},
+		"it could not be copied: the frames' socket is not one": errors.New("the frames' socket is not one"),
+	} {
+		f := remembers()
+		m := surviving(t, f, nil)
+		run(t, m, "a")
+		list(t, m)
+		f.forking = func(context.Context, *fakeWorker, Purpose) error { return fault }
+		wantState(t, run(t, m, "b"), "", true) // as far as the worker knew
+		if l := list(t, m)[0]; l.Recoverable || l.Obstacle != name {
+			t.Errorf("%+v", l)
+		}
+		r := run(t, m, "crash")
+		wantState(t, r, "lost", true)
+		if !strings.Contains(notes(r), "could not be brought back: "+name) {
+			t.Errorf("%q", r.Notes)
+		}
+	}
+}
+
+func TestACopyThatHangsDelaysTheNextCallByItsBoundOnly(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		f.forking = func(ctx context.Context, _ *fakeWorker, _ Purpose) error { <-ctx.Done(); return ctx.Err() }
+		m := surviving(t, f, nil)
+		began := time.Now()
+		run(t, m, "a")
+		if took := time.Since(began); took != 0 {
+			t.Errorf("the call itself took %s", took)
+		}
+		// A call that is to answer at once waits for it: nothing else runs.
+		r := mustRun(t, m, RunRequest{Code: "b", Wait: -1})
+		if r.Status == StatusRunning {
+			var err error
+			if r, err = m.Wait(t.Context(), me, "", 0, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r.Status != StatusOK || r.Execution != 2 {
+			t.Errorf("%+v", r)
+		}
+		if took := time.Since(began); took != checkpointTime {
+			t.Errorf("took %s", took)
+		}
+		began = time.Now()
+		if l := list(t, m)[0]; l.Recoverable || l.Status != "idle" {
+			t.Errorf("%+v", l)
+		}
+		if took := time.Since(began); took != listPatience {
+			t.Errorf("the listing took %s", took)
+		}
+	})
+}
+
+func TestTheQueueDoesNotCountOurOwnWork(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		f.forking = func(context.Context, *fakeWorker, Purpose) error { time.Sleep(time.Second); return nil }
+		m := surviving(t, f, func(o *Options) { o.Queue = 0 })
+		for i := range 3 {
+			if r := mustRun(t, m, RunRequest{Code: "a"}); r.Execution != i+1 {
+				t.Errorf("%+v", r)
+			}
+		}
+	})
+}
+
+func TestADeadUnderstudyIsReplacedBeforeTheNextCall(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	run(t, m, "a")
+	list(t, m) // the copy has been made now
+	all, _ := f.copies()
+	all[0].die()
+	if l := list(t, m)[0]; l.Recoverable || !strings.Contains(l.Obstacle, "ended from outside") {
+		t.Errorf("%+v", l)
+	}
+	wantState(t, run(t, m, "crash"), "restored", true)
+	if r := run(t, m, "b"); r.Stdout != "a b" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestACopyThatDoesNotWakeMeansALoss(t *testing.T) {
+	for name, test := range map[string]struct {
+		wake func(context.Context, *fakeUnderstudy) error
+		want string
+		took time.Duration
+	}{
+		"fails": {func(context.Context, *fakeUnderstudy) error { return errors.New("its pipes are gone") }, "their copy did not wake: its pipes are gone", 0},
+		"hangs": {func(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }, "their copy did not wake within 10 seconds", wakeTime},
+		"dies":  {func(_ context.Context, u *fakeUnderstudy) error { u.die(); return nil }, "their copy did not wake: it has ended", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := remembers()
+				m := surviving(t, f, nil)
+				run(t, m, "a")
+				list(t, m)
+				f.waking = test.wake
+				began := time.Now()
+				r := run(t, m, "crash")
+				wantState(t, r, "lost", true)
+				if took := time.Since(began); took != test.took || !strings.Contains(notes(r), "could not be brought back: "+test.want) {
+					t.Errorf("after %s: %q", took, r.Notes)
+				}
+				f.waking = nil
+				if r := run(t, m, "b"); r.Stdout != "b" {
+					t.Errorf("%+v", r)
+				}
+				_, err := m.Undo(t.Context(), me, "")
+				if err != nil { // back to the fresh interpreter
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+func TestDeathBetweenCallsIsUndone(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	run(t, m, "a")
+	list(t, m)
+	f.lead().die("killed by SIGKILL")
+	r := run(t, m, "b")
+	wantState(t, r, "restored", true)
+	if r.Stdout != "a b" || !strings.Contains(r.RestartReason, "between two calls: killed by SIGKILL") {
+		t.Errorf("%+v", r)
+	}
+	list(t, m)
+	f.lead().die("killed by SIGKILL")
+	if v, err := m.Variables(t.Context(), me, ""); err != nil || len(v) == 0 {
+		t.Errorf("%v %v", v, err)
+	}
+	r = run(t, m, "crash") // after two deaths
+	wantState(t, r, "restored", true)
+	if r := run(t, m, "c"); r.Stdout != "a b c" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestALossThatNobodyWasToldOfIsToldWithTheNextCrash(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	run(t, m, "1 threads")
+	list(t, m)
+	f.lead().die("killed by SIGKILL")
+	if _, err := m.Variables(t.Context(), me, ""); CodeOf(err) != CodeStart || !strings.Contains(err.Error(), "variables are lost") {
+		t.Error(err)
+	}
+	r := run(t, m, "crash")
+	wantState(t, r, "lost", true)
+	if !strings.Contains(notes(r), "had been lost before: the interpreter's process ended between two calls: killed by SIGKILL") ||
+		!strings.Contains(notes(r), "could not be brought back: 1 Python threads are running") {
+		t.Errorf("%q", r.Notes)
+	}
+}
+
+func TestTheSecondTryOfACrashHasTheVariablesToo(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, func(o *Options) { o.RerunAfterCrash = true })
+	run(t, m, "a")
+	r := run(t, m, "crash")
+	wantState(t, r, "restored", true)
+	if r.Stdout != "before\nbefore\n" || len(f.started()) != 3 {
+		t.Errorf("%d workers, %+v", len(f.started()), r)
+	}
+	if r := run(t, m, "b"); r.Stdout != "a b" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestResetAndRestartLetGoOfAllStates(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, func(o *Options) { o.History = 3 })
+	for _, code := range []string{"a", "b", "c"} {
+		run(t, m, code)
+	}
+	list(t, m)
+	if _, asleep := f.copies(); asleep != 3 {
+		t.Fatalf("%d copies", asleep)
+	}
+	r := mustRun(t, m, RunRequest{Code: "d", Reset: true})
+	wantState(t, r, "", true)
+	list(t, m)
+	if _, asleep := f.copies(); r.Stdout != "d" || asleep != 1 {
+		t.Errorf("%d copies, %+v", asleep, r)
+	}
+	if _, err := m.Restart(t.Context(), me, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, asleep := f.copies(); asleep != 0 {
+		t.Errorf("%d copies", asleep)
+	}
+	_, err := m.Undo(t.Context(), me, "")
+	wantCode(t, err, CodeInvalid, "nothing to undo")
+}
+
+// TestDeleteAndRestartDuringAWake end what a crash has begun.
+func TestDeleteAndRestartDuringAWake(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *Manager, string) error{
+		"delete": func(t *testing.T, m *Manager, id string) error { return m.Delete(t.Context(), me, id) },
+		"restart": func(t *testing.T, m *Manager, id string) error {
+			_, err := m.Restart(t.Context(), me, id)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				f := remembers()
+				m := surviving(t, f, nil)
+				id := run(t, m, "a").InterpreterID
+				list(t, m)
+				f.waking = func(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }
+				answers := make(chan *Result, 1)
+				go func() {
+					r, _ := m.Run(t.Context(), me, RunRequest{Code: "crash"})
+					answers <- r
+				}()
+				synctest.Wait()
+				began := time.Now()
+				if err := end(t, m, id); err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(began); took != 0 {
+					t.Errorf("took %s", took)
+				}
+				r := <-answers
+				if r == nil || r.Status != StatusCrashed || *r.StateRestored || r.InterpreterRestarted != (name == "restart") {
+					t.Errorf("%+v", r)
+				}
+				if _, asleep := f.copies(); asleep != 0 {
+					t.Errorf("%d copies", asleep)
+				}
+			})
+		})
+	}
+}
+
+// TestEndWhileACopyIsMade has the copy come when nobody wants it any more.
+func TestEndWhileACopyIsMade(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		f.forking = func(context.Context, *fakeWorker, Purpose) error { time.Sleep(time.Second); return nil }
+		m := surviving(t, f, nil)
+		id := run(t, m, "a").InterpreterID
+		if err := m.Delete(t.Context(), me, id); err != nil {
+			t.Fatal(err)
+		}
+		if all, asleep := f.copies(); len(all) != 1 || asleep != 0 {
+			t.Errorf("%d of %d copies sleep on", asleep, len(all))
+		}
+	})
+}
+
+func TestCloseDismissesEveryCopy(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, func(o *Options) { o.History, o.MaxSessions = 2, 20 })
+	for range 10 {
+		id := mustCreate(t, m).ID
+		for _, code := range []string{"a", "b", "c", "d"} {
+			mustRun(t, m, RunRequest{Code: code, InterpreterID: id})
+		}
+	}
+	list(t, m)
+	if all, asleep := f.copies(); len(all) != 40 || asleep != 30 {
+		t.Errorf("%d of %d copies sleep", asleep, len(all))
+	}
+	m.Close(t.Context())
+	if _, asleep := f.copies(); asleep != 0 {
+		t.Errorf("%d copies sleep on", asleep)
+	}
+}
+
+func TestMemoryOfTheProcessesTogether(t *testing.T) {
+	m := surviving(t, remembers(), nil)
+	run(t, m, "a")
+	run(t, m, "b")
+	l := list(t, m)[0]
+	want := fmt.Sprint(100<<20, (20+5+5)<<20, 85<<20) // of the lead; of all three; of the copies
+	if got := fmt.Sprint(l.Memory, l.Private, l.Shared); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,160 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// copyStep is how many bytes of a file are copied between two looks at the context.
+const copyStep = 256 << 20
+
+// tree copies one directory into another. Both are roots, so that no link,
+// however it changes meanwhile, leads a copy outside of them.
+type tree struct {
+	from, to *os.Root
+	dirs     []string // made so far, parents first
+	left     []string // sockets, pipes and devices, which can't be copied
+}
+
+// copyDir copies what the directory from holds into the directory to: files
+// with their modes and times, links as they are. It returns the names of what
+// can't be copied by its nature. A file that vanishes meanwhile is left out.
+func copyDir(ctx context.Context, to, from string) (left []string, err error) {
+	t := &tree{}
+	if t.from, err = os.OpenRoot(from); err != nil {
+		return nil, err
+	}
+	defer func() { _ = t.from.Close() }() // it was only read
+	if t.to, err = os.OpenRoot(to); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.to.Close()) }()
+	err = fs.WalkDir(t.from.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err == nil && name != "." {
+			err = t.copy(ctx, name, entry)
+		}
+		if name != "." && errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err == nil {
+		err = t.finish()
+	}
+	return t.left, err
+}
+
+func (t *tree) copy(ctx context.Context, name string, entry fs.DirEntry) error {
+	switch entry.Type() {
+	case 0:
+		return t.copyFile(ctx, name)
+	case fs.ModeDir:
+		t.dirs = append(t.dirs, name)
+		return t.to.Mkdir(name, 0o700) // its own mode may forbid to fill it
+	case fs.ModeSymlink:
+		return t.copyLink(name)
+	default:
+		t.left = append(t.left, name)
+		return nil
+	}
+}
+
+func (t *tree) copyLink(name string) error {
+	target, err := t.from.Readlink(name)
+	if err != nil {
+		return err
+	}
+	return t.to.Symlink(target, name)
+}
+
+func (t *tree) copyFile(ctx context.Context, name string) error {
+	// Not to block: it may have become a pipe since it was listed.
+	source, err := t.from.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }() // it was only read
+	info, err := source.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		t.left = append(t.left, name)
+		return nil
+	}
+	target, err := t.to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = copyBytes(ctx, target, source, info.Size())
+	if err = errors.Join(err, target.Close()); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return t.dress(name, info)
+}
+
+// copyBytes copies size bytes, and no more if the file grows meanwhile. Between
+// two files io.CopyN has the kernel do it.
+func copyBytes(ctx context.Context, target, source *os.File, size int64) error {
+	for size > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := io.CopyN(target, source, min(size, copyStep))
+		if errors.Is(err, io.EOF) { // it was cut meanwhile
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		size -= n
+	}
+	return nil
+}
+
+// dress gives a copy the mode and the times of what it was copied from.
+func (t *tree) dress(name string, info fs.FileInfo) error {
+	if err := t.to.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+		return err
+	}
+	const bits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
+	return t.to.Chmod(name, info.Mode()&bits)
+}
+
+// finish dresses the directories, the inner ones first: filling one changes
+// its times.
+func (t *tree) finish() error {
+	for _, name := range slices.Backward(t.dirs) {
+		info, err := t.from.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.dress(name, info); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// someOf lists at most five names.
+func someOf(names []string) string {
+	const most = 5
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -1,0 +1,54 @@
+package sessions
+
+// keptEndings is how many endings of ours are remembered.
+const keptEndings = 256
+
+// ending is a session that the server ended of its own accord.
+type ending struct {
+	id     string
+	client Client
+	why    string
+	home   bool // it was the client's default, and the next one is to say so
+}
+
+// endings remembers the last ones.
+type endings struct {
+	all  []ending
+	next int // the place of the oldest, once all are taken
+}
+
+func (e *endings) add(one ending) {
+	if len(e.all) < keptEndings {
+		e.all = append(e.all, one)
+		return
+	}
+	e.all[e.next] = one
+	e.next = (e.next + 1) % keptEndings
+}
+
+// why says why the client's session was ended, "" if it wasn't by us.
+func (e *endings) why(client Client, id string) string {
+	for _, one := range e.all {
+		if one.id == id && one.client == client {
+			return one.why
+		}
+	}
+	return ""
+}
+
+// leaveHome returns the default session that the client had before, if it was
+// ended, to be told once.
+func (e *endings) leaveHome(client Client) (former ending, ok bool) {
+	for i, one := range e.all {
+		if one.home && one.client == client {
+			former, ok = one, true
+			e.all[i].home = false
+		}
+	}
+	return former, ok
+}
+
+// ended says that the server ended a session, and why.
+func ended(id, why string) *Error {
+	return Errorf(CodeNotFound, "Interpreter %s was ended %s; its variables are gone. Leave interpreter_id out for your default one, or make a new one with manage_interpreters, operation \"create\"", id, why)
+}

@@ -1,0 +1,254 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// closeTime bounds an orderly end of a worker; past it, it is killed.
+const closeTime = 3 * time.Second
+
+// startPatience is how long a call waits at least for its interpreter to
+// start: a call that is to answer at once would never get one otherwise.
+const startPatience = 10 * time.Second
+
+// wakeTime bounds the waking of a copy, which takes milliseconds unless the
+// machine is out of breath: to lose the variables would be worse than to wait.
+const wakeTime = 10 * time.Second
+
+// restartNote says what became of the interpreter: why another took its place,
+// and with which state.
+type restartNote struct {
+	reason   string // why the old one ended; "" if it didn't
+	restored bool   // the variables are as they were
+	lost     string // a clause: why they are not, where that isn't plain
+	failed   error  // why there is no new one
+	gone     bool   // the session has ended, so that there is to be none
+	notes    []string
+}
+
+// after adds what had happened before and nobody was told yet.
+func (n restartNote) after(earlier restartNote) restartNote {
+	switch {
+	case n.reason == "" && len(n.notes) == 0:
+		return earlier
+	case earlier.reason != "" && !earlier.restored && n.restored:
+		n.restored, n.lost = false, earlier.lost
+		n.notes = append([]string{"the variables had been lost before: " + earlier.reason}, n.notes...)
+	default:
+		n.notes = append(append([]string(nil), earlier.notes...), n.notes...)
+	}
+	return n
+}
+
+// lead returns the worker, or nil.
+func (s *Session) lead() Worker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.worker
+}
+
+func (s *Session) spec() Spec {
+	return Spec{InterpreterID: s.id, Workdir: s.workdir, FirstExecution: s.ran() + 1}
+}
+
+// ran returns the number of the last execution.
+func (s *Session) ran() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count
+}
+
+// ensureWorker starts a worker unless there is one. The caller has the turn.
+func (s *Session) ensureWorker(ctx context.Context) error {
+	if s.lead() != nil {
+		return nil
+	}
+	w, err := s.options.Starter.Start(ctx, s.spec())
+	if err != nil {
+		return callerGone(ctx, Errorf(CodeStart, "the Python interpreter could not be started: %w", err))
+	}
+	_, err = s.install(ctx, w)
+	return err
+}
+
+// install makes w the worker and returns the one before. If the session has
+// ended meanwhile, whoever ended it will not see w, which is ended here.
+func (s *Session) install(ctx context.Context, w Worker) (before Worker, err error) {
+	s.mu.Lock()
+	ended, before := s.ended, s.worker
+	if !ended {
+		s.worker = w
+	}
+	s.mu.Unlock()
+	if ended {
+		w.Kill()
+		s.closeWorker(ctx, w)
+		return nil, s.gone()
+	}
+	return before, nil
+}
+
+// awaitWorker sees that a worker is there. A start that takes longer than the
+// call waits goes on without it and keeps the turn; kept says so.
+func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err error) {
+	if s.lead() != nil {
+		return false, nil
+	}
+	started, abandoned := make(chan error), make(chan struct{})
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
+		return false, s.gone()
+	}
+	s.running.Go(func() {
+		err := s.ensureWorker(s.life)
+		select {
+		case started <- err:
+		case <-abandoned:
+			s.log.Info("the interpreter of a call that waits no more is ready", "error", err)
+			s.turn.release()
+		}
+	})
+	s.mu.Unlock()
+	patient, cancel := context.WithDeadline(ctx, later(waiting))
+	defer cancel()
+	select {
+	case err := <-started:
+		return false, err
+	case <-patient.Done():
+		close(abandoned)
+		return true, Errorf(CodeBusy, "interpreter %q is still starting; this code did not run. Run it again in a few seconds", s.id)
+	}
+}
+
+// later returns the end of a call's waiting, or of startPatience if that is later.
+func later(waiting context.Context) time.Time {
+	deadline, _ := waiting.Deadline()
+	if soonest := time.Now().Add(startPatience); deadline.Before(soonest) {
+		return soonest
+	}
+	return deadline
+}
+
+// revive brings back a worker that died while nothing ran, or drops it, and
+// keeps what is to be told of it. The caller has the turn.
+func (s *Session) revive(ctx context.Context) {
+	w := s.lead()
+	if w == nil {
+		return
+	}
+	select {
+	case <-w.Exited():
+	default:
+		return
+	}
+	reason := "the interpreter's process ended between two calls"
+	var crash *CrashError
+	if _, err := w.Run(ctx, Request{Execution: s.ran() + 1}, newTranscript(s.dir, s.options)); errors.As(err, &crash) {
+		reason += ": " + crash.Reason
+	}
+	note := s.bringBack(s.life)
+	note.reason = reason
+	s.untold = note.after(s.untold)
+}
+
+// bringBack wakes the copy of the present state in the place of the dead
+// worker. Where there is none, or it fails, worker and copies are dropped. The
+// caller has the turn; life bounds the attempt.
+func (s *Session) bringBack(life context.Context) (note restartNote) {
+	u, pristine, obstacle := s.states.takePresent()
+	if none := s.options.Starter.ForkObstacle(); none != "" { // then there is no copy either
+		pristine, obstacle = false, none
+	}
+	if u != nil {
+		w, err := s.wake(life, u)
+		if err == nil {
+			return restartNote{restored: true, notes: w.Info().Notes}
+		}
+		s.log.Warn("waking the copy of the interpreter", "error", err)
+		obstacle = err.Error()
+	}
+	s.dropWorker(context.WithoutCancel(life))
+	return restartNote{restored: pristine, lost: obstacle}
+}
+
+// wake puts u in the place of the worker, which is ended if it lives. Its error
+// is a clause for the agent; u is gone then.
+func (s *Session) wake(life context.Context, u Understudy) (Worker, error) {
+	ctx, cancel := context.WithTimeout(life, wakeTime)
+	defer cancel()
+	if err := s.layDown(ctx); err != nil {
+		u.Dismiss()
+		return nil, err
+	}
+	w, err := u.Wake(ctx, s.spec())
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("their copy did not wake within %s", InWords(wakeTime))
+	case err != nil:
+		return nil, fmt.Errorf("their copy did not wake: %w", err)
+	}
+	before, err := s.install(life, w)
+	if before != nil {
+		s.closeWorker(context.WithoutCancel(life), before)
+	}
+	return w, err
+}
+
+// layDown sees to it that the worker is dead, whose place is to be taken.
+func (s *Session) layDown(ctx context.Context) error {
+	w := s.lead()
+	if w == nil {
+		return errors.New("the interpreter has ended")
+	}
+	select {
+	case <-w.Exited():
+		return nil
+	default:
+	}
+	w.Kill()
+	select {
+	case <-w.Exited():
+		return nil
+	case <-ctx.Done():
+		return errors.New("the old process did not end")
+	}
+}
+
+// dropWorker ends the worker, if there is one, and all copies of it. The
+// caller has the turn.
+func (s *Session) dropWorker(ctx context.Context) {
+	s.mu.Lock()
+	w, ran := s.worker, s.count
+	s.worker = nil
+	s.mu.Unlock()
+	s.states.startAfresh(ran)
+	if w != nil {
+		s.closeWorker(ctx, w)
+	}
+}
+
+func (s *Session) closeWorker(ctx context.Context, w Worker) {
+	ctx, cancel := context.WithTimeout(ctx, closeTime)
+	defer cancel()
+	if err := w.Close(ctx); err != nil {
+		s.log.Warn("ending worker", "error", err)
+	}
+}
+
+// renounce drops the worker and its variables because that was asked for, so
+// that nothing is to be said of it. The caller has the turn.
+func (s *Session) renounce(ctx context.Context) {
+	s.dropWorker(ctx)
+	s.untold = restartNote{}
+}
+
+// kill ends the worker by force, whoever has the turn.
+func (s *Session) kill() {
+	if w := s.lead(); w != nil {
+		w.Kill()
+	}
+}

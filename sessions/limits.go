@@ -1,0 +1,140 @@
+package sessions
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// birth says what a new session is to be.
+type birth struct {
+	isDefault bool
+	parent    *Session // nil unless it is a branch, which is not entered before it is made
+}
+
+// add makes a session, if need be in the place of the client's oldest. Of two
+// calls that want a default at once, both get the same.
+func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, error) {
+	s, oldest, err := m.admit(client, b)
+	if oldest != nil {
+		oldest.end(context.WithoutCancel(ctx))
+	}
+	return s, err
+}
+
+// admit makes the session and takes the one that has to go out of the maps; the
+// caller ends that.
+func (m *Manager) admit(client Client, b birth) (s, oldest *Session, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, nil, Errorf(CodeClosed, "the server is stopping")
+	}
+	if s := m.defaults[client]; b.isDefault && s != nil {
+		return s, nil, nil
+	}
+	if oldest, err = m.makeRoom(client); err != nil {
+		return nil, nil, err
+	}
+	if s, err = newSession(newID(), client, m.options); err != nil {
+		return nil, oldest, err
+	}
+	if b.parent != nil {
+		s.descend(b.parent)
+	}
+	m.insert(s, b.isDefault)
+	return s, oldest, nil
+}
+
+// makeRoom checks the limits, and where one is reached and the operator allows
+// it takes the client's least recently used idle session out of the maps. The
+// caller holds mu.
+func (m *Manager) makeRoom(client Client) (oldest *Session, err error) {
+	own := len(m.owned[client])
+	var refusal *Error
+	switch most := m.options.MaxPerClient; {
+	case most > 0 && own >= most:
+		refusal = Errorf(CodeLimit, "you have %s already, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", Counted(own, "interpreter"))
+	case len(m.sessions) < m.options.MaxSessions:
+		return nil, nil
+	case own == 0:
+		refusal = Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached by other clients; try again later", m.options.MaxSessions)
+	default:
+		refusal = Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached; delete one with manage_interpreters first", m.options.MaxSessions)
+	}
+	if m.options.EndOldest {
+		if oldest = m.condemnOldest(client); oldest != nil {
+			return oldest, nil
+		}
+	}
+	return nil, refusal
+}
+
+// condemnOldest takes the client's least recently used idle session out of the
+// maps; nil when all are in use. The caller holds mu.
+func (m *Manager) condemnOldest(client Client) *Session {
+	used := map[*Session]time.Time{} // asked once: it changes while they are sorted
+	for s := range m.owned[client] {
+		used[s] = s.lastUsed()
+	}
+	own := slices.Collect(maps.Keys(used))
+	slices.SortFunc(own, func(a, b *Session) int { return used[a].Compare(used[b]) })
+	for _, s := range own {
+		if m.condemn(s, "to make room for another one (--when-full end-oldest)") {
+			return s
+		}
+	}
+	return nil
+}
+
+// condemn takes an idle session out of the maps and remembers why. The caller
+// holds mu, and ends the session after it let go of it.
+func (m *Manager) condemn(s *Session, why string) bool {
+	if !s.condemn(why) {
+		return false
+	}
+	m.endings.add(ending{id: s.id, client: s.client, why: why, home: m.defaults[s.client] == s})
+	m.remove(s)
+	s.log.Info("ending interpreter", "why", why)
+	return true
+}
+
+// insert puts a new session into the maps. The caller holds mu.
+func (m *Manager) insert(s *Session, isDefault bool) {
+	m.sessions[s.id] = s
+	if m.owned[s.client] == nil {
+		m.owned[s.client] = map[*Session]bool{}
+	}
+	m.owned[s.client][s] = true
+	if !isDefault {
+		return
+	}
+	m.defaults[s.client] = s
+	if former, ok := m.endings.leaveHome(s.client); ok {
+		s.untold.notes = []string{"your earlier default interpreter " + former.id + " was ended " + former.why + "; this is a new one, without its variables"}
+	}
+}
+
+// remove takes s out of the maps. The caller holds mu.
+func (m *Manager) remove(s *Session) {
+	delete(m.sessions, s.id)
+	delete(m.owned[s.client], s)
+	if len(m.owned[s.client]) == 0 {
+		delete(m.owned, s.client)
+	}
+	if m.defaults[s.client] == s {
+		delete(m.defaults, s.client)
+	}
+}
+
+// ownedBy returns the client's sessions.
+func (m *Manager) ownedBy(client Client) []*Session {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	own := make([]*Session, 0, len(m.owned[client]))
+	for s := range m.owned[client] {
+		own = append(own, s)
+	}
+	return own
+}
