@@ -91,6 +91,10 @@ class Channel:
                 if error.__traceback__.tb_next.tb_next is None:
                     raise  # it is wait's own, not that of a function it was interrupted by
 
+    def fileno(self):
+        """Returns the socket's descriptor."""
+        return self._stream.fileno()
+
     def identity(self):
         """Returns what tells the present socket from others."""
         return self._stream.identity()
@@ -164,6 +168,9 @@ class DescriptorStream:
             fds = [fd for _, _, piece in extra for fd in memoryview(piece).cast("i")]
             self._groups.append(fds)
         return data
+
+    def fileno(self):
+        return self._fd
 
     def identity(self):
         return openfiles.identity(self._fd)

@@ -9,7 +9,7 @@ import _signal
 import os
 import sys
 
-from . import channel, figures, kin, late, loop, preload, randomness, sources
+from . import channel, figures, kin, late, loop, preload, randomness, sleep, sources
 from .interrupt import Interrupts
 from .protocol import EXIT_BROKEN_FRAME, ProtocolError, check_fields
 
@@ -43,6 +43,7 @@ def run(control_fd):
     figures.find_capture()
     # Before the imports, so that no worker lets go of what they leave in linecache.
     sources.install()
+    sleep.get(loop.ready())
     _adopt_orphans()
     preload.settle()
     life = _Forker(control_fd, at_end=kin.end_all).serve(loop.ready())

@@ -1,14 +1,15 @@
 """Copies of a worker: forks that sleep until they are woken.
 
 One that stands by (an understudy) is a child of the worker: that costs the
-worker one fork. One for a branch is forked twice, so that it is no child of the
-worker's but of whoever adopts orphans, and lives on without it.
+worker one fork. It sleeps as sleep.py says, unless it has to do something
+before. One for a branch is forked twice, so that it is no child of the worker's
+but of whoever adopts orphans, and lives on without it.
 """
 
 import os
 import sys
 
-from . import children, deaths, late, obstacles, openfiles, randomness, waiting
+from . import children, deaths, late, obstacles, openfiles, randomness, sleep, waiting
 from .oom import Score
 from .protocol import EXIT_BROKEN_FRAME
 
@@ -35,6 +36,8 @@ class Forks:
         self._score = Score()
         self.deaths = deaths.Deaths(self._copies if self._is_possible() else None)
         self.asleep = False  # this is a copy that was not woken yet
+        self.silent = False  # it has said that it is ready
+        self._sleep = None
         self._left_children = {}  # in a copy, the original's
         self._hung_up = []  # in a copy, descriptors: see openfiles.hang_up
         if self._is_possible():
@@ -72,6 +75,11 @@ class Forks:
                 os.close(fd)
         return reason
 
+    def prepare(self, ready):
+        """Makes ready for copies, which say so with the fields of ready."""
+        if self._is_possible():
+            self._sleep = sleep.get(ready)
+
     def wake(self):
         """Says that this copy is a worker from now on."""
         self.asleep = False
@@ -97,14 +105,30 @@ class Forks:
         if detached:
             openfiles.flush()
         random, left = randomness.Kept(), children.present(self._copies)
-        pid = self._fork_twice() if detached else self._fork()
+        ours = {self._frames.identity(), self._fault.identity(), *self._streams.identities()}
+        elsewhere = openfiles.leading_elsewhere({*ours, openfiles.identity(frames_fd)})
+        pid = self._fork_as(detached, frames_fd, idle=not elsewhere)
         if not pid:
-            self._begin_copy(frames_fd, random, left)
+            self._begin_copy(frames_fd, random, left, elsewhere)
         elif not detached:
             self._copies.add(pid)
             _lead_group(pid)
 
-    def _begin_copy(self, frames_fd, random, left):
+    def _fork_as(self, detached, frames_fd, idle):
+        self.silent = False
+        if detached:
+            return self._fork_twice()
+        if self._sleep is None or not idle:
+            return self._fork()
+        self._user_forks.ours = True
+        try:
+            pid = self._sleep.fork(frames_fd, self._frames.fileno(), self._score.sheltered())
+        finally:
+            self._user_forks.ours = False
+        self.silent = not pid
+        return pid
+
+    def _begin_copy(self, frames_fd, random, left, elsewhere):
         try:
             _lead_group(0)
             self.asleep = True
@@ -113,8 +137,8 @@ class Forks:
             random.restore()
             self._copies.clear()
             self._left_children = left
-            ours = {self._frames.identity(), self._fault.identity(), *self._streams.identities()}
-            self._hung_up = openfiles.hang_up(ours)
+            openfiles.hang_up(elsewhere)
+            self._hung_up = elsewhere
         except BaseException:
             os._exit(EXIT_BROKEN_FRAME)
 

@@ -78,7 +78,8 @@ class _Worker:
             check_fields(request)
             answer = getattr(self, "_" + kind)(request)
             self._interrupts.rest()
-            self._send(answer)
+            if answer is not None:
+                self._send(answer)
 
     def is_asleep(self):
         """Says whether this is a copy that was never woken."""
@@ -96,6 +97,7 @@ class _Worker:
             request, self._frames, self._streams, self._interrupts, self._fault
         )
         self._executor = Executor(self._session)
+        self._session.forks.prepare(ready())
         code = request["init_code"]
         return ready(self._executor.initialize(code) if code else "")
 
@@ -111,7 +113,7 @@ class _Worker:
         forks = self._session.forks
         reason = forks.fork(request["detached"], self._frames.take_descriptors())
         if forks.asleep:
-            return ready()  # the copy says, on its own socket
+            return None if forks.silent else ready()  # on its own socket
         return {"type": "forked", "ok": not reason, "reason": reason}
 
     def _wake(self, request):

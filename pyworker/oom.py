@@ -29,6 +29,12 @@ class Score:
         if self._at_start is not None:
             self._set(self._at_start)
 
+    def sheltered(self):
+        """Returns the file and what shelter would write to it, or None."""
+        if self._at_start is None:
+            return None
+        return _FILE.encode(), str(self._at_start).encode()
+
     def _set(self, score):
         try:
             with open(_FILE, "wb", buffering=0) as file:

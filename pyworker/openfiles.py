@@ -29,25 +29,31 @@ def _is_on_disk(file, kind):
         return False
 
 
-def hang_up(kept):
-    """Hangs up in a copy what leads to other processes: pipes, sockets, terminals.
+def leading_elsewhere(kept):
+    """Returns the descriptors that lead to other processes: pipes, sockets, terminals.
+
+    kept are identities of what is left out (see identity).
+    """
+    return [fd for fd in map(int, os.listdir("/proc/self/fd")) if _leads_elsewhere(fd, kept)]
+
+
+def hang_up(fds):
+    """Hangs up, in a copy, what leads to other processes.
 
     A pipe or a connection ends when nobody has its end open. If a sleeping copy
     had, a close in the original would never be seen at the other end: a child
     would wait for more input, a port stay taken. Each becomes a socket whose
-    peer has gone. kept are identities of what is left alone (see identity).
-    Returns the numbers of the descriptors.
+    peer has gone.
     """
-    fds = [fd for fd in map(int, os.listdir("/proc/self/fd")) if _leads_elsewhere(fd, kept)]
-    if fds:
-        import _socket
+    if not fds:
+        return
+    import _socket
 
-        dead, peer = _socket.socketpair()
-        peer.close()
-        for fd in fds:
-            os.dup2(dead.fileno(), fd, inheritable=os.get_inheritable(fd))
-        dead.close()
-    return fds
+    dead, peer = _socket.socketpair()
+    peer.close()
+    for fd in fds:
+        os.dup2(dead.fileno(), fd, inheritable=os.get_inheritable(fd))
+    dead.close()
 
 
 def _leads_elsewhere(fd, kept):

@@ -87,7 +87,9 @@ class Sleeping(CopyCase):
             "real = forks._fork\n"
             "def fail():\n"
             "    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))\n"
-            "forks._fork = fail"
+            "forks._fork = fail\n"
+            "sleep = sys.modules['pyworker.sleep'].Sleep\n"
+            "slept, sleep.fork = sleep.fork, lambda *_: fail()"
         )
         reason = "fork failed: Resource temporarily unavailable"
         self.assertEqual(reason, self.lead.fork())
@@ -97,7 +99,7 @@ class Sleeping(CopyCase):
             "me = os.getpid()\nforks._fork = lambda: real() if os.getpid() == me else fail()"
         )
         self.assertEqual(reason, self.lead.fork(detached=True))
-        self.assertTrue(self.lead.run("forks._fork = real").ok)
+        self.assertTrue(self.lead.run("forks._fork, sleep.fork = real, slept").ok)
         self.copy(self.lead)
 
 
