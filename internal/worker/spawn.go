@@ -94,8 +94,9 @@ type Spawner struct {
 	// be copied; 0: it never is.
 	checkpointLimit int64
 	forkers         *forkers // of a Zygote
-	// launch starts a process and joins it to a worker.
-	launch func(ctx context.Context, dir string, mark mark) (*worker, error)
+	// launch starts a process and joins it to a worker, which it may have
+	// greeted already.
+	launch func(ctx context.Context, mark mark, greeting []byte) (*worker, error)
 
 	mu       sync.Mutex
 	library  *library // nil before the first start, as the next three
@@ -175,18 +176,18 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 		return nil, err
 	}
 	defer s.starting.Done()
-	dir, err := s.library.ensure()
-	if err != nil {
-		return nil, err
-	}
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	mark := s.nonce.worker(spec.InterpreterID, number)
-	w, err := s.launch(ctx, dir, mark)
+	greeting, err := encodeFrame(typeStart, s.startMessage(spec, mark))
 	if err != nil {
 		return nil, err
 	}
-	if err := w.greet(ctx, s.startMessage(spec, mark)); err != nil {
+	w, err := s.launch(ctx, mark, greeting)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.greet(ctx, greeting); err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
 	}
 	return w, nil
@@ -286,7 +287,11 @@ func (s *Spawner) guard() {
 }
 
 // spawn starts the process as a child of this one.
-func (s *Spawner) spawn(ctx context.Context, dir string, mark mark) (*worker, error) {
+func (s *Spawner) spawn(ctx context.Context, mark mark, _ []byte) (*worker, error) {
+	dir, err := s.library.ensure()
+	if err != nil {
+		return nil, err
+	}
 	return s.assemble(ctx, mark, func(ends *ends) (int, body, error) {
 		cmd := s.command(dir, mark, ends)
 		err := s.launcher.run(func() error { return startChild(cmd) })

@@ -27,6 +27,7 @@ type worker struct {
 	line    *line
 	log     *slog.Logger
 	info    sessions.WorkerInfo
+	greeted bool // the start frame was sent before the process was there
 	// interrupts reach the execution under way.
 	interrupts interrupter
 
@@ -60,9 +61,9 @@ func (w *worker) join(c *conn) {
 }
 
 // greet has the handshake with a new worker.
-func (w *worker) greet(ctx context.Context, start startMessage) error {
+func (w *worker) greet(ctx context.Context, greeting []byte) error {
 	stop := context.AfterFunc(ctx, func() { w.process.kill("") })
-	ready, err := w.handshake(start)
+	ready, err := w.handshake(greeting)
 	if !stop() && err == nil {
 		err = ctx.Err() // it is being killed
 	}
@@ -77,10 +78,12 @@ func infoOf(p *process, ready readyMessage) sessions.WorkerInfo {
 	return sessions.WorkerInfo{PID: p.pid, Python: ready.Python, InitError: ready.InitError, Notes: ready.Notes}
 }
 
-func (w *worker) handshake(start startMessage) (readyMessage, error) {
+func (w *worker) handshake(greeting []byte) (readyMessage, error) {
 	var ready readyMessage
-	if err := w.conn.send(typeStart, start); err != nil {
-		return ready, err
+	if !w.greeted {
+		if err := w.conn.write(greeting); err != nil {
+			return ready, err
+		}
 	}
 	f, err := w.conn.receive(context.Background())
 	if err != nil {

@@ -36,10 +36,15 @@ func (z *Zygote) ForkObstacle() string {
 func (z *Zygote) Warm() { z.forkers.begin() }
 
 // fork has the process forked by whoever can.
-func (z *Zygote) fork(ctx context.Context, dir string, mark mark) (*worker, error) {
+func (z *Zygote) fork(ctx context.Context, mark mark, greeting []byte) (*worker, error) {
 	for _, forker := range z.forkers.choose(ctx) {
-		w, err := z.assemble(ctx, mark, func(ends *ends) (int, body, error) { return z.forkWith(forker, ends) })
+		greeted := false
+		w, err := z.assemble(ctx, mark, func(ends *ends) (int, body, error) {
+			greeted = z.greetAhead(ends, greeting)
+			return z.forkWith(forker, ends)
+		})
 		if err == nil {
+			w.greeted = greeted
 			return w, nil
 		}
 		z.log.Warn("an interpreter could not be forked; another way is tried", "by", forker.name, "error", err)
@@ -47,7 +52,20 @@ func (z *Zygote) fork(ctx context.Context, dir string, mark mark) (*worker, erro
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	return z.spawn(ctx, dir, mark)
+	return z.spawn(ctx, mark, greeting)
+}
+
+// greetAhead sends the start frame before there is somebody to read it, so that
+// the new process need not wait for us. What would not fit into the socket is
+// sent later, and so is code of the operator's, which must not start processes
+// before the worker has its mark.
+func (z *Zygote) greetAhead(ends *ends, greeting []byte) bool {
+	const fits = 32 << 10
+	if len(greeting) > fits || z.options.InitCode != "" {
+		return false
+	}
+	_, err := ends.frames.Write(greeting)
+	return err == nil
 }
 
 func (z *Zygote) forkWith(forker *forker, ends *ends) (int, body, error) {
