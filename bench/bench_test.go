@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +66,7 @@ func TestUnitsFollowTheScale(t *testing.T) {
 		{seconds(0.0012, 0.0004), "1200 µs"},
 		{size(99.94e6, 99.94e6), "99.9 MB"},
 		{size(123.4e6, 123.4e6), "123 MB"},
+		{size(5.678e9, 5.678e9), "5.68 GB"},
 		{compare(1, 20), "20× less"},
 		{compare(3, 2), "1.50× more"},
 	} {
@@ -108,7 +113,7 @@ func TestOnlyNamesSections(t *testing.T) {
 	if err != nil || !cmp.Equal(names(chosen), []string{"warm", "start"}) {
 		t.Errorf("got %v, %v", names(chosen), err)
 	}
-	for _, args := range [][]string{{"-only", "wram"}, {"-only", "warm", "-write"}, {"-rounds", "0"}, {"more"}} {
+	for _, args := range [][]string{{"-only", "wram"}, {"-only", "warm", "-write"}, {"-sessions", "9", "-write"}, {"-sessions", "0"}, {"-rounds", "0"}, {"more"}} {
 		if _, _, err := parse(args); err == nil {
 			t.Errorf("%v was accepted", args)
 		}
@@ -129,5 +134,128 @@ func TestPrintCodePrintsSoMuch(t *testing.T) {
 	want := "line = 'x' * 99\nfor i in range(1000000): print(line)"
 	if got := printCode(printed, 100); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTargetsAreMetAtTheirLimit(t *testing.T) {
+	for _, c := range []struct {
+		target target
+		met    bool
+	}{
+		{atLeast("", 100, 100), true},
+		{atLeast("", 99, 100), false},
+		{atMost("", 3, 3), true},
+		{atMost("", 3.1, 3), false},
+	} {
+		if c.target.met != c.met {
+			t.Errorf("wanted %s, measured %s: met is %v", c.target.wanted, c.target.measured, c.target.met)
+		}
+	}
+}
+
+func TestCrowdSizesEndWithTheMost(t *testing.T) {
+	for most, want := range map[int][]int{1: {1}, 10: {1, 10}, 60: {1, 10, 60}, 1000: {1, 10, 100, 1000}} {
+		if got := crowdSizes(most); !cmp.Equal(got, want) {
+			t.Errorf("up to %d: %v, want %v", most, got, want)
+		}
+	}
+}
+
+// someCrowd is what the section many may have found.
+func someCrowd() *crowd {
+	c := &crowd{steps: []crowdStep{
+		{size: 1, creates: values{0.02}, asked: values{0.01}, call: 0.001, proportional: 1e8, gone: 1e8, processes: 7},
+		{size: 25, creates: make(values, 24), asked: make(values, 25), call: 0.001, proportional: 2e8, gone: 3e8, processes: 79},
+	}}
+	for i := range 25 {
+		c.creates = append(c.creates, float64(i+1)/1000)
+	}
+	return c
+}
+
+func TestCurvesFollowTheNumbers(t *testing.T) {
+	c := someCrowd()
+	want := line{
+		Name: "median and range of 20 sessions",
+		X:    []float64{20, 25}, Y: []float64{10.5, 23}, Low: []float64{1, 21}, High: []float64{20, 25},
+	}
+	if got := c.createCurve().Lines[0]; !cmp.Equal(got, want, cmp.Comparer(closeTo)) {
+		t.Error(cmp.Diff(want, got))
+	}
+	r := report{}
+	r.add(c.memoryTable(1e8))
+	if text := r.markdown(); !strings.Contains(text, "\n![Memory by number of sessions](images/bench-sessions-memory.svg)\n") {
+		t.Errorf("the drawing is missing from:\n%s", text)
+	}
+}
+
+func closeTo(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
+
+func TestCrowdStopsWhereMemoryEnds(t *testing.T) {
+	c := someCrowd() // 12 MB a session
+	for before, want := range map[float64]bool{3e9: false, 20e9: true} {
+		if c.before = before; c.hasRoom(1000) != want {
+			t.Errorf("with %s, room for 1,000 sessions is %v", size(before, before), !want)
+		}
+	}
+}
+
+func TestCurvesAreDrawn(t *testing.T) {
+	python := os.Getenv("UNDERSTUDY_TEST_PYTHON")
+	if python == "" || exec.Command(python, "-c", "import matplotlib").Run() != nil {
+		t.Skip("needs matplotlib in the Python that UNDERSTUDY_TEST_PYTHON names")
+	}
+	r := report{}
+	c := someCrowd()
+	r.add(c.memoryTable(1e8))
+	r.add(c.timeTable())
+	dir := t.TempDir()
+	if err := r.draw(context.Background(), python, dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range r.tables {
+		drawn, err := os.ReadFile(filepath.Join(dir, table.curve.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{table.curve.Title, table.curve.X.Label, table.curve.Lines[0].Name} {
+			// An apostrophe is written as an entity.
+			if before, _, _ := strings.Cut(text, "'"); !strings.Contains(string(drawn), before) {
+				t.Errorf("%s does not show %q", table.curve.File, text)
+			}
+		}
+		if len(drawn) > 60_000 {
+			t.Errorf("%s has %d bytes", table.curve.File, len(drawn))
+		}
+	}
+}
+
+func TestFamilyHasGrandchildren(t *testing.T) {
+	if !canMeasureMemory() {
+		t.Skip("reads /proc")
+	}
+	// The shell's child says that it is there; both live until their input ends.
+	child, err := startChild(context.Background(), t.TempDir(), "sh", "-c", "cat; true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := child.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if _, _, err := child.exchange([]byte("hello\n")); err != nil {
+		t.Fatal(err)
+	}
+	shell := child.cmd.Process.Pid
+	family, err := descendants(os.Getpid())
+	if err != nil || !slices.Contains(family, shell) || len(family) < 2 {
+		t.Fatalf("the descendants are %v (%v), without %d or its child", family, err, shell)
+	}
+	if sum, processes, err := familyMemory(shell); err != nil || processes != 2 || sum <= 0 {
+		t.Errorf("the shell and its child use %v bytes in %d processes (%v)", sum, processes, err)
+	}
+	if parent, alive := parentOf(shell); parent != os.Getpid() || !alive {
+		t.Errorf("the shell's parent is %d, alive %v", parent, alive)
 	}
 }

@@ -7,7 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -62,11 +66,13 @@ func (c *child) explain(err error) error {
 }
 
 // close lets the process end, and ends it if it does not.
-func (c *child) close() error {
+func (c *child) close() error { return c.closeWithin(stopGrace) }
+
+func (c *child) closeWithin(grace time.Duration) error {
 	if c == nil {
 		return nil
 	}
-	killer := time.AfterFunc(stopGrace, func() { _ = c.cmd.Process.Kill() }) // Wait tells
+	killer := time.AfterFunc(grace, func() { _ = c.cmd.Process.Kill() }) // Wait tells
 	defer killer.Stop()
 	_ = c.in.Close() // closed already when the context ended
 	_, _ = io.Copy(io.Discard, c.out)
@@ -82,12 +88,15 @@ type order struct {
 	Transport string `json:"transport,omitempty"`
 	Code      string `json:"code,omitempty"`
 	Count     int    `json:"count,omitempty"`
+	// Pause comes before each of several calls, in seconds.
+	Pause float64 `json:"pause,omitempty"`
 }
 
 // finding is what a driver answers.
 type finding struct {
 	Seconds []float64 `json:"seconds"`
 	Bytes   int       `json:"bytes"`
+	Text    string    `json:"text"` // the beginning of what was printed
 	PID     int       `json:"pid"`
 	Error   string    `json:"error"`
 }
@@ -111,8 +120,8 @@ func (d driver) ask(o order) (finding, error) {
 	return f, nil
 }
 
-// one asks for what gives one value.
-func (d driver) one(o order) (float64, error) {
+// medianOf asks for measurements and returns their median.
+func medianOf(d driver, o order) (float64, error) {
 	f, err := d.ask(o)
 	if err == nil && len(f.Seconds) == 0 {
 		err = errors.New("the driver measured nothing")
@@ -120,7 +129,35 @@ func (d driver) one(o order) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return f.Seconds[0], nil
+	return values(f.Seconds).median(), nil
+}
+
+// startScript starts a Python program of the bench's as a driver, in a directory
+// of its own, whose path is its argument.
+func startScript(ctx context.Context, b *bench, name, text string) (driver, error) {
+	dir, err := os.MkdirTemp(b.dir, strings.TrimSuffix(name, ".py")+"-")
+	if err != nil {
+		return driver{}, err
+	}
+	script := filepath.Join(dir, name)
+	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+		return driver{}, err
+	}
+	c, err := startChild(ctx, dir, b.python, script, dir)
+	return driver{c}, err
+}
+
+// closers closes what a section has started, the last first.
+type closers struct{ list []func() error }
+
+func (c *closers) later(end func() error) { c.list = append(c.list, end) }
+
+func (c *closers) close() error {
+	var err error
+	for _, end := range slices.Backward(c.list) {
+		err = errors.Join(err, end())
+	}
+	return err
 }
 
 // tail keeps the end of what is written to it, for error messages.

@@ -16,7 +16,7 @@ const wantedFigureCost = 1.10
 
 // measureFigures measures what showing a figure costs, against saving it.
 func measureFigures(ctx context.Context, b *bench) (err error) {
-	s, err := startServer(ctx, b)
+	s, err := startWarmServer(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -72,11 +72,7 @@ func (f figureKind) measure(b *bench, s *server) error {
 
 // figureTarget compares round by round: both have just met the same machine.
 func figureTarget(what string, save, show values) target {
-	cost := ratios(show, save).median()
-	return target{
-		what, fmt.Sprintf("at most %.2f× the time", wantedFigureCost),
-		fmt.Sprintf("%.2f× the time", cost), cost <= wantedFigureCost,
-	}
+	return atMost(what, ratios(show, save).median(), wantedFigureCost)
 }
 
 // call runs a timing function and returns the seconds that it measured.

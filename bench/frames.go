@@ -15,12 +15,13 @@ import (
 	"understudy/sessions"
 )
 
-// framesCommand makes the bench a driver of one worker, without MCP around it.
+// framesCommand makes the bench a driver of workers, without MCP around them.
 // That is a process of its own because one that starts workers adopts and
 // reaps orphans.
 const framesCommand = "drive-worker"
 
-func startFrames(ctx context.Context, b *bench) (driver, error) {
+// startFrames starts a driver; start is a value of --start.
+func startFrames(ctx context.Context, b *bench, start string) (driver, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return driver{}, err
@@ -29,26 +30,63 @@ func startFrames(ctx context.Context, b *bench) (driver, error) {
 	if err != nil {
 		return driver{}, err
 	}
-	c, err := startChild(ctx, dir, self, framesCommand, b.python, dir)
+	c, err := startChild(ctx, dir, self, framesCommand, b.python, dir, start)
 	return driver{c}, err
 }
 
-// serveFrames is the driver: its arguments are a Python and a directory.
+// serveFrames is the driver: its arguments are a Python, a directory and a value
+// of --start.
 func serveFrames(args []string, orders io.Reader, findings io.Writer) (err error) {
-	if len(args) != 2 {
+	if len(args) != 3 {
 		return fmt.Errorf("%s is started by the bench itself", framesCommand)
 	}
-	spawner := worker.NewSpawner(worker.Options{Python: args[0], LibraryDir: filepath.Join(args[1], "lib")})
-	defer func() { err = errors.Join(err, spawner.Close(context.Background())) }()
-	w, err := spawner.Start(context.Background(), sessions.Spec{InterpreterID: "bench", Workdir: args[1], FirstExecution: 1})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.Close(context.Background())) }()
-	return answerOrders(&framesDriver{worker: w}, orders, findings)
+	d := &framesDriver{starter: newStarter(args[0], args[1], args[2]), dir: args[1]}
+	defer func() { err = errors.Join(err, d.close()) }()
+	return d.answer(orders, findings)
 }
 
-func answerOrders(d *framesDriver, orders io.Reader, findings io.Writer) error {
+// starter is what the two ways to start workers have in common.
+type starter interface {
+	sessions.Starter
+	Warm()
+	Close(ctx context.Context) error
+}
+
+// newStarter returns a starter with the settings that a server has by default.
+func newStarter(python, dir, start string) starter {
+	options := worker.Options{
+		Python: python, LibraryDir: filepath.Join(dir, "lib"),
+		Preload: []string{"numpy", "pandas", "matplotlib.pyplot"}, CheckpointShare: 0.5,
+	}
+	if start != "zygote" {
+		return worker.NewSpawner(options)
+	}
+	z := worker.NewZygote(options)
+	z.Warm()
+	return z
+}
+
+// framesDriver runs code in a worker that it keeps, or in new ones. It counts
+// the output; it is the executions' sink.
+type framesDriver struct {
+	starter    starter
+	dir        string
+	worker     sessions.Worker // nil before the first run
+	executions int
+	printed    int
+	text       []byte // the beginning of it
+}
+
+func (d *framesDriver) Output(_ sessions.Stream, text []byte) {
+	d.printed += len(text)
+	if len(d.text) < tailLimit {
+		d.text = append(d.text, text...)
+	}
+}
+
+func (d *framesDriver) Figure(sessions.Figure) {}
+
+func (d *framesDriver) answer(orders io.Reader, findings io.Writer) error {
 	lines := bufio.NewScanner(orders)
 	answers := json.NewEncoder(findings)
 	for lines.Scan() {
@@ -56,7 +94,7 @@ func answerOrders(d *framesDriver, orders io.Reader, findings io.Writer) error {
 		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
 			return err
 		}
-		f, err := d.run(o)
+		f, err := d.carryOut(o)
 		if err != nil {
 			f.Error = err.Error()
 		}
@@ -67,31 +105,71 @@ func answerOrders(d *framesDriver, orders io.Reader, findings io.Writer) error {
 	return lines.Err()
 }
 
-// framesDriver counts the output of the executions it runs; it is their sink.
-type framesDriver struct {
-	worker     sessions.Worker
-	executions int
-	printed    int
+func (d *framesDriver) carryOut(o order) (f finding, err error) {
+	d.printed, d.text = 0, nil
+	switch o.Do {
+	case "run":
+		f.Seconds, err = d.runOften(o.Code, o.Count)
+	case "new":
+		f.Seconds, err = d.runAnew(o.Code)
+	default:
+		err = fmt.Errorf("unknown order %q", o.Do)
+	}
+	f.Bytes, f.Text = d.printed, string(d.text)
+	return f, err
 }
 
-func (d *framesDriver) Output(_ sessions.Stream, text []byte) { d.printed += len(text) }
-func (d *framesDriver) Figure(sessions.Figure)                {}
-
-func (d *framesDriver) run(o order) (finding, error) {
-	d.printed = 0
-	f := finding{Seconds: make([]float64, 0, o.Count)}
-	for range o.Count {
-		d.executions++
-		began := time.Now()
-		outcome, err := d.worker.Run(context.Background(), sessions.Request{Execution: d.executions, Code: o.Code}, d)
-		f.Seconds = append(f.Seconds, time.Since(began).Seconds())
+// runOften runs code in the worker that is kept.
+func (d *framesDriver) runOften(code string, count int) (values, error) {
+	if d.worker == nil {
+		w, err := d.start()
 		if err != nil {
-			return f, err
+			return nil, err
 		}
-		if !outcome.OK {
-			return f, fmt.Errorf("%q did not succeed: %+v", o.Code, outcome)
+		d.worker = w
+	}
+	all := make(values, 0, count)
+	for range count {
+		began := time.Now()
+		err := d.run(d.worker, code)
+		all = append(all, time.Since(began).Seconds())
+		if err != nil {
+			return all, err
 		}
 	}
-	f.Bytes = d.printed
-	return f, nil
+	return all, nil
+}
+
+// runAnew starts a worker, runs code in it, and ends it again, which is not
+// counted.
+func (d *framesDriver) runAnew(code string) (values, error) {
+	began := time.Now()
+	w, err := d.start()
+	if err != nil {
+		return nil, err
+	}
+	err = d.run(w, code)
+	took := time.Since(began).Seconds()
+	return values{took}, errors.Join(err, w.Close(context.Background()))
+}
+
+func (d *framesDriver) start() (sessions.Worker, error) {
+	return d.starter.Start(context.Background(), sessions.Spec{InterpreterID: "bench", Workdir: d.dir, FirstExecution: 1})
+}
+
+func (d *framesDriver) run(w sessions.Worker, code string) error {
+	d.executions++
+	outcome, err := w.Run(context.Background(), sessions.Request{Execution: d.executions, Code: code}, d)
+	if err == nil && !outcome.OK {
+		err = fmt.Errorf("%q did not succeed: %+v", code, outcome)
+	}
+	return err
+}
+
+func (d *framesDriver) close() error {
+	var err error
+	if d.worker != nil {
+		err = d.worker.Close(context.Background())
+	}
+	return errors.Join(err, d.starter.Close(context.Background()))
 }

@@ -35,7 +35,9 @@ class Kernel:
         self.client.wait_for_ready(timeout=60)
 
     def run(self, code):
-        """Execute code as a caller must who wants its output; return how much it gave, in bytes.
+        """Execute code as a caller must who wants its output.
+
+        Return how much it gave, in bytes, and the beginning of it.
 
         That is: send it, take the reply from the shell channel, read the
         output channel until the kernel is idle again. Without history this is
@@ -44,18 +46,23 @@ class Kernel:
         """
         ident = self.client.execute(code, store_history=False)
         self.check_reply(ident)
-        received = 0
+        received, text = 0, ""
         while True:
             message = self.client.get_iopub_msg(timeout=300)
             if message["parent_header"].get("msg_id") != ident:
                 continue
             kind, content = message["msg_type"], message["content"]
             if kind == "stream":
-                received += len(content["text"])
+                piece = content["text"]
             elif kind == "execute_result":
-                received += len(content["data"]["text/plain"])
+                piece = content["data"]["text/plain"]
             elif kind == "status" and content["execution_state"] == "idle":
-                return received
+                return received, text
+            else:
+                continue
+            received += len(piece)
+            if len(text) < 1000:
+                text += piece[:1000]
 
     def check_reply(self, ident):
         """Wait for the reply; those to the questions of the start may still come before it."""
@@ -65,6 +72,17 @@ class Kernel:
                 break
         if reply["content"]["status"] != "ok":
             raise RuntimeError(f"the code failed: {reply['content']}")
+
+    def crash(self):
+        """Have the kernel kill itself, and wait until its process is gone."""
+        process = self.manager.provisioner.process
+        self.client.execute("import os; os.kill(os.getpid(), 9)", store_history=False)
+        process.wait(timeout=60)
+
+    def restart(self):
+        """Start the kernel again, as its manager does when it finds it dead."""
+        self.manager.restart_kernel(now=True)
+        self.client.wait_for_ready(timeout=60)
 
     def pid(self):
         return self.manager.provisioner.pid
@@ -85,17 +103,27 @@ class Driver:
         """Start a kernel and wait for its first answer."""
         began = time.perf_counter()
         self.kernel = Kernel(order["transport"], self.directory)
-        self.kernel.run("1+1")
-        return {"seconds": [time.perf_counter() - began], "pid": self.kernel.pid()}
+        _, text = self.kernel.run(order.get("code") or "1+1")
+        return {"seconds": [time.perf_counter() - began], "pid": self.kernel.pid(), "text": text}
 
     def run(self, order):
-        """Run code some times; every time is measured."""
-        seconds, received = [], 0
+        """Run code some times, with pauses between; every time is measured."""
+        seconds, received, text = [], 0, ""
         for _ in range(order["count"]):
+            time.sleep(order.get("pause", 0))
             began = time.perf_counter()
-            received += self.kernel.run(order["code"])
+            printed, text = self.kernel.run(order["code"])
             seconds.append(time.perf_counter() - began)
-        return {"seconds": seconds, "bytes": received}
+            received += printed
+        return {"seconds": seconds, "bytes": received, "text": text}
+
+    def crash(self, order):
+        """Kill the kernel from within, restart it and wait for an answer."""
+        began = time.perf_counter()
+        self.kernel.crash()
+        self.kernel.restart()
+        _, text = self.kernel.run(order["code"])
+        return {"seconds": [time.perf_counter() - began], "text": text}
 
     def stop(self, order=None):
         if self.kernel is not None:

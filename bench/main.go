@@ -28,13 +28,15 @@ import (
 )
 
 // longest is how long a run may take before it is given up.
-const longest = 20 * time.Minute
+const longest = 25 * time.Minute
 
 // options are the flags.
 type options struct {
-	rounds int
-	only   string
-	write  bool
+	rounds   int
+	sessions int
+	only     string
+	curves   string
+	write    bool
 }
 
 // section is one question with its tables.
@@ -45,7 +47,12 @@ type section struct {
 
 var sections = []section{
 	{"start", measureStarts},
+	{"ready", measureReady},
 	{"warm", measureWarmCalls},
+	{"cost", measureCost},
+	{"crash", measureCrashes},
+	{"branch", measureBranches},
+	{"many", measureMany},
 	{"memory", measureMemory},
 	{"prints", measurePrints},
 	{"figures", measureFigures},
@@ -90,7 +97,20 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	b.report.finished = time.Now()
 	fmt.Fprint(out, b.report.markdown())
-	if o.write {
+	return b.keep(ctx)
+}
+
+// keep draws and writes what the flags ask for.
+func (b *bench) keep(ctx context.Context) error {
+	if b.write {
+		b.curves = imagesDir
+	}
+	if b.curves != "" {
+		if err := b.report.draw(ctx, b.python, b.curves); err != nil {
+			return err
+		}
+	}
+	if b.write {
 		return b.report.writeTo(documentPath)
 	}
 	return nil
@@ -112,6 +132,8 @@ func parse(args []string) (options, []section, error) {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&o.rounds, "rounds", 9, "how often each contender is measured; 100 MB of prints a third as often")
+	flags.IntVar(&o.sessions, "sessions", mostSessions, "how many sessions the section many goes up to")
+	flags.StringVar(&o.curves, "curves", "", "draw the curves into this directory; -write draws them into "+imagesDir)
 	flags.StringVar(&o.only, "only", "", "measure these sections only, separated by commas: "+strings.Join(names(sections), ", "))
 	flags.BoolVar(&o.write, "write", false, "put the tables into "+documentPath)
 	if err := flags.Parse(args); err != nil {
@@ -122,8 +144,10 @@ func parse(args []string) (options, []section, error) {
 		return o, nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case o.rounds < 1:
 		return o, nil, errors.New("-rounds must be at least 1")
-	case o.write && o.only != "":
-		return o, nil, errors.New("-write needs all sections: leave out -only")
+	case o.sessions < 1:
+		return o, nil, errors.New("-sessions must be at least 1")
+	case o.write && (o.only != "" || o.sessions != mostSessions):
+		return o, nil, errors.New("-write needs all sections in full: leave out -only and -sessions")
 	}
 	chosen, err := choose(o.only)
 	return o, chosen, err

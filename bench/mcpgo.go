@@ -14,12 +14,12 @@ import (
 // program sees that does not write its JSON-RPC lines itself.
 type libraryClient struct{ *client.Client }
 
-func startLibraryClient(ctx context.Context, b *bench) (libraryClient, error) {
+func startLibraryClient(ctx context.Context, b *bench, settings ...string) (libraryClient, error) {
 	args, err := serverArgs(b)
 	if err != nil {
 		return libraryClient{}, err
 	}
-	c, err := client.NewStdioMCPClient(b.binary, nil, args...)
+	c, err := client.NewStdioMCPClient(b.binary, nil, append(args, settings...)...)
 	if err != nil {
 		return libraryClient{}, err
 	}

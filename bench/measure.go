@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // contender is one of those that are measured side by side; measure gives one
@@ -43,6 +44,18 @@ func burst(calls int, call func() (float64, error)) (float64, error) {
 		}
 	}
 	return all.median(), nil
+}
+
+// pause is the time between the calls of a paced burst: longer than what the
+// server does after a call, shorter than what any agent needs for the next.
+const pause = 20 * time.Millisecond
+
+// paced makes calls with pauses between and returns their median.
+func paced(calls int, call func() (float64, error)) (float64, error) {
+	return burst(calls, func() (float64, error) {
+		time.Sleep(pause)
+		return call()
+	})
 }
 
 // values are measurements of one thing.
@@ -94,6 +107,9 @@ func seconds(v, scale float64) string {
 
 // size writes bytes; a megabyte is a million of them.
 func size(v, scale float64) string {
+	if scale >= 1e9 {
+		return fmt.Sprintf("%.2f GB", v/1e9)
+	}
 	if scale >= 100e6 {
 		return fmt.Sprintf("%.0f MB", v/1e6)
 	}

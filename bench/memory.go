@@ -15,27 +15,42 @@ const heavyImports = "import numpy, pandas, matplotlib.pyplot"
 const memoryRounds = 3
 
 // usage is what one process uses.
-type usage struct{ resident, proportional float64 }
+type usage struct{ resident, proportional, private float64 }
 
-func usageOf(pid int) (usage, error) {
-	r, err := resident(pid)
-	if err != nil {
-		return usage{}, err
+func usageOf(pid int) (u usage, err error) {
+	if u.resident, err = resident(pid); err != nil {
+		return u, err
 	}
-	p, err := proportional(pid)
-	return usage{r, p}, err
+	if u.proportional, err = proportional(pid); err != nil {
+		return u, err
+	}
+	u.private, err = private(pid)
+	return u, err
+}
+
+// usages are those of several processes of one kind.
+type usages struct{ resident, proportional, private values }
+
+func (m *usages) add(u usage) {
+	m.resident = append(m.resident, u.resident)
+	m.proportional = append(m.proportional, u.proportional)
+	m.private = append(m.private, u.private)
 }
 
 // sessionMemory is what idle sessions of one kind use.
-type sessionMemory struct{ bare, loaded, loadedPSS, barePSS values }
+type sessionMemory struct{ bare, loaded usages }
 
 func (m *sessionMemory) add(bare, loaded usage) {
-	m.bare, m.barePSS = append(m.bare, bare.resident), append(m.barePSS, bare.proportional)
-	m.loaded, m.loadedPSS = append(m.loaded, loaded.resident), append(m.loadedPSS, loaded.proportional)
+	m.bare.add(bare)
+	m.loaded.add(loaded)
 }
 
 // serverMemory is what the server needs beside its sessions.
 type serverMemory struct{ server, watchdog values }
+
+// forkedMemory is what a server uses that forks its sessions: before there is
+// one, and by how much that grows with the first.
+type forkedMemory struct{ before, session values }
 
 // measureMemory measures what one idle session uses, each in a fresh process.
 func measureMemory(ctx context.Context, b *bench) error {
@@ -45,17 +60,38 @@ func measureMemory(ctx context.Context, b *bench) error {
 	}
 	var workers, kernels sessionMemory
 	var servers serverMemory
+	var forked forkedMemory
 	for range min(memoryRounds, b.rounds) {
 		if err := measureWorkerMemory(ctx, b, &workers, &servers); err != nil {
+			return err
+		}
+		if err := forked.measure(ctx, b); err != nil {
 			return err
 		}
 		if err := measureKernelMemory(ctx, b, &kernels); err != nil {
 			return err
 		}
 	}
+	b.report.add(forkedTable(forked, kernels))
 	b.report.add(memoryTable(workers, kernels))
 	b.report.add(serverTable(servers))
 	return nil
+}
+
+func forkedTable(forked forkedMemory, kernels sessionMemory) table {
+	return table{
+		title: "Memory of one idle session, as the server starts it by default",
+		note: "After `" + heavyImports + "`, proportional (PSS) over the server and all its processes: shared pages count once. " +
+			"What the session shares with the zygote is in the first row. A kernel's private memory is what it shares with nobody: " +
+			"what one more of them costs at least.",
+		unit: size,
+		rows: []row{
+			{name: "understudy: server, watchdog, root and zygote, before the first session", values: forked.before},
+			{"understudy: the session, with its copies for a crash and for an undo", forked.session, kernels.loaded.private, "ipykernel, private"},
+			{name: "ipykernel: private", values: kernels.loaded.private},
+			{name: "ipykernel: proportional", values: kernels.loaded.proportional},
+		},
+	}
 }
 
 func memoryTable(workers, kernels sessionMemory) table {
@@ -66,14 +102,14 @@ func memoryTable(workers, kernels sessionMemory) table {
 		}
 	}
 	t := table{
-		title: "Memory of one idle session",
+		title: "Memory of one idle session, with `--start spawn`",
 		note:  "Each in a fresh process, after `1+1`; \"imports\" is after `" + heavyImports + "`. Proportional (PSS): pages shared with other processes count in parts.",
 		unit:  size,
 	}
-	t.rows = append(t.rows, compared("resident, bare", workers.bare, kernels.bare)...)
-	t.rows = append(t.rows, compared("proportional, bare", workers.barePSS, kernels.barePSS)...)
-	t.rows = append(t.rows, compared("resident, imports", workers.loaded, kernels.loaded)...)
-	t.rows = append(t.rows, compared("proportional, imports", workers.loadedPSS, kernels.loadedPSS)...)
+	t.rows = append(t.rows, compared("resident, bare", workers.bare.resident, kernels.bare.resident)...)
+	t.rows = append(t.rows, compared("proportional, bare", workers.bare.proportional, kernels.bare.proportional)...)
+	t.rows = append(t.rows, compared("resident, imports", workers.loaded.resident, kernels.loaded.resident)...)
+	t.rows = append(t.rows, compared("proportional, imports", workers.loaded.proportional, kernels.loaded.proportional)...)
 	return t
 }
 
@@ -91,7 +127,7 @@ func serverTable(servers serverMemory) table {
 }
 
 func measureWorkerMemory(ctx context.Context, b *bench, sessions *sessionMemory, servers *serverMemory) (err error) {
-	s, err := startServer(ctx, b)
+	s, err := startServer(ctx, b, spawning...)
 	if err != nil {
 		return err
 	}
@@ -124,6 +160,30 @@ func (s *server) workerPID() (int, error) {
 		return 0, err
 	}
 	return strconv.Atoi(strings.TrimSpace(r.Record.Stdout))
+}
+
+// measure adds a fresh server, whose zygote is warm, and its first session.
+func (f *forkedMemory) measure(ctx context.Context, b *bench) (err error) {
+	s, err := startWarmServer(ctx, b)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	before, _, err := familyMemory(s.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	for _, code := range []string{heavyImports, "1+1"} { // two calls: a copy for a crash, and one for an undo
+		if _, err := s.run(code); err != nil {
+			return err
+		}
+	}
+	if err := s.awaitCopies(ctx); err != nil {
+		return err
+	}
+	after, _, err := familyMemory(s.cmd.Process.Pid)
+	f.before, f.session = append(f.before, before), append(f.session, after-before)
+	return err
 }
 
 func (m *serverMemory) read(pid int) error {

@@ -32,7 +32,7 @@ func measurePrints(ctx context.Context, b *bench) (err error) {
 	if _, err := jupyter.ask(order{Do: "start", Transport: "tcp"}); err != nil {
 		return err
 	}
-	s, err := startServer(ctx, b)
+	s, err := startWarmServer(ctx, b)
 	if err != nil {
 		return err
 	}

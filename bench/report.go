@@ -32,12 +32,23 @@ type target struct {
 	met                    bool
 }
 
+// atLeast is the target of being so many times faster.
+func atLeast(what string, gain, wanted float64) target {
+	return target{what, fmt.Sprintf("at least %.0f× faster", wanted), factor(gain) + " faster", gain >= wanted}
+}
+
+// atMost is the target of taking at most so many times as long.
+func atMost(what string, cost, wanted float64) target {
+	return target{what, fmt.Sprintf("at most %.2f× the time", wanted), fmt.Sprintf("%.2f× the time", cost), cost <= wanted}
+}
+
 // table is the answer to one question.
 type table struct {
 	title string
 	note  string // how to read it
 	unit  unit
 	rows  []row
+	curve *curve // drawn below it, if any
 }
 
 // row is what was measured of one contender; against is what it is compared
@@ -68,6 +79,9 @@ func (r *report) markdown() string {
 			fmt.Fprintf(&text, "%s\n\n", t.note)
 		}
 		writeGrid(&text, t.grid())
+		if t.curve != nil {
+			fmt.Fprintf(&text, "\n![%s](images/%s)\n", t.curve.Title, t.curve.File)
+		}
 	}
 	return text.String()
 }

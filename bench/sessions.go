@@ -18,7 +18,7 @@ const (
 // measureSessions measures one server with several sessions. ipykernel has no
 // part in it: it has no server of its own.
 func measureSessions(ctx context.Context, b *bench) (err error) {
-	s, err := startServer(ctx, b)
+	s, err := startWarmServer(ctx, b)
 	if err != nil {
 		return err
 	}

@@ -29,13 +29,14 @@ func serverArgs(b *bench) ([]string, error) {
 	return []string{"serve", "--config", settings, "--data-dir", data, "--python", b.python, "--log-level", "warn"}, nil
 }
 
-// startServer starts a server and greets it.
-func startServer(ctx context.Context, b *bench) (*server, error) {
+// startServer starts a server, with settings beside the default ones, and
+// greets it.
+func startServer(ctx context.Context, b *bench, settings ...string) (*server, error) {
 	args, err := serverArgs(b)
 	if err != nil {
 		return nil, err
 	}
-	c, err := startChild(ctx, b.dir, b.binary, args...)
+	c, err := startChild(ctx, b.dir, b.binary, append(args, settings...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -115,27 +116,52 @@ type toolResult struct {
 		Type string `json:"type"`
 		Text string `json:"text"`
 	} `json:"content"`
-	Record struct {
-		Status          string          `json:"status"`
-		Success         bool            `json:"success"`
-		Stdout          string          `json:"stdout"`
-		StdoutTruncated int             `json:"stdout_truncated"`
-		Result          json.RawMessage `json:"result"`
-		InterpreterID   string          `json:"interpreter_id"`
-	} `json:"structuredContent"`
+	Record record `json:"structuredContent"`
+
+	raw json.RawMessage
+}
+
+// record is what the bench reads of the answers of both tools.
+type record struct {
+	Success         bool            `json:"success"`
+	InterpreterID   string          `json:"interpreter_id"`
+	Status          string          `json:"status"`
+	Stdout          string          `json:"stdout"`
+	StdoutTruncated int             `json:"stdout_truncated"`
+	Result          json.RawMessage `json:"result"`
+	Restarted       bool            `json:"interpreter_restarted"`
+	StateRestored   bool            `json:"state_restored"`
+	Interpreters    []listed        `json:"interpreters"`
+}
+
+// listed is an interpreter of a list.
+type listed struct {
+	ID          string `json:"id"`
+	Recoverable bool   `json:"recoverable"`
+	Obstacle    string `json:"not_recoverable_because"`
+}
+
+func (a answer) decode() (toolResult, error) {
+	r := toolResult{raw: a.Result}
+	return r, json.Unmarshal(a.Result, &r)
+}
+
+// unsuccessful is the error of an answer that was to be a success.
+func (r toolResult) unsuccessful() error {
+	if r.Record.Success {
+		return nil
+	}
+	return fmt.Errorf("a call did not succeed: %.2000s", r.raw)
 }
 
 // decodeResult returns what a tool answered, or an error if it did not do what
 // it was asked to.
 func (a answer) decodeResult() (toolResult, error) {
-	var r toolResult
-	if err := json.Unmarshal(a.Result, &r); err != nil {
-		return r, err
+	r, err := a.decode()
+	if err == nil {
+		err = r.unsuccessful()
 	}
-	if !r.Record.Success {
-		return r, fmt.Errorf("a call did not succeed: %.2000s", a.Result)
-	}
-	return r, nil
+	return r, err
 }
 
 // timed is a tool's answer with what it took to get it, from the first byte of
@@ -146,7 +172,8 @@ type timed struct {
 	size    int // bytes of the response
 }
 
-func (s *server) call(tool string, arguments map[string]any) (timed, error) {
+// try uses a tool, whatever comes of it.
+func (s *server) try(tool string, arguments map[string]any) (timed, error) {
 	began := time.Now()
 	if _, err := s.send("tools/call", map[string]any{"name": tool, "arguments": arguments}); err != nil {
 		return timed{}, err
@@ -155,8 +182,17 @@ func (s *server) call(tool string, arguments map[string]any) (timed, error) {
 	if err != nil {
 		return timed{}, err
 	}
-	r, err := a.decodeResult()
+	r, err := a.decode()
 	return timed{toolResult: r, seconds: a.arrived.Sub(began).Seconds(), size: a.size}, err
+}
+
+// call uses a tool that has to succeed.
+func (s *server) call(tool string, arguments map[string]any) (timed, error) {
+	t, err := s.try(tool, arguments)
+	if err == nil {
+		err = t.unsuccessful()
+	}
+	return t, err
 }
 
 // run runs code in the client's default interpreter.
@@ -164,26 +200,50 @@ func (s *server) run(code string) (timed, error) {
 	return s.call("run_python_code", map[string]any{"code": code})
 }
 
+// runIn runs code in an interpreter; "" is the client's default one.
+func (s *server) runIn(interpreter, code string) (timed, error) {
+	return s.call("run_python_code", inInterpreter(interpreter, code))
+}
+
+func inInterpreter(interpreter, code string) map[string]any {
+	arguments := map[string]any{"code": code}
+	if interpreter != "" {
+		arguments["interpreter_id"] = interpreter
+	}
+	return arguments
+}
+
+// expect runs code that has to print just that text.
+func (s *server) expect(interpreter, code, printed string) (timed, error) {
+	r, err := s.runIn(interpreter, code)
+	if err == nil && r.Record.Stdout != printed {
+		err = fmt.Errorf("%.100q printed %.200q, not %.200q", code, r.Record.Stdout, printed)
+	}
+	return r, err
+}
+
+// manage carries out an operation; interpreter may be "".
+func (s *server) manage(operation, interpreter string) (timed, error) {
+	arguments := map[string]any{"operation": operation}
+	if interpreter != "" {
+		arguments["interpreter_id"] = interpreter
+	}
+	return s.call("manage_interpreters", arguments)
+}
+
 // create makes another interpreter and returns its id.
 func (s *server) create() (string, error) {
-	made, err := s.call("manage_interpreters", map[string]any{"operation": "create"})
+	made, err := s.manage("create", "")
 	return made.Record.InterpreterID, err
 }
 
 func (s *server) remove(id string) error {
-	_, err := s.call("manage_interpreters", map[string]any{"operation": "delete", "interpreter_id": id})
+	_, err := s.manage("delete", id)
 	return err
 }
 
 // sum is the warm call that is measured, and checks its answer.
 func (s *server) sum(interpreter string) (float64, error) {
-	arguments := map[string]any{"code": "1+1"}
-	if interpreter != "" {
-		arguments["interpreter_id"] = interpreter
-	}
-	r, err := s.call("run_python_code", arguments)
-	if err == nil && r.Record.Stdout != "2\n" {
-		err = fmt.Errorf("1+1 gave %q", r.Record.Stdout)
-	}
+	r, err := s.expect(interpreter, "1+1", "2\n")
 	return r.seconds, err
 }
