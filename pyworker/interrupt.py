@@ -8,6 +8,9 @@ request the signal means nothing, unless a request has already come.
 
 import _signal
 import _thread
+import sys
+
+from . import late
 
 # On Windows a console's CTRL_BREAK takes the place of SIGINT.
 SIGNALS = tuple(getattr(_signal, name) for name in ("SIGINT", "SIGBREAK") if hasattr(_signal, name))
@@ -33,6 +36,8 @@ class Interrupts:
                 _signal.signal(number, self._handle)
         if hasattr(_signal, "pthread_sigmask"):
             _signal.pthread_sigmask(_signal.SIG_UNBLOCK, SIGNALS)
+        if sys.unraisablehook is sys.__unraisablehook__:
+            sys.unraisablehook = self._retry
 
     def rest(self):
         """Ends an execution: what comes now is for nobody."""
@@ -71,6 +76,26 @@ class Interrupts:
         """Returns a context in which an interrupt is put off to its end."""
         return _Held(self)
 
+    def _retry(self, lost):
+        """Sends an interrupt again that has met what Python calls where nothing can be raised.
+
+        A finalizer or the callback of a weak reference, the import system's too,
+        would swallow it.
+        """
+        if issubclass(lost.exc_type, KeyboardInterrupt) and self._armed:
+            _thread.start_new_thread(self._again, ())
+        else:
+            sys.__unraisablehook__(lost)
+
+    def _again(self):
+        """Sends an interrupt, from another thread, when the main one is out of _retry."""
+        while (frame := sys._current_frames().get(self._main)) and frame.f_code is _RETRY:
+            late.load("time").sleep(0.001)
+        if hasattr(_signal, "pthread_kill"):  # it ends a system call, too
+            _signal.pthread_kill(self._main, _signal.SIGINT)
+        else:
+            _thread.interrupt_main()
+
     def _handle(self, _number, frame):
         if self._idle:
             self._pending = self.has_input()
@@ -83,6 +108,7 @@ class Interrupts:
 
 
 _GUARDED = Interrupts.guarded.__code__
+_RETRY = Interrupts._retry.__code__
 
 
 class _Held:

@@ -147,7 +147,10 @@ func (s *Session) beginIdle(ctx context.Context, notDone string) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, s.options.Wait)
 	defer cancel()
-	return callerGone(ctx, s.begin(waiting, notDone))
+	if err := s.begin(waiting, notDone); err != nil {
+		return callerGone(ctx, err)
+	}
+	return nil // with the turn, whatever has become of the caller
 }
 
 // gone says that the session is no more.

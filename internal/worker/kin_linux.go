@@ -24,16 +24,24 @@ type kin struct {
 
 func newKin(pid int, mark mark, registry *registry, log *slog.Logger) *kin {
 	setLimits(pid, mark.tag)
-	root, _ := readProc(pid)
-	return &kin{root: root.procID, since: root.start, mark: mark, registry: registry, log: log, known: map[procID]bool{}}
+	root := identify(pid)
+	return &kin{root: root, since: root.start, mark: mark, registry: registry, log: log, known: map[procID]bool{}}
 }
 
 // follow makes another process the worker, in the place of one that is dead.
 func (k *kin) follow(pid int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	root, _ := readProc(pid)
-	k.root = root.procID
+	k.root = identify(pid)
+}
+
+// identify names a process of ours. One that has been reaped already, which
+// nobody knows yet, keeps its id and has no time of start: it is not found, and
+// its group is empty.
+func identify(pid int) procID {
+	p, _ := readProc(pid)
+	p.pid = pid
+	return p.procID
 }
 
 // end kills the worker's process and its kin, again and again until a look
@@ -46,7 +54,9 @@ func (k *kin) end() int {
 	hunt := hunt{find: k.find, log: k.log}
 	// The first look is before the group dies: later, orphans could be told
 	// by their mark only.
-	hunt.killGroup = func() { _ = unix.Kill(-k.root.pid, unix.SIGKILL) }
+	if k.root.pid > 1 { // -1 and 0 mean everybody, and our own group
+		hunt.killGroup = func() { _ = unix.Kill(-k.root.pid, unix.SIGKILL) }
+	}
 	hunt.run()
 	return len(k.known) - before
 }

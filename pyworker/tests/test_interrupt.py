@@ -43,6 +43,20 @@ class Signals(WorkerCase):
         self.interrupted(f"x = 5\n{MARK}{LONG}", worker)
         self.assertEqual(5, worker.value("x"))
 
+    def test_one_that_a_finalizer_swallows_comes_again(self):
+        for swallow in (
+            "class A:\n    def __del__(self):\n        print('here', flush=True)\n"
+            "        while True: pass\nA();\n",
+            "import weakref\nclass A: pass\na = A()\ndef gone(_):\n    print('here', flush=True)\n"
+            "    __import__('time').sleep(10**6)\nr = weakref.ref(a, gone)\ndel a\n",
+        ):
+            with self.subTest(swallow):
+                worker = self.start()
+                answer = self.interrupted(f"x = 5\n{swallow}{LONG}", worker)
+                self.assertEqual("KeyboardInterrupt", answer.exception["type"])
+                self.assertEqual("", answer.stderr)
+                self.assertEqual(5, worker.value("x"))
+
     def test_a_result_whose_repr_takes_for_ever(self):
         worker = self.start()
         worker.run(
