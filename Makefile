@@ -19,6 +19,7 @@ CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 RACE ?= $(if $(CC_FOUND),-race)
 
 FUZZTIME ?= 10s
+SOAK ?= 10m
 
 .PHONY: help
 help: ## Show this list
@@ -89,6 +90,10 @@ $(TOOLS)/uv-$(UV): | $(TOOLS)/bin/python
 .PHONY: bench
 bench: setup ## Measure speed and memory beside ipykernel; renews docs/benchmarks.md
 	UNDERSTUDY_BENCH_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) run ./bench -write
+
+.PHONY: soak
+soak: setup ## For SOAK (10m), end interpreters in every way and compare all answers with a model
+	UNDERSTUDY_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) run ./bench/soak -for $(SOAK)
 
 .PHONY: update
 update: ## Rewrite the committed schemas and the generated parts of the documentation

@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "manage": cmdManage, "cancel": cmdCancel,
-			"images": cmdImages, "record": cmdRecord, "progress": cmdProgress, "leave": cmdLeave, "killserver": cmdKillServer,
+			"warm": cmdWarm, "images": cmdImages, "record": cmdRecord, "progress": cmdProgress, "leave": cmdLeave, "killserver": cmdKillServer,
 		},
 		Condition: scriptCondition,
 		Setup: func(env *testscript.Env) error {

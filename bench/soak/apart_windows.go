@@ -1,0 +1,5 @@
+package main
+
+import "syscall"
+
+func apart() *syscall.SysProcAttr { return nil }

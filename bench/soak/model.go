@@ -1,0 +1,169 @@
+package main
+
+import "maps"
+
+// state is what a session's interpreter must hold.
+type state struct {
+	variables map[string]value
+	random    *twister // of the module random, nil if it was not seeded
+	numpy     *twister // of numpy.random
+	fresh     bool     // nothing has run in it: a fresh interpreter is the same
+}
+
+// freshState is what an interpreter holds at its start.
+func freshState() state { return state{variables: map[string]value{}, fresh: true} }
+
+func (s state) clone() state {
+	s.variables = maps.Clone(s.variables)
+	return s
+}
+
+// obstacle says what keeps the state from being copied, in a word of the
+// server's reason, or "".
+func (s state) obstacle() string {
+	if t, ok := s.variables[threadName].(thread); ok && t.alive {
+		return "thread"
+	}
+	return ""
+}
+
+// The variables with processes and threads have names of their own, so that no
+// assignment makes the session lose sight of them.
+const (
+	childName  = "v_child"
+	threadName = "v_thread"
+	eventName  = "v_event"
+)
+
+// ended gives the child process that the state knows as running a return code.
+func (s *state) ended(code int) {
+	if c, ok := s.variables[childName].(child); ok && c.code == nil {
+		s.variables[childName] = child{&code}
+	}
+}
+
+// What Popen says of children that a copy doesn't have any more: they were
+// killed with the process that started them, or are another session's.
+const (
+	killedWithParent = -9
+	leftWithOriginal = -1
+)
+
+// earlier is a state that undo can bring back.
+type earlier struct {
+	state  state
+	gone   string // why it can't be brought back, a word of the server's reason
+	orphan bool   // its process is not a child of the lead any more
+}
+
+// model is what one session must be.
+type model struct {
+	forks   bool // the server can copy interpreters
+	history int  // how many earlier states it keeps
+
+	now        state
+	kept       []earlier // newest last
+	executions int
+	files      map[string]string // in the working directory; no undo touches them
+
+	// died is set when the process was killed while nothing ran, which the
+	// next answer must say.
+	died *death
+}
+
+// death is how a process that died while nothing ran was replaced.
+type death struct{ restored bool }
+
+func newModel(forks bool, history int) model {
+	return model{forks: forks, history: history, now: freshState(), files: map[string]string{}}
+}
+
+// recoverable reports whether a crash of the next call must leave the state as
+// it is now.
+func (m *model) recoverable() bool { return m.forks && m.now.obstacle() == "" }
+
+// finished is what an execution did that came to its own end.
+func (m *model) finished(change func(*state)) {
+	m.keep(earlier{state: m.now, gone: m.now.obstacle()})
+	m.now = m.now.clone()
+	m.now.fresh = false
+	if change != nil {
+		change(&m.now)
+	}
+}
+
+func (m *model) keep(e earlier) {
+	if !m.forks {
+		return
+	}
+	m.kept = append(m.kept, e)
+	if over := len(m.kept) - m.history; over > 0 {
+		m.kept = append([]earlier(nil), m.kept[over:]...)
+	}
+}
+
+// crashed is what the death of the process during an execution, or between two,
+// does. It reports whether the variables must be back.
+func (m *model) crashed() (restored bool) {
+	if !m.recoverable() {
+		m.lost()
+		return false
+	}
+	m.woken()
+	return true
+}
+
+// lost is what remains when the variables can't be brought back.
+func (m *model) lost() { m.now, m.kept = freshState(), nil }
+
+// woken is what a change to an understudy does: the children of the process
+// that it replaces have been killed, and its other understudies are orphans.
+func (m *model) woken() {
+	m.now = m.now.clone()
+	m.now.ended(killedWithParent)
+	for i := range m.kept {
+		m.kept[i].orphan = true
+	}
+}
+
+// undoable returns the reason why undo must be refused, "" if it must work.
+func (m *model) undoable() string {
+	switch {
+	case !m.forks:
+		return "--start"
+	case len(m.kept) == 0:
+		return "undo"
+	}
+	return m.kept[len(m.kept)-1].gone
+}
+
+func (m *model) undo() {
+	last := len(m.kept) - 1
+	m.now, m.kept = m.kept[last].state, m.kept[:last]
+	m.woken()
+}
+
+// killUnderstudies notes that understudies were killed: those of earlier states
+// that are still the lead's children. The newest is replaced by the server.
+func (m *model) killUnderstudies() {
+	for i := range m.kept {
+		if e := &m.kept[i]; !e.orphan && !e.state.fresh && e.gone == "" {
+			e.gone = "ended"
+		}
+	}
+}
+
+// branch is the model of a session that is branched from this one, whose
+// numbers it continues.
+func (m *model) branch() model {
+	b := newModel(m.forks, m.history)
+	b.now, b.files, b.executions = m.now.clone(), maps.Clone(m.files), m.executions
+	b.now.ended(leftWithOriginal)
+	return b
+}
+
+// restart is what remains of a session whose variables are dropped on request.
+func (m *model) restart() {
+	m.lost()
+	m.died = nil
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// assign is the change that gives x a value.
+func assign(n int64) func(*state) { return set("x", number(n)) }
+
+func x(m model) value { return m.now.variables["x"] }
+
+func TestCrashTakesNothingBackButItsCall(t *testing.T) {
+	m := newModel(true, 1)
+	m.finished(assign(1))
+	m.finished(assign(2))
+	for range 20 {
+		if !m.crashed() || x(m) != number(2) {
+			t.Fatalf("x is %v", x(m))
+		}
+	}
+	if why := m.undoable(); why != "" {
+		t.Fatalf("undo after crashes would be refused: %s", why)
+	}
+	m.undo()
+	if x(m) != number(1) || m.undoable() == "" {
+		t.Errorf("x is %v, and undo has %q against a second time", x(m), m.undoable())
+	}
+}
+
+func TestHistoryIsAsLongAsItMayBe(t *testing.T) {
+	m := newModel(true, 3)
+	for i := range 5 {
+		m.finished(assign(int64(i)))
+	}
+	var seen []value
+	for m.undoable() == "" {
+		m.undo()
+		seen = append(seen, x(m))
+	}
+	if diff := cmp.Diff([]value{number(3), number(2), number(1)}, seen); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestThreadsMakeStatesThatNothingBringsBack(t *testing.T) {
+	m := newModel(true, 2)
+	m.finished(assign(1))
+	m.finished(set(threadName, thread{alive: true}))
+	if m.recoverable() {
+		t.Fatal("a state with a thread is recoverable")
+	}
+	m.finished(set(threadName, thread{}))
+	if !m.recoverable() || m.undoable() != "thread" {
+		t.Errorf("recoverable is %t, undo has %q against it", m.recoverable(), m.undoable())
+	}
+
+	m.finished(set(threadName, thread{alive: true}))
+	if m.crashed() || len(m.now.variables) > 0 || m.undoable() == "" {
+		t.Errorf("after a crash with a thread there is %v", m.now.variables)
+	}
+	if !m.crashed() {
+		t.Error("a fresh state is not the same after a crash")
+	}
+}
+
+func TestSpawnedInterpretersLoseAll(t *testing.T) {
+	m := newModel(false, 2)
+	m.finished(assign(1))
+	if m.crashed() || x(m) != nil || m.undoable() == "" {
+		t.Errorf("x is %v", x(m))
+	}
+}
+
+func TestChildrenDieWithTheProcessThatStartedThem(t *testing.T) {
+	m := newModel(true, 1)
+	m.finished(set(childName, child{}))
+	m.finished(nil)
+	b := m.branch()
+	m.crashed()
+	for name, c := range map[string]struct {
+		m    model
+		want int
+	}{"crashed": {m, killedWithParent}, "branch": {b, leftWithOriginal}} {
+		code := c.m.now.variables[childName].(child).code
+		if code == nil || *code != c.want {
+			t.Errorf("%s: the child's return code is %v", name, code)
+		}
+	}
+}
+
+func TestBranchIsApart(t *testing.T) {
+	m := newModel(true, 1)
+	m.finished(assign(1))
+	m.files["f_0"] = "text"
+	b := m.branch()
+	b.finished(assign(2))
+	b.files["f_1"] = "more"
+	if x(m) != number(1) || x(b) != number(2) || len(m.files) != 1 || len(b.files) != 2 {
+		t.Errorf("the original has %v, %v; the branch %v, %v", x(m), m.files, x(b), b.files)
+	}
+	fresh := m.branch()
+	if fresh.undoable() == "" {
+		t.Error("a branch in which nothing ran has something to undo")
+	}
+}
+
+func TestKilledUnderstudiesCannotBeWoken(t *testing.T) {
+	m := newModel(true, 3)
+	m.finished(assign(1)) // before it: a fresh interpreter, which needs no process
+	m.finished(assign(2))
+	m.crashed() // the process with x = 1 is nobody's child now
+	m.finished(assign(3))
+	m.killUnderstudies()
+	if why := m.undoable(); why != "ended" {
+		t.Fatalf("undo has %q against it", why)
+	}
+	m.kept = m.kept[:2]
+	if why := m.undoable(); why != "" {
+		t.Errorf("undo has %q against it", why)
+	}
+}

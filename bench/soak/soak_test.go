@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	_ "understudy/internal/app" // or go test would answer from its cache when only the server has changed
+)
+
+var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "where the random choices of TestSoak begin")
+
+// testLog takes what a soak prints.
+type testLog struct{ t *testing.T }
+
+func (l testLog) Write(p []byte) (int, error) {
+	l.t.Logf("%s", p)
+	return len(p), nil
+}
+
+// TestSoak is the soak's short form. Its seed is in the output; to repeat it:
+//
+//	go test ./bench/soak -run TestSoak -seed N
+func TestSoak(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the soak looks for processes and descriptors in Linux's /proc")
+	}
+	o := options{time: time.Minute, seed: *seed, start: "zygote", sessions: 12, python: os.Getenv("UNDERSTUDY_TEST_PYTHON")}
+	if testing.Short() {
+		o.time /= 2
+	}
+	if err := run(context.Background(), o, testLog{t}); err != nil {
+		t.Fatal(err)
+	}
+}
