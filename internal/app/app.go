@@ -44,9 +44,14 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	return a, nil
 }
 
+// closeTime bounds the orderly end of all sessions; what is left is killed.
+const closeTime = 30 * time.Second
+
 // Close ends every session and removes what belonged to this run.
 func (a *App) Close() error {
-	a.manager.Close(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	a.manager.Close(ctx)
 	return errors.Join(a.python.Close(), a.run.close())
 }
 
@@ -86,7 +91,7 @@ func newServer(m *sessions.Manager, c *config.Config, log *slog.Logger) *server.
 		Client:     func(context.Context) sessions.Client { return transport.StdioClient },
 		TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
 		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
-		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, Logger: log,
+		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: log,
 	})
 	return s
 }

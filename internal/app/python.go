@@ -59,14 +59,10 @@ func (p *pythonStarter) Start(ctx context.Context, spec sessions.Spec) (sessions
 
 // ForkObstacle says why interpreters can't be copied, "" if they can.
 func (p *pythonStarter) ForkObstacle() string {
-	switch {
-	case p.config.Serve.Start != startZygote:
+	if p.config.Serve.Start != startZygote {
 		return worker.ObstacleSpawned
-	case p.config.Serve.CheckpointMemory <= 0:
-		return worker.ObstacleSwitchedOff
-	default:
-		return ""
 	}
+	return worker.ForkObstacle(p.config.Serve.CheckpointMemory)
 }
 
 // warm looks for Python and begins to start what interpreters are forked from,

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -66,7 +67,8 @@ var canListChildren = sync.OnceValue(func() bool {
 // childPIDs lists the children of this process.
 func childPIDs() []int {
 	if canListChildren() {
-		return childrenOf(os.Getpid())
+		pids, _ := childrenOf(os.Getpid())
+		return pids
 	}
 	procs, _ := listProcs()
 	var pids []int
@@ -78,22 +80,25 @@ func childPIDs() []int {
 	return pids
 }
 
-// childrenOf lists the children of all threads of a process.
-func childrenOf(pid int) []int {
+// childrenOf lists the children of all threads of a process; with an error, some
+// may be missing.
+func childrenOf(pid int) (pids []int, err error) {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
-		return nil
+		return nil, unlessGone(err)
 	}
-	var pids []int
 	for _, task := range tasks {
-		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		data, failed := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		if failed != nil {
+			err = errors.Join(err, unlessGone(failed))
+		}
 		for _, field := range strings.Fields(string(data)) {
 			if pid, err := strconv.Atoi(field); err == nil {
 				pids = append(pids, pid)
 			}
 		}
 	}
-	return pids
+	return pids, err
 }
 
 // keepChild leaves a process to be reaped by its owner, should it ever come to

@@ -36,7 +36,7 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 		u.line = w.line
 		u.line.hold()
 	}
-	if err := u.meet(ctx); err != nil {
+	if err := u.meet(ctx, w); err != nil {
 		u.conn.close()
 		u.letGo()
 		return nil, &sessions.ForkError{Reason: fmt.Sprintf("the copy was lost: %v", err)}
@@ -84,8 +84,8 @@ type understudy struct {
 	over bool // woken, or dismissed
 }
 
-// meet waits until the copy sleeps.
-func (u *understudy) meet(ctx context.Context) error {
+// meet waits until the copy of w sleeps.
+func (u *understudy) meet(ctx context.Context, w *worker) error {
 	var ready readyMessage
 	f, err := u.conn.receive(ctx)
 	if err == nil && f.kind != typeReady {
@@ -94,6 +94,9 @@ func (u *understudy) meet(ctx context.Context) error {
 	if err == nil {
 		err = f.decode(&ready)
 	}
+	if err == nil {
+		err = u.verify(ready.PID, w)
+	}
 	if err != nil {
 		return err
 	}
@@ -101,6 +104,23 @@ func (u *understudy) meet(ctx context.Context) error {
 		return err
 	}
 	u.process = adopt(ready.PID, u.body, ofWorker, nil, nil, u.spawner.registry, u.log)
+	return nil
+}
+
+// verify checks the id that a copy of w gives as its own: what it says comes from
+// a process in which the user's code could have changed anything, and the id is
+// going to be sent signals.
+func (u *understudy) verify(pid int, w *worker) error {
+	p, found := readProc(pid)
+	stranger := !found || u.spawner.registry.has(pid)
+	if u.line != nil {
+		stranger = stranger || p.parent != w.process.pid
+	} else {
+		stranger = stranger || !u.spawner.forkers.adopts(p.parent) || !hasTag(pid, w.line.kin.mark.tag)
+	}
+	if stranger {
+		return fmt.Errorf("process %d, which it says it is, is none of its copies", pid)
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"sync/atomic"
@@ -53,6 +54,9 @@ func (f *forked) reap() sessions.CrashError {
 		if status, ok := f.reapFrom(); ok {
 			return exitOfStatus(status)
 		}
+		if errors.Is(unix.Kill(f.pid, 0), unix.ESRCH) {
+			return sessions.CrashError{ExitCode: -1} // reaped before it was known to be ours
+		}
 		time.Sleep(pause) // the parent is dying, or was stopped and is being killed: another one follows
 	}
 	f.log.Error("a worker's exit status was lost", "pid", f.pid)
@@ -62,10 +66,7 @@ func (f *forked) reap() sessions.CrashError {
 // reapFrom asks the present parent.
 func (f *forked) reapFrom() (status syscall.WaitStatus, ok bool) {
 	p, found := readProc(f.pid)
-	if !found {
-		return 0, false
-	}
-	if p.parent != os.Getpid() {
+	if found && p.parent != os.Getpid() {
 		return f.forkers.reap(p.parent, f.pid)
 	}
 	var waited unix.WaitStatus
@@ -74,7 +75,8 @@ func (f *forked) reapFrom() (status syscall.WaitStatus, ok bool) {
 }
 
 func (f *forked) signal(number syscall.Signal) {
-	_ = unix.PidfdSendSignal(int(f.fd.file.Fd()), number, nil, 0)
+	// Control fails when the descriptor has been closed: the process is dead.
+	_ = f.fd.raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), number, nil, 0) })
 }
 
 // destroy kills a process that has no kin.

@@ -7,6 +7,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -87,6 +89,18 @@ func (f *forker) reap(pid int) (syscall.WaitStatus, bool) {
 		return 0, false
 	}
 	return syscall.WaitStatus(answer.Status), true
+}
+
+// discard ends a process that it has just forked and that nobody can look after.
+func (f *forker) discard(pid int) {
+	_ = unix.Kill(pid, unix.SIGKILL) // not reaped yet, so it is that one
+	for range 100 {
+		if _, ok := f.reap(pid); ok {
+			return
+		}
+		time.Sleep(time.Millisecond)
+		f.adopt(pid)
+	}
 }
 
 func (f *forker) alive() bool { return !f.process.hasExited() }

@@ -65,15 +65,13 @@ func (f *forkers) begin() {
 	})
 }
 
-// tend calls keep until life ends: again soon after what it kept has lived for a
-// while, else after pauses that grow.
-func tend(life context.Context, keep func(context.Context)) {
+// tend calls keep until life ends: again soon after what it kept has served for a
+// while, which keep returns, else after pauses that grow.
+func tend(life context.Context, keep func(context.Context) (served time.Duration)) {
 	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
 	pause := shortest
 	for life.Err() == nil {
-		began := time.Now()
-		keep(life)
-		if time.Since(began) > 10*pause {
+		if keep(life) > 10*pause {
 			pause = shortest
 		}
 		select {
@@ -94,26 +92,29 @@ func (f *forkers) change(apply func()) {
 }
 
 // keepRoot starts a root and returns when it has ended.
-func (f *forkers) keepRoot(ctx context.Context) {
+func (f *forkers) keepRoot(ctx context.Context) (served time.Duration) {
 	root, err := f.startRoot(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.log.Warn("the root process could not be started: interpreters are spawned meanwhile", "error", err)
 		}
 		f.change(func() { f.failure = err })
-		return
+		return 0
 	}
 	f.change(func() { f.root, f.failure, f.all[root.process.pid] = root, nil, root })
 	f.log.Debug("the root process is up", "pid", root.process.pid)
-	f.see(ctx, root)
+	served = f.see(ctx, root)
 	f.change(func() {
 		f.root = nil
 		delete(f.all, root.process.pid)
 	})
+	return served
 }
 
-// see returns when the forker has ended, or has been let go at the server's end.
-func (f *forkers) see(ctx context.Context, it *forker) {
+// see returns when the forker has ended, or has been let go at the server's end,
+// and how long that took.
+func (f *forkers) see(ctx context.Context, it *forker) time.Duration {
+	began := time.Now()
 	select {
 	case <-it.process.exited:
 		f.log.Warn("the "+it.name+" process ended and is replaced; interpreters live on", "pid", it.process.pid, "reason", it.process.crash.Reason)
@@ -121,27 +122,29 @@ func (f *forkers) see(ctx context.Context, it *forker) {
 		it.close(context.Background())
 	}
 	it.conn.close()
+	return time.Since(began)
 }
 
 // keepZygote forks a zygote from the root and returns when it has ended.
-func (f *forkers) keepZygote(ctx context.Context) {
+func (f *forkers) keepZygote(ctx context.Context) (served time.Duration) {
 	root, err := f.awaitRoot(ctx)
 	if err != nil {
-		return
+		return 0
 	}
 	zygote, err := f.startZygote(ctx, root)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.log.Warn("no process with the libraries imported: new interpreters import them themselves", "error", err)
 		}
-		return
+		return 0
 	}
 	f.change(func() { f.zygote = zygote })
-	f.see(ctx, zygote)
+	served = f.see(ctx, zygote)
 	f.change(func() {
 		f.zygote = nil
 		delete(f.all, zygote.process.pid)
 	})
+	return served
 }
 
 // awaitRoot returns the root, waiting for it as long as it is being started.
@@ -164,21 +167,32 @@ func (f *forkers) awaitRoot(ctx context.Context) (*forker, error) {
 	}
 }
 
-// choose returns those who can fork a worker now, the best first.
-func (f *forkers) choose(ctx context.Context) (chosen []*forker) {
-	f.begin()
+// warm returns the zygote, nil while there is none.
+func (f *forkers) warm() *forker {
 	f.mu.Lock()
-	zygote := f.zygote
-	f.mu.Unlock()
-	if zygote != nil && zygote.alive() {
-		chosen = append(chosen, zygote)
+	defer f.mu.Unlock()
+	if f.zygote == nil || !f.zygote.alive() {
+		return nil
 	}
+	return f.zygote
+}
+
+// bare returns the root, nil if there is none and none comes soon.
+func (f *forkers) bare(ctx context.Context) *forker {
 	ctx, cancel := context.WithTimeout(ctx, forkerPatience)
 	defer cancel()
-	if root, err := f.awaitRoot(ctx); err == nil {
-		chosen = append(chosen, root)
+	root, err := f.awaitRoot(ctx)
+	if err != nil {
+		return nil
 	}
-	return chosen
+	return root
+}
+
+// adopts reports whether orphans may come to the process.
+func (f *forkers) adopts(pid int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return pid == os.Getpid() || f.all[pid] != nil
 }
 
 // startRoot starts a root and waits until it can fork.
@@ -251,6 +265,7 @@ func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error
 	body, err := newForked(pid, f, f.log)
 	if err != nil {
 		_ = stream.Close()
+		root.discard(pid)
 		return nil, err
 	}
 	body.own()
@@ -309,10 +324,13 @@ func (f *forkers) adopt(pid int) {
 // reap has the forker of that id reap its dead child.
 func (f *forkers) reap(parent, pid int) (syscall.WaitStatus, bool) {
 	f.mu.Lock()
-	it := f.all[parent]
+	it, root := f.all[parent], f.root
 	f.mu.Unlock()
 	if it == nil {
 		return 0, false
+	}
+	if root != nil && root != it {
+		root.reap(pid) // it is not root's child: this makes it forget the id
 	}
 	return it.reap(pid)
 }

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"slices"
@@ -69,7 +70,7 @@ func (k *kin) find() ([]procID, error) {
 	}
 	procs = slices.DeleteFunc(procs, func(p proc) bool { return p.start < k.since })
 	family := newFamily(procs, func(p proc) bool {
-		return p.procID == k.root || p.group == k.root.pid || k.known[p.procID]
+		return p.pid == k.root.pid || p.group == k.root.pid || k.known[p.procID]
 	})
 	family.addMarked(procs, func(pid int) bool {
 		return environHas(pid, markVariable+"="+k.mark.value, true) || hasTag(pid, k.mark.tag)
@@ -80,7 +81,7 @@ func (k *kin) find() ([]procID, error) {
 			continue
 		}
 		living = append(living, p.procID)
-		if p.procID != k.root {
+		if p.pid != k.root.pid {
 			k.known[p.procID] = true
 		}
 	}
@@ -95,19 +96,15 @@ func (k *kin) candidates() ([]proc, error) {
 	if !canListChildren() {
 		procs, err := listProcs()
 		return slices.DeleteFunc(procs, func(p proc) bool {
-			return p.pid == os.Getpid() || p.procID != k.root && k.registry.has(p.pid)
+			return p.pid == os.Getpid() || p.pid != k.root.pid && k.registry.has(p.pid)
 		}), err
 	}
 	tree := tree{registry: k.registry, seen: map[int]bool{}}
 	tree.grow(k.root.pid)
 	for _, adoptive := range append(k.registry.forkers(), os.Getpid()) {
-		for _, orphan := range childrenOf(adoptive) {
-			if !k.registry.has(orphan) {
-				tree.grow(orphan)
-			}
-		}
+		tree.growChildren(adoptive)
 	}
-	return tree.procs, nil
+	return tree.procs, tree.failure
 }
 
 // tree collects processes and their descendants, other workers left out.
@@ -115,16 +112,26 @@ type tree struct {
 	registry *registry
 	seen     map[int]bool
 	procs    []proc
+	failure  error // somebody may be missing
 }
 
 func (t *tree) grow(pid int) {
-	p, ok := readProc(pid)
-	if !ok || t.seen[pid] {
+	if t.seen[pid] {
 		return
 	}
 	t.seen[pid] = true
-	t.procs = append(t.procs, p)
-	for _, child := range childrenOf(pid) {
+	p, ok, err := lookAt(pid)
+	t.failure = errors.Join(t.failure, err)
+	if ok {
+		t.procs = append(t.procs, p)
+		t.growChildren(pid)
+	}
+}
+
+func (t *tree) growChildren(pid int) {
+	children, err := childrenOf(pid)
+	t.failure = errors.Join(t.failure, err)
+	for _, child := range children {
 		if !t.registry.has(child) {
 			t.grow(child)
 		}
@@ -192,17 +199,14 @@ func (h *hunt) run() {
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		reapOrphans()
 		living, err := h.find()
-		if err != nil {
-			h.log.Error("looking for a worker's processes", "error", err)
-		}
 		if h.killGroup != nil {
 			h.killGroup()
 		}
-		if h.killAll(living) == 0 {
+		if h.killAll(living) == 0 && err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			h.log.Error("processes of a worker do not end", "processes", living)
+			h.log.Error("processes of a worker do not end, or can't be looked for", "processes", living, "error", err)
 			return
 		}
 		time.Sleep(pause)

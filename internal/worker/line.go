@@ -63,12 +63,13 @@ func (l *line) dismiss(p *process) {
 // to notice; one that has been stopped is killed.
 func (l *line) awaitDismissed(ctx context.Context) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	leaving := l.leaving
+	l.leaving = map[*process]bool{}
+	l.mu.Unlock()
 	deadline := time.Now().Add(stopGrace)
-	for p := range l.leaving {
+	for p := range leaving {
 		if !p.wait(ctx, time.Until(deadline)) {
 			p.kill("ended by the server")
 		}
 	}
-	clear(l.leaving)
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -360,4 +362,71 @@ func TestServerOfForksKilled(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A copy that is killed in the moment it is woken costs its session, at once,
+// and nobody else: least of all this process and its group.
+func TestUnderstudyDiesAsItWakes(t *testing.T) {
+	z := testZygote(t)
+	for i := range 30 {
+		w := workertest.Start(t, z)
+		u := copyOf(t, w)
+		w.Kill()
+		kill(t, u.(*understudy).process.pid, unix.SIGKILL)
+		for at := time.Now(); time.Since(at) < time.Duration(i)*50*time.Microsecond; { // all moments of its end
+		}
+		if _, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test"}); err == nil {
+			t.Fatal("a dead copy woke")
+		}
+		if err := w.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if root := w.(*worker).line.kin.root.pid; root <= 1 {
+			t.Errorf("the kin of process %d would be killed", root)
+		}
+	}
+}
+
+// A copy's word is not taken for who it is: the code may have changed anything.
+func TestCopyThatLiesAboutItself(t *testing.T) {
+	z := testZygote(t)
+	stranger := exec.Command("sleep", "1000")
+	if err := stranger.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = stranger.Process.Kill()
+		_ = stranger.Wait()
+	})
+	w := started(t, z, fmt.Sprintf("x = 1\nimport os, socket\nos.getpid = lambda: %d\nkept = socket.socketpair()", stranger.Process.Pid))
+	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
+		var refused *sessions.ForkError
+		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "none of its copies") {
+			t.Errorf("the fork: %v", err)
+		}
+	}
+	expectPrinted(t, w, "print(x)", "1\n")
+	if err := w.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	mustLive(t, stranger.Process.Pid)
+}
+
+// While this process can't look, as without descriptors, it does not believe
+// that nobody is there.
+func TestKinAreFoundOnceThereAreDescriptors(t *testing.T) {
+	z := testZygote(t)
+	w := workertest.Start(t, z)
+	_, sink := workertest.Run(t, w, lostChildren)
+	found := pids(t, sink)
+	free := exhaustDescriptors(t)
+	ended := make(chan struct{})
+	go func() {
+		w.Kill()
+		close(ended)
+	}()
+	eventually(t, "the worker dies", func() bool { return w.(*worker).process.dies(0) })
+	free()
+	<-ended
+	mustBeGone(t, found...)
 }

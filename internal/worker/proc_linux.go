@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -23,13 +24,29 @@ type procID struct {
 	start uint64 // clock ticks since boot
 }
 
-// readProc returns false if there is no such process.
+// readProc returns false if there is no such process, or it can't be seen.
 func readProc(pid int) (proc, bool) {
+	p, ok, _ := lookAt(pid)
+	return p, ok
+}
+
+// lookAt returns false if there is no such process. An error means that there
+// may be one, as when this process may open no more files.
+func lookAt(pid int) (proc, bool, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return proc{}, false
+		return proc{}, false, unlessGone(err)
 	}
-	return parseStat(pid, string(data))
+	p, ok := parseStat(pid, string(data))
+	return p, ok, nil
+}
+
+// unlessGone returns nil for the errors of reading about a process that has ended.
+func unlessGone(err error) error {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
 }
 
 // parseStat reads /proc/PID/stat. The second field is the program's name in

@@ -93,6 +93,7 @@ type Spawner struct {
 	// checkpointLimit is how many bytes of its own a worker may have and still
 	// be copied; 0: it never is.
 	checkpointLimit int64
+	obstacle        string   // why workers are never copied, as a clause
 	forkers         *forkers // of a Zygote
 	// launch starts a process and joins it to a worker, which it may have
 	// greeted already.
@@ -109,11 +110,10 @@ type Spawner struct {
 	closed   bool
 }
 
-// Why workers can't be copied, for a whole server, as clauses for the agent.
-const (
-	ObstacleSpawned     = "this server starts each interpreter as a process of its own (--start spawn)"
-	ObstacleSwitchedOff = "copies of interpreters are switched off (--checkpoint-memory 0)"
-)
+// ObstacleSpawned says in a clause why the workers of a Spawner can't be copied.
+const ObstacleSpawned = "this server starts each interpreter as a process of its own (--start spawn)"
+
+const obstacleSwitchedOff = "copies of interpreters are switched off (--checkpoint-memory 0)"
 
 var errClosed = errors.New("the server is stopping")
 
@@ -139,6 +139,7 @@ func NewSpawner(options Options) *Spawner {
 		log:      options.Logger,
 		packages: embedded,
 		registry: newRegistry(),
+		obstacle: ObstacleSpawned,
 		workers:  map[*worker]bool{},
 	}
 	s.launch = s.spawn
@@ -151,10 +152,8 @@ func (s *Spawner) Name() string { return "spawn" }
 // Warm does nothing: there is nothing to fork from.
 func (s *Spawner) Warm() {}
 
-// ForkObstacle says why a spawned worker can't be copied.
-func (s *Spawner) ForkObstacle() string {
-	return ObstacleSpawned
-}
+// ForkObstacle says why workers can't be copied, "" if they can.
+func (s *Spawner) ForkObstacle() string { return s.obstacle }
 
 // Start starts a worker and waits until it is ready.
 func (s *Spawner) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {

@@ -14,6 +14,11 @@ func (w *worker) Usage() (sessions.Usage, error) { return w.process.usage() }
 
 func (p *process) usage() (usage sessions.Usage, err error) {
 	err = os.ErrProcessDone
+	select {
+	case <-p.dead: // it may take a while to be reaped
+		return usage, err
+	default:
+	}
 	p.withPID(func() { usage, err = usageOf(p.pid) })
 	return usage, err
 }

@@ -2,6 +2,9 @@ package worker
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"sync"
 
 	"understudy/sessions"
 )
@@ -15,44 +18,78 @@ type Zygote struct{ *Spawner }
 // NewZygote returns a Zygote that has started nothing yet; see NewSpawner.
 func NewZygote(options Options) *Zygote {
 	z := &Zygote{NewSpawner(options)}
+	z.obstacle = ForkObstacle(options.CheckpointShare)
+	if systemObstacle() != "" {
+		return z // it spawns
+	}
 	z.forkers = newForkers(z.Spawner, options.Preload)
-	z.checkpointLimit = int64(options.CheckpointShare * float64(memoryOfMachine()))
+	if z.obstacle == "" {
+		z.checkpointLimit = int64(options.CheckpointShare * float64(memoryOfMachine()))
+	}
 	z.launch = z.fork
 	return z
 }
 
+// ForkObstacle says why the workers of a Zygote with this CheckpointShare can't
+// be copied, "" if they can.
+func ForkObstacle(checkpointShare float64) string {
+	if checkpointShare <= 0 {
+		return obstacleSwitchedOff
+	}
+	return systemObstacle()
+}
+
+// systemObstacle says what the system lacks for forked workers.
+var systemObstacle = sync.OnceValue(func() string {
+	fd, err := openPidfd(os.Getpid())
+	if err != nil {
+		return fmt.Sprintf("this system has no pidfds, as Linux has since 5.3 (%v)", err)
+	}
+	fd.close()
+	return ""
+})
+
 // Name is the value of --start that chooses this starter.
 func (z *Zygote) Name() string { return "zygote" }
 
-// ForkObstacle says why workers can't be copied, "" if they can.
-func (z *Zygote) ForkObstacle() string {
-	if z.checkpointLimit <= 0 {
-		return ObstacleSwitchedOff
-	}
-	return ""
-}
-
 // Warm begins to start what forks workers, so that the first need not wait.
-func (z *Zygote) Warm() { z.forkers.begin() }
+func (z *Zygote) Warm() {
+	if z.forkers != nil {
+		z.forkers.begin()
+	}
+}
 
 // fork has the process forked by whoever can.
 func (z *Zygote) fork(ctx context.Context, mark mark, greeting []byte) (*worker, error) {
-	for _, forker := range z.forkers.choose(ctx) {
-		greeted := false
-		w, err := z.assemble(ctx, mark, func(ends *ends) (int, body, error) {
-			greeted = z.greetAhead(ends, greeting)
-			return z.forkWith(forker, ends)
-		})
-		if err == nil {
-			w.greeted = greeted
-			return w, nil
-		}
-		z.log.Warn("an interpreter could not be forked; another way is tried", "by", forker.name, "error", err)
+	z.forkers.begin()
+	if w := z.forkBy(ctx, z.forkers.warm(), mark, greeting); w != nil {
+		return w, nil
 	}
-	if err := ctx.Err(); err != nil {
+	if w := z.forkBy(ctx, z.forkers.bare(ctx), mark, greeting); w != nil {
+		return w, nil
+	}
+	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	return z.spawn(ctx, mark, greeting)
+}
+
+// forkBy has one forker do it, if there is one; nil means that it could not.
+func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark mark, greeting []byte) *worker {
+	if forker == nil {
+		return nil
+	}
+	greeted := false
+	w, err := z.assemble(ctx, mark, func(ends *ends) (int, body, error) {
+		greeted = z.greetAhead(ends, greeting)
+		return z.forkWith(forker, ends)
+	})
+	if err != nil {
+		z.log.Warn("an interpreter could not be forked; another way is tried", "by", forker.name, "error", err)
+		return nil
+	}
+	w.greeted = greeted
+	return w
 }
 
 // greetAhead sends the start frame before there is somebody to read it, so that
@@ -75,6 +112,7 @@ func (z *Zygote) forkWith(forker *forker, ends *ends) (int, body, error) {
 	}
 	body, err := newForked(pid, z.forkers, z.log)
 	if err != nil {
+		forker.discard(pid)
 		return 0, nil, err
 	}
 	body.own()

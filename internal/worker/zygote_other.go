@@ -8,3 +8,6 @@ type Zygote struct{ *Spawner }
 
 // NewZygote returns a Zygote that spawns.
 func NewZygote(options Options) *Zygote { return &Zygote{NewSpawner(options)} }
+
+// ForkObstacle says that workers can't be copied on this system.
+func ForkObstacle(float64) string { return ObstacleSpawned }
