@@ -16,7 +16,7 @@ The words, used in this sense everywhere:
 The processes on Linux; each but the last has a socket to the server::
 
     root ---- control: spawn, adopt, reap          forker.py, kin.py
-     |-- zygote ---- control: spawn, reap          preload.py
+     |-- zygote ---- control: spawn, reap          preload.py, suspects.py
      |    `-- worker ---- frames: start, run, ...  loop.py
      |-- worker ---- frames                        forks.py makes its copies
      |    |-- understudy ---- frames: wake         waking.py
@@ -27,7 +27,8 @@ The processes on Linux; each but the last has a socket to the server::
 Elsewhere the server starts each worker by itself, and there are no copies.
 
 A worker can be copied while nothing runs that a fork would not bring along:
-obstacles.py and native.py look after each execution, and before each fork.
+obstacles.py and native.py look after each execution, and before each fork;
+idle.py ends threads that only wait for more work.
 
 The descriptors of a worker on Unix::
 

@@ -2,7 +2,7 @@
 
 import _signal
 
-from . import late
+from . import idle, late
 
 
 class Awaiting:
@@ -16,6 +16,10 @@ class Awaiting:
         """Returns the descriptors through which the loop is woken."""
         ends = (getattr(self._loop, name, None) for name in ("_ssock", "_csock"))
         return {end.fileno() for end in ends if end is not None}
+
+    def end_idle_threads(self):
+        """Ends the threads that would keep the process from being copied, and do nothing."""
+        idle.end(self._loop)
 
     def refresh(self):
         """Makes the loop a copy's own, which is the original's too after a fork.

@@ -11,7 +11,8 @@ from . import kin
 
 # What the objects say of a process in the original, which lives on. poll()
 # must not find out by itself: for it a child that it can't wait for has ended well.
-ELSEWHERE = -1
+# asyncio says the same of a child whose end it can't know; no signal has that number.
+ELSEWHERE = 255
 KILLED = -9  # ended with the dead process that has started it
 
 

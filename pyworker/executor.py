@@ -34,7 +34,7 @@ class Executor:
         compiler, self._compiler = self._compiler, cells.Compiler("none")
         error, _ = self._run(code, "<init>")
         self._compiler = compiler
-        self._session.finish(self._guard)
+        self._finish()
         self._snapshot = variables.Snapshot(vars(self._session.module))
         if error is None:
             return ""
@@ -50,6 +50,7 @@ class Executor:
         notes += filter(None, [session.code_file.write(code, vars(session.module))])
         session.figures.begin(execution)
         error, seconds = self._run(code, f"<cell {execution}>")
+        notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         self._end_figures(notes)
         record = {"type": "done", "execution": execution, "ok": error is None}
@@ -59,7 +60,7 @@ class Executor:
             record["exception"] = self._exception(error, notes)
             tracebacks.let_go(error)
             error = None
-        session.finish(self._guard)
+        self._finish()
         record["variables"] = self._difference()
         record["notes"] = notes
         record["exec_time"] = seconds
@@ -117,6 +118,12 @@ class Executor:
         if sys.getprofile() is not None:
             sys.setprofile(None)
         self._session.interrupts.install()
+
+    def _finish(self):
+        """Ends what the session has put around the run."""
+        self._session.finish(self._guard)
+        if self._session.forks.is_possible():
+            self.awaiting.end_idle_threads()
 
     def _guard(self, action):
         """Runs what may run code of the user's; a forked child ends here."""

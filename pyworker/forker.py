@@ -9,7 +9,19 @@ import _signal
 import os
 import sys
 
-from . import channel, figures, kin, late, loop, preload, randomness, sleep, sources
+from . import (
+    channel,
+    figures,
+    kin,
+    late,
+    loop,
+    preload,
+    randomness,
+    rehearsal,
+    sleep,
+    sources,
+    suspects,
+)
 from .interrupt import Interrupts
 from .protocol import EXIT_BROKEN_FRAME, ProtocolError, check_fields
 
@@ -66,6 +78,7 @@ class _Forker:
     def __init__(self, control_fd, at_end):
         self._at_end = at_end
         self._kept = set()  # ids of children that are reaped on request only
+        self._suspects = suspects.Suspects()
         self._children = _Children(self._reap_strangers)
         self._stream = _ControlStream(control_fd, self._children)
         self._frames = channel.Channel(self._stream, Interrupts())
@@ -111,25 +124,33 @@ class _Forker:
             reason = f"{len(fds)} descriptors have come, not {' or '.join(map(str, _COUNTS[kind]))}"
         else:
             try:
+                trial = self._suspects.trial(request["preload"]) if kind == "zygote" else None
                 pid = os.fork()
             except OSError as error:
                 reason = f"fork failed: {error.strerror}"
             else:
                 if not pid:
-                    return None, self._life(kind, request["preload"], fds)
-                self._kept.add(pid)
-                if kind == "worker":
-                    _lead_group(pid)
+                    return None, self._life(kind, trial, fds)
+                self._keep(pid, trial)
         for fd in fds:
             os.close(fd)
         return {"type": "spawned", "pid": pid, "reason": reason}, None
 
-    def _life(self, kind, names, fds):
+    def _keep(self, pid, trial):
+        """Takes notice of a fork: a worker, or the zygote of a trial."""
+        self._kept.add(pid)
+        if trial is None:
+            _lead_group(pid)
+        else:
+            self._suspects.watch(pid, trial)
+
+    def _life(self, kind, trial, fds):
         """Leaves what is the forker's, in a fork, and returns what that is to do."""
         self._children.leave()
+        self._suspects.leave()
         self._stream.close()
         if kind == "zygote":
-            return lambda: _live_as_zygote(fds[0], names)
+            return lambda: _live_as_zygote(fds[0], trial)
         return lambda: _live_as_worker(fds)
 
     def _reap(self, pid):
@@ -138,6 +159,8 @@ class _Forker:
             found, status = os.waitpid(pid, os.WNOHANG)
         except ChildProcessError:
             found = 0
+        if found:
+            self._suspects.judge(pid, status)
         return {"type": "reaped", "pid": pid, "status": status if found else -1}
 
     def _reap_strangers(self):
@@ -200,9 +223,11 @@ class _ControlStream(channel.DescriptorStream):
                 return
 
 
-def _live_as_zygote(control_fd, names):
+def _live_as_zygote(control_fd, trial):
     forker = _Forker(control_fd, at_end=lambda: None)
-    imported, failed = preload.load(names)
+    imported, failed = preload.load(trial)
+    rehearsal.rehearse()
+    rehearsal.fill()
     preload.settle()
     return forker.serve(
         {"type": "preloaded", "pid": os.getpid(), "imported": imported, "failed": failed}

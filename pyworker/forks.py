@@ -34,17 +34,20 @@ class Forks:
         self._user_forks = user_forks
         self._copies = set()  # ids of understudies that were not reaped yet
         self._score = Score()
-        self.deaths = deaths.Deaths(self._copies if self._is_possible() else None)
+        self.deaths = deaths.Deaths(self._copies if self.is_possible() else None)
         self.asleep = False  # this is a copy that was not woken yet
         self.silent = False  # it has said that it is ready
         self._sleep = None
+        self._random = None  # in a copy, the state from before the fork
         self._left_children = {}  # in a copy, the original's
         self._hung_up = []  # in a copy, descriptors: see openfiles.hang_up
-        if self._is_possible():
+        if self.is_possible():
+            obstacles.begin()
             self._score.expose()
             waiting.install(self._copies)
 
-    def _is_possible(self):
+    def is_possible(self):
+        """Says whether this process may be copied at all."""
         return self._limit > 0 and sys.platform == "linux"
 
     def obstacle(self):
@@ -52,7 +55,7 @@ class Forks:
 
         There is no obstacle where nobody wants a copy.
         """
-        if not self._is_possible():
+        if not self.is_possible():
             return ""
         try:
             return obstacles.why_not(self._limit)
@@ -77,7 +80,7 @@ class Forks:
 
     def prepare(self, ready):
         """Makes ready for copies, which say so with the fields of ready."""
-        if self._is_possible():
+        if self.is_possible():
             self._sleep = sleep.get(ready)
 
     def wake(self):
@@ -96,7 +99,7 @@ class Forks:
         return fds
 
     def _refusal(self, fds):
-        if not self._is_possible():
+        if not self.is_possible():
             return _TURNED_OFF if sys.platform == "linux" else _NOT_HERE
         return self.obstacle() or ("" if len(fds) == 1 else _NO_ROOM)
 
@@ -104,37 +107,40 @@ class Forks:
         self._reap()
         if detached:
             openfiles.flush()
-        random, left = randomness.Kept(), children.present(self._copies)
+        left = children.present(self._copies)
         ours = {self._frames.identity(), self._fault.identity(), *self._streams.identities()}
         elsewhere = openfiles.leading_elsewhere({*ours, openfiles.identity(frames_fd)})
         pid = self._fork_as(detached, frames_fd, idle=not elsewhere)
         if not pid:
-            self._begin_copy(frames_fd, random, left, elsewhere)
+            self._begin_copy(frames_fd, left, elsewhere)
         elif not detached:
             self._copies.add(pid)
             _lead_group(pid)
 
     def _fork_as(self, detached, frames_fd, idle):
         self.silent = False
-        if detached:
-            return self._fork_twice()
-        if self._sleep is None or not idle:
-            return self._fork()
+        if detached or self._sleep is None or not idle:
+            self._keep_random()
+            return self._fork_twice() if detached else self._fork()
         self._user_forks.ours = True
         try:
-            pid = self._sleep.fork(frames_fd, self._frames.fileno(), self._score.sheltered())
+            leave, score = self._frames.fileno(), self._score.sheltered()
+            pid = self._sleep.fork(frames_fd, leave, score, self._keep_random)
         finally:
             self._user_forks.ours = False
         self.silent = not pid
         return pid
 
-    def _begin_copy(self, frames_fd, random, left, elsewhere):
+    def _keep_random(self):
+        self._random = randomness.Kept()
+
+    def _begin_copy(self, frames_fd, left, elsewhere):
         try:
             _lead_group(0)
             self.asleep = True
             self._frames.change_over(frames_fd)
             self._score.shelter()
-            random.restore()
+            self._random.restore()
             self._copies.clear()
             self._left_children = left
             openfiles.hang_up(elsewhere)

@@ -13,25 +13,52 @@ from . import late, native
 _NAMED = 3  # threads that a sentence names
 _SELF = 2  # links of a folder that has no folders in it
 
+_ended = 0  # threads that _thread counts, and that the fork of this process has ended
+
+
+def begin():
+    """Is called in a worker that may be copied, before any code of the user's runs.
+
+    Threads that a preloaded module has started stay in the zygote, but for
+    _thread they count in its forks for ever.
+    """
+    global _ended
+    try:
+        if is_alone():
+            _ended = _thread._count()
+    except OSError:
+        pass  # no /proc: why_not will say so
+
 
 def why_not(limit):
     """Returns a clause for the agent, or "" when nothing stands in the way.
 
     limit is how much private memory a process may have and be copied, in bytes.
     """
-    return _python_threads() or native_threads() or _memory(limit)
+    threads = "" if is_alone() else _python_threads() or native_threads()
+    return threads or _memory(limit)
+
+
+def is_alone():
+    """Says whether the present thread is the only one of the process, of whatever kind."""
+    return os.stat("/proc/self/task").st_nlink == _SELF + 1
+
+
+def other_threads():
+    """Returns the Thread objects of the threads beside the present one, oldest first."""
+    others = sys._current_frames().keys() - {_thread.get_ident()}
+    active = late.load("threading")._active  # in the order in which they were started
+    return [thread for ident, thread in list(active.items()) if ident in others]
 
 
 def _python_threads():
     """Names the Python threads beside the present one."""
-    frames, count = sys._current_frames(), _thread._count()
-    if len(frames) == 1 and not count:
+    running = len(sys._current_frames()) - 1
+    count = _thread._count() - _ended  # threads that run a function of C have no frame
+    if not running and count <= 0:
         return ""
-    others = frames.keys() - {_thread.get_ident()}
-    active = late.load("threading")._active  # in the order in which they were started
-    names = [_name(thread) for ident, thread in list(active.items()) if ident in others]
-    # Threads that run a function of C have no frame.
-    names += ["one without a name"] * (max(len(others), count) - len(names))
+    names = [_name(thread) for thread in other_threads()]
+    names += ["one without a name"] * (max(running, count) - len(names))
     return f"{_count(names, 'Python thread')} running ({_list(names)})"
 
 
@@ -39,15 +66,11 @@ def _name(thread):
     return late.load("threading").Thread.name.fget(thread)
 
 
-def native_threads(threads=None):
+def native_threads(threads=native.threads):
     """Says what native threads would not survive a copy.
 
-    threads is what native.Threads answers; a test gives one that makes it up.
+    threads looks at those of this process; a test gives one that makes them up.
     """
-    if threads is None:
-        if os.stat("/proc/self/task").st_nlink == _SELF + 1:
-            return ""
-        threads = native.threads
     found = threads.look()
     if found.cuda:
         return "a CUDA context is open"

@@ -5,12 +5,16 @@ import sys
 
 from . import late
 
+_getcwd = os.getcwd
+
 
 class Place:
     """Puts the working directory back as each execution expects it."""
 
     def __init__(self, workdir):
         self.workdir = workdir
+        self._entered = ""  # as the system calls the folder that an execution began in
+        self._told = set()  # other folders in which one ended, as the reader knows
         rest = list(sys.path)
         if late.started_in in rest:
             rest.remove(late.started_in)  # once: PYTHONPATH may name it too
@@ -33,17 +37,36 @@ class Place:
         """
         self._restore_path()
         self._listings.forget()
+        self._entered = ""
         try:
-            os.chdir(self.workdir)
+            self._change()
             return ""
         except OSError:
             pass
         try:
             os.makedirs(self.workdir, exist_ok=True)
-            os.chdir(self.workdir)
+            self._change()
         except OSError as error:
             return f"the working directory {self.workdir} can't be entered: {error.strerror}"
         return f"the working directory {self.workdir} was gone and has been made again, empty"
+
+    def leave(self):
+        """Returns a sentence for the reader when a run has ended elsewhere, else "".
+
+        It is said once of each folder.
+        """
+        try:
+            folder = _getcwd()
+        except OSError:  # it was deleted
+            return ""
+        if not self._entered or folder == self._entered or folder in self._told:
+            return ""
+        self._told.add(folder)
+        return f"the run ended in {folder}; the next one starts in the working directory again"
+
+    def _change(self):
+        os.chdir(self.workdir)
+        self._entered = _getcwd()
 
     def _restore_path(self):
         if type(sys.path) is not list or not sys.path:

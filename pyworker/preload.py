@@ -6,18 +6,23 @@ import sys
 from . import obstacles
 
 
-def load(names):
-    """Imports modules one after another; returns ([name], [[name, reason]]).
+def load(trial):
+    """Imports a Trial's modules one after another; returns ([name], [[name, reason]]).
 
     Whatever an import raises, SystemExit too, costs that module only.
     """
     imported, failed = [], []
-    for name in names:
+    for position, name in enumerate(trial.names):
+        if name in trial.left_out:
+            failed.append([name, trial.left_out[name]])
+            continue
+        trial.begin(position)
         try:
             __import__(name)
             imported.append(name)
         except BaseException as error:
             failed.append([name, _reason(error)])
+    trial.end()
     _complain(obstacles.why_not(sys.maxsize))
     return imported, failed
 

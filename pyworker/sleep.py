@@ -58,12 +58,12 @@ class Sleep:
         self._poll = (ctypes.c_int * 2)()  # struct pollfd: the descriptor, and two shorts
         self._byte = ctypes.create_string_buffer(1)
 
-    def fork(self, fd, leave, score):
+    def fork(self, fd, leave, score, on_waking):
         """Forks; returns the child's id, and in the child 0 when fd can be read.
 
         The child leads a group, closes the descriptor leave, writes what score
         says, (path, content) or None, and hello to fd. It ends when the other
-        side of fd closes.
+        side of fd closes. on_waking is called before the hooks of Python's fork.
         """
         sys.audit("os.fork")
         self._poll[0], self._poll[1] = fd, _POLLIN
@@ -78,6 +78,7 @@ class Sleep:
             return pid
         try:
             self._sleep(fd, leave, score)
+            on_waking()
             c.PyOS_AfterFork_Child()
         except BaseException:
             os._exit(1)
@@ -89,7 +90,7 @@ class Sleep:
         c.close(leave)
         if score is not None:
             self._write_file(*score)
-        hello = self._hello % os.getpid()
+        hello = self._hello % c.getpid()
         if c.write(fd, hello, len(hello)) != len(hello):
             os._exit(1)
         while c.poll(self._poll, 1, -1) < 0:

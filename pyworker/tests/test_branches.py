@@ -142,7 +142,7 @@ class Branches(CopyCase):
             f"(pid {pid})"
         )
         self.assertEqual([note], branch.notes)
-        self.assertEqual(-1, branch.value("p.poll()"))
+        self.assertEqual(255, branch.value("p.poll()"))
         self.assertIsNone(self.lead.value("p.poll()"))
         self.lead.run("p.kill()")
         self.assertEqual(-9, self.lead.value("p.wait()"))

@@ -290,8 +290,87 @@ class Zygotes(ForkerCase):
             "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()"
         )
         root = self.root(library=[library])
-        self.assertEqual(["threaded"], root.zygote(["threaded"]).preloaded["imported"])
+        zygote = root.zygote(["threaded"])
+        self.assertEqual(["threaded"], zygote.preloaded["imported"])
         self.assertIn("1 Python thread is running (Thread-1", root.printed())
+        # That is not in the workers, and no obstacle to their copies; their own are.
+        worker = self.worker(zygote)
+        self.assertEqual("", worker.run("x = 1").obstacle)
+        for lead in (self.branch(worker), self.succeed(worker)):
+            code = "import threading\ngo = threading.Event()\n"
+            code += "t = threading.Thread(target=go.wait, name='T'); t.start()"
+            self.assertEqual("1 Python thread is running (T)", lead.run(code).obstacle)
+            self.assertEqual("", lead.run("go.set(); t.join()").obstacle)
+            code = "import _thread\nlock = _thread.allocate_lock(); n = lock.acquire()\n"
+            code += "before = _thread._count(); n = _thread.start_new_thread(lock.acquire, ())\n"
+            code += "while _thread._count() == before: pass"
+            reason = "1 Python thread is running (one without a name)"
+            self.assertEqual(reason, lead.run(code).obstacle)
+
+
+class Fatalities(ForkerCase):
+    """Modules whose import ends the zygote."""
+
+    def die(self, root, names):
+        """Has root fork a zygote that dies of its imports, and returns the wait status."""
+        zygote = Forker()
+        self.addCleanup(zygote.close)
+        zygote.pid = root.spawn("zygote", [zygote.theirs.fileno()], names)["pid"]
+        zygote.theirs.close()
+        self.assertIsNone(zygote.receive())
+        return root.reap(zygote.pid)
+
+    def test_they_are_left_out_of_the_next_one(self):
+        library = self.library(
+            good="value = 5",
+            aborting="import os; os.abort()",
+            leaving="import os; os._exit(3)",
+        )
+        root = self.root(library=[library])
+        names = ["good", "aborting", "json.tool", "leaving"]
+        self.assertEqual(signal.SIGABRT, os.WTERMSIG(self.die(root, names)))
+        self.assertEqual(3, os.waitstatus_to_exitcode(self.die(root, names)))
+        reasons = [
+            ["aborting", "killed its process (signal 6) when it was imported"],
+            ["leaving", "ended its process (exit code 3) when it was imported"],
+        ]
+        for _ in range(2):
+            preloaded = root.zygote(names).preloaded
+            self.assertEqual(["good", "json.tool"], preloaded["imported"])
+            self.assertEqual(reasons, preloaded["failed"])
+        self.assertEqual(5, self.worker(root.zygote(names)).value("__import__('good').value"))
+
+    def test_a_kill_that_may_come_from_outside_is_held_against_it_the_second_time(self):
+        library = self.library(killed="import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+        root = self.root(library=[library])
+        for _ in range(2):
+            self.assertEqual(signal.SIGKILL, self.die(root, ["killed"]))
+        reason = "killed its process (signal 9) when it was imported"
+        self.assertEqual([["killed", reason]], root.zygote(["killed"]).preloaded["failed"])
+
+    def test_a_zygote_that_dies_later_blames_nobody(self):
+        root = self.root()
+        for _ in range(2):
+            zygote = root.zygote(["json.tool"])
+            os.kill(zygote.pid, signal.SIGSEGV)
+            self.assertEqual(signal.SIGSEGV, os.WTERMSIG(root.reap(zygote.pid)))
+        self.assertEqual([], root.zygote(["json.tool"]).preloaded["failed"])
+
+    def test_forks_of_root_leave_the_notes_of_a_living_zygote_alone(self):
+        library = self.library(
+            gate="import os\nopen(os.environ['GATE']).read()\nos.abort()", good="value = 5"
+        )
+        gate = os.path.join(library, "gate")
+        os.mkfifo(gate)
+        root = self.root(library=[library], environment={"GATE": gate})
+        zygote = Forker()
+        self.addCleanup(zygote.close)
+        pid = root.spawn("zygote", [zygote.theirs.fileno()], ["gate"])["pid"]
+        with open(gate, "w"):  # is open when the import has begun
+            self.worker(root)
+            root.zygote(["good"])
+        self.assertEqual(signal.SIGABRT, os.WTERMSIG(root.reap(pid)))
+        self.assertEqual("gate", root.zygote(["gate"]).preloaded["failed"][0][0])
 
 
 class Descriptors(ForkerCase):

@@ -260,7 +260,7 @@ class Waking(CopyCase):
         )
         answer = copy.run(code, "x")
         self.assertEqual([[1], 5], answer.result, answer.done)
-        self.assertIn("Python thread is running (asyncio_0)", answer.obstacle)
+        self.assertEqual("", answer.obstacle)
 
     def test_an_interrupt_ends_a_wait_of_the_woken_loop(self):
         self.lead.run("import asyncio; await asyncio.sleep(0)")

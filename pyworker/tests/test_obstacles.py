@@ -175,6 +175,65 @@ class InSessions(ForkerCase):
         self.assertEqual("", self.obstacle("del x"))
         self.assertEqual("", lead.run("1").obstacle)
 
+    def test_idle_threads_of_the_loops_executor_are_ended(self):
+        code = (
+            "import asyncio, threading\n"
+            "await asyncio.to_thread(print, 'one')\n"
+            "x = sorted(await asyncio.gather(*(asyncio.to_thread(abs, -i) for i in range(50))))"
+        )
+        for _ in range(20):
+            self.assertEqual("", self.lead.run(code).obstacle)
+        self.assertEqual("", self.obstacle(code))
+        self.assertEqual(list(range(50)), self.lead.value("x"))
+        self.assertEqual(list(range(50)), self.branch(self.lead).run(code, "x").result)
+
+    def test_busy_threads_of_the_loops_executor_go_on(self):
+        code = (
+            "import asyncio, threading\n"
+            "go, began = threading.Event(), threading.Event()\n"
+            "def work(): began.set(); return go.wait() and 7\n"
+            "task = asyncio.create_task(asyncio.to_thread(work))\n"
+            "await asyncio.to_thread(began.wait)"
+        )
+        names = "asyncio_0, asyncio_1"
+        self.assertEqual(f"2 Python threads are running ({names})", self.obstacle(code))
+        answer = self.lead.run("go.set(); x = await task", "x")
+        self.assertEqual((7, ""), (answer.result, answer.obstacle))
+
+    def test_an_executor_of_the_users_is_left_alone(self):
+        code = (
+            "import asyncio, concurrent.futures\n"
+            "mine = concurrent.futures.ThreadPoolExecutor(1)\n"
+            "async def use():\n"
+            "    asyncio.get_running_loop().set_default_executor(mine)\n"
+            "    return await asyncio.to_thread(lambda: 5)\n"
+            "x = await use()"
+        )
+        reason = "1 Python thread is running (ThreadPoolExecutor-0_0)"
+        self.assertEqual(reason, self.obstacle(code))
+        self.assertEqual(6, self.lead.run("x = mine.submit(lambda: 6).result()", "x").result)
+        self.assertEqual("", self.obstacle("mine.shutdown()"))
+
+    def test_threads_stay_where_there_are_no_copies(self):
+        lead = self.worker(self.root(), checkpoint_limit=0)
+        lead.run("import asyncio, threading; await asyncio.to_thread(print)")
+        self.assertEqual(2, lead.value("threading.active_count()"))
+
+    @unittest.skipUnless(importlib.util.find_spec("tqdm"), "tqdm is not installed")
+    def test_the_monitor_of_tqdm_is_ended(self):
+        code = (
+            "import threading, tqdm, tqdm.asyncio\n"
+            "for bar in (tqdm.asyncio.tqdm_asyncio, tqdm.tqdm):\n"
+            "    for _ in bar(range(3)): pass\n"
+            "    print(sum(t.name == 'tqdm_monitor' for t in threading.enumerate()))"
+        )
+        path = os.path.dirname(os.path.dirname(importlib.util.find_spec("tqdm").origin))
+        self.lead.run(f"import sys; sys.path.append({path!r})")
+        for _ in range(2):
+            answer = self.lead.run(code)
+            self.assertEqual(("1\n2\n", ""), (answer.stdout, answer.obstacle), answer.done)
+        self.copy(self.lead)
+
 
 def _has(*names):
     return all(importlib.util.find_spec(name) for name in names)

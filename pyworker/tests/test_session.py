@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from pyworker.tests.worker import ROOT, WorkerCase
@@ -124,6 +125,25 @@ class WorkingDirectory(WorkerCase):
         worker = self.start()
         worker.run("import os; os.chdir('/')")
         self.assertEqual(worker.workdir, worker.value("os.getcwd()"))
+
+    def test_a_run_that_ends_elsewhere_says_so_once_for_each_folder(self):
+        worker = self.start()
+        other = os.path.realpath(tempfile.mkdtemp(prefix="other-"))
+        self.addCleanup(os.rmdir, other)
+        worker.run("import os, contextlib")
+        codes = ["os.chdir('/')", "os.chdir('/'); 1 / 0", f"os.chdir({other!r})", "x = 1"]
+        codes += ["back = os.getcwd(); os.chdir('/'); os.chdir(back)", "os.chdir('/')"]
+        told = [worker.run(code).notes for code in codes]
+        note = "the run ended in {}; the next one starts in the working directory again"
+        self.assertEqual([[note.format("/")], [], [note.format(other)], [], [], []], told)
+
+    def test_a_link_to_it_is_not_elsewhere(self):
+        folder = os.path.realpath(tempfile.mkdtemp(prefix="linked-"))
+        link = folder + "-link"
+        os.symlink(folder, link)
+        self.addCleanup(os.rmdir, folder)
+        self.addCleanup(os.unlink, link)
+        self.assertEqual([], self.start(workdir=link).run("import os; os.chdir(os.getcwd())").notes)
 
     def test_one_that_is_gone_is_made_again(self):
         worker = self.start()
