@@ -5,7 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"time"
 )
+
+// firstCopyPatience bounds how long the answer about a branch waits for the
+// branch's own first copy, which takes milliseconds.
+const firstCopyPatience = 200 * time.Millisecond
 
 // Branch makes another session with the present variables of an idle one, and
 // with a copy of its working directory unless all sessions share theirs. From
@@ -22,7 +28,7 @@ func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing
 		return Listing{}, err
 	}
 	defer parent.leave()
-	parent.revive(ctx)
+	parent.revive()
 	child, err := m.add(ctx, client, birth{parent: parent})
 	if err != nil {
 		return Listing{}, err
@@ -36,10 +42,16 @@ func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing
 		child.discardFiles(parent)
 		return Listing{}, callerGone(ctx, err)
 	}
-	l := m.describe(child)
-	l.Notes = notes
 	child.leave()
 	child.running.Done()
+	patience, cancel := context.WithTimeout(ctx, firstCopyPatience)
+	defer cancel()
+	child.settle(patience)
+	l := m.describe(child)
+	l.Notes = notes
+	for _, note := range append(parent.untold.inWords(), parent.overdue(nil)...) {
+		l.Notes = append(l.Notes, "of "+parent.id+": "+note)
+	}
 	return l, nil
 }
 
@@ -68,12 +80,12 @@ func (s *Session) grow(ctx context.Context, parent *Session) (notes []string, er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()
-	if parent.lead() == nil {
-		return s.growBare(ctx, parent)
-	}
-	u, err := parent.fork(ctx, ToBranch)
-	if err != nil {
+	u, err := parent.seed(ctx)
+	switch {
+	case err != nil:
 		return nil, parent.notBranched(err)
+	case u == nil:
+		return s.growBare(ctx, parent)
 	}
 	if notes, err = s.takeFiles(ctx, parent); err != nil {
 		u.Dismiss()
@@ -90,11 +102,27 @@ func (s *Session) grow(ctx context.Context, parent *Session) (notes []string, er
 	return append(notes, w.Info().Notes...), err
 }
 
+// seed copies the worker for a branch, once more if it has died this moment. It
+// returns nil when there is none. The caller has the turn.
+func (s *Session) seed(ctx context.Context) (u Understudy, err error) {
+	for range 2 {
+		if s.lead() == nil {
+			return nil, nil
+		}
+		var crash *CrashError
+		if u, err = s.fork(ctx, ToBranch); !errors.As(err, &crash) {
+			return u, err
+		}
+		s.replace(ctx)
+	}
+	return nil, err
+}
+
 // growBare is for a parent without an interpreter: nothing ran, or its
 // variables are lost.
 func (s *Session) growBare(ctx context.Context, parent *Session) (notes []string, err error) {
 	if lost := parent.untold; lost.reason != "" && !lost.restored {
-		notes = append(notes, "it has no variables: those of "+parent.id+" are lost, because "+lost.reason)
+		notes = append(notes, "it has no variables: those of "+parent.id+" are lost")
 	}
 	left, err := s.takeFiles(ctx, parent)
 	if err != nil {
@@ -107,9 +135,24 @@ func (s *Session) growBare(ctx context.Context, parent *Session) (notes []string
 func (s *Session) notBranched(err error) error {
 	var refused *ForkError
 	if errors.As(err, &refused) {
-		return Errorf(CodeStart, "interpreter %q can't be branched now: %s; end what is named and try again, or use operation \"create\" and run the code again in the new interpreter", s.id, refused.Reason)
+		return Errorf(CodeStart, "interpreter %q can't be branched now: %s; %suse operation \"create\" and run the code again in the new interpreter", s.id, refused.Reason, remedy(refused.Reason))
 	}
 	return Errorf(CodeStart, "interpreter %q could not be branched: %w; try again", s.id, err)
+}
+
+// remedy says what would make a branch possible, by the kind of its obstacle,
+// as the beginning of an alternative; "" if nothing would.
+func remedy(obstacle string) string {
+	switch {
+	case strings.Contains(obstacle, "Python thread"):
+		return "end these threads (shut down what started them) and try again, or "
+	case strings.Contains(obstacle, "--checkpoint-memory"):
+		return "free memory (del what is not needed any more) and try again, or "
+	case strings.Contains(obstacle, "native thread"), strings.Contains(obstacle, "CUDA"):
+		return ""
+	default:
+		return "try again, or "
+	}
 }
 
 // takeFiles copies the parent's working directory, if it is its own.

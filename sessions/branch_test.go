@@ -75,6 +75,9 @@ func TestABranchHasItsFirstCheckpointSoon(t *testing.T) {
 	m := surviving(t, f, nil)
 	run(t, m, "a")
 	child := branch(t, m, "")
+	if !child.Recoverable || child.Obstacle != "" {
+		t.Errorf("%+v", child)
+	}
 	if l := list(t, m)[1]; l.ID != child.ID || !l.Recoverable {
 		t.Errorf("%+v", l)
 	}
@@ -102,7 +105,7 @@ func TestABranchIsRefusedWithAReason(t *testing.T) {
 			return &ForkError{Reason: "2 Python threads are running"}
 		}
 		_, err = m.Branch(t.Context(), me, "")
-		wantCode(t, err, CodeStart, "can't be branched now: 2 Python threads are running", "create")
+		wantCode(t, err, CodeStart, "can't be branched now: 2 Python threads are running; end these threads (shut down what started them) and try again, or use operation \"create\"")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		_, err = m.Branch(t.Context(), me, "")
 		wantCode(t, err, CodeBusy, "execution 2 has been running for 1 second", "it was not branched", "wait", "interrupt")
@@ -110,6 +113,64 @@ func TestABranchIsRefusedWithAReason(t *testing.T) {
 			t.Errorf("%d sessions", n)
 		}
 	})
+}
+
+// TestAFirstCopyThatHangsDelaysNoBranch has the answer say how it stands.
+func TestAFirstCopyThatHangsDelaysNoBranch(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := surviving(t, f, nil)
+		run(t, m, "a")
+		list(t, m)
+		f.forking = func(ctx context.Context, _ *fakeWorker, purpose Purpose) error {
+			if purpose == ToStandBy {
+				<-ctx.Done()
+			}
+			return ctx.Err()
+		}
+		began := time.Now()
+		child := branch(t, m, "")
+		if took := time.Since(began); took != firstCopyPatience || child.Recoverable || child.Obstacle != "their copy is still being made" {
+			t.Errorf("after %s: %+v", took, child)
+		}
+	})
+}
+
+// TestADeathThatABranchFinds is one that nobody had noticed before.
+func TestADeathThatABranchFinds(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	parent := run(t, m, "a").InterpreterID
+	list(t, m)
+	f.forking = func(_ context.Context, w *fakeWorker, purpose Purpose) error {
+		if purpose == ToBranch && len(f.started()) == 1 {
+			w.die("killed by SIGKILL")
+			return w.crash
+		}
+		return nil
+	}
+	child := branch(t, m, "")
+	if !strings.Contains(strings.Join(child.Notes, "\n"), "of "+parent+": the interpreter's process ended between two calls: killed by SIGKILL; its variables are back") {
+		t.Errorf("%+v", child)
+	}
+	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" {
+		t.Errorf("%+v", r)
+	}
+	wantState(t, runIn(t, m, parent, "b"), "restored", true)
+}
+
+func TestRemediesFitTheObstacle(t *testing.T) {
+	for obstacle, want := range map[string]string{
+		"1 Python thread is running (Thread-1)":                                                   "end these threads",
+		"the session holds 3.0 GB, more than the 2.0 GB that may be copied (--checkpoint-memory)": "free memory",
+		"native threads of a library are running (polars)":                                        "",
+		"a CUDA context is open":                                                                  "",
+		"fork failed: Resource temporarily unavailable":                                           "try again",
+	} {
+		if got := remedy(obstacle); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: %q", obstacle, got)
+		}
+	}
 }
 
 func TestWithoutForksThereIsNoBranch(t *testing.T) {
@@ -177,7 +238,19 @@ func TestABranchOfADeadInterpreter(t *testing.T) {
 	list(t, m)
 	f.started()[1].die("killed by SIGKILL") // the one that was woken, and has no copy
 	child = branch(t, m, parent)
-	if !strings.Contains(strings.Join(child.Notes, "\n"), "has no variables: those of "+parent+" are lost, because") {
+	if !strings.Contains(strings.Join(child.Notes, "\n"), "of "+parent+": the interpreter's process ended between two calls: killed by SIGKILL; the variables are as they were before execution 2; execution 2 is lost") {
+		t.Errorf("%+v", child)
+	}
+	if r := runIn(t, m, child.ID, "c"); r.Stdout != "a c" {
+		t.Errorf("%+v", r)
+	}
+	r = runIn(t, m, parent, "2 threads")
+	wantState(t, r, "lost", false)
+	runIn(t, m, parent, "3 threads")
+	list(t, m)
+	f.started()[3].die("killed by SIGKILL") // woken for the older state: none that can be copied is left
+	child = branch(t, m, parent)
+	if !strings.Contains(strings.Join(child.Notes, "\n"), "has no variables: those of "+parent+" are lost") {
 		t.Errorf("%+v", child)
 	}
 }

@@ -28,7 +28,7 @@ func (c checkpoint) obstacle() string {
 	case c.pristine:
 		return ""
 	case c.due:
-		return "their copy has not been made yet"
+		return "their copy is still being made"
 	case c.understudy == nil:
 		return c.reason
 	case hasExited(c.understudy):
@@ -43,9 +43,10 @@ func (c checkpoint) dismiss() {
 	}
 }
 
-func hasExited(u Understudy) bool {
+// hasExited reports whether the process of a worker or of a copy has ended.
+func hasExited(process interface{ Exited() <-chan struct{} }) bool {
 	select {
-	case <-u.Exited():
+	case <-process.Exited():
 		return true
 	default:
 		return false
@@ -59,6 +60,7 @@ type checkpoints struct {
 	present checkpoint   // the state as it is now
 	past    []checkpoint // older ones, the newest last
 	trimmed bool         // older ones were let go for want of history
+	bereft  bool         // the states before the oldest were lost in a crash
 	ended   bool         // nothing is kept any more
 }
 
@@ -70,7 +72,15 @@ func (c *checkpoints) startAfresh(after int) {
 		return
 	}
 	c.dismissAll()
-	c.present, c.past, c.trimmed = checkpoint{after: after, pristine: true}, nil, false
+	c.present, c.past = checkpoint{after: after, pristine: true}, nil
+	c.trimmed, c.bereft = false, false
+}
+
+// bereave notes that the fresh start was for a loss.
+func (c *checkpoints) bereave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bereft = true
 }
 
 // end lets go of all states for good.
@@ -163,6 +173,63 @@ func (c *checkpoints) takePresent() (u Understudy, pristine bool, obstacle strin
 	return p.understudy, false, ""
 }
 
+// older finds the newest of the past states that has a copy, -1 if none has,
+// and lists the executions that were after it. The caller holds mu.
+func (c *checkpoints) older() (place int, since []int) {
+	since = []int{c.present.after}
+	for i, earlier := range slices.Backward(c.past) {
+		if earlier.pristine {
+			break
+		}
+		if earlier.obstacle() == "" {
+			return i, since
+		}
+		since = append([]int{earlier.after}, since...)
+	}
+	return -1, nil
+}
+
+// takeOlder makes the newest past state that has a copy the present one, and
+// hands out its copy, to be woken; another is due then. since are the
+// executions whose states are let go. u is nil when there is none.
+func (c *checkpoints) takeOlder() (u Understudy, since []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	place, since := c.older()
+	if c.ended || place < 0 {
+		return nil, nil
+	}
+	c.present.dismiss()
+	for _, later := range c.past[place+1:] {
+		later.dismiss()
+	}
+	chosen := c.past[place]
+	c.past = c.past[:place]
+	c.present = checkpoint{after: chosen.after, due: true}
+	return chosen.understudy, since
+}
+
+// prospect says in a clause what the next run will find if the worker is dead.
+// none is why nothing can be copied here, if so.
+func (c *checkpoints) prospect(none string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	obstacle := c.present.obstacle()
+	if none != "" {
+		obstacle = none
+	}
+	switch place, since := c.older(); {
+	case obstacle == "" && c.present.pristine:
+		return "the next run starts another"
+	case obstacle == "":
+		return "the next run brings its variables back"
+	case place >= 0:
+		return fmt.Sprintf("the next run brings its variables back as they were before execution %d; %s lost: %s", since[0], executions(since), obstacle)
+	default:
+		return "its variables are lost: " + obstacle
+	}
+}
+
 // takeEarlier hands out the state before the present one; its place is kept
 // until stepBack, with the reason why it can't be had once more. ok is false
 // when there is none that could be brought back.
@@ -194,15 +261,21 @@ func (c *checkpoints) stepBack() {
 	c.present = checkpoint{after: earlier.after, pristine: earlier.pristine, due: !earlier.pristine}
 }
 
+// refusal says in a sentence, without its full stop, why nothing can be undone.
+type refusal struct {
+	text    string
+	nothing bool // there is nothing to undo, so that no advice is due
+}
+
 // undoable lists the executions that can be undone one after the other, the
-// latest first. refusal says why there is none.
-func (c *checkpoints) undoable(history int) (executions []int, refusal string) {
+// latest first, and says why there is none.
+func (c *checkpoints) undoable(history int) ([]int, refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	latest := c.present.after
+	var executions []int
+	latest, obstacle := c.present.after, ""
 	for _, earlier := range slices.Backward(c.past) {
-		if obstacle := earlier.obstacle(); obstacle != "" {
-			refusal = fmt.Sprintf("execution %d can't be undone: the variables as they were before it can't be brought back: %s", latest, obstacle)
+		if obstacle = earlier.obstacle(); obstacle != "" {
 			break
 		}
 		executions = append(executions, latest)
@@ -210,26 +283,18 @@ func (c *checkpoints) undoable(history int) (executions []int, refusal string) {
 	}
 	switch {
 	case len(executions) > 0:
-		return executions, ""
-	case refusal != "":
-		return nil, refusal
+		return executions, refusal{}
+	case obstacle != "":
+		return nil, refusal{text: fmt.Sprintf("execution %d can't be undone: the variables as they were before it can't be brought back: %s", latest, obstacle)}
 	case c.trimmed && history == 0:
-		return nil, fmt.Sprintf("execution %d can't be undone: no earlier state is kept (--history is 0)", latest)
+		return nil, refusal{text: "there is no earlier state to undo to (--history is 0)"}
 	case c.trimmed:
-		return nil, fmt.Sprintf("execution %d can't be undone: only %s kept (--history), and no more is left", latest, lastStates(history))
+		return nil, refusal{text: fmt.Sprintf("there is no earlier state to undo to (--history keeps %d)", history)}
+	case c.bereft:
+		return nil, refusal{text: "nothing to undo: the interpreter was started afresh after a crash", nothing: true}
 	default:
-		return nil, nothingRan
+		return nil, refusal{text: "nothing to undo: nothing has run since the interpreter was made, branched or started afresh", nothing: true}
 	}
-}
-
-// nothingRan refuses an undo.
-const nothingRan = "there is nothing to undo: nothing has run since the interpreter was made, branched or started afresh"
-
-func lastStates(history int) string {
-	if history == 1 {
-		return "the last earlier state is"
-	}
-	return fmt.Sprintf("the last %d earlier states are", history)
 }
 
 // obstacle says why the present state can't be brought back, "" when it can.
@@ -257,7 +322,11 @@ func (c *checkpoints) understudies() []Understudy {
 // execution. The caller has the turn.
 func (s *Session) keep(obstacle string) {
 	if s.states.wanting() {
-		s.states.put(s.understudy(obstacle))
+		u, reason := s.understudy(obstacle)
+		if s.failing = ""; u == nil && obstacle == "" {
+			s.failing = reason
+		}
+		s.states.put(u, reason)
 	}
 	s.states.trim(s.options.History)
 }

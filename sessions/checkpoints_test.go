@@ -348,7 +348,7 @@ func TestDeathBetweenCallsIsUndone(t *testing.T) {
 	}
 	list(t, m)
 	f.lead().die("killed by SIGKILL")
-	if v, err := m.Variables(t.Context(), me, ""); err != nil || len(v) == 0 {
+	if v, _, err := m.Variables(t.Context(), me, ""); err != nil || len(v) == 0 {
 		t.Errorf("%v %v", v, err)
 	}
 	r = run(t, m, "crash") // after two deaths
@@ -364,7 +364,7 @@ func TestALossThatNobodyWasToldOfIsToldWithTheNextCrash(t *testing.T) {
 	run(t, m, "1 threads")
 	list(t, m)
 	f.lead().die("killed by SIGKILL")
-	if _, err := m.Variables(t.Context(), me, ""); CodeOf(err) != CodeStart || !strings.Contains(err.Error(), "variables are lost") {
+	if _, _, err := m.Variables(t.Context(), me, ""); CodeOf(err) != CodeStart || !strings.Contains(err.Error(), "variables are lost") {
 		t.Error(err)
 	}
 	r := run(t, m, "crash")
@@ -381,6 +381,9 @@ func TestTheSecondTryOfACrashHasTheVariablesToo(t *testing.T) {
 	run(t, m, "a")
 	r := run(t, m, "crash")
 	wantState(t, r, "restored", true)
+	if !strings.Contains(notes(r), "was run once more (--rerun-after-crash)") {
+		t.Errorf("%q", r.Notes)
+	}
 	if r.Stdout != "before\nbefore\n" || len(f.started()) != 3 {
 		t.Errorf("%d workers, %+v", len(f.started()), r)
 	}
@@ -496,8 +499,29 @@ func TestMemoryOfTheProcessesTogether(t *testing.T) {
 	run(t, m, "a")
 	run(t, m, "b")
 	l := list(t, m)[0]
-	want := fmt.Sprint(100<<20, (20+5+5)<<20, 85<<20) // of the lead; of all three; of the copies
-	if got := fmt.Sprint(l.Memory, l.Private, l.Shared); got != want {
+	want := fmt.Sprint(100<<20, (20+5+5)<<20, (5+5)<<20, 85<<20) // of the lead; of all three; of the copies; shared
+	if got := fmt.Sprint(l.Memory, l.Private, l.Copies, l.Shared); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+// TestWhatFailsIsForetold: after a copy that nothing stood against has failed,
+// the next record does not promise another.
+func TestWhatFailsIsForetold(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	f.forking = func(context.Context, *fakeWorker, Purpose) error {
+		return &ForkError{Reason: "fork failed: Resource temporarily unavailable"}
+	}
+	wantState(t, run(t, m, "a"), "", true) // as far as anybody knew
+	r := run(t, m, "b")
+	wantState(t, r, "", false)
+	if !strings.Contains(notes(r), "the variables can't be brought back: fork failed: Resource temporarily unavailable") {
+		t.Errorf("%q", r.Notes)
+	}
+	list(t, m) // waits until the copy has failed
+	f.forking = nil
+	wantState(t, run(t, m, "c"), "", false)
+	list(t, m)
+	wantState(t, run(t, m, "d"), "", true)
 }

@@ -36,6 +36,18 @@ func (e *endings) why(client Client, id string) string {
 	return ""
 }
 
+// farewell says what became of the client's default session, if we ended it
+// and no other was made since; else "".
+func (e *endings) farewell(client Client) string {
+	text := ""
+	for _, one := range e.all {
+		if one.home && one.client == client {
+			text = "your default interpreter " + one.id + " was ended " + one.why + "; its variables are gone. run_python_code makes a new one"
+		}
+	}
+	return text
+}
+
 // leaveHome returns the default session that the client had before, if it was
 // ended, to be told once.
 func (e *endings) leaveHome(client Client) (former ending, ok bool) {

@@ -28,6 +28,8 @@ type execution struct {
 	transcript *transcript
 	done       chan struct{} // closed when result is set
 	killed     bool          // it ignored the interrupt; set before done
+	lostWorker bool          // its process ended; set before done
+	died       bool          // its process ended, and not with the interpreter; set before done
 
 	// life ends with the session or its interpreter, and its cause says which:
 	// no grace then.
@@ -38,6 +40,10 @@ type execution struct {
 	stopMu  sync.Mutex
 	cause   stopCause       // why it is to be stopped; the first wins
 	stopper func(stopCause) // stops the running attempt; nil between two
+
+	// Guarded by the session's mu.
+	waiters int  // calls that wait for it
+	told    bool // another answer said how it ended
 
 	mu        sync.Mutex
 	result    *Result // without output, which the transcript hands out

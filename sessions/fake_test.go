@@ -15,6 +15,8 @@ type fakeStarter struct {
 	// forking, if set, may refuse a copy or hang; waking likewise.
 	forking func(ctx context.Context, w *fakeWorker, purpose Purpose) error
 	waking  func(ctx context.Context, u *fakeUnderstudy) error
+	// examining, if set, may fail the listing of variables.
+	examining func(*fakeWorker) error
 	// measuring, if set, is called for each Usage.
 	measuring func()
 
@@ -115,11 +117,24 @@ func (w *fakeWorker) die(reason string) {
 }
 
 func (w *fakeWorker) Variables(context.Context) ([]Variable, error) {
+	if f := w.starter.examining; f != nil {
+		if err := f(w); err != nil {
+			return nil, err
+		}
+	}
 	return []Variable{{Name: "x", Type: "int", Repr: "1"}}, nil
 }
 func (w *fakeWorker) Interrupt() error        { w.stopped <- struct{}{}; return nil }
 func (w *fakeWorker) Kill() int               { w.die("killed by SIGKILL"); return 2 }
 func (w *fakeWorker) Exited() <-chan struct{} { return w.exited }
+func (w *fakeWorker) Ended() *CrashError {
+	select {
+	case <-w.exited:
+		return w.crash
+	default:
+		return nil
+	}
+}
 func (w *fakeWorker) Info() WorkerInfo {
 	return WorkerInfo{PID: 42, Python: "3.11.7", Notes: w.notes}
 }

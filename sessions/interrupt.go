@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// interruption says what stopping e did; e is done.
-func (e *execution) interruption(id string, elapsed time.Duration) *Interruption {
+// interruption says what stopping e did; e is done. whoGets is a sentence about
+// its output.
+func (e *execution) interruption(id string, elapsed time.Duration, whoGets string) *Interruption {
 	e.mu.Lock()
 	r := e.result
 	e.mu.Unlock()
@@ -16,13 +17,17 @@ func (e *execution) interruption(id string, elapsed time.Duration) *Interruption
 	}
 	i := &Interruption{
 		InterpreterID: id, Execution: e.number, Elapsed: elapsed,
-		Stopped: r.Status == StatusInterrupted, StateKept: r.StateRestored == nil,
-		StateRestored: r.StateRestored != nil && *r.StateRestored,
+		// The record may also tell of a restart from before this execution.
+		Stopped: r.Status == StatusInterrupted, StateKept: !e.lostWorker,
+		StateRestored: e.lostWorker && r.StateRestored != nil && *r.StateRestored,
 	}
 	if n := len(r.ExcStack); n > 0 && i.Stopped {
 		i.Where = &r.ExcStack[n-1]
 	}
 	i.Message = i.sentence(r, ending)
+	if i.Stopped {
+		i.Message += ". " + whoGets
+	}
 	return i
 }
 
@@ -39,17 +44,18 @@ func (i *Interruption) sentence(r *Result, ending string) string {
 			text += fmt.Sprintf(": %s", i.Where.Text)
 		}
 	}
-	if i.StateKept {
-		return text + "; its variables are kept. Operation \"wait\" returns its output"
+	switch {
+	case i.StateKept:
+		return text + "; its variables are kept"
+	case i.StateRestored:
+		return text + "; " + ending + "; its variables are as they were before the call"
+	case r.StateBefore > 0:
+		return text + "; " + ending + "; " + r.remainder()
+	case r.InterpreterRestarted:
+		return text + "; its variables are lost: " + r.RestartReason + ". A fresh interpreter is ready"
+	default:
+		return text + "; its variables are lost: " + r.RestartReason
 	}
-	if i.StateRestored {
-		return text + "; " + ending + "; its variables are as they were before the call. Operation \"wait\" returns its output"
-	}
-	text += "; its variables are lost: " + r.RestartReason
-	if r.InterpreterRestarted {
-		text += ". A fresh interpreter is ready"
-	}
-	return text + ". Operation \"wait\" returns its output"
 }
 
 // runningNow returns the execution that runs now, or nil.

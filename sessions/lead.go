@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -24,6 +25,7 @@ type restartNote struct {
 	reason   string // why the old one ended; "" if it didn't
 	restored bool   // the variables are as they were
 	lost     string // a clause: why they are not, where that isn't plain
+	unwound  []int  // the executions that are lost, where an older state is back
 	failed   error  // why there is no new one
 	gone     bool   // the session has ended, so that there is to be none
 	notes    []string
@@ -31,16 +33,44 @@ type restartNote struct {
 
 // after adds what had happened before and nobody was told yet.
 func (n restartNote) after(earlier restartNote) restartNote {
-	switch {
-	case n.reason == "" && len(n.notes) == 0:
+	if n.reason == "" && len(n.notes) == 0 {
 		return earlier
-	case earlier.reason != "" && !earlier.restored && n.restored:
-		n.restored, n.lost = false, earlier.lost
-		n.notes = append([]string{"the variables had been lost before: " + earlier.reason}, n.notes...)
-	default:
-		n.notes = append(append([]string(nil), earlier.notes...), n.notes...)
 	}
+	notes := slices.Clone(earlier.notes)
+	if earlier.reason != "" && !earlier.restored {
+		notes = append(notes, "variables had been lost before: "+earlier.reason)
+		switch {
+		case n.restored:
+			n.restored, n.lost, n.unwound = false, earlier.lost, earlier.unwound
+		case len(n.unwound) > 0:
+			n.unwound = append(slices.Clone(n.unwound), earlier.unwound...)
+		}
+	}
+	n.notes = append(notes, n.notes...)
 	return n
+}
+
+// setback says which older state is back, as the end of a sentence; "" if none is.
+func (n restartNote) setback() string {
+	if len(n.unwound) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the variables are as they were before execution %d; %s lost", n.unwound[0], executions(n.unwound))
+}
+
+// inWords tells of an interpreter that was brought back, for an answer that is
+// no execution's.
+func (n restartNote) inWords() []string {
+	switch {
+	case n.reason == "":
+		return nil
+	case n.restored:
+		return []string{n.reason + "; its variables are back"}
+	case n.setback() != "":
+		return []string{n.reason + n.setback()}
+	default:
+		return []string{n.reason + "; its variables are lost"}
+	}
 }
 
 // lead returns the worker, or nil.
@@ -135,7 +165,7 @@ func later(waiting context.Context) time.Time {
 
 // revive brings back a worker that died while nothing ran, or drops it, and
 // keeps what is to be told of it. The caller has the turn.
-func (s *Session) revive(ctx context.Context) {
+func (s *Session) revive() {
 	w := s.lead()
 	if w == nil {
 		return
@@ -146,18 +176,32 @@ func (s *Session) revive(ctx context.Context) {
 		return
 	}
 	reason := "the interpreter's process ended between two calls"
-	var crash *CrashError
-	if _, err := w.Run(ctx, Request{Execution: s.ran() + 1}, newTranscript(s.dir, s.options)); errors.As(err, &crash) {
+	if crash := w.Ended(); crash != nil {
 		reason += ": " + crash.Reason
 	}
 	note := s.bringBack(s.life)
 	note.reason = reason
+	if !note.restored {
+		s.fruitless = nil // it has become the least of the losses
+	}
 	s.untold = note.after(s.untold)
 }
 
+// replace brings back a worker that was just found dead, though its process
+// may not be gone yet. The caller has the turn.
+func (s *Session) replace(ctx context.Context) {
+	waiting, cancel := context.WithTimeout(ctx, closeTime)
+	defer cancel()
+	if err := s.layDown(waiting); err != nil {
+		s.log.Warn("replacing a dead interpreter", "error", err)
+		return
+	}
+	s.revive()
+}
+
 // bringBack wakes the copy of the present state in the place of the dead
-// worker. Where there is none, or it fails, worker and copies are dropped. The
-// caller has the turn; life bounds the attempt.
+// worker, or else of the newest older state. Where there is none, or all fail,
+// worker and copies are dropped. The caller has the turn; life bounds the attempt.
 func (s *Session) bringBack(life context.Context) (note restartNote) {
 	u, pristine, obstacle := s.states.takePresent()
 	if none := s.options.Starter.ForkObstacle(); none != "" { // then there is no copy either
@@ -171,8 +215,34 @@ func (s *Session) bringBack(life context.Context) (note restartNote) {
 		s.log.Warn("waking the copy of the interpreter", "error", err)
 		obstacle = err.Error()
 	}
+	if !pristine {
+		if w, lost := s.fallBack(life); w != nil {
+			return restartNote{lost: obstacle, unwound: lost, notes: w.Info().Notes}
+		}
+	}
 	s.dropWorker(context.WithoutCancel(life))
+	if !pristine {
+		s.states.bereave()
+	}
 	return restartNote{restored: pristine, lost: obstacle}
+}
+
+// fallBack wakes the newest copy of an older state. It returns which executions
+// are lost with that, and no worker if there is none.
+func (s *Session) fallBack(life context.Context) (w Worker, lost []int) {
+	for life.Err() == nil {
+		u, since := s.states.takeOlder()
+		if u == nil {
+			break
+		}
+		lost = append(since, lost...)
+		w, err := s.wake(life, u)
+		if err == nil {
+			return w, lost
+		}
+		s.log.Warn("waking an older copy of the interpreter", "error", err)
+	}
+	return nil, nil
 }
 
 // wake puts u in the place of the worker, which is ended if it lives. Its error
@@ -243,7 +313,7 @@ func (s *Session) closeWorker(ctx context.Context, w Worker) {
 // that nothing is to be said of it. The caller has the turn.
 func (s *Session) renounce(ctx context.Context) {
 	s.dropWorker(ctx)
-	s.untold = restartNote{}
+	s.untold, s.fruitless = restartNote{}, nil
 }
 
 // kill ends the worker by force, whoever has the turn.

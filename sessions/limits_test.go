@@ -117,7 +117,17 @@ func TestAnIdleEndIsTold(t *testing.T) {
 		} {
 			wantCode(t, use(), CodeNotFound, "Interpreter "+id+" was ended after being idle for 30 minutes (--idle-ttl); its variables are gone")
 		}
+		farewell := "your default interpreter " + id + " was ended after being idle for 30 minutes (--idle-ttl); its variables are gone. run_python_code makes a new one"
+		if _, err := m.Undo(t.Context(), me, ""); CodeOf(err) != CodeNotFound || err.Error() != farewell {
+			t.Error(err)
+		}
+		if got := m.Farewell(me); got != farewell || m.Farewell("another") != "" {
+			t.Errorf("%q", got)
+		}
 		r := run(t, m, "b")
+		if got := m.Farewell(me); got != "" {
+			t.Errorf("%q", got)
+		}
 		if r.Stdout != "b" || !strings.Contains(notes(r), "your earlier default interpreter "+id+" was ended after being idle for 30 minutes (--idle-ttl); this is a new one, without its variables") {
 			t.Errorf("%+v", r)
 		}

@@ -18,19 +18,26 @@ type Listing struct {
 	Status  string `json:"status"`
 	Default bool   `json:"default"`
 	// Running is the number of the execution that runs now.
-	Running    int       `json:"running,omitempty"`
-	Executions int       `json:"executions"`
-	Waiting    int       `json:"waiting,omitempty"` // calls waiting for their turn
-	Created    time.Time `json:"created"`
-	LastUsed   time.Time `json:"last_used"`
-	Age        float64   `json:"age"`              // seconds
-	Idle       float64   `json:"idle"`             // seconds, 0 while running
-	Memory     uint64    `json:"memory,omitempty"` // resident bytes
+	Running    int `json:"running,omitempty"`
+	Executions int `json:"executions"`
+	Waiting    int `json:"waiting,omitempty"` // calls waiting for their turn
+	// Unfetched is how many answers wait for operation wait.
+	Unfetched int `json:"answers_not_fetched,omitempty"`
+	// Ended says in a sentence that the process has died and what the next run
+	// finds, until then; what is told of a live process is absent.
+	Ended    string    `json:"ended,omitempty"`
+	Created  time.Time `json:"created"`
+	LastUsed time.Time `json:"last_used"`
+	Age      float64   `json:"age"`              // seconds
+	Idle     float64   `json:"idle"`             // seconds, 0 while running
+	Memory   uint64    `json:"memory,omitempty"` // resident bytes of the worker
 	// Private is the part of the memory of the worker and its copies together
 	// that no other process has a share in, in bytes, and Shared what the
 	// largest of them shares with others: its own copies, the zygote.
 	Private uint64 `json:"private,omitempty"`
-	Shared  uint64 `json:"shared,omitempty"`
+	// Copies is the part of Private that is the copies', not the worker's.
+	Copies uint64 `json:"private_of_copies,omitempty"`
+	Shared uint64 `json:"shared,omitempty"`
 	// Recoverable says whether the variables as they are now could be brought
 	// back if the process crashed, and Obstacle why not.
 	Recoverable bool   `json:"recoverable"`
@@ -63,6 +70,8 @@ type Interruption struct {
 	Where *StackFrame `json:"where,omitempty"`
 	// Message tells all this in a sentence.
 	Message string `json:"message"`
+	// Notes are plain sentences about other executions.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Progress is what a waiting caller is told about once a second.
@@ -85,12 +94,17 @@ func (s *Session) listing() Listing {
 	now := time.Now()
 	l := Listing{
 		ID: s.id, Status: "idle", Executions: s.count, Waiting: s.turn.queued(),
-		Created: s.created, LastUsed: s.used, Workdir: s.workdir, Parent: s.parent,
+		Unfetched: s.unfetched(), Created: s.created, LastUsed: s.used, Workdir: s.workdir, Parent: s.parent,
 		Age: now.Sub(s.created).Seconds(), Idle: now.Sub(s.used).Seconds(),
 		Memory: s.resident, Recoverable: obstacle == "", Obstacle: obstacle,
 	}
 	if s.current != nil {
 		l.Status, l.Running, l.Idle = "running", s.current.number, 0
+	}
+	if s.worker != nil && s.current == nil && s.turn.idle() && hasExited(s.worker) {
+		l.Ended = "its process has ended; " + s.states.prospect(s.options.Starter.ForkObstacle())
+		l.Memory = 0
+		return l
 	}
 	if s.worker != nil {
 		info := s.worker.Info()
@@ -113,7 +127,7 @@ func (s *Session) settle(ctx context.Context) {
 // measure adds to l what the session's processes use.
 func (s *Session) measure(l *Listing) {
 	w := s.lead()
-	if w == nil {
+	if w == nil || l.Ended != "" {
 		return
 	}
 	usage, err := w.Usage()
@@ -124,7 +138,7 @@ func (s *Session) measure(l *Listing) {
 	l.add(usage)
 	for _, u := range s.states.understudies() {
 		if usage, err := u.Usage(); err == nil {
-			l.add(usage)
+			l.Copies += l.add(usage)
 		}
 	}
 	s.mu.Lock()
@@ -132,13 +146,15 @@ func (s *Session) measure(l *Listing) {
 	s.mu.Unlock()
 }
 
-// add counts a process where the system can tell its private memory.
-func (l *Listing) add(usage Usage) {
+// add counts a process where the system can tell its private memory, which it
+// returns.
+func (l *Listing) add(usage Usage) (private uint64) {
 	if usage.Private == 0 || usage.Private > usage.Memory {
-		return
+		return 0
 	}
 	l.Private += usage.Private
 	l.Shared = max(l.Shared, usage.Memory-usage.Private)
+	return usage.Private
 }
 
 func sortByAge(all []*Session) {

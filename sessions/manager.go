@@ -82,7 +82,12 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 		return nil, err
 	}
 	watch.follow(e)
-	return s.await(ctx, waiting, e)
+	result, err := s.await(ctx, waiting, e)
+	if err != nil {
+		return nil, err
+	}
+	result.note(s.overdue(e)...)
+	return result, nil
 }
 
 // Wait goes on waiting for an execution of the session: the oldest that
@@ -101,12 +106,18 @@ func (m *Manager) Wait(ctx context.Context, client Client, id string, wait time.
 	watch := newWatch(progress)
 	defer watch.end()
 	watch.follow(e)
-	return s.await(ctx, waiting, e)
+	result, err := s.await(ctx, waiting, e)
+	if err != nil {
+		return nil, err
+	}
+	s.head(result)
+	return result, nil
 }
 
 // await waits for e's end until waiting ends, then tells how it stands. The
 // caller's going away interrupts the execution.
 func (s *Session) await(ctx, waiting context.Context, e *execution) (*Result, error) {
+	defer s.leaveExecution(e)
 	select {
 	case <-e.done:
 	case <-waiting.Done():
@@ -186,6 +197,17 @@ func (m *Manager) List(ctx context.Context, client Client) ([]Listing, error) {
 	return listings, nil
 }
 
+// Farewell says what became of the client's default session when the server
+// ended it and there is no new one yet, else "".
+func (m *Manager) Farewell(client Client) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.defaults[client] != nil {
+		return ""
+	}
+	return m.endings.farewell(client)
+}
+
 // Delete ends a session and all its processes.
 func (m *Manager) Delete(ctx context.Context, client Client, id string) error {
 	if id == "" {
@@ -209,31 +231,53 @@ func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Int
 	}
 	e := s.runningNow()
 	if e == nil {
-		return &Interruption{InterpreterID: s.id, StateKept: true, Message: "nothing was running"}, nil
+		return &Interruption{InterpreterID: s.id, StateKept: true, Message: "nothing was running", Notes: s.overdue(nil)}, nil
 	}
 	elapsed := time.Since(e.started)
 	e.requestStop(stoppedByAgent)
 	select {
 	case <-e.done:
-		return e.interruption(s.id, elapsed), nil
+		i := e.interruption(s.id, elapsed, s.whoGets(e))
+		i.Notes = s.overdue(e)
+		return i, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// Variables describes the variables of an idle session.
-func (m *Manager) Variables(ctx context.Context, client Client, id string) ([]Variable, error) {
+// Variables describes the variables of an idle session. The notes are what the
+// reader should know beside.
+func (m *Manager) Variables(ctx context.Context, client Client, id string) (variables []Variable, notes []string, err error) {
 	s, err := m.known(client, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, m.options.Wait)
 	defer cancel()
 	if err := s.begin(waiting, "its variables were not listed"); err != nil {
-		return nil, callerGone(ctx, err)
+		return nil, nil, callerGone(ctx, err)
 	}
 	defer s.leave()
-	s.revive(ctx)
+	s.revive()
+	variables, err = s.variables(waiting)
+	var crash *CrashError
+	if errors.As(err, &crash) { // the worker has died this moment
+		s.replace(ctx)
+		variables, err = s.variables(waiting)
+	}
+	switch {
+	case errors.As(err, &crash):
+		return nil, nil, Errorf(CodeStart, "the interpreter's process has just ended (%s); try again", crash.Reason)
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		return nil, nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.id, InWords(m.options.Wait))
+	case err != nil:
+		return nil, nil, err
+	}
+	return variables, append(s.untold.inWords(), s.overdue(nil)...), nil
+}
+
+// variables asks the worker for them. The caller has the turn.
+func (s *Session) variables(ctx context.Context) ([]Variable, error) {
 	w := s.lead()
 	if lost := s.untold; w == nil && lost.reason != "" && !lost.restored {
 		return nil, Errorf(CodeStart, "%s, and its variables are lost; the next run_python_code starts a fresh one", lost.reason)
@@ -241,15 +285,7 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) ([]Va
 	if w == nil {
 		return nil, nil // not started yet: no variables
 	}
-	variables, err := w.Variables(waiting)
-	var crash *CrashError
-	if errors.As(err, &crash) {
-		return nil, Errorf(CodeStart, "the interpreter's process has just ended (%s); try again", crash.Reason)
-	}
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.id, InWords(m.options.Wait))
-	}
-	return variables, err
+	return w.Variables(ctx)
 }
 
 // EndClient ends all sessions of a client that has left.
@@ -279,10 +315,19 @@ func (m *Manager) Close(ctx context.Context) {
 	endAll(ctx, all)
 }
 
+// endAtOnce is how many sessions are ended at the same time. A thousand that
+// compete for two cores would all miss the time that each has for an orderly end.
+const endAtOnce = 16
+
 func endAll(ctx context.Context, all []*Session) {
 	var wg sync.WaitGroup
+	room := make(chan struct{}, endAtOnce)
 	for _, s := range all {
-		wg.Go(func() { s.end(ctx) })
+		room <- struct{}{}
+		wg.Go(func() {
+			s.end(ctx)
+			<-room
+		})
 	}
 	wg.Wait()
 }
@@ -325,6 +370,9 @@ func (m *Manager) known(client Client, id string) (*Session, error) {
 	if id == "" {
 		if s := m.defaults[client]; s != nil {
 			return s, nil
+		}
+		if farewell := m.endings.farewell(client); farewell != "" {
+			return nil, Errorf(CodeNotFound, "%s", farewell)
 		}
 		return nil, Errorf(CodeNotFound, "there is no interpreter yet; run_python_code makes one")
 	}

@@ -45,8 +45,14 @@ func (s *Session) foretell(r *Result, a attempt) {
 	if obstacle == "" && !a.lostWorker() {
 		obstacle = a.outcome.Obstacle
 	}
+	if obstacle == "" && !a.lostWorker() {
+		obstacle = s.failing // the next may succeed, but nobody knows yet
+	}
 	recoverable := obstacle == ""
 	r.Recoverable = &recoverable
+	if recoverable {
+		s.foretold = ""
+	}
 	if recoverable || none != "" { // what holds for every call is told by a crash and by the listing
 		return
 	}
@@ -153,16 +159,14 @@ func (r *Result) explain(a attempt, endedBefore bool) {
 	}
 }
 
-func (r *Result) note(text string) {
-	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], text)
+func (r *Result) note(texts ...string) {
+	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], texts...)
 }
 
 // restarted says that another interpreter took the place of one that ended, and
 // whether the variables are still there.
 func (r *Result) restarted(note restartNote) {
-	for _, text := range note.notes {
-		r.note(text)
-	}
+	r.note(note.notes...)
 	if note.reason == "" {
 		return
 	}
@@ -170,8 +174,11 @@ func (r *Result) restarted(note restartNote) {
 	r.RestartReason = note.reason
 	restored := note.restored
 	r.StateRestored = &restored
+	if len(note.unwound) > 0 {
+		r.StateBefore = note.unwound[0]
+	}
 	if note.lost != "" {
-		r.note("the variables could not be brought back: " + note.lost)
+		r.note("the variables could not be brought back: " + note.lost + note.setback())
 	}
 	if note.failed != nil {
 		r.note(fmt.Sprintf("a fresh interpreter could not be started: %v; the next call tries again", note.failed))

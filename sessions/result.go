@@ -48,7 +48,12 @@ type Result struct {
 	InterpreterRestarted bool   `json:"interpreter_restarted,omitempty" jsonschema_description:"Another interpreter took the place of one that died"`
 	RestartReason        string `json:"restart_reason,omitempty" jsonschema_description:"Why the interpreter died"`
 	StateRestored        *bool  `json:"state_restored,omitempty" jsonschema_description:"After a restart: true when the variables are as they were before this run, false when they were lost with the old interpreter"`
+	StateBefore          int    `json:"state_before,omitempty" jsonschema_description:"After a restart that could bring back an older state only: the variables are as they were before this execution"`
 	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them could be brought back if a later run crashed"`
+
+	// Heading says whose answer it is when a wait returns another than the latest.
+	Heading        string `json:"-"`
+	AnswersWaiting int    `json:"answers_waiting,omitempty" jsonschema_description:"In an answer to wait: how many more answers wait for it"`
 
 	Variables *VariableDiff `json:"variables,omitempty" jsonschema_description:"Names that the run added, changed and removed"`
 

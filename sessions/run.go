@@ -104,7 +104,9 @@ func (a attempt) lostWorker() bool { return a.crash != nil || a.killed }
 func (s *Session) execute(e *execution, untold restartNote) {
 	defer s.turn.release()
 	a, note := s.tries(e)
-	note, e.killed = note.after(untold), a.killed
+	s.fruitless = a.fruitless(e, note)
+	note, e.killed, e.lostWorker = note.after(untold), a.killed, a.lostWorker()
+	e.died = a.lostWorker() && a.cause != stoppedByEnd
 	if a.fault != nil {
 		s.log.Error("execution failed", "execution", e.number, "error", a.fault)
 	}
@@ -132,6 +134,7 @@ func (s *Session) tries(e *execution) (attempt, restartNote) {
 	if !s.rerunWanted(a) || w == nil {
 		return a, first
 	}
+	first.notes = append(first.notes, "the code crashed its interpreter and was run once more (--rerun-after-crash); what it did outside before the crash may have been done twice")
 	s.keep("") // the second try may crash too
 	a = s.attempt(e, w)
 	if !a.lostWorker() {

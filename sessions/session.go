@@ -11,10 +11,6 @@ import (
 	"time"
 )
 
-// maxUncollected is how many finished executions a session keeps for callers
-// that stopped waiting for them.
-const maxUncollected = 16
-
 // Why an execution is ended without grace.
 var (
 	errRestart = errors.New("a restart was asked for while the code ran")
@@ -38,11 +34,14 @@ type Session struct {
 
 	parent string // the id of the session that this one was branched from, or ""
 
-	// untold is what became of the interpreter since the last result, and
-	// foretold the last reason that was told why its state can't be copied.
-	// They belong to whoever has the turn.
-	untold   restartNote
-	foretold string
+	// untold is what became of the interpreter since the last result, foretold
+	// the last reason that was told why its state can't be copied, and fruitless
+	// the last execution if it left nothing that an undo could take back. They
+	// belong to whoever has the turn.
+	untold    restartNote
+	foretold  string
+	failing   string // why the last copy failed that nothing stood against
+	fruitless *fruitless
 
 	states checkpoints
 
@@ -185,7 +184,7 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	if r.Reset {
 		s.renounce(ctx)
 	} else {
-		s.revive(ctx)
+		s.revive()
 	}
 	if kept, err = s.awaitWorker(ctx, waiting); err != nil {
 		return nil, callerGone(ctx, err)
@@ -202,53 +201,12 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	s.count++
 	dir := filepath.Join(s.dir, "executions", strconv.Itoa(s.count))
 	e = newExecution(s.count, r, newTranscript(dir, s.options))
+	e.waiters = 1
 	s.current = e
 	untold := s.untold
 	s.untold = restartNote{}
 	s.running.Go(func() { s.execute(e, untold) })
 	return e, nil
-}
-
-// finished notes that e is over and waits to be collected.
-func (s *Session) finished(e *execution) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.current = nil
-	s.used = time.Now()
-	s.uncollected = append(s.uncollected, e)
-	if over := len(s.uncollected) - maxUncollected; over > 0 {
-		s.uncollected = s.uncollected[over:]
-	}
-}
-
-// collect hands out e's result if nobody has it yet.
-func (s *Session) collect(e *execution) *Result {
-	s.mu.Lock()
-	for i, other := range s.uncollected {
-		if other == e {
-			s.uncollected = append(s.uncollected[:i:i], s.uncollected[i+1:]...)
-			break
-		}
-	}
-	s.mu.Unlock()
-	return e.collect()
-}
-
-// pending returns the execution a wait is for: the oldest whose result nobody
-// has, else the running one, else the oldest whose call was cancelled: it must
-// not be taken for the one that runs. Nil if there is none.
-func (s *Session) pending() *execution {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.uncollected {
-		if !e.abandoned.Load() {
-			return e
-		}
-	}
-	if s.current == nil && len(s.uncollected) > 0 {
-		return s.uncollected[0]
-	}
-	return s.current
 }
 
 // end stops what runs, ends the worker and removes the session's files.

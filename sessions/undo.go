@@ -9,11 +9,13 @@ import (
 // Undone says what an undo did.
 type Undone struct {
 	InterpreterID string `json:"interpreter_id"`
-	// Execution is the number of the one that was undone.
-	Execution int `json:"execution"`
+	// Execution is the number of the one that was undone, 0 if the last one had
+	// left nothing behind, and nothing was done.
+	Execution int `json:"execution,omitempty"`
 	// Left is how many earlier ones can still be undone.
 	Left int `json:"left"`
-	// Notes are plain sentences about what did not come back.
+	// Notes are plain sentences about what did not come back, and about other
+	// executions.
 	Notes []string `json:"notes,omitempty"`
 	// Message tells all this, but for the notes, in sentences.
 	Message string `json:"message"`
@@ -23,7 +25,8 @@ type Undone struct {
 const withoutUndo = "assign the earlier values again, or restart the interpreter and run the code up to there"
 
 // Undo gives a session the variables that it had before its last execution
-// that had an effect. Files and child processes stay as they are.
+// that had an effect. Files stay as they are; child processes are ended. An undo
+// right after an execution that left nothing behind says so and does nothing.
 func (m *Manager) Undo(ctx context.Context, client Client, id string) (*Undone, error) {
 	s, err := m.known(client, id)
 	if err != nil {
@@ -40,18 +43,47 @@ func (m *Manager) Undo(ctx context.Context, client Client, id string) (*Undone, 
 	if now := s.ran(); now != ran { // it is not the last one that the caller knows of
 		return nil, Errorf(CodeBusy, "execution %d ran in interpreter %q meanwhile; nothing was undone. Look at its result, and undo it if it is the one to be undone", now, s.id)
 	}
-	return s.undo(ctx)
+	undone, err := s.undo(ctx)
+	if err != nil {
+		return nil, err
+	}
+	undone.Notes = append(undone.Notes, s.overdue(nil)...)
+	return undone, nil
+}
+
+// fruitless is an execution that lost its process, after which an older state
+// came back.
+type fruitless struct {
+	execution int
+	how       string // it ended
+	unwound   []int  // executions that were lost with it
+}
+
+// fruitless returns e if it left nothing that an undo could take back.
+func (a attempt) fruitless(e *execution, note restartNote) *fruitless {
+	if !a.lostWorker() || !note.restored && len(note.unwound) == 0 {
+		return nil
+	}
+	f := &fruitless{execution: e.number, how: "crashed", unwound: note.unwound}
+	if a.killed {
+		f.how = "had to be killed"
+	}
+	return f
 }
 
 // undo takes the session one execution back. The caller has the turn.
 func (s *Session) undo(ctx context.Context) (*Undone, error) {
-	undoable, refusal := s.states.undoable(s.options.History)
-	if refusal != "" {
-		return nil, s.notUndone(refusal)
+	undoable, refused := s.states.undoable(s.options.History)
+	if f := s.fruitless; f != nil {
+		s.fruitless = nil
+		return &Undone{InterpreterID: s.id, Left: len(undoable), Message: f.sentences(undoable, refused)}, nil
+	}
+	if refused.text != "" {
+		return nil, notUndone(refused)
 	}
 	earlier, ok := s.states.takeEarlier()
 	if !ok { // its copy died this moment
-		return nil, s.notUndone(fmt.Sprintf("execution %d can't be undone: the process that held the earlier state has ended", undoable[0]))
+		return nil, notUndone(refusal{text: fmt.Sprintf("execution %d can't be undone: the process that held the earlier state has ended", undoable[0])})
 	}
 	undone := &Undone{InterpreterID: s.id, Execution: undoable[0]}
 	if earlier.pristine {
@@ -65,17 +97,17 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 		undone.Notes = w.Info().Notes
 	}
 	s.untold = restartNote{} // what became of a state that is no more
-	left, refusal := s.states.undoable(s.options.History)
+	left, refused := s.states.undoable(s.options.History)
 	undone.Left = len(left)
-	undone.Message = undone.sentences(earlier, left, refusal)
+	undone.Message = undone.sentences(earlier, left, refused)
 	return undone, nil
 }
 
-func (s *Session) notUndone(refusal string) error {
-	if refusal == nothingRan {
-		return Errorf(CodeInvalid, "%s", refusal)
+func notUndone(r refusal) error {
+	if r.nothing {
+		return Errorf(CodeInvalid, "%s", r.text)
 	}
-	return Errorf(CodeInvalid, "%s. Instead, %s", refusal, withoutUndo)
+	return Errorf(CodeInvalid, "%s. Instead, %s", r.text, withoutUndo)
 }
 
 // beginAgain goes back to the state before anything ran.
@@ -94,30 +126,65 @@ func (s *Session) notStepped(execution int, err error) error {
 		return s.gone()
 	}
 	note := s.bringBack(s.life)
-	if note.restored {
+	switch {
+	case note.restored:
 		return Errorf(CodeStart, "execution %d could not be undone: %w; the variables are as they were after it", execution, err)
+	case len(note.unwound) > 0:
+		return Errorf(CodeStart, "execution %d could not be undone: %w; and the variables as they were after it could not be brought back: %s%s", execution, err, note.lost, note.setback())
 	}
 	return Errorf(CodeStart, "execution %d could not be undone: %w; and the variables as they were after it are lost: %s. The next run_python_code starts a fresh interpreter", execution, err, note.lost)
 }
 
-func (u *Undone) sentences(earlier checkpoint, left []int, refusal string) string {
-	text := fmt.Sprintf("execution %d is undone: variables, imports and functions are as they were before it", u.Execution)
+func (u *Undone) sentences(earlier checkpoint, left []int, refused refusal) string {
+	text := fmt.Sprintf("execution %d is undone: variables, imports and functions are as they were before it. ", u.Execution)
 	if earlier.pristine {
-		text = fmt.Sprintf("execution %d is undone: there are no variables, as before it", u.Execution)
+		text = fmt.Sprintf("execution %d is undone: there are no variables, as before it. ", u.Execution)
 	}
 	switch {
-	case refusal == nothingRan:
-		text += ". There is nothing more to undo"
+	case refused.nothing:
+		text += "There is nothing more to undo"
 	case len(left) == 0:
-		text += "; " + refusal
+		text += capital(refused.text)
 	case len(left) == 1:
-		text += fmt.Sprintf(". One more can be undone: execution %d", left[0])
+		text += fmt.Sprintf("One more can be undone: execution %d", left[0])
 	default:
-		numbers := make([]string, len(left))
-		for i, n := range left {
-			numbers[i] = fmt.Sprint(n)
-		}
-		text += fmt.Sprintf(". %d more can be undone, the latest first: executions %s", len(left), strings.Join(numbers, ", "))
+		text += fmt.Sprintf("%d more can be undone, the latest first: executions %s", len(left), numbers(left, ", "))
 	}
-	return text + ". Files, child processes and what went over the network are not undone"
+	return text + ". Files and what went over the network are not undone; child processes are ended"
 }
+
+// sentences says that there is nothing of it to undo, and what another undo
+// would do.
+func (f *fruitless) sentences(undoable []int, refused refusal) string {
+	text := fmt.Sprintf("execution %d %s and left nothing behind, so there is nothing of it to undo. ", f.execution, f.how)
+	if len(f.unwound) > 0 {
+		text = fmt.Sprintf("execution %d %s and %s lost with it, so there is nothing of them to undo. ", f.execution, f.how, executions(f.unwound))
+	}
+	switch {
+	case refused.nothing:
+		return text + "There is nothing more to undo"
+	case len(undoable) == 0:
+		return text + capital(refused.text)
+	}
+	return text + fmt.Sprintf("Call undo again to undo execution %d", undoable[0])
+}
+
+// executions names executions, as "execution 3 is" or "executions 3 and 4 are".
+func executions(all []int) string {
+	last := len(all) - 1
+	if last == 0 {
+		return fmt.Sprintf("execution %d is", all[0])
+	}
+	return fmt.Sprintf("executions %s and %d are", numbers(all[:last], ", "), all[last])
+}
+
+func numbers(all []int, between string) string {
+	words := make([]string, len(all))
+	for i, n := range all {
+		words[i] = fmt.Sprint(n)
+	}
+	return strings.Join(words, between)
+}
+
+// capital begins a sentence.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

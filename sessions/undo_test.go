@@ -37,12 +37,12 @@ func TestUndoGoesBackOnce(t *testing.T) {
 	if u.Execution != 3 || u.Left != 0 || !slices.Equal(u.Notes, []string{"a note of waking"}) {
 		t.Errorf("%+v", u)
 	}
-	for _, want := range []string{"execution 3 is undone", "as they were before it", "execution 2 can't be undone: only the last earlier state is kept (--history)", "Files, child processes and what went over the network are not undone"} {
+	for _, want := range []string{"execution 3 is undone", "as they were before it", "There is no earlier state to undo to (--history keeps 1).", "Files and what went over the network are not undone; child processes are ended"} {
 		if !strings.Contains(u.Message, want) {
 			t.Errorf("%q says nothing of %q", u.Message, want)
 		}
 	}
-	undoRefused(t, m, CodeInvalid, "execution 2 can't be undone", "--history", "assign the earlier values")
+	undoRefused(t, m, CodeInvalid, "there is no earlier state to undo to (--history keeps 1). Instead, assign the earlier values")
 	r := run(t, m, "d")
 	if r.Stdout != "a b d" || r.Execution != 4 || r.StateRestored != nil {
 		t.Errorf("%+v", r)
@@ -69,7 +69,7 @@ func TestUndoTwiceWithAHistoryOfTwo(t *testing.T) {
 	if u = undo(t, m); u.Execution != 2 || u.Left != 0 {
 		t.Errorf("%+v", u)
 	}
-	undoRefused(t, m, CodeInvalid, "execution 1 can't be undone", "only the last 2 earlier states are kept")
+	undoRefused(t, m, CodeInvalid, "there is no earlier state to undo to (--history keeps 2)")
 	if r := run(t, m, "d"); r.Stdout != "a d" {
 		t.Errorf("%+v", r)
 	}
@@ -107,18 +107,70 @@ func TestAnUndoneStartThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestUndoAfterACrash undoes what ran before the crash: the crash had no effect.
+// wantNothingDone has an undo say so in these words and do nothing.
+func wantNothingDone(t *testing.T, m *Manager, words string) {
+	t.Helper()
+	if u := undo(t, m); u.Execution != 0 || u.Message != words {
+		t.Errorf("%+v", u)
+	}
+}
+
+// TestUndoAfterACrash undoes what ran before the crash, which had no effect,
+// when it is called a second time.
 func TestUndoAfterACrash(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
 	run(t, m, "a")
 	run(t, m, "b")
 	run(t, m, "crash")
+	run(t, m, "crash")
+	wantNothingDone(t, m, "execution 4 crashed and left nothing behind, so there is nothing of it to undo. Call undo again to undo execution 2")
 	if u := undo(t, m); u.Execution != 2 {
 		t.Errorf("%+v", u)
 	}
 	if r := run(t, m, "c"); r.Stdout != "a c" {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestUndoAfterAKill(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), nil)
+		mustRun(t, m, RunRequest{Code: "hang", Timeout: time.Second})
+		wantNothingDone(t, m, "execution 1 had to be killed and left nothing behind, so there is nothing of it to undo. There is nothing more to undo")
+		undoRefused(t, m, CodeInvalid, "nothing has run since")
+	})
+}
+
+// TestACrashIsForgottenWithWhatCameAfter: only the last execution is told of.
+func TestACrashIsForgottenWithWhatCameAfter(t *testing.T) {
+	m := surviving(t, remembers(), nil)
+	run(t, m, "a")
+	run(t, m, "crash")
+	run(t, m, "b")
+	if u := undo(t, m); u.Execution != 3 {
+		t.Errorf("%+v", u)
+	}
+	run(t, m, "crash")
+	if _, err := m.Restart(t.Context(), me, ""); err != nil {
+		t.Fatal(err)
+	}
+	undoRefused(t, m, CodeInvalid, "nothing has run since")
+}
+
+func TestUndoAfterALossSaysSo(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	run(t, m, "1 threads")
+	run(t, m, "2 threads")
+	wantState(t, run(t, m, "crash"), "lost", true)
+	_, err := m.Undo(t.Context(), me, "")
+	if CodeOf(err) != CodeInvalid || err.Error() != "nothing to undo: the interpreter was started afresh after a crash" {
+		t.Error(err)
+	}
+	run(t, m, "a")
+	if u := undo(t, m); u.Execution != 4 {
+		t.Errorf("%+v", u)
 	}
 }
 
@@ -180,7 +232,7 @@ func TestUndoNeedsHistoryAndForks(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.History = 0 })
 	run(t, m, "a")
 	list(t, m)
-	undoRefused(t, m, CodeInvalid, "execution 1 can't be undone", "--history is 0")
+	undoRefused(t, m, CodeInvalid, "there is no earlier state to undo to (--history is 0)")
 	wantState(t, run(t, m, "crash"), "restored", true) // which needs none
 
 	f := remembers()
@@ -251,7 +303,7 @@ func TestADeadEarlierStateIsNotPromised(t *testing.T) {
 	list(t, m)
 	all, _ := f.copies()
 	all[0].die() // after execution 1
-	if u := undo(t, m); u.Execution != 3 || u.Left != 0 || !strings.Contains(u.Message, "execution 2 can't be undone: the variables as they were before it can't be brought back: the process that held their copy was ended from outside") {
+	if u := undo(t, m); u.Execution != 3 || u.Left != 0 || !strings.Contains(u.Message, ". Execution 2 can't be undone: the variables as they were before it can't be brought back: the process that held their copy was ended from outside") {
 		t.Errorf("%+v", u)
 	}
 	undoRefused(t, m, CodeInvalid, "execution 2 can't be undone")

@@ -52,6 +52,14 @@ func Counted(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, plural(n == 1, noun))
 }
 
+// be is the verb for a number of things.
+func be(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
 func plural(one bool, noun string) string {
 	switch {
 	case one:

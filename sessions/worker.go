@@ -57,6 +57,8 @@ type Worker interface {
 	Close(ctx context.Context) error
 	// Exited is closed when the worker's process has ended.
 	Exited() <-chan struct{}
+	// Ended says how the process came to its end; nil before Exited is closed.
+	Ended() *CrashError
 	// Info says what was learnt when the worker started.
 	Info() WorkerInfo
 	// Usage says what the worker's process uses now.

@@ -28,7 +28,8 @@ type Manager interface {
 	Interrupt(ctx context.Context, client sessions.Client, id string) (*sessions.Interruption, error)
 	Branch(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
 	Undo(ctx context.Context, client sessions.Client, id string) (*sessions.Undone, error)
-	Variables(ctx context.Context, client sessions.Client, id string) ([]sessions.Variable, error)
+	Variables(ctx context.Context, client sessions.Client, id string) (variables []sessions.Variable, notes []string, err error)
+	Farewell(client sessions.Client) string
 }
 
 var _ Manager = (*sessions.Manager)(nil)
@@ -59,7 +60,10 @@ type Options struct {
 	// DefaultWait and DefaultTimeout are told in the descriptions; 45 seconds
 	// and 1 hour. The Manager applies its own.
 	DefaultWait, DefaultTimeout time.Duration
-	Logger                      *slog.Logger
+	// History is told in the description of undo: how many runs it can go back.
+	// Zero is none.
+	History int
+	Logger  *slog.Logger
 }
 
 // withDefaults fills in what was left zero.
@@ -157,8 +161,21 @@ func (b *toolbox) describe(text string) string {
 	return strings.TrimSpace(strings.NewReplacer(
 		"{wait}", sessions.InWords(b.DefaultWait),
 		"{timeout}", sessions.InWords(b.DefaultTimeout),
+		"{history}", b.depth(),
 		"{text_budget}", fmt.Sprint(b.TextBudget),
 	).Replace(text))
+}
+
+// depth says how far undo goes back.
+func (b *toolbox) depth() string {
+	switch b.History {
+	case 0:
+		return "turned off here (--history 0)"
+	case 1:
+		return "one run back, not more"
+	default:
+		return fmt.Sprintf("up to %d runs back, one with each call", b.History)
+	}
 }
 
 // annotations say what a client may want to ask its user about: Python code

@@ -24,7 +24,8 @@ type fakeManager struct {
 	interrupt func(context.Context, sessions.Client, string) (*sessions.Interruption, error)
 	branch    func(context.Context, sessions.Client, string) (sessions.Listing, error)
 	undo      func(context.Context, sessions.Client, string) (*sessions.Undone, error)
-	variables func(context.Context, sessions.Client, string) ([]sessions.Variable, error)
+	variables func(context.Context, sessions.Client, string) ([]sessions.Variable, []string, error)
+	farewell  string
 }
 
 func (f *fakeManager) Run(ctx context.Context, c sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
@@ -63,9 +64,11 @@ func (f *fakeManager) Undo(ctx context.Context, c sessions.Client, id string) (*
 	return f.undo(ctx, c, id)
 }
 
-func (f *fakeManager) Variables(ctx context.Context, c sessions.Client, id string) ([]sessions.Variable, error) {
+func (f *fakeManager) Variables(ctx context.Context, c sessions.Client, id string) ([]sessions.Variable, []string, error) {
 	return f.variables(ctx, c, id)
 }
+
+func (f *fakeManager) Farewell(sessions.Client) string { return f.farewell }
 
 // answering returns a Manager whose runs all give this result.
 func answering(r *sessions.Result) *fakeManager {

@@ -50,19 +50,26 @@ func interrupted(i *sessions.Interruption) reply {
 	if i == nil {
 		return reply{}
 	}
-	text := sentence(i.Message)
+	text := sections(sentence(i.Message), notes(i.Notes))
 	record := map[string]any{"interpreter_id": i.InterpreterID, "interruption": i, "elapsed": i.Elapsed.Seconds()}
 	return reply{text, record}
 }
 
-// listed describes the interpreters, one a line.
-func listed(all []sessions.Listing, budget int) reply {
+// listed describes the interpreters, one a line. farewell says what became of
+// the client's default one, if it was ended.
+func listed(all []sessions.Listing, farewell string, budget int) reply {
 	if all == nil {
 		all = []sessions.Listing{}
 	}
 	record := map[string]any{"interpreters": all}
-	if len(all) == 0 {
+	if farewell != "" {
+		record["ended"] = farewell
+	}
+	switch {
+	case len(all) == 0 && farewell == "":
 		return reply{"You have no interpreter yet; run_python_code makes your default one.", record}
+	case len(all) == 0:
+		return reply{sentence("you have no interpreter: " + farewell), record}
 	}
 	lines := []string{sessions.Counted(len(all), "interpreter") + ":"}
 	for _, l := range all {
@@ -70,6 +77,9 @@ func listed(all []sessions.Listing, budget int) reply {
 		if l.InitError != "" {
 			lines = append(lines, initError(l))
 		}
+	}
+	if farewell != "" {
+		lines = append(lines, sentence(farewell))
 	}
 	text, _ := cut(strings.Join(lines, "\n"), budget, 0)
 	return reply{text, record}
@@ -84,6 +94,9 @@ func listingLine(l sessions.Listing) string {
 	if l.Waiting > 0 {
 		facts = append(facts, sessions.Counted(l.Waiting, "call")+" waiting")
 	}
+	if l.Unfetched > 0 {
+		facts = append(facts, sessions.Counted(l.Unfetched, "answer")+" not fetched")
+	}
 	facts = append(facts, "made "+sessions.InWords(secondsOf(l.Age))+" ago")
 	if l.Parent != "" {
 		facts = append(facts, "branched from "+l.Parent)
@@ -91,14 +104,22 @@ func listingLine(l sessions.Listing) string {
 	if size := memory(l); size != "" {
 		facts = append(facts, size)
 	}
-	return "- " + name + ": " + strings.Join(append(facts, place(l), recoverable(l)), ", ")
+	facts = append(facts, place(l))
+	if l.Ended == "" {
+		facts = append(facts, recoverable(l))
+	}
+	return "- " + name + ": " + strings.Join(facts, ", ")
 }
 
 // memory is what an interpreter and its copies hold, as far as it is known.
 func memory(l sessions.Listing) string {
 	switch {
 	case l.Private > 0:
-		return humanize.IBytes(l.Private) + " private, " + humanize.IBytes(l.Shared) + " shared"
+		text := humanize.IBytes(l.Memory) + " of memory, " + humanize.IBytes(l.Private-l.Copies) + " of it private"
+		if l.Copies > 0 {
+			text += ", and copies for crashes and undo with " + humanize.IBytes(l.Copies) + " of their own"
+		}
+		return text
 	case l.Memory > 0:
 		return humanize.IBytes(l.Memory) + " of memory"
 	default:
@@ -118,6 +139,8 @@ func recoverable(l sessions.Listing) string {
 // activity says what an interpreter does now.
 func activity(l sessions.Listing) string {
 	switch {
+	case l.Ended != "":
+		return clip(l.Ended, 700)
 	case l.Running > 0:
 		return fmt.Sprintf("%s execution %d", l.Status, l.Running)
 	case l.Status == "idle":
@@ -146,7 +169,16 @@ func initError(l sessions.Listing) string {
 }
 
 // described lists variables, one a line, as many as the budget has room for.
-func described(variables []sessions.Variable, budget int) reply {
+func described(variables []sessions.Variable, remarks []string, budget int) reply {
+	r := variableList(variables, budget)
+	if len(remarks) > 0 {
+		r.text = sections(r.text, notes(remarks))
+		r.record["notes"] = remarks
+	}
+	return r
+}
+
+func variableList(variables []sessions.Variable, budget int) reply {
 	if len(variables) == 0 {
 		return reply{"No variables are defined.", map[string]any{"variables": []sessions.Variable{}}}
 	}

@@ -58,7 +58,7 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 		return b.say(ctx, request, created(made), err)
 	case "list":
 		all, err := b.manager.List(ctx, client)
-		return b.say(ctx, request, listed(all, b.TextBudget), err)
+		return b.say(ctx, request, listed(all, b.manager.Farewell(client), b.TextBudget), err)
 	case "delete":
 		err := b.manager.Delete(ctx, client, id)
 		return b.say(ctx, request, deleted(id), err)
@@ -75,8 +75,8 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 		undone, err := b.manager.Undo(ctx, client, id)
 		return b.say(ctx, request, undid(undone), err)
 	case "variables":
-		variables, err := b.manager.Variables(ctx, client, id)
-		return b.say(ctx, request, described(variables, b.TextBudget), err)
+		variables, notes, err := b.manager.Variables(ctx, client, id)
+		return b.say(ctx, request, described(variables, notes, b.TextBudget), err)
 	default: // the schema's list and this one differ, which TestEveryOperation would find
 		return nil, fmt.Errorf("operation %q is advertised but not handled", args.Operation)
 	}

@@ -26,10 +26,12 @@ func working() *fakeManager {
 			busy.Status, busy.Running, busy.Executions, busy.Memory, busy.Waiting = "running", 12, 11, 70<<20, 2
 			busy.Recoverable, busy.Obstacle = false, "2 Python threads are running (Thread-1, Thread-2)"
 			child := listing("c4")
-			child.Parent, child.Memory, child.Private, child.Shared = "7f", 92<<20, 12<<20, 80<<20
+			child.Parent, child.Memory, child.Private, child.Copies, child.Shared = "7f", 92<<20, 12<<20, 4<<20, 84<<20
+			dead := listing("d1")
+			dead.Ended, dead.Unfetched, dead.Python = "its process has ended; the next run brings its variables back", 1, ""
 			usual := listing("7f")
 			usual.Default, usual.InitError = true, "NameError: np\n"
-			return []sessions.Listing{usual, busy, child}, nil
+			return []sessions.Listing{usual, busy, child, dead}, nil
 		},
 		delete: func(_ context.Context, _ sessions.Client, id string) error { return owns(id) },
 		restart: func(_ context.Context, _ sessions.Client, id string) (sessions.Listing, error) {
@@ -39,7 +41,7 @@ func working() *fakeManager {
 			if err := owns(id); err != nil {
 				return nil, err
 			}
-			return &sessions.Interruption{InterpreterID: "7f", Execution: 3, Elapsed: 2 * time.Second, Stopped: true, StateKept: true, Message: "stopped execution 3 after 2s; its variables are kept"}, nil
+			return &sessions.Interruption{InterpreterID: "7f", Execution: 3, Elapsed: 2 * time.Second, Stopped: true, StateKept: true, Message: "stopped execution 3 after 2s; its variables are kept", Notes: []string{"execution 2 crashed"}}, nil
 		},
 		branch: func(_ context.Context, _ sessions.Client, id string) (sessions.Listing, error) {
 			child := listing("c4")
@@ -52,12 +54,12 @@ func working() *fakeManager {
 			}
 			return &sessions.Undone{InterpreterID: "7f", Execution: 3, Left: 1, Notes: []string{"a note"}, Message: "execution 3 is undone"}, nil
 		},
-		variables: func(_ context.Context, _ sessions.Client, id string) ([]sessions.Variable, error) {
+		variables: func(_ context.Context, _ sessions.Client, id string) ([]sessions.Variable, []string, error) {
 			return []sessions.Variable{
 				{Name: "df", Type: "DataFrame", Shape: []int{150, 4}, Size: 4932, Repr: "   a  b\n0  1  2"},
 				{Name: "names", Type: "list", Length: &length, Repr: "['a', …]"},
 				{Name: "x", Type: "int", Repr: "3"},
-			}, owns(id)
+			}, []string{"execution 2 crashed"}, owns(id)
 		},
 		wait: func(_ context.Context, _ sessions.Client, id string, wait time.Duration, _ func(sessions.Progress)) (*sessions.Result, error) {
 			return example(func(r *sessions.Result) { r.Stdout = "waited " + wait.String() + "\n" }), owns(id)
@@ -77,22 +79,24 @@ func owns(name string) error {
 func TestEveryOperation(t *testing.T) {
 	want := map[string]string{
 		"create": "Created interpreter 9b (Python 3.11.7, working directory /data/9b). Pass it as interpreter_id to run_python_code.",
-		"list": `3 interpreters:
+		"list": `4 interpreters:
 - 7f (default): idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, Python 3.11.7, working directory /data/7f, recoverable
 [note] the start-up code (--init-code) failed:
 NameError: np
 - 9b: running execution 12, 11 executions, 2 calls waiting, made 1 hour ago, 70 MiB of memory, Python 3.11.7, working directory /data/9b, not recoverable: 2 Python threads are running (Thread-1, Thread-2)
-- c4: idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, branched from 7f, 12 MiB private, 80 MiB shared, Python 3.11.7, working directory /data/c4, recoverable`,
+- c4: idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, branched from 7f, 92 MiB of memory, 8.0 MiB of it private, and copies for crashes and undo with 4.0 MiB of their own, Python 3.11.7, working directory /data/c4, recoverable
+- d1: its process has ended; the next run brings its variables back, 1 execution, 1 answer not fetched, made 1 hour ago, working directory /data/d1`,
 		"delete":    "Deleted interpreter 7f; its variables are gone.",
 		"restart":   "Restarted interpreter 7f (Python 3.11.7, working directory /data/7f). It has no variables now.",
-		"interrupt": "Stopped execution 3 after 2s; its variables are kept.",
+		"interrupt": "Stopped execution 3 after 2s; its variables are kept.\n[note] execution 2 crashed",
 		"branch": `Branched interpreter c4 from 7f, with its variables (Python 3.11.7, working directory /data/c4). Pass it as interpreter_id to run_python_code; the two go on independently.
 [note] 1 child process stays with 7f`,
 		"undo": "Execution 3 is undone.\n[note] a note",
 		"variables": `3 variables:
 - df: DataFrame, shape (150, 4), 4.8 KiB = a b 0 1 2
 - names: list, length 150 = ['a', …]
-- x: int = 3`,
+- x: int = 3
+[note] execution 2 crashed`,
 		"wait": "waited 0s\n[ok] execution 3 in interpreter 7f3a9c, 3 milliseconds (time limit 1 hour)",
 	}
 	for era, options := range eras {
@@ -137,13 +141,13 @@ func TestRecordsOfOperations(t *testing.T) {
 		t.Errorf("create: %v", r)
 	}
 	interpreters := record(`{"operation":"list"}`)["interpreters"].([]any)
-	if first := interpreters[0].(map[string]any); len(interpreters) != 3 || first["id"] != "7f" || first["status"] != "idle" {
+	if first := interpreters[0].(map[string]any); len(interpreters) != 4 || first["id"] != "7f" || first["status"] != "idle" {
 		t.Errorf("list: %v", interpreters)
 	}
 	if r := record(`{"operation":"interrupt"}`); r["elapsed"] != 2. || r["interruption"].(map[string]any)["stopped"] != true {
 		t.Errorf("interrupt: %v", r)
 	}
-	if last := interpreters[2].(map[string]any); last["parent"] != "7f" || last["recoverable"] != true || last["private"] != 12.*(1<<20) || last["shared"] != 80.*(1<<20) {
+	if last := interpreters[2].(map[string]any); last["parent"] != "7f" || last["recoverable"] != true || last["private"] != 12.*(1<<20) || last["shared"] != 84.*(1<<20) {
 		t.Errorf("list: %v", last)
 	}
 	if r := record(`{"operation":"branch"}`); r["interpreter_id"] != "c4" || r["interpreter"].(map[string]any)["parent"] != "7f" {
@@ -177,13 +181,34 @@ func TestWaitPassesOn(t *testing.T) {
 	}
 }
 
+func TestTheDescriptionSaysHowFarUndoGoesBack(t *testing.T) {
+	for history, want := range map[int]string{
+		0: "undo: go back to the variables before the last run; turned off here (--history 0). Files",
+		1: "undo: go back to the variables before the last run; one run back, not more. Files",
+		3: "undo: go back to the variables before the last run; up to 3 runs back, one with each call. Files",
+	} {
+		b := newToolbox(nil, nil, Options{History: history})
+		if got := b.manageInterpretersTool().Tool.Description; !strings.Contains(got, want) {
+			t.Error(got)
+		}
+	}
+}
+
 func TestNothingToList(t *testing.T) {
-	r := listed(nil, 1000)
+	r := listed(nil, "", 1000)
 	encoded, err := json.Marshal(r.record)
 	if err != nil || string(encoded) != `{"interpreters":[]}` || !strings.HasPrefix(r.text, "You have no interpreter yet") {
 		t.Errorf("%s %s %v", r.text, encoded, err)
 	}
-	if r := described(nil, 1000); r.text != "No variables are defined." {
+	r = listed(nil, "your default interpreter 7f was ended", 1000)
+	if r.text != "You have no interpreter: your default interpreter 7f was ended." || r.record["ended"] == nil {
+		t.Error(r.text)
+	}
+	r = listed([]sessions.Listing{listing("9b")}, "your default interpreter 7f was ended", 1000)
+	if !strings.HasSuffix(r.text, ", recoverable\nYour default interpreter 7f was ended.") {
+		t.Error(r.text)
+	}
+	if r := described(nil, nil, 1000); r.text != "No variables are defined." {
 		t.Error(r.text)
 	}
 }
@@ -194,7 +219,7 @@ func TestManyVariables(t *testing.T) {
 	for i := range many {
 		many[i] = sessions.Variable{Name: "name", Type: "str", Repr: strings.Repeat("é", 400)}
 	}
-	r := described(many, 10_000)
+	r := described(many, nil, 10_000)
 	shown := len(r.record["variables"].([]sessions.Variable))
 	if left := r.record["left_out"]; len(r.text) > 10_200 || shown < 20 || left != 5000-shown {
 		t.Errorf("%d characters, %d shown, %v left out", len(r.text), shown, left)

@@ -23,7 +23,7 @@ type view struct {
 // text is what the model reads.
 func (v view) text() string {
 	tail := sections(v.failure(), v.noteLines(), v.figureLines(), v.variableLine(), v.running(), v.closing())
-	labels := 100 + len(v.OutputURI) // "[stderr]", "[result] …", "[whole output] …"
+	labels := 100 + len(v.OutputURI) + len(v.Heading) // "[stderr]", "[result] …", "[whole output] …"
 	room := max(0, v.budget-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.ResultType))
 
 	value := v.valueText()
@@ -31,7 +31,7 @@ func (v view) text() string {
 	value, _ = cut(value, max(room/4, room-output), 0)
 	room = max(0, room-utf8.RuneCountInString(value))
 
-	return sections(v.output(room), v.valueSection(value), tail)
+	return sections(v.Heading, v.output(room), v.valueSection(value), tail)
 }
 
 // sections puts one section below the other.
@@ -139,6 +139,8 @@ func (v view) stateLine() string {
 		reason = "its process ended"
 	}
 	switch {
+	case lost && v.InterpreterRestarted && v.StateBefore > 0:
+		return fmt.Sprintf("[restarted] The interpreter was restarted: %s. Its variables are as they were before execution %d; what came later is lost.", reason, v.StateBefore)
 	case lost && v.InterpreterRestarted:
 		return "[restarted] The interpreter was restarted: " + reason + ". All earlier variables, imports and functions are lost; define again what you need."
 	case lost:

@@ -55,6 +55,13 @@ var examples = []struct {
 	{"undefined", "nope", example(func(r *sessions.Result) {
 		r.Result, r.ResultEncoding, r.Notes = json.RawMessage("null"), "json", []string{"nope is not defined"}
 	})},
+	{"answer of an earlier execution", "", example(func(r *sessions.Result) {
+		r.Stdout, r.Heading, r.AnswersWaiting = "one\n", "This is the answer of execution 3; 1 more is waiting.", 1
+	})},
+	{"older state", "", example(func(r *sessions.Result) {
+		r.Status, r.InterpreterRestarted, r.StateRestored, r.StateBefore, r.RestartReason = sessions.StatusCrashed, true, no(), 2, "killed (SIGKILL)"
+		r.Notes = []string{"the variables could not be brought back: 2 Python threads are running; the variables are as they were before execution 2; execution 2 is lost"}
+	})},
 	{"result of a wait", "", example(func(r *sessions.Result) { r.Result, r.ResultType = json.RawMessage("3"), "int" })},
 	{"figures", "", example(func(r *sessions.Result) {
 		r.Figures = []sessions.Figure{

@@ -71,8 +71,15 @@ func (s *session) undo(ctx context.Context) error {
 	return nil
 }
 
-// takeBack undoes once, or sees that it is refused.
+// takeBack undoes once, or sees that it is refused. After an execution that left
+// nothing behind the first call does nothing.
 func (s *session) takeBack(ctx context.Context) error {
+	if s.model.fruitless {
+		if _, err := s.manage(ctx, "undo", nil); err != nil {
+			return err
+		}
+		s.model.fruitless = false
+	}
 	if why := s.model.undoable(); why != "" {
 		return s.refused(ctx, "undo", why)
 	}

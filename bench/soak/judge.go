@@ -131,7 +131,7 @@ func (s *session) judgeRestart(a answer, t step, w want) error {
 	case w.dies == "":
 		s.model.finished(t.change)
 	case w.lost != "":
-		s.model.lost()
+		s.model.setBack()
 		reason, restored = w.dies, false
 	default:
 		reason, restored = w.dies, s.model.crashed()

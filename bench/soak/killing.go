@@ -96,7 +96,7 @@ func (s *session) afterKill(ctx context.Context, copied bool) error {
 			w.lost = "cop"
 		}
 	case !copied && !restored && s.model.recoverable():
-		s.model.lost()
+		s.model.setBack()
 		s.model.died = &death{restored: false}
 	default:
 		s.model.died = &death{restored: s.model.crashed()}
@@ -258,7 +258,7 @@ func (s *session) killAll(ctx context.Context, pids []int) error {
 }
 
 // killUnderstudiesInCall kills them while code runs that then dies: the one
-// way to lose the variables for good.
+// way to lose the present state for good.
 func (s *session) killUnderstudiesInCall(ctx context.Context) error {
 	gate, e := s.gate(), pick(s.random, endings...)
 	l, err := s.begin(ctx, s.anyStep(), blocker{gate.setup, gate.code + "\n" + e.code})
@@ -276,6 +276,7 @@ func (s *session) killUnderstudiesInCall(ctx context.Context) error {
 	if err := s.killAll(ctx, found); err != nil {
 		return err
 	}
+	s.model.killUnderstudies()
 	l.step.stderr += e.stderr
 	if err := s.openGate(); err != nil {
 		return err

@@ -46,7 +46,7 @@ func (s *state) ended(code int) {
 // killed with the process that started them, or are another session's.
 const (
 	killedWithParent = -9
-	leftWithOriginal = -1
+	leftWithOriginal = 255
 )
 
 // earlier is a state that undo can bring back.
@@ -65,6 +65,10 @@ type model struct {
 	kept       []earlier // newest last
 	executions int
 	files      map[string]string // in the working directory; no undo touches them
+
+	// fruitless is set when the last execution lost its process and left nothing
+	// behind, which the first undo after it must say, doing nothing.
+	fruitless bool
 
 	// died is set when the process was killed while nothing ran, which the
 	// next answer must say.
@@ -86,7 +90,7 @@ func (m *model) recoverable() bool { return m.forks && m.now.obstacle() == "" }
 func (m *model) finished(change func(*state)) {
 	m.keep(earlier{state: m.now, gone: m.now.obstacle()})
 	m.now = m.now.clone()
-	m.now.fresh = false
+	m.now.fresh, m.fruitless = false, false
 	if change != nil {
 		change(&m.now)
 	}
@@ -106,15 +110,30 @@ func (m *model) keep(e earlier) {
 // does. It reports whether the variables must be back.
 func (m *model) crashed() (restored bool) {
 	if !m.recoverable() {
-		m.lost()
+		m.setBack()
 		return false
 	}
 	m.woken()
+	m.fruitless = true
 	return true
 }
 
-// lost is what remains when the variables can't be brought back.
-func (m *model) lost() { m.now, m.kept = freshState(), nil }
+// setBack is what a death does when the present state can't be brought back: the
+// newest older one that can be takes its place, else all is lost.
+func (m *model) setBack() {
+	for i := len(m.kept) - 1; i >= 0 && !m.kept[i].state.fresh; i-- {
+		if m.kept[i].gone == "" {
+			m.now, m.kept = m.kept[i].state, m.kept[:i]
+			m.woken()
+			m.fruitless = true
+			return
+		}
+	}
+	m.lost()
+}
+
+// lost is what remains when no variables can be brought back.
+func (m *model) lost() { m.now, m.kept, m.fruitless = freshState(), nil, false }
 
 // woken is what a change to an understudy does: the children of the process
 // that it replaces have been killed, and its other understudies are orphans.
@@ -140,6 +159,7 @@ func (m *model) undoable() string {
 func (m *model) undo() {
 	last := len(m.kept) - 1
 	m.now, m.kept = m.kept[last].state, m.kept[:last]
+	m.fruitless = false
 	m.woken()
 }
 

@@ -57,8 +57,14 @@ func TestThreadsMakeStatesThatNothingBringsBack(t *testing.T) {
 	}
 
 	m.finished(set(threadName, thread{alive: true}))
-	if m.crashed() || len(m.now.variables) > 0 || m.undoable() == "" {
+	if m.crashed() || m.now.variables[threadName] != (thread{}) || m.undoable() != "thread" || !m.fruitless {
 		t.Errorf("after a crash with a thread there is %v", m.now.variables)
+	}
+	m.finished(set(threadName, thread{alive: true}))
+	m.finished(nil)
+	m.finished(nil)
+	if m.crashed() || len(m.now.variables) > 0 || m.undoable() == "" || m.fruitless {
+		t.Errorf("after a crash with a thread in all states there is %v", m.now.variables)
 	}
 	if !m.crashed() {
 		t.Error("a fresh state is not the same after a crash")

@@ -345,6 +345,14 @@ func (w *worker) Kill() int { return w.process.kill("killed by the server") }
 // Exited is closed when the process and its kin have ended.
 func (w *worker) Exited() <-chan struct{} { return w.process.exited }
 
+// Ended says how the process came to its end; nil while it lives.
+func (w *worker) Ended() *sessions.CrashError {
+	if !w.process.hasExited() {
+		return nil
+	}
+	return w.process.crash
+}
+
 // Info says what was learnt when the worker started.
 func (w *worker) Info() sessions.WorkerInfo { return w.info }
 

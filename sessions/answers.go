@@ -1,0 +1,175 @@
+package sessions
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// maxUncollected is how many finished executions a session keeps for callers
+// that stopped waiting for them.
+const maxUncollected = 16
+
+// finished notes that e is over and waits to be collected.
+func (s *Session) finished(e *execution) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current = nil
+	s.used = time.Now()
+	s.uncollected = append(s.uncollected, e)
+	if over := len(s.uncollected) - maxUncollected; over > 0 {
+		s.uncollected = s.uncollected[over:]
+	}
+}
+
+// collect hands out e's result if nobody has it yet.
+func (s *Session) collect(e *execution) *Result {
+	s.mu.Lock()
+	s.uncollected = slices.DeleteFunc(s.uncollected, func(other *execution) bool { return other == e })
+	s.mu.Unlock()
+	return e.collect()
+}
+
+// pending returns the execution a wait is for: the oldest whose result nobody
+// has, else the running one, else the oldest whose call was cancelled: it must
+// not be taken for the one that runs. Nil if there is none. Its caller waits for
+// it until leave.
+func (s *Session) pending() *execution {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.current
+	if queue := s.queue(); len(queue) > 0 && (e == nil || !queue[0].abandoned.Load()) {
+		e = queue[0]
+	}
+	if e != nil {
+		e.waiters++
+	}
+	return e
+}
+
+// queue lists the finished executions whose results nobody has, in the order in
+// which waits return them. The caller holds mu.
+func (s *Session) queue() []*execution {
+	var queue, abandoned []*execution
+	for _, e := range s.uncollected {
+		if e.abandoned.Load() {
+			abandoned = append(abandoned, e)
+		} else {
+			queue = append(queue, e)
+		}
+	}
+	return append(queue, abandoned...)
+}
+
+// leaveExecution says that a caller waits for e no more.
+func (s *Session) leaveExecution(e *execution) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.waiters--
+}
+
+// unfetched counts the results that nobody has and nobody waits for. The caller
+// holds mu.
+func (s *Session) unfetched() int {
+	n := 0
+	for _, e := range s.uncollected {
+		if e.waiters == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// head says of a result that a wait returns whose it is, if the reader could
+// take it for another's.
+func (s *Session) head(r *Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Status == StatusRunning || r.Execution == s.count {
+		return
+	}
+	r.AnswersWaiting = s.unfetched()
+	r.Heading = fmt.Sprintf("This is the answer of execution %d", r.Execution)
+	if n := r.AnswersWaiting; n > 0 {
+		r.Heading += fmt.Sprintf("; %d more %s waiting", n, be(n))
+	}
+	if s.current != nil {
+		r.Heading += fmt.Sprintf("; execution %d is running", s.current.number)
+	}
+	r.Heading += "."
+}
+
+// whoGets says how the output of e, which is done, reaches the agent.
+func (s *Session) whoGets(e *execution) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch before := slices.Index(s.queue(), e); {
+	case before < 0 || e.waiters > 0:
+		return "The call that waits for it returns its output"
+	case before == 0:
+		return `Operation "wait" returns its output`
+	case before == 1:
+		return `Operation "wait" returns its output after that of 1 other execution`
+	default:
+		return fmt.Sprintf(`Operation "wait" returns its output after that of %d other executions`, before)
+	}
+}
+
+// overdue tells, once for each, of the executions but this one that did not end
+// well and whose answers nobody has or waits for.
+func (s *Session) overdue(but *execution) (notes []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.uncollected {
+		if e == but || e.told || e.waiters > 0 {
+			continue
+		}
+		if note := e.unnoticed(); note != "" {
+			e.told = true
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}
+
+// unnoticed says how e ended, "" when it is not over yet or ended well.
+func (e *execution) unnoticed() string {
+	e.mu.Lock()
+	r := e.result
+	e.mu.Unlock()
+	switch {
+	case r == nil || r.Success:
+		return ""
+	case !e.died:
+		return fmt.Sprintf("execution %d has ended (%s) and its answer was not fetched; operation \"wait\" returns it", e.number, r.Status)
+	}
+	since := "after it had been answered as running"
+	if e.abandoned.Load() {
+		since = "after its call had been cancelled"
+	}
+	return fmt.Sprintf("execution %d %s %s; %s. Operation \"wait\" returns its answer", e.number, r.death(), since, r.remainder())
+}
+
+// death says how an execution ended that lost its process.
+func (r *Result) death() string {
+	switch r.Status {
+	case StatusTimeout:
+		return "had to be killed at its time limit"
+	case StatusInterrupted:
+		return "was interrupted and lost its process"
+	default:
+		return "crashed"
+	}
+}
+
+// remainder says in a clause what a death left of the variables.
+func (r *Result) remainder() string {
+	switch {
+	case r.StateRestored != nil && *r.StateRestored:
+		return "its changes are undone"
+	case r.StateBefore > 0:
+		return fmt.Sprintf("the variables are as they were before execution %d", r.StateBefore)
+	default:
+		return "the variables are lost"
+	}
+}
