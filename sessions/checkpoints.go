@@ -322,8 +322,8 @@ func (c *checkpoints) understudies() []Understudy {
 // execution. The caller has the turn.
 func (s *Session) keep(obstacle string) {
 	if s.states.wanting() {
-		u, reason := s.understudy(obstacle)
-		if s.failing = ""; u == nil && obstacle == "" {
+		u, reason, refused := s.understudy(obstacle)
+		if s.failing = ""; refused {
 			s.failing = reason
 		}
 		s.states.put(u, reason)
@@ -331,19 +331,22 @@ func (s *Session) keep(obstacle string) {
 	s.states.trim(s.options.History)
 }
 
-// understudy returns a copy of the worker, or the reason why there is none.
-func (s *Session) understudy(obstacle string) (u Understudy, reason string) {
+// understudy returns a copy of the worker, or the reason why there is none;
+// refused says that the worker lives and could not copy itself, though nothing
+// was known to stand against it.
+func (s *Session) understudy(obstacle string) (u Understudy, reason string, refused bool) {
 	if none := s.options.Starter.ForkObstacle(); none != "" {
-		return nil, none
+		return nil, none, false
 	}
 	if obstacle != "" {
-		return nil, obstacle
+		return nil, obstacle, false
 	}
 	u, err := s.fork(s.life, ToStandBy)
 	if err != nil {
-		return nil, err.Error()
+		var why *ForkError
+		return nil, err.Error(), errors.As(err, &why)
 	}
-	return u, ""
+	return u, "", false
 }
 
 // fork copies the worker in a bounded time. Its error is a clause for the agent.

@@ -39,7 +39,7 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 	if err := u.meet(ctx, w); err != nil {
 		u.conn.close()
 		u.letGo()
-		return nil, &sessions.ForkError{Reason: fmt.Sprintf("the copy was lost: %v", err)}
+		return nil, fmt.Errorf("the copy was lost: %w", err)
 	}
 	return u, nil
 }
@@ -119,7 +119,7 @@ func (u *understudy) verify(pid int, w *worker) error {
 		stranger = stranger || !u.spawner.forkers.adopts(p.parent) || !hasTag(pid, w.line.kin.mark.tag)
 	}
 	if stranger {
-		return fmt.Errorf("process %d, which it says it is, is none of its copies", pid)
+		return &sessions.ForkError{Reason: fmt.Sprintf("the copy says that it is process %d, which is none of its copies", pid)}
 	}
 	return nil
 }

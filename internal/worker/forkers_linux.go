@@ -329,10 +329,11 @@ func (f *forkers) reap(parent, pid int) (syscall.WaitStatus, bool) {
 	if it == nil {
 		return 0, false
 	}
-	if root != nil && root != it {
-		root.reap(pid) // it is not root's child: this makes it forget the id
+	status, ok := it.reap(pid)
+	if ok && root != nil && root != it {
+		root.reap(pid) // it is no child of root's: this makes it forget the id
 	}
-	return it.reap(pid)
+	return status, ok
 }
 
 // close ends the zygote, then the root, and with it whoever is left.
