@@ -164,8 +164,8 @@ func TestCrowdSizesEndWithTheMost(t *testing.T) {
 // someCrowd is what the section many may have found.
 func someCrowd() *crowd {
 	c := &crowd{steps: []crowdStep{
-		{size: 1, creates: values{0.02}, asked: values{0.01}, call: 0.001, proportional: 1e8, gone: 1e8, processes: 7},
-		{size: 25, creates: make(values, 24), asked: make(values, 25), call: 0.001, proportional: 2e8, gone: 3e8, processes: 79},
+		{size: 1, creates: values{0.02}, asked: values{0.01}, call: 0.001, once: weight{1e8, 1e8, 6}, twice: weight{1e8, 1e8, 7}},
+		{size: 25, creates: make(values, 24), asked: make(values, 25), call: 0.001, once: weight{2e8, 3e8, 54}, twice: weight{2e8, 3e8, 79}},
 	}}
 	for i := range 25 {
 		c.creates = append(c.creates, float64(i+1)/1000)
