@@ -166,16 +166,33 @@ class _Forker:
     def _reap_strangers(self):
         """Reaps the dead that the server will not ask for."""
         try:
-            while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            while found := self._first_dead(os.P_ALL, 0):
                 if found.si_pid in self._kept:
                     break  # it would be found again and again
-                os.waitpid(found.si_pid, 0)
+                if not self._reap_stranger(found.si_pid):
+                    return
             else:
                 return
             for pid in set(kin.children()) - self._kept:
-                os.waitpid(pid, os.WNOHANG)
+                if self._first_dead(os.P_PID, pid) and not self._reap_stranger(pid):
+                    return
         except ChildProcessError:
             pass
+
+    def _first_dead(self, kind, which):
+        return os.waitid(kind, which, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+
+    def _reap_stranger(self, pid):
+        """Reaps one that is dead, unless it may be none.
+
+        The server says "adopt" before a process is given anything to do. So when
+        this one is dead, what was said of it has come: that is read first.
+        """
+        if self._stream.readable():
+            self._children.look_again()
+            return False
+        os.waitpid(pid, 0)
+        return True
 
 
 class _Children:
@@ -197,6 +214,10 @@ class _Children:
             pass
         self._on_death()
 
+    def look_again(self):
+        """Has the pipe tell of a death once more."""
+        os.write(self._end, b"\0")
+
     def leave(self):
         """Gives the pipe and the signals up, in a fork."""
         _signal.set_wakeup_fd(-1)
@@ -217,10 +238,10 @@ class _ControlStream(channel.DescriptorStream):
     def wait(self):
         while True:
             ready = [fd for fd, _ in self._poll.poll()]
+            if self._fd in ready:  # before the dead: it may be about one of them
+                return
             if self._children.fd in ready:
                 self._children.hear()
-            if self._fd in ready:
-                return
 
 
 def _live_as_zygote(control_fd, trial):

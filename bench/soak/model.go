@@ -179,6 +179,7 @@ func (m *model) branch() model {
 	b := newModel(m.forks, m.history)
 	b.now, b.files, b.executions = m.now.clone(), maps.Clone(m.files), m.executions
 	b.now.ended(leftWithOriginal)
+	b.now.fresh = false // a process holds it, even if nothing ran in the original
 	return b
 }
 

@@ -57,12 +57,12 @@ func newForkers(s *Spawner, preload []string) *forkers {
 	}
 }
 
-// begin starts what it can in the background.
-func (f *forkers) begin() {
-	f.begun.Do(func() {
-		f.roots.running.Go(func() { tend(f.roots.life, f.keepRoot) })
-		f.zygotes.running.Go(func() { tend(f.zygotes.life, f.keepZygote) })
-	})
+// begin starts what it can in the background, once.
+func (f *forkers) begin() { f.begun.Do(f.tendAll) }
+
+func (f *forkers) tendAll() {
+	f.roots.running.Go(func() { tend(f.roots.life, f.keepRoot) })
+	f.zygotes.running.Go(func() { tend(f.zygotes.life, f.keepZygote) })
 }
 
 // tend calls keep until life ends: again soon after what it kept has served for a
