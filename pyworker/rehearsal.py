@@ -12,22 +12,7 @@ from . import cells, children, interrupt, obstacles, protocol, variables
 
 _TIMES = 30  # enough for every instruction to be specialized
 _FRAMES = (
-    {
-        "type": "start",
-        "protocol": protocol.VERSION,
-        "interpreter_id": "",
-        "workdir": "",
-        "first_execution": 1,
-        "echo": "all",
-        "traceback": "plain",
-        "warnings": "default",
-        "code_file": "",
-        "init_code": "",
-        "figure_max_side": 0,
-        "result_limit": 0,
-        "mark": "",
-        "checkpoint_limit": 0,
-    },
+    {"type": "start", **{name: kind() for name, kind in protocol.FROM_GO["start"].items()}},
     {"type": "run", "execution": 1, "code": "x = 1\nx + 1", "result_var_name": ""},
     {"type": "done", "execution": 1, "ok": True, "notes": [], "variables": {"added": ["x"]}},
 )

@@ -18,8 +18,14 @@
 //     and sessions, and whatever carries the worker's mark.
 //   - mark: what kin inherit and keep: an environment variable and a resource
 //     limit that nothing uses, both unique to one worker.
-//   - orphan: a process whose parent died before it; on Linux the server
-//     adopts orphans (it is a child subreaper) and reaps them.
+//   - orphan: a process whose parent died before it; on Linux the nearest
+//     ancestor that adopts (root or the server, which are child subreapers)
+//     reaps it.
+//   - forker: a Python that forks workers and runs no code of the user's: root,
+//     bare and always awake, and the zygote, its fork with libraries imported.
+//   - copy: a fork of an idle worker, asleep until it is woken or dismissed. One
+//     that stands by shares the worker's line, one for a branch begins its own.
+//   - line: a worker and its copies that stand by; one after the other leads.
 //   - watchdog: a second process that ends all kin when the server is killed.
 //   - stage: a ring of memory that a worker's bulk output goes through; what
 //     was staged is delivered once, also when the worker has died.
@@ -35,4 +41,5 @@
 //
 // and, when the process dies in the loop: its owner ends the kin, reaps it and
 // says why it died; then the pipes are emptied and a *sessions.CrashError tells.
+// The session wakes a copy (Understudy.Wake) before it closes the dead worker.
 package worker

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -38,6 +39,34 @@ func newForker(name string, p *process, stream net.Conn) *forker {
 func (f *forker) watch() {
 	<-f.process.exited
 	f.conn.shut()
+}
+
+// hear waits for the first word of a new forker, which is ended if it does not
+// come.
+func (f *forker) hear(ctx context.Context, patience time.Duration, kind string, message any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the %s was not ready within %s", f.name, patience))
+	defer cancel()
+	frame, err := f.conn.receive(ctx)
+	if err == nil && frame.kind != kind {
+		err = broken("turn", "it began with %s", frame.kind)
+	}
+	if err == nil {
+		err = frame.decode(message)
+	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	f.conn.close()
+	if !f.process.wait(context.Background(), hangUpGrace) {
+		f.process.kill("it was not ready in time")
+	}
+	if f.process.hasExited() && ctx.Err() == nil {
+		err = errors.Join(err, exitError(f.process.crash))
+	}
+	return err
 }
 
 // ask makes one request. A forker that does not answer is ended: whoever tends
@@ -92,15 +121,10 @@ func (f *forker) reap(pid int) (syscall.WaitStatus, bool) {
 }
 
 // discard ends a process that it has just forked and that nobody can look after.
+// What it is asked to reap it forgets, and reaps by itself when it is dead.
 func (f *forker) discard(pid int) {
 	_ = unix.Kill(pid, unix.SIGKILL) // not reaped yet, so it is that one
-	for range 100 {
-		if _, ok := f.reap(pid); ok {
-			return
-		}
-		time.Sleep(time.Millisecond)
-		f.adopt(pid)
-	}
+	f.reap(pid)
 }
 
 func (f *forker) alive() bool { return !f.process.hasExited() }

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -281,34 +280,6 @@ func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error
 	}
 	f.log.Debug("the zygote is warm", "pid", pid, "imported", preloaded.Imported)
 	return zygote, nil
-}
-
-// hear waits for the first word of a new forker, which is ended if it does not
-// come.
-func (f *forker) hear(ctx context.Context, patience time.Duration, kind string, message any) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the %s was not ready within %s", f.name, patience))
-	defer cancel()
-	frame, err := f.conn.receive(ctx)
-	if err == nil && frame.kind != kind {
-		err = broken("turn", "it began with %s", frame.kind)
-	}
-	if err == nil {
-		err = frame.decode(message)
-	}
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	f.conn.close()
-	if !f.process.wait(context.Background(), hangUpGrace) {
-		f.process.kill("it was not ready in time")
-	}
-	if f.process.hasExited() && ctx.Err() == nil {
-		err = errors.Join(err, exitError(f.process.crash))
-	}
-	return err
 }
 
 // adopt tells the root that a process is reaped on request only.
