@@ -19,7 +19,7 @@ func BenchmarkCalls(b *testing.B) {
 			b.SetParallelism(32)
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
-					r, _ := http.NewRequest("POST", "http://"+h.addr+q.path, strings.NewReader(q.body))
+					r, _ := http.NewRequest(http.MethodPost, "http://"+h.addr+q.path, strings.NewReader(q.body))
 					for name, value := range q.header {
 						r.Header.Set(name, value)
 					}
@@ -27,7 +27,7 @@ func BenchmarkCalls(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					if response.StatusCode != 200 {
+					if response.StatusCode != http.StatusOK {
 						b.Fatal(fmt.Sprint(response.Status))
 					}
 					_, _ = io.Copy(io.Discard, response.Body)
