@@ -64,11 +64,11 @@ type File struct {
 
 // enterFiles opens the working directory of a session of the client's. No path,
 // whatever links there are, leads out of the root.
-func (m *Manager) enterFiles(ctx context.Context, client Client, id string) (visiting context.Context, s *Session, root *os.Root, leave func(), err error) {
+func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v visitor) (visiting context.Context, s *Session, root *os.Root, leave func(), err error) {
 	if s, err = m.known(client, id); err != nil {
 		return nil, nil, nil, nil, err
 	}
-	visiting, leaveSession, err := s.visit(ctx)
+	visiting, leaveSession, err := s.visit(ctx, v)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -110,7 +110,7 @@ func (m *Manager) Files(ctx context.Context, client Client, id, dir string) (*Di
 	if err != nil {
 		return nil, err
 	}
-	ctx, _, root, leave, err := m.enterFiles(ctx, client, id)
+	ctx, _, root, leave, err := m.enterFiles(ctx, client, id, aUser)
 	if err != nil {
 		return nil, err
 	}
@@ -175,13 +175,13 @@ func describeFile(local string, info fs.FileInfo) FileInfo {
 }
 
 // Stat describes one entry of the working directory, following links that stay
-// inside of it.
+// inside of it. To look does not count as use.
 func (m *Manager) Stat(ctx context.Context, client Client, id, name string) (FileInfo, error) {
 	local, err := localPath(name)
 	if err != nil {
 		return FileInfo{}, err
 	}
-	_, _, root, leave, err := m.enterFiles(ctx, client, id)
+	_, _, root, leave, err := m.enterFiles(ctx, client, id, aWatcher)
 	if err != nil {
 		return FileInfo{}, err
 	}
@@ -200,7 +200,7 @@ func (m *Manager) File(ctx context.Context, client Client, id, name string, r Ra
 	if err != nil {
 		return nil, err
 	}
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +317,7 @@ func unreadable(name string, err error) error {
 // Figure reads a figure that the session showed, in full resolution, if it has
 // at most most bytes. The name is that of its file, without directories.
 func (m *Manager) Figure(ctx context.Context, client Client, id, name string, most int64) (*File, Figure, error) {
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser)
 	if err != nil {
 		return nil, Figure{}, err
 	}

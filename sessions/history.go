@@ -113,15 +113,25 @@ func (s *Session) remember(e *execution) {
 	}
 }
 
-// visit keeps the session's files where they are until leave is called, and
-// counts as use. The context ends with the session.
-func (s *Session) visit(ctx context.Context) (visiting context.Context, leave func(), err error) {
+// visitor says whether a visit counts as use, so that the session is not idle.
+type visitor bool
+
+const (
+	aUser    visitor = true
+	aWatcher visitor = false
+)
+
+// visit keeps the session's files where they are until leave is called. The
+// context ends with the session.
+func (s *Session) visit(ctx context.Context, v visitor) (visiting context.Context, leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended || s.epitaph != "" {
 		return nil, nil, s.missing()
 	}
-	s.used = time.Now()
+	if v == aUser {
+		s.used = time.Now()
+	}
 	s.running.Add(1)
 	visiting, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.life, cancel)
@@ -223,7 +233,7 @@ func (m *Manager) Execution(client Client, id string, number int) (*Record, erro
 	if err != nil {
 		return nil, err
 	}
-	_, leave, err := s.visit(context.Background())
+	_, leave, err := s.visit(context.Background(), aUser)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +272,7 @@ func (m *Manager) Output(ctx context.Context, client Client, id string, number i
 	if err != nil {
 		return nil, err
 	}
-	ctx, leave, err := s.visit(ctx)
+	ctx, leave, err := s.visit(ctx, aUser)
 	if err != nil {
 		return nil, err
 	}

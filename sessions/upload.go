@@ -35,7 +35,7 @@ func (m *Manager) Upload(ctx context.Context, client Client, id, name string, da
 	if err != nil {
 		return nil, err
 	}
-	_, leave, err := s.visit(ctx)
+	_, leave, err := s.visit(ctx, aUser)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func TestFiguresReachTheClient(t *testing.T) {
 	first, second := plot(t, 60, 40), plot(t, 80, 40)
 	for era, options := range eras {
 		t.Run(era, func(t *testing.T) {
-			m := answering(example(func(r *sessions.Result) { r.Figures = figuresOf(first, second) }))
+			m := answering(example(func(r *sessions.Result) { r.Figures = inFull(figuresOf(first, second)) }))
 			answer := call(t, connect(t, "tester", m, Options{}, options...), "run_python_code", `{"code":"plt.show()"}`)
 			var titles []any
 			for _, content := range answer.Content[1:] {
