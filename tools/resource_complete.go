@@ -25,6 +25,9 @@ func (l *shelf) CompleteResourceArgument(ctx context.Context, _ string, argument
 		id = own[0]
 	}
 	var all []string
+	if argument.Name != "id" && id == "" { // of which?
+		return completion(nil, ""), nil
+	}
 	switch argument.Name {
 	case "id":
 		all = l.library.Own(client)

@@ -54,8 +54,8 @@ type subscriber struct {
 	gone     time.Time // when its stream ended; zero while it is there
 }
 
-func newUpdates(l *shelf) *updates {
-	return &updates{shelf: l, every: updateEvery, subscribers: map[any]*subscriber{}}
+func newUpdates(l *shelf, every time.Duration) *updates {
+	return &updates{shelf: l, every: every, subscribers: map[any]*subscriber{}}
 }
 
 func (u *updates) hook(hooks *server.Hooks) {

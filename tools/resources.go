@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -39,8 +40,12 @@ type shelf struct {
 // RegisterResources adds the resources to the server: templates, a list of each
 // caller's own, completion of what stands in a template, subscriptions.
 func RegisterResources(s *server.MCPServer, library Library, o Options) {
+	registerResources(s, library, o, updateEvery)
+}
+
+func registerResources(s *server.MCPServer, library Library, o Options, every time.Duration) *shelf {
 	l := &shelf{Options: o.withDefaults(), library: library, server: s}
-	l.updates = newUpdates(l)
+	l.updates = newUpdates(l, every)
 	server.WithResourceCapabilities(true, true)(s)
 	server.WithCompletions()(s)
 	server.WithResourceCompletionProvider(l)(s)
@@ -55,6 +60,7 @@ func RegisterResources(s *server.MCPServer, library Library, o Options) {
 	hooks.AddBeforeReadResource(l.fetch)
 	hooks.AddAfterListResources(l.list)
 	l.updates.hook(hooks)
+	return l
 }
 
 // templates says what there is. What a model reads is short: some clients put
