@@ -241,7 +241,7 @@ func readFile(ctx context.Context, root *os.Root, local string, r Range, most in
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", name, err)
 	}
-	if f.Data = append(start, rest...); int64(len(f.Data)) > most {
+	if f.Data = slices.Concat(start, rest); int64(len(f.Data)) > most {
 		return nil, tooLarge(f.FileInfo, f.Text, most)
 	}
 	f.Size = int64(len(f.Data))

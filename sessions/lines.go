@@ -28,8 +28,9 @@ func (x *lineIndex) offset(ctx context.Context, text io.ReaderAt, size int64, be
 	if before <= 0 {
 		return 0, 0, nil
 	}
+	part := make([]byte, min(lineStep, size))
 	for x.last() < before && x.seen()+lineStep <= size {
-		if err := x.extend(ctx, text); err != nil {
+		if err := x.extend(ctx, text, part); err != nil {
 			return 0, 0, err
 		}
 	}
@@ -38,7 +39,7 @@ func (x *lineIndex) offset(ctx context.Context, text io.ReaderAt, size int64, be
 	if k > 0 {
 		lines = x.marks[k-1]
 	}
-	part := make([]byte, min(lineStep, size-from))
+	part = part[:min(lineStep, size-from)]
 	if err := readFull(text, part, from); err != nil {
 		return 0, 0, err
 	}
@@ -64,11 +65,11 @@ func (x *lineIndex) last() int {
 
 func (x *lineIndex) seen() int64 { return int64(len(x.marks)) * lineStep }
 
-func (x *lineIndex) extend(ctx context.Context, text io.ReaderAt) error {
+// extend counts the next step of the text, which part has room for.
+func (x *lineIndex) extend(ctx context.Context, text io.ReaderAt, part []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	part := make([]byte, lineStep)
 	if err := readFull(text, part, x.seen()); err != nil {
 		return err
 	}

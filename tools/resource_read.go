@@ -124,9 +124,8 @@ func (l *shelf) readExecution(client sessions.Client, uri string, a address) ([]
 		view.StderrURI = outputURI(a.interpreter, a.execution, sessions.Stderr)
 	}
 	record.Figures = locateFigures(a.interpreter, record.Figures)
-	if record.TermOut == nil {
-		record.TermOut = []string{}
-	}
+	record.TermOut = []string{} // the order of the two streams is not kept
+	noNulls(&record.Result)
 	if travelling(view)+envelope > maxContents/2 { // it travels as a JSON string, escaped once more
 		record.Code = clip(record.Code, maxContents/16)
 		shed(&record.Result, maxContents/4)
@@ -181,11 +180,13 @@ func (l *shelf) readFile(ctx context.Context, client sessions.Client, uri string
 
 // mimeType names a file's type by its name, else by its first bytes.
 func mimeType(file *sessions.File) string {
-	if byName := mime.TypeByExtension(path.Ext(file.Path)); byName != "" {
-		return byName
-	}
-	if file.Text {
+	byName := mime.TypeByExtension(path.Ext(file.Path))
+	media, _, _ := strings.Cut(byName, "/")
+	switch {
+	case file.Text && (byName == "" || media == "video" || media == "audio"): // a .ts file may be TypeScript
 		return "text/plain"
+	case byName != "":
+		return byName
 	}
 	return http.DetectContentType(file.Data[:min(512, len(file.Data))])
 }

@@ -65,7 +65,7 @@ func subscribeTo(t *testing.T, c *client.Client, notifications chan mcp.JSONRPCN
 func subscribe(c *client.Client, uri string) error {
 	var request mcp.SubscribeRequest
 	request.Params.URI = uri
-	return c.Subscribe(context.Background(), request)
+	return c.Subscribe(context.Background(), request) //nolint:staticcheck // it is how the earlier eras subscribe
 }
 
 func TestSubscribersHearOfChanges(t *testing.T) {
@@ -165,7 +165,7 @@ func TestUpdatesForgetWhoIsGone(t *testing.T) {
 	subscribeTo(t, c, notifications, false, interpreterURI(id))
 	var request mcp.UnsubscribeRequest
 	request.Params.URI = interpreterURI(id)
-	if err := c.Unsubscribe(t.Context(), request); err != nil {
+	if err := c.Unsubscribe(t.Context(), request); err != nil { //nolint:staticcheck // it is how the earlier eras unsubscribe
 		t.Fatal(err)
 	}
 	subscribeTo(t, c, notifications, false, interpreterURI(id))
