@@ -43,4 +43,6 @@ type Options struct {
 	SpoolLimit  int64 // bytes of each stream kept on disk
 
 	RerunAfterCrash bool
+
+	tally *tally // the Manager's
 }

@@ -32,7 +32,11 @@ func Make(name string, scopes []string, expires time.Time) (Made, error) {
 	_, _ = rand.Read(random[:]) // never fails, see crypto/rand
 	token := tokenPrefix + base64.RawURLEncoding.EncodeToString(random[:])
 	e := entry{name: name, hash: sha256.Sum256([]byte(token)), scopes: scopes, expires: expires}
-	return Made{Token: token, Line: e.String()}, nil
+	made := Made{Token: token, Line: e.String()}
+	if _, err := parseEntry(made.Line); err != nil {
+		return Made{}, err
+	}
+	return made, nil
 }
 
 // Add adds the line of a new token to a file, which is made, for its owner

@@ -23,6 +23,7 @@ type Config struct {
 	Setup    Setup    `cmd:"" help:"Prepare the Python environment with the scientific libraries."`
 	Doctor   Doctor   `cmd:"" help:"Show what works here; exit status 1 when the main job can't."`
 	Demo     Demo     `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
+	Token    Token    `cmd:"" help:"Make a bearer token for a client that connects over a network, and the line for --auth-tokens."`
 	Install  Install  `cmd:"" help:"Write or print the configuration of an MCP client."`
 	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools."`
 	Version  Version  `cmd:"" help:"Print the version."`
@@ -45,6 +46,8 @@ type Shared struct {
 type Serve struct {
 	Transport []string `type:"transports" default:"stdio" placeholder:"NAME,…" group:"Protocol" help:"How clients connect: stdio; http (streamable HTTP at /mcp); sse (HTTP with SSE at /sse); or http,sse for both on one address."`
 	Addr      string   `default:"127.0.0.1:8808" placeholder:"HOST:PORT" group:"Network" help:"Where HTTP and SSE listen; port 0 takes any free one."`
+
+	Auth `embed:""`
 
 	Start    string   `enum:"zygote,spawn" default:"${default_start}" group:"Python" help:"How an interpreter starts: ${enum}. zygote forks it from a process that has the libraries imported already, in milliseconds, and keeps a copy of it for crashes, branch and undo; it needs Linux. spawn starts a process of its own, without these."`
 	Preload  []string `type:"modules" default:"numpy,pandas,matplotlib.pyplot" placeholder:"MODULE,…" group:"Python" help:"What is imported before interpreters are forked (--start zygote), separated by commas; none imports nothing. A module that can't be imported is logged and left out."`
@@ -138,6 +141,7 @@ func (s Serve) Check() error {
 	return errors.Join(
 		checkStart(s.Start, runtime.GOOS),
 		s.checkTimes(),
+		s.Auth.check(s.OverNetwork()),
 		atLeast("history", int64(s.History), 0),
 		checkShare("checkpoint-memory", s.CheckpointMemory),
 		atLeast("max-sessions-per-client", int64(s.MaxSessionsPerClient), 0),
