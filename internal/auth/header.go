@@ -12,7 +12,7 @@ const longestToken = 8 << 10
 // bearer takes the token out of the request's one Authorization header.
 func bearer(r *http.Request) (string, *Refusal) {
 	if r.URL != nil && r.URL.RawQuery != "" && r.URL.Query().Has("access_token") {
-		return "", malformed("a token in the address is refused, as addresses are logged everywhere; send it in the header Authorization: Bearer …, and replace this one")
+		return "", malformed("a token in the address is refused, as addresses are logged everywhere; send it in the header Authorization: Bearer TOKEN, and replace this one")
 	}
 	values := r.Header.Values("Authorization")
 	switch len(values) {

@@ -32,7 +32,7 @@ const (
 )
 
 func missing() *Refusal {
-	return &Refusal{status: http.StatusUnauthorized, reason: "no bearer token was sent; send one in the header Authorization: Bearer …"}
+	return &Refusal{status: http.StatusUnauthorized, reason: "no bearer token was sent; send one in the header Authorization: Bearer TOKEN"}
 }
 
 func malformed(reason string) *Refusal {

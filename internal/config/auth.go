@@ -18,7 +18,7 @@ type Auth struct {
 	AuthPrincipalClaim string   `placeholder:"CLAIM" group:"Authentication" default:"sub" help:"Which claim of a JWT names the client, whose interpreters others can't reach. It must be one that the issuer never gives to two, nor to another later."`
 	PublicURL          string   `name:"public-url" placeholder:"URL" group:"Authentication" help:"How clients reach this server when a proxy is between, as https://python.example.org. Default: what each request says."`
 
-	MetricsAddr string `placeholder:"HOST:PORT" group:"Operation" help:"Serve /metrics, /healthz and /readyz at this address of their own, without authentication. Default: they are served beside MCP, where /metrics needs authentication if MCP does."`
+	MetricsAddr string `placeholder:"HOST:PORT" group:"Operation" help:"Serve /metrics at this address of its own, without authentication, and /healthz and /readyz too. Default: it is served beside MCP, where it needs a token if MCP does."`
 }
 
 // Authenticates reports whether clients must say who they are.
