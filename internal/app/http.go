@@ -18,8 +18,8 @@ type network struct {
 	watchers net.Listener // nil: they come the clients' way
 }
 
-func openNetwork(c *config.Config, log *slog.Logger) (n *network, err error) {
-	n = &network{}
+func openNetwork(c *config.Config, log *slog.Logger) (_ *network, err error) {
+	n := &network{}
 	defer func() {
 		if err != nil {
 			n.close()
@@ -28,13 +28,13 @@ func openNetwork(c *config.Config, log *slog.Logger) (n *network, err error) {
 	if n.door, err = openDoor(c, log); err != nil {
 		return nil, err
 	}
-	if err = n.listenForWatchers(c.Serve.MetricsAddr); err != nil {
-		return nil, err
-	}
 	if c.Serve.TLSCert != "" {
 		if n.tls, err = transport.TLSConfig(c.Serve.TLSCert, c.Serve.TLSKey, log); err != nil {
 			return nil, err
 		}
+	}
+	if n.watchers, err = listenForWatchers(c.Serve.MetricsAddr); err != nil {
+		return nil, err
 	}
 	if c.Serve.Socket != "" {
 		n.listener, err = transport.ListenSocket(c.Serve.Socket)

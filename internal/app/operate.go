@@ -35,15 +35,16 @@ func (n *network) operate(a *App, options *transport.HTTPOptions) {
 	}
 }
 
-// listenForWatchers takes the address of --metrics-addr, if there is one.
-func (n *network) listenForWatchers(addr string) (err error) {
+// listenForWatchers takes the address of --metrics-addr; nil when there is none.
+func listenForWatchers(addr string) (net.Listener, error) {
 	if addr == "" {
-		return nil
+		return nil, nil
 	}
-	if n.watchers, err = net.Listen("tcp", addr); err != nil {
-		return fmt.Errorf("metrics-addr: %w", err)
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("metrics-addr: %w", err)
 	}
-	return nil
+	return listener, nil
 }
 
 // watch answers at --metrics-addr until stop is called.
