@@ -55,6 +55,9 @@ func OpenTokens(path string, log *slog.Logger) (*Tokens, error) {
 }
 
 func openTokens(path string, log *slog.Logger, now func() time.Time) (*Tokens, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	t := &Tokens{path: path, log: log, now: now}
 	if err := t.read(); err != nil {
 		return nil, fmt.Errorf("token file %s: %w", path, err)
