@@ -26,7 +26,8 @@ RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/understudy --s
 COPY --from=libraries /opt/understudy/python /opt/understudy/python
 COPY --from=build /out/understudy /usr/local/bin/understudy
 # The sessions' code sees these too; no secret belongs here.
-ENV UNDERSTUDY_PYTHON=/opt/understudy/python/bin/python \
+ENV HOME=/var/lib/understudy \
+    UNDERSTUDY_PYTHON=/opt/understudy/python/bin/python \
     UNDERSTUDY_DATA_DIR=/var/lib/understudy \
     UNDERSTUDY_TRANSPORT=http,sse \
     UNDERSTUDY_ADDR=0.0.0.0:8808 \

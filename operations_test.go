@@ -121,7 +121,7 @@ func metricTable(t *testing.T) string {
 		return sessions.Stats{Starts: map[string]uint64{"zygote": 1}}
 	}})
 	restored := true
-	_ = m.Record(t.Context(), sessions.Entry{Result: &sessions.Result{Status: sessions.StatusCrashed, InterpreterRestarted: true, StateRestored: &restored}})
+	m.Ended(sessions.Result{Status: sessions.StatusCrashed, InterpreterRestarted: true, StateRestored: &restored})
 	m.Call("run_python_code", "run", "busy", time.Second)
 	m.Start("zygote", time.Second)
 	m.Exchange(metrics.Exchange{Route: "/mcp", Method: http.MethodPost, Status: http.StatusOK})

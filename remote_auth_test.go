@@ -110,8 +110,14 @@ func (r *remote) stop() {
 	_ = r.cmd.Wait()
 }
 
+// reply is how the server answered.
+type reply struct {
+	status          int
+	challenge, body string
+}
+
 // get asks for a path, with a token unless it is empty.
-func (r *remote) get(path, token string) (*http.Response, string) {
+func (r *remote) get(path, token string) reply {
 	r.t.Helper()
 	request, err := http.NewRequest(http.MethodGet, "http://"+r.addr+path, http.NoBody)
 	if err != nil {
@@ -129,7 +135,7 @@ func (r *remote) get(path, token string) (*http.Response, string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return response, string(body)
+	return reply{response.StatusCode, response.Header.Get("WWW-Authenticate"), string(body)}
 }
 
 // call calls a tool as an MCP client that has the token, and returns the text
@@ -231,9 +237,8 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 		{"/.well-known/oauth-protected-resource", "", 200, ""},
 		{"/.well-known/oauth-protected-resource/mcp", "", 200, ""},
 	} {
-		response, body := r.get(test.path, test.token)
-		if response.StatusCode != test.status || !strings.Contains(response.Header.Get("WWW-Authenticate"), test.header) {
-			t.Errorf("%s: %s, %q\n%.300s", test.path, response.Status, response.Header.Get("WWW-Authenticate"), body)
+		if got := r.get(test.path, test.token); got.status != test.status || !strings.Contains(got.challenge, test.header) {
+			t.Errorf("%s: %d, %q\n%.300s", test.path, got.status, got.challenge, got.body)
 		}
 	}
 
@@ -253,7 +258,7 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 		t.Errorf("a stranger ran code: %s", text)
 	}
 
-	_, counted := r.get("/metrics", scraper)
+	counted := r.get("/metrics", scraper).body
 	for _, line := range []string{
 		`understudy_interpreters 2`, `understudy_clients 2`,
 		`understudy_calls_total{operation="run",outcome="ok",tool="run_python_code"} 2`,

@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -97,16 +96,4 @@ func (t *tally) read() (origins map[string]uint64, failures uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.origins), t.failures
-}
-
-// Recorders tells all of them of an execution.
-type Recorders []Recorder
-
-// Record tells every Recorder, also after one has failed.
-func (all Recorders) Record(ctx context.Context, entry Entry) error {
-	var failures []error
-	for _, r := range all {
-		failures = append(failures, r.Record(ctx, entry))
-	}
-	return errors.Join(failures...)
 }

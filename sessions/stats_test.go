@@ -55,18 +55,12 @@ func TestStatsOfStartsThatFail(t *testing.T) {
 	}
 }
 
-type recorderFunc func(Entry) error
-
-func (f recorderFunc) Record(_ context.Context, e Entry) error { return f(e) }
-
-func TestRecordersAreAllTold(t *testing.T) {
-	told := 0
-	fails := recorderFunc(func(Entry) error { told++; return errors.New("disk full") })
-	err := Recorders{fails, fails}.Record(t.Context(), Entry{})
-	if told != 2 || err == nil {
-		t.Errorf("%d were told: %v", told, err)
-	}
-	if err := (Recorders{}).Record(t.Context(), Entry{}); err != nil {
-		t.Error(err)
+func TestEndedIsToldWithoutOutput(t *testing.T) {
+	var ended []Result
+	m := newTestManager(t, echoes(), func(o *Options) { o.Ended = func(r Result) { ended = append(ended, r) } })
+	defer m.Close(t.Context())
+	mustRun(t, m, RunRequest{Code: "a"})
+	if len(ended) != 1 || ended[0].Status != StatusOK || ended[0].Execution != 1 || ended[0].Stdout != "" {
+		t.Errorf("%+v", ended)
 	}
 }

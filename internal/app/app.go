@@ -44,7 +44,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.metrics = a.newMetrics()
 	a.ready = newReadiness(a.python, run.path, log)
 	options := managerOptions(c, a.python, run.path, log)
-	options.Recorder = sessions.Recorders{a.metrics}
+	options.Ended = a.metrics.Ended
 	a.python.started = a.started
 	a.manager = sessions.NewManager(options)
 	a.server = newServer(noted{a.manager}, a.newCalls(), c, log)

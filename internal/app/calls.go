@@ -82,8 +82,11 @@ func (c *calls) tell(ctx context.Context, tool string, n *note, outcome string, 
 	if n.execution > 0 {
 		line = append(line, "execution", n.execution)
 	}
-	c.log.Log(ctx, c.level, "call", append(line, "outcome", outcome, "duration", took)...)
+	c.log.Log(ctx, c.level, "call", append(line, "outcome", outcome, "seconds", rounded(took))...)
 }
+
+// rounded is a time in seconds, in steps that a log has use for.
+func rounded(d time.Duration) float64 { return d.Round(10 * time.Microsecond).Seconds() }
 
 // begin notes what is asked of the Manager. Until end the outcome is a fault,
 // which stays when the Manager panics.

@@ -30,7 +30,7 @@ func TestEveryCallIsNoted(t *testing.T) {
 			continue
 		}
 		n := &note{}
-		callWithNothing(reflect.ValueOf(noted{}).MethodByName(method.Name), context.WithValue(t.Context(), noteKey{}, n))
+		callWithNothing(context.WithValue(t.Context(), noteKey{}, n), reflect.ValueOf(noted{}).MethodByName(method.Name))
 		if n.operation == "" || n.outcome != outcomeFault {
 			t.Errorf("%s: noted as %+v; calls.go needs a method for it", method.Name, *n)
 		}
@@ -39,7 +39,7 @@ func TestEveryCallIsNoted(t *testing.T) {
 
 // callWithNothing calls a method of a Manager that isn't there, which panics
 // after it has noted the call.
-func callWithNothing(method reflect.Value, ctx context.Context) {
+func callWithNothing(ctx context.Context, method reflect.Value) {
 	defer func() { _ = recover() }()
 	args := []reflect.Value{reflect.ValueOf(ctx)}
 	for i := 1; i < method.Type().NumIn(); i++ {

@@ -85,7 +85,7 @@ func (a *App) observe(x transport.Exchange) {
 	a.log.Log(context.Background(), levelOf(x.Status), "request",
 		"request", x.Caller.Request, "client", nameOf(x.Caller), "address", x.Address,
 		"method", x.Method, "route", x.Route, "rpc", x.RPC, "status", x.Status,
-		"received", x.Received, "sent", x.Sent, "duration", x.Duration)
+		"received", x.Received, "sent", x.Sent, "seconds", rounded(x.Duration))
 }
 
 // newMetrics returns the counters of this server.

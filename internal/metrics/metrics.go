@@ -24,7 +24,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Metrics are the counters of one server. It satisfies sessions.Recorder.
+// Metrics are the counters of one server.
 type Metrics struct {
 	registry *prometheus.Registry
 	log      *slog.Logger
@@ -96,24 +96,22 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Handler answers scrapes. One at a time is served: each measures memory.
+// Handler answers scrapes, a few at a time: each measures memory.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: 1, Timeout: 10 * time.Second, ErrorHandling: promhttp.ContinueOnError,
+		MaxRequestsInFlight: 4, Timeout: 10 * time.Second, ErrorHandling: promhttp.ContinueOnError,
 		ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelWarn),
 	})
 }
 
-// Record counts a run that came to an end.
-func (m *Metrics) Record(_ context.Context, entry sessions.Entry) error {
-	r := entry.Result
+// Ended counts a run that came to an end.
+func (m *Metrics) Ended(r sessions.Result) {
 	m.executions.WithLabelValues(string(r.Status)).Inc()
 	m.runSeconds.Observe(r.ExecTime)
 	if r.InterpreterRestarted {
 		restored := r.StateRestored != nil && *r.StateRestored
 		m.deaths.WithLabelValues(string(r.Status), strconv.FormatBool(restored)).Inc()
 	}
-	return nil
 }
 
 // Call counts a call of a tool that was answered. Outcome is a sessions.Status,

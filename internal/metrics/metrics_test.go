@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -44,9 +43,8 @@ func TestScrape(t *testing.T) {
 		{Status: sessions.StatusTimeout, InterpreterRestarted: true, StateRestored: &no},
 		{Status: sessions.StatusInterrupted, StateRestored: &no}, // it was deleted
 	} {
-		if err := m.Record(t.Context(), sessions.Entry{Client: "principal:alice", Result: &r}); err != nil {
-			t.Fatal(err)
-		}
+		r.InterpreterID = "abc123"
+		m.Ended(r)
 	}
 	m.Call("run_python_code", "run", "ok", 3*time.Millisecond)
 	m.Call("manage_interpreters", "delete", "not_found", time.Millisecond)
@@ -85,7 +83,7 @@ func TestScrape(t *testing.T) {
 			t.Errorf("no line %s", line)
 		}
 	}
-	for _, never := range []string{"alice", `status="interrupted",`, `duration_seconds_count{route="/sse"}`} {
+	for _, never := range []string{"abc123", `status="interrupted",`, `duration_seconds_count{route="/sse"}`} {
 		if strings.Contains(text, never) {
 			t.Errorf("%q is there", never)
 		}
@@ -111,19 +109,3 @@ func TestNamesAreBounded(t *testing.T) {
 		t.Errorf("%v %v", problems, err)
 	}
 }
-
-func TestRecorderAmongOthers(t *testing.T) {
-	m := newTestMetrics()
-	broken := recorderFunc(func() error { return errors.New("disk full") })
-	entry := sessions.Entry{Result: &sessions.Result{Status: sessions.StatusOK}}
-	if err := (sessions.Recorders{broken, m}).Record(t.Context(), entry); err == nil {
-		t.Error("the fault was lost")
-	}
-	if !strings.Contains(scrape(t, m), `understudy_executions_total{status="ok"} 1`) {
-		t.Error("the run was not counted")
-	}
-}
-
-type recorderFunc func() error
-
-func (f recorderFunc) Record(context.Context, sessions.Entry) error { return f() }
