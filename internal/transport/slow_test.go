@@ -83,6 +83,7 @@ func TestALongCallOutlivesTheTimeForItsBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
 		if err != nil || textOf(t, string(body)) != "finished" {
 			t.Errorf("%q, %v", body, err)
 		}
@@ -124,13 +125,11 @@ func TestSlowReaders(t *testing.T) {
 func TestSilentStreamsShowLife(t *testing.T) {
 	h := open(t, HTTPOptions{heartbeat: 10 * time.Millisecond})
 	id := h.session(t)
-	sse, _ := h.stream(t, t.Context())
+	sse, _ := h.stream(t.Context(), t)
 	listen := inModern(t, post(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`))
-	for name, stream := range map[string]*events{
-		"SSE":        sse,
-		"older era":  readEvents(t, h.begin(t, t.Context(), request{method: "GET", path: StreamablePath}.with(mcpSession, id, "Accept", "text/event-stream")).Body),
-		"newest era": readEvents(t, h.begin(t, t.Context(), listen).Body),
-	} {
+	older, _ := h.follow(t.Context(), t, request{method: "GET", path: StreamablePath}.with(mcpSession, id, "Accept", "text/event-stream"))
+	newest, _ := h.follow(t.Context(), t, listen)
+	for name, stream := range map[string]*events{"SSE": sse, "older era": older, "newest era": newest} {
 		for beats := 0; beats < 3; {
 			event := soon(t, stream.all)
 			if event == "" {
