@@ -181,7 +181,7 @@ func limitTable(t *testing.T) string {
 		{"requests of a client in a second", "--max-requests-per-second", "429"},
 		{"connections", "--max-connections", "they wait"},
 		{"output of a run in memory", "--output-limit", "the middle is left out of answers"},
-		{"output of a run on disk", "--spool-limit", "the middle is lost"},
+		{"output of a run on disk", "--spool-limit", "the rest is lost"},
 	} {
 		value, known := defaults[limit[1]]
 		if !known {

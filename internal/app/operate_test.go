@@ -50,7 +50,8 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 		t.Errorf("an address was taken twice: %v", err)
 	}
 	stop()
-	if _, err := client.Get("http://" + listener.Addr().String() + healthPath); err == nil {
+	if response, err := client.Get("http://" + listener.Addr().String() + healthPath); err == nil {
+		_ = response.Body.Close()
 		t.Error("it answers after it was stopped")
 	}
 
