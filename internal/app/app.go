@@ -47,7 +47,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	options.Ended = a.metrics.Ended
 	a.python.started = a.started
 	a.manager = sessions.NewManager(options)
-	a.server = newServer(noted{a.manager}, a.newCalls(), c, log)
+	a.server = newServer(newNoted(a.manager), a.newCalls(), c, log)
 	a.python.warm()
 	return a, nil
 }
@@ -84,7 +84,7 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 	return o
 }
 
-func newServer(m tools.Manager, calls *calls, c *config.Config, log *slog.Logger) *server.MCPServer {
+func newServer(m noted, calls *calls, c *config.Config, log *slog.Logger) *server.MCPServer {
 	s := server.NewMCPServer("understudy", Version(),
 		server.WithTitle("understudy"),
 		server.WithInstructions(tools.Instructions()),

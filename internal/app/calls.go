@@ -129,54 +129,62 @@ func (n *note) made(l sessions.Listing, err error) {
 	}
 }
 
-// noted is a Manager whose calls are noted.
-type noted struct{ tools.Manager }
+// noted is a Manager whose calls by the tools are noted. What tools don't ask
+// for, it has from the Manager as it is.
+type noted struct {
+	*sessions.Manager
+	asked tools.Manager // the same; another in tests
+}
+
+var _ tools.Manager = noted{}
+
+func newNoted(m *sessions.Manager) noted { return noted{m, m} }
 
 func (m noted) Run(ctx context.Context, client sessions.Client, r sessions.RunRequest) (result *sessions.Result, err error) {
 	n := begin(ctx, "run", r.InterpreterID)
-	result, err = m.Manager.Run(ctx, client, r)
+	result, err = m.asked.Run(ctx, client, r)
 	n.ran(result, err)
 	return result, err
 }
 
 func (m noted) Wait(ctx context.Context, client sessions.Client, id string, wait time.Duration, progress func(sessions.Progress)) (result *sessions.Result, err error) {
 	n := begin(ctx, "wait", id)
-	result, err = m.Manager.Wait(ctx, client, id, wait, progress)
+	result, err = m.asked.Wait(ctx, client, id, wait, progress)
 	n.ran(result, err)
 	return result, err
 }
 
 func (m noted) Create(ctx context.Context, client sessions.Client) (listing sessions.Listing, err error) {
 	n := begin(ctx, "create", "")
-	listing, err = m.Manager.Create(ctx, client)
+	listing, err = m.asked.Create(ctx, client)
 	n.made(listing, err)
 	return listing, err
 }
 
 func (m noted) List(ctx context.Context, client sessions.Client) (all []sessions.Listing, err error) {
 	n := begin(ctx, "list", "")
-	all, err = m.Manager.List(ctx, client)
+	all, err = m.asked.List(ctx, client)
 	n.end(err)
 	return all, err
 }
 
 func (m noted) Delete(ctx context.Context, client sessions.Client, id string) error {
 	n := begin(ctx, "delete", id)
-	err := m.Manager.Delete(ctx, client, id)
+	err := m.asked.Delete(ctx, client, id)
 	n.end(err)
 	return err
 }
 
 func (m noted) Restart(ctx context.Context, client sessions.Client, id string) (listing sessions.Listing, err error) {
 	n := begin(ctx, "restart", id)
-	listing, err = m.Manager.Restart(ctx, client, id)
+	listing, err = m.asked.Restart(ctx, client, id)
 	n.made(listing, err)
 	return listing, err
 }
 
 func (m noted) Interrupt(ctx context.Context, client sessions.Client, id string) (done *sessions.Interruption, err error) {
 	n := begin(ctx, "interrupt", id)
-	done, err = m.Manager.Interrupt(ctx, client, id)
+	done, err = m.asked.Interrupt(ctx, client, id)
 	n.end(err)
 	if err == nil {
 		n.interpreter, n.execution = done.InterpreterID, done.Execution
@@ -186,21 +194,21 @@ func (m noted) Interrupt(ctx context.Context, client sessions.Client, id string)
 
 func (m noted) Branch(ctx context.Context, client sessions.Client, id string) (listing sessions.Listing, err error) {
 	n := begin(ctx, "branch", id)
-	listing, err = m.Manager.Branch(ctx, client, id)
+	listing, err = m.asked.Branch(ctx, client, id)
 	n.made(listing, err)
 	return listing, err
 }
 
 func (m noted) Undo(ctx context.Context, client sessions.Client, id string) (undone *sessions.Undone, err error) {
 	n := begin(ctx, "undo", id)
-	undone, err = m.Manager.Undo(ctx, client, id)
+	undone, err = m.asked.Undo(ctx, client, id)
 	n.end(err)
 	return undone, err
 }
 
 func (m noted) Variables(ctx context.Context, client sessions.Client, id string) (variables []sessions.Variable, notes []string, err error) {
 	n := begin(ctx, "variables", id)
-	variables, notes, err = m.Manager.Variables(ctx, client, id)
+	variables, notes, err = m.asked.Variables(ctx, client, id)
 	n.end(err)
 	return variables, notes, err
 }

@@ -93,7 +93,7 @@ func TestLineOfACall(t *testing.T) {
 			if test.before {
 				return refusal, test.fails
 			}
-			_, err := noted{test.manager}.Run(ctx, "", sessions.RunRequest{Code: secretCode, InterpreterID: "asked"})
+			_, err := noted{asked: test.manager}.Run(ctx, "", sessions.RunRequest{Code: secretCode, InterpreterID: "asked"})
 			if err != nil {
 				return refusal, nil
 			}
@@ -114,7 +114,7 @@ func TestLineOfACall(t *testing.T) {
 }
 
 func TestCallWithoutANote(t *testing.T) {
-	if _, err := (noted{answers{result: &sessions.Result{}}}).Run(t.Context(), "", sessions.RunRequest{}); err != nil {
+	if _, err := (noted{asked: answers{result: &sessions.Result{}}}).Run(t.Context(), "", sessions.RunRequest{}); err != nil {
 		t.Error(err)
 	}
 }
