@@ -28,8 +28,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// remote is a server on the network, with its log of everything.
-type remote struct {
+// guarded is a server on the network, with its log of everything.
+type guarded struct {
 	t    *testing.T
 	cmd  *exec.Cmd
 	addr string
@@ -39,11 +39,11 @@ type remote struct {
 	log bytes.Buffer
 }
 
-var servingAt = regexp.MustCompile(`msg="serving MCP over HTTP" addr=(\S+)`)
+var guardedAt = regexp.MustCompile(`msg="serving MCP over HTTP" addr=(\S+)`)
 
-func startRemote(t *testing.T, args ...string) *remote {
+func startGuarded(t *testing.T, args ...string) *guarded {
 	t.Helper()
-	r := &remote{t: t, done: make(chan struct{})}
+	r := &guarded{t: t, done: make(chan struct{})}
 	r.cmd = understudyCommand(t, append([]string{"serve", "--transport", "http,sse", "--addr", "127.0.0.1:0", "--log-level", "debug"}, args...)...)
 	stderr, err := r.cmd.StderrPipe()
 	if err != nil {
@@ -79,26 +79,26 @@ func understudyCommand(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (r *remote) read(stderr io.Reader, addr chan<- string) {
+func (r *guarded) read(stderr io.Reader, addr chan<- string) {
 	defer close(r.done)
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		r.mu.Lock()
 		r.log.WriteString(lines.Text() + "\n")
 		r.mu.Unlock()
-		if found := servingAt.FindStringSubmatch(lines.Text()); found != nil {
+		if found := guardedAt.FindStringSubmatch(lines.Text()); found != nil {
 			addr <- found[1]
 		}
 	}
 }
 
-func (r *remote) said() string {
+func (r *guarded) said() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.log.String()
 }
 
 // stop ends the server as an operator would; more than once is no harm.
-func (r *remote) stop() {
+func (r *guarded) stop() {
 	_ = r.cmd.Process.Signal(os.Interrupt)
 	select {
 	case <-r.done:
@@ -117,7 +117,7 @@ type reply struct {
 }
 
 // get asks for a path, with a token unless it is empty.
-func (r *remote) get(path, token string) reply {
+func (r *guarded) get(path, token string) reply {
 	r.t.Helper()
 	request, err := http.NewRequest(http.MethodGet, "http://"+r.addr+path, http.NoBody)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *remote) get(path, token string) reply {
 
 // call calls a tool as an MCP client that has the token, and returns the text
 // of the answer, or how it was turned away.
-func (r *remote) call(token, tool string, args map[string]any) string {
+func (r *guarded) call(token, tool string, args map[string]any) string {
 	r.t.Helper()
 	c, err := client.NewStreamableHttpClient("http://"+r.addr+"/mcp", transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + token}))
 	if err != nil {
@@ -217,7 +217,7 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 	alice, scraper := newToken(t, "alice", "--add-to", file), newToken(t, "prometheus", "--for", "metrics", "--add-to", file)
 	issuer, sign := newIssuer(t)
 	carol, bob := sign("carol"), "not made yet"
-	r := startRemote(t, "--auth-tokens", file, "--auth-issuer", issuer, "--auth-audience", "understudy-test")
+	r := startGuarded(t, "--auth-tokens", file, "--auth-issuer", issuer, "--auth-audience", "understudy-test")
 	stranger := strings.Repeat("x", 60)
 
 	for _, test := range []struct {
@@ -271,9 +271,9 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 	}
 
 	bob = newToken(t, "bob", "--add-to", file)
-	eventually(t, "bob comes in", func() bool { return strings.Contains(run(bob, "1"), "[ok]") })
+	comesTrue(t, "bob comes in", func() bool { return strings.Contains(run(bob, "1"), "[ok]") })
 	without(t, file, "alice ")
-	eventually(t, "alice is locked out", func() bool { return !strings.Contains(run(alice, "1"), "[ok]") })
+	comesTrue(t, "alice is locked out", func() bool { return !strings.Contains(run(alice, "1"), "[ok]") })
 	if text := run(carol, "1"); !strings.Contains(text, "[ok]") {
 		t.Error(text)
 	}
@@ -292,7 +292,7 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 	}
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
+func comesTrue(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
