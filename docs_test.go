@@ -25,6 +25,8 @@ func TestDocsAreTrue(t *testing.T) {
 		{"docs/reference.md", "manage_interpreters", argumentTable(schemas["manage_interpreters"])},
 		{"docs/reference.md", "record", fieldTable(schemas["execution_record"])},
 		{"docs/reference.md", "settings", settingTable(t)},
+		{"docs/operations.md", "metrics", metricTable(t)},
+		{"docs/operations.md", "limits", limitTable(t)},
 	} {
 		t.Run(part.file+"/"+part.name, func(t *testing.T) { compareGenerated(t, part.file, part.name, part.text) })
 	}

@@ -50,6 +50,8 @@ func run(c *config.Config) error {
 		return app.Demo(ctx, c, os.Stdout)
 	case "install":
 		return app.Install(c, os.Stdout, os.Stderr)
+	case "token":
+		return app.Token(c, os.Stdout, os.Stderr)
 	case "schema":
 		return app.Schema(os.Stdout)
 	case "version":

@@ -97,6 +97,7 @@ func (s *Session) grow(ctx context.Context, parent *Session) (notes []string, er
 	if err != nil {
 		return nil, Errorf(CodeStart, "interpreter %q could not be branched: its copy did not wake: %w", parent.id, err)
 	}
+	s.options.tally.started(originBranch)
 	s.states.inherit(&parent.states)
 	_, err = s.install(ctx, w)
 	return append(notes, w.Info().Notes...), err

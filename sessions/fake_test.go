@@ -136,7 +136,7 @@ func (w *fakeWorker) Ended() *CrashError {
 	}
 }
 func (w *fakeWorker) Info() WorkerInfo {
-	return WorkerInfo{PID: 42, Python: "3.11.7", Notes: w.notes}
+	return WorkerInfo{PID: 42, Python: "3.11.7", Origin: "fake", Notes: w.notes}
 }
 func (w *fakeWorker) Usage() (Usage, error) {
 	if w.starter.measuring != nil {

@@ -98,8 +98,10 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 	}
 	w, err := s.options.Starter.Start(ctx, s.spec())
 	if err != nil {
+		s.options.tally.failed()
 		return callerGone(ctx, Errorf(CodeStart, "the Python interpreter could not be started: %w", err))
 	}
+	s.options.tally.started(w.Info().Origin)
 	_, err = s.install(ctx, w)
 	return err
 }
@@ -261,6 +263,7 @@ func (s *Session) wake(life context.Context, u Understudy) (Worker, error) {
 	case err != nil:
 		return nil, fmt.Errorf("their copy did not wake: %w", err)
 	}
+	s.options.tally.started(originUnderstudy)
 	before, err := s.install(life, w)
 	if before != nil {
 		s.closeWorker(context.WithoutCancel(life), before)

@@ -45,6 +45,7 @@ func NewManager(options Options) *Manager {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
+	options.tally = &tally{}
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
 		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, defaults: map[Client]*Session{},

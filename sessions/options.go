@@ -10,7 +10,10 @@ type Options struct {
 	Starter  Starter
 	Verifier Verifier // nil: all code may run
 	Recorder Recorder // nil: nothing is recorded
-	Logger   *slog.Logger
+	// Ended, if set, is told how each execution ended, before its answer leaves.
+	// The Result has no output: who wants that is a Recorder, for whom it is kept.
+	Ended  func(Result)
+	Logger *slog.Logger
 
 	// Dir is where each session gets a directory for its output files.
 	Dir string
@@ -43,4 +46,6 @@ type Options struct {
 	SpoolLimit  int64 // bytes of each stream kept on disk
 
 	RerunAfterCrash bool
+
+	tally *tally // the Manager's
 }

@@ -113,6 +113,9 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	e.transcript.finish()
 	result := s.report(e, a, note)
 	s.record(e, result)
+	if s.options.Ended != nil {
+		s.options.Ended(*result)
+	}
 	e.transcript.close()
 	s.turn.tidy()
 	if !a.lostWorker() {

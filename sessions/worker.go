@@ -102,6 +102,8 @@ func (e *ForkError) Error() string { return e.Reason }
 type WorkerInfo struct {
 	PID    int
 	Python string // version, as in "3.11.7"
+	// Origin is what a fresh worker was made from: "zygote", "root" or "spawn".
+	Origin string
 	// InitError is the traceback of the operator's --init-code, if it failed.
 	InitError string
 	// Notes are plain sentences about what a woken copy had to leave behind.

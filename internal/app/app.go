@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/internal/config"
+	"understudy/internal/metrics"
 	"understudy/internal/transport"
 	"understudy/sessions"
 	"understudy/tools"
@@ -26,6 +27,9 @@ type App struct {
 	python  *pythonStarter
 	manager *sessions.Manager
 	server  *server.MCPServer
+
+	metrics *metrics.Metrics
+	ready   *readiness
 }
 
 // Open prepares everything that serving needs. Python is looked for, and what
@@ -37,8 +41,13 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 		return nil, err
 	}
 	a := &App{config: c, log: log, run: run, python: newPythonStarter(c, log)}
-	a.manager = sessions.NewManager(managerOptions(c, a.python, run.path, log))
-	a.server = newServer(a.manager, c, log)
+	a.metrics = a.newMetrics()
+	a.ready = newReadiness(a.python, run.path, log)
+	options := managerOptions(c, a.python, run.path, log)
+	options.Ended = a.metrics.Ended
+	a.python.started = a.started
+	a.manager = sessions.NewManager(options)
+	a.server = newServer(newNoted(a.manager), a.newCalls(), c, log)
 	a.python.warm()
 	return a, nil
 }
@@ -75,11 +84,12 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 	return o
 }
 
-func newServer(m *sessions.Manager, c *config.Config, log *slog.Logger) *server.MCPServer {
+func newServer(m noted, calls *calls, c *config.Config, log *slog.Logger) *server.MCPServer {
 	s := server.NewMCPServer("understudy", Version(),
 		server.WithTitle("understudy"),
 		server.WithInstructions(tools.Instructions()),
 		server.WithToolCapabilities(false),
+		server.WithToolHandlerMiddleware(calls.middleware),
 	)
 	options := tools.Options{
 		Client:     clientOf,

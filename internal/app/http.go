@@ -13,15 +13,28 @@ import (
 // network is where clients connect, before there is a server to answer them.
 type network struct {
 	listener net.Listener
-	tls      *tls.Config // nil for plain HTTP
+	tls      *tls.Config  // nil for plain HTTP
+	door     *door        // nil: everybody may come in
+	watchers net.Listener // nil: they come the clients' way
 }
 
-func openNetwork(c *config.Config, log *slog.Logger) (n *network, err error) {
-	n = &network{}
+func openNetwork(c *config.Config, log *slog.Logger) (_ *network, err error) {
+	n := &network{}
+	defer func() {
+		if err != nil {
+			n.close()
+		}
+	}()
+	if n.door, err = openDoor(c, log); err != nil {
+		return nil, err
+	}
 	if c.Serve.TLSCert != "" {
 		if n.tls, err = transport.TLSConfig(c.Serve.TLSCert, c.Serve.TLSKey, log); err != nil {
 			return nil, err
 		}
+	}
+	if n.watchers, err = listenForWatchers(c.Serve.MetricsAddr); err != nil {
+		return nil, err
 	}
 	if c.Serve.Socket != "" {
 		n.listener, err = transport.ListenSocket(c.Serve.Socket)
@@ -35,12 +48,23 @@ func openNetwork(c *config.Config, log *slog.Logger) (n *network, err error) {
 }
 
 // close frees the address, if it was not done already.
-func (n *network) close() { _ = n.listener.Close() }
+func (n *network) close() {
+	if n.listener != nil {
+		_ = n.listener.Close()
+	}
+	n.door.close()
+	if n.watchers != nil {
+		_ = n.watchers.Close()
+	}
+}
 
 // serve answers clients until ctx ends and their calls have been answered.
 func (n *network) serve(ctx context.Context, a *App) error {
 	options := a.httpOptions()
 	options.TLS = n.tls
+	n.operate(a, &options)
+	defer n.watch(a)()
+	defer context.AfterFunc(ctx, a.ready.stop)()
 	return transport.NewHTTP(a.server, options).Serve(ctx, n.listener)
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"understudy/internal/config"
 	"understudy/internal/pythonenv"
@@ -23,6 +24,8 @@ const startZygote = "zygote"
 type pythonStarter struct {
 	config *config.Config
 	log    *slog.Logger
+	// started is told of each fresh interpreter; nil: nobody is.
+	started func(origin string, took time.Duration)
 
 	life    context.Context // ends with Close
 	endLife context.CancelFunc
@@ -54,7 +57,12 @@ func (p *pythonStarter) Start(ctx context.Context, spec sessions.Spec) (sessions
 	if err != nil {
 		return nil, err
 	}
-	return starter.Start(ctx, spec)
+	began := time.Now()
+	w, err := starter.Start(ctx, spec)
+	if err == nil && p.started != nil {
+		p.started(w.Info().Origin, time.Since(began))
+	}
+	return w, err
 }
 
 // ForkObstacle says why interpreters can't be copied, "" if they can.

@@ -23,6 +23,7 @@ type Config struct {
 	Setup    Setup    `cmd:"" help:"Prepare the Python environment with the scientific libraries."`
 	Doctor   Doctor   `cmd:"" help:"Show what works here; exit status 1 when the main job can't."`
 	Demo     Demo     `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
+	Token    Token    `cmd:"" help:"Make a bearer token for a client that connects over a network, and the line for --auth-tokens."`
 	Install  Install  `cmd:"" help:"Write or print the configuration of an MCP client."`
 	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools."`
 	Version  Version  `cmd:"" help:"Print the version."`
@@ -58,6 +59,8 @@ type Serve struct {
 	MaxRequestsPerSecond        float64       `default:"2000" group:"Network" help:"How many requests one client may send in a second over HTTP and SSE; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
 	ClientTTL                   time.Duration `name:"client-ttl" default:"1h" group:"Network" help:"Forget a client of streamable HTTP of the older eras that has sent nothing for this long, and whose calls have ended; 0 never does."`
 	StopGrace                   time.Duration `default:"10s" group:"Network" help:"How long running calls may go on when the server is asked to stop, before they are interrupted and answered (HTTP and SSE)."`
+
+	Auth `embed:""`
 
 	Start    string   `enum:"zygote,spawn" default:"${default_start}" group:"Python" help:"How an interpreter starts: ${enum}. zygote forks it from a process that has the libraries imported already, in milliseconds, and keeps a copy of it for crashes, branch and undo; it needs Linux. spawn starts a process of its own, without these."`
 	Preload  []string `type:"modules" default:"numpy,pandas,matplotlib.pyplot" placeholder:"MODULE,…" group:"Python" help:"What is imported before interpreters are forked (--start zygote), separated by commas; none imports nothing. A module that can't be imported is logged and left out."`
@@ -153,6 +156,7 @@ func (s Serve) Check() error {
 		checkStart(s.Start, runtime.GOOS),
 		s.checkNetwork(),
 		s.checkTimes(),
+		s.Auth.check(s.OverNetwork()),
 		atLeast("history", int64(s.History), 0),
 		checkShare("checkpoint-memory", s.CheckpointMemory),
 		atLeast("max-sessions-per-client", int64(s.MaxSessionsPerClient), 0),

@@ -58,7 +58,7 @@ func (s Serve) OverNetwork() bool { return !slices.Contains(s.Transport, Transpo
 func (s Serve) Has(transport string) bool { return slices.Contains(s.Transport, transport) }
 
 // authenticated reports whether requests must say who sends them.
-func (s Serve) authenticated() bool { return false }
+func (s Serve) authenticated() bool { return s.Authenticates() }
 
 // checkNetwork refuses a server that would be open to others by mistake.
 func (s Serve) checkNetwork() error {

@@ -27,7 +27,8 @@ type worker struct {
 	line    *line
 	log     *slog.Logger
 	info    sessions.WorkerInfo
-	greeted bool // the start frame was sent before the process was there
+	greeted bool   // the start frame was sent before the process was there
+	origin  string // the forker it comes from; "" of a spawned one
 	// interrupts reach the execution under way.
 	interrupts interrupter
 
@@ -71,6 +72,7 @@ func (w *worker) greet(ctx context.Context, greeting []byte) error {
 		return w.startFault(ctx, err)
 	}
 	w.info = infoOf(w.process, ready)
+	w.info.Origin = orDefault(w.origin, "spawn")
 	return nil
 }
 

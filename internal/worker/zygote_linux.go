@@ -88,7 +88,7 @@ func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark mark, greeting
 		z.log.Warn("an interpreter could not be forked; another way is tried", "by", forker.name, "error", err)
 		return nil
 	}
-	w.greeted = greeted
+	w.greeted, w.origin = greeted, forker.name
 	return w
 }
 

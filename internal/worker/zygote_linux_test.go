@@ -88,6 +88,9 @@ func TestZygoteForksFromWhatThereIs(t *testing.T) {
 	if parent, root := parentOf(t, w.Info().PID), z.forkerNow("root"); root == nil || parent != root.process.pid {
 		t.Errorf("the parent is %d, not the root", parent)
 	}
+	if origin := w.Info().Origin; origin != "root" {
+		t.Errorf("it says that it was made from %q", origin)
+	}
 }
 
 // copyOf copies a worker to stand by.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,6 +154,9 @@ func testInfo(t *testing.T, s sessions.Starter) {
 	fields := strings.Fields(sink.Text(sessions.Stdout))
 	if len(fields) != 2 || fields[1] != info.Python || info.PID == 0 || info.InitError != "" {
 		t.Errorf("the worker says %q, its info %+v", fields, info)
+	}
+	if origin := w.Info().Origin; !slices.Contains([]string{"zygote", "root", "spawn"}, origin) {
+		t.Errorf("it says that it was made from %q", origin)
 	}
 }
 

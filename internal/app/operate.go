@@ -1,0 +1,138 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"understudy/internal/auth"
+	"understudy/internal/metrics"
+	"understudy/internal/transport"
+	"understudy/sessions"
+)
+
+// The routes of who watches over the server.
+const (
+	healthPath  = "/healthz"
+	readyPath   = "/readyz"
+	metricsPath = "/metrics"
+)
+
+// operate adds to the options who may come in, what is counted, and the routes
+// of who watches.
+func (n *network) operate(a *App, options *transport.HTTPOptions) {
+	options.Routes = map[string]http.Handler{healthPath: http.HandlerFunc(alive), readyPath: a.ready}
+	n.door.admit(options)
+	options.Observe = a.observe
+	if n.watchers == nil {
+		options.Routes[metricsPath] = n.door.guard(auth.ScopeMetrics, a.metrics.Handler())
+	}
+}
+
+// listenForWatchers takes the address of --metrics-addr; nil when there is none.
+func listenForWatchers(addr string) (net.Listener, error) {
+	if addr == "" {
+		return nil, nil
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("metrics-addr: %w", err)
+	}
+	return listener, nil
+}
+
+// watch answers at --metrics-addr until stop is called.
+func (n *network) watch(a *App) (stop func()) {
+	if n.watchers == nil {
+		return func() {}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc(healthPath, alive)
+	mux.Handle(readyPath, a.ready)
+	mux.Handle(metricsPath, a.metrics.Handler())
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(n.watchers); err != http.ErrServerClosed {
+			a.log.Error("the address of --metrics-addr is not served any more", "error", err)
+		}
+	}()
+	a.log.Info("serving metrics", "addr", n.watchers.Addr().String())
+	return func() {
+		_ = server.Close() // whoever scrapes gets nothing more
+		<-done
+	}
+}
+
+// observe counts a request and writes it to the log: the usual ones for those
+// who look closely only.
+func (a *App) observe(x transport.Exchange) {
+	a.metrics.Exchange(metrics.Exchange{
+		Route: x.Route, Method: x.Method, Status: x.Status, Bytes: x.Sent, Duration: x.Duration,
+		Stream: x.Method == http.MethodGet && (x.Route == transport.StreamablePath || x.Route == transport.SSEPath),
+	})
+	a.log.Log(context.Background(), levelOf(x.Status), "request",
+		"request", x.Caller.Request, "client", nameOf(x.Caller), "address", x.Address,
+		"method", x.Method, "route", x.Route, "rpc", x.RPC, "status", x.Status,
+		"received", x.Received, "sent", x.Sent, "seconds", rounded(x.Duration))
+}
+
+// newMetrics returns the counters of this server.
+func (a *App) newMetrics() *metrics.Metrics {
+	stats := func(ctx context.Context) sessions.Stats { return a.manager.Stats(ctx) }
+	return metrics.New(metrics.Options{Version: Version(), Stats: stats, Logger: a.log})
+}
+
+// newCalls returns what tells of calls. On stdio the client knows them, and the
+// server's log is in its user's way.
+func (a *App) newCalls() *calls {
+	c := &calls{log: a.log, level: slog.LevelDebug, count: a.metrics.Call}
+	if a.config.Serve.OverNetwork() {
+		c.level = slog.LevelInfo
+	}
+	return c
+}
+
+// started is told of each fresh interpreter.
+func (a *App) started(origin string, took time.Duration) {
+	a.metrics.Start(origin, took)
+	a.ready.prove()
+}
+
+func levelOf(status int) slog.Level {
+	switch {
+	case status >= http.StatusInternalServerError:
+		return slog.LevelWarn
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusTooManyRequests:
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
+}
+
+// nameOf is the caller in a log: a principal by its name, an MCP session, whose
+// id is a key to it, by a part of its hash.
+func nameOf(c transport.Caller) string {
+	switch {
+	case c.Principal != "":
+		return c.Principal
+	case c.Client == "":
+		return "anonymous"
+	}
+	kind, id, isSession := strings.Cut(c.Client, ":")
+	if !isSession {
+		return kind
+	}
+	hash := sha256.Sum256([]byte(id))
+	return kind + "-" + hex.EncodeToString(hash[:6])
+}

@@ -1,0 +1,80 @@
+package app
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/internal/config"
+	"understudy/internal/transport"
+	"understudy/sessions"
+)
+
+func watchedApp(log io.Writer) *App {
+	a := &App{
+		config: &config.Config{}, log: slog.New(slog.NewTextHandler(log, nil)),
+		manager: sessions.NewManager(sessions.Options{}),
+		ready:   &readiness{now: time.Now},
+	}
+	a.metrics = a.newMetrics()
+	a.ready.prove()
+	return a
+}
+
+func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
+	a := watchedApp(io.Discard)
+	defer a.manager.Close(t.Context())
+	listener, err := listenForWatchers("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &network{watchers: listener, door: &door{}} // a door that nobody passes
+	stop := n.watch(a)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for path, want := range map[string]string{metricsPath: "understudy_interpreters 0", healthPath: "ok", readyPath: "ok"} {
+		response, err := client.Get("http://" + listener.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %s %v\n%.200s", path, response.Status, err, body)
+		}
+	}
+	if _, err := listenForWatchers(listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "metrics-addr") {
+		t.Errorf("an address was taken twice: %v", err)
+	}
+	stop()
+	if response, err := client.Get("http://" + listener.Addr().String() + healthPath); err == nil {
+		_ = response.Body.Close()
+		t.Error("it answers after it was stopped")
+	}
+
+	options := transport.HTTPOptions{Streamable: true}
+	n.operate(a, &options)
+	if options.Routes[metricsPath] != nil || options.Routes[readyPath] == nil {
+		t.Error("with an address of their own, metrics are served beside MCP too")
+	}
+}
+
+func TestLinesOfRequests(t *testing.T) {
+	var log bytes.Buffer
+	a := watchedApp(&log)
+	defer a.manager.Close(t.Context())
+	lines := func(status int) string {
+		log.Reset()
+		a.observe(transport.Exchange{Method: "POST", Route: "/mcp", RPC: "tools/call", Status: status, Caller: transport.Caller{Client: "session:SECRET", Request: "5"}})
+		return log.String()
+	}
+	for status, level := range map[int]string{200: "", 404: "", 401: "INFO", 403: "INFO", 429: "INFO", 500: "WARN", 503: "WARN"} {
+		line := lines(status)
+		if level == "" && line != "" || level != "" && !strings.Contains(line, "level="+level) || strings.Contains(line, "SECRET") {
+			t.Errorf("%d: %s", status, line)
+		}
+	}
+}

@@ -1,0 +1,308 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tokenFile writes a file of lines.
+func tokenFile(t *testing.T, lines ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tokens")
+	write(t, path, lines...)
+	return path
+}
+
+func write(t *testing.T, path string, lines ...string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func made(t *testing.T, name string, scopes []string, expires time.Time) Made {
+	t.Helper()
+	m, err := Make(name, scopes, expires)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func opened(t *testing.T, path string, c *clock, log *journal) *Gate {
+	t.Helper()
+	tokens, err := openTokens(path, log.logger(), c.time)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewGate(GateOptions{Tokens: tokens, Scope: ScopeMCP})
+}
+
+func TestTokensOfAFile(t *testing.T) {
+	c := newClock()
+	alice := made(t, "alice", nil, time.Time{})
+	scraper := made(t, "prometheus", []string{ScopeMetrics}, time.Time{})
+	guest := made(t, "guest@example.org", []string{ScopeMCP, ScopeMetrics}, c.time().Add(time.Hour))
+	short := sha256.Sum256([]byte("swordfish"))
+	path := tokenFile(t, "# who may come in", "", alice.Line, "  "+scraper.Line, guest.Line,
+		"weak sha256:"+hex.EncodeToString(short[:]))
+	g := opened(t, path, c, &journal{})
+
+	for name, test := range map[string]struct {
+		token, principal string
+		status           int
+		words            string
+	}{
+		"named":                               {alice.Token, "alice", 0, ""},
+		"with scopes":                         {guest.Token, "guest@example.org", 0, ""},
+		"for metrics alone":                   {scraper.Token, "", 403, "lacks a scope"},
+		"not of the file":                     {made(t, "x", nil, time.Time{}).Token, "", 401, "not known"},
+		"cut":                                 {alice.Token[:len(alice.Token)-1], "", 401, "not known"},
+		"prolonged":                           {alice.Token + "A", "", 401, "not known"},
+		"too short, though its hash is there": {"swordfish", "", 401, "not known"},
+		"the hash itself":                     {strings.TrimPrefix(strings.Fields(alice.Line)[1], hashPrefix), "", 401, "not known"},
+	} {
+		principal, refusal := show(t, g, test.token)
+		if principal != test.principal || (refusal == nil) != (test.status == 0) {
+			t.Errorf("%s: %q %v", name, principal, refusal)
+			continue
+		}
+		if refusal != nil && (refusal.Status() != test.status || !strings.Contains(refusal.Error(), test.words)) {
+			t.Errorf("%s: %d %v", name, refusal.Status(), refusal)
+		}
+	}
+	c.pass(time.Hour)
+	if _, refusal := show(t, g, guest.Token); refusal == nil || !strings.Contains(refusal.Error(), "expired") {
+		t.Errorf("%v", refusal)
+	}
+	metrics := NewGate(GateOptions{Tokens: g.options.Tokens, Scope: ScopeMetrics})
+	if principal, _ := show(t, metrics, scraper.Token); principal != "prometheus" {
+		t.Errorf("%q", principal)
+	}
+}
+
+func TestTokenFileIsReadAgain(t *testing.T) {
+	c, log := newClock(), &journal{}
+	alice, bob := made(t, "alice", nil, time.Time{}), made(t, "bob", nil, time.Time{})
+	path := tokenFile(t, alice.Line)
+	g := opened(t, path, c, log)
+	who := func(m Made) string {
+		t.Helper()
+		c.pass(lookEvery)
+		principal, _ := show(t, g, m.Token)
+		return principal
+	}
+	if who(alice) != "alice" || who(bob) != "" {
+		t.Fatal("before any change")
+	}
+
+	if err := Add(path, bob); err != nil {
+		t.Fatal(err)
+	}
+	if who(alice) != "alice" || who(bob) != "bob" {
+		t.Error("bob was added")
+	}
+
+	for _, broken := range [][]string{{"alice swordfish"}, {alice.Line, alice.Line}} {
+		write(t, path, broken...)
+		if who(alice) != "alice" || who(bob) != "bob" {
+			t.Error("a broken file changed who may come in")
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if who(alice) != "alice" {
+		t.Error("a file that is being replaced locked everybody out")
+	}
+	if n := strings.Count(log.String(), "can't be used"); n < 3 {
+		t.Errorf("%d of 3 faults were logged: %s", n, log)
+	}
+	if strings.Contains(log.String(), "swordfish") {
+		t.Error("what stood in the hash's place was logged")
+	}
+
+	replacement := filepath.Join(t.TempDir(), "new")
+	write(t, replacement, bob.Line)
+	if err := os.Rename(replacement, path); err != nil {
+		t.Fatal(err)
+	}
+	if who(alice) != "" || who(bob) != "bob" {
+		t.Error("alice was removed")
+	}
+	write(t, path, "# nobody")
+	if who(bob) != "" {
+		t.Error("everybody was removed")
+	}
+}
+
+// TestChangeWithinOneTick: a file may be changed twice while its time stands
+// still, and keep its size.
+func TestChangeWithinOneTick(t *testing.T) {
+	c := newClock()
+	one, two := made(t, "same", nil, time.Time{}), made(t, "same", nil, time.Time{})
+	path := tokenFile(t, one.Line)
+	tick := c.time()
+	if err := os.Chtimes(path, tick, tick); err != nil {
+		t.Fatal(err)
+	}
+	g := opened(t, path, c, &journal{})
+	write(t, path, two.Line)
+	if err := os.Chtimes(path, tick, tick); err != nil {
+		t.Fatal(err)
+	}
+	c.pass(lookEvery)
+	if principal, _ := show(t, g, one.Token); principal != "" {
+		t.Error("the old token is still taken")
+	}
+	if principal, _ := show(t, g, two.Token); principal != "same" {
+		t.Error("the new token is not taken")
+	}
+}
+
+func TestTokenFilesWithMistakes(t *testing.T) {
+	hash := strings.Repeat("ab", 32)
+	line, other := "alice sha256:"+hash, "bob sha256:"+strings.Repeat("cd", 32)
+	for name, test := range map[string]struct {
+		lines []string
+		words []string
+	}{
+		"name twice":         {[]string{line, "", "alice sha256:" + strings.Repeat("cd", 32)}, []string{"line 3", "alice stands in line 1"}},
+		"token twice":        {[]string{line, "bob sha256:" + hash}, []string{"line 2", "same token as alice in line 1"}},
+		"token for hash":     {[]string{"alice ust_secret"}, []string{"line 1", "never the token"}},
+		"short hash":         {[]string{"alice sha256:abcd"}, []string{"64 hexadecimal digits"}},
+		"other hash":         {[]string{"alice sha512:" + hash}, []string{"sha256:"}},
+		"no hash":            {[]string{"alice"}, []string{"alice has no hash"}},
+		"bad name":           {[]string{"https://x|alice sha256:" + hash}, []string{"line 1", "name"}},
+		"unknown field":      {[]string{line + " admin=yes"}, []string{"only scopes=… and expires=…"}},
+		"unknown scope":      {[]string{line + " scopes=all"}, []string{"neither mcp nor metrics"}},
+		"empty scopes":       {[]string{line + " scopes="}, []string{"neither mcp nor metrics"}},
+		"field twice":        {[]string{line + " scopes=mcp scopes=mcp"}, []string{"each once"}},
+		"no day":             {[]string{line + " expires=soon"}, []string{`"soon" is not a day`}},
+		"all mistakes":       {[]string{"alice", other, "bob"}, []string{"line 1", "line 3"}},
+		"no token at all":    {[]string{"# nobody"}, []string{"no token", "understudy token"}},
+		"a line without end": {[]string{strings.Repeat("x", 100_000)}, []string{"too long"}},
+	} {
+		_, err := OpenTokens(tokenFile(t, test.lines...), (&journal{}).logger())
+		if err == nil {
+			t.Errorf("%s: taken", name)
+			continue
+		}
+		for _, w := range test.words {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: %q says nothing of %q", name, err, w)
+			}
+		}
+		if strings.Contains(err.Error(), "ust_secret") {
+			t.Errorf("%s: the error has the token", name)
+		}
+	}
+	if _, err := OpenTokens(filepath.Join(t.TempDir(), "none"), (&journal{}).logger()); err == nil {
+		t.Error("a missing file was taken")
+	}
+	if _, err := OpenTokens(t.TempDir(), (&journal{}).logger()); err == nil {
+		t.Error("a directory was taken")
+	}
+}
+
+func TestTokenFileOfOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no modes")
+	}
+	path, log := tokenFile(t, made(t, "alice", nil, time.Time{}).Line), &journal{}
+	for mode, want := range map[os.FileMode]struct {
+		refused bool
+		words   string
+	}{0o600: {false, ""}, 0o440: {false, ""}, 0o644: {false, "can be read by everybody"}, 0o620: {true, "chmod go-w"}, 0o602: {true, "chmod go-w"}} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		log.text.Reset()
+		_, err := OpenTokens(path, log.logger())
+		said := log.String()
+		if err != nil {
+			said += err.Error()
+		}
+		if (err != nil) != want.refused || !strings.Contains(said, want.words) || want.words == "" && said != "" {
+			t.Errorf("mode %#o: %s", mode, said)
+		}
+	}
+}
+
+func TestMakeAndAdd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	expires := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	alice := made(t, "alice", []string{ScopeMCP}, expires)
+	if err := Add(path, alice); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	if err := Add(path, made(t, "alice", nil, time.Time{})); err == nil || !strings.Contains(err.Error(), "nothing was added") {
+		t.Errorf("%v", err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || string(text) != alice.Line+"\n" || strings.Contains(string(text), alice.Token) {
+		t.Errorf("%q %v", text, err)
+	}
+	entries, err := parseEntries(text)
+	if err != nil || len(entries) != 1 || !entries[0].expires.Equal(expires) || entries[0].String() != alice.Line {
+		t.Errorf("%v %v", entries, err)
+	}
+	if err := os.WriteFile(path, []byte("# no end of line"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Add(path, alice); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(path); string(text) != "# no end of line\n"+alice.Line+"\n" {
+		t.Errorf("%q", text)
+	}
+	for _, name := range []string{"", "-x", "a b", "ä", strings.Repeat("a", 65)} {
+		if _, err := Make(name, nil, time.Time{}); err == nil {
+			t.Errorf("%q was taken as a name", name)
+		}
+	}
+	if len(alice.Token) < shortestToken {
+		t.Error("our own tokens are too short")
+	}
+}
+
+func TestBothKinds(t *testing.T) {
+	c, i, log := newClock(), newIssuer(t), &journal{}
+	k := ecKey(t, "k")
+	i.publish(k)
+	alice := made(t, "alice", nil, time.Time{})
+	file, err := openTokens(tokenFile(t, alice.Line), log.logger(), c.time)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := i.resource(c, func(o *ResourceOptions) { o.Logger = log.logger() })
+	g := NewGate(GateOptions{Tokens: file, Resource: r, Scope: ScopeMCP})
+	jwt := k.sign(t, i.claims(c, nil))
+	if principal, refusal := show(t, g, alice.Token); principal != "alice" {
+		t.Errorf("%q %v", principal, refusal)
+	}
+	if principal, refusal := show(t, g, jwt); principal != i.URL+"|alice" {
+		t.Errorf("%q %v", principal, refusal)
+	}
+	stranger := made(t, "x", nil, time.Time{}).Token
+	_, refusal := show(t, g, stranger)
+	if refusal == nil || refusal.Status() != http.StatusUnauthorized {
+		t.Errorf("%v", refusal)
+	}
+	for _, secret := range []string{alice.Token, jwt, stranger} {
+		if strings.Contains(log.String()+refusal.Error()+refusal.Challenge(), secret) {
+			t.Error("a token was told")
+		}
+	}
+}
