@@ -43,7 +43,8 @@ type Shared struct {
 
 // Serve are the settings of the server.
 type Serve struct {
-	Transport string `enum:"stdio" default:"stdio" group:"Protocol" help:"How clients connect: ${enum} (HTTP and SSE are not built yet)."`
+	Transport []string `type:"transports" default:"stdio" placeholder:"NAME,…" group:"Protocol" help:"How clients connect: stdio; http (streamable HTTP at /mcp); sse (HTTP with SSE at /sse); or http,sse for both on one address."`
+	Addr      string   `default:"127.0.0.1:8808" placeholder:"HOST:PORT" group:"Network" help:"Where HTTP and SSE listen; port 0 takes any free one."`
 
 	Start    string   `enum:"zygote,spawn" default:"${default_start}" group:"Python" help:"How an interpreter starts: ${enum}. zygote forks it from a process that has the libraries imported already, in milliseconds, and keeps a copy of it for crashes, branch and undo; it needs Linux. spawn starts a process of its own, without these."`
 	Preload  []string `type:"modules" default:"numpy,pandas,matplotlib.pyplot" placeholder:"MODULE,…" group:"Python" help:"What is imported before interpreters are forked (--start zygote), separated by commas; none imports nothing. A module that can't be imported is logged and left out."`
