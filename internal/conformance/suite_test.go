@@ -1,7 +1,11 @@
 package conformance
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -25,15 +29,50 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+// require fails the test unless exactly the expected checks fail. The file of
+// the expected ones is in testdata/conformance.
 func require(t *testing.T, suite, era, address, expected string) {
 	t.Helper()
 	expected, err := filepath.Abs(filepath.Join("..", "..", "testdata", "conformance", expected))
 	if err != nil {
 		t.Fatal(err)
 	}
+	results := t.TempDir()
 	said := finish(t, program(t, node(t), suite, "server", "--url", address+"/mcp",
-		"--requirements", era, "--expected-failures", expected, "--timeout", "120000", "--output-dir", t.TempDir()))
-	if said.status != 0 {
-		t.Errorf("the suite ended with %s", said)
+		"--requirements", era, "--expected-failures", expected, "--timeout", "120000", "--output-dir", results))
+	_, verdict, summed := strings.Cut(said.stdout, "Total:")
+	if !summed {
+		t.Fatalf("the suite ended with %s", said)
 	}
+	if said.status != 0 {
+		t.Errorf("%s: Total:%s\n%s", filepath.Base(expected), verdict, complaints(t, results, verdict))
+	}
+}
+
+// complaints returns what was wrong in the scenarios that verdict names.
+func complaints(t *testing.T, results, verdict string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var checks []struct{ ID, Status, ErrorMessage string }
+		if err := json.Unmarshal(text, &checks); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		// The directory is called server-<scenario>-<time>.
+		scenario, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(filepath.Dir(file)), "server-"), "-202")
+		for _, check := range checks {
+			if check.ErrorMessage != "" && strings.Contains(verdict, scenario) {
+				fmt.Fprintf(&all, "%s:%s: %s: %s\n", scenario, check.ID, check.Status, check.ErrorMessage)
+			}
+		}
+	}
+	return all.String()
 }
