@@ -45,8 +45,19 @@ func require(t *testing.T, suite, era, address, expected string) {
 		t.Fatalf("the suite ended with %s", said)
 	}
 	if said.status != 0 {
-		t.Errorf("%s: Total:%s\n%s", filepath.Base(expected), verdict, complaints(t, results, verdict))
+		verdict = unexpected(verdict)
+		t.Errorf("of %s:\n%s\n%s", filepath.Base(expected), verdict, complaints(t, results, verdict))
 	}
+}
+
+// unexpected leaves out of a verdict what was expected, which comes first.
+func unexpected(verdict string) string {
+	for _, heading := range []string{"Stale baseline", "Unexpected failures"} {
+		if at := strings.Index(verdict, heading); at >= 0 {
+			return verdict[at:]
+		}
+	}
+	return verdict
 }
 
 // complaints returns what was wrong in the scenarios that verdict names.
