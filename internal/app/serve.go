@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"understudy/internal/config"
@@ -28,13 +26,14 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	os.Stdout = os.Stderr // a stray print of any library must not reach the protocol
 	serve := func(a *App) error { return a.ServeStdio(ctx, os.Stdin, out) }
 	if c.Serve.OverNetwork() {
-		// The address is taken before anything else: a second server on it
-		// must not start Python first.
-		listener, err := net.Listen("tcp", c.Serve.Addr)
+		// Before anything else: a second server on an address must not start
+		// Python first.
+		network, err := openNetwork(c, log)
 		if err != nil {
 			return err
 		}
-		serve = func(a *App) error { return a.ServeHTTP(ctx, listener) }
+		defer network.close()
+		serve = func(a *App) error { return network.serve(ctx, a) }
 	}
 	a, err := Open(c, log)
 	if err != nil {
@@ -50,18 +49,4 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 // ServeStdio serves one client on the two streams until it leaves or ctx ends.
 func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	return transport.ServeStdio(ctx, a.server, in, out, a.log)
-}
-
-// ServeHTTP serves any number of clients until ctx ends.
-func (a *App) ServeHTTP(ctx context.Context, listeners ...net.Listener) error {
-	return transport.NewHTTP(a.server, a.httpOptions()).Serve(ctx, listeners...)
-}
-
-func (a *App) httpOptions() transport.HTTPOptions {
-	s := a.config.Serve
-	return transport.HTTPOptions{
-		Streamable: slices.Contains(s.Transport, config.TransportHTTP),
-		SSE:        slices.Contains(s.Transport, config.TransportSSE),
-		Logger:     a.log,
-	}
 }

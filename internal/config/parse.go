@@ -78,6 +78,8 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(decodeDuration)),
 		kong.NamedMapper("size", kong.MapperFunc(decodeSize)),
 		kong.NamedMapper("transports", kong.MapperFunc(decodeTransports)),
+		kong.NamedMapper("origins", listOf(parseOrigin)),
+		kong.NamedMapper("hosts", listOf(parseHost)),
 		kong.NamedMapper("modules", kong.MapperFunc(decodeModules)),
 		kong.NamedMapper("text", kong.MapperFunc(decodeText)),
 		kong.Resolvers(&resolver{lookup: source.Lookup}),

@@ -32,30 +32,44 @@ var requests atomic.Uint64
 func (h *HTTP) identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := Caller{Request: strconv.FormatUint(requests.Add(1), 36)}
+		exchange := exchangeFrom(r.Context())
+		exchange.Caller = caller
 		if h.options.Authenticator != nil {
-			principal, err := h.options.Authenticator.Authenticate(r)
-			if err != nil {
-				h.refuse(w, err)
+			principal, ok := h.authenticate(w, r)
+			if !ok {
 				return
 			}
 			caller.Principal, caller.Client = principal, principalPrefix+principal
+			exchange.Caller = caller
 		}
 		next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), caller)))
 	})
 }
 
-// refuse tells a client why it is not let in.
-func (h *HTTP) refuse(w http.ResponseWriter, err error) {
+// authenticate returns who sent the request. Otherwise it has answered it.
+func (h *HTTP) authenticate(w http.ResponseWriter, r *http.Request) (principal string, ok bool) {
+	if !h.failures.mayTry(r) {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many attempts to authenticate failed; try again later", http.StatusTooManyRequests)
+		return "", false
+	}
+	principal, err := h.options.Authenticator.Authenticate(r)
 	var refusal Refusal
-	if !errors.As(err, &refusal) {
+	switch {
+	case err == nil && principal != "":
+		h.failures.succeeded(r)
+		return principal, true
+	case errors.As(err, &refusal):
+		h.failures.failed(r)
+		if challenge := refusal.Challenge(); challenge != "" {
+			w.Header().Set("WWW-Authenticate", challenge)
+		}
+		http.Error(w, refusal.Error(), refusal.Status())
+	default: // a principal without a name would share its sessions with all such
 		h.log.Error("authentication", "error", err)
 		http.Error(w, "authentication does not work at the moment", http.StatusInternalServerError)
-		return
 	}
-	if challenge := refusal.Challenge(); challenge != "" {
-		w.Header().Set("WWW-Authenticate", challenge)
-	}
-	http.Error(w, refusal.Error(), refusal.Status())
+	return "", false
 }
 
 // The prefixes of Caller.Client.

@@ -1,9 +1,8 @@
 package transport
 
 import (
-	"context"
+	"crypto/tls"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -17,7 +16,8 @@ const (
 	MessagePath    = "/message"
 )
 
-// HTTPOptions say what an HTTP server offers and what it allows.
+// HTTPOptions say what an HTTP server offers and what it allows. The zero
+// value of each field is a default that suits a server on this machine.
 type HTTPOptions struct {
 	Streamable bool // serve streamable HTTP at StreamablePath
 	SSE        bool // serve HTTP with SSE at SSEPath and MessagePath
@@ -32,8 +32,48 @@ type HTTPOptions struct {
 	// not called for principals, whom a lost connection says nothing about. It
 	// must not block for long.
 	Left func(client string, gone bool)
+	// Observe is called after each request; it must not block.
+	Observe func(Exchange)
+
+	// AllowOrigins are the origins whose pages may use the server, as
+	// https://example.com.
+	AllowOrigins []string
+	// AllowHosts are the names, beside those of this machine itself, that the
+	// Host header may have; "*" allows all.
+	AllowHosts []string
+	// TLS secures the listeners that are no Unix sockets; nil leaves them plain.
+	TLS *tls.Config
+
+	MaxRequest     int64         // bytes of one message; 0 is 64 MiB
+	MaxConnections int           // at once, for each listener; 0 sets no limit
+	MaxCalls       int           // of one client, at once; 0 sets no limit
+	MaxRate        float64       // requests of one client, a second; 0 sets no limit
+	ClientTTL      time.Duration // a silent client of an older era is forgotten after it; 0 is never
+
+	// StopGrace is how long running calls may go on when the server stops.
+	StopGrace time.Duration
+	// Interrupt stops what runs, so that calls are answered; it is called once,
+	// when StopGrace is over.
+	Interrupt func()
 
 	Logger *slog.Logger
+
+	reading, heartbeat time.Duration // shorter in tests
+}
+
+func (o *HTTPOptions) setDefaults() {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.MaxRequest <= 0 {
+		o.MaxRequest = maxLine
+	}
+	if o.reading == 0 {
+		o.reading = reading
+	}
+	if o.heartbeat == 0 {
+		o.heartbeat = heartbeat
+	}
 }
 
 // HTTP serves MCP over HTTP, both streamable and with SSE.
@@ -42,73 +82,71 @@ type HTTP struct {
 	log        *slog.Logger
 	mcp        *server.MCPServer
 	streamable *server.StreamableHTTPServer
-	peers      *peers
 	handler    http.Handler
+
+	peers    *peers
+	bodies   *bodies
+	limits   *limits
+	failures *failures
+	work     *work
 }
 
 // NewHTTP returns a server of MCP over HTTP. Serve runs it; Handler is for who
 // brings an http.Server along.
 func NewHTTP(s *server.MCPServer, options HTTPOptions) *HTTP {
-	if options.Logger == nil {
-		options.Logger = slog.New(slog.DiscardHandler)
+	options.setDefaults()
+	h := &HTTP{
+		options: options, log: options.Logger, mcp: s, peers: newPeers(), work: newWork(),
+		bodies: newBodies(options.MaxRequest), limits: newLimits(options.MaxCalls, options.MaxRate),
+		failures: newFailures(),
 	}
-	h := &HTTP{options: options, log: options.Logger, mcp: s, peers: newPeers()}
 	h.streamable = h.newStreamable()
-	h.handler = h.routes()
+	guarded := newGuard(options.AllowOrigins, options.AllowHosts).protect(h.routes())
+	h.handler = h.observed(guarded)
 	return h
 }
 
 // Handler returns the whole surface, its checks included.
 func (h *HTTP) Handler() http.Handler { return h.handler }
 
+// routes finds the handler of a path, which must be exact: a path that is
+// cleaned up first is one that a proxy's rules may have seen otherwise.
 func (h *HTTP) routes() http.Handler {
-	mux := http.NewServeMux()
+	routes := map[string]http.Handler{}
 	if h.options.Streamable {
-		mux.Handle(StreamablePath, h.identified(http.HandlerFunc(h.serveStreamable)))
+		routes[StreamablePath] = h.identified(methods{
+			http.MethodPost: h.post, http.MethodGet: h.listen, http.MethodDelete: h.goodbye,
+		})
 	}
 	if h.options.SSE {
-		mux.Handle("GET "+SSEPath, h.identified(http.HandlerFunc(h.serveStream)))
-		mux.Handle("POST "+MessagePath, h.identified(http.HandlerFunc(h.serveMessage)))
+		routes[SSEPath] = h.identified(methods{http.MethodGet: h.openStream})
+		routes[MessagePath] = h.identified(methods{http.MethodPost: h.takeMessage})
 	}
 	for path, handler := range h.options.Routes {
-		mux.Handle(path, handler)
+		routes[path] = handler
 	}
-	return noOrigin(mux)
-}
-
-// noOrigin refuses what a page in a browser sends.
-func noOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Origin") != "" {
-			http.Error(w, "this origin is not allowed", http.StatusForbidden)
+		if handler := routes[r.URL.Path]; handler != nil {
+			exchangeFrom(r.Context()).Route = r.URL.Path
+			handler.ServeHTTP(w, r)
 			return
 		}
-		next.ServeHTTP(w, r)
+		http.Error(w, "nothing is here", http.StatusNotFound)
 	})
 }
 
-// Serve answers on the listeners until ctx ends. It closes them.
-func (h *HTTP) Serve(ctx context.Context, listeners ...net.Listener) error {
-	streams, endStreams := context.WithCancel(context.Background())
-	defer endStreams()
-	s := &http.Server{
-		Handler:           h.handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		BaseContext:       func(net.Listener) context.Context { return streams },
-		ErrorLog:          slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
+// methods are what can be done at one path.
+type methods map[string]http.HandlerFunc
+
+func (m methods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if handler := m[r.Method]; handler != nil {
+		handler(w, r)
+		return
 	}
-	ended := make(chan error, len(listeners))
-	for _, l := range listeners {
-		h.log.Info("serving MCP over HTTP", "addr", l.Addr().String())
-		go func() { ended <- s.Serve(l) }()
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		if m[method] != nil {
+			w.Header().Add("Allow", method)
+		}
 	}
-	var err error
-	select {
-	case <-ctx.Done():
-	case err = <-ended:
-	}
-	endStreams()
-	_ = s.Close()
-	return err
+	http.Error(w, "this method is not allowed here", http.StatusMethodNotAllowed)
 }
