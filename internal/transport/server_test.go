@@ -213,7 +213,7 @@ func (h *house) try(ctx context.Context, q request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.URL.Opaque = q.path                 // as it is, however odd
+	r.URL.Opaque = q.path                // as it is, however odd
 	if strings.HasPrefix(q.path, "//") { // which would name a host
 		r.URL.Opaque = "//" + h.addr + q.path
 	}
