@@ -102,4 +102,3 @@ func finish(t *testing.T, cmd *exec.Cmd) output {
 	}
 	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
-
