@@ -65,8 +65,8 @@ const enums = `{"type": "object", "required": [], "properties": {
 // addModernAskingTools adds the tools of the scenarios that only 2026-07-28 has.
 func addModernAskingTools(s *server.MCPServer) {
 	name := question("What is your name?", "name", "string")
-	add := func(tool_ string, handle func(context.Context, mcp.CallToolParams) (*mcp.CallToolResult, error)) {
-		s.AddTool(tool(tool_), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	add := func(called string, handle func(context.Context, mcp.CallToolParams) (*mcp.CallToolResult, error)) {
+		s.AddTool(tool(called), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return handle(ctx, r.Params)
 		})
 	}

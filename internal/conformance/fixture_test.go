@@ -1,7 +1,12 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"image"
+	"image/png"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -31,11 +36,32 @@ func newFixture() *server.MCPServer {
 	return s
 }
 
-// The smallest image and the smallest sound that are complete files.
-const (
-	png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
-	wav = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
-)
+// A dot and a moment of silence, as complete files in base64.
+var dot, silence = encodeDot(), encodeSilence()
+
+func encodeDot() string {
+	var file bytes.Buffer
+	if err := png.Encode(&file, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		panic(err) // no image is smaller
+	}
+	return base64.StdEncoding.EncodeToString(file.Bytes())
+}
+
+// encodeSilence makes a WAV file: PCM, one channel, 8,000 samples of one byte a
+// second, of which there are eight.
+func encodeSilence() string {
+	samples := bytes.Repeat([]byte{128}, 8)
+	file := []byte("RIFF")
+	file = binary.LittleEndian.AppendUint32(file, uint32(36+len(samples)))
+	file = append(file, "WAVEfmt "...)
+	file = binary.LittleEndian.AppendUint32(file, 16)
+	for _, field := range []uint16{1, 1, 8000, 0, 8000, 0, 1, 8} {
+		file = binary.LittleEndian.AppendUint16(file, field)
+	}
+	file = append(file, "data"...)
+	file = binary.LittleEndian.AppendUint32(file, uint32(len(samples)))
+	return base64.StdEncoding.EncodeToString(append(file, samples...))
+}
 
 // cities completes any argument.
 type cities struct{}
@@ -63,7 +89,7 @@ func addResources(s *server.MCPServer) {
 	s.AddResource(mcp.NewResource(text, "static-text", mcp.WithResourceDescription("A text that stays."), mcp.WithMIMEType("text/plain")),
 		reader(mcp.TextResourceContents{URI: text, MIMEType: "text/plain", Text: "This is the content of the static text resource."}))
 	s.AddResource(mcp.NewResource(binary, "static-binary", mcp.WithResourceDescription("An image that stays."), mcp.WithMIMEType("image/png")),
-		reader(mcp.BlobResourceContents{URI: binary, MIMEType: "image/png", Blob: png}))
+		reader(mcp.BlobResourceContents{URI: binary, MIMEType: "image/png", Blob: dot}))
 	s.AddResource(mcp.NewResource(watched, "watched-resource", mcp.WithResourceDescription("A text to subscribe to."), mcp.WithMIMEType("text/plain")),
 		reader(mcp.TextResourceContents{URI: watched, MIMEType: "text/plain", Text: "As ever."}))
 	s.AddResourceTemplate(mcp.NewResourceTemplate("test://template/{id}/data", "template",
@@ -102,7 +128,7 @@ func addPrompts(s *server.MCPServer) {
 		}))
 	s.AddPrompt(mcp.NewPrompt("test_prompt_with_image", mcp.WithPromptDescription("A prompt with an image.")),
 		says(func(map[string]string) []mcp.Content {
-			return []mcp.Content{mcp.NewImageContent(png, "image/png"), mcp.NewTextContent("Please analyze the image above.")}
+			return []mcp.Content{mcp.NewImageContent(dot, "image/png"), mcp.NewTextContent("Please analyze the image above.")}
 		}))
 	s.AddPrompt(mcp.NewPrompt("test_input_required_result_prompt", mcp.WithPromptDescription("A prompt that asks first.")),
 		func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

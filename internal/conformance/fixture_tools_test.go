@@ -13,14 +13,14 @@ import (
 func addContentTools(s *server.MCPServer) {
 	for name, content := range map[string][]mcp.Content{
 		"test_simple_text":   {mcp.NewTextContent("This is a simple text response for testing.")},
-		"test_image_content": {mcp.NewImageContent(png, "image/png")},
-		"test_audio_content": {mcp.NewAudioContent(wav, "audio/wav")},
+		"test_image_content": {mcp.NewImageContent(dot, "image/png")},
+		"test_audio_content": {mcp.NewAudioContent(silence, "audio/wav")},
 		"test_embedded_resource": {mcp.NewEmbeddedResource(mcp.TextResourceContents{
 			URI: "test://embedded-resource", MIMEType: "text/plain", Text: "This is an embedded resource content.",
 		})},
 		"test_multiple_content_types": {
 			mcp.NewTextContent("Multiple content types test:"),
-			mcp.NewImageContent(png, "image/png"),
+			mcp.NewImageContent(dot, "image/png"),
 			mcp.NewEmbeddedResource(mcp.TextResourceContents{
 				URI: "test://mixed-content-resource", MIMEType: "application/json", Text: `{"test":"data","value":123}`,
 			}),

@@ -64,10 +64,14 @@ class Agent:
         headers = {"Authorization": "Bearer " + plan["token"]} if plan["token"] else {}
         if plan["transport"] == "stdio":
             command, *args = plan["command"]
-            return stdio_client(StdioServerParameters(command=command, args=args, env=os.environ | plan["env"]))
+            return stdio_client(
+                StdioServerParameters(command=command, args=args, env=os.environ | plan["env"])
+            )
         if plan["transport"] == "http":
             http = httpx2.AsyncClient(headers=headers, timeout=PATIENCE)
-            return streamable_http_client(plan["url"], http_client=await self._stack.enter_async_context(http))
+            return streamable_http_client(
+                plan["url"], http_client=await self._stack.enter_async_context(http)
+            )
         return sse_client(plan["url"], headers=headers)
 
     async def close(self):
@@ -118,7 +122,9 @@ async def state(agent):
 
 
 async def figure(agent):
-    text, images = await agent.run("import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.show()")
+    text, images = await agent.run(
+        "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.show()"
+    )
     check(len(images) == 1, text)
     check(images[0].mime_type == "image/png", images[0].mime_type)
     check(base64.b64decode(images[0].data)[1:4] == b"PNG", "no PNG")
@@ -173,7 +179,9 @@ async def come_back(agent):
     other = await agent.again()
     if how == "wait":
         file.touch()
-        text, _ = await other.call("manage_interpreters", {"operation": "wait", "interpreter_id": other.id})
+        text, _ = await other.call(
+            "manage_interpreters", {"operation": "wait", "interpreter_id": other.id}
+        )
         check("went on" in text, text)
     text, _ = await other.run("print('again', x)")
     check("again 42" in text, text)
