@@ -91,7 +91,7 @@ $(TOOLS)/uv-$(UV): | $(TOOLS)/bin/python
 .PHONY: conformance
 conformance: setup $(CONFORMANCE)/npm.ready $(CONFORMANCE)/python.ready ## Run the official conformance suite, the Inspector and the official clients
 	UNDERSTUDY_CONFORMANCE="$(CURDIR)/$(CONFORMANCE)" UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" \
-		$(GO) test -count=1 -timeout 20m ./internal/conformance
+		$(GO) test -count=1 -timeout 20m -parallel 4 ./internal/conformance
 
 # Scripts of packages are not run: what we use needs none.
 $(CONFORMANCE)/npm.ready: testdata/conformance/package.json testdata/conformance/package-lock.json

@@ -47,8 +47,10 @@ func conversations() map[string]plan {
 // from call to call, figures arrive, progress is told, a cancelled call ends and
 // its session goes on, who comes back finds the session again.
 func TestClients(t *testing.T) {
+	t.Parallel()
 	for name, plan := range conversations() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			t.Run("python", func(t *testing.T) {
 				t.Parallel()
 				converse(t, plan, installed(t, "python/bin/python"), "python/converse.py")

@@ -37,6 +37,7 @@ func (l link) in(era string) link {
 // TestInspector has the Inspector read everything that the server lists, look
 // for what is wrong with the tools' schemas, and call a tool.
 func TestInspector(t *testing.T) {
+	t.Parallel()
 	program := installed(t, "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js")
 	for name, l := range links(t) {
 		t.Run(name, func(t *testing.T) {
