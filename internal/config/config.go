@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Shared `embed:""`
 
-	Serve    Serve    `cmd:"" default:"withargs" help:"Serve MCP over standard input and output. This is what understudy does when no command is given."`
+	Serve    Serve    `cmd:"" default:"withargs" help:"Serve MCP over standard input and output, or over HTTP. This is what understudy does when no command is given."`
 	Setup    Setup    `cmd:"" help:"Prepare the Python environment with the scientific libraries."`
 	Doctor   Doctor   `cmd:"" help:"Show what works here; exit status 1 when the main job can't."`
 	Demo     Demo     `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
@@ -55,7 +55,7 @@ type Serve struct {
 	MaxRequest                  int64         `type:"size" default:"64MiB" group:"Network" help:"How large one message of a client may be, over HTTP and SSE."`
 	MaxConnections              int           `default:"2048" group:"Network" help:"How many connections may be open at once; more wait. 0 sets no limit."`
 	MaxCallsPerClient           int           `default:"256" group:"Network" help:"How many calls one client may have open at once over HTTP and SSE, and how many streams; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
-	MaxRequestsPerSecond        float64       `default:"1000" group:"Network" help:"How many requests one client may send in a second over HTTP and SSE; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
+	MaxRequestsPerSecond        float64       `default:"2000" group:"Network" help:"How many requests one client may send in a second over HTTP and SSE; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
 	ClientTTL                   time.Duration `name:"client-ttl" default:"1h" group:"Network" help:"Forget a client of streamable HTTP of the older eras that has sent nothing for this long, and whose calls have ended; 0 never does."`
 	StopGrace                   time.Duration `default:"10s" group:"Network" help:"How long running calls may go on when the server is asked to stop, before they are interrupted and answered (HTTP and SSE)."`
 
@@ -86,6 +86,7 @@ type Serve struct {
 	WhenFull             string        `enum:"refuse,end-oldest" default:"refuse" group:"Limits" help:"What happens to a client that wants one interpreter more than the limits allow: ${enum}. end-oldest ends the one of its own that it has not used for longest and that runs nothing."`
 	Queue                int           `default:"16" group:"Limits" help:"How many calls may wait for one busy interpreter; 0 refuses all."`
 	OutputLimit          int64         `type:"size" default:"1MB" group:"Limits" help:"How much of each output stream of a run is kept in memory: half from its head and half from its tail."`
+	MaxUpload            int64         `type:"size" default:"10MB" group:"Limits" help:"How large a file may be that an agent uploads into a working directory at once."`
 	SpoolLimit           int64         `type:"size" default:"1GB" group:"Limits" help:"How much of each output stream of a run is kept on disk once it exceeds the output limit; 0 keeps none."`
 
 	TextBudget        int    `default:"40000" group:"Answers" help:"How many characters of text an answer may hold; the middle of longer output is left out."`
@@ -158,6 +159,7 @@ func (s Serve) Check() error {
 		atLeast("max-sessions", int64(s.MaxSessions), 1),
 		atLeast("queue", int64(s.Queue), 0),
 		atLeast("output-limit", s.OutputLimit, 10_000),
+		atLeast("max-upload", s.MaxUpload, 1),
 		// Shorter texts could not hold an error and the closing line.
 		atLeast("text-budget", int64(s.TextBudget), 1000),
 		atLeast("image-max-side", int64(s.ImageMaxSide), 64),
