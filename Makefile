@@ -12,6 +12,7 @@ UV := 0.13.9
 
 PYTHON ?= $(shell command -v python3 || command -v python)
 TOOLS := build/tools
+CONFORMANCE := build/conformance
 PIP := $(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check
 
 # The race detector needs a C compiler; without one the tests run without it.
@@ -23,7 +24,7 @@ SOAK ?= 10m
 
 .PHONY: help
 help: ## Show this list
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build ./understudy
@@ -87,6 +88,24 @@ $(TOOLS)/uv-$(UV): | $(TOOLS)/bin/python
 	$(PIP) uv==$(UV)
 	touch $@
 
+.PHONY: conformance
+conformance: setup $(CONFORMANCE)/npm.ready $(CONFORMANCE)/python.ready ## Run the official conformance suite, the Inspector and the official clients
+	UNDERSTUDY_CONFORMANCE="$(CURDIR)/$(CONFORMANCE)" UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" \
+		$(GO) test -count=1 -timeout 20m -parallel 4 ./internal/conformance
+
+# Scripts of packages are not run: what we use needs none.
+$(CONFORMANCE)/npm.ready: testdata/conformance/package.json testdata/conformance/package-lock.json
+	@command -v npm >/dev/null || { echo "make conformance needs npm, which comes with Node (https://nodejs.org)." >&2; exit 1; }
+	mkdir -p $(CONFORMANCE)
+	cp $^ $(CONFORMANCE)
+	cd $(CONFORMANCE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
+$(CONFORMANCE)/python.ready: testdata/conformance/requirements.lock
+	$(PYTHON) -m venv --clear $(CONFORMANCE)/python
+	$(CONFORMANCE)/python/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
 .PHONY: bench
 bench: setup ## Measure speed and memory beside ipykernel; renews docs/benchmarks.md
 	UNDERSTUDY_BENCH_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) run ./bench -write
@@ -102,9 +121,13 @@ update: ## Rewrite the committed schemas and the generated parts of the document
 	$(GO) test . -run TestDocsAreTrue -update
 
 .PHONY: lock
-lock: $(TOOLS)/uv-$(UV) ## Pin the newest scientific libraries in pyworker/requirements.lock
-	$(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.10 --upgrade \
-		--custom-compile-command "make lock" pyworker/requirements.in -o pyworker/requirements.lock
+lock: $(TOOLS)/uv-$(UV) ## Pin the newest libraries, and anew what package.json asks for
+	@set -e; for place in pyworker testdata/conformance; do \
+		$(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.10 --upgrade \
+			--custom-compile-command "make lock" $$place/requirements.in -o $$place/requirements.lock; \
+	done
+	cd testdata/conformance && rm package-lock.json && \
+		npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved --loglevel=error
 
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for FUZZTIME (10s)

@@ -29,7 +29,8 @@ type responder struct {
 	// header is what handlers write to: the real one may be sent at any moment
 	// by who notifies.
 	header http.Header
-	notes  *notes // of the call that is answered, nil for most requests
+	notes  *notes        // of the call that is answered, nil for most requests
+	begun  chan struct{} // closed when the answer has begun
 
 	mu     sync.Mutex
 	status int
@@ -41,7 +42,7 @@ type responder struct {
 func newResponder(w http.ResponseWriter, r *http.Request, o *HTTPOptions) *responder {
 	return &responder{
 		ResponseWriter: w, clock: http.NewResponseController(w), oneByOne: r.ProtoMajor == 1,
-		reading: o.reading, heartbeat: o.heartbeat, header: http.Header{},
+		reading: o.reading, heartbeat: o.heartbeat, header: http.Header{}, begun: make(chan struct{}),
 	}
 }
 
@@ -99,6 +100,7 @@ func (w *responder) begin(status int, fields http.Header) {
 		return
 	}
 	w.status = status
+	defer close(w.begun)
 	header := w.ResponseWriter.Header()
 	maps.Copy(header, fields)
 	header.Set("X-Content-Type-Options", "nosniff")

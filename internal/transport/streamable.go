@@ -31,7 +31,7 @@ func (h *HTTP) streamableContext(ctx context.Context, _ *http.Request) context.C
 	if session == nil {
 		return ctx
 	}
-	ctx = h.withNotes(ctx, session)
+	ctx = h.withAcknowledgement(h.withNotes(ctx, session), session)
 	if session.SessionID() == "" {
 		return ctx
 	}
@@ -93,7 +93,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	if m.isListening() {
 		ctx, cancel := h.work.streaming(r.Context())
 		defer cancel()
-		r = r.WithContext(ctx)
+		r = r.WithContext(context.WithValue(ctx, listeningKey{}, w))
 	}
 	if response, isOurs := w.(*responder); isOurs && m.isRequest() && m.Method == string(mcp.MethodToolsCall) {
 		notes := response.note()

@@ -1,0 +1,38 @@
+package conformance
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLockFile holds what the committed lock must be: every package with its
+// checksum, and none with the address of whoever made it.
+func TestLockFile(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "conformance", "package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lock struct {
+		Packages map[string]struct{ Resolved, Integrity string }
+	}
+	if err := json.Unmarshal(text, &lock); err != nil {
+		t.Fatal(err)
+	}
+	if len(lock.Packages) < 10 {
+		t.Errorf("there are %d packages", len(lock.Packages))
+	}
+	for name, one := range lock.Packages {
+		if name == "" {
+			continue // what the lock is for
+		}
+		if one.Integrity == "" {
+			t.Errorf("%s has no checksum", name)
+		}
+		if one.Resolved != "" && !strings.HasPrefix(one.Resolved, "https://registry.npmjs.org/") {
+			t.Errorf("%s is from %s", name, one.Resolved)
+		}
+	}
+}
