@@ -54,12 +54,12 @@ func (s *spares) keep(life context.Context) {
 		s.discard(s.outdated(zygote))
 		var retry <-chan time.Time
 		if zygote != nil && s.count() < s.wanted {
-			if err := s.add(zygote); err == nil {
+			err := s.add(zygote)
+			if err == nil {
 				continue
-			} else {
-				s.spawner.log.Debug("no interpreter could be forked ahead", "error", err)
-				retry = time.After(spareRetry)
 			}
+			s.spawner.log.Debug("no interpreter could be forked ahead", "error", err)
+			retry = time.After(spareRetry)
 		}
 		select {
 		case <-life.Done():
