@@ -18,8 +18,7 @@ const (
 )
 
 // A spare is a fork of the zygote that has everything of a worker but its
-// session: it waits for its start frame, and has touched the memory that a
-// session touches. Nobody's code has run in it.
+// session: it waits for its start frame. Nobody's code has run in it.
 type spare struct {
 	zygote  *forker
 	process *process
