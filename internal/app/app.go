@@ -88,12 +88,17 @@ func newServer(m *sessions.Manager, c *config.Config, log *slog.Logger) *server.
 		server.WithToolCapabilities(false),
 	)
 	tools.Register(s, m, tools.Options{
-		Client:     func(context.Context) sessions.Client { return transport.StdioClient },
+		Client:     clientOf,
 		TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
 		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: log,
 	})
 	return s
+}
+
+// clientOf names the owner of the sessions that a request may reach.
+func clientOf(ctx context.Context) sessions.Client {
+	return sessions.Client(transport.CallerFrom(ctx).Client)
 }
 
 // Serve is the command serve: MCP on standard input and output, which carry

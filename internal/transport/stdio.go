@@ -30,7 +30,7 @@ const patience = 5 * time.Second
 // written to any more, or ctx ends. Calls in flight are cancelled then and
 // have ended when it returns, unless the client does not take their answers.
 func ServeStdio(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer, log *slog.Logger) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(WithCaller(ctx, Caller{Client: StdioClient}))
 	defer cancel(nil)
 	stdio := server.NewStdioServer(s)
 	stdio.SetErrorLogger(slog.NewLogLogger(log.Handler(), slog.LevelWarn))
