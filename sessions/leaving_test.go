@@ -28,9 +28,9 @@ func TestCopiesGoInAQuietMoment(t *testing.T) {
 		}
 		run(t, m, "a")
 		wantCopies(t, f, "one more", kept+1)
-		time.Sleep(quietTime - 1)
+		time.Sleep(quietTime - time.Nanosecond)
 		wantCopies(t, f, "before it is quiet", kept+1)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		wantCopies(t, f, "in a quiet moment", kept)
 		run(t, m, "a")
 		wantCopies(t, f, "after that", kept+1)
