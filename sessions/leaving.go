@@ -9,7 +9,7 @@ const (
 	quickTime = 10 * time.Millisecond
 	// quietTime is how long no execution must end until they go, and
 	// mostLeaving how many there may be at most.
-	quietTime   = 10 * time.Millisecond
+	quietTime   = 100 * time.Millisecond
 	mostLeaving = 8
 )
 
