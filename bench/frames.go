@@ -56,7 +56,7 @@ type starter interface {
 func newStarter(python, dir, start string) starter {
 	options := worker.Options{
 		Python: python, LibraryDir: filepath.Join(dir, "lib"),
-		Preload: []string{"numpy", "pandas", "matplotlib.pyplot"}, CheckpointShare: 0.5,
+		Preload: []string{"numpy", "pandas", "matplotlib.pyplot"}, CheckpointShare: 0.5, Spares: worker.UsualSpares,
 	}
 	if start != "zygote" {
 		return worker.NewSpawner(options)

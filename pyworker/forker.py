@@ -248,6 +248,7 @@ def _live_as_zygote(control_fd, trial):
     forker = _Forker(control_fd, at_end=lambda: None)
     imported, failed = preload.load(trial)
     rehearsal.rehearse()
+    preload.settle()
     rehearsal.fill()
     preload.settle()
     return forker.serve(

@@ -9,7 +9,7 @@ but of whoever adopts orphans, and lives on without it.
 import os
 import sys
 
-from . import children, deaths, late, obstacles, openfiles, randomness, sleep, waiting
+from . import children, deaths, late, obstacles, openfiles, pages, randomness, sleep, waiting
 from .oom import Score
 from .protocol import EXIT_BROKEN_FRAME
 
@@ -37,6 +37,7 @@ class Forks:
         self.deaths = deaths.Deaths(self._copies if self.is_possible() else None)
         self.asleep = False  # this is a copy that was not woken yet
         self.silent = False  # it has said that it is ready
+        self.foresight = pages.Foresight()
         self._sleep = None
         self._random = None  # in a copy, the state from before the fork
         self._left_children = {}  # in a copy, the original's
@@ -105,6 +106,8 @@ class Forks:
 
     def _copy(self, detached, frames_fd):
         self._reap()
+        if self._copies:
+            self.foresight.look()
         if detached:
             openfiles.flush()
         left = children.present(self._copies)

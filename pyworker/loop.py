@@ -80,6 +80,8 @@ class _Worker:
             self._interrupts.rest()
             if answer is not None:
                 self._send(answer)
+            if kind == "fork" and not self.is_asleep():
+                self._session.forks.foresight.act(self._frames.has_input)
 
     def is_asleep(self):
         """Says whether this is a copy that was never woken."""
@@ -102,9 +104,10 @@ class _Worker:
         return ready(self._executor.initialize(code) if code else "")
 
     def _run(self, request):
-        return self._executor.execute(
-            request["execution"], request["code"], request["result_var_name"]
-        )
+        with self._session.forks.foresight:
+            return self._executor.execute(
+                request["execution"], request["code"], request["result_var_name"]
+            )
 
     def _variables(self, _):
         return self._executor.variables()

@@ -175,13 +175,18 @@ class Stage:
 
     def _open(self):
         """Has the server deliver all there is; text may be staged from then on."""
-        self.limit = _CLOSED
-        self._raw.take_turn()
-        words = self._words
-        number = words[_REQUEST] + 1
-        words[_REQUEST] = number
-        self._ring()
-        if wait_until(lambda: words[_ANSWER] == number):
+        try:
+            self.limit = _CLOSED
+            self._raw.take_turn()
+            words = self._words
+            number = words[_REQUEST] + 1
+            words[_REQUEST] = number
+            self._ring()
+            answered = wait_until(lambda: words[_ANSWER] == number)
+        except BaseException:  # of a signal handler: the pipes may hold text yet
+            self.limit = 0
+            raise
+        if answered:
             self._granted = _part_after(words[_HEAD])
         else:
             self.leave(for_good=True)

@@ -62,6 +62,7 @@ type checkpoints struct {
 	trimmed bool         // older ones were let go for want of history
 	bereft  bool         // the states before the oldest were lost in a crash
 	ended   bool         // nothing is kept any more
+	leaving leaving      // copies of states that were let go
 }
 
 // startAfresh lets go of all states: nothing has run since execution after.
@@ -97,6 +98,7 @@ func (c *checkpoints) dismissAll() {
 	for _, older := range c.past {
 		older.dismiss()
 	}
+	c.leaving.dismiss()
 }
 
 // inherit begins a branch: its state is its parent's.
@@ -145,8 +147,9 @@ func (c *checkpoints) put(u Understudy, reason string) {
 	c.present = checkpoint{after: c.present.after, understudy: u, reason: reason}
 }
 
-// trim lets go of what is older than history allows.
-func (c *checkpoints) trim(history int) {
+// trim lets go of what is older than history allows. After a quick execution,
+// which another may follow at once, the copies go a little later.
+func (c *checkpoints) trim(history int, quick bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	excess := len(c.past) - history
@@ -154,10 +157,21 @@ func (c *checkpoints) trim(history int) {
 		return
 	}
 	for _, oldest := range c.past[:excess] {
-		oldest.dismiss()
+		if quick {
+			c.leaving.add(oldest, c.quieten)
+		} else {
+			oldest.dismiss()
+		}
 	}
 	c.past = slices.Delete(c.past, 0, excess)
 	c.trimmed = true
+}
+
+// quieten lets go of the copies that were to go a little later.
+func (c *checkpoints) quieten() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leaving.dismiss()
 }
 
 // takePresent hands out the copy of the present state, to be woken; another is
@@ -309,7 +323,7 @@ func (c *checkpoints) understudies() []Understudy {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []Understudy
-	for _, kept := range append(slices.Clone(c.past), c.present) {
+	for _, kept := range slices.Concat(c.leaving.copies, c.past, []checkpoint{c.present}) {
 		if kept.understudy != nil && !hasExited(kept.understudy) {
 			all = append(all, kept.understudy)
 		}
@@ -328,7 +342,7 @@ func (s *Session) keep(obstacle string) {
 		}
 		s.states.put(u, reason)
 	}
-	s.states.trim(s.options.History)
+	s.states.trim(s.options.History, s.quick)
 }
 
 // understudy returns a copy of the worker, or the reason why there is none;

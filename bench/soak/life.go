@@ -34,6 +34,9 @@ func (k *soak) begin(ctx context.Context) (*life, error) {
 	if err := l.settleDown(ctx); err != nil {
 		return nil, errors.Join(err, l.explain(l.server))
 	}
+	if err := l.awaitSpares(ctx); err != nil {
+		return nil, errors.Join(err, l.explain(l.server))
+	}
 	l.idle, err = l.server.descriptors()
 	return l, err
 }

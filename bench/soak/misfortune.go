@@ -7,8 +7,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
+
+	"understudy/internal/worker"
 )
 
 // How the server's log names the processes that fork workers. From outside a
@@ -16,6 +19,7 @@ import (
 var (
 	rootIsUp     = regexp.MustCompile(`msg="the root process is up".* pid=(\d+)`)
 	zygoteIsWarm = regexp.MustCompile(`msg="the zygote is warm".* pid=(\d+)`)
+	forkedAhead  = regexp.MustCompile(`msg="an interpreter is forked ahead".* pid=(\d+)`)
 )
 
 // lastNamed returns the process that the log named last, 0 if it named none.
@@ -49,6 +53,38 @@ func (l *life) warm(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// awaitSpares waits, in a server without sessions, until the workers are there
+// that are forked ahead of sessions to come.
+func (l *life) awaitSpares(ctx context.Context) error {
+	if !l.forks() {
+		return nil
+	}
+	deadline := time.Now().Add(answerTime)
+	for {
+		if ready, err := l.sparesAreReady(); err != nil || ready {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("no interpreters are forked ahead after %s", answerTime)
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// sparesAreReady goes by the log, too: the server has descriptors to close after
+// each fork.
+func (l *life) sparesAreReady() (bool, error) {
+	zygote, err := l.server.lastNamed(zygoteIsWarm)
+	if err != nil || zygote == 0 {
+		return false, err
+	}
+	newest, err := l.server.lastNamed(forkedAhead)
+	spares := childrenOf(zygote)
+	return len(spares) == worker.UsualSpares && slices.Contains(spares, newest), err
 }
 
 // misfortunes kills what forks the workers, now and then. No session may notice.

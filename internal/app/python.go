@@ -123,7 +123,7 @@ func newStarter(c *config.Config, python string, log *slog.Logger) (starter, err
 		Python: python, LibraryDir: filepath.Join(c.DataDir, "lib"), Watchdog: []string{self, "watchdog"},
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
 		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: c.Serve.ImageMaxSide,
-		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory,
+		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,
 		Logger: log,
 	}
 	if c.Serve.Start == startZygote {

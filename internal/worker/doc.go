@@ -23,6 +23,7 @@
 //     reaps it.
 //   - forker: a Python that forks workers and runs no code of the user's: root,
 //     bare and always awake, and the zygote, its fork with libraries imported.
+//   - spare: a worker that was forked ahead and waits for its session.
 //   - copy: a fork of an idle worker, asleep until it is woken or dismissed. One
 //     that stands by shares the worker's line, one for a branch begins its own.
 //   - line: a worker and its copies that stand by; one after the other leads.

@@ -21,6 +21,7 @@ type forkers struct {
 	begun   sync.Once
 	roots   tending
 	zygotes tending
+	spares  *spares
 
 	mu     sync.Mutex
 	root   *forker // nil while there is none, as zygote
@@ -50,10 +51,12 @@ func (t *tending) end() {
 }
 
 func newForkers(s *Spawner, preload []string) *forkers {
-	return &forkers{
+	f := &forkers{
 		spawner: s, preload: preload, log: s.log, roots: newTending(), zygotes: newTending(),
 		changed: make(chan struct{}), all: map[int]*forker{},
 	}
+	f.spares = newSpares(f, s.options.Spares)
+	return f
 }
 
 // begin starts what it can in the background, once.
@@ -62,6 +65,9 @@ func (f *forkers) begin() { f.begun.Do(f.tendAll) }
 func (f *forkers) tendAll() {
 	f.roots.running.Go(func() { tend(f.roots.life, f.keepRoot) })
 	f.zygotes.running.Go(func() { tend(f.zygotes.life, f.keepZygote) })
+	if f.spares.wanted > 0 {
+		f.spares.running.Go(func() { f.spares.keep(f.spares.life) })
+	}
 }
 
 // tend calls keep until life ends: again soon after what it kept has served for a
@@ -168,12 +174,33 @@ func (f *forkers) awaitRoot(ctx context.Context) (*forker, error) {
 
 // warm returns the zygote, nil while there is none.
 func (f *forkers) warm() *forker {
+	zygote, _ := f.present()
+	return zygote
+}
+
+// present returns what warm does, and what is closed when that may have changed.
+func (f *forkers) present() (zygote *forker, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.zygote == nil || !f.zygote.alive() {
-		return nil
+		return nil, f.changed
 	}
-	return f.zygote
+	return f.zygote, f.changed
+}
+
+// forkWorker has a forker fork a worker that gets the child's side of ends.
+func (f *forkers) forkWorker(by *forker, ends *ends) (int, body, error) {
+	pid, err := by.spawn(spawnMessage{Kind: kindWorker}, ends.child)
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err := newForked(pid, f, f.log)
+	if err != nil {
+		by.discard(pid)
+		return 0, nil, err
+	}
+	body.own()
+	return pid, body, nil
 }
 
 // bare returns the root, nil if there is none and none comes soon.
@@ -307,9 +334,10 @@ func (f *forkers) reap(parent, pid int) (syscall.WaitStatus, bool) {
 	return status, ok
 }
 
-// close ends the zygote, then the root, and with it whoever is left.
+// close ends the spares, the zygote, then the root, and with it whoever is left.
 func (f *forkers) close() {
 	if f != nil {
+		f.spares.end()
 		f.zygotes.end()
 		f.roots.end()
 	}

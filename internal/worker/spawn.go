@@ -43,6 +43,10 @@ type Options struct {
 	// copied; 0: workers are never copied.
 	CheckpointShare float64
 
+	// Spares is how many workers a Zygote keeps forked ahead, beside those that
+	// were asked for: a start that takes one need not wait for a fork.
+	Spares int
+
 	// Env is added to the workers' environment, as "NAME=value".
 	Env []string
 	// StartTimeout is how long a worker may take to be ready; 30 s. The
@@ -77,6 +81,10 @@ func orDefault[T comparable](value, fallback T) T {
 	return value
 }
 
+// UsualSpares is the number of Spares of a server: one for a new session, and one
+// for the next that comes before the first is replaced.
+const UsualSpares = 2
+
 // Spawner starts workers as plain child processes. It satisfies
 // sessions.Starter.
 type Spawner struct {
@@ -98,6 +106,9 @@ type Spawner struct {
 	// launch starts a process and joins it to a worker, which it may have
 	// greeted already.
 	launch func(ctx context.Context, mark mark, greeting []byte) (*worker, error)
+	// standby hands out a worker that was started ahead and only has to be
+	// greeted, nil where there is none.
+	standby func(mark mark) *worker
 
 	mu       sync.Mutex
 	library  *library // nil before the first start, as the next three
@@ -141,6 +152,7 @@ func NewSpawner(options Options) *Spawner {
 		registry: newRegistry(),
 		obstacle: ObstacleSpawned,
 		workers:  map[*worker]bool{},
+		standby:  func(mark) *worker { return nil },
 	}
 	s.launch = s.spawn
 	return s
@@ -182,6 +194,9 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	if err != nil {
 		return nil, err
 	}
+	if w, err := s.startAhead(ctx, mark, greeting); w != nil || err != nil {
+		return w, err
+	}
 	w, err := s.launch(ctx, mark, greeting)
 	if err != nil {
 		return nil, err
@@ -190,6 +205,26 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 		return nil, errors.Join(err, w.Close(context.Background()))
 	}
 	return w, nil
+}
+
+// startAhead begins a session in a worker that was started ahead. It returns none
+// when there is none, or when that one has come to nothing and no code of the
+// operator's can have run in it.
+func (s *Spawner) startAhead(ctx context.Context, mark mark, greeting []byte) (*worker, error) {
+	w := s.standby(mark)
+	if w == nil {
+		return nil, nil
+	}
+	err := w.greet(ctx, greeting)
+	if err == nil {
+		return w, nil
+	}
+	err = errors.Join(err, w.Close(context.Background()))
+	if ctx.Err() != nil || s.options.InitCode != "" {
+		return nil, err
+	}
+	s.log.Warn("an interpreter that was forked ahead could not be used; another one is started", "error", err)
+	return nil, nil
 }
 
 // bound ends the context of a start when it takes too long, and with Close.

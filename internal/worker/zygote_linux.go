@@ -27,6 +27,7 @@ func NewZygote(options Options) *Zygote {
 		z.checkpointLimit = int64(options.CheckpointShare * float64(memoryOfMachine()))
 	}
 	z.launch = z.fork
+	z.standby = z.forkers.spares.take
 	return z
 }
 
@@ -82,7 +83,7 @@ func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark mark, greeting
 	greeted := false
 	w, err := z.assemble(ctx, mark, func(ends *ends) (int, body, error) {
 		greeted = z.greetAhead(ends, greeting)
-		return z.forkWith(forker, ends)
+		return z.forkers.forkWorker(forker, ends)
 	})
 	if err != nil {
 		z.log.Warn("an interpreter could not be forked; another way is tried", "by", forker.name, "error", err)
@@ -103,20 +104,6 @@ func (z *Zygote) greetAhead(ends *ends, greeting []byte) bool {
 	}
 	_, err := ends.frames.Write(greeting)
 	return err == nil
-}
-
-func (z *Zygote) forkWith(forker *forker, ends *ends) (int, body, error) {
-	pid, err := forker.spawn(spawnMessage{Kind: kindWorker}, ends.child)
-	if err != nil {
-		return 0, nil, err
-	}
-	body, err := newForked(pid, z.forkers, z.log)
-	if err != nil {
-		forker.discard(pid)
-		return 0, nil, err
-	}
-	body.own()
-	return pid, body, nil
 }
 
 var _ sessions.Starter = (*Zygote)(nil)

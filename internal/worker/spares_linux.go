@@ -1,0 +1,194 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// spareRest is how long after one was taken the next is forked: the session
+	// that has got it is just beginning.
+	spareRest = 5 * time.Millisecond
+	// spareRetry is how long after a fork that failed another is tried.
+	spareRetry = 5 * time.Second
+)
+
+// A spare is a fork of the zygote that has everything of a worker but its
+// session: it waits for its start frame. Nobody's code has run in it.
+type spare struct {
+	zygote  *forker
+	process *process
+	ends    *ends // our side
+	output  *outputs
+	// left is closed when it is a spare no longer.
+	left chan struct{}
+}
+
+// spares keeps a few spares ready, for as long as there is a warm zygote that
+// they are forks of.
+type spares struct {
+	tending
+	spawner *Spawner
+	forkers *forkers
+	wanted  int
+	// poke says that one was taken, or has ended.
+	poke chan struct{}
+
+	mu   sync.Mutex
+	idle []*spare
+}
+
+func newSpares(f *forkers, wanted int) *spares {
+	return &spares{tending: newTending(), spawner: f.spawner, forkers: f, wanted: wanted, poke: make(chan struct{}, 1)}
+}
+
+// keep makes spares until life ends, and discards those that are left.
+func (s *spares) keep(life context.Context) {
+	for life.Err() == nil {
+		zygote, changed := s.forkers.present()
+		s.discard(s.outdated(zygote))
+		var retry <-chan time.Time
+		if zygote != nil && s.count() < s.wanted {
+			err := s.add(zygote)
+			if err == nil {
+				continue
+			}
+			s.spawner.log.Debug("no interpreter could be forked ahead", "error", err)
+			retry = time.After(spareRetry)
+		}
+		select {
+		case <-life.Done():
+		case <-changed:
+		case <-retry:
+		case <-s.poke:
+			s.rest(life)
+		}
+	}
+	s.discard(s.outdated(nil))
+}
+
+// rest lets the session that has taken a spare begin.
+func (s *spares) rest(life context.Context) {
+	select {
+	case <-life.Done():
+	case <-time.After(spareRest):
+	}
+}
+
+// prod has keep look again.
+func (s *spares) prod() {
+	select {
+	case s.poke <- struct{}{}:
+	default: // it is going to
+	}
+}
+
+func (s *spares) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.idle)
+}
+
+// outdated takes out those that have ended, and those of another zygote.
+func (s *spares) outdated(zygote *forker) (old []*spare) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = slices.DeleteFunc(s.idle, func(sp *spare) bool {
+		if sp.zygote == zygote && !sp.process.hasExited() {
+			return false
+		}
+		old = append(old, sp)
+		return true
+	})
+	return old
+}
+
+// add has the zygote fork one more.
+func (s *spares) add(zygote *forker) error {
+	ends, err := openEnds()
+	if err != nil {
+		return err
+	}
+	output, err := newOutputs(ends.stdout, ends.stderr, ends.stage)
+	if err != nil {
+		ends.close()
+		return err
+	}
+	pid, body, err := s.forkers.forkWorker(zygote, ends)
+	if err != nil {
+		output.close()
+		ends.close()
+		return err
+	}
+	ends.started()
+	p := adopt(pid, body, ofWorker, nil, nil, s.spawner.registry, s.spawner.log)
+	sp := &spare{zygote: zygote, process: p, ends: ends, output: output, left: make(chan struct{})}
+	s.running.Go(func() { s.watch(sp) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = append(s.idle, sp)
+	s.spawner.log.Debug("an interpreter is forked ahead", "pid", pid)
+	return nil
+}
+
+// watch has a spare that ends replaced.
+func (s *spares) watch(sp *spare) {
+	select {
+	case <-sp.process.exited:
+		s.prod()
+	case <-sp.left:
+	}
+}
+
+// take hands out the oldest spare as the worker of that mark, nil when there is
+// none. It has yet to be greeted.
+func (s *spares) take(mark mark) *worker {
+	sp := s.oldest()
+	if sp == nil {
+		return nil
+	}
+	close(sp.left)
+	s.prod()
+	kin := newKin(sp.process.pid, mark, s.spawner.registry, s.spawner.log)
+	sp.process.lead(kin, sp.ends.fault)
+	sp.process.body.(*forked).signal(unix.SIGCONT) // somebody may have stopped it
+	w := s.spawner.newWorker(sp.process, newLine(sp.output, sp.ends.fault, kin))
+	w.join(newConn(sp.ends.frames, s.spawner.log))
+	return w
+}
+
+// oldest takes out the oldest that lives.
+func (s *spares) oldest() *spare {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	place := slices.IndexFunc(s.idle, func(sp *spare) bool { return !sp.process.hasExited() })
+	if place < 0 {
+		return nil
+	}
+	sp := s.idle[place]
+	s.idle = slices.Delete(s.idle, place, place+1)
+	return sp
+}
+
+// discard ends spares that are not wanted.
+func (s *spares) discard(all []*spare) {
+	var group sync.WaitGroup
+	for _, sp := range all {
+		group.Go(func() { s.dismiss(sp) })
+	}
+	group.Wait()
+}
+
+// dismiss closes a spare's socket, which ends it, and climbs the ladder if it
+// doesn't.
+func (s *spares) dismiss(sp *spare) {
+	close(sp.left)
+	_ = sp.ends.frames.Close()
+	sp.process.end(context.Background())
+	sp.output.close()
+	_ = sp.ends.fault.Close()
+}

@@ -1,0 +1,169 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/internal/worker/workertest"
+	"understudy/sessions"
+)
+
+const testSpares = 2
+
+// sparingZygote returns a warm Zygote with all its spares ready.
+func sparingZygote(t testing.TB, change ...func(*Options)) *Zygote {
+	t.Helper()
+	z := testZygote(t, append(change, func(o *Options) { o.Spares = testSpares })...)
+	z.awaitSpares(t)
+	return z
+}
+
+// awaitSpares waits until all spares are there, each alive and a fork of the
+// present zygote, and returns their process ids.
+func (z *Zygote) awaitSpares(t testing.TB) (pids []int) {
+	t.Helper()
+	eventually(t, "the spares are there", func() bool {
+		zygote, s := z.forkers.warm(), z.forkers.spares
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		pids = nil
+		for _, sp := range s.idle {
+			if sp.zygote == zygote && !sp.process.hasExited() {
+				pids = append(pids, sp.process.pid)
+			}
+		}
+		return len(pids) == s.wanted
+	})
+	return pids
+}
+
+// A start takes the oldest spare, and another is forked in its place.
+func TestSparesAreTakenAndReplaced(t *testing.T) {
+	z := sparingZygote(t)
+	for range 3 * testSpares {
+		spares := z.awaitSpares(t)
+		w := started(t, z, "x = 1")
+		if w.Info().PID != spares[0] {
+			t.Errorf("the worker is process %d; the spares were %v", w.Info().PID, spares)
+		}
+		mustServe(t, w, "1\n")
+	}
+	if now := z.awaitSpares(t); len(now) != testSpares {
+		t.Errorf("%d spares", len(now))
+	}
+}
+
+func TestZygoteWithSpares(t *testing.T) {
+	z := sparingZygote(t)
+	workertest.Suite(t, func(testing.TB) sessions.Starter { return z })
+}
+
+// Sessions that begin in spares have random numbers of their own, their marks,
+// and none of each other's descriptors.
+func TestSparesAreApart(t *testing.T) {
+	z := sparingZygote(t, func(o *Options) { o.Preload = []string{"random", "multiprocessing.process"} })
+	seen := map[string]bool{}
+	for range 2 * testSpares {
+		z.awaitSpares(t)
+		w := workertest.Start(t, z)
+		_, sink := workertest.Run(t, w, `
+import os, random, multiprocessing.process as process
+print(random.random(), process.current_process().authkey.hex())
+print(os.environ["UNDERSTUDY_INTERPRETER"])
+print(sorted(os.readlink(f"/proc/self/fd/{fd}") for fd in (1, 2)))`)
+		for _, line := range strings.Split(strings.TrimSpace(sink.All()), "\n") {
+			if seen[line] {
+				t.Errorf("two sessions have %s", line)
+			}
+			seen[line] = true
+		}
+		_, sink = workertest.Run(t, w, lostChildren)
+		w.Kill()
+		mustBeGone(t, pids(t, sink)...)
+	}
+}
+
+// A spare that dies is replaced; one that was stopped works when it is taken.
+func TestSpareDiesOrStops(t *testing.T) {
+	z := sparingZygote(t)
+	first := z.awaitSpares(t)
+	kill(t, first[0], unix.SIGKILL)
+	kill(t, first[1], unix.SIGSTOP)
+	w := started(t, z, "x = 1")
+	mustServe(t, w, "1\n")
+	eventually(t, "the dead one is replaced", func() bool { return !slices.Contains(z.awaitSpares(t), first[0]) })
+	mustServe(t, started(t, z, "x = 2"), "2\n")
+	mustBeGone(t, first[0])
+}
+
+// With the zygote, its spares are replaced; no start waits for that.
+func TestSparesGoWithTheirZygote(t *testing.T) {
+	z := sparingZygote(t)
+	old := z.awaitSpares(t)
+	kill(t, z.forkerNow("zygote").process.pid, unix.SIGKILL)
+	mustServe(t, started(t, z, "x = 1"), "1\n")
+	eventually(t, "there are other spares", func() bool {
+		return !slices.ContainsFunc(z.awaitSpares(t), func(pid int) bool { return slices.Contains(old, pid) })
+	})
+}
+
+// A spare that dies in the moment it is taken costs its session nothing.
+func TestSpareDiesAsItIsTaken(t *testing.T) {
+	z := sparingZygote(t)
+	for range 10 {
+		for _, pid := range z.awaitSpares(t) {
+			kill(t, pid, unix.SIGKILL)
+		}
+		workertest.Run(t, workertest.Start(t, z), "pass")
+	}
+}
+
+// The zygote is stopped: its spares serve the next starts, and then one goes
+// another way.
+func TestSparesOfAStoppedZygote(t *testing.T) {
+	z := sparingZygote(t)
+	kill(t, z.forkerNow("zygote").process.pid, unix.SIGSTOP)
+	for range testSpares + 1 {
+		mustServe(t, started(t, z, "x = 1"), "1\n")
+	}
+}
+
+// No spare outlives the server's orderly end, even one that is stopped; and none
+// is counted or known after.
+func TestSparesEndWithTheServer(t *testing.T) {
+	z := sparingZygote(t)
+	descriptors := openDescriptors(t)
+	spares := z.awaitSpares(t)
+	kill(t, spares[0], unix.SIGSTOP)
+	if err := z.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	mustBeGone(t, spares...)
+	if left := z.forkers.spares.count(); left != 0 {
+		t.Errorf("%d spares are left", left)
+	}
+	if len(z.registry.roles) != 0 {
+		t.Errorf("processes are still known: %v", z.registry.roles)
+	}
+	if now := openDescriptors(t); now >= descriptors {
+		t.Errorf("%d descriptors before the end, %d after", descriptors, now)
+	}
+}
+
+// A zygote that may not fork has no spares replaced, and a start is spawned when
+// they are used up.
+func TestSparesThatCanNotBeReplaced(t *testing.T) {
+	z := sparingZygote(t)
+	release := forbidForks(t, z.forkerNow("root").process.pid, z.forkerNow("zygote").process.pid)
+	defer release()
+	for range testSpares + 1 {
+		workertest.Run(t, workertest.Start(t, z), "pass")
+	}
+	if left := z.forkers.spares.count(); left != 0 {
+		t.Errorf("%d spares", left)
+	}
+}
