@@ -16,6 +16,7 @@ const (
 	stoppedByAgent            // the agent asked for it
 	stoppedByClient           // the caller cancelled its call
 	stoppedByEnd              // the session is being ended
+	stoppedByLeave            // its client has left, and the operator wants that
 )
 
 // execution is one run of code, from its turn to its result.

@@ -180,7 +180,7 @@ func (s *Session) record(e *execution, result *Result) {
 	}
 	whole := *result
 	whole.fill(e.transcript.recorded())
-	entry := Entry{Client: s.client, Code: e.code, Started: e.started, Result: &whole}
+	entry := Entry{Client: s.owner(), Code: e.code, Started: e.started, Result: &whole}
 	if err := s.options.Recorder.Record(context.Background(), entry); err != nil {
 		s.log.Error("recording execution", "execution", e.number, "error", err)
 	}

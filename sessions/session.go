@@ -20,7 +20,6 @@ var (
 // Session is one Python interpreter of a client.
 type Session struct {
 	id      string
-	client  Client
 	dir     string // ours: output files, and the working directory unless it is shared
 	workdir string
 	options *Options
@@ -47,6 +46,7 @@ type Session struct {
 
 	// worker belongs to whoever has the turn; mu guards reading it without.
 	mu          sync.Mutex
+	client      Client // whose it is; changed under the Manager's mu too
 	worker      Worker
 	count       int        // executions so far
 	current     *execution // the running one, or nil
@@ -56,6 +56,8 @@ type Session struct {
 	resident    uint64 // bytes of the worker when it was last measured
 	epitaph     string // why the server ended it of its own accord; nobody enters then
 	ended       bool
+
+	shown bool // a caller has named its id; guarded by the Manager's mu
 }
 
 func newSession(id string, client Client, options *Options) (*Session, error) {
@@ -177,7 +179,7 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		}
 	}()
 	if s.options.Verifier != nil {
-		if err := s.options.Verifier.Verify(ctx, s.client, r.Code); err != nil {
+		if err := s.options.Verifier.Verify(ctx, s.owner(), r.Code); err != nil {
 			return nil, err
 		}
 	}

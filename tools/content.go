@@ -14,14 +14,14 @@ const envelope = 1000
 
 // answer renders a result: one text, then the pictures, then the record for
 // clients that read it. The whole stays within ImageBudget.
-func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, result *sessions.Result, variable string) *mcp.CallToolResult {
+func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, result *sessions.Result, call asked) *mcp.CallToolResult {
 	answer := &mcp.CallToolResult{IsError: result.Status == sessions.StatusRefused}
 	var record *sessions.Result
 	if b.wantsRecord(ctx, request) {
 		record = b.record(result)
 	}
 
-	v := view{Result: result, variable: variable, budget: b.TextBudget}
+	v := view{Result: result, asked: call, budget: b.TextBudget}
 	if len(result.Figures) > 0 {
 		v.pictures = b.pictures(result.Figures, b.room(v, record), b.copies(record))
 	}

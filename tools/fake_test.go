@@ -19,6 +19,7 @@ type fakeManager struct {
 	wait      func(context.Context, sessions.Client, string, time.Duration, func(sessions.Progress)) (*sessions.Result, error)
 	create    func(context.Context, sessions.Client) (sessions.Listing, error)
 	list      func(context.Context, sessions.Client) ([]sessions.Listing, error)
+	show      func(context.Context, sessions.Client, string) (sessions.Listing, error)
 	delete    func(context.Context, sessions.Client, string) error
 	restart   func(context.Context, sessions.Client, string) (sessions.Listing, error)
 	interrupt func(context.Context, sessions.Client, string) (*sessions.Interruption, error)
@@ -42,6 +43,10 @@ func (f *fakeManager) Create(ctx context.Context, c sessions.Client) (sessions.L
 
 func (f *fakeManager) List(ctx context.Context, c sessions.Client) ([]sessions.Listing, error) {
 	return f.list(ctx, c)
+}
+
+func (f *fakeManager) Show(ctx context.Context, c sessions.Client, id string) (sessions.Listing, error) {
+	return f.show(ctx, c, id)
 }
 
 func (f *fakeManager) Delete(ctx context.Context, c sessions.Client, id string) error {

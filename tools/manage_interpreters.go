@@ -57,8 +57,8 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 		made, err := b.manager.Create(ctx, client)
 		return b.say(ctx, request, created(made), err)
 	case "list":
-		all, err := b.manager.List(ctx, client)
-		return b.say(ctx, request, listed(all, b.manager.Farewell(client), b.TextBudget), err)
+		all, farewell, err := b.list(ctx, client, id)
+		return b.say(ctx, request, listed(all, farewell, b.TextBudget), err)
 	case "delete":
 		err := b.manager.Delete(ctx, client, id)
 		return b.say(ctx, request, deleted(id), err)
@@ -82,6 +82,21 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 	}
 }
 
+// list returns the client's interpreters, and a sentence when it has no default
+// one. A caller who can have none of its own sees the one that it names.
+func (b *toolbox) list(ctx context.Context, client sessions.Client, id string) (all []sessions.Listing, farewell string, err error) {
+	switch {
+	case client != sessions.Anonymous:
+		all, err = b.manager.List(ctx, client)
+		return all, b.manager.Farewell(client), err
+	case id == "":
+		return nil, "this connection has none of its own; pass the interpreter_id that an earlier answer named to see that one", nil
+	default:
+		one, err := b.manager.Show(ctx, client, id)
+		return []sessions.Listing{one}, "", err
+	}
+}
+
 // wait goes on waiting for an execution; its answer looks like run_python_code's.
 func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, args ManageInterpretersArgs) (*mcp.CallToolResult, error) {
 	progress := b.progress(ctx, request)
@@ -90,7 +105,7 @@ func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client 
 	if err != nil {
 		return nil, err
 	}
-	return b.answer(ctx, request, result, ""), nil
+	return b.answer(ctx, request, result, asked{}), nil
 }
 
 // reply is what an operation answers: a text for the model, and a record for

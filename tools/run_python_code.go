@@ -46,8 +46,9 @@ func (b *toolbox) runPythonCode(ctx context.Context, request mcp.CallToolRequest
 		return b.failure(runPythonCodeName, err), nil
 	}
 
+	client := b.Client(ctx)
 	progress := b.progress(ctx, request)
-	result, err := b.manager.Run(ctx, b.Client(ctx), sessions.RunRequest{
+	result, err := b.manager.Run(ctx, client, sessions.RunRequest{
 		Code: args.Code, InterpreterID: args.InterpreterID, ResultVarName: args.ResultVarName,
 		Timeout: seconds(args.Timeout), Wait: waiting(args.Wait), Reset: args.Reset,
 		Progress: progress.listener(),
@@ -57,7 +58,7 @@ func (b *toolbox) runPythonCode(ctx context.Context, request mcp.CallToolRequest
 		return b.failure(runPythonCodeName, err), nil
 	}
 
-	return b.answer(ctx, request, result, args.ResultVarName), nil
+	return b.answer(ctx, request, result, asked{variable: args.ResultVarName, newID: client == sessions.Anonymous && args.InterpreterID == ""}), nil
 }
 
 // seconds turns an argument into a Duration, 0 when it is absent. What no

@@ -73,7 +73,8 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		SpoolAfter:      c.Serve.TextBudget / 4,
 		RerunAfterCrash: c.Serve.RerunAfterCrash,
 		History:         c.Serve.History, MaxPerClient: c.Serve.MaxSessionsPerClient,
-		EndOldest: c.Serve.WhenFull == "end-oldest",
+		EndOldest:    c.Serve.WhenFull == "end-oldest",
+		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
 	}
 	if o.KeepWorkdirs { // the run's own directory goes with the server
 		o.WorkdirRoot = filepath.Join(c.DataDir, "workdirs")

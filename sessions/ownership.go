@@ -1,0 +1,177 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Anonymous is a caller that can't be told from others: it owns nothing. Each
+// of its runs that names no session makes one, and whoever shows a session's
+// id, which can't be guessed, reaches it.
+const Anonymous Client = ""
+
+// leaving is the end of the calls of a client that has left. Their executions
+// are treated as the operator wished, and not as cancelled.
+type leaving struct{}
+
+func (leaving) Error() string { return "the client has left" }
+
+// Disconnected marks the cause of a context that ended because the caller's
+// connection did; a transport may have an error of its own that says so.
+func (leaving) Disconnected() bool { return true }
+
+// hasLeft reports whether a call ended because its client's connection did, and
+// not because the client cancelled it.
+func hasLeft(ctx context.Context) bool {
+	var cause interface{ Disconnected() bool }
+	return errors.As(context.Cause(ctx), &cause) && cause.Disconnected()
+}
+
+// presence is the time from a client's first call until it leaves.
+type presence struct {
+	ctx   context.Context
+	leave context.CancelCauseFunc
+}
+
+// attend returns a context that ends with the call's own, or when its client
+// leaves.
+func (m *Manager) attend(ctx context.Context, client Client) (context.Context, context.CancelFunc) {
+	if client == Anonymous {
+		return ctx, func() {}
+	}
+	here := m.presence(client)
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(here.ctx, func() { cancel(leaving{}) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+func (m *Manager) presence(client Client) *presence {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	here := m.present[client]
+	if here == nil {
+		here = &presence{}
+		here.ctx, here.leave = context.WithCancelCause(context.Background())
+		m.present[client] = here
+	}
+	return here
+}
+
+// Leave says that a client's connection is gone. With bye it said so itself,
+// and its sessions end. Without, they belong to nobody until someone shows
+// their id, and end when nobody does; what runs in them goes on, or is
+// interrupted if the operator wants that. Its calls end, and leave the results
+// to whoever asks for them. For a client that can come back under its name
+// Leave is not to be called.
+func (m *Manager) Leave(ctx context.Context, client Client, bye bool) {
+	if client == Anonymous {
+		return
+	}
+	if bye {
+		m.EndClient(ctx, client)
+		return
+	}
+	for _, s := range m.disown(client) {
+		s.log.Info("the interpreter's client has left")
+		if e := s.runningNow(); e != nil && m.options.InterruptOnLeave {
+			e.requestStop(stoppedByLeave)
+		}
+	}
+	m.dismiss(client)
+}
+
+// dismiss ends the calls of a client that has left.
+func (m *Manager) dismiss(client Client) {
+	m.mu.Lock()
+	here := m.present[client]
+	delete(m.present, client)
+	m.mu.Unlock()
+	if here != nil {
+		here.leave(leaving{})
+	}
+}
+
+// disown makes the client's sessions nobody's, and returns them.
+func (m *Manager) disown(client Client) []*Session {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var left []*Session
+	for s := range m.owned[client] {
+		left = append(left, s)
+		m.pass(s, Anonymous)
+		s.shown = true // somebody may know its id and has used it
+		s.touch()
+	}
+	return left
+}
+
+// reach returns the session of that id if the client may use it. Nobody's
+// session becomes its own, if it may have another. The caller holds mu.
+func (m *Manager) reach(client Client, id string) *Session {
+	s := m.sessions[id]
+	switch {
+	case s == nil || s.client != client && s.client != Anonymous:
+		return nil
+	case s.client == Anonymous:
+		s.shown = true
+		if client != Anonymous && !m.isFull(client) {
+			m.pass(s, client)
+		}
+	}
+	return s
+}
+
+// isFull reports whether the client has as many sessions as one may have. The
+// caller holds mu.
+func (m *Manager) isFull(client Client) bool {
+	most := m.options.MaxPerClient
+	return most > 0 && len(m.owned[client]) >= most
+}
+
+// pass makes s another client's. The caller holds mu.
+func (m *Manager) pass(s *Session, to Client) {
+	m.remove(s)
+	s.mu.Lock()
+	s.client = to
+	s.mu.Unlock()
+	m.insert(s, false)
+}
+
+// owner returns whose the session is now.
+func (s *Session) owner() Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.client
+}
+
+// touch notes that the session is in use now.
+func (s *Session) touch() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = time.Now()
+}
+
+// Show describes the one session that the caller names.
+func (m *Manager) Show(ctx context.Context, client Client, id string) (Listing, error) {
+	s, err := m.known(client, id)
+	if err != nil {
+		return Listing{}, err
+	}
+	return m.inspect(ctx, []*Session{s})[0], nil
+}
+
+// discard ends a session that was made for a call whose caller will never learn
+// its id.
+func (m *Manager) discard(ctx context.Context, s *Session) {
+	m.forget(s)
+	s.end(context.WithoutCancel(ctx))
+}
+
+// homeless says to a caller that can't have a default session what to do.
+func homeless() *Error {
+	return Errorf(CodeNotFound, "interpreter_id is required: this connection has no default interpreter. Pass the interpreter_id that an earlier answer named; run_python_code without one makes a new interpreter and names it")
+}
