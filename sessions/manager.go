@@ -39,6 +39,18 @@ type RunRequest struct {
 	Wait          time.Duration // 0 is the default; negative answers at once
 	Reset         bool          // fresh variables first
 	Progress      func(Progress)
+	Asking        Asking // for the code's input()
+}
+
+// WaitRequest is one call that goes on waiting for an execution.
+type WaitRequest struct {
+	InterpreterID string        // "" is the client's default session
+	Wait          time.Duration // as in RunRequest
+	Progress      func(Progress)
+	Asking        Asking
+	// Answer is the reply to a question that an earlier call returned with, and
+	// says which execution is meant.
+	Answer *Answer
 }
 
 // NewManager returns a Manager; Close ends it.
@@ -94,7 +106,7 @@ func (s *Session) call(ctx, waiting context.Context, r RunRequest, watch *watch)
 		return nil, err
 	}
 	watch.follow(e)
-	result, err := s.await(ctx, waiting, e)
+	result, err := s.await(ctx, waiting, e, r.Asking)
 	if err != nil {
 		return nil, err
 	}
@@ -102,25 +114,31 @@ func (s *Session) call(ctx, waiting context.Context, r RunRequest, watch *watch)
 	return result, nil
 }
 
-// Wait goes on waiting for an execution of the session: the oldest that
-// finished without anyone taking its result, else the running one.
+// Wait is Await for a caller who can't ask anybody.
 func (m *Manager) Wait(ctx context.Context, client Client, id string, wait time.Duration, progress func(Progress)) (*Result, error) {
-	s, err := m.known(client, id)
+	return m.Await(ctx, client, WaitRequest{InterpreterID: id, Wait: wait, Progress: progress})
+}
+
+// Await goes on waiting for an execution of the session: the one whose question
+// is answered, else the oldest that finished without anyone taking its result,
+// else the running one.
+func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Result, error) {
+	s, err := m.known(client, r.InterpreterID)
 	if err != nil {
 		return nil, err
 	}
-	e := s.pending()
-	if e == nil {
-		return nil, Errorf(CodeInvalid, "nothing is running in interpreter %q and every result has been returned", s.id)
+	e, err := s.meant(r.Answer)
+	if err != nil {
+		return nil, err
 	}
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
-	waiting, cancel := context.WithTimeout(ctx, m.wait(wait))
+	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
 	defer cancel()
-	watch := newWatch(progress)
+	watch := newWatch(r.Progress)
 	defer watch.end()
 	watch.follow(e)
-	result, err := s.await(ctx, waiting, e)
+	result, err := s.await(ctx, waiting, e, r.Asking)
 	if err != nil {
 		return nil, err
 	}
@@ -130,12 +148,9 @@ func (m *Manager) Wait(ctx context.Context, client Client, id string, wait time.
 
 // await waits for e's end until waiting ends, then tells how it stands. The
 // caller's going away interrupts the execution.
-func (s *Session) await(ctx, waiting context.Context, e *execution) (*Result, error) {
+func (s *Session) await(ctx, waiting context.Context, e *execution, asking Asking) (*Result, error) {
 	defer s.leaveExecution(e)
-	select {
-	case <-e.done:
-	case <-waiting.Done():
-	}
+	question := s.attend(waiting, e, asking)
 	if err := ctx.Err(); err != nil { // a result must not go to a caller that has left
 		switch {
 		case !hasLeft(ctx):
@@ -144,6 +159,9 @@ func (s *Session) await(ctx, waiting context.Context, e *execution) (*Result, er
 			e.requestStop(stoppedByLeave)
 		}
 		return nil, err
+	}
+	if question != nil {
+		return e.asks(s.id, question, asking), nil
 	}
 	select {
 	case <-e.done:

@@ -77,8 +77,13 @@ func (m *Manager) Leave(ctx context.Context, client Client, bye bool) {
 	}
 	for _, s := range m.disown(client) {
 		s.log.Info("the interpreter's client has left")
-		if e := s.runningNow(); e != nil && m.options.InterruptOnLeave {
+		e := s.runningNow()
+		switch {
+		case e == nil:
+		case m.options.InterruptOnLeave:
 			e.requestStop(stoppedByLeave)
+		default:
+			e.questions.withdraw()
 		}
 	}
 	m.dismiss(client)

@@ -29,7 +29,8 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 	defer alive()
 
 	e.onStop(l.begin)
-	outcome, err := w.Run(context.Background(), Request{e.number, e.code, e.varName}, e.transcript)
+	outcome, err := w.Run(context.Background(), Request{e.number, e.code, e.varName}, sink{e.transcript, &e.questions})
+	e.questions.end()
 	close(l.answered)
 	e.onStop(nil)
 	return l.end().answered(outcome, err)

@@ -136,8 +136,8 @@ func (s *Session) busy(notDone string) error {
 	if s.current == nil {
 		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.id, notDone)
 	}
-	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s); %s. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
-		s.id, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), notDone)
+	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s)%s; %s. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
+		s.id, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), s.current.waitsForAnswer(), notDone)
 }
 
 // beginIdle waits for the turn of a session that runs nothing, and refuses
