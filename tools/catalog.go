@@ -20,7 +20,7 @@ import (
 // Manager is what the tools need of *sessions.Manager.
 type Manager interface {
 	Run(ctx context.Context, client sessions.Client, r sessions.RunRequest) (*sessions.Result, error)
-	Wait(ctx context.Context, client sessions.Client, id string, wait time.Duration, progress func(sessions.Progress)) (*sessions.Result, error)
+	Await(ctx context.Context, client sessions.Client, r sessions.WaitRequest) (*sessions.Result, error)
 	Create(ctx context.Context, client sessions.Client) (sessions.Listing, error)
 	List(ctx context.Context, client sessions.Client) ([]sessions.Listing, error)
 	Show(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)

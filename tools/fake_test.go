@@ -33,8 +33,8 @@ func (f *fakeManager) Run(ctx context.Context, c sessions.Client, r sessions.Run
 	return f.run(ctx, c, r)
 }
 
-func (f *fakeManager) Wait(ctx context.Context, c sessions.Client, id string, wait time.Duration, p func(sessions.Progress)) (*sessions.Result, error) {
-	return f.wait(ctx, c, id, wait, p)
+func (f *fakeManager) Await(ctx context.Context, c sessions.Client, r sessions.WaitRequest) (*sessions.Result, error) {
+	return f.wait(ctx, c, r.InterpreterID, r.Wait, r.Progress)
 }
 
 func (f *fakeManager) Create(ctx context.Context, c sessions.Client) (sessions.Listing, error) {

@@ -99,11 +99,27 @@ func (b *toolbox) list(ctx context.Context, client sessions.Client, id string) (
 
 // wait goes on waiting for an execution; its answer looks like run_python_code's.
 func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, args ManageInterpretersArgs) (*mcp.CallToolResult, error) {
+	at, again, err := resumed(request)
+	if err != nil {
+		return nil, err
+	}
 	progress := b.progress(ctx, request)
-	result, err := b.manager.Wait(ctx, client, args.InterpreterID, waiting(args.Wait), progress.listener())
+	r := sessions.WaitRequest{
+		InterpreterID: args.InterpreterID, Wait: waiting(args.Wait),
+		Progress: progress.listener(), Asking: b.asking(ctx, request, at.Round),
+	}
+	var result *sessions.Result
+	if again {
+		result, err = b.resume(ctx, request, client, at, r)
+	} else {
+		result, err = b.manager.Await(ctx, client, r)
+	}
 	progress.end(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if question := b.returned(result, at.Round); question != nil {
+		return question, nil
 	}
 	return b.answer(ctx, request, result, asked{}), nil
 }

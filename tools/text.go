@@ -234,6 +234,9 @@ func (v view) running() string {
 	if v.Status != sessions.StatusRunning {
 		return ""
 	}
+	if v.WaitsForInput {
+		return fmt.Sprintf(`[input] The code waits for a person's answer to input(). Call manage_interpreters with operation "wait" and interpreter_id %q: it has the user asked, unless that is under way, and goes on waiting. "interrupt" stops the code.`, v.InterpreterID)
+	}
 	return fmt.Sprintf(`[running] Still running after %s. Call manage_interpreters with operation "wait" and interpreter_id %q to go on waiting, or "interrupt" to stop it.`,
 		sessions.InWords(secondsOf(v.ExecTime)), v.InterpreterID)
 }
