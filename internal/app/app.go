@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
@@ -25,6 +26,7 @@ type App struct {
 	run     *runDir
 	python  *pythonStarter
 	manager *sessions.Manager
+	leaving sync.WaitGroup // the ends of sessions whose clients have said goodbye
 	server  *server.MCPServer
 }
 
@@ -51,6 +53,7 @@ func (a *App) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	a.manager.Close(ctx)
+	a.leaving.Wait()
 	return errors.Join(a.python.Close(), a.run.close())
 }
 
