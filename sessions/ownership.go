@@ -75,6 +75,7 @@ func (m *Manager) Leave(ctx context.Context, client Client, bye bool) {
 		m.EndClient(ctx, client)
 		return
 	}
+	m.dismiss(client) // first: no result may go to a call of its
 	for _, s := range m.disown(client) {
 		s.log.Info("the interpreter's client has left")
 		e := s.runningNow()
@@ -86,7 +87,6 @@ func (m *Manager) Leave(ctx context.Context, client Client, bye bool) {
 			e.questions.withdraw()
 		}
 	}
-	m.dismiss(client)
 }
 
 // dismiss ends the calls of a client that has left.
