@@ -17,6 +17,7 @@ import (
 type fakeManager struct {
 	run       func(context.Context, sessions.Client, sessions.RunRequest) (*sessions.Result, error)
 	wait      func(context.Context, sessions.Client, string, time.Duration, func(sessions.Progress)) (*sessions.Result, error)
+	await     func(context.Context, sessions.Client, sessions.WaitRequest) (*sessions.Result, error) // before wait
 	create    func(context.Context, sessions.Client) (sessions.Listing, error)
 	list      func(context.Context, sessions.Client) ([]sessions.Listing, error)
 	show      func(context.Context, sessions.Client, string) (sessions.Listing, error)
@@ -34,6 +35,9 @@ func (f *fakeManager) Run(ctx context.Context, c sessions.Client, r sessions.Run
 }
 
 func (f *fakeManager) Await(ctx context.Context, c sessions.Client, r sessions.WaitRequest) (*sessions.Result, error) {
+	if f.await != nil {
+		return f.await(ctx, c, r)
+	}
 	return f.wait(ctx, c, r.InterpreterID, r.Wait, r.Progress)
 }
 
