@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // Asking is how a call can put a question of the code's, from input(), to a
@@ -33,6 +34,10 @@ type Answer struct {
 	Reply               Reply
 }
 
+// askAgain is how long a person may take to answer before another call asks once
+// more: some clients lose the answer when the call that asked is over.
+const askAgain = 5 * time.Minute
+
 // cannotAsk is why the code gets no answer from a client that can't ask.
 const cannotAsk = "the client can't ask its user; assign the value in the code instead"
 
@@ -50,7 +55,7 @@ type questions struct {
 type openQuestion struct {
 	Asked
 	reply func(Reply)
-	taken bool            // a person is being asked
+	put   time.Time       // when a person was asked; zero: nobody was yet
 	ctx   context.Context // ends when the code waits no more
 	end   context.CancelFunc
 }
@@ -86,12 +91,14 @@ func (qs *questions) take(asking Asking) (q *openQuestion, news <-chan struct{})
 		qs.news = make(chan struct{})
 	}
 	switch {
-	case qs.open == nil || qs.open.taken:
+	case qs.open == nil || time.Since(qs.open.put) < askAgain:
 	case !qs.possible:
 		qs.settle(Reply{Refusal: cannotAsk})
 	default:
 		q = qs.open
-		q.taken = asking.Ask != nil
+		if asking.Ask != nil {
+			q.put = time.Now()
+		}
 	}
 	return q, qs.news
 }
@@ -124,7 +131,7 @@ func (qs *questions) withdraw() {
 	}
 	again := *qs.open
 	qs.drop()
-	again.taken = false
+	again.put = time.Time{}
 	qs.keep(&again)
 }
 

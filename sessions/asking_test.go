@@ -88,6 +88,18 @@ func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
 	})
 }
 
+// TestAnAnswerThatIsLost: the next call asks again, after a while.
+func TestAnAnswerThatIsLost(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Hour - 1), Wait: time.Second})
+		time.Sleep(askAgain)
+		r, err := m.Await(t.Context(), me, WaitRequest{Asking: person(time.Second)})
+		if err != nil || r.Stdout != "A\n" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
 // TestAQuestionWithoutACaller waits for the next one.
 func TestAQuestionWithoutACaller(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
