@@ -21,7 +21,7 @@ var manageInterpretersText string
 // ManageInterpretersArgs are the arguments of manage_interpreters.
 type ManageInterpretersArgs struct {
 	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables" jsonschema_description:"What to do."`
-	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, ignored by create and list, else your default one when left out."`
+	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, not needed for create and list, else your default one when left out."`
 	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For operation wait: seconds to wait before answering 'running' again. 0 answers at once."`
 }
 
