@@ -38,7 +38,7 @@ func (h *HTTP) observed(next http.Handler) http.Handler {
 		began := time.Now()
 		response := newResponder(w, r, &h.options)
 		if r.ContentLength != 0 { // also for bodies that nobody reads
-			_ = response.clock.SetReadDeadline(began.Add(bodyStart))
+			_ = response.clock.SetReadDeadline(began.Add(h.options.sending))
 		}
 		e := &Exchange{Method: r.Method, Address: address(r)}
 		defer func() {

@@ -16,7 +16,7 @@ const mcpSession = server.HeaderKeySessionID
 func (h *HTTP) newStreamable() *server.StreamableHTTPServer {
 	return server.NewStreamableHTTPServer(h.mcp,
 		server.WithSessionIdManagerResolver(h.peers),
-		server.WithHTTPContextFunc(streamableContext),
+		server.WithHTTPContextFunc(h.streamableContext),
 		server.WithStreamableHTTPLogger(h.log),
 		server.WithDisableLocalhostProtection(true), // the guard is stricter
 	)
@@ -25,9 +25,13 @@ func (h *HTTP) newStreamable() *server.StreamableHTTPServer {
 // streamableContext says who calls. mcp-go has decided the era by then: a
 // request of the newest one has no session, and its connection's end cancels
 // it. In the older eras a lost connection is no wish to cancel.
-func streamableContext(ctx context.Context, _ *http.Request) context.Context {
+func (h *HTTP) streamableContext(ctx context.Context, _ *http.Request) context.Context {
 	session := server.ClientSessionFromContext(ctx)
-	if session == nil || session.SessionID() == "" {
+	if session == nil {
+		return ctx
+	}
+	ctx = h.withNotes(ctx, session)
+	if session.SessionID() == "" {
 		return ctx
 	}
 	detached, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -89,6 +93,11 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := h.work.streaming(r.Context())
 		defer cancel()
 		r = r.WithContext(ctx)
+	}
+	if response, isOurs := w.(*responder); isOurs && m.isRequest() && m.Method == string(mcp.MethodToolsCall) {
+		notes := response.note()
+		defer notes.end()
+		r = r.WithContext(context.WithValue(r.Context(), notesKey{}, notes))
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	h.streamable.ServeHTTP(w, r)
