@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -84,7 +85,7 @@ func (b *toolbox) elicit(call, asked context.Context, prompt string) sessions.Re
 // be anything.
 func question(prompt string) mcp.ElicitationParams {
 	message := "The Python code asks for a line of input."
-	if shown := strings.TrimSpace(prompt); shown != "" {
+	if shown := strings.TrimSpace(strings.Map(printable, prompt)); shown != "" {
 		message = "The Python code asks for a line of input: " + clip(shown, promptLimit)
 	}
 	return mcp.ElicitationParams{
@@ -95,6 +96,14 @@ func question(prompt string) mcp.ElicitationParams {
 			"properties": map[string]any{answerField: map[string]any{"type": "string", "title": "Answer"}},
 		},
 	}
+}
+
+// printable leaves out what could play with a terminal.
+func printable(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		return -1
+	}
+	return r
 }
 
 // replyOf is what the user's form says.

@@ -67,6 +67,9 @@ func TestQuestionsAreClipped(t *testing.T) {
 	if message := question(strings.Repeat("x", 100_000)).Message; len(message) > promptLimit+100 {
 		t.Errorf("%d bytes", len(message))
 	}
+	if message := question("\x1b[2Ja\r\nb").Message; message != "The Python code asks for a line of input: [2Ja\nb" {
+		t.Errorf("%q", message)
+	}
 	if message := question(" \n").Message; message != "The Python code asks for a line of input." {
 		t.Error(message)
 	}
