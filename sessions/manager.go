@@ -337,8 +337,10 @@ func (m *Manager) EndClient(ctx context.Context, client Client) {
 	for _, s := range own {
 		m.forget(s)
 	}
-	endAll(ctx, own)
-	m.dismiss(client)
+	endAll(ctx, own) // and with them its calls
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.present, client)
 }
 
 // Close ends every session. No process is left when it returns.

@@ -12,7 +12,7 @@ func TestAttacks(t *testing.T) {
 	call := inModern(t, post(calling(1, "remember", "")))
 	id := h.session(t)
 	old := post(calling(1, "remember", "")).with(mcpSession, id)
-	_, messages := h.stream(t, t.Context())
+	_, messages := h.stream(t.Context(), t)
 	sse := messages.saying(calling(1, "remember", ""))
 	get := request{method: "GET", path: SSEPath}
 
@@ -101,7 +101,7 @@ func TestAttacks(t *testing.T) {
 		"with a charset": call.with("Content-Type", "application/json; charset=utf-8"),
 		"older era":      old,
 	} {
-		if response, body := h.send(t, friend); response.StatusCode != 200 {
+		if response, body := h.send(t, friend); response.StatusCode != http.StatusOK {
 			t.Errorf("%s: %s %s", name, response.Status, body)
 		}
 	}
@@ -147,24 +147,30 @@ func TestHostsOfAPublicServer(t *testing.T) {
 		}
 	}
 	all := open(t, HTTPOptions{AllowHosts: []string{"*"}})
-	if response, _ := all.send(t, as(call, "anything.example")); response.StatusCode != 200 {
+	if response, _ := all.send(t, as(call, "anything.example")); response.StatusCode != http.StatusOK {
 		t.Errorf("any host: %s", response.Status)
+	}
+	// Any name may be that of a page which was pointed at us.
+	for _, page := range []request{call.with("Origin", "http://evil.example"), call.with("Sec-Fetch-Site", "same-origin")} {
+		if response, _ := all.send(t, as(page, "evil.example")); response.StatusCode != http.StatusForbidden {
+			t.Errorf("a rebound page: %s", response.Status)
+		}
 	}
 }
 
 func TestRoutesBesideMCP(t *testing.T) {
 	var called bool
 	h := open(t, HTTPOptions{Authenticator: names{}, Routes: map[string]http.Handler{
-		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { called = true; w.WriteHeader(200) }),
+		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { called = true; w.WriteHeader(http.StatusOK) }),
 	}})
 	health := request{method: "GET", path: "/healthz"}
-	if response, _ := h.send(t, as(health, "evil.example")); response.StatusCode != 403 || called {
+	if response, _ := h.send(t, as(health, "evil.example")); response.StatusCode != http.StatusForbidden || called {
 		t.Errorf("a rebound name: %s", response.Status)
 	}
-	if response, _ := h.send(t, health.with("Origin", "https://evil.example")); response.StatusCode != 403 || called {
+	if response, _ := h.send(t, health.with("Origin", "https://evil.example")); response.StatusCode != http.StatusForbidden || called {
 		t.Errorf("a foreign page: %s", response.Status)
 	}
-	if response, _ := h.send(t, health); response.StatusCode != 200 || !called {
+	if response, _ := h.send(t, health); response.StatusCode != http.StatusOK || !called {
 		t.Errorf("%s", response.Status)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 func TestAuthentication(t *testing.T) {
 	h := open(t, HTTPOptions{Authenticator: names{}})
-	_, messages := h.stream(t, t.Context(), "Authorization", "Bearer ann")
+	_, messages := h.stream(t.Context(), t, "Authorization", "Bearer ann")
 	id := h.session(t, "Authorization", "Bearer ann")
 	for name, q := range map[string]request{
 		"modern":         inModern(t, post(calling(1, "remember", ""))),
@@ -43,7 +43,7 @@ func TestAuthentication(t *testing.T) {
 func TestASessionIsItsPrincipals(t *testing.T) {
 	h := open(t, HTTPOptions{Authenticator: names{}})
 	id := h.session(t, "Authorization", "Bearer ann")
-	_, messages := h.stream(t, t.Context(), "Authorization", "Bearer ann")
+	_, messages := h.stream(t.Context(), t, "Authorization", "Bearer ann")
 	call := calling(1, "remember", `{"word":"x"}`)
 	for name, q := range map[string]request{
 		"a call":            post(call).with(mcpSession, id),
@@ -51,7 +51,7 @@ func TestASessionIsItsPrincipals(t *testing.T) {
 		"its end":           {method: "DELETE", path: StreamablePath, header: map[string]string{mcpSession: id}},
 		"a call over SSE":   messages.saying(call),
 	} {
-		if response, _ := h.send(t, q.with("Authorization", "Bearer bob")); response.StatusCode != 404 {
+		if response, _ := h.send(t, q.with("Authorization", "Bearer bob")); response.StatusCode != http.StatusNotFound {
 			t.Errorf("bob reaches ann's session: %s: %s", name, response.Status)
 		}
 	}
@@ -85,7 +85,7 @@ func TestASessionIsNotChosen(t *testing.T) {
 func TestCallers(t *testing.T) {
 	h := open(t, HTTPOptions{})
 	id := h.session(t)
-	_, messages := h.stream(t, t.Context())
+	_, messages := h.stream(t.Context(), t)
 	sse := messages.path[strings.Index(messages.path, "=")+1:]
 	for want, q := range map[string]request{
 		"session:" + id:  post(calling(1, "wait", "")).with(mcpSession, id),
@@ -105,8 +105,8 @@ func TestCancelling(t *testing.T) {
 	h := open(t, HTTPOptions{})
 	const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
 	mine, yours := h.session(t), h.session(t)
-	stream, messages := h.stream(t, t.Context())
-	_, strange := h.stream(t, t.Context())
+	stream, messages := h.stream(t.Context(), t)
+	_, strange := h.stream(t.Context(), t)
 	call := calling(7, "wait", "")
 	begin := func(q request) <-chan string {
 		answered := make(chan string, 1)
@@ -128,7 +128,7 @@ func TestCancelling(t *testing.T) {
 		"somebody who pretends to be":  inModern(t, post(cancel)).with(mcpSession, mine),
 		"the newest era by its header": post(cancel).with(mcpSession, mine, "Mcp-Protocol-Version", modern),
 	} {
-		if response, body := h.send(t, q); response.StatusCode != 202 {
+		if response, body := h.send(t, q); response.StatusCode != http.StatusAccepted {
 			t.Errorf("%s: %s %s", name, response.Status, body)
 		}
 	}
@@ -153,7 +153,7 @@ func TestCancelling(t *testing.T) {
 // taken, when nobody has begun with it.
 func TestCancelIsSeenAtOnce(t *testing.T) {
 	h := open(t, HTTPOptions{})
-	stream, messages := h.stream(t, t.Context())
+	stream, messages := h.stream(t.Context(), t)
 	for id := range 50 {
 		h.send(t, messages.saying(calling(id, "wait", "")))
 		h.send(t, messages.saying(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)))
@@ -193,7 +193,7 @@ func TestLeaving(t *testing.T) {
 	})
 	t.Run("a stream breaks", func(t *testing.T) {
 		ctx, drop := context.WithCancel(t.Context())
-		_, messages := h.stream(t, ctx)
+		_, messages := h.stream(ctx, t)
 		h.send(t, messages.saying(calling(1, "wait", "")))
 		caller := soon(t, h.tools.began)
 		drop()
@@ -205,20 +205,20 @@ func TestLeaving(t *testing.T) {
 		}
 		eventually(t, "the end of the session", func() bool {
 			response, _ := h.send(t, messages.saying(calling(1, "remember", "")))
-			return response.StatusCode == 404
+			return response.StatusCode == http.StatusNotFound
 		})
 	})
 	t.Run("a client says goodbye", func(t *testing.T) {
 		id := h.session(t)
 		bye := request{method: "DELETE", path: StreamablePath, header: map[string]string{mcpSession: id}}
-		if response, _ := h.send(t, bye); response.StatusCode != 200 {
+		if response, _ := h.send(t, bye); response.StatusCode != http.StatusOK {
 			t.Error(response.Status)
 		}
 		if got, want := soon(t, left), "session:"+id+" true"; got != want {
 			t.Errorf("%s, not %s", got, want)
 		}
 		for _, q := range []request{bye, post(calling(1, "remember", "")).with(mcpSession, id), by(bye, "GET")} {
-			if response, _ := h.send(t, q); response.StatusCode != 404 {
+			if response, _ := h.send(t, q); response.StatusCode != http.StatusNotFound {
 				t.Errorf("afterwards: %s %s", q.method, response.Status)
 			}
 		}
@@ -234,7 +234,7 @@ func TestPrincipalsDoNotLeave(t *testing.T) {
 	id := h.session(t, "Authorization", "Bearer ann")
 	h.send(t, request{method: "DELETE", path: StreamablePath}.with(mcpSession, id, "Authorization", "Bearer ann"))
 	ctx, drop := context.WithCancel(t.Context())
-	_, messages := h.stream(t, ctx, "Authorization", "Bearer ann")
+	_, messages := h.stream(ctx, t, "Authorization", "Bearer ann")
 	drop()
 	eventually(t, "the end of the stream", func() bool {
 		response, _ := h.send(t, messages.saying(calling(1, "remember", "")))

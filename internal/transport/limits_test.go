@@ -9,7 +9,7 @@ import (
 func TestCallsAtOnceAreLimited(t *testing.T) {
 	h := open(t, HTTPOptions{MaxCalls: 2})
 	mine, yours := h.session(t), h.session(t)
-	_, messages := h.stream(t, t.Context())
+	_, messages := h.stream(t.Context(), t)
 	answered := make(chan string, 10)
 	hold := func(q request) {
 		go func() {
@@ -33,7 +33,7 @@ func TestCallsAtOnceAreLimited(t *testing.T) {
 			t.Errorf("%s: %s %s", name, response.Status, body)
 		}
 	}
-	if response, body := h.send(t, post(call).with(mcpSession, yours)); response.StatusCode != 200 {
+	if response, body := h.send(t, post(call).with(mcpSession, yours)); response.StatusCode != http.StatusOK {
 		t.Errorf("another client: %s %s", response.Status, body)
 	}
 	// What is no request is always let through: a client must be able to cancel.
@@ -42,7 +42,7 @@ func TestCallsAtOnceAreLimited(t *testing.T) {
 	soon(t, h.tools.ended)
 	eventually(t, "room for a call", func() bool {
 		response, _ := h.send(t, post(call).with(mcpSession, mine))
-		return response.StatusCode == 200
+		return response.StatusCode == http.StatusOK
 	})
 	for range 3 + 2*anonymousShare {
 		h.tools.finish <- struct{}{}
@@ -56,7 +56,7 @@ func TestRequestsASecondAreLimited(t *testing.T) {
 	h := open(t, HTTPOptions{MaxRate: 0.001}) // nothing comes back during the test
 	id := h.session(t)
 	call := post(calling(1, "remember", "")).with(mcpSession, id)
-	if response, _ := h.send(t, call); response.StatusCode != 200 {
+	if response, _ := h.send(t, call); response.StatusCode != http.StatusOK {
 		t.Fatal(response.Status)
 	}
 	response, body := h.send(t, call)
@@ -70,7 +70,7 @@ func TestRequestsASecondAreLimited(t *testing.T) {
 func TestGuessing(t *testing.T) {
 	h := open(t, HTTPOptions{Authenticator: names{}})
 	call := inModern(t, post(calling(1, "remember", "")))
-	if response, _ := h.send(t, call.with("Authorization", "Bearer ann")); response.StatusCode != 200 {
+	if response, _ := h.send(t, call.with("Authorization", "Bearer ann")); response.StatusCode != http.StatusOK {
 		t.Fatal(response.Status)
 	}
 	refused := 0
@@ -84,7 +84,7 @@ func TestGuessing(t *testing.T) {
 	if refused == 0 {
 		t.Fatal("guessing goes on and on")
 	}
-	if response, _ := h.send(t, call.with("Authorization", "Bearer ann")); response.StatusCode != 200 {
+	if response, _ := h.send(t, call.with("Authorization", "Bearer ann")); response.StatusCode != http.StatusOK {
 		t.Errorf("honest credentials: %s", response.Status)
 	}
 }
@@ -115,7 +115,7 @@ func TestManyClientsDoNotMix(t *testing.T) {
 			done <- differs("older era", textOf(t, last), want(client))
 		}()
 		go func() {
-			stream, messages := h.stream(t, t.Context())
+			stream, messages := h.stream(t.Context(), t)
 			var last string
 			for word := range words {
 				h.send(t, messages.saying(remember(-client, word)))

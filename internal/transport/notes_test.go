@@ -52,19 +52,18 @@ func TestNotificationsArriveBeforeTheAnswer(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range calls {
 				all.Go(func() {
-					response := h.begin(t, t.Context(), q(i))
-					defer response.Body.Close()
+					answer, response := h.follow(t.Context(), t, q(i))
 					if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" || response.Header.Get("X-Accel-Buffering") != "no" {
 						t.Errorf("%v", response.Header)
 					}
-					check(t, i, readEvents(t, response.Body).next)
+					check(t, i, answer.next)
 				})
 			}
 			all.Wait()
 		})
 	}
 	t.Run("SSE", func(t *testing.T) {
-		stream, messages := h.stream(t, t.Context())
+		stream, messages := h.stream(t.Context(), t)
 		initialized(t, h, stream, messages)
 		for i := range calls { // one stream carries all of them: one after the other
 			if response, body := h.send(t, messages.saying(call(i))); response.StatusCode != http.StatusAccepted {
@@ -103,7 +102,7 @@ func TestElicitation(t *testing.T) {
 	}
 	const want = "acceptmap[name:Ann]"
 
-	stream, messages := h.stream(t, t.Context())
+	stream, messages := h.stream(t.Context(), t)
 	initialized(t, h, stream, messages)
 	h.send(t, messages.saying(calling(1, "ask", "")))
 	if response, body := h.send(t, messages.saying(reply(stream.next()))); response.StatusCode != http.StatusAccepted {
@@ -114,8 +113,7 @@ func TestElicitation(t *testing.T) {
 	}
 
 	id := h.session(t)
-	response := h.begin(t, t.Context(), post(calling(1, "ask", "")).with(mcpSession, id))
-	answer := readEvents(t, response.Body)
+	answer, _ := h.follow(t.Context(), t, post(calling(1, "ask", "")).with(mcpSession, id))
 	h.send(t, post(reply(answer.next())).with(mcpSession, id))
 	if text := textOf(t, answer.next()); text != want {
 		t.Errorf("HTTP: %s", text)

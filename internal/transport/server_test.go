@@ -109,6 +109,7 @@ type house struct {
 	addr  string
 	stop  func()
 	over  chan error
+	http  http.Client
 }
 
 // open serves with the options, to which it adds what they leave open, until
@@ -132,6 +133,7 @@ func openAt(t testing.TB, l net.Listener, options HTTPOptions) *house {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	h := &house{tools: newTools(), addr: l.Addr().String(), stop: stop, over: make(chan error, 1)}
+	h.http.Transport = &http.Transport{MaxIdleConnsPerHost: 1000}
 	h.HTTP = NewHTTP(h.tools.server(), options)
 	go func() { h.over <- h.Serve(ctx, l) }()
 	t.Cleanup(func() {
@@ -140,7 +142,7 @@ func openAt(t testing.TB, l net.Listener, options HTTPOptions) *house {
 			t.Errorf("serving ended with %v", err)
 		}
 		h.over <- nil
-		http.DefaultClient.CloseIdleConnections()
+		h.http.CloseIdleConnections()
 	})
 	return h
 }
@@ -186,26 +188,40 @@ func (q request) with(pairs ...string) request {
 	return q
 }
 
+// reply is an answer without its body.
+type reply struct {
+	Status     string
+	StatusCode int
+	Header     http.Header
+}
+
 // send sends it and returns the answer with its body.
-func (h *house) send(t testing.TB, q request) (*http.Response, string) {
+func (h *house) send(t testing.TB, q request) (reply, string) {
 	t.Helper()
-	response := h.begin(t, context.Background(), q)
+	response := h.begin(context.Background(), t, q)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response, string(body)
+	return reply{response.Status, response.StatusCode, response.Header}, string(body)
 }
 
 // begin sends it and returns the answer as soon as it begins.
-func (h *house) begin(t testing.TB, ctx context.Context, q request) *http.Response {
+func (h *house) begin(ctx context.Context, t testing.TB, q request) *http.Response {
 	t.Helper()
 	response, err := h.try(ctx, q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return response
+}
+
+// follow sends it and reads the events that come back.
+func (h *house) follow(ctx context.Context, t testing.TB, q request) (*events, reply) {
+	t.Helper()
+	response := h.begin(ctx, t, q) //nolint:bodyclose // the events' cleanup does
+	return readEvents(t, response.Body), reply{response.Status, response.StatusCode, response.Header}
 }
 
 func (h *house) try(ctx context.Context, q request) (*http.Response, error) {
@@ -225,7 +241,7 @@ func (h *house) try(ctx context.Context, q request) (*http.Response, error) {
 			r.Header.Set(name, value)
 		}
 	}
-	return http.DefaultClient.Do(r)
+	return h.http.Do(r)
 }
 
 // The eras, by a version of each.
@@ -343,13 +359,12 @@ func (e *events) next() string {
 }
 
 // stream opens an SSE stream and returns it and the path for messages.
-func (h *house) stream(t testing.TB, ctx context.Context, headers ...string) (*events, request) {
+func (h *house) stream(ctx context.Context, t testing.TB, headers ...string) (*events, request) {
 	t.Helper()
-	response := h.begin(t, ctx, request{method: "GET", path: SSEPath}.with(headers...))
+	e, response := h.follow(ctx, t, request{method: "GET", path: SSEPath}.with(headers...))
 	if response.StatusCode != http.StatusOK {
 		t.Fatal(response.Status)
 	}
-	e := readEvents(t, response.Body)
 	messages := post("").with(headers...)
 	messages.path = e.next()
 	return e, messages

@@ -22,8 +22,8 @@ func TestStopping(t *testing.T) {
 		}
 	}, Left: func(client string, _ bool) { t.Errorf("%s left", client) }})
 	id := h.session(t)
-	listening := readEvents(t, h.begin(t, t.Context(), request{method: "GET", path: StreamablePath}.with(mcpSession, id)).Body)
-	stream, messages := h.stream(t, t.Context())
+	listening, _ := h.follow(t.Context(), t, request{method: "GET", path: StreamablePath}.with(mcpSession, id))
+	stream, messages := h.stream(t.Context(), t)
 	var all sync.WaitGroup
 	for _, q := range []request{inModern(t, post(calling(1, "wait", ""))), post(calling(2, "wait", "")).with(mcpSession, id)} {
 		all.Go(func() {
@@ -40,21 +40,23 @@ func TestStopping(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle := bufio.NewReader(conn)
-	if response, err := http.ReadResponse(idle, nil); err != nil {
+	response, err := http.ReadResponse(idle, nil)
+	if err != nil {
 		t.Fatal(err)
-	} else if _, err := io.Copy(io.Discard, response.Body); err != nil {
+	}
+	if err := response.Body.Close(); err != nil { // reads it to its end
 		t.Fatal(err)
 	}
 
 	h.stop()
-	eventually(t, "refusal of calls", func() bool {
-		response, err := h.try(t.Context(), inModern(t, post(calling(4, "remember", ""))))
-		if err != nil {
-			return true // nothing listens any more
+	eventually(t, "the beginning of the end", h.work.isStopping)
+	refused, err := h.try(t.Context(), inModern(t, post(calling(4, "remember", ""))))
+	if err == nil { // else nothing listens any more
+		_ = refused.Body.Close()
+		if refused.StatusCode != http.StatusServiceUnavailable {
+			t.Error(refused.Status)
 		}
-		defer response.Body.Close()
-		return response.StatusCode == http.StatusServiceUnavailable
-	})
+	}
 	soon(t, interrupted)
 	all.Wait()
 	if text := textOf(t, stream.next()); text != "finished" {

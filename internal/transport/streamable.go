@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -17,7 +18,7 @@ func (h *HTTP) newStreamable() *server.StreamableHTTPServer {
 	return server.NewStreamableHTTPServer(h.mcp,
 		server.WithSessionIdManagerResolver(h.peers),
 		server.WithHTTPContextFunc(h.streamableContext),
-		server.WithStreamableHTTPLogger(h.log),
+		server.WithStreamableHTTPLogger(slog.New(discreet{h.log.Handler()})),
 		server.WithDisableLocalhostProtection(true), // the guard is stricter
 	)
 }
@@ -65,7 +66,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	caller := CallerFrom(r.Context())
 	switch {
 	case m.isModern(r.Header):
-		if m.Method == methodCancelled {
+		if m.Method == methodCancelled && !m.isRequest() {
 			// Without sessions mcp-go can't tell whose request is meant, and would
 			// cancel any client's of that id. Clients of this era cancel by closing
 			// the request's connection.
@@ -127,6 +128,10 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (caller Caller, lea
 // answered the request.
 func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller Caller) (end func(), ok bool) {
 	if !m.isRequest() {
+		if refusal := h.limits.pass(meteredAs(caller, r)); refusal != nil {
+			refusal.answer(w, nil)
+			return nil, false
+		}
 		return func() {}, true
 	}
 	leave, refusal := h.limits.begin(meteredAs(caller, r), m.isListening())

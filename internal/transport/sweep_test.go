@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"net/http"
 	"testing"
 	"time"
 )
@@ -26,7 +27,7 @@ func TestSilentClientsAreForgotten(t *testing.T) {
 	if got := soon(t, left); got != "session:"+silent {
 		t.Fatalf("%s was forgotten, not %s", got, silent)
 	}
-	if response, _ := h.send(t, post(calling(1, "remember", "")).with(mcpSession, silent)); response.StatusCode != 404 {
+	if response, _ := h.send(t, post(calling(1, "remember", "")).with(mcpSession, silent)); response.StatusCode != http.StatusNotFound {
 		t.Errorf("a forgotten client: %s", response.Status)
 	}
 	if len(left)+len(h.tools.ended) > 0 {
