@@ -20,7 +20,7 @@ type Manager struct {
 	mu       sync.Mutex
 	sessions map[string]*Session
 	owned    map[Client]map[*Session]bool // Anonymous has those that belong to nobody
-	present  map[Client]*presence
+	calls    map[Client]map[*attendance]bool
 	defaults map[Client]*Session
 	endings  endings
 	closed   bool
@@ -60,7 +60,7 @@ func NewManager(options Options) *Manager {
 	}
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
-		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, present: map[Client]*presence{}, defaults: map[Client]*Session{},
+		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[Client]*Session{},
 	}
 	if options.IdleTTL > 0 || options.AbandonedTTL > 0 {
 		m.reaper.Go(m.reapIdle)
@@ -338,9 +338,6 @@ func (m *Manager) EndClient(ctx context.Context, client Client) {
 		m.forget(s)
 	}
 	endAll(ctx, own) // and with them its calls
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.present, client)
 }
 
 // Close ends every session. No process is left when it returns.

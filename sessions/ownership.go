@@ -28,11 +28,8 @@ func hasLeft(ctx context.Context) bool {
 	return errors.As(context.Cause(ctx), &cause) && cause.Disconnected()
 }
 
-// presence is the time from a client's first call until it leaves.
-type presence struct {
-	ctx   context.Context
-	leave context.CancelCauseFunc
-}
+// attendance is one call of a client that may leave meanwhile.
+type attendance struct{ end context.CancelCauseFunc }
 
 // attend returns a context that ends with the call's own, or when its client
 // leaves.
@@ -40,25 +37,28 @@ func (m *Manager) attend(ctx context.Context, client Client) (context.Context, c
 	if client == Anonymous {
 		return ctx, func() {}
 	}
-	here := m.presence(client)
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(here.ctx, func() { cancel(leaving{}) })
+	ctx, end := context.WithCancelCause(ctx)
+	here := &attendance{end}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.calls[client] == nil {
+		m.calls[client] = map[*attendance]bool{}
+	}
+	m.calls[client][here] = true
 	return ctx, func() {
-		stop()
-		cancel(nil)
+		m.depart(client, here)
+		end(nil)
 	}
 }
 
-func (m *Manager) presence(client Client) *presence {
+// depart notes that a call is over.
+func (m *Manager) depart(client Client, here *attendance) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	here := m.present[client]
-	if here == nil {
-		here = &presence{}
-		here.ctx, here.leave = context.WithCancelCause(context.Background())
-		m.present[client] = here
+	delete(m.calls[client], here)
+	if len(m.calls[client]) == 0 {
+		delete(m.calls, client)
 	}
-	return here
 }
 
 // Leave says that a client's connection is gone. With bye it said so itself,
@@ -89,14 +89,13 @@ func (m *Manager) Leave(ctx context.Context, client Client, bye bool) {
 	}
 }
 
-// dismiss ends the calls of a client that has left.
+// dismiss ends the calls of a client that has left: none of them takes a result
+// from then on.
 func (m *Manager) dismiss(client Client) {
 	m.mu.Lock()
-	here := m.present[client]
-	delete(m.present, client)
-	m.mu.Unlock()
-	if here != nil {
-		here.leave(leaving{})
+	defer m.mu.Unlock()
+	for call := range m.calls[client] {
+		call.end(leaving{})
 	}
 }
 
