@@ -103,7 +103,7 @@ func (m *Manager) condemnUnclaimed(oldest **Session) bool {
 	since := time.Now().Add(-unclaimedRest)
 	var found *Session
 	for s := range m.owned[Anonymous] {
-		if used := s.lastUsed(); !s.shown && used.Before(since) {
+		if used := s.lastUsed(); !s.named && used.Before(since) {
 			found, since = s, used
 		}
 	}

@@ -107,7 +107,7 @@ func (m *Manager) disown(client Client) []*Session {
 	for s := range m.owned[client] {
 		left = append(left, s)
 		m.pass(s, Anonymous)
-		s.shown = true // somebody may know its id and has used it
+		s.named = true // somebody may know its id and has used it
 		s.touch()
 	}
 	return left
@@ -121,7 +121,7 @@ func (m *Manager) reach(client Client, id string) *Session {
 	case s == nil || s.client != client && s.client != Anonymous:
 		return nil
 	case s.client == Anonymous:
-		s.shown = true
+		s.named = true
 		if client != Anonymous && !m.isFull(client) {
 			m.pass(s, client)
 		}

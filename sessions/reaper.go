@@ -58,7 +58,7 @@ func (m *Manager) timeToLive(s *Session) (ttl time.Duration, setting string) {
 		return ttl, setting
 	}
 	why := " (--abandoned-ttl)"
-	if !s.shown && unclaimedTTL < abandoned {
+	if !s.named && unclaimedTTL < abandoned {
 		abandoned, why = unclaimedTTL, ", as no call had named it"
 	}
 	if ttl == 0 || abandoned < ttl {

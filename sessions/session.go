@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -42,7 +41,8 @@ type Session struct {
 	failing   string // why the last copy failed that nothing stood against
 	fruitless *fruitless
 
-	states checkpoints
+	states  checkpoints
+	history history
 
 	// worker belongs to whoever has the turn; mu guards reading it without.
 	mu          sync.Mutex
@@ -57,7 +57,7 @@ type Session struct {
 	epitaph     string // why the server ended it of its own accord; nobody enters then
 	ended       bool
 
-	shown bool // a caller has named its id; guarded by the Manager's mu
+	named bool // a caller has shown its id; guarded by the Manager's mu
 }
 
 func newSession(id string, client Client, options *Options) (*Session, error) {
@@ -201,9 +201,9 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		return nil, Errorf(CodeBusy, "interpreter %q is being restarted; this code did not run. Run it again", s.id)
 	}
 	s.count++
-	dir := filepath.Join(s.dir, "executions", strconv.Itoa(s.count))
-	e = newExecution(s.count, r, newTranscript(dir, s.options))
+	e = newExecution(s.count, r, newTranscript(s.executionDir(s.count), s.options))
 	e.waiters = 1
+	s.history.add(e)
 	s.current = e
 	untold := s.untold
 	s.untold = restartNote{}

@@ -15,13 +15,14 @@ const envelope = 1000
 // answer renders a result: one text, then the pictures, then the record for
 // clients that read it. The whole stays within ImageBudget.
 func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, result *sessions.Result, call asked) *mcp.CallToolResult {
+	result = located(result)
 	answer := &mcp.CallToolResult{IsError: result.Status == sessions.StatusRefused}
 	var record *sessions.Result
 	if b.wantsRecord(ctx, request) {
 		record = b.record(result)
 	}
 
-	v := view{Result: result, asked: call, budget: b.TextBudget}
+	v := view{Result: result, asked: call, budget: b.TextBudget, cut: new([2]bool)}
 	if len(result.Figures) > 0 {
 		v.pictures = b.pictures(result.Figures, b.room(v, record), b.copies(record))
 	}
@@ -32,6 +33,7 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 			answer.Content = append(answer.Content, p.content(i, result.Figures[i]))
 		}
 	}
+	answer.Content = append(answer.Content, b.links(ctx, request, v)...)
 	if record != nil {
 		if b.Figures == FiguresInline {
 			record.Base64URI = dataURIs(v.pictures)
@@ -45,8 +47,12 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 
 // room is how many bytes of the budget are left for pictures.
 func (b *toolbox) room(v view, record *sessions.Result) int {
-	const notShown = 100 // bytes of "; not shown: …"
-	return b.ImageBudget - envelope - travelling(v.text()) - travelling(record) - notShown*len(v.Figures)
+	links := linkFrame * (2 + min(mostLinks, len(v.Figures)))
+	lines := 0 // what is added to the text for a figure that is not shown, or smaller
+	for _, figure := range v.Figures {
+		lines += 100 + len(figure.URI)
+	}
+	return b.ImageBudget - envelope - travelling(v.text()) - travelling(record) - lines - links
 }
 
 // copies is how many times a picture travels in an answer.

@@ -27,13 +27,18 @@ func (b *toolbox) record(result *sessions.Result) *sessions.Result {
 	if r.Status != sessions.StatusRunning {
 		r.TermOut = append(r.TermOut, timeLine(&r))
 	}
-	if r.ExcInfo != nil && r.ExcInfo.Args == nil {
-		info := *r.ExcInfo
-		info.Args = []json.RawMessage{} // the schema knows no null
-		r.ExcInfo = &info
-	}
+	noNulls(&r)
 	shed(&r, b.ImageBudget/2)
 	return &r
+}
+
+// noNulls fills in what the schema says is an array.
+func noNulls(r *sessions.Result) {
+	if r.ExcInfo != nil && r.ExcInfo.Args == nil {
+		info := *r.ExcInfo
+		info.Args = []json.RawMessage{}
+		r.ExcInfo = &info
+	}
 }
 
 // timeLine is the last entry of term_out.
