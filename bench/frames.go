@@ -173,3 +173,6 @@ func (d *framesDriver) close() error {
 	}
 	return errors.Join(err, d.starter.Close(context.Background()))
 }
+
+// Ask refuses: nobody is there.
+func (*framesDriver) Ask(q sessions.Question) { q.Reply(sessions.Reply{Refusal: "nobody is there"}) }

@@ -154,6 +154,11 @@ class Streams:
         self._leave_stage()  # a stream that can't be flushed may have staged too
         cstdio.flush()
 
+    def show_typed(self, line):
+        """Shows on stdout what a person has answered, as a terminal would."""
+        if sys.stdout is self._texts[1]:
+            print(line, flush=True)
+
     def begin(self):
         """Begins an execution: its writes are counted from here."""
         self._order.begin()

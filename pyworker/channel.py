@@ -67,6 +67,9 @@ class Channel:
             os.close(fd)
         while True:
             frame = self._decoder.next()
+            if frame is not None and frame[0]["type"] == "answer":
+                self._pass_over()
+                continue
             if frame is not None:
                 if count := frame[0].get("descriptors"):
                     self._descriptors = self._stream.descriptors(count)
@@ -106,6 +109,41 @@ class Channel:
         """
         taken, self._descriptors = self._descriptors, []
         return taken
+
+    def _pass_over(self):
+        """Leaves an answer that came when the question had been interrupted."""
+        if not self.has_input():
+            self._interrupts.rest()
+
+    def receive_answer(self):
+        """Returns the header of the next frame, which answers a question of the code's.
+
+        An interrupt, or what a handler of the user's raises, ends the wait and
+        loses nothing.
+        """
+        while True:
+            with self._interrupts.held():
+                header = self._read_answer()
+            if header is not None:
+                return header
+            self._stream.wait_a_second()
+
+    def _read_answer(self):
+        """Returns the header of the next frame if it has come, whole."""
+        if (frame := self._decoder.next()) is None:
+            if not self.has_input():
+                return None
+            data = self._stream.read(READ_SIZE)
+            if not data:
+                raise EOFError("the server has gone")
+            self._decoder.feed(data)
+            if (frame := self._decoder.next()) is None:
+                return None
+        header = frame[0]
+        if header["type"] != "answer":
+            raise protocol.ProtocolError("order", f"{header['type']} came at the wrong time")
+        protocol.check_fields(header)
+        return header
 
     def has_input(self):
         """Says whether something has come that was not read yet."""
@@ -150,6 +188,17 @@ class DescriptorStream:
     def wait(self):
         """Blocks until there is something to read, the end included."""
         self._poll.poll()
+
+    def wait_a_second(self):
+        """Waits for input, but no longer; what a signal's handler raises goes through.
+
+        A signal that comes just before the wait is heard after it.
+        """
+        import select
+
+        poll = select.poll()  # not self._poll: a handler may wait in turn
+        poll.register(self._fd, select.POLLIN)
+        poll.poll(1000)
 
     def readable(self):
         import select
@@ -216,6 +265,12 @@ class SocketStream:
         # In steps: where select can't be interrupted, a handler runs between.
         while not select.select([self._socket], [], [], 1.0)[0]:
             pass
+
+    def wait_a_second(self):
+        """Waits for input, but no longer; what a signal's handler raises goes through."""
+        import select
+
+        select.select([self._socket], [], [], 1.0)
 
     def readable(self):
         import select

@@ -27,7 +27,7 @@ class Interrupts:
         self._armed = False  # a guarded region is open
         self._pending = False  # a signal is to be raised in the next guarded region
         self._held = 0  # depth of regions that put an interrupt off
-        self._main = _thread.get_ident()
+        self.main = _thread.get_ident()
 
     def install(self):
         """Makes the handler ours (again), and lets the signals through."""
@@ -89,10 +89,10 @@ class Interrupts:
 
     def _again(self):
         """Sends an interrupt, from another thread, when the main one is out of _retry."""
-        while (frame := sys._current_frames().get(self._main)) and frame.f_code is _RETRY:
+        while (frame := sys._current_frames().get(self.main)) and frame.f_code is _RETRY:
             late.load("time").sleep(0.001)
         if hasattr(_signal, "pthread_kill"):  # it ends a system call, too
-            _signal.pthread_kill(self._main, _signal.SIGINT)
+            _signal.pthread_kill(self.main, _signal.SIGINT)
         else:
             _thread.interrupt_main()
 
@@ -116,7 +116,7 @@ class _Held:
 
     def __init__(self, interrupts):
         self._interrupts = interrupts
-        self._mine = _thread.get_ident() == interrupts._main
+        self._mine = _thread.get_ident() == interrupts.main
 
     def __enter__(self):
         if self._mine:

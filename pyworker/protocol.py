@@ -5,7 +5,8 @@ object in UTF-8), then the binary attachments whose sizes in bytes the header
 lists under "attachments".
 
     to a worker    start      answered by ready
-                   run        answered by figure*, then done
+                   run        answered by figure* and ask*, then done
+                   answer     to ask, while the code waits; one that comes late is ignored
                    variables  answered by variables
                    fork       answered by forked; the copy says ready on its own socket
                    stop       the worker exits; a closed socket means the same
@@ -25,7 +26,7 @@ staging.py describes.
 import json
 import struct
 
-VERSION = 2
+VERSION = 3
 HEADER_LIMIT = 64 << 20  # bytes
 ATTACHMENT_COUNT_LIMIT = 64
 ATTACHMENT_LIMIT = 64 << 20  # bytes, each
@@ -54,6 +55,7 @@ FROM_GO = {
         "result_limit": int,
     },
     "run": {"execution": int, "code": str, "result_var_name": str},
+    "answer": {"question": int, "text": str, "refusal": str},
     "variables": {},
     "fork": {"detached": bool},
     "wake": {"interpreter_id": str, "workdir": str, "mark": str},
@@ -68,6 +70,7 @@ FROM_PYTHON = frozenset(
     (
         "ready",
         "figure",
+        "ask",
         "done",
         "variables",
         "forked",

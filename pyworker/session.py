@@ -67,7 +67,7 @@ class Session:
 def open_session(start, frames, streams, interrupts, fault):
     """Makes a session, and Python's hooks to fit it."""
     sources.install()
-    asking.install(streams)
+    asking.install(streams, frames, interrupts)
     session = Session(start, frames, streams, interrupts, fault)
     _show_sources(session.describer)
     prefer_fork()

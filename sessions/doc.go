@@ -4,7 +4,8 @@
 //
 // The words, used everywhere in this sense and no other:
 //
-//   - client: who calls; a stdio peer, an MCP session or a principal.
+//   - client: who calls; a stdio peer, an MCP session or a principal, or
+//     Anonymous: a caller that can't be told from others.
 //   - session: one live Python interpreter with its variables, working
 //     directory and figures, owned by one client. On the wire it is an
 //     "interpreter" with an interpreter_id.
@@ -18,6 +19,9 @@
 //   - undo: going back to the checkpoint before the present one.
 //   - event: what an execution says while it runs: output, figures.
 //   - result: what an execution gave, as its record on the wire.
+//   - question: what the code asks a person with input(); a reply answers it.
+//   - owner: the client that a session belongs to. A session without one is
+//     reached by whoever shows its id.
 //   - turn: the right to be the one execution that runs in a session.
 //
 // The way of a call: Manager finds or makes the client's Session; Session.Run
@@ -25,4 +29,9 @@
 // waits for it as long as the caller wished. A call that stops waiting does not
 // stop the execution: Session.Wait goes on waiting for it. When the result has
 // been handed out, and before the turn is, the worker is copied.
+//
+// Only its owner reaches a session; for everybody else there is none of that id.
+// When a client leaves (Manager.Leave) its sessions have no owner until another
+// client shows their id, whose they become then. Those of Anonymous have none
+// from the start. The calls of a client that left end without taking a result.
 package sessions

@@ -29,7 +29,7 @@ func (e *endings) add(one ending) {
 // why says why the client's session was ended, "" if it wasn't by us.
 func (e *endings) why(client Client, id string) string {
 	for _, one := range e.all {
-		if one.id == id && one.client == client {
+		if one.id == id && (one.client == client || one.client == Anonymous) {
 			return one.why
 		}
 	}

@@ -16,6 +16,7 @@ const (
 	stoppedByAgent            // the agent asked for it
 	stoppedByClient           // the caller cancelled its call
 	stoppedByEnd              // the session is being ended
+	stoppedByLeave            // its client has left, and the operator wants that
 )
 
 // execution is one run of code, from its turn to its result.
@@ -26,6 +27,7 @@ type execution struct {
 	limit      time.Duration
 	started    time.Time
 	transcript *transcript
+	questions  questions
 	done       chan struct{} // closed when result is set
 	killed     bool          // it ignored the interrupt; set before done
 	lostWorker bool          // its process ended; set before done
@@ -59,7 +61,8 @@ func newExecution(number int, r RunRequest, t *transcript) *execution {
 	return &execution{
 		number: number, code: r.Code, varName: r.ResultVarName, limit: r.Timeout,
 		started: time.Now(), transcript: t,
-		done: make(chan struct{}), life: life, end: end,
+		questions: questions{possible: r.Asking.possible()},
+		done:      make(chan struct{}), life: life, end: end,
 	}
 }
 
@@ -118,12 +121,18 @@ func (e *execution) collect() *Result {
 // snapshot returns the record of a running execution, with its output since
 // the last one.
 func (e *execution) snapshot(interpreterID string) *Result {
-	r := &Result{
-		InterpreterID: interpreterID, Execution: e.number, Status: StatusRunning,
-		ExecTime: time.Since(e.started).Seconds(), TimeLimit: e.limit.Seconds(),
-	}
+	r := e.standing(interpreterID)
 	r.fill(e.transcript.take())
 	return r
+}
+
+// standing is the record of a running execution without its output.
+func (e *execution) standing(interpreterID string) *Result {
+	_, waits := e.questions.pending()
+	return &Result{
+		InterpreterID: interpreterID, Execution: e.number, Status: StatusRunning, WaitsForInput: waits,
+		ExecTime: time.Since(e.started).Seconds(), TimeLimit: e.limit.Seconds(),
+	}
 }
 
 func (e *execution) progress() Progress {

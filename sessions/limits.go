@@ -47,17 +47,23 @@ func (m *Manager) admit(client Client, b birth) (s, oldest *Session, err error) 
 	return s, oldest, nil
 }
 
-// makeRoom checks the limits, and where one is reached and the operator allows
-// it takes the client's least recently used idle session out of the maps. The
+// makeRoom checks the limits. Where that of all together is reached it takes a
+// session out of the maps that nobody ever came back to; where that doesn't help
+// and the operator allows it, the client's least recently used idle one. The
 // caller holds mu.
 func (m *Manager) makeRoom(client Client) (oldest *Session, err error) {
+	if client == Anonymous {
+		return m.makeAnonymousRoom()
+	}
 	own := len(m.owned[client])
 	var refusal *Error
-	switch most := m.options.MaxPerClient; {
-	case most > 0 && own >= most:
+	switch {
+	case m.isFull(client):
 		refusal = Errorf(CodeLimit, "you have %s already, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", Counted(own, "interpreter"))
 	case len(m.sessions) < m.options.MaxSessions:
 		return nil, nil
+	case m.condemnUnclaimed(&oldest):
+		return oldest, nil
 	case own == 0:
 		refusal = Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached by other clients; try again later", m.options.MaxSessions)
 	default:
@@ -69,6 +75,43 @@ func (m *Manager) makeRoom(client Client) (oldest *Session, err error) {
 		}
 	}
 	return nil, refusal
+}
+
+// unclaimedRest is how long a session that nobody has named yet stays out of
+// the way of newcomers: an agent may think for a while before its second call.
+const unclaimedRest = time.Minute
+
+// makeAnonymousRoom is makeRoom for a caller that can't be told from others.
+// They may have three quarters of all sessions together, so that a flood of them
+// leaves room for clients that are known, and none ends what another one uses.
+// The caller holds mu.
+func (m *Manager) makeAnonymousRoom() (oldest *Session, err error) {
+	most := max(1, m.options.MaxSessions*3/4)
+	if len(m.owned[Anonymous]) < most && len(m.sessions) < m.options.MaxSessions {
+		return nil, nil
+	}
+	if m.condemnUnclaimed(&oldest) {
+		return oldest, nil
+	}
+	return nil, Errorf(CodeLimit, "the limit of %s of callers without authentication (three quarters of --max-sessions) is reached; pass the interpreter_id of the one you have, or try again later", Counted(most, "interpreter"))
+}
+
+// condemnUnclaimed takes the session out of the maps that has been idle for
+// longest of those that an anonymous call made and whose id nobody has shown
+// since. The caller holds mu.
+func (m *Manager) condemnUnclaimed(oldest **Session) bool {
+	since := time.Now().Add(-unclaimedRest)
+	var found *Session
+	for s := range m.owned[Anonymous] {
+		if used := s.lastUsed(); !s.named && used.Before(since) {
+			found, since = s, used
+		}
+	}
+	if found == nil || !m.condemn(found, "to make room for another one, as no call had named it") {
+		return false
+	}
+	*oldest = found
+	return true
 }
 
 // condemnOldest takes the client's least recently used idle session out of the
@@ -130,6 +173,9 @@ func (m *Manager) remove(s *Session) {
 
 // ownedBy returns the client's sessions.
 func (m *Manager) ownedBy(client Client) []*Session {
+	if client == Anonymous { // what belongs to nobody is not one caller's
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own := make([]*Session, 0, len(m.owned[client]))

@@ -19,7 +19,8 @@ type Manager struct {
 
 	mu       sync.Mutex
 	sessions map[string]*Session
-	owned    map[Client]map[*Session]bool
+	owned    map[Client]map[*Session]bool // Anonymous has those that belong to nobody
+	calls    map[Client]map[*attendance]bool
 	defaults map[Client]*Session
 	endings  endings
 	closed   bool
@@ -32,12 +33,24 @@ const maxCode = 10 << 20
 // RunRequest is one call that runs code.
 type RunRequest struct {
 	Code          string
-	InterpreterID string        // "" is the client's default session
+	InterpreterID string        // "" is the client's default session, for Anonymous a new one
 	ResultVarName string        // "" asks for no variable
 	Timeout       time.Duration // 0 is the default
 	Wait          time.Duration // 0 is the default; negative answers at once
 	Reset         bool          // fresh variables first
 	Progress      func(Progress)
+	Asking        Asking // for the code's input()
+}
+
+// WaitRequest is one call that goes on waiting for an execution.
+type WaitRequest struct {
+	InterpreterID string        // "" is the client's default session
+	Wait          time.Duration // as in RunRequest
+	Progress      func(Progress)
+	Asking        Asking
+	// Answer is the reply to a question that an earlier call returned with, and
+	// says which execution is meant.
+	Answer *Answer
 }
 
 // NewManager returns a Manager; Close ends it.
@@ -48,9 +61,9 @@ func NewManager(options Options) *Manager {
 	options.tally = &tally{}
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
-		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, defaults: map[Client]*Session{},
+		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[Client]*Session{},
 	}
-	if options.IdleTTL > 0 {
+	if options.IdleTTL > 0 || options.AbandonedTTL > 0 {
 		m.reaper.Go(m.reapIdle)
 	}
 	return m
@@ -69,6 +82,8 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	if len(r.Code) > maxCode {
 		return nil, Errorf(CodeInvalid, "code is %d bytes long, and at most %d are taken; put large data into a file and let the code read it", len(r.Code), maxCode)
 	}
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
 	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
 	defer cancel()
 	watch := newWatch(r.Progress)
@@ -78,12 +93,21 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	if err != nil {
 		return nil, callerGone(ctx, err)
 	}
+	result, err := s.call(ctx, waiting, r, watch)
+	if err != nil && client == Anonymous && r.InterpreterID == "" && CodeOf(err) != CodeBusy {
+		m.discard(ctx, s)
+	}
+	return result, err
+}
+
+// call runs code in the session, whose turn the caller has.
+func (s *Session) call(ctx, waiting context.Context, r RunRequest, watch *watch) (*Result, error) {
 	e, err := s.start(ctx, waiting, r)
 	if err != nil {
 		return nil, err
 	}
 	watch.follow(e)
-	result, err := s.await(ctx, waiting, e)
+	result, err := s.await(ctx, waiting, e, r.Asking)
 	if err != nil {
 		return nil, err
 	}
@@ -91,23 +115,31 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	return result, nil
 }
 
-// Wait goes on waiting for an execution of the session: the oldest that
-// finished without anyone taking its result, else the running one.
+// Wait is Await for a caller who can't ask anybody.
 func (m *Manager) Wait(ctx context.Context, client Client, id string, wait time.Duration, progress func(Progress)) (*Result, error) {
-	s, err := m.known(client, id)
+	return m.Await(ctx, client, WaitRequest{InterpreterID: id, Wait: wait, Progress: progress})
+}
+
+// Await goes on waiting for an execution of the session: the one whose question
+// is answered, else the oldest that finished without anyone taking its result,
+// else the running one.
+func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Result, error) {
+	s, err := m.known(client, r.InterpreterID)
 	if err != nil {
 		return nil, err
 	}
-	e := s.pending()
-	if e == nil {
-		return nil, Errorf(CodeInvalid, "nothing is running in interpreter %q and every result has been returned", s.id)
+	e, err := s.meant(r.Answer)
+	if err != nil {
+		return nil, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, m.wait(wait))
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
+	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
 	defer cancel()
-	watch := newWatch(progress)
+	watch := newWatch(r.Progress)
 	defer watch.end()
 	watch.follow(e)
-	result, err := s.await(ctx, waiting, e)
+	result, err := s.await(ctx, waiting, e, r.Asking)
 	if err != nil {
 		return nil, err
 	}
@@ -117,15 +149,20 @@ func (m *Manager) Wait(ctx context.Context, client Client, id string, wait time.
 
 // await waits for e's end until waiting ends, then tells how it stands. The
 // caller's going away interrupts the execution.
-func (s *Session) await(ctx, waiting context.Context, e *execution) (*Result, error) {
+func (s *Session) await(ctx, waiting context.Context, e *execution, asking Asking) (*Result, error) {
 	defer s.leaveExecution(e)
-	select {
-	case <-e.done:
-	case <-waiting.Done():
-	}
+	question := s.attend(waiting, e, asking)
 	if err := ctx.Err(); err != nil { // a result must not go to a caller that has left
-		e.abandon()
+		switch {
+		case !hasLeft(ctx):
+			e.abandon()
+		case s.options.InterruptOnLeave:
+			e.requestStop(stoppedByLeave)
+		}
 		return nil, err
+	}
+	if question != nil {
+		return e.asks(s.id, question, asking), nil
 	}
 	select {
 	case <-e.done:
@@ -179,15 +216,21 @@ func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listin
 	return m.describe(s), nil
 }
 
-// List describes the client's sessions, oldest first. It waits for no call;
-// where there are very many, the last show the memory that was last measured.
+// List describes the client's sessions, oldest first; Anonymous has none. It
+// waits for no call; where there are very many, the last show the memory that
+// was last measured.
 func (m *Manager) List(ctx context.Context, client Client) ([]Listing, error) {
 	own := m.ownedBy(client)
 	sortByAge(own)
+	return m.inspect(ctx, own), nil
+}
+
+// inspect describes sessions as fully as can be done in a moment.
+func (m *Manager) inspect(ctx context.Context, all []*Session) []Listing {
 	patience, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()
-	listings := make([]Listing, 0, len(own))
-	for _, s := range own {
+	listings := make([]Listing, 0, len(all))
+	for _, s := range all {
 		s.settle(patience)
 		l := m.describe(s)
 		if patience.Err() == nil {
@@ -195,7 +238,7 @@ func (m *Manager) List(ctx context.Context, client Client) ([]Listing, error) {
 		}
 		listings = append(listings, l)
 	}
-	return listings, nil
+	return listings
 }
 
 // Farewell says what became of the client's default session when the server
@@ -295,7 +338,7 @@ func (m *Manager) EndClient(ctx context.Context, client Client) {
 	for _, s := range own {
 		m.forget(s)
 	}
-	endAll(ctx, own)
+	endAll(ctx, own) // and with them its calls
 }
 
 // Close ends every session. No process is left when it returns.
@@ -349,7 +392,8 @@ func (m *Manager) enter(ctx context.Context, client Client, id string) (*Session
 	}
 }
 
-// session finds the named session of the client, or finds or makes its default.
+// session finds the named session of the client, or finds or makes its default;
+// for Anonymous, who has no default, it makes another one.
 func (m *Manager) session(ctx context.Context, client Client, id string) (*Session, error) {
 	if id != "" {
 		return m.known(client, id)
@@ -360,15 +404,18 @@ func (m *Manager) session(ctx context.Context, client Client, id string) (*Sessi
 	if s != nil {
 		return s, nil
 	}
-	return m.add(ctx, client, birth{isDefault: true})
+	return m.add(ctx, client, birth{isDefault: client != Anonymous})
 }
 
 // known finds a session of the client; "" is its default. Another client's is
-// not found.
+// not found, as if there were none.
 func (m *Manager) known(client Client, id string) (*Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if id == "" {
+		if client == Anonymous {
+			return nil, homeless()
+		}
 		if s := m.defaults[client]; s != nil {
 			return s, nil
 		}
@@ -377,7 +424,7 @@ func (m *Manager) known(client Client, id string) (*Session, error) {
 		}
 		return nil, Errorf(CodeNotFound, "there is no interpreter yet; run_python_code makes one")
 	}
-	if s := m.sessions[id]; s != nil && s.client == client {
+	if s := m.reach(client, id); s != nil {
 		return s, nil
 	}
 	if why := m.endings.why(client, id); why != "" {

@@ -36,6 +36,10 @@ type Options struct {
 	EndOldest bool
 	Queue     int           // calls that may wait for one session's turn
 	IdleTTL   time.Duration // idle sessions end after it; 0 is never
+	// AbandonedTTL is the same for sessions that belong to nobody.
+	AbandonedTTL time.Duration
+	// InterruptOnLeave interrupts what runs for a client that has left.
+	InterruptOnLeave bool
 
 	// History is how many executions of a session can be undone: a copy of
 	// its process is kept for each.

@@ -120,6 +120,8 @@ func (c stopCause) sentence() string {
 		return "interrupted on request"
 	case stoppedByClient:
 		return "interrupted because the call was cancelled"
+	case stoppedByLeave:
+		return "interrupted because its client left (--on-disconnect interrupt)"
 	case stoppedByEnd:
 		return "stopped because the interpreter was ended"
 	default:

@@ -51,6 +51,10 @@ type Result struct {
 	StateBefore          int    `json:"state_before,omitempty" jsonschema_description:"After a restart that could bring back an older state only: the variables are as they were before this execution"`
 	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them could be brought back if a later run crashed"`
 
+	WaitsForInput bool `json:"waits_for_input,omitempty" jsonschema_description:"The running code waits for a person's answer to input()"`
+	// Question is one that the call returns with, for the client to put.
+	Question *Asked `json:"-"`
+
 	// Heading says whose answer it is when a wait returns another than the latest.
 	Heading        string `json:"-"`
 	AnswersWaiting int    `json:"answers_waiting,omitempty" jsonschema_description:"In an answer to wait: how many more answers wait for it"`

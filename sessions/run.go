@@ -29,7 +29,8 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 	defer alive()
 
 	e.onStop(l.begin)
-	outcome, err := w.Run(context.Background(), Request{e.number, e.code, e.varName}, e.transcript)
+	outcome, err := w.Run(context.Background(), Request{e.number, e.code, e.varName}, sink{e.transcript, &e.questions})
+	e.questions.end()
 	close(l.answered)
 	e.onStop(nil)
 	return l.end().answered(outcome, err)
@@ -185,7 +186,7 @@ func (s *Session) record(e *execution, result *Result) {
 	}
 	whole := *result
 	whole.fill(e.transcript.recorded())
-	entry := Entry{Client: s.client, Code: e.code, Started: e.started, Result: &whole}
+	entry := Entry{Client: s.owner(), Code: e.code, Started: e.started, Result: &whole}
 	if err := s.options.Recorder.Record(context.Background(), entry); err != nil {
 		s.log.Error("recording execution", "execution", e.number, "error", err)
 	}

@@ -19,7 +19,6 @@ var (
 // Session is one Python interpreter of a client.
 type Session struct {
 	id      string
-	client  Client
 	dir     string // ours: output files, and the working directory unless it is shared
 	workdir string
 	options *Options
@@ -48,6 +47,7 @@ type Session struct {
 
 	// worker belongs to whoever has the turn; mu guards reading it without.
 	mu          sync.Mutex
+	client      Client // whose it is; changed under the Manager's mu too
 	worker      Worker
 	count       int        // executions so far
 	current     *execution // the running one, or nil
@@ -57,6 +57,8 @@ type Session struct {
 	resident    uint64 // bytes of the worker when it was last measured
 	epitaph     string // why the server ended it of its own accord; nobody enters then
 	ended       bool
+
+	named bool // a caller has shown its id; guarded by the Manager's mu
 }
 
 func newSession(id string, client Client, options *Options) (*Session, error) {
@@ -135,8 +137,8 @@ func (s *Session) busy(notDone string) error {
 	if s.current == nil {
 		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.id, notDone)
 	}
-	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s); %s. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
-		s.id, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), notDone)
+	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s)%s; %s. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
+		s.id, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), s.current.waitsForAnswer(), notDone)
 }
 
 // beginIdle waits for the turn of a session that runs nothing, and refuses
@@ -178,7 +180,7 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		}
 	}()
 	if s.options.Verifier != nil {
-		if err := s.options.Verifier.Verify(ctx, s.client, r.Code); err != nil {
+		if err := s.options.Verifier.Verify(ctx, s.owner(), r.Code); err != nil {
 			return nil, err
 		}
 	}

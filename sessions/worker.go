@@ -132,6 +132,21 @@ type Sink interface {
 	// split between two calls.
 	Output(stream Stream, text []byte)
 	Figure(figure Figure)
+	// Ask takes a question that the code waits with. It must not wait.
+	Ask(question Question)
+}
+
+// Question is what the code asks a person with input().
+type Question struct {
+	Prompt string
+	// Reply answers it, once; it does nothing when the code waits no more.
+	Reply func(Reply)
+}
+
+// Reply is the answer to a question, or in a clause why there is none.
+type Reply struct {
+	Text    string
+	Refusal string
 }
 
 // Stream is where a piece of output came from.

@@ -20,9 +20,10 @@ import (
 // Manager is what the tools need of *sessions.Manager.
 type Manager interface {
 	Run(ctx context.Context, client sessions.Client, r sessions.RunRequest) (*sessions.Result, error)
-	Wait(ctx context.Context, client sessions.Client, id string, wait time.Duration, progress func(sessions.Progress)) (*sessions.Result, error)
+	Await(ctx context.Context, client sessions.Client, r sessions.WaitRequest) (*sessions.Result, error)
 	Create(ctx context.Context, client sessions.Client) (sessions.Listing, error)
 	List(ctx context.Context, client sessions.Client) ([]sessions.Listing, error)
+	Show(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
 	Delete(ctx context.Context, client sessions.Client, id string) error
 	Restart(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
 	Interrupt(ctx context.Context, client sessions.Client, id string) (*sessions.Interruption, error)
@@ -73,7 +74,7 @@ type Options struct {
 // withDefaults fills in what was left zero.
 func (o Options) withDefaults() Options {
 	if o.Client == nil {
-		o.Client = func(context.Context) sessions.Client { return "" }
+		o.Client = func(context.Context) sessions.Client { return "client" }
 	}
 	o.TextBudget = orDefault(o.TextBudget, 40_000)
 	o.ImageMaxSide = orDefault(o.ImageMaxSide, 1568)

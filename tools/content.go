@@ -14,7 +14,7 @@ const envelope = 1000
 
 // answer renders a result: one text, then the pictures, then the record for
 // clients that read it. The whole stays within ImageBudget.
-func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, result *sessions.Result, variable string) *mcp.CallToolResult {
+func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, result *sessions.Result, call asked) *mcp.CallToolResult {
 	result = located(result)
 	answer := &mcp.CallToolResult{IsError: result.Status == sessions.StatusRefused}
 	var record *sessions.Result
@@ -22,7 +22,7 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 		record = b.record(result)
 	}
 
-	v := view{Result: result, variable: variable, budget: b.TextBudget, cut: new([2]bool)}
+	v := view{Result: result, asked: call, budget: b.TextBudget, cut: new([2]bool)}
 	if len(result.Figures) > 0 {
 		v.pictures = b.pictures(result.Figures, b.room(v, record), b.copies(record))
 	}

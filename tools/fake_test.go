@@ -17,8 +17,10 @@ import (
 type fakeManager struct {
 	run       func(context.Context, sessions.Client, sessions.RunRequest) (*sessions.Result, error)
 	wait      func(context.Context, sessions.Client, string, time.Duration, func(sessions.Progress)) (*sessions.Result, error)
+	await     func(context.Context, sessions.Client, sessions.WaitRequest) (*sessions.Result, error) // before wait
 	create    func(context.Context, sessions.Client) (sessions.Listing, error)
 	list      func(context.Context, sessions.Client) ([]sessions.Listing, error)
+	show      func(context.Context, sessions.Client, string) (sessions.Listing, error)
 	delete    func(context.Context, sessions.Client, string) error
 	restart   func(context.Context, sessions.Client, string) (sessions.Listing, error)
 	interrupt func(context.Context, sessions.Client, string) (*sessions.Interruption, error)
@@ -33,8 +35,11 @@ func (f *fakeManager) Run(ctx context.Context, c sessions.Client, r sessions.Run
 	return f.run(ctx, c, r)
 }
 
-func (f *fakeManager) Wait(ctx context.Context, c sessions.Client, id string, wait time.Duration, p func(sessions.Progress)) (*sessions.Result, error) {
-	return f.wait(ctx, c, id, wait, p)
+func (f *fakeManager) Await(ctx context.Context, c sessions.Client, r sessions.WaitRequest) (*sessions.Result, error) {
+	if f.await != nil {
+		return f.await(ctx, c, r)
+	}
+	return f.wait(ctx, c, r.InterpreterID, r.Wait, r.Progress)
 }
 
 func (f *fakeManager) Create(ctx context.Context, c sessions.Client) (sessions.Listing, error) {
@@ -43,6 +48,10 @@ func (f *fakeManager) Create(ctx context.Context, c sessions.Client) (sessions.L
 
 func (f *fakeManager) List(ctx context.Context, c sessions.Client) ([]sessions.Listing, error) {
 	return f.list(ctx, c)
+}
+
+func (f *fakeManager) Show(ctx context.Context, c sessions.Client, id string) (sessions.Listing, error) {
+	return f.show(ctx, c, id)
 }
 
 func (f *fakeManager) Delete(ctx context.Context, c sessions.Client, id string) error {

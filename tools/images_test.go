@@ -172,7 +172,7 @@ func TestAnswerStaysWithinBudget(t *testing.T) {
 	for name, result := range results {
 		for _, figures := range []string{FiguresContent, FiguresInline, FiguresNone} {
 			t.Run(name+" "+figures, func(t *testing.T) {
-				answer := box(Options{Figures: figures, TextBudget: 5000, ImageBudget: budget}).answer(t.Context(), mcp.CallToolRequest{}, result, "")
+				answer := box(Options{Figures: figures, TextBudget: 5000, ImageBudget: budget}).answer(t.Context(), mcp.CallToolRequest{}, result, asked{})
 				if size := travelling(answer); size > budget {
 					t.Errorf("%d bytes", size)
 				}

@@ -21,7 +21,7 @@ var manageInterpretersText string
 // ManageInterpretersArgs are the arguments of manage_interpreters.
 type ManageInterpretersArgs struct {
 	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=upload" jsonschema_description:"What to do."`
-	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, ignored by create and list, else your default one when left out."`
+	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, not needed for create and list, else your default one when left out."`
 	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For operation wait: seconds to wait before answering 'running' again. 0 answers at once."`
 	Path          string   `json:"path,omitempty" jsonschema_description:"For upload: where to put the file, relative to the working directory."`
 	Content       *string  `json:"content,omitempty" jsonschema_description:"For upload: the file as text."`
@@ -60,8 +60,8 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 		made, err := b.manager.Create(ctx, client)
 		return b.say(ctx, request, created(made), err)
 	case "list":
-		all, err := b.manager.List(ctx, client)
-		return b.say(ctx, request, listed(all, b.manager.Farewell(client), b.TextBudget), err)
+		all, farewell, err := b.list(ctx, client, id)
+		return b.say(ctx, request, listed(all, farewell, b.TextBudget), err)
 	case "delete":
 		err := b.manager.Delete(ctx, client, id)
 		return b.say(ctx, request, deleted(id), err)
@@ -88,15 +88,46 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 	}
 }
 
+// list returns the client's interpreters, and a sentence when it has no default
+// one. A caller who can have none of its own sees the one that it names.
+func (b *toolbox) list(ctx context.Context, client sessions.Client, id string) (all []sessions.Listing, farewell string, err error) {
+	switch {
+	case client != sessions.Anonymous:
+		all, err = b.manager.List(ctx, client)
+		return all, b.manager.Farewell(client), err
+	case id == "":
+		return nil, "this connection has none of its own; pass the interpreter_id that an earlier answer named to see that one", nil
+	default:
+		one, err := b.manager.Show(ctx, client, id)
+		return []sessions.Listing{one}, "", err
+	}
+}
+
 // wait goes on waiting for an execution; its answer looks like run_python_code's.
 func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, args ManageInterpretersArgs) (*mcp.CallToolResult, error) {
+	at, again, err := resumed(request)
+	if err != nil {
+		return nil, err
+	}
 	progress := b.progress(ctx, request)
-	result, err := b.manager.Wait(ctx, client, args.InterpreterID, waiting(args.Wait), progress.listener())
+	r := sessions.WaitRequest{
+		InterpreterID: args.InterpreterID, Wait: waiting(args.Wait),
+		Progress: progress.listener(), Asking: b.asking(ctx, request, at.Round),
+	}
+	var result *sessions.Result
+	if again {
+		result, err = b.resume(ctx, request, client, at, r)
+	} else {
+		result, err = b.manager.Await(ctx, client, r)
+	}
 	progress.end(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return b.answer(ctx, request, result, ""), nil
+	if question := b.returned(result, at.Round); question != nil {
+		return question, nil
+	}
+	return b.answer(ctx, request, result, asked{}), nil
 }
 
 // reply is what an operation answers: a text for the model, and a record for

@@ -37,7 +37,7 @@ func recordSchema(t *testing.T) *jsonschema.Schema {
 func TestRecordsMatchTheirSchema(t *testing.T) {
 	schema := recordSchema(t)
 	for _, e := range examples {
-		answer := box(Options{StructuredContent: StructuredAlways}).answer(t.Context(), mcp.CallToolRequest{}, e.result, "")
+		answer := box(Options{StructuredContent: StructuredAlways}).answer(t.Context(), mcp.CallToolRequest{}, e.result, asked{})
 		document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(answer.RawStructuredContent)))
 		if err != nil {
 			t.Fatalf("%s: %v", e.name, err)

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -42,22 +43,44 @@ func (b *toolbox) runPythonCode(ctx context.Context, request mcp.CallToolRequest
 	if err == nil {
 		err = checkVariable(args.ResultVarName)
 	}
-	if err != nil {
+	at, again, tripError := resumed(request)
+	if err = errors.Join(err, tripError); err != nil {
 		return b.failure(runPythonCodeName, err), nil
 	}
 
+	client := b.Client(ctx)
 	progress := b.progress(ctx, request)
-	result, err := b.manager.Run(ctx, b.Client(ctx), sessions.RunRequest{
-		Code: args.Code, InterpreterID: args.InterpreterID, ResultVarName: args.ResultVarName,
-		Timeout: seconds(args.Timeout), Wait: waiting(args.Wait), Reset: args.Reset,
-		Progress: progress.listener(),
-	})
+	result, err := b.run(ctx, request, client, args, trip{at, again, progress})
 	progress.end(ctx)
 	if err != nil {
 		return b.failure(runPythonCodeName, err), nil
 	}
 
-	return b.answer(ctx, request, result, args.ResultVarName), nil
+	if question := b.returned(result, at.Round); question != nil {
+		return question, nil
+	}
+	return b.answer(ctx, request, result, asked{variable: args.ResultVarName, newID: client == sessions.Anonymous && args.InterpreterID == ""}), nil
+}
+
+// trip is what the handlers know of a call beside its arguments: which question
+// it answers, if it is not a new one, and who hears of its progress.
+type trip struct {
+	at       round
+	again    bool
+	progress *progress
+}
+
+// run runs the code, or goes on with the run whose question the call answers.
+func (b *toolbox) run(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, args RunPythonCodeArgs, c trip) (*sessions.Result, error) {
+	asking, wait := b.asking(ctx, request, c.at.Round), waiting(args.Wait)
+	if c.again {
+		return b.resume(ctx, request, client, c.at, sessions.WaitRequest{Wait: wait, Progress: c.progress.listener(), Asking: asking})
+	}
+	return b.manager.Run(ctx, client, sessions.RunRequest{
+		Code: args.Code, InterpreterID: args.InterpreterID, ResultVarName: args.ResultVarName,
+		Timeout: seconds(args.Timeout), Wait: wait, Reset: args.Reset,
+		Progress: c.progress.listener(), Asking: asking,
+	})
 }
 
 // seconds turns an argument into a Duration, 0 when it is absent. What no

@@ -122,7 +122,7 @@ func TestPanicIsContained(t *testing.T) {
 // TestIsError is set only where nothing ran.
 func TestIsError(t *testing.T) {
 	for _, e := range examples {
-		answer := box(Options{}).answer(t.Context(), mcp.CallToolRequest{}, e.result, e.variable)
+		answer := box(Options{}).answer(t.Context(), mcp.CallToolRequest{}, e.result, asked{variable: e.variable})
 		if want := e.result.Status == sessions.StatusRefused; answer.IsError != want {
 			t.Errorf("%s: isError %v", e.name, answer.IsError)
 		}

@@ -10,12 +10,18 @@ import (
 	"understudy/sessions"
 )
 
+// asked is what an answer must know of its call.
+type asked struct {
+	variable string // the result_var_name that was asked for, if known
+	newID    bool   // the interpreter was made for it, and only its id leads there
+}
+
 // view is a result on its way to the text that a model reads. Output comes
 // first and is cut first; what follows it is short or has its own share of
 // the budget, so that error, hints and closing line are never cut away.
 type view struct {
 	*sessions.Result
-	variable string    // the result_var_name that was asked for, if known
+	asked
 	pictures []picture // nil: all figures are shown
 	budget   int       // characters
 	cut      *[2]bool  // by Stream, whether text left some of it out; nil: nobody asks
@@ -23,7 +29,7 @@ type view struct {
 
 // text is what the model reads.
 func (v view) text() string {
-	tail := sections(v.failure(), v.noteLines(), v.figureLines(), v.variableLine(), v.running(), v.closing())
+	tail := sections(v.failure(), v.noteLines(), v.figureLines(), v.variableLine(), v.running(), v.handle(), v.closing())
 	labels := 100 + len(v.Heading) // "[stderr]", "[result] …"
 	room := max(0, v.budget-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.ResultType))
 
@@ -260,8 +266,19 @@ func (v view) running() string {
 	if v.Status != sessions.StatusRunning {
 		return ""
 	}
+	if v.WaitsForInput {
+		return fmt.Sprintf(`[input] The code waits for a person's answer to input(). Call manage_interpreters with operation "wait" and interpreter_id %q: it has the user asked, unless that is under way, and goes on waiting. "interrupt" stops the code.`, v.InterpreterID)
+	}
 	return fmt.Sprintf(`[running] Still running after %s. Call manage_interpreters with operation "wait" and interpreter_id %q to go on waiting, or "interrupt" to stop it.`,
 		sessions.InWords(secondsOf(v.ExecTime)), v.InterpreterID)
+}
+
+// handle tells a caller without a default interpreter how to come back.
+func (v view) handle() string {
+	if !v.newID {
+		return ""
+	}
+	return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q from now on: without it every call starts anew, with no variables.", v.InterpreterID)
 }
 
 // closing is the last line of every text.

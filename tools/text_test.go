@@ -144,7 +144,7 @@ func TestText(t *testing.T) {
 	var got txtar.Archive
 	got.Comment = []byte("What a model reads of every kind of result, with a budget of 1000 characters.\nRewritten by go test ./tools -update; read it before you commit it.\n")
 	for _, e := range examples {
-		text := view{Result: e.result, variable: e.variable, budget: 1000}.text()
+		text := view{Result: e.result, asked: asked{variable: e.variable}, budget: 1000}.text()
 		got.Files = append(got.Files, txtar.File{Name: e.name, Data: []byte(text + "\n")})
 	}
 	if *update {
@@ -165,7 +165,7 @@ func TestText(t *testing.T) {
 func TestTextBudget(t *testing.T) {
 	for _, e := range examples {
 		for _, budget := range []int{1000, 5000, 40_000} {
-			v := view{Result: e.result, variable: e.variable, budget: budget}
+			v := view{Result: e.result, asked: asked{variable: e.variable}, budget: budget}
 			text := v.text()
 			if n := utf8.RuneCountInString(text); n > budget+350 { // lines of fixed length may pass a small budget
 				t.Errorf("%s: %d characters with a budget of %d", e.name, n, budget)
@@ -186,13 +186,13 @@ func TestOutputGetsWhatIsLeft(t *testing.T) {
 	r := example(func(r *sessions.Result) {
 		r.Stdout, r.Result = strings.Repeat("o", 10_000), json.RawMessage(`"`+strings.Repeat("r", 10_000)+`"`)
 	})
-	text := view{Result: r, variable: "x", budget: 4000}.text()
+	text := view{Result: r, asked: asked{variable: "x"}, budget: 4000}.text()
 	outputs, results := strings.Count(text, "o"), strings.Count(text, "r")
 	if outputs < 2700 || results < 800 || len(text) > 4000 || len(text) < 3800 {
 		t.Errorf("%d of output, %d of the result, %d in all", outputs, results, len(text))
 	}
 	r.Stdout = "short\n"
-	if text = (view{Result: r, variable: "x", budget: 4000}).text(); strings.Count(text, "r") < 3600 {
+	if text = (view{Result: r, asked: asked{variable: "x"}, budget: 4000}).text(); strings.Count(text, "r") < 3600 {
 		t.Errorf("the result got %d characters though the output is short", strings.Count(text, "r"))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
@@ -26,6 +27,7 @@ type App struct {
 	run     *runDir
 	python  *pythonStarter
 	manager *sessions.Manager
+	leaving sync.WaitGroup // the ends of sessions whose clients have said goodbye
 	server  *server.MCPServer
 
 	metrics *metrics.Metrics
@@ -60,6 +62,7 @@ func (a *App) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	a.manager.Close(ctx)
+	a.leaving.Wait()
 	return errors.Join(a.python.Close(), a.run.close())
 }
 
@@ -76,7 +79,8 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		SpoolAfter:      c.Serve.TextBudget / 4,
 		RerunAfterCrash: c.Serve.RerunAfterCrash,
 		History:         c.Serve.History, MaxPerClient: c.Serve.MaxSessionsPerClient,
-		EndOldest: c.Serve.WhenFull == "end-oldest",
+		EndOldest:    c.Serve.WhenFull == "end-oldest",
+		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
 	}
 	if o.KeepWorkdirs { // the run's own directory goes with the server
 		o.WorkdirRoot = filepath.Join(c.DataDir, "workdirs")

@@ -165,3 +165,6 @@ func (t *trial) Figure(figure sessions.Figure) {
 	defer t.mu.Unlock()
 	t.figures = append(t.figures, figure)
 }
+
+// Ask refuses: nobody is there.
+func (*trial) Ask(q sessions.Question) { q.Reply(sessions.Reply{Refusal: "nobody is there"}) }

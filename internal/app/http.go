@@ -8,6 +8,7 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/transport"
+	"understudy/sessions"
 )
 
 // network is where clients connect, before there is a server to answer them.
@@ -79,9 +80,23 @@ func (a *App) httpOptions() transport.HTTPOptions {
 		AllowOrigins: s.AllowOrigin, AllowHosts: hosts,
 		MaxRequest: s.MaxRequest, MaxConnections: s.MaxConnections,
 		MaxCalls: s.MaxCallsPerClient, MaxRate: s.MaxRequestsPerSecond,
-		ClientTTL: s.ClientTTL, StopGrace: s.StopGrace, Interrupt: a.interrupt,
+		Left: a.left, ClientTTL: s.ClientTTL, StopGrace: s.StopGrace, Interrupt: a.interrupt,
 		Logger: a.log,
 	}
+}
+
+// left treats the sessions of a client that is gone. When it said so itself they
+// are ended, for which nobody waits here.
+func (a *App) left(client string, bye bool) {
+	if !bye {
+		a.manager.Leave(context.Background(), sessions.Client(client), false)
+		return
+	}
+	a.leaving.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		a.manager.Leave(ctx, sessions.Client(client), true)
+	})
 }
 
 // interrupt ends all sessions, so that their calls are answered with what they

@@ -84,6 +84,8 @@ type Serve struct {
 	CheckpointMemory float64 `default:"0.5" group:"State" help:"Largest share of the machine's or container's memory that an interpreter may hold and still be copied, from 0 to 1; 0 makes no copies, so that a crash loses the variables."`
 
 	IdleTTL              time.Duration `name:"idle-ttl" default:"0" group:"Limits" help:"End interpreters that ran nothing for this long; 0 never ends them."`
+	AbandonedTTL         time.Duration `name:"abandoned-ttl" default:"1h" group:"Limits" help:"End interpreters that belong to nobody, because their client left or never had a name, when nobody has shown their interpreter_id for this long; one that no call ever came back to ends after at most 10 minutes. 0 never ends them."`
+	OnDisconnect         string        `enum:"keep,interrupt" default:"keep" group:"Time" help:"What happens to running code whose client lost its connection: ${enum}. keep lets it run on; whoever knows its interpreter_id can wait for it."`
 	MaxSessions          int           `default:"64" group:"Limits" help:"How many interpreters may live at once."`
 	MaxSessionsPerClient int           `default:"0" group:"Limits" help:"How many interpreters one client may have at once; 0 sets no limit beside that of all together."`
 	WhenFull             string        `enum:"refuse,end-oldest" default:"refuse" group:"Limits" help:"What happens to a client that wants one interpreter more than the limits allow: ${enum}. end-oldest ends the one of its own that it has not used for longest and that runs nothing."`

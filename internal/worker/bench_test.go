@@ -52,3 +52,6 @@ func BenchmarkPrints(b *testing.B) {
 		})
 	}
 }
+
+// Ask refuses: nobody is there.
+func (*discard) Ask(q sessions.Question) { q.Reply(sessions.Reply{Refusal: "nobody is there"}) }

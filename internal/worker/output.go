@@ -72,9 +72,21 @@ func (o *outputs) attach(sink sessions.Sink) {
 func (o *outputs) detach() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.readAll()
+	o.sink = nil
+}
+
+// drain gives the sink what the pipes hold at this moment.
+func (o *outputs) drain() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.readAll()
+}
+
+// readAll delivers what the pipes hold. The caller holds mu.
+func (o *outputs) readAll() {
 	for left := o.pipes.capacity; o.pipes.readNow(o.buffer, &left, o.deliver); {
 	}
-	o.sink = nil
 }
 
 // deliver is called with the lock held.

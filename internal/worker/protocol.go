@@ -12,7 +12,8 @@ import (
 // descriptors, as many as its header says under "descriptors".
 //
 //	Go → worker   start       what the worker is for; answered by ready
-//	              run         one execution; answered by figure* done
+//	              run         one execution; answered by figure* and ask*, then done
+//	              answer      to ask, while the code waits; one that comes late is ignored
 //	              variables   answered by variables
 //	              fork        copy yourself; a descriptor for the copy's frames;
 //	                          answered by forked, and by ready from the copy
@@ -20,6 +21,7 @@ import (
 //	              stop        run the exit handlers and exit; a closed socket means the same
 //	worker → Go   ready       the worker can run code, or the copy sleeps
 //	              figure      a figure was shown; one attachment, the preview
+//	              ask         the code waits for an answer of a person
 //	              done        the execution has ended
 //	              variables   what the namespace holds
 //	              forked      there is a copy, or why there is none
@@ -33,12 +35,12 @@ import (
 //	              preloaded   the zygote has imported what it could
 //	              spawned, reaped, log
 //
-// Go never sends a second request before the first is answered. Output takes
+// But for answer, Go sends no second request before the first is answered. Output takes
 // other ways: two pipes, and the memory that stage_linux.go describes.
 const (
 	// protocolVersion is compared in the handshake; both halves are shipped
 	// in one binary, so another version means a foreign library directory.
-	protocolVersion = 2
+	protocolVersion = 3
 
 	maxHeader      = 64 << 20  // bytes of one header
 	maxAttachments = 64        // attachments of one frame
@@ -53,6 +55,7 @@ const (
 const (
 	typeStart     = "start"
 	typeRun       = "run"
+	typeAnswer    = "answer"
 	typeVariables = "variables"
 	typeFork      = "fork"
 	typeWake      = "wake"
@@ -62,6 +65,7 @@ const (
 	typeReap      = "reap"
 	typeReady     = "ready"
 	typeFigure    = "figure"
+	typeAsk       = "ask"
 	typeDone      = "done"
 	typeForked    = "forked"
 	typeSpawned   = "spawned"
@@ -71,9 +75,9 @@ const (
 )
 
 var knownTypes = map[string]bool{
-	typeStart: true, typeRun: true, typeVariables: true, typeFork: true, typeWake: true, typeStop: true,
+	typeStart: true, typeRun: true, typeAnswer: true, typeVariables: true, typeFork: true, typeWake: true, typeStop: true,
 	typeSpawn: true, typeAdopt: true, typeReap: true,
-	typeReady: true, typeFigure: true, typeDone: true, typeForked: true, typeLog: true,
+	typeReady: true, typeFigure: true, typeAsk: true, typeDone: true, typeForked: true, typeLog: true,
 	typeSpawned: true, typePreloaded: true, typeReaped: true,
 }
 
@@ -153,6 +157,17 @@ type runMessage struct {
 	Execution     int    `json:"execution"`
 	Code          string `json:"code"`
 	ResultVarName string `json:"result_var_name"`
+}
+
+type askMessage struct {
+	Question int    `json:"question"` // its number, of this process
+	Prompt   string `json:"prompt"`
+}
+
+type answerMessage struct {
+	Question int    `json:"question"`
+	Text     string `json:"text"`
+	Refusal  string `json:"refusal"` // why there is no answer, "" if there is one
 }
 
 type emptyMessage struct{}

@@ -19,10 +19,12 @@ import (
 var messages = map[string]func() any{
 	"go-start":     func() any { return &startMessage{} },
 	"go-run":       func() any { return &runMessage{} },
+	"go-answer":    func() any { return &answerMessage{} },
 	"go-variables": func() any { return &emptyMessage{} },
 	"go-stop":      func() any { return &emptyMessage{} },
 	"py-ready":     func() any { return &readyMessage{} },
 	"py-figure":    func() any { return &figureMessage{} },
+	"py-ask":       func() any { return &askMessage{} },
 	"py-done":      func() any { return &doneMessage{} },
 	"py-variables": func() any { return &variablesMessage{} },
 	"py-log":       func() any { return &logMessage{} },

@@ -32,6 +32,8 @@ type worker struct {
 	// interrupts reach the execution under way.
 	interrupts interrupter
 
+	asking asking
+
 	// turn is held by the one request that is under way; conn's frames
 	// belong to it.
 	turn sync.Mutex
@@ -173,6 +175,7 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 		return done, err
 	}
 	w.interrupts.started()
+	defer w.asking.end()
 	for {
 		f, err := w.conn.receive(context.Background())
 		if err != nil {
@@ -181,6 +184,10 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 		switch {
 		case f.kind == typeFigure:
 			if err := deliverFigure(f, sink); err != nil {
+				return done, err
+			}
+		case f.kind == typeAsk:
+			if err := w.ask(f, sink); err != nil {
 				return done, err
 			}
 		case f.kind == typeDone:

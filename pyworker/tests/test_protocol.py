@@ -175,6 +175,9 @@ class Replay(WorkerCase):
     def test_error(self):
         self.replay("error")
 
+    def test_ask(self):
+        self.replay("ask")
+
     def test_figure(self):
         self.replay("figure", library=[FAKES])
 

@@ -137,8 +137,16 @@ class Worker:
             if frame[0]["type"] == "done":
                 self._read_pipes()
                 return Answer(frame[0], figures, self._take("stdout"), self._take("stderr"))
-            figures.append(frame)
+            if frame[0]["type"] == "ask":
+                self.reply(frame[0], refusal="nobody is there")
+            else:
+                figures.append(frame)
         raise ConnectionError("the worker ended: " + self._take("stderr"))
+
+    def reply(self, question, text="", refusal=""):
+        """Answers a question of the code's."""
+        message = {"type": "answer", "question": question["question"]}
+        self.send({**message, "text": text, "refusal": refusal})
 
     def run(self, code, result_var_name=""):
         """Runs code and returns its Answer."""
@@ -159,7 +167,11 @@ class Worker:
 
     def wait_for_line(self, mark):
         """Returns when the execution has printed a line that ends in mark."""
-        while f"{mark}\n".encode() not in self.output["stdout"]:
+        self.wait_for_text(f"{mark}\n")
+
+    def wait_for_text(self, text):
+        """Returns when the execution has printed text."""
+        while text.encode() not in self.output["stdout"]:
             if not select.select([*self._pipes], [], [], ANSWER_SECONDS)[0]:
                 raise TimeoutError("the mark was never printed")
             self._read_pipes()

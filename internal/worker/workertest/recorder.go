@@ -15,10 +15,13 @@ type Recorder struct {
 	figures []sessions.Figure
 	// printed is signalled when something was added.
 	printed chan struct{}
+	asked   chan sessions.Question
 }
 
 // NewRecorder returns an empty Recorder.
-func NewRecorder() *Recorder { return &Recorder{printed: make(chan struct{}, 1)} }
+func NewRecorder() *Recorder {
+	return &Recorder{printed: make(chan struct{}, 1), asked: make(chan sessions.Question, 100)}
+}
 
 // Output keeps text.
 func (r *Recorder) Output(stream sessions.Stream, text []byte) {
@@ -62,3 +65,9 @@ func (r *Recorder) Figures() []sessions.Figure {
 
 // Printed is ready to be received from after text has arrived.
 func (r *Recorder) Printed() <-chan struct{} { return r.printed }
+
+// Ask keeps the question for Asked.
+func (r *Recorder) Ask(question sessions.Question) { r.asked <- question }
+
+// Asked is ready to be received from when the code asks.
+func (r *Recorder) Asked() <-chan sessions.Question { return r.asked }

@@ -47,6 +47,9 @@ func Suite(t *testing.T, newStarter func(t testing.TB) sessions.Starter) {
 		{"Interrupt", testInterrupt},
 		{"InterruptAtTheEdges", testInterruptAtTheEdges},
 		{"KillOfWhatIgnoresInterrupts", testKill},
+		{"Asking", testAsking},
+		{"AskingIsInterrupted", testAskingIsInterrupted},
+		{"LongAnswer", testLongAnswer},
 		{"FirstExecution", testFirstExecution},
 		{"CloseTwice", testCloseTwice},
 	} {

@@ -1,0 +1,129 @@
+"""input(): what it asks, what ends the wait, and where nobody can be asked."""
+
+import unittest
+
+from pyworker import protocol
+from pyworker.tests.worker import WorkerCase
+
+
+class Asking(WorkerCase):
+    def begin(self, code, worker=None):
+        """Runs code until it asks; returns the worker and its question."""
+        worker = worker or self.start()
+        worker.begin(code)
+        return worker, worker.receive()[0]
+
+    def test_prompt_and_answer_are_shown_as_in_a_terminal(self):
+        worker, question = self.begin("print('hello'); name = input('name? '); print(name * 2)")
+        self.assertEqual("name? ", question["prompt"])
+        worker.wait_for_text("hello\nname? ")
+        worker.reply(question, "ada")
+        self.assertEqual("hello\nname? ada\nadaada\n", worker.finish().stdout)
+
+    def test_many_questions_in_a_loop(self):
+        worker, question = self.begin("total = sum(int(input(n)) for n in range(50))")
+        for n in range(50):
+            self.assertEqual(str(n), question["prompt"])
+            worker.reply(question, "2")
+            question = worker.receive()[0]
+        self.assertEqual("done", question["type"])
+        self.assertEqual(100, worker.value("total"))
+
+    def test_a_long_prompt_is_printed_whole_and_asked_in_part(self):
+        worker, question = self.begin("input('x' * 100_000)")
+        self.assertEqual("x" * 10_000, question["prompt"])
+        worker.reply(question, refusal="no")
+        self.assertEqual(100_000, len(worker.finish().stdout))
+
+    def test_a_refusal_is_an_eof_error_that_says_why(self):
+        worker, question = self.begin("input()")
+        worker.reply(question, refusal="nobody is there")
+        error = worker.finish().exception
+        self.assertEqual("EOFError", error["type"])
+        self.assertEqual(["input() got no answer: nobody is there"], error["info"]["args"])
+
+    def test_an_interrupt_ends_the_wait_and_a_late_answer_meets_nobody(self):
+        worker, question = self.begin("input('one')")
+        worker.interrupt()
+        answer = worker.finish()
+        self.assertEqual("KeyboardInterrupt", answer.exception["type"])
+        self.assertTrue(answer.signalled)
+        worker.reply(question, "late")
+        worker, second = self.begin("x = input('two')", worker)
+        self.assertNotEqual(question["question"], second["question"])
+        worker.reply(question, "later")
+        worker.reply(second, "in time")
+        self.assertTrue(worker.finish().ok)
+        self.assertEqual("in time", worker.value("x"))
+
+    def test_a_late_answer_in_two_pieces_harms_nothing(self):
+        worker, question = self.begin("input()")
+        frame = {"type": "answer", "question": question["question"], "text": "x", "refusal": ""}
+        data = b"".join(protocol.encode(frame))
+        worker.socket.sendall(data[:9])
+        worker.interrupt()
+        self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
+        worker.socket.sendall(data[9:])
+        self.assertEqual(2, worker.value("1 + 1"))
+
+    def test_what_a_handler_raises_ends_the_wait(self):
+        worker, _ = self.begin(
+            "import signal\n"
+            "def ring(*_): raise ValueError('too slow')\n"
+            "signal.signal(signal.SIGALRM, ring)\n"
+            "signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
+            "input()"
+        )
+        self.assertEqual("ValueError", worker.finish().exception["type"])
+
+    def test_one_question_at_a_time(self):
+        worker, question = self.begin(
+            "import signal\n"
+            "signal.signal(signal.SIGALRM, lambda *_: input())\n"
+            "signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
+            "input()"
+        )
+        self.assertIn("another", worker.finish().exception["info"]["args"][0])
+        self.assertEqual(2, worker.value("1 + 1"))
+
+    def test_awaiting_code_may_ask_and_be_interrupted(self):
+        worker, question = self.begin("import asyncio\nawait asyncio.sleep(0)\nx = input()")
+        worker.reply(question, "a")
+        self.assertTrue(worker.finish().ok)
+        self.begin("await asyncio.sleep(0)\nx = input()", worker)
+        worker.interrupt()
+        self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
+
+    def test_nobody_is_asked_elsewhere(self):
+        for code in (
+            "import threading\nt = threading.Thread(target=lambda: ask()); t.start(); t.join()",
+            "import os\nif os.fork() == 0:\n    ask()\n    os._exit(0)\nos.wait()",
+            "import os\nif os.fork() == 0:\n    import threading\n"
+            "    t = threading.Thread(target=ask); t.start(); t.join()\n    os._exit(0)\nos.wait()",
+        ):
+            with self.subTest(code):
+                answer = self.start().run(
+                    "def ask():\n"
+                    "    try: input('?')\n"
+                    "    except EOFError as error: print(error, flush=True)\n" + code
+                )
+                self.assertTrue(answer.ok, answer.done)
+                self.assertIn("answered in", answer.stdout)
+
+    def test_output_that_is_redirected_stays_clean(self):
+        worker, question = self.begin(
+            "import contextlib, io\n"
+            "with contextlib.redirect_stdout(io.StringIO()) as out: input('?')\n"
+            "print(repr(out.getvalue()))"
+        )
+        worker.reply(question, "typed")
+        self.assertEqual("'?'\n", worker.finish().stdout)
+
+    def test_the_server_goes_while_it_is_asked(self):
+        worker, _ = self.begin("input()")
+        worker.socket.shutdown(2)
+        self.assertEqual(0, worker.wait()[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,207 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// asks is a starter whose workers ask with each line of their code as the
+// prompt, and print the replies. They obey interrupts.
+func asks() *fakeStarter {
+	return workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+		for _, prompt := range strings.Split(r.Code, "\n") {
+			replies := make(chan Reply, 1)
+			sink.Output(Stdout, []byte(prompt))
+			sink.Ask(Question{Prompt: prompt, Reply: func(r Reply) { replies <- r }})
+			select {
+			case reply := <-replies:
+				sink.Output(Stdout, fmt.Appendln(nil, reply.Text+reply.Refusal))
+			case <-w.stopped:
+				return Outcome{Signalled: true, Exception: &Exception{Type: "KeyboardInterrupt"}}, nil
+			case <-w.exited:
+				return Outcome{}, w.crash
+			}
+		}
+		return Outcome{OK: true}, nil
+	})
+}
+
+// asking runs test with a manager of such sessions.
+func asking(t *testing.T, test func(t *testing.T, m *Manager)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, asks(), nil)
+		defer m.Close(t.Context())
+		test(t, m)
+	})
+}
+
+// person answers after a while with the prompt in capitals.
+func person(after time.Duration) Asking {
+	return Asking{Ask: func(ctx context.Context, prompt string) Reply {
+		select {
+		case <-time.After(after):
+			return Reply{Text: strings.ToUpper(prompt)}
+		case <-ctx.Done():
+			return Reply{Refusal: "too late"}
+		}
+	}}
+}
+
+var byReturn = Asking{Return: true}
+
+func TestAPersonIsAsked(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Second)})
+		if r.Stdout != "aA\nbB\n" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestNobodyCanBeAsked(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		if r := mustRun(t, m, RunRequest{Code: "a"}); r.Stdout != "a"+cannotAsk+"\n" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestAPersonMayTakeLongerThanTheCall, who is not asked twice.
+func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		r := mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Minute), Wait: time.Second})
+		if r.Status != StatusRunning || !r.WaitsForInput || r.Stdout != "a" {
+			t.Errorf("%+v", r)
+		}
+		_, err := m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second})
+		wantCode(t, err, CodeBusy, `waits for the answer to input("a")`)
+		again := Asking{Ask: func(context.Context, string) Reply { t.Error("asked twice"); return Reply{} }}
+		r, err = m.Await(t.Context(), me, WaitRequest{Asking: again, Wait: 2 * time.Minute})
+		if err != nil || r.Stdout != "A\n" || r.Status != StatusOK {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// TestAnAnswerThatIsLost: the next call asks again, after a while.
+func TestAnAnswerThatIsLost(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Hour - 1), Wait: time.Second})
+		time.Sleep(askAgain)
+		r, err := m.Await(t.Context(), me, WaitRequest{Asking: person(time.Second)})
+		if err != nil || r.Stdout != "A\n" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// TestAQuestionWithoutACaller waits for the next one.
+func TestAQuestionWithoutACaller(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Minute), Wait: time.Second})
+		time.Sleep(2 * time.Minute) // the second question comes while nobody waits
+		if r.Status != StatusRunning {
+			t.Errorf("%+v", r)
+		}
+		r, err := m.Await(t.Context(), me, WaitRequest{Asking: person(time.Second)})
+		if err != nil || r.Stdout != "A\nbB\n" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Minute), Wait: time.Second})
+		time.Sleep(2 * time.Minute)
+		r, err = m.Await(t.Context(), me, WaitRequest{})
+		if err != nil || r.Stdout != "A\nb"+cannotAsk+"\n" {
+			t.Errorf("a caller that can't ask: %+v, %v", r, err)
+		}
+	})
+}
+
+func TestTheCallReturnsWithTheQuestion(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: byReturn})
+		if r.Question == nil || *r.Question != (Asked{1, "a"}) || r.Stdout != "" || r.Status != StatusRunning {
+			t.Fatalf("%+v", r)
+		}
+		reply := func(question int, text string) *Result {
+			t.Helper()
+			r, err := m.Await(t.Context(), me, WaitRequest{Asking: byReturn, Answer: &Answer{1, question, Reply{Text: text}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		if r = reply(0, "of no question"); r.Question == nil || r.Question.Number != 1 {
+			t.Fatalf("%+v", r)
+		}
+		if r = reply(1, "one"); r.Question == nil || *r.Question != (Asked{2, "b"}) {
+			t.Fatalf("%+v", r)
+		}
+		if r = reply(1, "one again"); r.Question == nil || r.Question.Number != 2 {
+			t.Fatalf("%+v", r)
+		}
+		if r = reply(2, "two"); r.Question != nil || r.Stdout != "aone\nbtwo\n" || r.Status != StatusOK {
+			t.Fatalf("%+v", r)
+		}
+		_, err := m.Await(t.Context(), me, WaitRequest{Asking: byReturn, Answer: &Answer{1, 2, Reply{}}})
+		wantCode(t, err, CodeInvalid, "execution 1", "not run again")
+		_, err = m.Await(t.Context(), other, WaitRequest{InterpreterID: r.InterpreterID, Answer: &Answer{1, 2, Reply{}}})
+		wantCode(t, err, CodeNotFound)
+		r = mustRun(t, m, RunRequest{Code: "c", Asking: Asking{Return: true, WithOutput: true}})
+		if r.Question == nil || r.Stdout != "c" || !r.WaitsForInput {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestWhatEndsAQuestion: whoever was asked is told by the end of the context.
+func TestWhatEndsAQuestion(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, m *Manager, cancel func()){
+		"an interrupt":        func(t *testing.T, m *Manager, _ func()) { _, _ = m.Interrupt(t.Context(), me, "") },
+		"the call's end":      func(_ *testing.T, _ *Manager, cancel func()) { cancel() },
+		"the process's death": func(_ *testing.T, m *Manager, _ func()) { m.options.Starter.(*fakeStarter).lead().die("killed") },
+		"the time limit":      func(*testing.T, *Manager, func()) { time.Sleep(time.Hour) },
+		"the session's end":   func(t *testing.T, m *Manager, _ func()) { m.EndClient(t.Context(), me) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			asking(t, func(t *testing.T, m *Manager) {
+				begun, told := make(chan struct{}), make(chan struct{})
+				ask := func(ctx context.Context, _ string) Reply {
+					close(begun)
+					<-ctx.Done()
+					close(told)
+					return Reply{Text: "late"}
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				over := make(chan *Result, 1)
+				go func() {
+					r, _ := m.Run(ctx, me, RunRequest{Code: "a", Wait: 2 * time.Hour, Asking: Asking{Ask: ask}})
+					over <- r
+				}()
+				<-begun
+				end(t, m, cancel)
+				<-told
+				if r := <-over; r != nil && (r.Success || r.WaitsForInput) {
+					t.Errorf("%+v", r)
+				}
+			})
+		})
+	}
+}
+
+// TestAQuestionIsPutAgain when the client that was asked has left.
+func TestAQuestionIsPutAgain(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		r := mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Hour - 1), Wait: time.Second})
+		m.Leave(t.Context(), me, false)
+		r, err := m.Await(t.Context(), other, WaitRequest{InterpreterID: r.InterpreterID, Asking: person(time.Second)})
+		if err != nil || r.Stdout != "A\n" {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}

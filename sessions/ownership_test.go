@@ -1,0 +1,353 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// anonymously runs code for a caller that can't be told from others.
+func anonymously(t *testing.T, m *Manager, id, code string) *Result {
+	t.Helper()
+	r, err := m.Run(t.Context(), Anonymous, RunRequest{Code: code, InterpreterID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestAnonymousCallersOwnNothing(t *testing.T) {
+	m := surviving(t, remembers(), nil)
+	first, second := anonymously(t, m, "", "a"), anonymously(t, m, "", "b")
+	if first.InterpreterID == second.InterpreterID || second.Stdout != "b" {
+		t.Fatalf("%+v, %+v", first, second)
+	}
+	if r := anonymously(t, m, first.InterpreterID, "c"); r.Stdout != "a c" {
+		t.Errorf("%+v", r)
+	}
+	if all, err := m.List(t.Context(), Anonymous); err != nil || len(all) != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if l, err := m.Show(t.Context(), Anonymous, first.InterpreterID); err != nil || l.Executions != 2 || l.Default {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if text := m.Farewell(Anonymous); text != "" {
+		t.Error(text)
+	}
+	child, err := m.Branch(t.Context(), Anonymous, first.InterpreterID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := anonymously(t, m, child.ID, "d"); r.Stdout != "a c d" {
+		t.Errorf("%+v", r)
+	}
+	if err := m.Delete(t.Context(), Anonymous, first.InterpreterID); err != nil {
+		t.Error(err)
+	}
+}
+
+// everyOperation does with a session all that can be done with one.
+func everyOperation(ctx context.Context, m *Manager, client Client, id string) map[string]error {
+	failed := map[string]error{}
+	_, failed["run"] = m.Run(ctx, client, RunRequest{Code: "x", InterpreterID: id})
+	_, failed["wait"] = m.Wait(ctx, client, id, -1, nil)
+	_, failed["answer"] = m.Await(ctx, client, WaitRequest{InterpreterID: id, Answer: &Answer{Execution: 1, Question: 1}})
+	_, failed["interrupt"] = m.Interrupt(ctx, client, id)
+	_, failed["restart"] = m.Restart(ctx, client, id)
+	_, failed["branch"] = m.Branch(ctx, client, id)
+	_, failed["undo"] = m.Undo(ctx, client, id)
+	_, _, failed["variables"] = m.Variables(ctx, client, id)
+	_, failed["show"] = m.Show(ctx, client, id)
+	failed["delete"] = m.Delete(ctx, client, id)
+	return failed
+}
+
+// TestOthersAreNotFound: another's session can't be told from none at all.
+func TestOthersAreNotFound(t *testing.T) {
+	m := surviving(t, remembers(), nil)
+	mine := mustCreate(t, m).ID
+	unknown := newID()
+	for _, client := range []Client{other, Anonymous} {
+		foreign, none := everyOperation(t.Context(), m, client, mine), everyOperation(t.Context(), m, client, unknown)
+		for operation, err := range foreign {
+			wantCode(t, err, CodeNotFound, mine)
+			if got, want := err.Error(), strings.ReplaceAll(none[operation].Error(), unknown, mine); got != want {
+				t.Errorf("%s: %q, but %q for an id that nobody has", operation, got, want)
+			}
+		}
+	}
+}
+
+func TestAnonymousCallersMustNameTheirs(t *testing.T) {
+	m := surviving(t, remembers(), nil)
+	for operation, err := range everyOperation(t.Context(), m, Anonymous, "") {
+		switch operation {
+		case "run":
+			if err != nil {
+				t.Error(err)
+			}
+		case "delete":
+			wantCode(t, err, CodeInvalid, "interpreter_id is required")
+		default:
+			wantCode(t, err, CodeNotFound, "interpreter_id is required", "earlier answer named", "run_python_code")
+		}
+	}
+}
+
+// TestAnonymousFlood: sessions that nobody comes back to make room for others,
+// but not while somebody may still be thinking, and never all of it.
+func TestAnonymousFlood(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 8 })
+		used := anonymously(t, m, "", "a").InterpreterID
+		anonymously(t, m, used, "b")
+		for range 5 {
+			anonymously(t, m, "", "flood")
+		}
+		_, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "x"})
+		wantCode(t, err, CodeLimit, "limit of 6 interpreters", "without authentication", "interpreter_id")
+		mustCreate(t, m)
+		mustCreate(t, m) // there is room for clients that are known
+		time.Sleep(unclaimedRest + time.Second)
+		for range 5 {
+			anonymously(t, m, "", "flood")
+		}
+		_, err = m.Run(t.Context(), Anonymous, RunRequest{Code: "x"})
+		wantCode(t, err, CodeLimit)
+		_, err = m.Create(t.Context(), me)
+		wantCode(t, err, CodeLimit, "--max-sessions")
+		time.Sleep(unclaimedRest + time.Second)
+		mustCreate(t, m) // a known client may end what nobody has named, too
+		if r := anonymously(t, m, used, "c"); r.Stdout != "a b c" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestNobodysSessionsEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), func(o *Options) { o.AbandonedTTL, o.MaxSessions = time.Hour, 8 })
+		once := anonymously(t, m, "", "a").InterpreterID
+		twice := anonymously(t, m, "", "a").InterpreterID
+		running := anonymously(t, m, "", "a").InterpreterID
+		anonymously(t, m, twice, "b")
+		if _, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "hang", InterpreterID: running, Timeout: 2 * time.Hour, Wait: time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		mine := mustCreate(t, m).ID
+		time.Sleep(unclaimedTTL + 2*time.Minute)
+		_, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: once})
+		wantCode(t, err, CodeNotFound, "was ended after being idle for 10 minutes", "no call had named it")
+		time.Sleep(time.Hour - unclaimedTTL)
+		_, err = m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: twice})
+		wantCode(t, err, CodeNotFound, "was ended after being idle for 1 hour (--abandoned-ttl)")
+		if l, err := m.Show(t.Context(), Anonymous, running); err != nil || l.Status != "running" {
+			t.Errorf("%+v, %v", l, err)
+		}
+		if r := runIn(t, m, mine, "a"); r.Status != StatusOK {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestACallThatFailsLeavesNoSession that nobody knows of.
+func TestACallThatFailsLeavesNoSession(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		if _, err := m.Run(ctx, Anonymous, RunRequest{Code: "hang"}); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if n := len(m.sessions); n != 0 {
+			t.Errorf("%d sessions are left", n)
+		}
+	})
+}
+
+// departure is a client with one run under way, one in the queue, and one that
+// looks on, when it leaves.
+type departure struct {
+	m       *Manager
+	id      string
+	queued  chan error
+	waiting chan error
+}
+
+func depart(t *testing.T, interrupts bool) departure {
+	t.Helper()
+	m := newTestManager(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts })
+	t.Cleanup(func() { m.Close(context.WithoutCancel(t.Context())) })
+	d := departure{m, mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID, make(chan error, 1), make(chan error, 1)}
+	go func() {
+		_, err := m.Run(t.Context(), me, RunRequest{Code: "y", Wait: time.Hour})
+		d.queued <- err
+	}()
+	go func() {
+		_, err := m.Wait(t.Context(), me, "", time.Hour, nil)
+		d.waiting <- err
+	}()
+	synctest.Wait()
+	m.Leave(t.Context(), me, false)
+	if err := <-d.queued; !errors.Is(err, context.Canceled) {
+		t.Errorf("the queued call: %v", err)
+	}
+	if err := <-d.waiting; !errors.Is(err, context.Canceled) {
+		t.Errorf("the waiting call: %v", err)
+	}
+	return d
+}
+
+// TestRunsOutliveTheirClient, and who shows the id gets the result and the
+// session.
+func TestRunsOutliveTheirClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := depart(t, false)
+		if all, _ := d.m.List(t.Context(), me); len(all) != 0 {
+			t.Errorf("%+v", all)
+		}
+		_, err := d.m.Wait(t.Context(), me, "", -1, nil)
+		wantCode(t, err, CodeNotFound, "no interpreter yet")
+		if _, err := d.m.Interrupt(t.Context(), other, d.id); err != nil {
+			t.Error(err)
+		}
+		r, err := d.m.Wait(t.Context(), other, d.id, time.Second, nil)
+		if err != nil || r.Status != StatusInterrupted || !strings.HasSuffix(r.Stdout, "stopping\n") || r.Execution != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if all, _ := d.m.List(t.Context(), other); !slices.Equal(ids(all), []string{d.id}) || all[0].Default || all[0].Executions != 1 {
+			t.Errorf("%+v", all)
+		}
+		_, err = d.m.Show(t.Context(), me, d.id)
+		wantCode(t, err, CodeNotFound)
+	})
+}
+
+func TestRunsEndWithTheirClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := depart(t, true)
+		r, err := d.m.Wait(t.Context(), Anonymous, d.id, time.Minute, nil)
+		if err != nil || r.Status != StatusInterrupted || !strings.Contains(r.ExcInfo.Msg, "--on-disconnect") {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// TestGoodbyeEndsSessions at once.
+func TestGoodbyeEndsSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, obeys(), nil)
+		defer m.Close(t.Context())
+		id := mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID
+		theirs, err := m.Create(t.Context(), other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Leave(t.Context(), me, true)
+		for _, client := range []Client{me, other, Anonymous} {
+			_, err := m.Show(t.Context(), client, id)
+			wantCode(t, err, CodeNotFound)
+		}
+		if _, err := m.Show(t.Context(), other, theirs.ID); err != nil {
+			t.Error(err)
+		}
+		m.Leave(t.Context(), Anonymous, true)
+	})
+}
+
+// lost is a connection's end as a transport reports it.
+type lost struct{}
+
+func (lost) Error() string      { return "connection reset" }
+func (lost) Disconnected() bool { return true }
+
+// TestALostConnectionIsNoCancellation, unless the operator wants that.
+func TestALostConnectionIsNoCancellation(t *testing.T) {
+	for interrupts, want := range map[bool]Status{false: StatusRunning, true: StatusInterrupted} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newTestManager(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts })
+			defer m.Close(t.Context())
+			ctx, lose := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { lose(lost{}) })
+			if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			if r, err := m.Wait(t.Context(), me, "", time.Second, nil); err != nil || r.Status != want {
+				t.Errorf("interrupts %t: %+v, %v", interrupts, r, err)
+			}
+		})
+	}
+}
+
+// TestAFullClientMayUseNobodysSession but gets no more than it may have.
+func TestAFullClientMayUseNobodysSession(t *testing.T) {
+	m := surviving(t, remembers(), func(o *Options) { o.MaxPerClient = 1 })
+	mine := mustCreate(t, m).ID
+	id := anonymously(t, m, "", "a").InterpreterID
+	if r := runIn(t, m, id, "b"); r.Stdout != "a b" {
+		t.Errorf("%+v", r)
+	}
+	if got := ids(list(t, m)); !slices.Equal(got, []string{mine}) {
+		t.Error(got)
+	}
+}
+
+// TestManyClientsNeverMix: each of two hundred, of three kinds, keeps a state of
+// its own while some leave, come back and cancel.
+func TestManyClientsNeverMix(t *testing.T) {
+	const clients, rounds = 200, 8
+	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.History = 3*clients, 0 })
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			if err := live(t.Context(), m, i, rounds); err != nil {
+				t.Errorf("client %d: %v", i, err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// live is the life of one client of three kinds: one with a name, one that is
+// anonymous, and one that loses its connection after each call.
+func live(ctx context.Context, m *Manager, i, rounds int) error {
+	kind, client, id := i%3, Client(fmt.Sprint("client ", i)), ""
+	if kind == 1 {
+		client = Anonymous
+	}
+	var want []string
+	for round := range rounds {
+		if kind == 2 && round > 0 {
+			m.Leave(ctx, client, false)
+			client = Client(fmt.Sprintf("client %d again %d", i, round))
+		}
+		code := fmt.Sprintf("%d.%d", i, round)
+		want = append(want, code)
+		r, err := m.Run(ctx, client, RunRequest{Code: code, InterpreterID: id})
+		if err != nil {
+			return err
+		}
+		if r.Stdout != strings.Join(want, " ") {
+			return fmt.Errorf("%q in place of %q", r.Stdout, want)
+		}
+		if id != "" && r.InterpreterID != id {
+			return fmt.Errorf("interpreter %s in place of %s", r.InterpreterID, id)
+		}
+		if kind != 0 {
+			id = r.InterpreterID
+		}
+		listed, err := m.List(ctx, client)
+		if err != nil || kind == 1 && len(listed) != 0 || kind != 1 && !slices.Equal(ids(listed), []string{r.InterpreterID}) {
+			return fmt.Errorf("it sees %v, %w", ids(listed), err)
+		}
+	}
+	return nil
+}

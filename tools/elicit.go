@@ -1,0 +1,168 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/schemas"
+	"understudy/sessions"
+)
+
+// A question of the code's reaches the user in one of two ways. Older clients
+// get a request while their call waits, and may answer after it. For those of
+// 2026-07-28 the call ends with the question; they call again with the reply
+// and with requestState, which names the execution that has gone on meanwhile.
+
+const (
+	// inputKey names our question among those of an input_required result.
+	inputKey = "input"
+	// answerField is the field of the form that the user fills in.
+	answerField = "answer"
+	// maxRounds is how many questions one call may end with: clients give up
+	// after ten. A later one is put by the next call of operation wait.
+	maxRounds = 8
+	// promptLimit is how many characters of a prompt a user is shown.
+	promptLimit = 2000
+)
+
+// round is what requestState holds: which question a call answers.
+type round struct {
+	Interpreter string `json:"interpreter"`
+	Execution   int    `json:"execution"`
+	Question    int    `json:"question"`
+	Round       int    `json:"round"` // questions that the call has ended with so far
+}
+
+// asking is how the client of a call can be asked; the zero value when it can't.
+func (b *toolbox) asking(ctx context.Context, request mcp.CallToolRequest, rounds int) sessions.Asking {
+	if !canElicit(ctx, request) {
+		return sessions.Asking{}
+	}
+	if mcp.IsModernProtocol(server.RequestProtocolVersion(ctx)) {
+		return sessions.Asking{Return: true, WithOutput: rounds >= maxRounds}
+	}
+	if _, ok := server.ClientSessionFromContext(ctx).(server.SessionWithElicitation); !ok {
+		return sessions.Asking{}
+	}
+	return sessions.Asking{Ask: func(asked context.Context, prompt string) sessions.Reply {
+		return b.elicit(ctx, asked, prompt)
+	}}
+}
+
+// canElicit reports whether the client said that it can show its user a form:
+// newer clients in every request, older ones once when they connected.
+func canElicit(ctx context.Context, request mcp.CallToolRequest) bool {
+	var can *mcp.ElicitationCapability
+	if capabilities := request.Params.Meta.ClientCapabilities(); capabilities != nil {
+		can = capabilities.Elicitation
+	} else if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
+		can = session.GetClientCapabilities().Elicitation
+	}
+	return can != nil && (can.Form != nil || can.URL == nil)
+}
+
+// elicit asks the client of call, which may have been answered meanwhile, until
+// asked ends.
+func (b *toolbox) elicit(call, asked context.Context, prompt string) sessions.Reply {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(call))
+	defer cancel()
+	defer context.AfterFunc(asked, cancel)()
+	result, err := b.server.RequestElicitation(ctx, mcp.ElicitationRequest{Params: question(prompt)})
+	if err != nil {
+		b.Logger.Warn("asking the client's user", "error", err)
+		return sessions.Reply{Refusal: "the client did not ask its user; assign the value in the code instead"}
+	}
+	return replyOf(result)
+}
+
+// question is the form that the user is shown. It says who asks: the prompt may
+// be anything.
+func question(prompt string) mcp.ElicitationParams {
+	message := "The Python code asks for a line of input."
+	if shown := strings.TrimSpace(strings.Map(printable, prompt)); shown != "" {
+		message = "The Python code asks for a line of input: " + clip(shown, promptLimit)
+	}
+	return mcp.ElicitationParams{
+		Mode: mcp.ElicitationModeForm, Message: message,
+		RequestedSchema: map[string]any{
+			"type": "object",
+			// Not required: an empty line is an answer, too.
+			"properties": map[string]any{answerField: map[string]any{"type": "string", "title": "Answer"}},
+		},
+	}
+}
+
+// printable leaves out what could play with a terminal.
+func printable(r rune) rune {
+	if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		return -1
+	}
+	return r
+}
+
+// replyOf is what the user's form says.
+func replyOf(result *mcp.ElicitationResult) sessions.Reply {
+	switch {
+	case result == nil:
+		return sessions.Reply{Refusal: "the client sent no reply"}
+	case result.Action == mcp.ElicitationResponseActionDecline:
+		return sessions.Reply{Refusal: "the user declined to answer"}
+	case result.Action != mcp.ElicitationResponseActionAccept:
+		return sessions.Reply{Refusal: "the user dismissed the question"}
+	}
+	fields, _ := result.Content.(map[string]any)
+	switch answer := fields[answerField].(type) {
+	case nil:
+		return sessions.Reply{}
+	case string:
+		return sessions.Reply{Text: strings.TrimRight(answer, "\r\n")}
+	default:
+		return sessions.Reply{Text: fmt.Sprint(answer)}
+	}
+}
+
+// returned ends a call with a question of the code's, or, when it has done so
+// too often, says how to go on.
+func (b *toolbox) returned(result *sessions.Result, rounds int) *mcp.CallToolResult {
+	if result.Question == nil || rounds >= maxRounds {
+		return nil
+	}
+	state, err := json.Marshal(round{result.InterpreterID, result.Execution, result.Question.Number, rounds + 1})
+	if err != nil { // a struct of strings and numbers always marshals
+		panic(err)
+	}
+	return server.NewInputRequestBuilder(string(state)).Elicit(inputKey, question(result.Question.Prompt)).ToolResult()
+}
+
+// resumed returns the question that a call answers, if it is not a new one.
+func resumed(request mcp.CallToolRequest) (at round, again bool, err error) {
+	trip := request.Params.MultiRoundTripParams
+	if trip.RequestState == "" {
+		if len(trip.InputResponses) > 0 {
+			err = &schemas.ArgumentError{Argument: "requestState", Message: "inputResponses came without the requestState that the question had; nothing was run"}
+		}
+		return at, false, err
+	}
+	if json.Unmarshal([]byte(trip.RequestState), &at) != nil || at.Interpreter == "" || at.Round < 0 {
+		return at, false, &schemas.ArgumentError{Argument: "requestState", Message: "requestState is not one that this server gave; nothing was run"}
+	}
+	return at, true, nil
+}
+
+// resume goes on waiting for the execution whose question a call answers. A
+// call without a reply gets the question again.
+func (b *toolbox) resume(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, at round, r sessions.WaitRequest) (*sessions.Result, error) {
+	r.InterpreterID = at.Interpreter
+	answer := &sessions.Answer{Execution: at.Execution}
+	if reply := server.ElicitationResponse(request.Params.InputResponses, inputKey); reply != nil {
+		answer.Question, answer.Reply = at.Question, replyOf(reply)
+	}
+	r.Answer = answer
+	return b.manager.Await(ctx, client, r)
+}

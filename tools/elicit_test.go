@@ -1,0 +1,171 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+)
+
+func reaction(action mcp.ElicitationResponseAction, content any) *mcp.ElicitationResult {
+	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: action, Content: content}}
+}
+
+func TestReplies(t *testing.T) {
+	const accept = mcp.ElicitationResponseActionAccept
+	for name, e := range map[string]struct {
+		result *mcp.ElicitationResult
+		want   sessions.Reply
+	}{
+		"text":         {reaction(accept, map[string]any{"answer": "ada"}), sessions.Reply{Text: "ada"}},
+		"an empty one": {reaction(accept, map[string]any{"answer": ""}), sessions.Reply{}},
+		"none at all":  {reaction(accept, nil), sessions.Reply{}},
+		"a line's end": {reaction(accept, map[string]any{"answer": "a\nb\r\n"}), sessions.Reply{Text: "a\nb"}},
+		"a number":     {reaction(accept, map[string]any{"answer": 4.5}), sessions.Reply{Text: "4.5"}},
+		"decline":      {reaction(mcp.ElicitationResponseActionDecline, nil), sessions.Reply{Refusal: "the user declined to answer"}},
+		"cancel":       {reaction(mcp.ElicitationResponseActionCancel, nil), sessions.Reply{Refusal: "the user dismissed the question"}},
+		"nonsense":     {reaction("perhaps", nil), sessions.Reply{Refusal: "the user dismissed the question"}},
+		"nothing":      {nil, sessions.Reply{Refusal: "the client sent no reply"}},
+	} {
+		if diff := cmp.Diff(e.want, replyOf(e.result)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestWhoCanBeAsked(t *testing.T) {
+	form, link := &struct{}{}, &struct{}{}
+	for name, e := range map[string]struct {
+		capability *mcp.ElicitationCapability
+		want       bool
+	}{
+		"nobody":     {nil, false},
+		"as of old":  {&mcp.ElicitationCapability{}, true},
+		"forms":      {&mcp.ElicitationCapability{Form: form}, true},
+		"links":      {&mcp.ElicitationCapability{URL: link}, false},
+		"everything": {&mcp.ElicitationCapability{Form: form, URL: link}, true},
+	} {
+		var request mcp.CallToolRequest
+		request.Params.Meta = &mcp.Meta{}
+		request.Params.Meta.SetClientCapabilities(mcp.ClientCapabilities{Elicitation: e.capability})
+		if got := canElicit(t.Context(), request); got != e.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if canElicit(t.Context(), mcp.CallToolRequest{}) {
+		t.Error("a client that says nothing can be asked")
+	}
+}
+
+func TestQuestionsAreClipped(t *testing.T) {
+	if message := question(strings.Repeat("x", 100_000)).Message; len(message) > promptLimit+100 {
+		t.Errorf("%d bytes", len(message))
+	}
+	if message := question("\x1b[2Ja\r\nb").Message; message != "The Python code asks for a line of input: [2Ja\nb" {
+		t.Errorf("%q", message)
+	}
+	if message := question(" \n").Message; message != "The Python code asks for a line of input." {
+		t.Error(message)
+	}
+}
+
+// answers is a person who answers with the prompt's last word.
+type answers struct{}
+
+func (answers) Elicit(_ context.Context, r mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	words := strings.Fields(r.Params.Message)
+	return reaction(mcp.ElicitationResponseActionAccept, map[string]any{"answer": words[len(words)-1]}), nil
+}
+
+// TestQuestionsReachTheClient in the way of each era, and the code runs once.
+func TestQuestionsReachTheClient(t *testing.T) {
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			runs := 0
+			m := &fakeManager{
+				run: func(ctx context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
+					if runs++; r.Asking.Return {
+						return &sessions.Result{InterpreterID: "7f", Execution: 3, Question: &sessions.Asked{Number: 1, Prompt: "your name"}}, nil
+					}
+					reply := r.Asking.Ask(ctx, "your name")
+					return example(func(r *sessions.Result) { r.Stdout = reply.Text + reply.Refusal }), nil
+				},
+				await: func(_ context.Context, _ sessions.Client, r sessions.WaitRequest) (*sessions.Result, error) {
+					if r.InterpreterID != "7f" || r.Answer.Execution != 3 || r.Answer.Question != 1 {
+						t.Errorf("%+v %+v", r, r.Answer)
+					}
+					return example(func(result *sessions.Result) { result.Stdout = r.Answer.Reply.Text }), nil
+				},
+			}
+			c := connect(t, "tester", m, Options{}, append(options, client.WithElicitationHandler(answers{}))...)
+			if got := text(t, call(t, c, "run_python_code", `{"code": "input()"}`)); !strings.HasPrefix(got, "name\n") {
+				t.Error(got)
+			}
+			if runs != 1 {
+				t.Errorf("the code ran %d times", runs)
+			}
+		})
+	}
+}
+
+// TestAnswersToNothingRunNothing: neither tool takes a state that it didn't give.
+func TestAnswersToNothingRunNothing(t *testing.T) {
+	given := mcp.InputResponses{inputKey: mcp.NewElicitationInputResponse(*reaction("accept", nil))}
+	for state, responses := range map[string]mcp.InputResponses{"nonsense": nil, `{"round": -1, "interpreter": "x"}`: nil, "{}": given, "": given} {
+		b := box(Options{})
+		b.manager = &fakeManager{}
+		var request mcp.CallToolRequest
+		request.Params.MultiRoundTripParams = mcp.MultiRoundTripParams{RequestState: state, InputResponses: responses}
+		request.Params.Arguments = json.RawMessage(`{"code": "launch()"}`)
+		result, err := b.runPythonCode(t.Context(), request)
+		if err != nil || !result.IsError || !strings.Contains(text(t, result), "nothing was run") {
+			t.Errorf("%q: %+v, %v", state, result, err)
+		}
+		request.Params.Arguments = json.RawMessage(`{"operation": "wait"}`)
+		result, err = b.manageInterpreters(t.Context(), request)
+		if err != nil || !result.IsError || !strings.Contains(text(t, result), "nothing was run") {
+			t.Errorf("%q: %+v, %v", state, result, err)
+		}
+	}
+}
+
+// TestACallAsksOnlySoOften: then its answer says how to go on.
+func TestACallAsksOnlySoOften(t *testing.T) {
+	result := example(func(r *sessions.Result) {
+		r.Status, r.WaitsForInput, r.Question = sessions.StatusRunning, true, &sessions.Asked{Number: 9, Prompt: "more?"}
+	})
+	b := box(Options{})
+	if b.returned(result, maxRounds-1) == nil || b.returned(result, maxRounds) != nil {
+		t.Error("it asks too often, or not often enough")
+	}
+	answer := text(t, b.answer(t.Context(), mcp.CallToolRequest{}, result, asked{}))
+	if !strings.Contains(answer, "[input]") || !strings.Contains(answer, `operation "wait"`) || strings.Contains(answer, "[running] Still") {
+		t.Error(answer)
+	}
+}
+
+// TestAnonymousCallersAreToldWhatToPassOn, once; a list shows what they name.
+func TestAnonymousCallersAreToldWhatToPassOn(t *testing.T) {
+	m := answering(example(func(*sessions.Result) {}))
+	m.show = func(_ context.Context, _ sessions.Client, id string) (sessions.Listing, error) {
+		return sessions.Listing{ID: id, Status: "idle"}, nil
+	}
+	c := connect(t, "tester", m, Options{Client: func(context.Context) sessions.Client { return sessions.Anonymous }})
+	for arguments, want := range map[string]bool{`{"code": "1"}`: true, `{"code": "1", "interpreter_id": "7f"}`: false} {
+		if got := text(t, call(t, c, "run_python_code", arguments)); strings.Contains(got, "Pass interpreter_id") != want {
+			t.Errorf("%s: %s", arguments, got)
+		}
+	}
+	if got := text(t, call(t, c, "manage_interpreters", `{"operation": "list"}`)); !strings.Contains(got, "pass the interpreter_id that an earlier answer named") {
+		t.Error(got)
+	}
+	if got := text(t, call(t, c, "manage_interpreters", `{"operation": "list", "interpreter_id": "7f"}`)); !strings.Contains(got, "7f") {
+		t.Error(got)
+	}
+}
