@@ -56,13 +56,13 @@ func hasExited(process interface{ Exited() <-chan struct{} }) bool {
 // checkpoints are the states that a session can go back to. Who has the turn
 // changes them; anybody may read them.
 type checkpoints struct {
-	mu      sync.Mutex
-	present checkpoint   // the state as it is now
-	past    []checkpoint // older ones, the newest last
-	trimmed bool         // older ones were let go for want of history
-	bereft  bool         // the states before the oldest were lost in a crash
-	ended   bool         // nothing is kept any more
-	leaving leaving      // copies of states that were let go
+	mu         sync.Mutex
+	present    checkpoint   // the state as it is now
+	past       []checkpoint // older ones, the newest last
+	trimmed    bool         // older ones were let go for want of history
+	bereft     bool         // the states before the oldest were lost in a crash
+	ended      bool         // nothing is kept any more
+	dismissals dismissals   // copies of states that were let go
 }
 
 // startAfresh lets go of all states: nothing has run since execution after.
@@ -98,7 +98,7 @@ func (c *checkpoints) dismissAll() {
 	for _, older := range c.past {
 		older.dismiss()
 	}
-	c.leaving.dismiss()
+	c.dismissals.dismiss()
 }
 
 // inherit begins a branch: its state is its parent's.
@@ -158,7 +158,7 @@ func (c *checkpoints) trim(history int, quick bool) {
 	}
 	for _, oldest := range c.past[:excess] {
 		if quick {
-			c.leaving.add(oldest, c.quieten)
+			c.dismissals.add(oldest, c.quieten)
 		} else {
 			oldest.dismiss()
 		}
@@ -171,7 +171,7 @@ func (c *checkpoints) trim(history int, quick bool) {
 func (c *checkpoints) quieten() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leaving.dismiss()
+	c.dismissals.dismiss()
 }
 
 // takePresent hands out the copy of the present state, to be woken; another is
@@ -323,7 +323,7 @@ func (c *checkpoints) understudies() []Understudy {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []Understudy
-	for _, kept := range slices.Concat(c.leaving.copies, c.past, []checkpoint{c.present}) {
+	for _, kept := range slices.Concat(c.dismissals.copies, c.past, []checkpoint{c.present}) {
 		if kept.understudy != nil && !hasExited(kept.understudy) {
 			all = append(all, kept.understudy)
 		}

@@ -147,11 +147,18 @@ func (m noted) Run(ctx context.Context, client sessions.Client, r sessions.RunRe
 	return result, err
 }
 
-func (m noted) Wait(ctx context.Context, client sessions.Client, id string, wait time.Duration, progress func(sessions.Progress)) (result *sessions.Result, err error) {
-	n := begin(ctx, "wait", id)
-	result, err = m.asked.Wait(ctx, client, id, wait, progress)
+func (m noted) Await(ctx context.Context, client sessions.Client, r sessions.WaitRequest) (result *sessions.Result, err error) {
+	n := begin(ctx, "wait", r.InterpreterID)
+	result, err = m.asked.Await(ctx, client, r)
 	n.ran(result, err)
 	return result, err
+}
+
+func (m noted) Show(ctx context.Context, client sessions.Client, id string) (listing sessions.Listing, err error) {
+	n := begin(ctx, "list", id)
+	listing, err = m.asked.Show(ctx, client, id)
+	n.made(listing, err)
+	return listing, err
 }
 
 func (m noted) Create(ctx context.Context, client sessions.Client) (listing sessions.Listing, err error) {

@@ -21,7 +21,7 @@ func TestCopiesGoInAQuietMoment(t *testing.T) {
 		f := remembers()
 		m := surviving(t, f, nil)
 		const kept = 2 // the present state and one to undo to
-		for n := range kept + mostLeaving {
+		for n := range kept + mostDismissals {
 			run(t, m, "a")
 			wantCopies(t, f, "a fast sequence", n+1)
 			time.Sleep(quietTime / 2)
