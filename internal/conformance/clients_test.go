@@ -30,16 +30,21 @@ type plan struct {
 	// while code runs and fetches what became of it. Empty: there is none.
 	Comeback string `json:"comeback"`
 	Dir      string `json:"dir"` // for files that tell code to go on
+
+	authenticated bool // with a token of the server's file
 }
 
 // conversations are the plans, each held by every client that speaks the era.
 func conversations() map[string]plan {
 	return map[string]plan{
-		"stdio":        {Transport: "stdio", Era: "legacy"},
-		"stdio modern": {Transport: "stdio", Era: "modern"},
-		"http":         {Transport: "http", Era: "legacy"},
-		"http modern":  {Transport: "http", Era: "modern", Anonymous: true, Comeback: "handle"},
-		"sse":          {Transport: "sse", Era: "legacy"},
+		"stdio":             {Transport: "stdio", Era: "legacy", Elicit: true},
+		"stdio modern":      {Transport: "stdio", Era: "modern", Elicit: true},
+		"http":              {Transport: "http", Era: "legacy", Elicit: true},
+		"http modern":       {Transport: "http", Era: "modern", Elicit: true, Anonymous: true, Comeback: "handle"},
+		"sse":               {Transport: "sse", Era: "legacy", Comeback: "wait"},
+		"http token":        {Transport: "http", Era: "legacy", authenticated: true, Comeback: "principal"},
+		"http token modern": {Transport: "http", Era: "modern", authenticated: true, Comeback: "principal"},
+		"sse token":         {Transport: "sse", Era: "legacy", authenticated: true, Comeback: "principal"},
 	}
 }
 
@@ -81,7 +86,13 @@ func converse(t *testing.T, p plan, interpreter, script string) {
 			p.Env[name] = value
 		}
 	} else {
-		p.URL = serve(t, "--transport", p.Transport) + map[string]string{"http": "/mcp", "sse": "/sse"}[p.Transport]
+		args := []string{"--transport", p.Transport}
+		if p.authenticated {
+			file := filepath.Join(t.TempDir(), "tokens")
+			p.Token = makeToken(t, file)
+			args = append(args, "--auth-tokens", file)
+		}
+		p.URL = serve(t, args...) + map[string]string{"http": "/mcp", "sse": "/sse"}[p.Transport]
 	}
 	text, err := json.Marshal(p)
 	if err != nil {

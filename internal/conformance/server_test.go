@@ -45,6 +45,20 @@ func commandLine(t *testing.T, args ...string) (line, env []string) {
 	return append([]string{path, "serve"}, args...), env
 }
 
+// makeToken returns a new token whose line is in the file.
+func makeToken(t *testing.T, file string) string {
+	t.Helper()
+	path, err := understudy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := finish(t, program(t, path, "token", "agent", "--add-to", file))
+	if said.status != 0 {
+		t.Fatalf("making a token ended with %s", said)
+	}
+	return strings.TrimSpace(said.stdout)
+}
+
 // serve starts the server on a free port and returns its address, such as
 // "http://127.0.0.1:45231". It ends with the test.
 func serve(t *testing.T, args ...string) string {
