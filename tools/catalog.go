@@ -46,12 +46,13 @@ const (
 type Options struct {
 	// Client names the caller of a request; nil means that all are one client.
 	Client func(context.Context) sessions.Client
-	// TextBudget is how many characters of text an answer has; 40,000.
+	// TextBudget is how many characters of text an answer has. Zero, here and
+	// in the next two, leaves it to the table of clients.
 	TextBudget int
-	// ImageMaxSide is the longest side of a picture in pixels; 1,568.
+	// ImageMaxSide is the longest side of a picture in pixels.
 	ImageMaxSide int
 	// ImageBudget is how many bytes a whole answer has as it travels, text,
-	// record and base64 of the pictures together; 900,000.
+	// record and base64 of the pictures together.
 	ImageBudget int
 	// Figures is one of the constants Figures…; FiguresContent.
 	Figures string
@@ -71,9 +72,6 @@ func (o Options) withDefaults() Options {
 	if o.Client == nil {
 		o.Client = func(context.Context) sessions.Client { return "" }
 	}
-	o.TextBudget = orDefault(o.TextBudget, 40_000)
-	o.ImageMaxSide = orDefault(o.ImageMaxSide, 1568)
-	o.ImageBudget = orDefault(o.ImageBudget, 900_000)
 	o.Figures = orDefault(o.Figures, FiguresContent)
 	o.StructuredContent = orDefault(o.StructuredContent, StructuredAuto)
 	o.DefaultWait = orDefault(o.DefaultWait, 45*time.Second)
@@ -162,7 +160,6 @@ func (b *toolbox) describe(text string) string {
 		"{wait}", sessions.InWords(b.DefaultWait),
 		"{timeout}", sessions.InWords(b.DefaultTimeout),
 		"{history}", b.depth(),
-		"{text_budget}", fmt.Sprint(b.TextBudget),
 	).Replace(text))
 }
 

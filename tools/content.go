@@ -13,17 +13,23 @@ import (
 const envelope = 1000
 
 // answer renders a result: one text, then the pictures, then the record for
-// clients that read it. The whole stays within ImageBudget.
+// clients that read it. The whole stays within what the client takes.
 func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, result *sessions.Result, variable string) *mcp.CallToolResult {
 	answer := &mcp.CallToolResult{IsError: result.Status == sessions.StatusRefused}
+	f := b.fit(ctx, request)
 	var record *sessions.Result
-	if b.wantsRecord(ctx, request) {
-		record = b.record(result)
+	left := f.Bytes - envelope
+	if f.Record {
+		var size int
+		record, size = b.record(f, result)
+		left -= size
 	}
 
-	v := view{Result: result, variable: variable, budget: b.TextBudget}
+	v := view{Result: result, variable: variable, budget: f.Text}
+	v.fitBytes(left)
 	if len(result.Figures) > 0 {
-		v.pictures = b.pictures(result.Figures, b.room(v, record), b.copies(record))
+		v.pictures = b.pictures(f.Side, result.Figures, room(v, left), b.copies(record))
+		v.fitBytes(left) // it now says which are not shown
 	}
 
 	answer.Content = []mcp.Content{mcp.NewTextContent(v.text())}
@@ -43,10 +49,10 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 	return answer
 }
 
-// room is how many bytes of the budget are left for pictures.
-func (b *toolbox) room(v view, record *sessions.Result) int {
+// room is how many of the bytes that are left pictures may take beside the text.
+func room(v view, left int) int {
 	const notShown = 100 // bytes of "; not shown: …"
-	return b.ImageBudget - envelope - travelling(v.text()) - travelling(record) - notShown*len(v.Figures)
+	return left - travelling(v.text()) - notShown*len(v.Figures)
 }
 
 // copies is how many times a picture travels in an answer.

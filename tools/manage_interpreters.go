@@ -27,6 +27,7 @@ type ManageInterpretersArgs struct {
 
 func (b *toolbox) manageInterpretersTool() server.ServerTool {
 	tool := mcp.NewToolWithRawSchema(manageInterpretersName, b.describe(manageInterpretersText), b.manArgs.Schema())
+	tool.Meta = b.toolMeta()
 	tool.Annotations = annotations("Manage Python interpreters")
 	return server.ServerTool{Tool: tool, Handler: b.manageInterpreters}
 }
@@ -58,7 +59,7 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 		return b.say(ctx, request, created(made), err)
 	case "list":
 		all, err := b.manager.List(ctx, client)
-		return b.say(ctx, request, listed(all, b.manager.Farewell(client), b.TextBudget), err)
+		return b.say(ctx, request, listed(all, b.manager.Farewell(client), b.fit(ctx, request).Text), err)
 	case "delete":
 		err := b.manager.Delete(ctx, client, id)
 		return b.say(ctx, request, deleted(id), err)
@@ -76,7 +77,7 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 		return b.say(ctx, request, undid(undone), err)
 	case "variables":
 		variables, notes, err := b.manager.Variables(ctx, client, id)
-		return b.say(ctx, request, described(variables, notes, b.TextBudget), err)
+		return b.say(ctx, request, described(variables, notes, b.fit(ctx, request).Text), err)
 	default: // the schema's list and this one differ, which TestEveryOperation would find
 		return nil, fmt.Errorf("operation %q is advertised but not handled", args.Operation)
 	}
@@ -105,8 +106,9 @@ func (b *toolbox) say(ctx context.Context, request mcp.CallToolRequest, r reply,
 	if err != nil {
 		return nil, err
 	}
-	result := mcp.NewToolResultText(r.text)
-	if b.wantsRecord(ctx, request) {
+	f := b.fit(ctx, request)
+	result := mcp.NewToolResultText(cutBytes(r.text, f.Text, f.Bytes/2))
+	if f.Record && travelling(r.record) <= f.Bytes/2-envelope {
 		r.record["success"] = true
 		result.StructuredContent = r.record
 	}

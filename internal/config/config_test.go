@@ -64,7 +64,7 @@ func TestDefaults(t *testing.T) {
 		History: 1, CheckpointMemory: 0.5, WhenFull: "refuse", Echo: "all", Traceback: "plain", Warnings: "default",
 		Timeout: time.Hour, MaxTimeout: 24 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
 		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000,
-		TextBudget: 40000, Figures: "content", ImageMaxSide: 1568, ImageBudget: 900_000, StructuredContent: "auto",
+		Figures: "content", StructuredContent: "auto",
 	}
 	if diff := cmp.Diff(want, config.Serve); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
