@@ -125,13 +125,14 @@ func (b *toolbox) catalog() []server.ServerTool {
 	return []server.ServerTool{b.runPythonCodeTool(), b.manageInterpretersTool()}
 }
 
-// Register adds the tools to the server.
+// Register adds the tools and the prompts to the server.
 func Register(s *server.MCPServer, m Manager, o Options) {
 	b := newToolbox(s, m, o)
 	for _, tool := range b.catalog() {
 		tool.Handler = b.guard(tool.Tool.Name, tool.Handler)
 		s.AddTools(tool)
 	}
+	addPrompts(s)
 }
 
 //go:embed instructions.md

@@ -86,6 +86,7 @@ func newServer(m *sessions.Manager, c *config.Config, log *slog.Logger) *server.
 		server.WithTitle("understudy"),
 		server.WithInstructions(tools.Instructions()),
 		server.WithToolCapabilities(false),
+		server.WithPromptCapabilities(false),
 	)
 	tools.Register(s, m, tools.Options{
 		Client:     clientOf,
