@@ -7,9 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"runtime/debug"
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
@@ -22,6 +20,7 @@ import (
 
 // App is a server that is ready to serve.
 type App struct {
+	config  *config.Config
 	log     *slog.Logger
 	run     *runDir
 	python  *pythonStarter
@@ -37,7 +36,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{log: log, run: run, python: newPythonStarter(c, log)}
+	a := &App{config: c, log: log, run: run, python: newPythonStarter(c, log)}
 	a.manager = sessions.NewManager(managerOptions(c, a.python, run.path, log))
 	a.server = newServer(a.manager, c, log)
 	a.python.warm()
@@ -53,11 +52,6 @@ func (a *App) Close() error {
 	defer cancel()
 	a.manager.Close(ctx)
 	return errors.Join(a.python.Close(), a.run.close())
-}
-
-// ServeStdio serves one client on the two streams until it leaves or ctx ends.
-func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	return transport.ServeStdio(ctx, a.server, in, out, a.log)
 }
 
 func managerOptions(c *config.Config, starter sessions.Starter, run string, log *slog.Logger) sessions.Options {
@@ -100,28 +94,6 @@ func newServer(m *sessions.Manager, c *config.Config, log *slog.Logger) *server.
 // clientOf names the owner of the sessions that a request may reach.
 func clientOf(ctx context.Context) sessions.Client {
 	return sessions.Client(transport.CallerFrom(ctx).Client)
-}
-
-// Serve is the command serve: MCP on standard input and output, which carry
-// the protocol and nothing else.
-func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
-	if os.Getenv("GOGC") == "" {
-		// The live heap is a few megabytes, so that the usual 100 collects
-		// often: in paired runs warm calls took 7 % less time with 400
-		// (median of 11 pairs; single pairs between 15 % less and 9 % more).
-		debug.SetGCPercent(400)
-	}
-	out := os.Stdout
-	os.Stdout = os.Stderr // a stray print of any library must not reach the protocol
-	a, err := Open(c, log)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	log.Info("serving MCP on stdio", "version", Version(), "pid", os.Getpid())
-	err = a.ServeStdio(ctx, os.Stdin, out)
-	log.Info("stopping", "after", time.Since(began).Round(time.Second), "error", err)
-	return errors.Join(err, a.Close())
 }
 
 // NewLogger returns the logger of the process: stderr, in the wanted form.

@@ -43,7 +43,21 @@ type Shared struct {
 
 // Serve are the settings of the server.
 type Serve struct {
-	Transport string `enum:"stdio" default:"stdio" group:"Protocol" help:"How clients connect: ${enum} (HTTP and SSE are not built yet)."`
+	Transport []string `type:"transports" default:"stdio" placeholder:"NAME,…" group:"Protocol" help:"How clients connect: stdio; http (streamable HTTP at /mcp); sse (HTTP with SSE at /sse); or http,sse for both on one address."`
+
+	Addr                        string        `default:"127.0.0.1:8808" placeholder:"HOST:PORT" group:"Network" help:"Where HTTP and SSE listen; port 0 takes any free one."`
+	Socket                      string        `type:"path" placeholder:"PATH" group:"Network" help:"Listen on this Unix socket instead, which only its owner may use."`
+	TLSCert                     string        `name:"tls-cert" type:"path" placeholder:"FILE" group:"Network" help:"Certificate for HTTPS, with its chain, as PEM. It is read again when the file changes."`
+	TLSKey                      string        `name:"tls-key" type:"path" placeholder:"FILE" group:"Network" help:"Private key of the certificate, as PEM."`
+	AllowUnauthenticatedNetwork bool          `negatable:"" group:"Network" help:"Listen on other addresses than this machine's own without authentication. Whoever reaches the address then runs code here."`
+	AllowOrigin                 []string      `type:"origins" placeholder:"ORIGIN,…" group:"Network" help:"Origins whose web pages may use the server, as https://example.com, separated by commas. Pages of all others are refused."`
+	AllowHost                   []string      `type:"hosts" placeholder:"NAME,…" group:"Network" help:"Names of this server that clients may use, separated by commas, beside localhost, the name in --addr and plain addresses; * allows all. A proxy that passes its own name on needs it."`
+	MaxRequest                  int64         `type:"size" default:"64MiB" group:"Network" help:"How large one message of a client may be, over HTTP and SSE."`
+	MaxConnections              int           `default:"2048" group:"Network" help:"How many connections may be open at once; more wait. 0 sets no limit."`
+	MaxCallsPerClient           int           `default:"256" group:"Network" help:"How many calls one client may have open at once over HTTP and SSE, and how many streams; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
+	MaxRequestsPerSecond        float64       `default:"1000" group:"Network" help:"How many requests one client may send in a second over HTTP and SSE; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
+	ClientTTL                   time.Duration `name:"client-ttl" default:"1h" group:"Network" help:"Forget a client of streamable HTTP of the older eras that has sent nothing for this long, and whose calls have ended; 0 never does."`
+	StopGrace                   time.Duration `default:"10s" group:"Network" help:"How long running calls may go on when the server is asked to stop, before they are interrupted and answered (HTTP and SSE)."`
 
 	Start    string   `enum:"zygote,spawn" default:"${default_start}" group:"Python" help:"How an interpreter starts: ${enum}. zygote forks it from a process that has the libraries imported already, in milliseconds, and keeps a copy of it for crashes, branch and undo; it needs Linux. spawn starts a process of its own, without these."`
 	Preload  []string `type:"modules" default:"numpy,pandas,matplotlib.pyplot" placeholder:"MODULE,…" group:"Python" help:"What is imported before interpreters are forked (--start zygote), separated by commas; none imports nothing. A module that can't be imported is logged and left out."`
@@ -136,6 +150,7 @@ const (
 func (s Serve) Check() error {
 	return errors.Join(
 		checkStart(s.Start, runtime.GOOS),
+		s.checkNetwork(),
 		s.checkTimes(),
 		atLeast("history", int64(s.History), 0),
 		checkShare("checkpoint-memory", s.CheckpointMemory),

@@ -60,7 +60,8 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("no command means %q, not serve", config.Command)
 	}
 	want := Serve{
-		Transport: "stdio", Start: defaultStart(runtime.GOOS), Preload: []string{"numpy", "pandas", "matplotlib.pyplot"},
+		Transport: []string{"stdio"}, Addr: "127.0.0.1:8808", MaxRequest: 64 << 20, MaxConnections: 2048,
+		MaxCallsPerClient: 256, MaxRequestsPerSecond: 1000, ClientTTL: time.Hour, StopGrace: 10 * time.Second, Start: defaultStart(runtime.GOOS), Preload: []string{"numpy", "pandas", "matplotlib.pyplot"},
 		History: 1, CheckpointMemory: 0.5, WhenFull: "refuse", Echo: "all", Traceback: "plain", Warnings: "default",
 		Timeout: time.Hour, MaxTimeout: 24 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
 		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000,
@@ -179,7 +180,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"flag":              {args: []string{"--timeout", "soon"}, want: []string{"--timeout", `"soon" is not a duration`}},
 		"negative":          {args: []string{"--grace=-1s"}, want: []string{"--grace", "negative"}},
 		"size":              {args: []string{"--image-budget", "big"}, want: []string{"--image-budget", `"big" is not a size`}},
-		"transport":         {args: []string{"--transport", "http"}, want: []string{"--transport", "stdio"}},
+		"transport":         {args: []string{"--transport", "https"}, want: []string{"--transport", "https", "stdio, http, sse"}},
 		"contradiction":     {args: []string{"--timeout", "2h", "--max-timeout", "1h"}, want: []string{"timeout", "max-timeout"}},
 		"too small":         {args: []string{"--text-budget", "10"}, want: []string{"text-budget", "at least 1000"}},
 		"start":             {file: "start: fork", want: []string{"line 1: start", "zygote,spawn"}},

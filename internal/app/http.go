@@ -1,0 +1,69 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+
+	"understudy/internal/config"
+	"understudy/internal/transport"
+)
+
+// network is where clients connect, before there is a server to answer them.
+type network struct {
+	listener net.Listener
+	tls      *tls.Config // nil for plain HTTP
+}
+
+func openNetwork(c *config.Config, log *slog.Logger) (n *network, err error) {
+	n = &network{}
+	if c.Serve.TLSCert != "" {
+		if n.tls, err = transport.TLSConfig(c.Serve.TLSCert, c.Serve.TLSKey, log); err != nil {
+			return nil, err
+		}
+	}
+	if c.Serve.Socket != "" {
+		n.listener, err = transport.ListenSocket(c.Serve.Socket)
+	} else {
+		n.listener, err = net.Listen("tcp", c.Serve.Addr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// close frees the address, if it was not done already.
+func (n *network) close() { _ = n.listener.Close() }
+
+// serve answers clients until ctx ends and their calls have been answered.
+func (n *network) serve(ctx context.Context, a *App) error {
+	options := a.httpOptions()
+	options.TLS = n.tls
+	return transport.NewHTTP(a.server, options).Serve(ctx, n.listener)
+}
+
+func (a *App) httpOptions() transport.HTTPOptions {
+	s := a.config.Serve
+	hosts := s.AllowHost
+	if host, _, err := net.SplitHostPort(s.Addr); err == nil && host != "" {
+		hosts = append([]string{host}, hosts...)
+	}
+	return transport.HTTPOptions{
+		Streamable: s.Has(config.TransportHTTP), SSE: s.Has(config.TransportSSE),
+		AllowOrigins: s.AllowOrigin, AllowHosts: hosts,
+		MaxRequest: s.MaxRequest, MaxConnections: s.MaxConnections,
+		MaxCalls: s.MaxCallsPerClient, MaxRate: s.MaxRequestsPerSecond,
+		ClientTTL: s.ClientTTL, StopGrace: s.StopGrace, Interrupt: a.interrupt,
+		Logger: a.log,
+	}
+}
+
+// interrupt ends all sessions, so that their calls are answered with what they
+// have come to.
+func (a *App) interrupt() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	a.manager.Close(ctx)
+}

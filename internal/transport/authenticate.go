@@ -1,0 +1,92 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+)
+
+// Authenticator says who sent a request.
+type Authenticator interface {
+	// Authenticate returns who sent the request. An error that is a Refusal says
+	// what the client is told; any other is a fault of ours (500, logged).
+	Authenticate(r *http.Request) (principal string, err error)
+}
+
+// Refusal is why a request is not let in.
+type Refusal interface {
+	error
+	// Status is the status code of the answer: 401 or 403.
+	Status() int
+	// Challenge is the WWW-Authenticate header, "" for none.
+	Challenge() string
+}
+
+// requests numbers the requests of this process, for the log.
+var requests atomic.Uint64
+
+// identified lets those requests through whose sender it knows, or who need
+// none, and puts the sender into their context.
+func (h *HTTP) identified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caller := Caller{Request: strconv.FormatUint(requests.Add(1), 36)}
+		exchange := exchangeFrom(r.Context())
+		exchange.Caller = caller
+		if h.options.Authenticator != nil {
+			principal, ok := h.authenticate(w, r)
+			if !ok {
+				return
+			}
+			caller.Principal, caller.Client = principal, principalPrefix+principal
+			exchange.Caller = caller
+		}
+		next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), caller)))
+	})
+}
+
+// authenticate returns who sent the request. Otherwise it has answered it.
+func (h *HTTP) authenticate(w http.ResponseWriter, r *http.Request) (principal string, ok bool) {
+	if !h.failures.mayTry(r) {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many attempts to authenticate failed; try again later", http.StatusTooManyRequests)
+		return "", false
+	}
+	principal, err := h.options.Authenticator.Authenticate(r)
+	var refusal Refusal
+	switch {
+	case err == nil && principal != "":
+		h.failures.succeeded(r)
+		return principal, true
+	case errors.As(err, &refusal):
+		h.failures.failed(r)
+		if challenge := refusal.Challenge(); challenge != "" {
+			w.Header().Set("WWW-Authenticate", challenge)
+		}
+		http.Error(w, refusal.Error(), refusal.Status())
+	default: // a principal without a name would share its sessions with all such
+		h.log.Error("authentication", "error", err)
+		http.Error(w, "authentication does not work at the moment", http.StatusInternalServerError)
+	}
+	return "", false
+}
+
+// The prefixes of Caller.Client.
+const (
+	sessionPrefix   = "session:"
+	principalPrefix = "principal:"
+)
+
+// ofSession is the caller once its MCP session is known: a principal stays one.
+func (c Caller) ofSession(id string) Caller {
+	if c.Principal == "" && id != "" {
+		c.Client = sessionPrefix + id
+	}
+	return c
+}
+
+// withSession puts the MCP session of a request into its context.
+func withSession(ctx context.Context, id string) context.Context {
+	return WithCaller(ctx, CallerFrom(ctx).ofSession(id))
+}

@@ -1,0 +1,64 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// RequestElicitation asks the client's user and waits for what the user says.
+func (s *stream) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	m, err := s.ask(ctx, mcp.MethodElicitationCreate, request.Params)
+	if err != nil {
+		return nil, err
+	}
+	var result mcp.ElicitationResult
+	if err := json.Unmarshal(m.Result, &result); err != nil {
+		return nil, fmt.Errorf("reading the answer of the client's user: %w", err)
+	}
+	return &result, nil
+}
+
+// ask sends the client a request of ours and waits for its answer.
+func (s *stream) ask(ctx context.Context, method mcp.MCPMethod, params any) (message, error) {
+	answered := make(chan message, 1)
+	s.mu.Lock()
+	s.count++
+	number := s.count
+	id := strconv.Itoa(number)
+	s.asked[id] = answered
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.asked, id)
+	}()
+	s.answer(mcp.JSONRPCRequest{
+		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(int64(number)),
+		Request: mcp.Request{Method: string(method)}, Params: params,
+	})
+	select {
+	case m := <-answered:
+		if m.Error != nil {
+			return m, fmt.Errorf("the client refused %s: %s", method, m.Error.Message)
+		}
+		return m, nil
+	case <-ctx.Done():
+		return message{}, context.Cause(ctx)
+	}
+}
+
+// deliver takes the client's answer to where it is waited for.
+func (s *stream) deliver(m message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if answered := s.asked[string(m.ID)]; answered != nil {
+		select {
+		case answered <- m:
+		default: // it was answered already
+		}
+	}
+}

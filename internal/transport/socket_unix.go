@@ -1,0 +1,16 @@
+//go:build unix
+
+package transport
+
+import (
+	"net"
+	"syscall"
+)
+
+// listenPrivately makes the socket with the mode 0600 from the beginning. The
+// mask is the whole process's, so it must be called before anything else runs.
+func listenPrivately(path string) (net.Listener, error) {
+	mask := syscall.Umask(0o177)
+	defer syscall.Umask(mask)
+	return net.Listen("unix", path)
+}

@@ -1,0 +1,137 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// HTTP with SSE is our own: mcp-go's lets any page in, does not notice that a
+// client is gone, and can turn round the order of notifications and answers.
+
+// openStream is the long GET of a client of SSE: what it is told travels here.
+func (h *HTTP) openStream(w http.ResponseWriter, r *http.Request) {
+	caller := CallerFrom(r.Context())
+	if h.peers.isFull() || h.work.isStopping() {
+		busy(w, message{}, "the server takes no more clients now; try again later")
+		return
+	}
+	end, refusal := h.limits.begin(meteredAs(caller, r), true)
+	if refusal != nil {
+		refusal.answer(w, nil)
+		return
+	}
+	defer end()
+	s := newStream(h.log)
+	s.id = h.peers.add(caller.Principal, s)
+	caller = caller.ofSession(s.id)
+	exchangeFrom(r.Context()).Caller = caller
+	ctx, drop := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))
+	s.ctx = h.mcp.WithContext(ctx, s)
+	defer func() {
+		h.peers.remove(s.id, caller.Principal)
+		h.mcp.UnregisterSession(ctx, s.id)
+		drop(errDropped)
+		h.left(caller, false)
+	}()
+	if err := h.mcp.RegisterSession(ctx, s); err != nil {
+		http.Error(w, "the stream could not be opened", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	reading, cancel := h.work.streaming(r.Context())
+	defer cancel()
+	s.send(reading, w)
+}
+
+// send writes what the client is told until it is gone.
+func (s *stream) send(ctx context.Context, w http.ResponseWriter) {
+	flusher := http.NewResponseController(w)
+	_, err := fmt.Fprintf(w, "event: endpoint\ndata: %s?sessionId=%s\n\n", MessagePath, s.id)
+	for err == nil {
+		if err = flusher.Flush(); err != nil {
+			return
+		}
+		event, ok := s.next(ctx)
+		if !ok {
+			return
+		}
+		_, err = w.Write(event)
+	}
+}
+
+// takeMessage takes one message of a client of SSE; the answer goes to its
+// stream.
+func (h *HTTP) takeMessage(w http.ResponseWriter, r *http.Request) {
+	caller := CallerFrom(r.Context())
+	one, leave := h.peers.enter(r.URL.Query().Get("sessionId"), caller.Principal)
+	defer leave()
+	if one == nil || one.stream == nil {
+		http.Error(w, "there is no such session; open a new stream at "+SSEPath, http.StatusNotFound)
+		return
+	}
+	caller = caller.ofSession(one.id)
+	exchangeFrom(r.Context()).Caller = caller
+	body, release, ok := h.bodies.read(w, r)
+	if !ok {
+		return
+	}
+	m := parse(body)
+	noteMessage(r, m, len(body))
+	if m.Method == "" && !m.isAnswer() {
+		release()
+		refuseMessage(w, nil, http.StatusBadRequest, "the body is no message of JSON-RPC")
+		return
+	}
+	end, ok := h.begin(w, r, m, caller)
+	if !ok {
+		release()
+		return
+	}
+	h.take(one.stream, m, body, func() {
+		end()
+		release()
+	})
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// take handles a message in the background; end is called when it was.
+func (h *HTTP) take(s *stream, m message, body []byte, end func()) {
+	if m.isAnswer() {
+		s.deliver(m)
+		end()
+		return
+	}
+	if m.cancelled != "" {
+		s.cancel(m.cancelled)
+	}
+	// From here on the call can be cancelled: before its client knows that it
+	// was taken.
+	ctx, done := s.calling(m)
+	h.work.tasks.Go(func() {
+		defer end()
+		defer done()
+		defer func() {
+			if fault := recover(); fault != nil {
+				h.log.Error("a message made the server panic", "method", m.Method, "panic", fault)
+				if m.isRequest() {
+					s.answer(mcp.NewJSONRPCError(mcp.NewRequestId(m.ID), mcp.INTERNAL_ERROR, "internal error", nil))
+				}
+			}
+		}()
+		if response := h.mcp.HandleMessage(ctx, json.RawMessage(body)); response != nil {
+			s.answer(response)
+		}
+	})
+}
+
+var (
+	_ server.SessionWithClientInfo  = (*stream)(nil)
+	_ server.SessionWithLogging     = (*stream)(nil)
+	_ server.SessionWithElicitation = (*stream)(nil)
+)

@@ -1,0 +1,202 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+const mcpSession = server.HeaderKeySessionID
+
+func (h *HTTP) newStreamable() *server.StreamableHTTPServer {
+	return server.NewStreamableHTTPServer(h.mcp,
+		server.WithSessionIdManagerResolver(h.peers),
+		server.WithHTTPContextFunc(streamableContext),
+		server.WithStreamableHTTPLogger(h.log),
+		server.WithDisableLocalhostProtection(true), // the guard is stricter
+	)
+}
+
+// streamableContext says who calls. mcp-go has decided the era by then: a
+// request of the newest one has no session, and its connection's end cancels
+// it. In the older eras a lost connection is no wish to cancel.
+func streamableContext(ctx context.Context, _ *http.Request) context.Context {
+	session := server.ClientSessionFromContext(ctx)
+	if session == nil || session.SessionID() == "" {
+		return ctx
+	}
+	detached, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { end(errDropped) }) // at the latest when it was handled
+	return WithCaller(detached, CallerFrom(ctx).ofSession(session.SessionID()))
+}
+
+// dropped is why the calls of a client end whose connection broke. Who handles
+// them may ask their context for the cause, and let what runs go on.
+type dropped struct{}
+
+func (dropped) Error() string { return "the client's connection is gone" }
+
+// Disconnected is true: nobody has cancelled anything.
+func (dropped) Disconnected() bool { return true }
+
+var errDropped error = dropped{}
+
+// Dropped reports whether ctx ended because the client's connection was lost.
+func Dropped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errDropped) }
+
+// post takes one message over streamable HTTP.
+func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
+	body, release, ok := h.bodies.read(w, r)
+	if !ok {
+		return
+	}
+	defer release()
+	m := parse(body)
+	noteMessage(r, m, len(body))
+	caller := CallerFrom(r.Context())
+	switch {
+	case m.isModern(r.Header):
+		if m.Method == methodCancelled {
+			// Without sessions mcp-go can't tell whose request is meant, and would
+			// cancel any client's of that id. Clients of this era cancel by closing
+			// the request's connection.
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+	case m.Method == string(mcp.MethodInitialize):
+		if h.peers.isFull() {
+			busy(w, m, "too many clients are connected; try again later")
+			return
+		}
+	default:
+		var leave func()
+		if caller, leave, ok = h.enter(w, r); !ok {
+			return
+		}
+		defer leave()
+	}
+	end, ok := h.begin(w, r, m, caller)
+	if !ok {
+		return
+	}
+	defer end()
+	if m.isListening() {
+		ctx, cancel := h.work.streaming(r.Context())
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	h.streamable.ServeHTTP(w, r)
+}
+
+// enter finds the session that a request of an older era names, which is in use
+// until leave is called. Otherwise it has answered the request.
+func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (caller Caller, leave func(), ok bool) {
+	caller = CallerFrom(r.Context())
+	id := r.Header.Get(mcpSession)
+	if id == "" {
+		http.Error(w, "the header "+mcpSession+" is missing; initialize a session first", http.StatusBadRequest)
+		return caller, nil, false
+	}
+	one, leave := h.peers.enter(id, caller.Principal)
+	if one == nil || one.stream != nil {
+		leave()
+		http.Error(w, "there is no such session; initialize a new one", http.StatusNotFound)
+		return caller, nil, false
+	}
+	caller = caller.ofSession(id)
+	exchangeFrom(r.Context()).Caller = caller
+	return caller, leave, true
+}
+
+// begin counts a message of the caller's until end is called. Otherwise it has
+// answered the request.
+func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller Caller) (end func(), ok bool) {
+	if !m.isRequest() {
+		return func() {}, true
+	}
+	leave, refusal := h.limits.begin(meteredAs(caller, r), m.isListening())
+	if refusal != nil {
+		refusal.answer(w, m.ID)
+		return nil, false
+	}
+	if m.isListening() {
+		return leave, true
+	}
+	done, ok := h.work.begin()
+	if !ok {
+		leave()
+		busy(w, m, "the server is stopping")
+		return nil, false
+	}
+	return func() {
+		done()
+		leave()
+	}, true
+}
+
+func busy(w http.ResponseWriter, m message, text string) {
+	w.Header().Set("Retry-After", "5")
+	refuseMessage(w, m.ID, http.StatusServiceUnavailable, text)
+}
+
+// noteMessage adds what was asked to what is told of the request.
+func noteMessage(r *http.Request, m message, size int) {
+	e := exchangeFrom(r.Context())
+	e.Received = int64(size)
+	if isKnown(m.Method) {
+		e.RPC = m.Method
+	}
+}
+
+// listen is the stream over which a client of an older era is told what belongs
+// to none of its requests.
+func (h *HTTP) listen(w http.ResponseWriter, r *http.Request) {
+	if isModern(r.Header) {
+		h.streamable.ServeHTTP(w, r) // says that this era has no such stream
+		return
+	}
+	caller, leave, ok := h.enter(w, r)
+	if !ok {
+		return
+	}
+	defer leave()
+	end, refusal := h.limits.begin(meteredAs(caller, r), true)
+	if refusal != nil {
+		refusal.answer(w, nil)
+		return
+	}
+	defer end()
+	ctx, cancel := h.work.streaming(r.Context())
+	defer cancel()
+	h.streamable.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// goodbye ends the session of a client of an older era.
+func (h *HTTP) goodbye(w http.ResponseWriter, r *http.Request) {
+	if isModern(r.Header) {
+		h.streamable.ServeHTTP(w, r)
+		return
+	}
+	caller, leave, ok := h.enter(w, r)
+	if !ok {
+		return
+	}
+	defer leave()
+	h.streamable.ServeHTTP(w, r)
+	if !h.peers.has(r.Header.Get(mcpSession), caller.Principal) {
+		h.left(caller, true)
+	}
+}
+
+// left tells that a client is gone, unless it is a principal.
+func (h *HTTP) left(caller Caller, gone bool) {
+	if caller.Principal == "" && h.options.Left != nil && !h.work.isStopping() {
+		h.options.Left(caller.Client, gone)
+	}
+}
