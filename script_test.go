@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -43,7 +44,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "manage": cmdManage, "cancel": cmdCancel,
-			"warm": cmdWarm, "images": cmdImages, "record": cmdRecord, "progress": cmdProgress, "leave": cmdLeave, "killserver": cmdKillServer,
+			"warm": cmdWarm, "images": cmdImages, "record": cmdRecord, "progress": cmdProgress, "leave": cmdLeave, "killserver": cmdKillServer, "terminate": cmdTerminate,
 		},
 		Condition: scriptCondition,
 		Setup: func(env *testscript.Env) error {
@@ -83,6 +84,7 @@ type agent struct {
 	cmd    *exec.Cmd
 	last   *mcp.CallToolResult
 	stderr bytes.Buffer
+	exited chan error // of a server over HTTP
 
 	mu       sync.Mutex
 	progress []string
@@ -105,9 +107,14 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	program, err := exec.LookPath("understudy")
 	ts.Check(err)
-	a.client, err = client.NewStdioMCPClientWithOptions(program, append(environ(ts), a.mark), append([]string{"serve"}, args...),
-		transport.WithCommandFunc(start), transport.WithCommandStderrWriter(&a.stderr))
-	ts.Check(err)
+	env := append(environ(ts), a.mark)
+	if slices.Contains(args, "--transport") {
+		a.client = a.connectHTTP(ts, program, env, args)
+	} else {
+		a.client, err = client.NewStdioMCPClientWithOptions(program, env, append([]string{"serve"}, args...),
+			transport.WithCommandFunc(start), transport.WithCommandStderrWriter(&a.stderr))
+		ts.Check(err)
+	}
 	ts.Defer(func() {
 		_ = a.client.Close()
 		ts.Logf("server's log:\n%s", a.stderr.String())

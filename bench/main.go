@@ -57,6 +57,7 @@ var sections = []section{
 	{"prints", measurePrints},
 	{"figures", measureFigures},
 	{"sessions", measureSessions},
+	{"http", measureHTTP},
 }
 
 func main() {

@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Shared `embed:""`
 
-	Serve    Serve    `cmd:"" default:"withargs" help:"Serve MCP over standard input and output. This is what understudy does when no command is given."`
+	Serve    Serve    `cmd:"" default:"withargs" help:"Serve MCP over standard input and output, or over HTTP. This is what understudy does when no command is given."`
 	Setup    Setup    `cmd:"" help:"Prepare the Python environment with the scientific libraries."`
 	Doctor   Doctor   `cmd:"" help:"Show what works here; exit status 1 when the main job can't."`
 	Demo     Demo     `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
@@ -55,7 +55,7 @@ type Serve struct {
 	MaxRequest                  int64         `type:"size" default:"64MiB" group:"Network" help:"How large one message of a client may be, over HTTP and SSE."`
 	MaxConnections              int           `default:"2048" group:"Network" help:"How many connections may be open at once; more wait. 0 sets no limit."`
 	MaxCallsPerClient           int           `default:"256" group:"Network" help:"How many calls one client may have open at once over HTTP and SSE, and how many streams; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
-	MaxRequestsPerSecond        float64       `default:"1000" group:"Network" help:"How many requests one client may send in a second over HTTP and SSE; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
+	MaxRequestsPerSecond        float64       `default:"2000" group:"Network" help:"How many requests one client may send in a second over HTTP and SSE; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
 	ClientTTL                   time.Duration `name:"client-ttl" default:"1h" group:"Network" help:"Forget a client of streamable HTTP of the older eras that has sent nothing for this long, and whose calls have ended; 0 never does."`
 	StopGrace                   time.Duration `default:"10s" group:"Network" help:"How long running calls may go on when the server is asked to stop, before they are interrupted and answered (HTTP and SSE)."`
 

@@ -61,7 +61,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := Serve{
 		Transport: []string{"stdio"}, Addr: "127.0.0.1:8808", MaxRequest: 64 << 20, MaxConnections: 2048,
-		MaxCallsPerClient: 256, MaxRequestsPerSecond: 1000, ClientTTL: time.Hour, StopGrace: 10 * time.Second, Start: defaultStart(runtime.GOOS), Preload: []string{"numpy", "pandas", "matplotlib.pyplot"},
+		MaxCallsPerClient: 256, MaxRequestsPerSecond: 2000, ClientTTL: time.Hour, StopGrace: 10 * time.Second, Start: defaultStart(runtime.GOOS), Preload: []string{"numpy", "pandas", "matplotlib.pyplot"},
 		History: 1, CheckpointMemory: 0.5, WhenFull: "refuse", Echo: "all", Traceback: "plain", Warnings: "default",
 		Timeout: time.Hour, MaxTimeout: 24 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
 		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000,

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -84,9 +83,4 @@ func (c Caller) ofSession(id string) Caller {
 		c.Client = sessionPrefix + id
 	}
 	return c
-}
-
-// withSession puts the MCP session of a request into its context.
-func withSession(ctx context.Context, id string) context.Context {
-	return WithCaller(ctx, CallerFrom(ctx).ofSession(id))
 }

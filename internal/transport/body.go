@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// bodyStart is how long a body may take before its first bytes count.
-	bodyStart = 20 * time.Second
+	// sending is how long a body may take; each byte that comes adds to it.
+	sending = 20 * time.Second
 	// bodyRate is how many bytes a second a body must bring after that.
 	bodyRate = 16 << 10
 	// largeBody is from where on bodies share the memory that there is for them.
@@ -29,8 +29,8 @@ type bodies struct {
 	start  time.Duration
 }
 
-func newBodies(limit int64) *bodies {
-	return &bodies{limit: limit, memory: semaphore.NewWeighted(bodiesAtOnce * limit), start: bodyStart}
+func newBodies(limit int64, start time.Duration) *bodies {
+	return &bodies{limit: limit, memory: semaphore.NewWeighted(bodiesAtOnce * limit), start: start}
 }
 
 // read returns the body, which the caller gives back with release. Otherwise

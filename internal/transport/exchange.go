@@ -38,7 +38,7 @@ func (h *HTTP) observed(next http.Handler) http.Handler {
 		began := time.Now()
 		response := newResponder(w, r, &h.options)
 		if r.ContentLength != 0 { // also for bodies that nobody reads
-			_ = response.clock.SetReadDeadline(began.Add(bodyStart))
+			_ = response.clock.SetReadDeadline(began.Add(h.options.sending))
 		}
 		e := &Exchange{Method: r.Method, Address: address(r)}
 		defer func() {
@@ -55,7 +55,7 @@ func (h *HTTP) observed(next http.Handler) http.Handler {
 
 // recovered keeps a fault of a handler from ending the connection without a word.
 func (h *HTTP) recovered(fault any, w *responder, r *http.Request) {
-	if fault == nil || fault == http.ErrAbortHandler {
+	if fault == nil {
 		return
 	}
 	h.log.Error("a request made the server panic", "method", r.Method, "path", r.URL.Path, "panic", fault, "stack", string(debug.Stack()))

@@ -58,7 +58,7 @@ type HTTPOptions struct {
 
 	Logger *slog.Logger
 
-	reading, heartbeat time.Duration // shorter in tests
+	sending, reading, heartbeat time.Duration // shorter in tests
 }
 
 func (o *HTTPOptions) setDefaults() {
@@ -67,6 +67,9 @@ func (o *HTTPOptions) setDefaults() {
 	}
 	if o.MaxRequest <= 0 {
 		o.MaxRequest = maxLine
+	}
+	if o.sending == 0 {
+		o.sending = sending
 	}
 	if o.reading == 0 {
 		o.reading = reading
@@ -97,7 +100,7 @@ func NewHTTP(s *server.MCPServer, options HTTPOptions) *HTTP {
 	options.setDefaults()
 	h := &HTTP{
 		options: options, log: options.Logger, mcp: s, peers: newPeers(), work: newWork(),
-		bodies: newBodies(options.MaxRequest), limits: newLimits(options.MaxCalls, options.MaxRate),
+		bodies: newBodies(options.MaxRequest, options.sending), limits: newLimits(options.MaxCalls, options.MaxRate),
 		failures: newFailures(),
 	}
 	h.streamable = h.newStreamable()

@@ -44,8 +44,8 @@ func (l *limits) begin(client metered, isStream bool) (end func(), refusal *tooM
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.meter(client)
-	if m.limiter != nil && !m.limiter.Allow() {
-		return nil, &tooMany{"too many requests a second; slow down", 1}
+	if refusal := m.pace(); refusal != nil {
+		return nil, refusal
 	}
 	counter, what := &m.calls, "calls"
 	if isStream {
@@ -61,6 +61,20 @@ func (l *limits) begin(client metered, isStream bool) (end func(), refusal *tooM
 		*counter--
 		m.last = time.Now()
 	}, nil
+}
+
+// pass counts a message that wants no answer.
+func (l *limits) pass(client metered) *tooMany {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.meter(client).pace()
+}
+
+func (m *meter) pace() *tooMany {
+	if m.limiter != nil && !m.limiter.Allow() {
+		return &tooMany{"too many requests a second; slow down", 1}
+	}
+	return nil
 }
 
 // meter finds or makes the client's meter. The caller holds mu.

@@ -114,6 +114,8 @@ type keeper struct {
 }
 
 // ResolveSessionIdManager binds the ids to who sends the request.
+//
+//nolint:staticcheck // ST1003: mcp-go chose the name
 func (p *peers) ResolveSessionIdManager(r *http.Request) server.SessionIdManager {
 	k := keeper{peers: p}
 	if r != nil {

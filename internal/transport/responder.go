@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -25,6 +26,10 @@ type responder struct {
 	oneByOne  bool // HTTP/1: the connection has one response at a time
 	reading   time.Duration
 	heartbeat time.Duration
+	// header is what handlers write to: the real one may be sent at any moment
+	// by who notifies.
+	header http.Header
+	notes  *notes // of the call that is answered, nil for most requests
 
 	mu     sync.Mutex
 	status int
@@ -36,8 +41,29 @@ type responder struct {
 func newResponder(w http.ResponseWriter, r *http.Request, o *HTTPOptions) *responder {
 	return &responder{
 		ResponseWriter: w, clock: http.NewResponseController(w), oneByOne: r.ProtoMajor == 1,
-		reading: o.reading, heartbeat: o.heartbeat,
+		reading: o.reading, heartbeat: o.heartbeat, header: http.Header{},
 	}
+}
+
+// Header is that of the answer.
+func (w *responder) Header() http.Header {
+	w.settle()
+	return w.header
+}
+
+// settle lets the notifications of a call go ahead of its answer.
+func (w *responder) settle() {
+	if w.notes != nil {
+		w.notes.settled()
+	}
+}
+
+// note gives the answer to come a queue of notifications. The headers are
+// fixed now, but for those of the kind of answer.
+func (w *responder) note() *notes {
+	maps.Copy(w.ResponseWriter.Header(), w.header)
+	w.notes = newNotes(w)
+	return w.notes
 }
 
 // Unwrap is for http.ResponseController.
@@ -45,17 +71,36 @@ func (w *responder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader begins the answer; one that is a stream begins to live.
 func (w *responder) WriteHeader(status int) {
+	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.begin(status)
+	w.begin(status, w.header)
 }
 
-func (w *responder) begin(status int) {
+// event writes an event of a stream, which it begins if need be.
+func (w *responder) event(event []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return
+	}
+	w.begin(http.StatusOK, http.Header{"Content-Type": {"text/event-stream"}})
+	if w.beat == nil {
+		return // the answer was no stream
+	}
+	w.beat.Reset(w.heartbeat)
+	if _, err := w.write(event); err == nil {
+		_ = w.flush() // the next write says the same
+	}
+}
+
+func (w *responder) begin(status int, fields http.Header) {
 	if w.status != 0 || w.ended {
 		return
 	}
 	w.status = status
-	header := w.Header()
+	header := w.ResponseWriter.Header()
+	maps.Copy(header, fields)
 	header.Set("X-Content-Type-Options", "nosniff")
 	if strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
 		header.Set("Cache-Control", "no-cache, no-transform")
@@ -82,12 +127,13 @@ func (w *responder) showLife() {
 }
 
 func (w *responder) Write(p []byte) (int, error) {
+	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended {
 		return 0, http.ErrHandlerTimeout
 	}
-	w.begin(http.StatusOK)
+	w.begin(http.StatusOK, w.header)
 	if w.beat != nil {
 		w.beat.Reset(w.heartbeat)
 	}
@@ -113,7 +159,7 @@ func (w *responder) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.ended {
-		w.begin(http.StatusOK)
+		w.begin(http.StatusOK, w.header)
 		_ = w.flush() // the next write says the same
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -36,20 +37,17 @@ func (h *HTTP) Serve(ctx context.Context, listeners ...net.Listener) error {
 	sweeping, endSweep := context.WithCancel(context.Background())
 	h.work.tasks.Go(func() { h.sweep(sweeping) })
 	ended := make(chan error, len(listeners))
-	for _, l := range listeners {
-		go func() { ended <- h.accept(s, l) }()
-	}
 	var err error
-	open := len(listeners)
+	var accepting sync.WaitGroup
+	for _, l := range listeners {
+		accepting.Go(func() { ended <- h.accept(s, l) })
+	}
 	select {
 	case <-ctx.Done():
 	case err = <-ended:
-		open--
 	}
 	err = errors.Join(err, h.stop(s))
-	for ; open > 0; open-- {
-		<-ended
-	}
+	accepting.Wait()
 	endSweep()
 	h.work.tasks.Wait()
 	return err

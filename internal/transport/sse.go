@@ -134,4 +134,6 @@ var (
 	_ server.SessionWithClientInfo  = (*stream)(nil)
 	_ server.SessionWithLogging     = (*stream)(nil)
 	_ server.SessionWithElicitation = (*stream)(nil)
+
+	_ server.SessionWithProtocolVersion = (*stream)(nil)
 )

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -27,6 +26,7 @@ type stream struct {
 	info         mcp.Implementation
 	capabilities mcp.ClientCapabilities
 	level        mcp.LoggingLevel
+	version      string
 	calls        map[string]context.CancelFunc // by the id of their request
 	asked        map[string]chan message       // our requests, by their id
 	count        int                           // of our requests so far
@@ -67,7 +67,7 @@ func (s *stream) next(ctx context.Context) (event []byte, ok bool) {
 			s.log.Error("a message can't be sent", "error", err)
 			continue
 		}
-		return slices.Concat([]byte("event: message\ndata: "), text, []byte("\n\n")), true
+		return asEvent(text), true
 	}
 }
 
@@ -162,4 +162,18 @@ func (s *stream) SetLogLevel(level mcp.LoggingLevel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.level = level
+}
+
+// ProtocolVersion returns the version that was agreed on, "" before that.
+func (s *stream) ProtocolVersion() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
+}
+
+// SetProtocolVersion keeps the version that was agreed on.
+func (s *stream) SetProtocolVersion(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
 }

@@ -16,7 +16,7 @@ const mcpSession = server.HeaderKeySessionID
 func (h *HTTP) newStreamable() *server.StreamableHTTPServer {
 	return server.NewStreamableHTTPServer(h.mcp,
 		server.WithSessionIdManagerResolver(h.peers),
-		server.WithHTTPContextFunc(streamableContext),
+		server.WithHTTPContextFunc(h.streamableContext),
 		server.WithStreamableHTTPLogger(h.log),
 		server.WithDisableLocalhostProtection(true), // the guard is stricter
 	)
@@ -25,9 +25,13 @@ func (h *HTTP) newStreamable() *server.StreamableHTTPServer {
 // streamableContext says who calls. mcp-go has decided the era by then: a
 // request of the newest one has no session, and its connection's end cancels
 // it. In the older eras a lost connection is no wish to cancel.
-func streamableContext(ctx context.Context, _ *http.Request) context.Context {
+func (h *HTTP) streamableContext(ctx context.Context, _ *http.Request) context.Context {
 	session := server.ClientSessionFromContext(ctx)
-	if session == nil || session.SessionID() == "" {
+	if session == nil {
+		return ctx
+	}
+	ctx = h.withNotes(ctx, session)
+	if session.SessionID() == "" {
 		return ctx
 	}
 	detached, end := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -61,7 +65,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	caller := CallerFrom(r.Context())
 	switch {
 	case m.isModern(r.Header):
-		if m.Method == methodCancelled {
+		if m.Method == methodCancelled && !m.isRequest() {
 			// Without sessions mcp-go can't tell whose request is meant, and would
 			// cancel any client's of that id. Clients of this era cancel by closing
 			// the request's connection.
@@ -89,6 +93,11 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := h.work.streaming(r.Context())
 		defer cancel()
 		r = r.WithContext(ctx)
+	}
+	if response, isOurs := w.(*responder); isOurs && m.isRequest() && m.Method == string(mcp.MethodToolsCall) {
+		notes := response.note()
+		defer notes.end()
+		r = r.WithContext(context.WithValue(r.Context(), notesKey{}, notes))
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	h.streamable.ServeHTTP(w, r)
@@ -118,6 +127,10 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (caller Caller, lea
 // answered the request.
 func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller Caller) (end func(), ok bool) {
 	if !m.isRequest() {
+		if refusal := h.limits.pass(meteredAs(caller, r)); refusal != nil {
+			refusal.answer(w, nil)
+			return nil, false
+		}
 		return func() {}, true
 	}
 	leave, refusal := h.limits.begin(meteredAs(caller, r), m.isListening())

@@ -1,0 +1,243 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestAuthentication(t *testing.T) {
+	h := open(t, HTTPOptions{Authenticator: names{}})
+	_, messages := h.stream(t.Context(), t, "Authorization", "Bearer ann")
+	id := h.session(t, "Authorization", "Bearer ann")
+	for name, q := range map[string]request{
+		"modern":         inModern(t, post(calling(1, "remember", ""))),
+		"initialize":     post(initialize),
+		"older era":      post(calling(1, "remember", "")).with(mcpSession, id),
+		"the stream":     {method: "GET", path: StreamablePath, header: map[string]string{mcpSession: id}},
+		"the end":        {method: "DELETE", path: StreamablePath, header: map[string]string{mcpSession: id}},
+		"SSE":            {method: "GET", path: SSEPath},
+		"SSE's messages": messages.saying(calling(1, "remember", "")),
+	} {
+		for token, want := range map[string]int{"": 401, "Bearer wrong": 401, "Bearer broken": 500} {
+			response, body := h.send(t, q.with("Authorization", token))
+			if response.StatusCode != want {
+				t.Errorf("%s with %q: %s %s", name, token, response.Status, body)
+			}
+			if want == 401 && response.Header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s with %q: no challenge", name, token)
+			}
+			if strings.Contains(body, "names is gone") {
+				t.Errorf("%s tells of our faults: %s", name, body)
+			}
+		}
+	}
+	if n := h.tools.ran.Load(); n != 0 {
+		t.Errorf("%d tools ran", n)
+	}
+}
+
+// TestASessionIsItsPrincipals: its id alone is worth nothing.
+func TestASessionIsItsPrincipals(t *testing.T) {
+	h := open(t, HTTPOptions{Authenticator: names{}})
+	id := h.session(t, "Authorization", "Bearer ann")
+	_, messages := h.stream(t.Context(), t, "Authorization", "Bearer ann")
+	call := calling(1, "remember", `{"word":"x"}`)
+	for name, q := range map[string]request{
+		"a call":            post(call).with(mcpSession, id),
+		"its notifications": {method: "GET", path: StreamablePath, header: map[string]string{mcpSession: id}},
+		"its end":           {method: "DELETE", path: StreamablePath, header: map[string]string{mcpSession: id}},
+		"a call over SSE":   messages.saying(call),
+	} {
+		if response, _ := h.send(t, q.with("Authorization", "Bearer bob")); response.StatusCode != http.StatusNotFound {
+			t.Errorf("bob reaches ann's session: %s: %s", name, response.Status)
+		}
+	}
+	if n := h.tools.ran.Load(); n != 0 {
+		t.Errorf("%d tools ran", n)
+	}
+	if _, body := h.send(t, post(call).with(mcpSession, id, "Authorization", "Bearer ann")); textOf(t, body) != "x" {
+		t.Errorf("ann's own session: %s", body)
+	}
+	// A principal is one client, whichever era and session it calls from.
+	again := h.session(t, "Authorization", "Bearer ann")
+	h.send(t, post(call).with(mcpSession, again, "Authorization", "Bearer ann"))
+	if _, body := h.send(t, inModern(t, post(call)).with("Authorization", "Bearer ann")); textOf(t, body) != "xxx" {
+		t.Errorf("ann is several clients: %s", body)
+	}
+}
+
+// TestASessionIsNotChosen: an id that a client brings along is not taken.
+func TestASessionIsNotChosen(t *testing.T) {
+	h := open(t, HTTPOptions{})
+	if id := h.session(t, mcpSession, "CHOSENCHOSENCHOSENCHOSEN12"); strings.HasPrefix(id, "CHOSEN") {
+		t.Error(id)
+	}
+	first := h.session(t)
+	if second := h.session(t, mcpSession, first); second == first {
+		t.Error("two clients share a session")
+	}
+}
+
+// TestCallers: each era's caller is known as well as can be.
+func TestCallers(t *testing.T) {
+	h := open(t, HTTPOptions{})
+	id := h.session(t)
+	_, messages := h.stream(t.Context(), t)
+	sse := messages.path[strings.Index(messages.path, "=")+1:]
+	for want, q := range map[string]request{
+		"session:" + id:  post(calling(1, "wait", "")).with(mcpSession, id),
+		"session:" + sse: messages.saying(calling(1, "wait", "")),
+		"":               inModern(t, post(calling(1, "wait", ""))).with(mcpSession, id), // no session there
+	} {
+		h.tools.finish <- struct{}{}
+		h.send(t, q)
+		if got := soon(t, h.tools.began); got.Client != want || got.Request == "" {
+			t.Errorf("%+v, not %q", got, want)
+		}
+	}
+}
+
+// TestCancelling: a call ends when its own client says so, and nobody else's does.
+func TestCancelling(t *testing.T) {
+	h := open(t, HTTPOptions{})
+	const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
+	mine, yours := h.session(t), h.session(t)
+	stream, messages := h.stream(t.Context(), t)
+	_, strange := h.stream(t.Context(), t)
+	call := calling(7, "wait", "")
+	begin := func(q request) <-chan string {
+		answered := make(chan string, 1)
+		go func() {
+			_, body := h.send(t, q)
+			answered <- body
+		}()
+		soon(t, h.tools.began)
+		return answered
+	}
+	old := begin(post(call).with(mcpSession, mine))
+	begin(messages.saying(call))
+	now := begin(inModern(t, post(call)))
+
+	for name, q := range map[string]request{
+		"another session":              post(cancel).with(mcpSession, yours),
+		"another stream":               strange.saying(cancel),
+		"somebody of the newest era":   inModern(t, post(cancel)),
+		"somebody who pretends to be":  inModern(t, post(cancel)).with(mcpSession, mine),
+		"the newest era by its header": post(cancel).with(mcpSession, mine, "Mcp-Protocol-Version", modern),
+	} {
+		if response, body := h.send(t, q); response.StatusCode != http.StatusAccepted {
+			t.Errorf("%s: %s %s", name, response.Status, body)
+		}
+	}
+	if len(h.tools.ended) > 0 {
+		t.Fatalf("a stranger cancelled a call: %v", <-h.tools.ended)
+	}
+	for name, q := range map[string]request{"older era": post(cancel).with(mcpSession, mine), "SSE": messages.saying(cancel)} {
+		h.send(t, q)
+		if err := soon(t, h.tools.ended); err != context.Canceled {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	soon(t, old)
+	_ = stream.next()
+	h.tools.finish <- struct{}{}
+	if text := textOf(t, soon(t, now)); text != "finished" {
+		t.Error(text)
+	}
+}
+
+// TestCancelIsSeenAtOnce: a client of SSE may cancel as soon as its call was
+// taken, when nobody has begun with it.
+func TestCancelIsSeenAtOnce(t *testing.T) {
+	h := open(t, HTTPOptions{})
+	stream, messages := h.stream(t.Context(), t)
+	for id := range 50 {
+		h.send(t, messages.saying(calling(id, "wait", "")))
+		h.send(t, messages.saying(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)))
+	}
+	for range 50 {
+		stream.next()
+	}
+	eventually(t, "the end of all calls", func() bool { return h.work.wait(0) })
+}
+
+// TestLeaving: what the server is told of a client that is gone, and what the
+// calls of such a client are told.
+func TestLeaving(t *testing.T) {
+	left := make(chan string, 10)
+	h := open(t, HTTPOptions{Left: func(client string, gone bool) { left <- fmt.Sprint(client, " ", gone) }})
+	begin := func(q request) (drop context.CancelFunc) {
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			if response, err := h.try(ctx, q); err == nil {
+				_ = response.Body.Close()
+			}
+		}()
+		soon(t, h.tools.began)
+		return cancel
+	}
+	t.Run("a call's connection breaks, older era", func(t *testing.T) {
+		begin(post(calling(1, "wait", "")).with(mcpSession, h.session(t)))()
+		if err := soon(t, h.tools.ended); err != errDropped {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("a call's connection is closed, newest era", func(t *testing.T) {
+		begin(inModern(t, post(calling(1, "wait", ""))))()
+		if err := soon(t, h.tools.ended); err != context.Canceled {
+			t.Errorf("%v", err)
+		}
+	})
+	t.Run("a stream breaks", func(t *testing.T) {
+		ctx, drop := context.WithCancel(t.Context())
+		_, messages := h.stream(ctx, t)
+		h.send(t, messages.saying(calling(1, "wait", "")))
+		caller := soon(t, h.tools.began)
+		drop()
+		if err := soon(t, h.tools.ended); err != errDropped {
+			t.Errorf("%v", err)
+		}
+		if got, want := soon(t, left), caller.Client+" false"; got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+		eventually(t, "the end of the session", func() bool {
+			response, _ := h.send(t, messages.saying(calling(1, "remember", "")))
+			return response.StatusCode == http.StatusNotFound
+		})
+	})
+	t.Run("a client says goodbye", func(t *testing.T) {
+		id := h.session(t)
+		bye := request{method: "DELETE", path: StreamablePath, header: map[string]string{mcpSession: id}}
+		if response, _ := h.send(t, bye); response.StatusCode != http.StatusOK {
+			t.Error(response.Status)
+		}
+		if got, want := soon(t, left), "session:"+id+" true"; got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+		for _, q := range []request{bye, post(calling(1, "remember", "")).with(mcpSession, id), by(bye, "GET")} {
+			if response, _ := h.send(t, q); response.StatusCode != http.StatusNotFound {
+				t.Errorf("afterwards: %s %s", q.method, response.Status)
+			}
+		}
+	})
+	if len(left) > 0 {
+		t.Errorf("and more: %s", <-left)
+	}
+}
+
+// TestPrincipalsDoNotLeave: their sessions are theirs wherever they call from.
+func TestPrincipalsDoNotLeave(t *testing.T) {
+	h := open(t, HTTPOptions{Authenticator: names{}, Left: func(client string, _ bool) { t.Errorf("%s left", client) }})
+	id := h.session(t, "Authorization", "Bearer ann")
+	h.send(t, request{method: "DELETE", path: StreamablePath}.with(mcpSession, id, "Authorization", "Bearer ann"))
+	ctx, drop := context.WithCancel(t.Context())
+	_, messages := h.stream(ctx, t, "Authorization", "Bearer ann")
+	drop()
+	eventually(t, "the end of the stream", func() bool {
+		response, _ := h.send(t, messages.saying(calling(1, "remember", "")))
+		return response.StatusCode == http.StatusNotFound
+	})
+}

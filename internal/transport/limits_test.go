@@ -1,0 +1,143 @@
+package transport
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+func TestCallsAtOnceAreLimited(t *testing.T) {
+	h := open(t, HTTPOptions{MaxCalls: 2})
+	mine, yours := h.session(t), h.session(t)
+	_, messages := h.stream(t.Context(), t)
+	answered := make(chan string, 10)
+	hold := func(q request) {
+		go func() {
+			_, body := h.send(t, q)
+			answered <- body
+		}()
+		soon(t, h.tools.began)
+	}
+	for id := range 2 {
+		hold(post(calling(id, "wait", "")).with(mcpSession, mine))
+		h.send(t, messages.saying(calling(id, "wait", "")))
+		soon(t, h.tools.began)
+	}
+	for range 2 * anonymousShare {
+		hold(inModern(t, post(calling(1, "wait", ""))))
+	}
+	call := calling(9, "remember", "")
+	for name, q := range map[string]request{"older era": post(call).with(mcpSession, mine), "SSE": messages.saying(call), "newest era": inModern(t, post(call))} {
+		response, body := h.send(t, q)
+		if response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %s %s", name, response.Status, body)
+		}
+	}
+	if response, body := h.send(t, post(call).with(mcpSession, yours)); response.StatusCode != http.StatusOK {
+		t.Errorf("another client: %s %s", response.Status, body)
+	}
+	// What is no request is always let through: a client must be able to cancel.
+	cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`
+	h.send(t, post(cancel).with(mcpSession, mine))
+	soon(t, h.tools.ended)
+	eventually(t, "room for a call", func() bool {
+		response, _ := h.send(t, post(call).with(mcpSession, mine))
+		return response.StatusCode == http.StatusOK
+	})
+	for range 3 + 2*anonymousShare {
+		h.tools.finish <- struct{}{}
+	}
+	for range 2 + 2*anonymousShare {
+		soon(t, answered)
+	}
+}
+
+func TestRequestsASecondAreLimited(t *testing.T) {
+	h := open(t, HTTPOptions{MaxRate: 0.001}) // nothing comes back during the test
+	id := h.session(t)
+	call := post(calling(1, "remember", "")).with(mcpSession, id)
+	if response, _ := h.send(t, call); response.StatusCode != http.StatusOK {
+		t.Fatal(response.Status)
+	}
+	response, body := h.send(t, call)
+	if response.StatusCode != http.StatusTooManyRequests || textOf(t, body) != "error: too many requests a second; slow down" {
+		t.Errorf("%s %s", response.Status, body)
+	}
+}
+
+// TestGuessing: an address that fails too often must wait; who has shown good
+// credentials from there need not.
+func TestGuessing(t *testing.T) {
+	h := open(t, HTTPOptions{Authenticator: names{}})
+	call := inModern(t, post(calling(1, "remember", "")))
+	if response, _ := h.send(t, call.with("Authorization", "Bearer ann")); response.StatusCode != http.StatusOK {
+		t.Fatal(response.Status)
+	}
+	refused := 0
+	for range 20 * failuresAtOnce { // some come back meanwhile
+		if response, _ := h.send(t, call.with("Authorization", "Bearer wrong")); response.StatusCode == http.StatusTooManyRequests {
+			if refused++; refused > 10 {
+				break
+			}
+		}
+	}
+	if refused == 0 {
+		t.Fatal("guessing goes on and on")
+	}
+	if response, _ := h.send(t, call.with("Authorization", "Bearer ann")); response.StatusCode != http.StatusOK {
+		t.Errorf("honest credentials: %s", response.Status)
+	}
+}
+
+// TestManyClientsDoNotMix: two hundred at once on each transport, each with a
+// memory of its own.
+func TestManyClientsDoNotMix(t *testing.T) {
+	const clients, words = 200, 3
+	// As configured by default.
+	h := open(t, HTTPOptions{MaxCalls: 256, MaxRate: 1000, MaxConnections: 2048})
+	remember := func(client, word int) string {
+		return calling(word, "remember", fmt.Sprintf(`{"word":"%d.%d "}`, client, word))
+	}
+	want := func(client int) (all string) {
+		for word := range words {
+			all += fmt.Sprintf("%d.%d ", client, word)
+		}
+		return all
+	}
+	done := make(chan error, 3*clients)
+	for client := range clients {
+		go func() {
+			id := h.session(t)
+			var last string
+			for word := range words {
+				_, last = h.send(t, post(remember(client, word)).with(mcpSession, id))
+			}
+			done <- differs("older era", textOf(t, last), want(client))
+		}()
+		go func() {
+			stream, messages := h.stream(t.Context(), t)
+			var last string
+			for word := range words {
+				h.send(t, messages.saying(remember(-client, word)))
+				last = stream.next()
+			}
+			done <- differs("SSE", textOf(t, last), want(-client))
+		}()
+		go func() { // without sessions: the answer must be the asker's
+			_, body := h.send(t, inModern(t, post(calling(client, "count", fmt.Sprintf(`{"name":"%d","to":0}`, client)))))
+			done <- differs("newest era", textOf(t, body), fmt.Sprint(client))
+		}()
+	}
+	for range 3 * clients {
+		if err := soon(t, done); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func differs(where, got, want string) error {
+	if got != want {
+		return fmt.Errorf("%s: %q, not %q", where, got, want)
+	}
+	return nil
+}

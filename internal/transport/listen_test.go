@@ -1,0 +1,237 @@
+package transport
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// countingListener accepts whatever it is asked for, and counts.
+type countingListener struct {
+	net.Listener
+	accepted atomic.Int32
+}
+
+func (c *countingListener) Accept() (net.Conn, error) {
+	c.accepted.Add(1)
+	conn, _ := net.Pipe()
+	return conn, nil
+}
+
+func (c *countingListener) Close() error { return nil }
+
+func TestConnectionsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &countingListener{}
+		l := bounded(inner, 2)
+		conns := make(chan net.Conn, 10)
+		ended := make(chan error, 1)
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					ended <- err
+					return
+				}
+				conns <- conn
+			}
+		}()
+		for want := int32(2); want < 5; want++ {
+			synctest.Wait()
+			if n := inner.accepted.Load(); n != want {
+				t.Fatalf("%d connections, not %d", n, want)
+			}
+			conn := <-conns
+			_ = conn.Close()
+			_ = conn.Close() // gives its place back once
+		}
+		synctest.Wait()
+		_ = l.Close()
+		if err := <-ended; !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
+
+func TestUnixSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := ListenSocket(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	h := openAt(t, l, HTTPOptions{})
+	client := http.Client{Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", path) }, DisableKeepAlives: true,
+	}}
+	response, err := client.Post("http://any-name/mcp", "application/json", strings.NewReader(initialize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Error(response.Status)
+	}
+	if _, err := ListenSocket(path); err == nil || !strings.Contains(err.Error(), "another server answers") {
+		t.Errorf("a second server: %v", err)
+	}
+	h.stop()
+	soon(t, h.over)
+	h.over <- nil
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("the socket is left: %v", err)
+	}
+}
+
+func TestStaleSockets(t *testing.T) {
+	dir := t.TempDir()
+	stale := filepath.Join(dir, "stale")
+	old, err := net.Listen("unix", stale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.(*net.UnixListener).SetUnlinkOnClose(false)
+	_ = old.Close()
+	l, err := ListenSocket(stale)
+	if err != nil {
+		t.Fatalf("the socket of a dead server is in the way: %v", err)
+	}
+	_ = l.Close()
+
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ListenSocket(file); err == nil || !strings.Contains(err.Error(), "is no socket") {
+		t.Errorf("%v", err)
+	}
+	if text, err := os.ReadFile(file); string(text) != "precious" {
+		t.Errorf("a file was overwritten: %v", err)
+	}
+}
+
+// writeCertificate makes a certificate for 127.0.0.1 with a serial number.
+func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string, pool *x509.CertPool) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool = x509.NewCertPool()
+	pool.AddCert(parsed)
+	return cert, key, pool
+}
+
+func TestTLS(t *testing.T) {
+	cert, key, pool := writeCertificate(t, t.TempDir(), 1)
+	config, err := TLSConfig(cert, key, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := open(t, HTTPOptions{TLS: config, sending: 50 * time.Millisecond, reading: 50 * time.Millisecond})
+	for _, second := range []bool{false, true} {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: second}}
+		defer client.CloseIdleConnections()
+		q := inModern(t, post(calling(1, "wait", "")))
+		r, err := http.NewRequest(q.method, "https://"+h.addr+q.path, strings.NewReader(q.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range q.header {
+			r.Header.Set(name, value)
+		}
+		r.Header.Set("Origin", "https://"+h.addr)
+		go func() {
+			soon(t, h.tools.began)
+			time.Sleep(150 * time.Millisecond) // longer than all deadlines: nothing may happen
+			h.tools.finish <- struct{}{}
+		}()
+		response, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if textOf(t, string(body)) != "finished" || response.ProtoMajor == 2 != second {
+			t.Errorf("%s: %s", response.Proto, body)
+		}
+	}
+	_, err = tls.Dial("tcp", h.addr, &tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
+	if err == nil {
+		t.Error("TLS 1.1 is accepted")
+	}
+}
+
+func TestANewCertificateIsTaken(t *testing.T) {
+	dir := t.TempDir()
+	path, key, _ := writeCertificate(t, dir, 1)
+	c := &certificate{cert: path, key: key, log: slog.New(slog.DiscardHandler)}
+	if err := c.load(); err != nil {
+		t.Fatal(err)
+	}
+	serial := func() int64 { return c.current().Leaf.SerialNumber.Int64() }
+	if n := serial(); n != 1 {
+		t.Fatal(n)
+	}
+	if err := os.WriteFile(key, []byte("half written"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n := serial(); n != 1 {
+		t.Errorf("a broken pair is served: %d", n)
+	}
+	writeCertificate(t, dir, 2)
+	for _, file := range []string{path, key} { // clocks of file systems are coarse
+		if err := os.Chtimes(file, time.Time{}, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := serial(); n != 2 {
+		t.Errorf("the new certificate is not served: %d", n)
+	}
+	if _, err := TLSConfig(path, filepath.Join(dir, "missing"), nil); err == nil {
+		t.Error("a missing key is no error")
+	}
+}

@@ -1,0 +1,121 @@
+package transport
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// told is what a client sees of a call: the progress with its token, then the
+// text of the answer.
+type told struct {
+	Params struct{ ProgressToken string }
+	Result *struct{ Content []struct{ Text string } }
+}
+
+// TestNotificationsArriveBeforeTheAnswer: all of them, and with the call that
+// they belong to, however many calls there are at once.
+func TestNotificationsArriveBeforeTheAnswer(t *testing.T) {
+	const calls, notes = 60, 7
+	h := open(t, HTTPOptions{})
+	id := h.session(t)
+	call := func(i int) string {
+		return calling(i, "count", fmt.Sprintf(`{"to":%d,"name":"call %d"}`, notes, i))
+	}
+	check := func(t *testing.T, i int, next func() string) {
+		name := fmt.Sprintf("call %d", i)
+		for seen := 0; ; seen++ {
+			var m told
+			if err := json.Unmarshal([]byte(next()), &m); err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			switch {
+			case m.Result != nil:
+				if seen != notes || m.Result.Content[0].Text != name {
+					t.Errorf("%s: %d notifications, then %+v", name, seen, m.Result)
+				}
+				return
+			case m.Params.ProgressToken != name:
+				t.Errorf("%s is told of %s", name, m.Params.ProgressToken)
+			}
+		}
+	}
+	for era, q := range map[string]func(i int) request{
+		"older era":  func(i int) request { return post(call(i)).with(mcpSession, id) },
+		"newest era": func(i int) request { return inModern(t, post(call(i))) },
+	} {
+		t.Run(era, func(t *testing.T) {
+			var all sync.WaitGroup
+			for i := range calls {
+				all.Go(func() {
+					answer, response := h.follow(t.Context(), t, q(i))
+					if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" || response.Header.Get("X-Accel-Buffering") != "no" {
+						t.Errorf("%v", response.Header)
+					}
+					check(t, i, answer.next)
+				})
+			}
+			all.Wait()
+		})
+	}
+	t.Run("SSE", func(t *testing.T) {
+		stream, messages := h.stream(t.Context(), t)
+		initialized(t, h, stream, messages)
+		for i := range calls { // one stream carries all of them: one after the other
+			if response, body := h.send(t, messages.saying(call(i))); response.StatusCode != http.StatusAccepted {
+				t.Fatal(response.Status, body)
+			}
+			check(t, i, stream.next)
+		}
+	})
+}
+
+func initialized(t *testing.T, h *house, stream *events, messages request) {
+	t.Helper()
+	h.send(t, messages.saying(initialize))
+	stream.next()
+	h.send(t, messages.saying(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+}
+
+// TestAnswersWithoutNotifications are plain JSON.
+func TestAnswersWithoutNotifications(t *testing.T) {
+	h := open(t, HTTPOptions{})
+	response, body := h.send(t, inModern(t, post(calling(1, "remember", `{"word":"a"}`))))
+	if kind := response.Header.Get("Content-Type"); kind != "application/json" || textOf(t, body) != "a" {
+		t.Errorf("%s %s", kind, body)
+	}
+}
+
+// TestElicitation: the client's user is asked on every transport of the older era.
+func TestElicitation(t *testing.T) {
+	h := open(t, HTTPOptions{})
+	reply := func(question string) string {
+		var m struct{ ID json.RawMessage }
+		if err := json.Unmarshal([]byte(question), &m); err != nil || !strings.Contains(question, "Your name?") {
+			t.Fatalf("%v in %q", err, question)
+		}
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":"Ann"}}}`, m.ID)
+	}
+	const want = "acceptmap[name:Ann]"
+
+	stream, messages := h.stream(t.Context(), t)
+	initialized(t, h, stream, messages)
+	h.send(t, messages.saying(calling(1, "ask", "")))
+	if response, body := h.send(t, messages.saying(reply(stream.next()))); response.StatusCode != http.StatusAccepted {
+		t.Errorf("%s %s", response.Status, body)
+	}
+	if text := textOf(t, stream.next()); text != want {
+		t.Errorf("SSE: %s", text)
+	}
+
+	id := h.session(t)
+	answer, _ := h.follow(t.Context(), t, post(calling(1, "ask", "")).with(mcpSession, id))
+	h.send(t, post(reply(answer.next())).with(mcpSession, id))
+	if text := textOf(t, answer.next()); text != want {
+		t.Errorf("HTTP: %s", text)
+	}
+}
