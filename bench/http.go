@@ -72,6 +72,11 @@ func startParties(ctx context.Context, b *bench, ends *closers) ([]*party, error
 		return nil, err
 	}
 	ends.later(ours.close)
+	spawning, err := startNetworkServer(ctx, b, "--start", "spawn")
+	if err != nil {
+		return nil, err
+	}
+	ends.later(spawning.close)
 	fastHTTP, err := startFastMCP(ctx, b, "http")
 	if err != nil {
 		return nil, err
@@ -100,8 +105,9 @@ func startParties(ctx context.Context, b *bench, ends *closers) ([]*party, error
 		{name: "FastMCP, `exec` in the server's process: HTTP"},
 		{name: "FastMCP, `exec` in the server's process: SSE"},
 		{name: "jupyter-mcp-server: HTTP", slow: true},
+		{name: "understudy `--start spawn`, without copies: HTTP"},
 	}
-	connects := []func() (remote, error){overHTTP(ours, ""), overSSE(ours), overHTTP(fastHTTP, ""), overSSE(fastSSE), overHTTP(jupyter, jupyterToken)}
+	connects := []func() (remote, error){overHTTP(ours, ""), overSSE(ours), overHTTP(fastHTTP, ""), overSSE(fastSSE), overHTTP(jupyter, jupyterToken), overHTTP(spawning, "")}
 	for i, p := range parties {
 		p.loads = map[int]*crowdLoad{}
 		if err := p.connect(ctx, connects[i], ends); err != nil {
@@ -198,7 +204,7 @@ func reportParties(b *bench, parties []*party) {
 		}
 		for i, p := range parties {
 			r := row{name: p.name, values: p.loads[crowd].rate}
-			if i < 2 {
+			if i < 2 || i == len(parties)-1 {
 				r.against, r.whose = peer.loads[crowd].rate, "jupyter-mcp-server"
 			}
 			t.rows = append(t.rows, r)

@@ -106,8 +106,9 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// startNetworkServer starts understudy for HTTP and SSE.
-func startNetworkServer(ctx context.Context, b *bench) (*daemon, error) {
+// startNetworkServer starts understudy for HTTP and SSE, with settings beside
+// the default ones.
+func startNetworkServer(ctx context.Context, b *bench, settings ...string) (*daemon, error) {
 	addr, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func startNetworkServer(ctx context.Context, b *bench) (*daemon, error) {
 	// All clients come from one address; the limits are for the network at large.
 	args = append(args, "--transport", "http,sse", "--addr", addr, "--max-sessions", "200",
 		"--max-requests-per-second", "0", "--max-calls-per-client", "0")
-	return startDaemon(ctx, b.dir, addr, b.binary, args...)
+	return startDaemon(ctx, b.dir, addr, b.binary, append(args, settings...)...)
 }
 
 // startFastMCP starts the server that runs exec in its own process.

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// abandonedTime is how long an interpreter may go unused: what customers
-	// leave behind that don't come back ends by itself.
-	abandonedTime = 30 * time.Second
+	// abandonedTime is how long an interpreter, and a client, may go unused: what
+	// customers leave behind that don't come back ends by itself.
+	abandonedTime = 20 * time.Second
 	// restTime is how long a server may take until all that is left of
 	// customers who have gone is gone too.
 	restTime = 3 * abandonedTime
@@ -39,17 +39,21 @@ type market struct {
 // go, so that whatever comes with the first is there.
 func (k *soak) openMarket(ctx context.Context, dir string) (*market, error) {
 	m := &market{soak: k, socket: filepath.Join(dir, fmt.Sprintf("s%d", k.servers))}
-	m.server = k.newServer("--transport", "http,sse", "--socket", m.socket, "--log-level", "info",
-		"--max-requests-per-second", "0", "--idle-ttl", abandonedTime.String())
+	m.server = k.newServer("--transport", "http,sse", "--socket", m.socket, "--log-level", "debug",
+		"--max-requests-per-second", "0", "--idle-ttl", abandonedTime.String(), "--client-ttl", abandonedTime.String())
 	if err := m.listen(ctx); err != nil {
 		return nil, errors.Join(err, k.explain(m.server))
 	}
 	random := rand.New(rand.NewPCG(k.options.seed, 1))
+	forkers := &life{soak: k, server: m.server}
 	for range 2 { // the second time root and zygote are up
 		for _, kind := range kinds {
 			if err := m.visit(ctx, kind, random); err != nil {
 				return nil, errors.Join(err, k.explain(m.server))
 			}
+		}
+		if err := forkers.warm(ctx); err != nil {
+			return nil, errors.Join(err, k.explain(m.server))
 		}
 	}
 	var err error
@@ -199,13 +203,18 @@ func (m *market) steadyDescriptors(ctx context.Context) (descriptors, error) {
 // lookForLeftovers waits until the server holds nothing of its customers any
 // more, and compares its goroutines with those of a fresh one.
 func (m *market) lookForLeftovers(ctx context.Context, dir string) error {
-	used, err := m.inspect(ctx)
-	if err != nil {
-		return errors.Join(err, m.explain(m.server))
-	}
+	// These start while what was left behind comes to its end.
 	fresh, err := m.soak.openMarket(ctx, dir)
 	if err != nil {
 		return err
+	}
+	last, err := m.soak.openMarket(ctx, dir)
+	if err != nil {
+		return errors.Join(err, m.explain(fresh.server))
+	}
+	used, err := m.inspect(ctx)
+	if err != nil {
+		return errors.Join(err, m.explain(m.server), m.explain(fresh.server), m.explain(last.server))
 	}
 	idle, err := fresh.inspect(ctx)
 	if err != nil {
@@ -217,10 +226,6 @@ func (m *market) lookForLeftovers(ctx context.Context, dir string) error {
 	if err := used.beyond(idle); err != nil {
 		return errors.Join(err, m.explain(m.server))
 	}
-	last, err := m.soak.openMarket(ctx, dir)
-	if err != nil {
-		return err
-	}
 	if err := last.server.signal(syscall.SIGTERM); err != nil {
 		return errors.Join(err, m.explain(last.server))
 	}
@@ -228,6 +233,16 @@ func (m *market) lookForLeftovers(ctx context.Context, dir string) error {
 		return fmt.Errorf("the server that was asked to stop ended with: %w", last.server.err)
 	}
 	return errors.Join(last.server.gone(), m.server.raceFree(), noFiles(m.place.temp, filepath.Join(m.place.data, "run")))
+}
+
+// within reports whether nothing is open that was not.
+func (d descriptors) within(idle descriptors) bool {
+	for what, n := range d {
+		if n > idle[what] {
+			return false
+		}
+	}
+	return true
 }
 
 // inspect looks for descriptors and files that a server without customers ought
@@ -240,7 +255,7 @@ func (m *market) inspect(ctx context.Context) (goroutines, error) {
 			return nil, err
 		}
 		files := noFiles(filepath.Join(m.place.data, "run", "*", "sessions"), filepath.Join(m.place.data, "run", "*", "work"))
-		if maps.Equal(now, m.idle) && files == nil {
+		if now.within(m.idle) && files == nil {
 			break
 		}
 		if time.Now().After(deadline) {
