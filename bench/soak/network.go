@@ -203,18 +203,14 @@ func (m *market) steadyDescriptors(ctx context.Context) (descriptors, error) {
 // lookForLeftovers waits until the server holds nothing of its customers any
 // more, and compares its goroutines with those of a fresh one.
 func (m *market) lookForLeftovers(ctx context.Context, dir string) error {
-	// These start while what was left behind comes to its end.
+	// It starts while what was left behind comes to its end.
 	fresh, err := m.soak.openMarket(ctx, dir)
 	if err != nil {
-		return err
-	}
-	last, err := m.soak.openMarket(ctx, dir)
-	if err != nil {
-		return errors.Join(err, m.explain(fresh.server))
+		return errors.Join(err, m.explain(m.server))
 	}
 	used, err := m.inspect(ctx)
 	if err != nil {
-		return errors.Join(err, m.explain(m.server), m.explain(fresh.server), m.explain(last.server))
+		return errors.Join(err, m.explain(m.server), m.explain(fresh.server))
 	}
 	idle, err := fresh.inspect(ctx)
 	if err != nil {
@@ -225,6 +221,11 @@ func (m *market) lookForLeftovers(ctx context.Context, dir string) error {
 	}
 	if err := used.beyond(idle); err != nil {
 		return errors.Join(err, m.explain(m.server))
+	}
+	// A server that starts clears up after those that were killed.
+	last, err := m.soak.openMarket(ctx, dir)
+	if err != nil {
+		return err
 	}
 	if err := last.server.signal(syscall.SIGTERM); err != nil {
 		return errors.Join(err, m.explain(last.server))
