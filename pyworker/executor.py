@@ -26,6 +26,7 @@ class Executor:
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
+        self._part = None  # of the present cell, the part that ran last
 
     def initialize(self, code):
         """Runs the operator's code; returns its traceback, "" if all went well."""
@@ -75,7 +76,7 @@ class Executor:
     def _run(self, code, filename):
         """Runs a cell; returns (exception or None, seconds)."""
         sources.add(filename, code)
-        self._compiled = False
+        self._compiled, self._part = False, None
         if self._recursion_limit != sys.getrecursionlimit():
             sys.setrecursionlimit(self._recursion_limit)
         start = time.perf_counter()
@@ -96,6 +97,7 @@ class Executor:
                 return
             names = vars(self._session.module)
             for part, echoed in parts:
+                self._part = part
                 value = eval(part, names)
                 if echoed:
                     echo(value)
@@ -105,6 +107,7 @@ class Executor:
     async def _run_awaiting(self, parts):
         names = vars(self._session.module)
         for part, echoed in parts:
+            self._part = part
             value = eval(part, names)
             if part.co_flags & cells.COROUTINE:
                 value = await value
@@ -161,7 +164,9 @@ class Executor:
 
     def _exception(self, error, notes):
         describer = self._session.describer
-        described, fault = self._guard(lambda: describer.describe(error, self._compiled, notes))
+        described, fault = self._guard(
+            lambda: describer.describe(error, self._compiled, notes, self._part)
+        )
         if fault is None:
             return described
         name = tracebacks.class_name(error)

@@ -32,41 +32,49 @@ class Describer:
         more = (workdir + os.sep, os.path.realpath(workdir) + os.sep)
         self._prefixes = sorted({*self._prefixes, *more}, key=len, reverse=True)
 
-    def describe(self, error, compiled, notes):
-        """Returns the record's "exception"; compiled is false for code that never ran."""
+    def describe(self, error, compiled, notes, part=None):
+        """Returns the record's "exception"; compiled is false for code that never ran.
+
+        part is the code of the statement that ran. It is shown where an exception
+        passed through no frame of the cell's: an interrupt between an expression
+        and its echo, a value whose __str__ is C, or a library's, and fails.
+        """
         if issubclass(type(error), MemoryError):
             late.load("traceback").clear_frames(_TRACEBACK(error))
         trace = _users_part(_TRACEBACK(error)) if compiled else None
         if not compiled:
             _complete_syntax_error(error)
-        stack = self._stack(error, trace, compiled)
+        place = _place(part) if compiled and not _in_cell(error) else None
+        stack = self._stack(error, trace, compiled, place)
         return {
             "type": class_name(error),
             "info": _info(error),
             "stack": stack,
-            "traceback": self._text(error, trace, compiled, notes),
+            "traceback": self._text(error, trace, compiled, notes, place),
         }
 
     def text(self, error):
         """Returns the plain traceback of an exception, as for a terminal."""
         return shorten(self._plain(error, _users_part(_TRACEBACK(error))), TEXT_LIMIT)
 
-    def _text(self, error, trace, compiled, notes):
+    def _text(self, error, trace, compiled, notes, place):
         if type(error) is SystemExit:
             return f"SystemExit: {_code_of(error)}\n"
-        if self._style == "ipython" and compiled:
+        if self._style == "ipython" and compiled and place is None:
             try:
                 return shorten(_ipython_text(error, trace), TEXT_LIMIT)
             except ImportError:
                 notes.append("IPython is not installed: the traceback is Python's own")
             except Exception as fault:
                 notes.append(f"IPython could not format the traceback ({class_name(fault)})")
-        return shorten(self._plain(error, trace), TEXT_LIMIT)
+        return shorten(self._plain(error, trace, place), TEXT_LIMIT)
 
-    def _plain(self, error, trace):
+    def _plain(self, error, trace, place=None):
         try:
             summary = _summarize(error, trace)
             self._clean(summary, set())
+            if place is not None:
+                summary.stack.insert(0, late.load("traceback").FrameSummary(*place, "<module>"))
             return "".join(summary.format())
         except Exception as fault:  # a class of the user's that can't be formatted
             note = f"(the traceback can't be shown: {class_name(fault)})"
@@ -94,10 +102,12 @@ class Describer:
                 return filename[len(prefix) :]
         return filename
 
-    def _stack(self, error, trace, compiled):
+    def _stack(self, error, trace, compiled, place):
         if not compiled:
             return _syntax_stack(error)
         frames = []
+        if place is not None:
+            frames.append([*place, "<module>", shorten(sources.line(*place).strip(), 1000)])
         linecache = late.load("linecache")
         for entry in _cut(_entries(trace), STACK_LIMIT):
             code = entry.tb_frame.f_code
@@ -152,15 +162,28 @@ def _cut(items, limit):
 def _users_part(trace):
     """Returns the traceback from the user's first frame on, without frames of ours."""
     entries = _entries(trace)
-    for i, entry in enumerate(entries):
-        if entry.tb_frame.f_code.co_filename.startswith(_CELL):
-            entries = entries[i:]
-            break
-    kept = [e for e in entries if not e.tb_frame.f_code.co_filename.startswith(_OWN)]
+    files = [entry.tb_frame.f_code.co_filename for entry in entries]
+    first = next((i for i, file in enumerate(files) if file.startswith(_CELL)), None)
+    if first is None:  # what our own code called
+        first = max((i + 1 for i, file in enumerate(files) if file.startswith(_OWN)), default=0)
+    kept = [e for e, file in zip(entries[first:], files[first:]) if not file.startswith(_OWN)]
     result = None
     for entry in reversed(_cut(kept, FRAME_LIMIT)):
         result = type(entry)(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno or 0)
     return result
+
+
+def _in_cell(error):
+    entries = _entries(_TRACEBACK(error))
+    return any(entry.tb_frame.f_code.co_filename.startswith(_CELL) for entry in entries)
+
+
+def _place(part):
+    """Returns the file and first line of a statement's code, None without code."""
+    if part is None:
+        return None
+    lines = [line for _, _, line in part.co_lines() if line]
+    return part.co_filename, min(lines, default=1)
 
 
 def _summarize(error, trace):

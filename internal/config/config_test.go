@@ -181,6 +181,17 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"negative":          {args: []string{"--grace=-1s"}, want: []string{"--grace", "negative"}},
 		"size":              {args: []string{"--image-budget", "big"}, want: []string{"--image-budget", `"big" is not a size`}},
 		"transport":         {args: []string{"--transport", "https"}, want: []string{"--transport", "https", "stdio, http, sse"}},
+		"stdio and more":    {args: []string{"--transport", "stdio,http"}, want: []string{"--transport", "stands alone"}},
+		"open to all":       {args: []string{"--transport", "http", "--addr", ":8808"}, want: []string{"addr is :8808", "--allow-unauthenticated-network"}},
+		"open by address":   {args: []string{"--transport", "sse", "--addr", "192.0.2.1:8808"}, want: []string{"192.0.2.1", "authentication"}},
+		"open by name":      {args: []string{"--transport", "http", "--addr", "example.com:8808"}, want: []string{"example.com", "authentication"}},
+		"no port":           {args: []string{"--transport", "http", "--addr", "127.0.0.1"}, want: []string{"HOST:PORT"}},
+		"half of TLS":       {args: []string{"--transport", "http", "--tls-cert", "c.pem"}, want: []string{"tls-cert and tls-key"}},
+		"TLS on a socket":   {args: []string{"--transport", "http", "--socket", "s", "--tls-cert", "c", "--tls-key", "k"}, want: []string{"socket and tls-cert"}},
+		"every origin":      {args: []string{"--allow-origin", "*"}, want: []string{"--allow-origin", `"*" is no origin`}},
+		"a page":            {args: []string{"--allow-origin", "https://a.example,https://b.example/page"}, want: []string{`b.example/page" is no origin`}},
+		"some hosts":        {args: []string{"--allow-host", "*.example.com"}, want: []string{"--allow-host", "no name of a host"}},
+		"a negative rate":   {args: []string{"--transport", "http", "--max-requests-per-second", "-1"}, want: []string{"max-requests-per-second"}},
 		"contradiction":     {args: []string{"--timeout", "2h", "--max-timeout", "1h"}, want: []string{"timeout", "max-timeout"}},
 		"too small":         {args: []string{"--text-budget", "10"}, want: []string{"text-budget", "at least 1000"}},
 		"start":             {file: "start: fork", want: []string{"line 1: start", "zygote,spawn"}},
@@ -361,4 +372,14 @@ func checkArrived(t *testing.T, place, value string, config *Config, err error) 
 	case err == nil && !strings.Contains(fmt.Sprintf("%+v", config), value):
 		t.Errorf("%s was not read", place)
 	}
+}
+
+// TestAddressesOfThisMachine need no authentication.
+func TestAddressesOfThisMachine(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "localhost:8808", "[::1]:8808", "127.1.2.3:1", "[::ffff:127.0.0.1]:1"} {
+		must(t, nil, "--transport", "http,sse", "--addr", addr)
+	}
+	must(t, nil, "--transport", "http", "--addr", ":8808", "--allow-unauthenticated-network")
+	must(t, nil, "--transport", "http", "--addr", ":8808", "--socket", "s")
+	must(t, nil, "--addr", ":8808") // which stdio does not use
 }

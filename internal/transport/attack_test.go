@@ -150,6 +150,12 @@ func TestHostsOfAPublicServer(t *testing.T) {
 	if response, _ := all.send(t, as(call, "anything.example")); response.StatusCode != http.StatusOK {
 		t.Errorf("any host: %s", response.Status)
 	}
+	// Any name may be that of a page which was pointed at us.
+	for _, page := range []request{call.with("Origin", "http://evil.example"), call.with("Sec-Fetch-Site", "same-origin")} {
+		if response, _ := all.send(t, as(page, "evil.example")); response.StatusCode != http.StatusForbidden {
+			t.Errorf("a rebound page: %s", response.Status)
+		}
+	}
 }
 
 func TestRoutesBesideMCP(t *testing.T) {

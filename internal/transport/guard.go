@@ -31,11 +31,12 @@ func newGuard(origins, hosts []string) guard {
 // protect lets through what no foreign page has sent.
 func (g guard) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.hostAllowed(r) {
+		known := g.isKnownHost(r)
+		if !known && !g.hosts["*"] {
 			http.Error(w, "the Host header names no host of this server; its operator can allow it with --allow-host", http.StatusForbidden)
 			return
 		}
-		foreign, allowed := g.originAllowed(r)
+		foreign, allowed := g.originAllowed(r, known)
 		if !allowed {
 			http.Error(w, "pages of this origin are not allowed here; the operator can allow it with --allow-origin", http.StatusForbidden)
 			return
@@ -51,14 +52,14 @@ func (g guard) protect(next http.Handler) http.Handler {
 	})
 }
 
-// hostAllowed holds off DNS rebinding: a page whose own name was pointed at us
+// isKnownHost holds off DNS rebinding: a page whose own name was pointed at us
 // sends that name. An address in place of a name can't be rebound.
-func (g guard) hostAllowed(r *http.Request) bool {
+func (g guard) isKnownHost(r *http.Request) bool {
 	name := hostname(r.Host)
 	if name == "" {
 		return false
 	}
-	if g.hosts["*"] || g.hosts[name] || name == "localhost" {
+	if g.hosts[name] || name == "localhost" {
 		return true
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
@@ -88,8 +89,9 @@ func hostname(host string) string {
 }
 
 // originAllowed reports whether the page that sent the request may; foreign says
-// that it is a page of another origin, which needs the headers of CORS.
-func (g guard) originAllowed(r *http.Request) (foreign, allowed bool) {
+// that it is a page of another origin, which needs the headers of CORS. That a
+// page is our own means nothing when its host is not known to be ours.
+func (g guard) originAllowed(r *http.Request, known bool) (foreign, allowed bool) {
 	origins := r.Header.Values("Origin")
 	switch {
 	case len(origins) > 1:
@@ -97,13 +99,15 @@ func (g guard) originAllowed(r *http.Request) (foreign, allowed bool) {
 	case len(origins) == 1 && g.origins[strings.ToLower(origins[0])]:
 		return true, true
 	case len(origins) == 1:
-		return false, isSameOrigin(origins[0], r)
+		return false, known && isSameOrigin(origins[0], r)
 	}
 	// Without an Origin a browser may still have been sent here, by an image,
 	// say. Other ports of this machine count as the same site, not the same origin.
 	switch r.Header.Get("Sec-Fetch-Site") {
-	case "", "none", "same-origin":
+	case "", "none":
 		return false, true
+	case "same-origin":
+		return false, known
 	}
 	return false, false
 }

@@ -109,6 +109,7 @@ type house struct {
 	addr  string
 	stop  func()
 	over  chan error
+	http  http.Client
 }
 
 // open serves with the options, to which it adds what they leave open, until
@@ -132,6 +133,7 @@ func openAt(t testing.TB, l net.Listener, options HTTPOptions) *house {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	h := &house{tools: newTools(), addr: l.Addr().String(), stop: stop, over: make(chan error, 1)}
+	h.http.Transport = &http.Transport{MaxIdleConnsPerHost: 1000}
 	h.HTTP = NewHTTP(h.tools.server(), options)
 	go func() { h.over <- h.Serve(ctx, l) }()
 	t.Cleanup(func() {
@@ -140,7 +142,7 @@ func openAt(t testing.TB, l net.Listener, options HTTPOptions) *house {
 			t.Errorf("serving ended with %v", err)
 		}
 		h.over <- nil
-		http.DefaultClient.CloseIdleConnections()
+		h.http.CloseIdleConnections()
 	})
 	return h
 }
@@ -239,7 +241,7 @@ func (h *house) try(ctx context.Context, q request) (*http.Response, error) {
 			r.Header.Set(name, value)
 		}
 	}
-	return http.DefaultClient.Do(r)
+	return h.http.Do(r)
 }
 
 // The eras, by a version of each.

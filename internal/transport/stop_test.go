@@ -49,14 +49,14 @@ func TestStopping(t *testing.T) {
 	}
 
 	h.stop()
-	eventually(t, "refusal of calls", func() bool {
-		response, err := h.try(t.Context(), inModern(t, post(calling(4, "remember", ""))))
-		if err != nil {
-			return true // nothing listens any more
+	eventually(t, "the beginning of the end", h.work.isStopping)
+	refused, err := h.try(t.Context(), inModern(t, post(calling(4, "remember", ""))))
+	if err == nil { // else nothing listens any more
+		_ = refused.Body.Close()
+		if refused.StatusCode != http.StatusServiceUnavailable {
+			t.Error(refused.Status)
 		}
-		defer response.Body.Close()
-		return response.StatusCode == http.StatusServiceUnavailable
-	})
+	}
 	soon(t, interrupted)
 	all.Wait()
 	if text := textOf(t, stream.next()); text != "finished" {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -17,7 +18,7 @@ func (h *HTTP) newStreamable() *server.StreamableHTTPServer {
 	return server.NewStreamableHTTPServer(h.mcp,
 		server.WithSessionIdManagerResolver(h.peers),
 		server.WithHTTPContextFunc(h.streamableContext),
-		server.WithStreamableHTTPLogger(h.log),
+		server.WithStreamableHTTPLogger(slog.New(discreet{h.log.Handler()})),
 		server.WithDisableLocalhostProtection(true), // the guard is stricter
 	)
 }
