@@ -141,11 +141,22 @@ func (c *customer) send(ctx context.Context, tool string, args arguments) (answe
 func (c *customer) try(ctx context.Context, tool string, args arguments) (answer, error) {
 	c.counts.add("calls", 1)
 	c.trail = append(c.trail[max(0, len(c.trail)-9):], fmt.Sprintf("%s %v", time.Now().Format("05.000"), args))
-	a, err := callWith(ctx, c.client, tool, args)
+	a, err := c.call(ctx, tool, args)
 	if err != nil {
 		err = fmt.Errorf("%v was not answered: %w", args, err)
 	}
 	return a, err
+}
+
+// call outlives the panic of mcp-go's client (v1.2.1) when a call is given up in
+// the moment in which its connection ends: it then has neither answer nor error.
+func (c *customer) call(ctx context.Context, tool string, args arguments) (a answer, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("the client panicked: %v", fault)
+		}
+	}()
+	return callWith(ctx, c.client, tool, args)
 }
 
 // run runs code that has to end well.
