@@ -146,7 +146,7 @@ func (s *streamable) exchange(ctx context.Context, id int, method string, params
 	if err != nil {
 		return nil, err
 	}
-	defer answered.Body.Close()
+	defer func() { _ = answered.Body.Close() }()
 	if session := answered.Header.Get("Mcp-Session-Id"); session != "" {
 		s.session = session
 	}
@@ -254,7 +254,7 @@ func newSSE(ctx context.Context, address string) (remote, error) {
 		return nil, err
 	}
 	request.Header.Set("Accept", "text/event-stream")
-	opened, err := s.http.Do(request)
+	opened, err := s.http.Do(request) //nolint:bodyclose // close does, when the client leaves
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +292,7 @@ func (s *sse) send(ctx context.Context, id int, method string, params any) error
 	if err != nil {
 		return err
 	}
-	defer answered.Body.Close()
+	defer func() { _ = answered.Body.Close() }()
 	text, err := io.ReadAll(answered.Body)
 	if err == nil && answered.StatusCode >= 300 {
 		err = fmt.Errorf("%s: %.2000s", answered.Status, text)

@@ -190,7 +190,7 @@ func newJupyterKernel(ctx context.Context, addr string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer answered.Body.Close()
+	defer func() { _ = answered.Body.Close() }()
 	text, err := io.ReadAll(answered.Body)
 	if err != nil {
 		return "", err

@@ -42,7 +42,7 @@ func (c *connection) note(r *http.Request) {
 	if err != nil {
 		return
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	var message struct {
 		ID     int64
 		Method string

@@ -88,7 +88,8 @@ func (c *customer) newClient() (*client.Client, error) {
 	if err != nil || c.kind == modernHTTP {
 		return client.NewClient(t), err
 	}
-	return client.NewClient(t, client.WithLegacyProtocolOnly()), nil
+	// The older eras are used for years to come, whatever becomes of the option.
+	return client.NewClient(t, client.WithLegacyProtocolOnly()), nil //nolint:staticcheck // SA1019: deprecated
 }
 
 // hangUp closes the connections, whatever is under way. rudely tells nobody.

@@ -17,8 +17,11 @@ func (c *customer) check(ctx context.Context) error {
 		return err
 	}
 	got, err := strconv.Atoi(strings.TrimSpace(a.record.Stdout))
-	if err != nil || got != c.n && got != c.other {
-		return fmt.Errorf("n is %q, not %d or %d (%v): %s", a.record.Stdout, c.n, c.other, err, a.text)
+	if err != nil {
+		return fmt.Errorf("n is no number: %w: %s", err, a.text)
+	}
+	if got != c.n && got != c.other {
+		return fmt.Errorf("n is %d, not %d or %d: %s", got, c.n, c.other, a.text)
 	}
 	c.n, c.other = got, got
 	return nil
