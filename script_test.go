@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "manage": cmdManage, "cancel": cmdCancel,
 			"warm": cmdWarm, "images": cmdImages, "record": cmdRecord, "progress": cmdProgress, "leave": cmdLeave, "killserver": cmdKillServer, "terminate": cmdTerminate,
+			"read": cmdRead, "resources": cmdResources, "links": cmdLinks, "listen": cmdListen, "hear": cmdHear,
 		},
 		Condition: scriptCondition,
 		Setup: func(env *testscript.Env) error {
@@ -89,6 +90,8 @@ type agent struct {
 	mu       sync.Mutex
 	progress []string
 	arrived  chan struct{} // gets a token with each progress message
+
+	heard chan string // what came to who listens
 }
 
 func agentOf(ts *testscript.TestScript) *agent {

@@ -17,9 +17,13 @@ func (s *Session) finished(e *execution) {
 	s.current = nil
 	s.used = time.Now()
 	s.uncollected = append(s.uncollected, e)
-	if over := len(s.uncollected) - maxUncollected; over > 0 {
-		s.uncollected = s.uncollected[over:]
+	over := max(0, len(s.uncollected)-maxUncollected)
+	for _, late := range s.uncollected[:over] {
+		if late.waiters == 0 {
+			late.transcript.take() // the history would keep it
+		}
 	}
+	s.uncollected = s.uncollected[over:]
 }
 
 // collect hands out e's result if nobody has it yet.

@@ -264,7 +264,7 @@ func TestACutOutputIsKeptWholeHoweverLateItIsSpooled(t *testing.T) {
 	m := newTestManager(t, echoes(), func(o *Options) { o.OutputLimit, o.SpoolAfter = 10_000, 1<<20 })
 	defer m.Close(t.Context())
 	r := mustRun(t, m, RunRequest{Code: text})
-	kept, err := os.ReadFile(OutputPath(r.OutputURI))
+	kept, err := os.ReadFile(r.OutputPath)
 	if err != nil || string(kept) != text || r.StdoutTruncated != 10_000 {
 		t.Errorf("%d of %d bytes, %d truncated, %v", len(kept), len(text), r.StdoutTruncated, err)
 	}

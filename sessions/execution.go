@@ -41,6 +41,10 @@ type execution struct {
 	cause   stopCause       // why it is to be stopped; the first wins
 	stopper func(stopCause) // stops the running attempt; nil between two
 
+	// What it holds once it is over, in bytes; guarded by the history's mu.
+	memory  int
+	spooled int64
+
 	// Guarded by the session's mu.
 	waiters int  // calls that wait for it
 	told    bool // another answer said how it ended
@@ -130,7 +134,7 @@ func (e *execution) progress() Progress {
 func (r *Result) fill(x excerpt) {
 	r.Stdout, r.StdoutTruncated = x.stdout, x.stdoutTruncated
 	r.Stderr, r.StderrTruncated = x.stderr, x.stderrTruncated
-	r.TermOut, r.Figures, r.OutputURI = x.term, x.figures, x.outputURI
+	r.TermOut, r.Figures, r.OutputPath = x.term, x.figures, x.outputPath
 	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], x.notes...)
 	for _, f := range x.figures {
 		if f.Path != "" {

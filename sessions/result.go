@@ -60,5 +60,6 @@ type Result struct {
 	// The numbers of characters that were left out between head and tail.
 	StdoutTruncated int64  `json:"stdout_truncated,omitempty" jsonschema_description:"Characters left out of stdout"`
 	StderrTruncated int64  `json:"stderr_truncated,omitempty" jsonschema_description:"Characters left out of stderr"`
-	OutputURI       string `json:"output_uri,omitempty" jsonschema_description:"Where the whole output is kept when it was cut"`
+	OutputURI       string `json:"output_uri,omitempty" jsonschema_description:"Resource with the whole output when it was long or cut"`
+	OutputPath      string `json:"output_path,omitempty" jsonschema_description:"File with the whole output, on the server's machine"`
 }

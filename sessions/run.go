@@ -120,6 +120,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	}
 	s.finished(e)
 	e.finish(result)
+	s.remember(e)
 	s.keep(a.outcome.Obstacle)
 }
 

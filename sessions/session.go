@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -43,7 +42,8 @@ type Session struct {
 	failing   string // why the last copy failed that nothing stood against
 	fruitless *fruitless
 
-	states checkpoints
+	states  checkpoints
+	history history
 
 	// worker belongs to whoever has the turn; mu guards reading it without.
 	mu          sync.Mutex
@@ -199,9 +199,9 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		return nil, Errorf(CodeBusy, "interpreter %q is being restarted; this code did not run. Run it again", s.id)
 	}
 	s.count++
-	dir := filepath.Join(s.dir, "executions", strconv.Itoa(s.count))
-	e = newExecution(s.count, r, newTranscript(dir, s.options))
+	e = newExecution(s.count, r, newTranscript(s.executionDir(s.count), s.options))
 	e.waiters = 1
+	s.history.add(e)
 	s.current = e
 	untold := s.untold
 	s.untold = restartNote{}

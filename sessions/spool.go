@@ -61,8 +61,8 @@ func (s *spool) materialize() {
 	}
 }
 
+// close ends the writing. What never needed a file stays in memory.
 func (s *spool) close() {
-	s.start = nil
 	if s.file != nil {
 		_ = s.file.Close() // every write was checked; nothing is buffered
 	}

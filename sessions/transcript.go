@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,9 +14,11 @@ type transcript struct {
 	mu       sync.Mutex
 	decoders [2]decoder
 	spools   [2]spool
-	fresh    pieces  // what nobody has taken yet
-	all      *pieces // what a Recorder is to get; nil without one
-	previews int     // bytes of images held so far
+	lines    [2]lineIndex
+	shown    []Figure // all of them, without previews
+	fresh    pieces   // what nobody has taken yet
+	all      *pieces  // what a Recorder is to get; nil without one
+	previews int      // bytes of images held so far
 }
 
 // pieces are an execution's output and figures, or those since the last take.
@@ -34,13 +35,16 @@ type excerpt struct {
 	stdoutTruncated, stderrTruncated int64
 	term                             []string
 	figures                          []Figure
-	outputURI                        string
+	outputPath                       string
 	notes                            []string
 }
 
 // maxPreviews is how many bytes of images one execution may hold in memory;
 // further figures are files only.
 const maxPreviews = 64 << 20
+
+// maxShown is how many figures of one execution are remembered.
+const maxShown = 1000
 
 // newTranscript returns a transcript that keeps OutputLimit bytes of each
 // stream in memory, half of them from its head and half from its tail, and
@@ -96,6 +100,11 @@ func (t *transcript) Figure(f Figure) {
 		f.Preview = nil
 	}
 	t.fresh.figures = append(t.fresh.figures, f)
+	if len(t.shown) < maxShown {
+		kept := f
+		kept.Preview = nil
+		t.shown = append(t.shown, kept)
+	}
 	if t.all != nil {
 		t.all.figures = append(t.all.figures, f)
 	}
@@ -152,25 +161,16 @@ func (s *spool) locate(x *excerpt) {
 		x.notes = append(x.notes, fmt.Sprintf("the whole output could not be kept: %v", s.failure))
 		return
 	}
-	if x.outputURI == "" {
-		x.outputURI = (&url.URL{Scheme: "file", Path: filepath.ToSlash(s.path)}).String()
+	if x.outputPath == "" {
+		x.outputPath = s.path
 	}
 	if s.lost > 0 {
 		x.notes = append(x.notes, fmt.Sprintf("%s holds the first %d bytes; %d more were not kept", s.path, s.size, s.lost))
 	}
 }
 
-// OutputPath returns the file path named by a record's output_uri, or "".
-func OutputPath(uri string) string {
-	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "file" {
-		return ""
-	}
-	return filepath.FromSlash(u.Path)
-}
-
-// close lets go of the spool files; they stay on disk. What was cut from
-// memory is written to one first.
+// close lets go of the spool files; they stay on disk, and what is short stays
+// in memory. What was cut from memory is written to a file first.
 func (t *transcript) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

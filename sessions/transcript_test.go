@@ -89,9 +89,9 @@ func TestTranscriptIsBoundedAndCountsWhatItDrops(t *testing.T) {
 	if joined := strings.Join(x.term, ""); !utf8.ValidString(joined) || !strings.HasSuffix(joined, "line 19999 €\n") {
 		t.Errorf("term_out ends %q", joined[len(joined)-40:])
 	}
-	whole, err := os.ReadFile(OutputPath(x.outputURI))
+	whole, err := os.ReadFile(x.outputPath)
 	if err != nil || string(whole) != all.String() {
-		t.Errorf("spool at %q holds %d of %d bytes: %v", x.outputURI, len(whole), all.Len(), err)
+		t.Errorf("spool at %q holds %d of %d bytes: %v", x.outputPath, len(whole), all.Len(), err)
 	}
 	tr.close()
 }
@@ -105,7 +105,7 @@ func TestTranscriptSaysWhatTheSpoolLost(t *testing.T) {
 	if len(x.notes) != 1 || !strings.Contains(x.notes[0], "holds the first 100000 bytes; 100000 more were not kept") {
 		t.Errorf("notes: %q", x.notes)
 	}
-	if info, err := os.Stat(OutputPath(x.outputURI)); err != nil || info.Size() != 100_000 {
+	if info, err := os.Stat(x.outputPath); err != nil || info.Size() != 100_000 {
 		t.Errorf("spool: %v %v", info, err)
 	}
 }
@@ -119,8 +119,8 @@ func TestTranscriptLivesWithAFullDisk(t *testing.T) {
 	tr.Output(Stdout, bytes.Repeat([]byte("x"), 1<<20))
 	tr.finish()
 	x := tr.take()
-	if x.outputURI != "" || len(x.notes) != 1 || !strings.Contains(x.notes[0], "could not be kept") {
-		t.Errorf("%q %q", x.outputURI, x.notes)
+	if x.outputPath != "" || len(x.notes) != 1 || !strings.Contains(x.notes[0], "could not be kept") {
+		t.Errorf("%q %q", x.outputPath, x.notes)
 	}
 	if x.stdoutTruncated+100 != 1<<20 {
 		t.Errorf("%d truncated", x.stdoutTruncated)
@@ -146,8 +146,8 @@ func TestLongOutputHasAFileEvenIfNothingWasDropped(t *testing.T) {
 	tr.finish()
 	x := tr.take()
 	tr.close()
-	if whole, err := os.ReadFile(OutputPath(x.outputURI)); err != nil || !bytes.Equal(whole, text) || x.stdoutTruncated != 0 {
-		t.Errorf("%q holds %d bytes: %v", x.outputURI, len(whole), err)
+	if whole, err := os.ReadFile(x.outputPath); err != nil || !bytes.Equal(whole, text) || x.stdoutTruncated != 0 {
+		t.Errorf("%q holds %d bytes: %v", x.outputPath, len(whole), err)
 	}
 }
 

@@ -29,6 +29,7 @@ type Manager interface {
 	Branch(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
 	Undo(ctx context.Context, client sessions.Client, id string) (*sessions.Undone, error)
 	Variables(ctx context.Context, client sessions.Client, id string) (variables []sessions.Variable, notes []string, err error)
+	Upload(ctx context.Context, client sessions.Client, id, path string, data []byte) (*sessions.Upload, error)
 	Farewell(client sessions.Client) string
 }
 
@@ -64,7 +65,10 @@ type Options struct {
 	// History is told in the description of undo: how many runs it can go back.
 	// Zero is none.
 	History int
-	Logger  *slog.Logger
+	// MaxUpload is how many bytes a file may have that an agent puts into a
+	// working directory; 10,000,000.
+	MaxUpload int
+	Logger    *slog.Logger
 }
 
 // withDefaults fills in what was left zero.
@@ -74,6 +78,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Figures = orDefault(o.Figures, FiguresContent)
 	o.StructuredContent = orDefault(o.StructuredContent, StructuredAuto)
+	o.MaxUpload = orDefault(o.MaxUpload, 10_000_000)
 	o.DefaultWait = orDefault(o.DefaultWait, 45*time.Second)
 	o.DefaultTimeout = orDefault(o.DefaultTimeout, time.Hour)
 	if o.Logger == nil {

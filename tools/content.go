@@ -15,17 +15,18 @@ const envelope = 1000
 // answer renders a result: one text, then the pictures, then the record for
 // clients that read it. The whole stays within what the client takes.
 func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, result *sessions.Result, variable string) *mcp.CallToolResult {
+	result = located(result)
 	answer := &mcp.CallToolResult{IsError: result.Status == sessions.StatusRefused}
 	f := b.fit(ctx, request)
 	var record *sessions.Result
-	left := f.Bytes - envelope
+	left := f.Bytes - envelope - linkFrame*(2+min(mostLinks, len(result.Figures)))
 	if f.Record {
 		var size int
 		record, size = b.record(f, result)
 		left -= size
 	}
 
-	v := view{Result: result, variable: variable, budget: f.Text}
+	v := view{Result: result, variable: variable, budget: f.Text, cut: new([2]bool)}
 	v.fitBytes(left)
 	if len(result.Figures) > 0 {
 		v.pictures = b.pictures(f.Side, result.Figures, room(v, left), b.copies(record))
@@ -38,6 +39,7 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 			answer.Content = append(answer.Content, p.content(i, result.Figures[i]))
 		}
 	}
+	answer.Content = append(answer.Content, b.links(ctx, request, v)...)
 	if record != nil {
 		if b.Figures == FiguresInline {
 			record.Base64URI = dataURIs(v.pictures)
@@ -51,8 +53,11 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 
 // room is how many of the bytes that are left pictures may take beside the text.
 func room(v view, left int) int {
-	const notShown = 100 // bytes of "; not shown: …"
-	return left - travelling(v.text()) - notShown*len(v.Figures)
+	lines := 0 // what is added to the text for a figure that is not shown, or smaller
+	for _, figure := range v.Figures {
+		lines += 100 + len(figure.URI)
+	}
+	return left - travelling(v.text()) - lines
 }
 
 // copies is how many times a picture travels in an answer.

@@ -25,6 +25,7 @@ type fakeManager struct {
 	branch    func(context.Context, sessions.Client, string) (sessions.Listing, error)
 	undo      func(context.Context, sessions.Client, string) (*sessions.Undone, error)
 	variables func(context.Context, sessions.Client, string) ([]sessions.Variable, []string, error)
+	upload    func(context.Context, sessions.Client, string, string, []byte) (*sessions.Upload, error)
 	farewell  string
 }
 
@@ -66,6 +67,10 @@ func (f *fakeManager) Undo(ctx context.Context, c sessions.Client, id string) (*
 
 func (f *fakeManager) Variables(ctx context.Context, c sessions.Client, id string) ([]sessions.Variable, []string, error) {
 	return f.variables(ctx, c, id)
+}
+
+func (f *fakeManager) Upload(ctx context.Context, c sessions.Client, id, path string, data []byte) (*sessions.Upload, error) {
+	return f.upload(ctx, c, id, path, data)
 }
 
 func (f *fakeManager) Farewell(sessions.Client) string { return f.farewell }

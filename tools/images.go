@@ -33,6 +33,7 @@ type picture struct {
 	data     []byte
 	mimeType string
 	missing  string
+	scaled   bool // it is smaller than its file
 }
 
 // pictures fits the figures' previews into room bytes of the message, each
@@ -57,8 +58,15 @@ func (b *toolbox) pictures(side int, figures []sessions.Figure, room, copies int
 		}
 		most := (shares[i] - pictureFrame) / copies / 4 * 3
 		fitted[i] = b.picture(figure.Preview, most, side)
+		fitted[i].scaled = fitted[i].smallerThan(figure)
 	}
 	return fitted
+}
+
+// smallerThan reports whether the picture is not the figure's file itself.
+func (p picture) smallerThan(f sessions.Figure) bool {
+	config, _, err := image.DecodeConfig(bytes.NewReader(p.data))
+	return err == nil && (config.Width != f.Width || config.Height != f.Height)
 }
 
 // dropLast shares the room, leaving out from the end as many as it takes for

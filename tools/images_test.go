@@ -64,6 +64,16 @@ func figuresOf(previews ...[]byte) []sessions.Figure {
 	return figures
 }
 
+// inFull says that the previews are the figures' files themselves.
+func inFull(figures []sessions.Figure) []sessions.Figure {
+	for i, figure := range figures {
+		if config, err := png.DecodeConfig(bytes.NewReader(figure.Preview)); err == nil {
+			figures[i].Width, figures[i].Height = config.Width, config.Height
+		}
+	}
+	return figures
+}
+
 func box(o Options) *toolbox { return newToolbox(nil, nil, o) }
 
 func TestPictures(t *testing.T) {

@@ -61,6 +61,9 @@ func working() *fakeManager {
 				{Name: "x", Type: "int", Repr: "3"},
 			}, []string{"execution 2 crashed"}, owns(id)
 		},
+		upload: func(_ context.Context, _ sessions.Client, id, path string, data []byte) (*sessions.Upload, error) {
+			return &sessions.Upload{InterpreterID: "7f", Path: path, File: "/data/7f/" + path, Size: len(data)}, owns(id)
+		},
 		wait: func(_ context.Context, _ sessions.Client, id string, wait time.Duration, _ func(sessions.Progress)) (*sessions.Result, error) {
 			return example(func(r *sessions.Result) { r.Stdout = "waited " + wait.String() + "\n" }), owns(id)
 		},
@@ -97,13 +100,14 @@ NameError: np
 - names: list, length 150 = ['a', …]
 - x: int = 3
 [note] execution 2 crashed`,
-		"wait": "waited 0s\n[ok] execution 3 in interpreter 7f3a9c, 3 milliseconds (time limit 1 hour)",
+		"upload": "Uploaded data/a.csv (3 B) in the working directory of interpreter 7f: /data/7f/data/a.csv",
+		"wait":   "waited 0s\n[ok] execution 3 in interpreter 7f3a9c, 3 milliseconds (time limit 1 hour)",
 	}
 	for era, options := range eras {
 		c := connect(t, "tester", working(), Options{}, options...)
 		for _, operation := range advertisedOperations(t) {
 			t.Run(era+" "+operation, func(t *testing.T) {
-				answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"7f"}`)
+				answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"7f","path":"data/a.csv","content":"x,y"}`)
 				if answer.IsError {
 					t.Fatal(text(t, answer))
 				}

@@ -36,16 +36,21 @@ func (b *toolbox) record(f Fit, result *sessions.Result) (record *sessions.Resul
 	if r.Status != sessions.StatusRunning {
 		r.TermOut = append(r.TermOut, timeLine(&r))
 	}
-	if r.ExcInfo != nil && r.ExcInfo.Args == nil {
-		info := *r.ExcInfo
-		info.Args = []json.RawMessage{} // the schema knows no null
-		r.ExcInfo = &info
-	}
+	noNulls(&r)
 	if size = shed(&r, f.Bytes/2); size > f.Bytes/2+shedSlack {
 		b.Logger.Warn("record left out: it is too large", "interpreter", r.InterpreterID, "execution", r.Execution, "bytes", size)
 		return nil, 0
 	}
 	return &r, size
+}
+
+// noNulls fills in what the schema says is an array.
+func noNulls(r *sessions.Result) {
+	if r.ExcInfo != nil && r.ExcInfo.Args == nil {
+		info := *r.ExcInfo
+		info.Args = []json.RawMessage{}
+		r.ExcInfo = &info
+	}
 }
 
 // timeLine is the last entry of term_out.

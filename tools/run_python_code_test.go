@@ -62,8 +62,8 @@ func TestRefusals(t *testing.T) {
 		"a unit":             {"run_python_code", `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`},
 		"no operation":       {"manage_interpreters", `{}`, `argument "operation" is required for manage_interpreters`},
 		"delete what":        {"manage_interpreters", `{"operation":"delete"}`, `interpreter_id is required for delete operation`},
-		"unknown operation":  {"manage_interpreters", `{"operation":"explode"}`, `Unknown operation: explode (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "branch", "undo" or "variables", not "explode")`},
-		"misspelt operation": {"manage_interpreters", `{"operation":"lst"}`, `Unknown operation: lst (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "branch", "undo" or "variables", not "lst"; did you mean "list"?)`},
+		"unknown operation":  {"manage_interpreters", `{"operation":"explode"}`, `Unknown operation: explode (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "branch", "undo", "variables" or "upload", not "explode")`},
+		"misspelt operation": {"manage_interpreters", `{"operation":"lst"}`, `Unknown operation: lst (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "branch", "undo", "variables" or "upload", not "lst"; did you mean "list"?)`},
 		"not a word":         {"manage_interpreters", `{"operation":7}`, `argument "operation" must be a string, not the number 7`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestFiguresReachTheClient(t *testing.T) {
 	first, second := plot(t, 60, 40), plot(t, 80, 40)
 	for era, options := range eras {
 		t.Run(era, func(t *testing.T) {
-			m := answering(example(func(r *sessions.Result) { r.Figures = figuresOf(first, second) }))
+			m := answering(example(func(r *sessions.Result) { r.Figures = inFull(figuresOf(first, second)) }))
 			answer := call(t, connect(t, "tester", m, Options{}, options...), "run_python_code", `{"code":"plt.show()"}`)
 			var titles []any
 			for _, content := range answer.Content[1:] {

@@ -25,16 +25,20 @@ type view struct {
 	variable string    // the result_var_name that was asked for, if known
 	pictures []picture // nil: all figures are shown
 	budget   int       // characters
+	cut      *[2]bool  // by Stream, whether text left some of it out; nil: nobody asks
 }
 
 // text is what the model reads.
 func (v view) text() string {
 	tail := sections(v.failure(), v.noteLines(), v.figureLines(), v.variableLine(), v.running(), v.closing())
-	labels := 100 + len(v.OutputURI) + len(v.Heading) // "[stderr]", "[result] …", "[whole output] …"
+	labels := 100 + len(v.Heading) // "[stderr]", "[result] …"
 	room := max(0, v.budget-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.typeName()))
 
 	value := v.valueText()
 	output := utf8.RuneCountInString(v.Stdout) + utf8.RuneCountInString(v.Stderr)
+	if _, long := longStream(v.Result); long || output+utf8.RuneCountInString(value) > room {
+		room = max(0, room-len(v.whole([2]bool{v.Stdout != "", v.Stderr != ""})))
+	}
 	value, _ = cut(value, max(room/4, room-output), 0)
 	room = max(0, room-utf8.RuneCountInString(value))
 
@@ -77,13 +81,38 @@ func (v view) output(room int) string {
 	if stderr != "" {
 		stderr = "[stderr]\n" + stderr
 	}
-	var whole string
-	if path := sessions.OutputPath(v.OutputURI); path != "" {
-		whole = "[whole output] kept in " + path
-	} else if droppedOut+droppedErr > 0 {
-		whole = "[output cut] print less at a time to see what is missing"
+	cut := [2]bool{droppedOut+v.StdoutTruncated > 0, droppedErr+v.StderrTruncated > 0}
+	if v.cut != nil {
+		*v.cut = cut
 	}
-	return sections(stdout, stderr, whole)
+	return sections(stdout, stderr, v.whole(cut))
+}
+
+// whole says where all of the output is, of which some was cut.
+func (v view) whole(cut [2]bool) string {
+	if stream, long := longStream(v.Result); long {
+		cut[stream] = true
+	}
+	var places []string
+	for stream, some := range cut {
+		if some && v.InterpreterID != "" {
+			place := outputURI(v.InterpreterID, v.Execution, sessions.Stream(stream))
+			if len(places) > 0 {
+				place = "…/" + sessions.Stream(stream).String()
+			}
+			places = append(places, place)
+		}
+	}
+	if v.OutputPath != "" {
+		places = append(places, "file "+v.OutputPath)
+	}
+	if len(places) == 0 {
+		return ""
+	}
+	if v.OutputPath == "" {
+		places = append(places, "or print less at a time")
+	}
+	return "[whole output] " + strings.Join(places, ", ")
 }
 
 // valueText is the value of the variable that was asked for: JSON on one line,
@@ -191,6 +220,9 @@ func (v view) figureLines() string {
 		lines[i] = fmt.Sprintf("[figure %d] %s%d×%d, saved to %s", i+1, titlePrefix(figure), figure.Width, figure.Height, figure.Path)
 		if v.pictures != nil && v.pictures[i].missing != "" {
 			lines[i] += "; not shown: " + v.pictures[i].missing
+		}
+		if v.partial(i) {
+			lines[i] += "; in full: " + figure.URI
 		}
 	}
 	text, _ := cut(strings.Join(lines, "\n"), v.budget/4, 0)

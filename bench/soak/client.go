@@ -46,7 +46,7 @@ type record struct {
 	Stdout          string `json:"stdout,omitzero"`
 	Stderr          string `json:"stderr,omitzero"`
 	StdoutTruncated int    `json:"stdout_truncated,omitzero"`
-	OutputURI       string `json:"output_uri,omitzero"`
+	OutputPath      string `json:"output_path,omitzero"`
 
 	ExcType string   `json:"exc_type,omitzero"`
 	Figures []shown  `json:"figures,omitzero"`

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -234,11 +233,7 @@ func sameOutput(got record, want string) error {
 }
 
 func wholeOutput(r record) (string, error) {
-	uri, err := url.Parse(r.OutputURI)
-	if err != nil {
-		return "", fmt.Errorf("output_uri: %w", err)
-	}
-	text, err := os.ReadFile(uri.Path)
+	text, err := os.ReadFile(r.OutputPath)
 	return string(text), err
 }
 

@@ -89,7 +89,7 @@ func TestLongOutputIsComparedAsAWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stdout")
 	r := record{
 		Stdout:          whole[:100] + "\n[49800 characters truncated]\n" + whole[49_900:],
-		StdoutTruncated: 49_800, OutputURI: "file://" + path,
+		StdoutTruncated: 49_800, OutputPath: path,
 	}
 	write := func(text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -192,7 +192,7 @@ func (s *session) killFlood(ctx context.Context) error {
 		return err
 	}
 	all := l.last.record.Stdout
-	if l.last.record.OutputURI != "" {
+	if l.last.record.OutputPath != "" {
 		if all, err = wholeOutput(l.last.record); err != nil {
 			return s.blame(err)
 		}

@@ -82,12 +82,15 @@ func newServer(m *sessions.Manager, c *config.Config, log *slog.Logger) *server.
 		server.WithToolCapabilities(false),
 		server.WithPromptCapabilities(false),
 	)
-	tools.Register(s, m, tools.Options{
+	options := tools.Options{
 		Client:     clientOf,
 		TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
 		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: log,
-	})
+		MaxUpload: int(c.Serve.MaxUpload),
+	}
+	tools.Register(s, m, options)
+	tools.RegisterResources(s, m, options)
 	return s
 }
 

@@ -86,6 +86,7 @@ type Serve struct {
 	WhenFull             string        `enum:"refuse,end-oldest" default:"refuse" group:"Limits" help:"What happens to a client that wants one interpreter more than the limits allow: ${enum}. end-oldest ends the one of its own that it has not used for longest and that runs nothing."`
 	Queue                int           `default:"16" group:"Limits" help:"How many calls may wait for one busy interpreter; 0 refuses all."`
 	OutputLimit          int64         `type:"size" default:"1MB" group:"Limits" help:"How much of each output stream of a run is kept in memory: half from its head and half from its tail."`
+	MaxUpload            int64         `type:"size" default:"10MB" group:"Limits" help:"How large a file may be that an agent uploads into a working directory at once."`
 	SpoolLimit           int64         `type:"size" default:"1GB" group:"Limits" help:"How much of each output stream of a run is kept on disk once it exceeds the output limit; 0 keeps none."`
 
 	TextBudget        int    `default:"0" group:"Answers" help:"How many characters of text an answer may hold; the middle of longer output is left out. 0 fits it to the client."`
@@ -158,6 +159,7 @@ func (s Serve) Check() error {
 		atLeast("max-sessions", int64(s.MaxSessions), 1),
 		atLeast("queue", int64(s.Queue), 0),
 		atLeast("output-limit", s.OutputLimit, 10_000),
+		atLeast("max-upload", s.MaxUpload, 1),
 		// Shorter texts could not hold an error and the closing line.
 		zeroOrAtLeast("text-budget", int64(s.TextBudget), 1000),
 		zeroOrAtLeast("image-max-side", int64(s.ImageMaxSide), 64),

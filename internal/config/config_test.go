@@ -64,7 +64,7 @@ func TestDefaults(t *testing.T) {
 		MaxCallsPerClient: 256, MaxRequestsPerSecond: 2000, ClientTTL: time.Hour, StopGrace: 10 * time.Second, Start: defaultStart(runtime.GOOS), Preload: []string{"numpy", "pandas", "matplotlib.pyplot"},
 		History: 1, CheckpointMemory: 0.5, WhenFull: "refuse", Echo: "all", Traceback: "plain", Warnings: "default",
 		Timeout: time.Hour, MaxTimeout: 24 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
-		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000,
+		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000, MaxUpload: 10_000_000,
 		Figures: "content", StructuredContent: "auto",
 	}
 	if diff := cmp.Diff(want, config.Serve); diff != "" {

@@ -1,0 +1,354 @@
+package sessions
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+)
+
+// Bounds of a listing of files.
+const (
+	mostEntries  = 1_000  // that are told
+	mostNames    = 20_000 // that are read of a directory, in no order
+	sniffedBytes = 8_000  // by which text is told from other files
+)
+
+// Entry kinds of a FileInfo.
+const (
+	KindFile      = "file"
+	KindDirectory = "directory"
+	KindLink      = "link"
+	KindOther     = "other"
+)
+
+// FileInfo describes an entry of a working directory.
+type FileInfo struct {
+	// Path is relative to the working directory, with slashes.
+	Path string `json:"path"`
+	// Kind is one of the constants Kind…; other is what is never opened, as
+	// pipes, sockets and devices.
+	Kind     string    `json:"type"`
+	Size     int64     `json:"size"` // bytes; of files only
+	Modified time.Time `json:"modified"`
+}
+
+// Directory is what a directory holds, in the order of the names.
+type Directory struct {
+	Path    string
+	Entries []FileInfo
+	// Left is how many more there are at least, which are not told.
+	Left int
+}
+
+// File is a file of a working directory, or a part of it.
+type File struct {
+	FileInfo
+	// Text reports whether it looks like text.
+	Text bool
+	// Data is the whole file, when the whole was asked for; else Page is set.
+	Data []byte
+	Page *Page
+}
+
+// enterFiles opens the working directory of a session of the client's. No path,
+// whatever links there are, leads out of the root.
+func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v visitor) (visiting context.Context, s *Session, root *os.Root, leave func(), err error) {
+	if s, err = m.known(client, id); err != nil {
+		return nil, nil, nil, nil, err
+	}
+	visiting, leaveSession, err := s.visit(ctx, v)
+	if err != nil {
+		return nil, nil, nil, nil, err
+	}
+	if root, err = os.OpenRoot(s.workdir); err != nil {
+		leaveSession()
+		return nil, nil, nil, nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.id, err)
+	}
+	return visiting, s, root, func() {
+		_ = root.Close() // what was written is closed by itself
+		leaveSession()
+	}, nil
+}
+
+// localPath returns the path in the system's form. It must be relative and stay
+// inside.
+func localPath(name string) (string, error) {
+	local := filepath.FromSlash(name)
+	switch {
+	case name == "":
+		return "", Errorf(CodeInvalid, "path must name a file in the working directory, as in data/a.csv")
+	case strings.ContainsRune(name, 0):
+		return "", Errorf(CodeInvalid, "path must not contain NUL")
+	case !utf8.ValidString(name):
+		return "", Errorf(CodeInvalid, "path must be UTF-8")
+	case len(name) > 4096:
+		return "", Errorf(CodeInvalid, "path is %d bytes long, and at most 4096 are taken", len(name))
+	case path.IsAbs(name) || filepath.IsAbs(local) || filepath.VolumeName(local) != "":
+		return "", Errorf(CodeInvalid, "path %q must be relative to the working directory", name)
+	case !filepath.IsLocal(local):
+		return "", Errorf(CodeInvalid, "path %q must stay inside the working directory", name)
+	}
+	return filepath.Clean(local), nil
+}
+
+// Files lists a directory below the session's working directory; "" and "." are
+// that itself.
+func (m *Manager) Files(ctx context.Context, client Client, id, dir string) (*Directory, error) {
+	local, err := localPath(cmp.Or(dir, "."))
+	if err != nil {
+		return nil, err
+	}
+	ctx, _, root, leave, err := m.enterFiles(ctx, client, id, aUser)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	info, err := root.Stat(local)
+	if err != nil {
+		return nil, unreadable(dir, err)
+	}
+	if !info.IsDir() {
+		return nil, Errorf(CodeInvalid, "path %q is not a directory", dir)
+	}
+	names, left, err := namesIn(ctx, root, local)
+	if err != nil {
+		return nil, unreadable(dir, err)
+	}
+	listed := &Directory{Path: filepath.ToSlash(local), Left: left, Entries: []FileInfo{}}
+	for _, name := range names {
+		inner := filepath.Join(local, name)
+		info, err := root.Lstat(inner)
+		if err != nil { // it has just gone
+			continue
+		}
+		listed.Entries = append(listed.Entries, describeFile(inner, info))
+	}
+	return listed, nil
+}
+
+// namesIn returns the first names of a directory, sorted, and how many more
+// there are.
+func namesIn(ctx context.Context, root *os.Root, local string) (names []string, left int, err error) {
+	dir, err := root.OpenFile(local, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = dir.Close() }() // it was only read
+	for len(names) < mostNames && err == nil {
+		var some []string
+		if err = ctx.Err(); err == nil {
+			some, err = dir.Readdirnames(1000)
+		}
+		names = append(names, some...)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, 0, err
+	}
+	slices.Sort(names)
+	left = max(0, len(names)-mostEntries)
+	return names[:len(names)-left], left, nil
+}
+
+func describeFile(local string, info fs.FileInfo) FileInfo {
+	f := FileInfo{Path: filepath.ToSlash(local), Kind: KindOther, Modified: info.ModTime().UTC()}
+	switch info.Mode().Type() {
+	case 0:
+		f.Kind, f.Size = KindFile, info.Size()
+	case fs.ModeDir:
+		f.Kind = KindDirectory
+	case fs.ModeSymlink:
+		f.Kind = KindLink
+	}
+	return f
+}
+
+// Stat describes one entry of the working directory, following links that stay
+// inside of it. To look does not count as use.
+func (m *Manager) Stat(ctx context.Context, client Client, id, name string) (FileInfo, error) {
+	local, err := localPath(name)
+	if err != nil {
+		return FileInfo{}, err
+	}
+	_, _, root, leave, err := m.enterFiles(ctx, client, id, aWatcher)
+	if err != nil {
+		return FileInfo{}, err
+	}
+	defer leave()
+	info, err := root.Stat(local)
+	if err != nil {
+		return FileInfo{}, unreadable(name, err)
+	}
+	return describeFile(local, info), nil
+}
+
+// File reads a file of the session's working directory: the whole of one that
+// has at most most bytes, or the lines that r asks for.
+func (m *Manager) File(ctx context.Context, client Client, id, name string, r Range, most int64) (*File, error) {
+	local, err := localPath(name)
+	if err != nil {
+		return nil, err
+	}
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	f, err := readFile(ctx, root, local, r, most)
+	if err == nil && f.Page != nil {
+		f.Page.Path = filepath.Join(s.workdir, local)
+	}
+	return f, err
+}
+
+func readFile(ctx context.Context, root *os.Root, local string, r Range, most int64) (*File, error) {
+	name := filepath.ToSlash(local)
+	opened, info, err := openRegular(root, local)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = opened.Close() }() // it was only read
+	f := &File{FileInfo: describeFile(local, info)}
+	start := make([]byte, min(sniffedBytes, info.Size()))
+	if n, err := io.ReadFull(opened, start); err != nil {
+		start = start[:n] // it has shrunk
+	}
+	f.Text = looksLikeText(start)
+	switch {
+	case !r.IsZero() && !f.Text:
+		return nil, Errorf(CodeInvalid, "%q is no text, so it has no lines; read it without from, lines and match", name)
+	case !r.IsZero():
+		d := document{opened, info.Size(), &lineIndex{}}
+		if f.Page, err = d.read(ctx, r); errors.Is(err, io.ErrUnexpectedEOF) {
+			err = Errorf(CodeNotFound, "%q was cut while it was read; try again", name)
+		}
+		return f, err
+	case info.Size() > most:
+		return nil, tooLarge(f.FileInfo, f.Text, most)
+	}
+	rest, err := io.ReadAll(io.LimitReader(opened, most+1-int64(len(start))))
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", name, err)
+	}
+	if f.Data = slices.Concat(start, rest); int64(len(f.Data)) > most {
+		return nil, tooLarge(f.FileInfo, f.Text, most)
+	}
+	f.Size = int64(len(f.Data))
+	return f, nil
+}
+
+func tooLarge(f FileInfo, text bool, most int64) error {
+	part := "let code write the part you need into another file"
+	if text {
+		part = "read a part with from and lines, as in ?from=1&lines=500 (from=-100 counts from the end), or search with match"
+	}
+	return Errorf(CodeLimit, "%q is larger (%d bytes) than the %d bytes that one answer holds; %s", f.Path, f.Size, most, part)
+}
+
+// looksLikeText reports whether the beginning of a file is UTF-8 without NULs.
+func looksLikeText(start []byte) bool {
+	return utf8.Valid(start[:wholeCharacters(start)]) && bytes.IndexByte(start, 0) < 0
+}
+
+// openRegular opens a file for reading, and nothing that is not one: opening a
+// pipe or a device may wait for ever, or do something.
+func openRegular(root *os.Root, local string) (*os.File, fs.FileInfo, error) {
+	name := filepath.ToSlash(local)
+	info, err := root.Stat(local)
+	if err != nil {
+		return nil, nil, unreadable(name, err)
+	}
+	if err := regular(name, info); err != nil {
+		return nil, nil, err
+	}
+	// Not to block: it may have become a pipe since.
+	opened, err := root.OpenFile(local, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, unreadable(name, err)
+	}
+	info, err = opened.Stat()
+	if err == nil {
+		err = regular(name, info)
+	}
+	if err != nil {
+		_ = opened.Close() // it was not even read
+		return nil, nil, err
+	}
+	return opened, info, nil
+}
+
+func regular(name string, info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return Errorf(CodeInvalid, "%q is a directory; list it with …/files?path=%s", name, name)
+	case !info.Mode().IsRegular():
+		return Errorf(CodeInvalid, "%q is no regular file (%s), so it is not opened", name, info.Mode().Type())
+	}
+	return nil
+}
+
+// unreadable says why a path of a working directory leads nowhere. The error of
+// a root names no path outside of it.
+func unreadable(name string, err error) error {
+	var at *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Errorf(CodeNotFound, "there is no %q in the working directory", name)
+	case errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes"): // os keeps that error to itself
+		return Errorf(CodeInvalid, "%q leads out of the working directory, and nothing outside of it is opened", name)
+	case errors.As(err, &at):
+		return Errorf(CodeInvalid, "%q can't be opened: %v", name, at.Err)
+	default:
+		return fmt.Errorf("opening %q: %w", name, err)
+	}
+}
+
+// Figure reads a figure that the session showed, in full resolution, if it has
+// at most most bytes. The name is that of its file, without directories.
+func (m *Manager) Figure(ctx context.Context, client Client, id, name string, most int64) (*File, Figure, error) {
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser)
+	if err != nil {
+		return nil, Figure{}, err
+	}
+	defer leave()
+	figure, ok := s.shown(name)
+	if !ok {
+		return nil, figure, Errorf(CodeNotFound, "interpreter %s has shown no figure %.200q among the executions that are kept", s.id, name)
+	}
+	local, err := filepath.Rel(s.workdir, figure.Path)
+	if err != nil || !filepath.IsLocal(local) {
+		return nil, figure, Errorf(CodeNotFound, "figure %q is not in the working directory", name)
+	}
+	f, err := readFile(ctx, root, local, Range{}, most)
+	switch CodeOf(err) {
+	case CodeNotFound:
+		err = Errorf(CodeNotFound, "the file of figure %q is gone from the working directory", name)
+	case CodeLimit:
+		err = Errorf(CodeLimit, "figure %q is larger than the %d bytes that one answer holds; its file is %s", name, most, figure.Path)
+	}
+	return f, figure, err
+}
+
+// shown finds a figure by the name of its file, the newest first.
+func (s *Session) shown(name string) (Figure, bool) {
+	for _, e := range slices.Backward(s.history.list()) {
+		_, _, figures := e.transcript.inventory()
+		for _, f := range figures {
+			if filepath.Base(f.Path) == name {
+				return f, true
+			}
+		}
+	}
+	return Figure{}, false
+}

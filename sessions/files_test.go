@@ -1,0 +1,233 @@
+package sessions
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// withFiles returns a manager, the id of a session of me's, and the session's
+// working directory with some files.
+func withFiles(t *testing.T) (m *Manager, id, dir string) {
+	t.Helper()
+	m = newTestManager(t, echoes(), nil)
+	t.Cleanup(func() { m.Close(context.Background()) })
+	id = mustRun(t, m, RunRequest{Code: "x"}).InterpreterID
+	dir = m.sessions[id].workdir
+	for name, text := range map[string]string{
+		"a.txt": "one\ntwo\n", "sub/b.csv": "1,2\n", "binary": "a\x00b", "…/é.txt": "é",
+		"long.txt": strings.Repeat("line\n", 1000), "../secret": "secret",
+	} {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{"in": "a.txt", "out": "../secret", "abroad": "/etc", "up": "..", "loop": "loop", "dangling": "none"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Skipf("no links here: %v", err)
+		}
+	}
+	return m, id, dir
+}
+
+var badPaths = map[string]string{ // path: words of the error
+	"..": "inside", "../secret": "inside", "sub/../../secret": "inside", "/etc/passwd": "relative",
+	"a\x00b": "NUL", "\xff": "UTF-8", strings.Repeat("x", 5000): "at most 4096",
+	"out": "out of the working directory", "abroad/passwd": "out of the working directory", "up/secret": "out of the working directory",
+}
+
+func TestFilesAreRead(t *testing.T) {
+	m, id, _ := withFiles(t)
+	for _, test := range []struct {
+		path string
+		r    Range
+		want string
+		text bool
+	}{
+		{"a.txt", Range{}, "one\ntwo\n", true},
+		{"./sub/../a.txt", Range{}, "one\ntwo\n", true},
+		{"in", Range{}, "one\ntwo\n", true},
+		{"…/é.txt", Range{}, "é", true},
+		{"binary", Range{}, "a\x00b", false},
+		{"a.txt", Range{From: 2}, "two\n", true},
+		{"long.txt", Range{From: -1}, "line\n", true},
+		{"a.txt", Range{Match: "w"}, "2: two\n", true},
+	} {
+		f, err := m.File(t.Context(), me, id, test.path, test.r, 100)
+		if err != nil {
+			t.Errorf("%s: %v", test.path, err)
+			continue
+		}
+		got := string(f.Data)
+		if f.Page != nil {
+			got = f.Page.Text
+		}
+		if got != test.want || f.Text != test.text || f.Modified.IsZero() {
+			t.Errorf("%s: %q %+v", test.path, got, f.FileInfo)
+		}
+	}
+}
+
+func TestFilesThatAreNotRead(t *testing.T) {
+	m, id, dir := withFiles(t)
+	read := func(path string, r Range) error {
+		_, err := m.File(t.Context(), me, id, path, r, 100)
+		return err
+	}
+	for path, words := range badPaths {
+		wantCode(t, read(path, Range{}), CodeInvalid, words)
+		_, err := m.Stat(t.Context(), me, id, path)
+		wantCode(t, err, CodeInvalid, words)
+	}
+	wantCode(t, read("none", Range{}), CodeNotFound, "none")
+	wantCode(t, read("dangling", Range{}), CodeNotFound, "dangling")
+	wantCode(t, read("loop", Range{}), CodeInvalid, "loop")
+	wantCode(t, read("sub", Range{}), CodeInvalid, "directory", "files?path=sub")
+	wantCode(t, read("long.txt", Range{}), CodeLimit, "5000 bytes", "100 bytes", "?from=")
+	wantCode(t, read("binary", Range{From: 1}), CodeInvalid, "no text")
+	wantCode(t, read("a.txt", Range{Lines: -1}), CodeInvalid, "lines")
+	if makeFIFO(filepath.Join(dir, "pipe")) == nil {
+		wantCode(t, read("pipe", Range{}), CodeInvalid, "no regular file")
+	}
+}
+
+func TestDirectoriesAreListed(t *testing.T) {
+	m, id, dir := withFiles(t)
+	listed, err := m.Files(t.Context(), me, id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]string{}
+	for _, entry := range listed.Entries {
+		kinds[entry.Path] = entry.Kind
+	}
+	if diff := cmp.Diff(map[string]string{
+		"a.txt": KindFile, "sub": KindDirectory, "binary": KindFile, "long.txt": KindFile, "…": KindDirectory,
+		"in": KindLink, "out": KindLink, "abroad": KindLink, "up": KindLink, "loop": KindLink, "dangling": KindLink,
+	}, kinds); diff != "" {
+		t.Error(diff)
+	}
+	if listed, err := m.Files(t.Context(), me, id, "sub"); err != nil || len(listed.Entries) != 1 || listed.Entries[0].Path != "sub/b.csv" || listed.Entries[0].Size != 4 {
+		t.Errorf("%+v %v", listed, err)
+	}
+	for path, words := range badPaths {
+		_, err := m.Files(t.Context(), me, id, path)
+		wantCode(t, err, CodeInvalid, words)
+	}
+	_, err = m.Files(t.Context(), me, id, "a.txt")
+	wantCode(t, err, CodeInvalid, "not a directory")
+	for i := range mostEntries + 5 {
+		if err := os.WriteFile(filepath.Join(dir, "sub", "f"+strings.Repeat("0", i%7)+string(rune('a'+i%26))+string(rune('α'+i/26))), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listed, err = m.Files(t.Context(), me, id, "sub")
+	if err != nil || len(listed.Entries) != mostEntries || listed.Left < 1 {
+		t.Errorf("%d entries and %d more, %v", len(listed.Entries), listed.Left, err)
+	}
+}
+
+func TestFiguresAreReadFromTheWorkingDirectoryOnly(t *testing.T) {
+	var dir string
+	m := newTestManager(t, workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+		dir = w.spec.Workdir
+		sink.Figure(Figure{Path: filepath.Join(dir, "figs", r.Code), MIMEType: "image/png", Title: r.Code, Preview: []byte("small")})
+		return Outcome{OK: true}, nil
+	}), nil)
+	defer m.Close(t.Context())
+	id := mustRun(t, m, RunRequest{Code: "one.png"}).InterpreterID
+	mustRun(t, m, RunRequest{Code: "../../passwd"})
+	if err := os.Mkdir(filepath.Join(dir, "figs"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, text := range map[string]string{"figs/one.png": "the figure", "../passwd": "secret"} {
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, figure, err := m.Figure(t.Context(), me, id, "one.png", 100)
+	if err != nil || string(f.Data) != "the figure" || figure.Title != "one.png" || figure.Preview != nil {
+		t.Errorf("%+v %+v %v", f, figure, err)
+	}
+	_, _, err = m.Figure(t.Context(), me, id, "one.png", 5)
+	wantCode(t, err, CodeLimit, filepath.Join(dir, "figs", "one.png"))
+	_, _, err = m.Figure(t.Context(), me, id, "passwd", 100)
+	wantCode(t, err, CodeNotFound, "not in the working directory")
+	for _, name := range []string{"two.png", "figs/one.png", ""} {
+		_, _, err = m.Figure(t.Context(), me, id, name, 100)
+		wantCode(t, err, CodeNotFound, "shown no figure")
+	}
+	if err := os.Remove(filepath.Join(dir, "figs", "one.png")); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = m.Figure(t.Context(), me, id, "one.png", 100)
+	wantCode(t, err, CodeNotFound, "gone")
+}
+
+func TestUploads(t *testing.T) {
+	m, id, dir := withFiles(t)
+	for _, test := range []struct {
+		path, data string
+		replaced   bool
+	}{
+		{"new.txt", "text", false}, {"new.txt", "", true}, {"deep/er/é.bin", "\x00\xff", false}, {"sub/./b.csv", "3", true},
+	} {
+		u, err := m.Upload(t.Context(), me, id, test.path, []byte(test.data))
+		if err != nil {
+			t.Errorf("%s: %v", test.path, err)
+			continue
+		}
+		written, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(test.path)))
+		if err != nil || string(written) != test.data || u.Replaced != test.replaced || u.Size != len(test.data) || u.InterpreterID != id {
+			t.Errorf("%s: %+v %q %v", test.path, u, written, err)
+		}
+	}
+	for path, words := range badPaths {
+		if path == "out" {
+			words = "no regular file"
+		}
+		_, err := m.Upload(t.Context(), me, id, path, []byte("x"))
+		if path == "abroad/passwd" || path == "up/secret" {
+			wantCode(t, err, CodeInvalid, "could not be written")
+			continue
+		}
+		wantCode(t, err, CodeInvalid, words)
+	}
+	for path, words := range map[string]string{
+		"": "name a file", ".": "name a file", "sub/": "name a file", "sub": "directory", "in": "no regular file", "a.txt/x": "could not be written",
+	} {
+		_, err := m.Upload(t.Context(), me, id, path, []byte("x"))
+		wantCode(t, err, CodeInvalid, words)
+	}
+	if secret, err := os.ReadFile(filepath.Join(dir, "..", "secret")); err != nil || string(secret) != "secret" {
+		t.Errorf("%q %v", secret, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".upload-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestUploadMakesTheDefaultSession(t *testing.T) {
+	starter := echoes()
+	m := newTestManager(t, starter, nil)
+	defer m.Close(t.Context())
+	u, err := m.Upload(t.Context(), me, "", "data.csv", bytes.Repeat([]byte("x"), 1<<20))
+	if err != nil || len(starter.started()) != 0 {
+		t.Fatalf("%v; %d workers", err, len(starter.started()))
+	}
+	if r := mustRun(t, m, RunRequest{Code: "x"}); r.InterpreterID != u.InterpreterID {
+		t.Errorf("ran in %s, uploaded to %s", r.InterpreterID, u.InterpreterID)
+	}
+	if info, err := os.Stat(u.File); err != nil || info.Size() != 1<<20 {
+		t.Errorf("%v %v", info, err)
+	}
+}

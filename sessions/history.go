@@ -1,0 +1,299 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Bounds of what a session remembers of its executions. The newest is always
+// kept, and the oldest go first.
+const (
+	keptExecutions = 100
+	keptMemory     = 4 << 20 // bytes of code, results and short outputs
+	keptSpools     = 4       // times SpoolLimit of the files of long outputs
+)
+
+// history are the last executions of a session, the running one included.
+type history struct {
+	mu     sync.Mutex
+	all    []*execution // oldest first
+	memory int          // of those that are over
+	spools int64
+}
+
+// Record is an execution as it is remembered. Its Stdout and Stderr hold the
+// ends of what was printed in all, whichever answer had it.
+type Record struct {
+	Code    string    `json:"code"`
+	Started time.Time `json:"started"`
+	Result
+}
+
+// Brief tells of an execution what is cheap to tell.
+type Brief struct {
+	Execution int
+	Status    Status
+	Started   time.Time
+	// Printed is how many bytes of each stream there are to be read, by Stream,
+	// and Long whether they are too many for an answer.
+	Printed [2]int64
+	Long    [2]bool
+	// Figures are without their previews.
+	Figures []Figure
+}
+
+func (h *history) add(e *execution) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, e)
+}
+
+// settle counts e, which is over, and returns those that have to go for it.
+func (h *history) settle(e *execution, spoolLimit int64) (dropped []*execution) {
+	e.memory, e.spooled = e.weight()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.memory += e.memory
+	h.spools += e.spooled
+	for len(h.all) > 1 && (len(h.all) > keptExecutions || h.memory > keptMemory || h.spools > keptSpools*spoolLimit) {
+		oldest := h.all[0]
+		h.all = slices.Delete(h.all, 0, 1)
+		h.memory -= oldest.memory
+		h.spools -= oldest.spooled
+		dropped = append(dropped, oldest)
+	}
+	return dropped
+}
+
+// list returns the executions, oldest first.
+func (h *history) list() []*execution {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.all)
+}
+
+func (h *history) find(number int) *execution {
+	for _, e := range h.list() {
+		if e.number == number {
+			return e
+		}
+	}
+	return nil
+}
+
+// weight returns how many bytes of memory and of disk a finished execution holds.
+func (e *execution) weight() (memory int, spooled int64) {
+	e.mu.Lock()
+	memory = len(e.code) + len(e.result.Result) + len(e.result.Traceback)
+	e.mu.Unlock()
+	short, spooled := e.transcript.held()
+	return memory + short, spooled
+}
+
+// remember keeps e, which is over, and forgets what there is no more room for.
+// An answer that nobody has yet may name its files: they stay until the end.
+func (s *Session) remember(e *execution) {
+	for _, old := range s.history.settle(e, s.options.SpoolLimit) {
+		old.mu.Lock()
+		answered := old.collected
+		old.mu.Unlock()
+		if !answered {
+			continue
+		}
+		if err := os.RemoveAll(s.executionDir(old.number)); err != nil {
+			s.log.Warn("removing the output of an old execution", "execution", old.number, "error", err)
+		}
+	}
+}
+
+// visitor says whether a visit counts as use, so that the session is not idle.
+type visitor bool
+
+const (
+	aUser    visitor = true
+	aWatcher visitor = false
+)
+
+// visit keeps the session's files where they are until leave is called. The
+// context ends with the session.
+func (s *Session) visit(ctx context.Context, v visitor) (visiting context.Context, leave func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.epitaph != "" {
+		return nil, nil, s.missing()
+	}
+	if v == aUser {
+		s.used = time.Now()
+	}
+	s.running.Add(1)
+	visiting, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(s.life, cancel)
+	return visiting, func() {
+		stop()
+		cancel()
+		s.running.Done()
+	}, nil
+}
+
+// Own returns the ids of the client's sessions, oldest first. An anonymous
+// client, "", has none that could be told from others'.
+func (m *Manager) Own(client Client) []string {
+	if client == "" {
+		return nil
+	}
+	own := m.ownedBy(client)
+	sortByAge(own)
+	ids := make([]string, len(own))
+	for i, s := range own {
+		ids[i] = s.id
+	}
+	return ids
+}
+
+// Interpreter describes one session, without what takes time to measure.
+func (m *Manager) Interpreter(client Client, id string) (Listing, error) {
+	s, err := m.known(client, id)
+	if err != nil {
+		return Listing{}, err
+	}
+	return m.describe(s), nil
+}
+
+// Executions tells of the executions that the session remembers, oldest first.
+func (m *Manager) Executions(client Client, id string) ([]Brief, error) {
+	s, err := m.known(client, id)
+	if err != nil {
+		return nil, err
+	}
+	var briefs []Brief
+	for _, e := range s.history.list() {
+		briefs = append(briefs, e.brief())
+	}
+	return briefs, nil
+}
+
+// Brief tells of one execution of the session.
+func (m *Manager) Brief(client Client, id string, number int) (Brief, error) {
+	_, e, err := m.remembered(client, id, number)
+	if err != nil {
+		return Brief{}, err
+	}
+	return e.brief(), nil
+}
+
+// remembered finds an execution of a session of the client's.
+func (m *Manager) remembered(client Client, id string, number int) (*Session, *execution, error) {
+	s, err := m.known(client, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	e := s.history.find(number)
+	if e == nil {
+		return nil, nil, s.forgotten(number)
+	}
+	return s, e, nil
+}
+
+// forgotten says that an execution is not remembered, and which are.
+func (s *Session) forgotten(number int) error {
+	all := s.history.list()
+	if len(all) == 0 {
+		return Errorf(CodeNotFound, "execution %d of interpreter %s is not kept: nothing has run in it yet", number, s.id)
+	}
+	return Errorf(CodeNotFound, "execution %d of interpreter %s is not kept; executions %d to %d are", number, s.id, all[0].number, all[len(all)-1].number)
+}
+
+func (e *execution) brief() Brief {
+	b := Brief{Execution: e.number, Status: StatusRunning, Started: e.started}
+	if r := e.outcome(); r != nil {
+		b.Status = r.Status
+	}
+	b.Printed, b.Long, b.Figures = e.transcript.inventory()
+	return b
+}
+
+// outcome returns the result, nil while the execution runs.
+func (e *execution) outcome() *Result {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.result
+}
+
+// Execution returns the record of an execution. It takes nothing from the calls
+// that wait for its answer.
+func (m *Manager) Execution(client Client, id string, number int) (*Record, error) {
+	s, e, err := m.remembered(client, id, number)
+	if err != nil {
+		return nil, err
+	}
+	_, leave, err := s.visit(context.Background(), aUser)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	record := &Record{Code: e.code, Started: e.started}
+	if r := e.outcome(); r != nil {
+		record.Result = *r
+	} else {
+		record.Result = Result{
+			InterpreterID: s.id, Execution: e.number, Status: StatusRunning,
+			ExecTime: time.Since(e.started).Seconds(), TimeLimit: e.limit.Seconds(),
+		}
+	}
+	if err := record.recall(e.transcript); err != nil {
+		return nil, err
+	}
+	return record, nil
+}
+
+// recall adds what was printed and shown.
+func (r *Record) recall(t *transcript) (err error) {
+	_, _, r.Figures = t.inventory()
+	for _, figure := range r.Figures {
+		r.FigStoragePath = append(r.FigStoragePath, figure.Path)
+	}
+	if r.Stdout, r.StdoutTruncated, err = t.ends(Stdout); err != nil {
+		return err
+	}
+	r.Stderr, r.StderrTruncated, err = t.ends(Stderr)
+	return err
+}
+
+// Output reads what an execution printed on one stream, which grows while it runs.
+func (m *Manager) Output(ctx context.Context, client Client, id string, number int, stream Stream, r Range) (*Page, error) {
+	s, e, err := m.remembered(client, id, number)
+	if err != nil {
+		return nil, err
+	}
+	ctx, leave, err := s.visit(ctx, aUser)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	running := e.outcome() == nil
+	d, source, err := e.transcript.open(stream)
+	if err != nil {
+		return nil, fmt.Errorf("reading the %s of execution %d: %w", stream, number, err)
+	}
+	defer source.close()
+	page, err := d.read(ctx, r)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, Errorf(CodeNotFound, "%s was changed from outside and can't be read any more", source.path)
+	case err != nil:
+		return nil, err
+	}
+	page.Path, page.Lost, page.Running = source.path, source.lost, running
+	return page, nil
+}
+
+func (s *Session) executionDir(number int) string {
+	return filepath.Join(s.dir, "executions", fmt.Sprint(number))
+}

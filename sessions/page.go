@@ -1,0 +1,260 @@
+package sessions
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Bounds of one read of a text.
+const (
+	pageBytes    = 100_000   // of text that a page holds
+	searchBytes  = 256 << 20 // that one read searches
+	longestMatch = 1_000     // bytes that are shown of a matching line
+	longestWords = 1_000     // bytes of Range.Match
+)
+
+// Range says which lines of a text to read.
+type Range struct {
+	// From is the number of the first line, from 1; a negative one counts from
+	// the end, -1 being the last line. 0 is the beginning.
+	From int
+	// Lines is how many to read at most; 0 is as many as a page holds.
+	Lines int
+	// Match reads only the lines that match it, each with its number: a regular
+	// expression in RE2's syntax, or plain text where it is none.
+	Match string
+}
+
+// IsZero reports whether the whole text is meant.
+func (r Range) IsZero() bool { return r == Range{} }
+
+func (r Range) check() error {
+	switch {
+	case r.Lines < 0:
+		return Errorf(CodeInvalid, "lines must be at least 1, not %d", r.Lines)
+	case len(r.Match) > longestWords:
+		return Errorf(CodeInvalid, "match is %d bytes long, and at most %d are taken", len(r.Match), longestWords)
+	}
+	return nil
+}
+
+// Page is a part of a text.
+type Page struct {
+	Text string
+	// First and Last are the numbers of the lines that Text holds, or that were
+	// searched for matches; Last is First-1 when there are none.
+	First, Last int
+	// Found is how many lines match, in a page of matches.
+	Found int
+	// Next is the line to go on with; 0 at the end.
+	Next int
+	// Cut is set when Last is longer than a page and only its beginning is here.
+	Cut bool
+	// Size is how many bytes the whole text has, Lost how many more were not kept.
+	Size, Lost int64
+	// Path is the file of the whole text, if it has one.
+	Path string
+	// Running is set while the text may still grow.
+	Running bool
+}
+
+// Whole reports whether the page is all there is.
+func (p *Page) Whole() bool { return p.First == 1 && p.Next == 0 && !p.Cut && p.Lost == 0 }
+
+// document is a text of any length.
+type document struct {
+	text  io.ReaderAt
+	size  int64
+	lines *lineIndex
+}
+
+// read returns the page of d that r asks for.
+func (d document) read(ctx context.Context, r Range) (*Page, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	first, err := d.first(ctx, r.From)
+	if err != nil {
+		return nil, err
+	}
+	at, _, err := d.lines.offset(ctx, d.text, d.size, first-1)
+	if err != nil {
+		return nil, err
+	}
+	page := &Page{First: first, Last: first - 1, Size: d.size}
+	if at >= d.size {
+		return page, nil
+	}
+	if r.Lines == 0 {
+		r.Lines = math.MaxInt
+	}
+	if r.Match != "" {
+		return page, d.search(ctx, page, at, r)
+	}
+	return page, d.lineUp(page, at, r.Lines)
+}
+
+// first turns Range.From into a line's number.
+func (d document) first(ctx context.Context, from int) (int, error) {
+	if from >= 0 {
+		return max(1, from), nil
+	}
+	lines, err := d.count(ctx)
+	return max(1, lines+1+from), err
+}
+
+// count returns how many lines there are.
+func (d document) count(ctx context.Context) (int, error) {
+	_, lines, err := d.lines.offset(ctx, d.text, d.size, math.MaxInt)
+	if err != nil || d.size == 0 {
+		return lines, err
+	}
+	last := make([]byte, 1)
+	if err := readFull(d.text, last, d.size-1); err != nil {
+		return 0, err
+	}
+	if last[0] != '\n' {
+		lines++
+	}
+	return lines, nil
+}
+
+// lineUp fills the page with whole lines from the offset on, or with the
+// beginning of one that is longer than a page.
+func (d document) lineUp(page *Page, at int64, most int) error {
+	part := make([]byte, min(pageBytes, d.size-at))
+	if err := readFull(d.text, part, at); err != nil {
+		return err
+	}
+	end := 0
+	for ; page.Last-page.First+1 < most; page.Last++ {
+		i := bytes.IndexByte(part[end:], '\n')
+		if i < 0 {
+			break
+		}
+		end += i + 1
+	}
+	wanted := page.Last-page.First+1 < most
+	switch rest := at + int64(len(part)); {
+	case wanted && rest == d.size && end < len(part): // the last line, without a newline
+		end, page.Last = len(part), page.Last+1
+	case wanted && end == 0:
+		end, page.Last, page.Cut = wholeCharacters(part), page.Last+1, true
+	}
+	page.Text = decodeAll(part[:end])
+	if at+int64(end) < d.size {
+		page.Next = page.Last + 1
+	}
+	return nil
+}
+
+// search fills the page with the matching lines from the offset on.
+func (d document) search(ctx context.Context, page *Page, at int64, r Range) error {
+	find := finder(r.Match)
+	section := io.NewSectionReader(d.text, at, min(searchBytes, d.size-at))
+	reader := bufio.NewReaderSize(section, lineStep)
+	var text []byte
+	for read := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		line, length, err := nextLine(reader)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if length == 0 || errors.Is(err, io.EOF) && at+read+int64(length) < d.size {
+			page.Text = string(text)
+			if at+read < d.size { // the bound came first, perhaps within a line
+				page.Next = page.Last + 1
+				if page.Last < page.First {
+					page.Last, page.Next = page.First, page.First+1
+				}
+			}
+			return nil
+		}
+		if found := find(line); found != nil {
+			shown := matchLine(page.Last+1, line, found)
+			if page.Found == r.Lines || page.Found > 0 && len(text)+len(shown) > pageBytes {
+				page.Text, page.Next = string(text), page.Last+1
+				return nil
+			}
+			text = append(text, shown...)
+			page.Found++
+		}
+		page.Last++
+		read += int64(length)
+	}
+}
+
+// nextLine returns the next line without its newline, of a very long one the
+// first lineStep bytes, and how many bytes it has with all. The slice is good
+// until the next read.
+func nextLine(reader *bufio.Reader) (line []byte, length int, err error) {
+	line, err = reader.ReadSlice('\n')
+	length = len(line)
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line = bytes.Clone(line)
+		for errors.Is(err, bufio.ErrBufferFull) {
+			var more []byte
+			more, err = reader.ReadSlice('\n')
+			length += len(more)
+		}
+	}
+	return bytes.TrimSuffix(line, []byte{'\n'}), length, err
+}
+
+// finder returns what finds the place of a match in a line, nil without one.
+func finder(match string) func([]byte) []int {
+	pattern, err := regexp.Compile(match)
+	if literal := regexp.QuoteMeta(match); err != nil || literal == match {
+		return func(line []byte) []int {
+			if i := bytes.Index(line, []byte(match)); i >= 0 {
+				return []int{i, i + len(match)}
+			}
+			return nil
+		}
+	}
+	return pattern.FindIndex
+}
+
+// matchLine is a matching line as a page shows it: of a long one what is around
+// the match.
+func matchLine(number int, line []byte, found []int) string {
+	before, after := "", ""
+	if len(line) > longestMatch {
+		start := max(0, min(found[0]-longestMatch/4, len(line)-longestMatch))
+		start = runeStart(line, start)
+		end := min(len(line), start+longestMatch)
+		if start > 0 {
+			before = "…"
+		}
+		if end < len(line) {
+			after = "…"
+		}
+		line = line[start:end]
+		if after != "" {
+			line = line[:wholeCharacters(line)]
+		}
+	}
+	return strconv.Itoa(number) + ": " + before + decodeAll(line) + after + "\n"
+}
+
+// wholeCharacters returns how many bytes of p are left without a character that
+// is cut at its end.
+func wholeCharacters(p []byte) int { return len(p) - incomplete(p) }
+
+// decodeAll returns the text of p, U+FFFD for each invalid byte.
+func decodeAll(p []byte) string {
+	if utf8.Valid(p) {
+		return string(p)
+	}
+	var d decoder
+	return string(d.replace(p))
+}

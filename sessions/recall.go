@@ -1,0 +1,90 @@
+package sessions
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"slices"
+)
+
+// endBytes is how much of a stream's beginning, and of its end, a record holds.
+const endBytes = 4_000
+
+// source is where the whole of a stream is.
+type source struct {
+	path string   // of its file, or ""
+	file *os.File // nil when it is in memory
+	lost int64    // bytes that were not kept
+}
+
+func (s source) close() {
+	if s.file != nil {
+		_ = s.file.Close() // it was only read
+	}
+}
+
+// inventory tells of what there is to be recalled.
+func (t *transcript) inventory() (printed [2]int64, long [2]bool, figures []Figure) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for stream := range t.spools {
+		s := &t.spools[stream]
+		printed[stream] = s.size + int64(len(s.start))
+		long[stream] = s.file != nil
+	}
+	return printed, long, slices.Clone(t.shown)
+}
+
+// held returns how many bytes of memory and of disk the transcript holds for good.
+func (t *transcript) held() (memory int, spooled int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for stream := range t.spools {
+		memory += len(t.spools[stream].start)
+		spooled += t.spools[stream].size
+	}
+	return memory + len(t.shown)*100, spooled
+}
+
+// open returns the whole of a stream as far as it has been printed.
+func (t *transcript) open(stream Stream) (document, source, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := &t.spools[stream]
+	d := document{lines: &t.lines[stream]}
+	if s.file == nil {
+		text := bytes.Clone(s.start)
+		d.text, d.size = bytes.NewReader(text), int64(len(text))
+		return d, source{lost: s.lost}, nil
+	}
+	file, err := os.Open(s.path)
+	if err != nil {
+		return d, source{}, err
+	}
+	d.text, d.size = file, s.size
+	return d, source{path: s.path, file: file, lost: s.lost}, nil
+}
+
+// ends returns the beginning and the end of a stream, with a marker between that
+// counts the bytes that are missing.
+func (t *transcript) ends(stream Stream) (text string, missing int64, err error) {
+	d, source, err := t.open(stream)
+	if err != nil {
+		return "", 0, err
+	}
+	defer source.close()
+	if d.size <= 2*endBytes {
+		whole, err := io.ReadAll(io.NewSectionReader(d.text, 0, d.size))
+		return decodeAll(whole), source.lost, err
+	}
+	head, tail := make([]byte, endBytes), make([]byte, endBytes)
+	if err := readFull(d.text, head, 0); err != nil {
+		return "", 0, err
+	}
+	if err := readFull(d.text, tail, d.size-endBytes); err != nil {
+		return "", 0, err
+	}
+	head, tail = head[:wholeCharacters(head)], tail[runeStart(tail, 0):]
+	missing = d.size - int64(len(head)+len(tail)) + source.lost
+	return decodeAll(head) + Marker(missing) + decodeAll(tail), missing, nil
+}

@@ -1,0 +1,97 @@
+package tools
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+)
+
+// mostCompletions is the protocol's limit.
+const mostCompletions = 100
+
+// CompleteResourceArgument completes what stands in a template: ids of the
+// caller's interpreters, numbers of runs, names of figures, paths of files. What
+// depends on an interpreter needs its id, unless the caller has only one.
+func (l *shelf) CompleteResourceArgument(ctx context.Context, _ string, argument mcp.CompleteArgument, around mcp.CompleteContext) (*mcp.Completion, error) {
+	client := l.Client(ctx)
+	id := around.Arguments["id"]
+	if own := l.library.Own(client); id == "" && len(own) == 1 {
+		id = own[0]
+	}
+	var all []string
+	if argument.Name != "id" && id == "" { // of which?
+		return completion(nil, ""), nil
+	}
+	switch argument.Name {
+	case "id":
+		all = l.library.Own(client)
+		slices.Reverse(all) // the newest first
+	case "n":
+		all = l.numbers(client, id)
+	case "name":
+		all = l.figureNames(client, id)
+	case "path":
+		all = l.paths(ctx, client, id, argument.Value)
+	}
+	return completion(all, argument.Value), nil
+}
+
+func completion(all []string, start string) *mcp.Completion {
+	fitting := []string{}
+	for _, value := range all {
+		if strings.HasPrefix(value, start) {
+			fitting = append(fitting, value)
+		}
+	}
+	total := len(fitting)
+	return &mcp.Completion{Values: fitting[:min(total, mostCompletions)], Total: total, HasMore: total > mostCompletions}
+}
+
+// numbers lists the executions that are kept, newest first.
+func (l *shelf) numbers(client sessions.Client, id string) (all []string) {
+	for _, b := range l.newest(client, id) {
+		all = append(all, strconv.Itoa(b.Execution))
+	}
+	return all
+}
+
+func (l *shelf) figureNames(client sessions.Client, id string) (all []string) {
+	for _, b := range l.newest(client, id) {
+		for _, figure := range b.Figures {
+			all = append(all, figureFile(figure))
+		}
+	}
+	return all
+}
+
+func (l *shelf) newest(client sessions.Client, id string) []sessions.Brief {
+	briefs, err := l.library.Executions(client, id)
+	if err != nil { // nothing to complete from
+		return nil
+	}
+	slices.Reverse(briefs)
+	return briefs
+}
+
+// paths lists what is in the directory that the caller has come to; directories
+// end in a slash.
+func (l *shelf) paths(ctx context.Context, client sessions.Client, id, start string) (all []string) {
+	listed, err := l.library.Files(ctx, client, id, path.Dir(start+"x"))
+	if err != nil {
+		return nil
+	}
+	for _, entry := range listed.Entries {
+		name := entry.Path
+		if entry.Kind == sessions.KindDirectory {
+			name += "/"
+		}
+		all = append(all, name)
+	}
+	return all
+}

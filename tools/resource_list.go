@@ -1,0 +1,73 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+)
+
+// Bounds of a list of resources.
+const (
+	mostListed = 100 // in all
+	mostOfOne  = 30  // of one interpreter
+)
+
+// list puts the caller's own resources in the place of those that mcp-go knows.
+func (l *shelf) list(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, result *mcp.ListResourcesResult) {
+	result.Resources, result.NextCursor = l.own(l.Client(ctx)), ""
+	l.updates.listed(ctx, result.Resources)
+}
+
+// own lists what a client would want to look at: its interpreters, the newest
+// first, each with its newest figures and long outputs. The templates reach all
+// the rest.
+func (l *shelf) own(client sessions.Client) []mcp.Resource {
+	all := []mcp.Resource{}
+	for _, id := range slices.Backward(l.library.Own(client)) {
+		some := append([]mcp.Resource{
+			jsonResource(interpreterURI(id), "interpreter "+short(id)),
+			jsonResource(directoryURI(id, ""), "files of "+short(id)),
+		}, l.made(client, id)...)
+		all = append(all, some[:min(len(some), mostOfOne)]...)
+		if len(all) >= mostListed {
+			return all[:mostListed]
+		}
+	}
+	return all
+}
+
+// made lists the figures and the long outputs of an interpreter, newest first.
+func (l *shelf) made(client sessions.Client, id string) (made []mcp.Resource) {
+	briefs, err := l.library.Executions(client, id)
+	if err != nil { // it has just ended
+		return nil
+	}
+	for _, b := range slices.Backward(briefs) {
+		for i, figure := range b.Figures {
+			name := fmt.Sprintf("%s (run %d of %s)", figureTitle(i, figure), b.Execution, short(id))
+			made = append(made, mcp.NewResource(figureURI(id, figureFile(figure)), name, mcp.WithMIMEType(figure.MIMEType)))
+		}
+		for stream, long := range b.Long {
+			if long {
+				stream := sessions.Stream(stream)
+				name := fmt.Sprintf("%s of run %d of %s", stream, b.Execution, short(id))
+				made = append(made, mcp.NewResource(outputURI(id, b.Execution, stream), name, mcp.WithMIMEType("text/plain")))
+			}
+		}
+		if len(made) > mostOfOne {
+			break
+		}
+	}
+	return made
+}
+
+func jsonResource(uri, name string) mcp.Resource {
+	return mcp.NewResource(uri, name, mcp.WithMIMEType("application/json"))
+}
+
+// short is as much of an id as a reader needs to tell interpreters apart.
+func short(id string) string { return first(id, 8) }

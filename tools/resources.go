@@ -1,0 +1,130 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/sessions"
+)
+
+// Library is what the resources need of *sessions.Manager.
+type Library interface {
+	Own(client sessions.Client) []string
+	Interpreter(client sessions.Client, id string) (sessions.Listing, error)
+	Executions(client sessions.Client, id string) ([]sessions.Brief, error)
+	Brief(client sessions.Client, id string, number int) (sessions.Brief, error)
+	Execution(client sessions.Client, id string, number int) (*sessions.Record, error)
+	Output(ctx context.Context, client sessions.Client, id string, number int, stream sessions.Stream, r sessions.Range) (*sessions.Page, error)
+	Figure(ctx context.Context, client sessions.Client, id, name string, most int64) (*sessions.File, sessions.Figure, error)
+	Files(ctx context.Context, client sessions.Client, id, dir string) (*sessions.Directory, error)
+	Stat(ctx context.Context, client sessions.Client, id, name string) (sessions.FileInfo, error)
+	File(ctx context.Context, client sessions.Client, id, name string, r sessions.Range, most int64) (*sessions.File, error)
+}
+
+var _ Library = (*sessions.Manager)(nil)
+
+// shelf serves the resources.
+type shelf struct {
+	Options
+	library Library
+	server  *server.MCPServer
+	updates *updates
+}
+
+// RegisterResources adds the resources to the server: templates, a list of each
+// caller's own, completion of what stands in a template, subscriptions.
+func RegisterResources(s *server.MCPServer, library Library, o Options) {
+	registerResources(s, library, o, updateEvery)
+}
+
+func registerResources(s *server.MCPServer, library Library, o Options, every time.Duration) *shelf {
+	l := &shelf{Options: o.withDefaults(), library: library, server: s}
+	l.updates = newUpdates(l, every)
+	server.WithResourceCapabilities(true, true)(s)
+	server.WithCompletions()(s)
+	server.WithResourceCompletionProvider(l)(s)
+	for _, template := range templates() {
+		s.AddResourceTemplate(template, nil) // reads don't come this far
+	}
+	s.AddResource(mcp.NewResource(readURI, "read"), l.hand)
+	if s.GetHooks() == nil {
+		server.WithHooks(&server.Hooks{})(s)
+	}
+	hooks := s.GetHooks()
+	hooks.AddBeforeReadResource(l.fetch)
+	hooks.AddAfterListResources(l.list)
+	l.updates.hook(hooks)
+	return l
+}
+
+// templates says what there is. What a model reads is short: some clients put
+// it all before it.
+func templates() []mcp.ResourceTemplate {
+	text := mcp.WithTemplateMIMEType("text/plain")
+	record := mcp.WithTemplateMIMEType("application/json")
+	const range_ = " from: first line, negative from the end; lines: how many; match: only matching lines (RE2 or plain text)."
+	return []mcp.ResourceTemplate{
+		mcp.NewResourceTemplate(interpreterTemplate, "interpreter", record, mcp.WithTemplateDescription("An interpreter and its last runs.")),
+		mcp.NewResourceTemplate(executionTemplate, "execution", record, mcp.WithTemplateDescription("The record of a run, with its code.")),
+		mcp.NewResourceTemplate(stdoutTemplate, "stdout", text, mcp.WithTemplateDescription("All that a run printed."+range_)),
+		mcp.NewResourceTemplate(stderrTemplate, "stderr", text, mcp.WithTemplateDescription("The same for standard error.")),
+		mcp.NewResourceTemplate(figureTemplate, "figure", mcp.WithTemplateDescription("A figure in full resolution.")),
+		mcp.NewResourceTemplate(directoryTemplate, "files", record, mcp.WithTemplateDescription("A directory below the working directory.")),
+		mcp.NewResourceTemplate(fileTemplate, "file", mcp.WithTemplateDescription("A working file; of text a part with from, lines, match.")),
+	}
+}
+
+// readURI is where fetch sends every read; it is in no list and holds nothing.
+const readURI = "understudy:read"
+
+// fetched is under which name fetch leaves what it read.
+const fetched = "understudy.fetched"
+
+// fetch reads the resource before the library looks for who should. That looks
+// roundabout, and is because of the codes of errors: mcp-go has the right one for
+// "not found" in each era only when it finds no handler, and calls all that a
+// handler says an internal error.
+func (l *shelf) fetch(ctx context.Context, _ any, request *mcp.ReadResourceRequest) {
+	uri := request.Params.URI
+	contents, err := l.readGuarded(ctx, uri)
+	if sessions.CodeOf(err) == sessions.CodeNotFound {
+		request.Params.URI = clip(uri, 300) + " (" + err.Error() + ")" // the blanks match no template
+		return
+	}
+	request.Params.URI = readURI
+	request.Params.Arguments = map[string]any{fetched: func() ([]mcp.ResourceContents, error) { return contents, err }}
+}
+
+// hand returns what fetch read.
+func (l *shelf) hand(_ context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+	result, ok := request.Params.Arguments[fetched].(func() ([]mcp.ResourceContents, error))
+	if !ok {
+		return nil, errors.New("nothing was read")
+	}
+	return result()
+}
+
+// readGuarded reads, and tells of a fault of ours in one plain sentence.
+func (l *shelf) readGuarded(ctx context.Context, uri string) (contents []mcp.ResourceContents, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			contents, err = nil, fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+		if err == nil || sessions.CodeOf(err) != "" {
+			return
+		}
+		if ctx.Err() != nil {
+			err = sessions.Errorf(sessions.CodeClosed, "the read was cancelled")
+			return
+		}
+		l.Logger.Error("resource not read", "uri", clip(uri, 300), "error", err)
+		err = sessions.Errorf(sessions.CodeClosed, "the resource could not be read through a fault of the server, which has been logged")
+	}()
+	return l.read(ctx, uri)
+}
