@@ -21,6 +21,7 @@ RACE ?= $(if $(CC_FOUND),-race)
 
 FUZZTIME ?= 10s
 SOAK ?= 10m
+SOAK_HTTP ?= 1h
 
 .PHONY: help
 help: ## Show this list
@@ -113,6 +114,10 @@ bench: setup ## Measure speed and memory beside ipykernel; renews docs/benchmark
 .PHONY: soak
 soak: setup ## For SOAK (10m), end interpreters in every way and compare all answers with a model
 	UNDERSTUDY_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) run ./bench/soak -for $(SOAK)
+
+.PHONY: soak-http
+soak-http: setup ## For SOAK_HTTP (1h), have many clients use HTTP and SSE, hang up and come back, and compare all answers with a model
+	UNDERSTUDY_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) run ./bench/soak -network -sessions 24 -for $(SOAK_HTTP)
 
 .PHONY: update
 update: ## Rewrite the committed schemas and the generated parts of the documentation

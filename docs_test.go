@@ -27,6 +27,9 @@ func TestDocsAreTrue(t *testing.T) {
 		{"docs/reference.md", "settings", settingTable(t)},
 		{"docs/operations.md", "metrics", metricTable(t)},
 		{"docs/operations.md", "limits", limitTable(t)},
+
+		{"docs/reference.md", "clients", clientTable()},
+		{"docs/reference.md", "prompts", promptTable()},
 	} {
 		t.Run(part.file+"/"+part.name, func(t *testing.T) { compareGenerated(t, part.file, part.name, part.text) })
 	}
@@ -191,6 +194,42 @@ func settingTable(t *testing.T) string {
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Flag, s.Env, defaultText, cell(s.Help))
 	}
 	return b.String() + "\n"
+}
+
+func clientTable() string {
+	var b strings.Builder
+	b.WriteString("| client | calls itself | characters of text | side of an image | bytes in all | record | why |\n|---|---|---|---|---|---|---|\n")
+	for _, f := range tools.Fits() {
+		names := make([]string, len(f.Names))
+		for i, name := range f.Names {
+			names[i] = "`" + name + "`"
+			if !f.Exact {
+				names[i] = "`" + name + "`…"
+			}
+		}
+		record := "no"
+		if f.Record {
+			record = "yes"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s | %s |\n", f.Client, strings.Join(names, ", "), f.Text, f.Side, f.Bytes, record, cell(f.Why))
+	}
+	return b.String()
+}
+
+func promptTable() string {
+	var b strings.Builder
+	b.WriteString("| prompt | arguments | |\n|---|---|---|\n")
+	for _, p := range tools.Prompts() {
+		names := make([]string, len(p.Arguments))
+		for i, a := range p.Arguments {
+			names[i] = "`" + a.Name + "`"
+			if !a.Required {
+				names[i] += " (optional)"
+			}
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.Name, strings.Join(names, ", "), cell(p.Description))
+	}
+	return b.String()
 }
 
 func joined(values []any) string {

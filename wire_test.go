@@ -106,9 +106,14 @@ func (w *wire) receive() map[string]any {
 
 func (w *wire) initialize() {
 	w.t.Helper()
+	w.initializeAs("wire")
+}
+
+func (w *wire) initializeAs(client string) {
+	w.t.Helper()
 	w.request("initialize", map[string]any{
 		"protocolVersion": "2025-06-18", "capabilities": map[string]any{},
-		"clientInfo": map[string]any{"name": "wire", "version": "1"},
+		"clientInfo": map[string]any{"name": client, "version": "1"},
 	})
 	w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }

@@ -30,6 +30,7 @@ type bench struct {
 	options
 	binary string // understudy, just built
 	python string // the one that both sides run
+	source string // the one that environments are made from
 	dir    string // for everything that a run writes, removed at its end
 	report *report
 }
@@ -50,12 +51,11 @@ func prepare(ctx context.Context, o options) (*bench, error) {
 	if b.binary, err = build(ctx); err != nil {
 		return nil, err
 	}
-	source, err := sourcePython(ctx)
-	if err != nil {
+	if b.source, err = sourcePython(ctx); err != nil {
 		return nil, err
 	}
 	clearVariables()
-	if b.python, err = makeEnvironment(ctx, source); err != nil {
+	if b.python, err = makeEnvironment(ctx, b.source, environmentDir, pinned); err != nil {
 		return nil, err
 	}
 	if b.dir, err = os.MkdirTemp("", "bench-"); err != nil {
@@ -130,11 +130,11 @@ func clearVariables() {
 	}
 }
 
-// makeEnvironment makes a virtual environment from source's Python, with the
-// pinned packages in it and source's libraries visible, and returns its
+// makeEnvironment makes a virtual environment in place from source's Python,
+// with the packages in it and source's libraries visible, and returns its
 // Python. It does nothing when that is there.
-func makeEnvironment(ctx context.Context, source string) (string, error) {
-	dir, err := filepath.Abs(environmentDir)
+func makeEnvironment(ctx context.Context, source, place string, packages []string) (string, error) {
+	dir, err := filepath.Abs(place)
 	if err != nil {
 		return "", err
 	}
@@ -147,18 +147,18 @@ func makeEnvironment(ctx context.Context, source string) (string, error) {
 		return "", fmt.Errorf("asking %s for its libraries: %w", source, err)
 	}
 	stamp := filepath.Join(dir, "made-by-bench")
-	want := strings.Join(append([]string{source, libraries}, pinned...), "\n")
+	want := strings.Join(append([]string{source, libraries}, packages...), "\n")
 	if have, err := os.ReadFile(stamp); err == nil && string(have) == want {
 		return python, nil
 	}
-	progress("installing %s into %s", strings.Join(pinned, ", "), environmentDir)
-	if err := fillEnvironment(ctx, source, dir, python, libraries); err != nil {
+	progress("installing %s into %s", strings.Join(packages, ", "), place)
+	if err := fillEnvironment(ctx, source, dir, python, libraries, packages); err != nil {
 		return "", err
 	}
 	return python, os.WriteFile(stamp, []byte(want), 0o644)
 }
 
-func fillEnvironment(ctx context.Context, source, dir, python, libraries string) error {
+func fillEnvironment(ctx context.Context, source, dir, python, libraries string, packages []string) error {
 	if _, err := output(ctx, source, "-m", "venv", "--clear", dir); err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func fillEnvironment(ctx context.Context, source, dir, python, libraries string)
 	if err := os.WriteFile(filepath.Join(own, "libraries.pth"), []byte(libraries+"\n"), 0o644); err != nil {
 		return err
 	}
-	_, err = output(ctx, python, append([]string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check"}, pinned...)...)
+	_, err = output(ctx, python, append([]string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check"}, packages...)...)
 	return err
 }
 

@@ -28,7 +28,7 @@ import (
 )
 
 // longest is how long a run may take before it is given up.
-const longest = 25 * time.Minute
+const longest = 40 * time.Minute
 
 // options are the flags.
 type options struct {
@@ -57,6 +57,7 @@ var sections = []section{
 	{"prints", measurePrints},
 	{"figures", measureFigures},
 	{"sessions", measureSessions},
+	{"http", measureHTTP},
 }
 
 func main() {

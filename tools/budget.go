@@ -38,6 +38,19 @@ func cut(text string, limit int, earlier int64) (string, int64) {
 	return first(head, shares[0]) + sessions.Marker(earlier+dropped) + last(tail, shares[1]), dropped
 }
 
+// cutBytes is cut for a text that must also travel in at most size bytes:
+// control characters and the like take up to six.
+func cutBytes(text string, limit, size int) string {
+	for {
+		short, _ := cut(text, limit, 0)
+		needed := travelling(short)
+		if needed <= size || limit <= 0 {
+			return short
+		}
+		limit = min(limit, utf8.RuneCountInString(short)) * max(0, size) / needed * 9 / 10
+	}
+}
+
 // first returns the first n characters.
 func first(text string, n int) string {
 	for i := range text {

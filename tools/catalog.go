@@ -48,12 +48,13 @@ const (
 type Options struct {
 	// Client names the caller of a request; nil means that all are one client.
 	Client func(context.Context) sessions.Client
-	// TextBudget is how many characters of text an answer has; 40,000.
+	// TextBudget is how many characters of text an answer has. Zero, here and
+	// in the next two, leaves it to the table of clients.
 	TextBudget int
-	// ImageMaxSide is the longest side of a picture in pixels; 1,568.
+	// ImageMaxSide is the longest side of a picture in pixels.
 	ImageMaxSide int
 	// ImageBudget is how many bytes a whole answer has as it travels, text,
-	// record and base64 of the pictures together; 900,000.
+	// record and base64 of the pictures together.
 	ImageBudget int
 	// Figures is one of the constants Figures…; FiguresContent.
 	Figures string
@@ -76,9 +77,6 @@ func (o Options) withDefaults() Options {
 	if o.Client == nil {
 		o.Client = func(context.Context) sessions.Client { return "client" }
 	}
-	o.TextBudget = orDefault(o.TextBudget, 40_000)
-	o.ImageMaxSide = orDefault(o.ImageMaxSide, 1568)
-	o.ImageBudget = orDefault(o.ImageBudget, 900_000)
 	o.Figures = orDefault(o.Figures, FiguresContent)
 	o.StructuredContent = orDefault(o.StructuredContent, StructuredAuto)
 	o.MaxUpload = orDefault(o.MaxUpload, 10_000_000)
@@ -133,13 +131,14 @@ func (b *toolbox) catalog() []server.ServerTool {
 	return []server.ServerTool{b.runPythonCodeTool(), b.manageInterpretersTool()}
 }
 
-// Register adds the tools to the server.
+// Register adds the tools and the prompts to the server.
 func Register(s *server.MCPServer, m Manager, o Options) {
 	b := newToolbox(s, m, o)
 	for _, tool := range b.catalog() {
 		tool.Handler = b.guard(tool.Tool.Name, tool.Handler)
 		s.AddTools(tool)
 	}
+	addPrompts(s)
 }
 
 //go:embed instructions.md
@@ -168,7 +167,6 @@ func (b *toolbox) describe(text string) string {
 		"{wait}", sessions.InWords(b.DefaultWait),
 		"{timeout}", sessions.InWords(b.DefaultTimeout),
 		"{history}", b.depth(),
-		"{text_budget}", fmt.Sprint(b.TextBudget),
 	).Replace(text))
 }
 

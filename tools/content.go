@@ -13,18 +13,24 @@ import (
 const envelope = 1000
 
 // answer renders a result: one text, then the pictures, then the record for
-// clients that read it. The whole stays within ImageBudget.
+// clients that read it. The whole stays within what the client takes.
 func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, result *sessions.Result, call asked) *mcp.CallToolResult {
 	result = located(result)
 	answer := &mcp.CallToolResult{IsError: result.Status == sessions.StatusRefused}
+	f := b.fit(ctx, request)
 	var record *sessions.Result
-	if b.wantsRecord(ctx, request) {
-		record = b.record(result)
+	left := f.Bytes - envelope - linkFrame*(2+min(mostLinks, len(result.Figures)))
+	if f.Record {
+		var size int
+		record, size = b.record(f, result)
+		left -= size
 	}
 
-	v := view{Result: result, asked: call, budget: b.TextBudget, cut: new([2]bool)}
+	v := view{Result: result, asked: call, budget: f.Text, cut: new([2]bool)}
+	v.fitBytes(left)
 	if len(result.Figures) > 0 {
-		v.pictures = b.pictures(result.Figures, b.room(v, record), b.copies(record))
+		v.pictures = b.pictures(f.Side, result.Figures, room(v, left), b.copies(record))
+		v.fitBytes(left) // it now says which are not shown
 	}
 
 	answer.Content = []mcp.Content{mcp.NewTextContent(v.text())}
@@ -45,14 +51,13 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 	return answer
 }
 
-// room is how many bytes of the budget are left for pictures.
-func (b *toolbox) room(v view, record *sessions.Result) int {
-	links := linkFrame * (2 + min(mostLinks, len(v.Figures)))
+// room is how many of the bytes that are left pictures may take beside the text.
+func room(v view, left int) int {
 	lines := 0 // what is added to the text for a figure that is not shown, or smaller
 	for _, figure := range v.Figures {
 		lines += 100 + len(figure.URI)
 	}
-	return b.ImageBudget - envelope - travelling(v.text()) - travelling(record) - lines - links
+	return left - travelling(v.text()) - lines
 }
 
 // copies is how many times a picture travels in an answer.

@@ -20,18 +20,24 @@ func (b *toolbox) failure(tool string, err error) *mcp.CallToolResult {
 	var known *sessions.Error
 	switch {
 	case errors.As(err, &argument):
-		return mcp.NewToolResultError(argument.Message)
+		return refusal(argument.Message)
 	case errors.As(err, &known):
 		if known.Err != nil {
 			b.Logger.Warn("call refused", "tool", tool, "code", known.Code, "message", known.Message, "cause", known.Err)
 		}
-		return mcp.NewToolResultError(known.Message)
+		return refusal(known.Message)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return mcp.NewToolResultError("the call was cancelled")
 	}
 	b.Logger.Error("call failed", "tool", tool, "error", err)
 	return mcp.NewToolResultError(fmt.Sprintf(
 		"%s failed through a fault of the server, which has been logged; try once more, and if it fails again restart the interpreter with manage_interpreters", tool))
+}
+
+// refusal is an answer that is an error. What to do stands at the end of a
+// message, so its middle is what a long one can do without.
+func refusal(message string) *mcp.CallToolResult {
+	return mcp.NewToolResultError(cutBytes(message, mostError, mostBytes))
 }
 
 // guard keeps a panic of a handler from ending the server and with it every

@@ -37,8 +37,8 @@ type picture struct {
 }
 
 // pictures fits the figures' previews into room bytes of the message, each
-// travelling copies times. When there are too many, the last are left out.
-func (b *toolbox) pictures(figures []sessions.Figure, room, copies int) []picture {
+// travelling copies times and with sides of at most side pixels. When there are too many, the last are left out.
+func (b *toolbox) pictures(side int, figures []sessions.Figure, room, copies int) []picture {
 	fitted := make([]picture, len(figures))
 	if copies == 0 {
 		return fitted
@@ -57,7 +57,7 @@ func (b *toolbox) pictures(figures []sessions.Figure, room, copies int) []pictur
 			continue
 		}
 		most := (shares[i] - pictureFrame) / copies / 4 * 3
-		fitted[i] = b.picture(figure.Preview, most)
+		fitted[i] = b.picture(figure.Preview, most, side)
 		fitted[i].scaled = fitted[i].smallerThan(figure)
 	}
 	return fitted
@@ -91,14 +91,15 @@ func usable(shares, needs []int) bool {
 	return true
 }
 
-// picture returns the preview in at most most bytes, smaller if need be.
-func (b *toolbox) picture(preview []byte, most int) picture {
+// picture returns the preview in at most most bytes and maxSide pixels, smaller
+// if need be.
+func (b *toolbox) picture(preview []byte, most, maxSide int) picture {
 	config, err := png.DecodeConfig(bytes.NewReader(preview))
 	if err != nil {
 		return picture{missing: "its preview is not a PNG image"}
 	}
 	side := max(config.Width, config.Height)
-	if len(preview) <= most && side <= b.ImageMaxSide {
+	if len(preview) <= most && side <= maxSide {
 		return picture{data: preview, mimeType: "image/png"}
 	}
 	if most <= 0 || config.Width*config.Height > mostPixels {
@@ -106,7 +107,7 @@ func (b *toolbox) picture(preview []byte, most int) picture {
 	}
 	b.drawing.Lock()
 	defer b.drawing.Unlock()
-	smaller, err := shrink(preview, most, b.ImageMaxSide)
+	smaller, err := shrink(preview, most, maxSide)
 	if err != nil {
 		return picture{missing: err.Error()}
 	}

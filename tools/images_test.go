@@ -97,7 +97,7 @@ func TestPictures(t *testing.T) {
 		"hundreds of them": {repeat(small, 200), 300_000, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pictures := box(Options{}).pictures(figuresOf(test.previews...), test.room, 1)
+			pictures := box(Options{}).pictures(usualSide, figuresOf(test.previews...), test.room, 1)
 			var kinds []string
 			used := 0
 			for i, p := range pictures {
@@ -140,7 +140,7 @@ func kindOf(p picture, preview []byte) string {
 
 func TestPicturesKeepTheirShape(t *testing.T) {
 	wide := plot(t, 1500, 150)
-	pictures := box(Options{ImageMaxSide: 500}).pictures(figuresOf(wide), 900_000, 1)
+	pictures := box(Options{}).pictures(500, figuresOf(wide), 900_000, 1)
 	config, err := png.DecodeConfig(bytes.NewReader(pictures[0].data))
 	if err != nil || config.Width != 500 || config.Height != 50 {
 		t.Errorf("%d×%d: %v (%s)", config.Width, config.Height, err, pictures[0].missing)

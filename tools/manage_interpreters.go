@@ -30,6 +30,7 @@ type ManageInterpretersArgs struct {
 
 func (b *toolbox) manageInterpretersTool() server.ServerTool {
 	tool := mcp.NewToolWithRawSchema(manageInterpretersName, b.describe(manageInterpretersText), b.manArgs.Schema())
+	tool.Meta = b.toolMeta()
 	tool.Annotations = annotations("Manage Python interpreters")
 	return server.ServerTool{Tool: tool, Handler: b.manageInterpreters}
 }
@@ -61,7 +62,7 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 		return b.say(ctx, request, created(made), err)
 	case "list":
 		all, farewell, err := b.list(ctx, client, id)
-		return b.say(ctx, request, listed(all, farewell, b.TextBudget), err)
+		return b.say(ctx, request, listed(all, farewell, b.fit(ctx, request).Text), err)
 	case "delete":
 		err := b.manager.Delete(ctx, client, id)
 		return b.say(ctx, request, deleted(id), err)
@@ -79,7 +80,7 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 		return b.say(ctx, request, undid(undone), err)
 	case "variables":
 		variables, notes, err := b.manager.Variables(ctx, client, id)
-		return b.say(ctx, request, described(variables, notes, b.TextBudget), err)
+		return b.say(ctx, request, described(variables, notes, b.fit(ctx, request).Text), err)
 	case "upload":
 		r, err := b.upload(ctx, client, args)
 		return b.say(ctx, request, r, err)
@@ -142,8 +143,9 @@ func (b *toolbox) say(ctx context.Context, request mcp.CallToolRequest, r reply,
 	if err != nil {
 		return nil, err
 	}
-	result := mcp.NewToolResultText(r.text)
-	if b.wantsRecord(ctx, request) {
+	f := b.fit(ctx, request)
+	result := mcp.NewToolResultText(cutBytes(r.text, f.Text, f.Bytes/2))
+	if f.Record && travelling(r.record) <= f.Bytes/2-envelope {
 		r.record["success"] = true
 		result.StructuredContent = r.record
 	}

@@ -4,32 +4,44 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"understudy/sessions"
 )
 
+// shedSlack is what the notes on the last steps may add after the measuring.
+const shedSlack = 2000
+
 // shownFrames is how many frames of a deep stack an oversized record keeps.
 const shownFrames = 20
 
+// shownFigures is how many figures an oversized record lists.
+const shownFigures = 100
+
 // record returns the result as programs get it: within the same budgets as the
 // text, and with what only a reader's side can add. The result itself stays as
-// it is, because others hold it too.
-func (b *toolbox) record(result *sessions.Result) *sessions.Result {
+// it is, because others hold it too. There is no record, nil, of a result that
+// is too large for one. size is what it takes in a message.
+func (b *toolbox) record(f Fit, result *sessions.Result) (record *sessions.Result, size int) {
 	r := *result
-	streams := share(b.TextBudget, len(r.Stdout), len(r.Stderr)) // bytes; characters are no more
+	streams := share(f.Text, len(r.Stdout), len(r.Stderr)) // bytes; characters are no more
 	var dropped int64
 	r.Stdout, dropped = cut(r.Stdout, streams[0], r.StdoutTruncated)
 	r.StdoutTruncated += dropped
 	r.Stderr, dropped = cut(r.Stderr, streams[1], r.StderrTruncated)
 	r.StderrTruncated += dropped
-	r.Traceback, _ = cut(r.Traceback, b.TextBudget/2, 0)
-	r.TermOut = append([]string{}, cutSegments(r.TermOut, b.TextBudget)...)
+	r.Traceback, _ = cut(r.Traceback, f.Text/2, 0)
+	r.ResultType, r.ExcType = clip(r.ResultType, longestName), clip(r.ExcType, longestName)
+	r.TermOut = append([]string{}, cutSegments(r.TermOut, f.Text)...)
 	if r.Status != sessions.StatusRunning {
 		r.TermOut = append(r.TermOut, timeLine(&r))
 	}
 	noNulls(&r)
-	shed(&r, b.ImageBudget/2)
-	return &r
+	if size = shed(&r, f.Bytes/2); size > f.Bytes/2+shedSlack {
+		b.Logger.Warn("record left out: it is too large", "interpreter", r.InterpreterID, "execution", r.Execution, "bytes", size)
+		return nil, 0
+	}
+	return &r, size
 }
 
 // noNulls fills in what the schema says is an array.
@@ -62,21 +74,23 @@ var sheddings = []struct {
 	{"the names of the variables that changed", dropVariables},
 	{"the middle of the result, which is now text", excerptResult},
 	{"most of the notes", dropNotes},
-	{"most of the output", dropOutput},
+	{"all but the first figures", dropFigures},
+	{"most of the output and of the words", dropOutput},
 }
 
 // shed makes a record smaller than limit bytes, as far as it can, and notes
-// what it dropped.
-func shed(r *sessions.Result, limit int) {
+// what it dropped. It returns the size that it came to.
+func shed(r *sessions.Result, limit int) (size int) {
 	r.Notes = append([]string(nil), r.Notes...)
 	for _, step := range sheddings {
-		if travelling(r) <= limit {
-			return
+		if size = travelling(r); size <= limit {
+			return size
 		}
 		if step.drop(r, limit) {
 			r.Notes = append(r.Notes, "left out here to keep the record small: "+step.what)
 		}
 	}
+	return travelling(r)
 }
 
 func dropArguments(r *sessions.Result, _ int) bool {
@@ -136,12 +150,26 @@ func dropNotes(r *sessions.Result, _ int) bool {
 	return few > 0
 }
 
+func dropFigures(r *sessions.Result, _ int) bool {
+	excess := len(r.Figures) > shownFigures
+	if excess {
+		r.Figures = r.Figures[:shownFigures]
+		r.FigStoragePath = r.FigStoragePath[:min(shownFigures, len(r.FigStoragePath))]
+	}
+	return excess
+}
+
 func dropOutput(r *sessions.Result, limit int) bool {
 	var stdout, stderr int64
 	r.Stdout, stdout = cut(r.Stdout, limit/20, r.StdoutTruncated)
 	r.Stderr, stderr = cut(r.Stderr, limit/20, r.StderrTruncated)
 	r.StdoutTruncated, r.StderrTruncated = r.StdoutTruncated+stdout, r.StderrTruncated+stderr
 	r.Traceback, _ = cut(r.Traceback, limit/20, 0)
+	r.RestartReason, _ = cut(r.RestartReason, limit/20, 0)
+	r.ExcStack = slices.Clone(r.ExcStack)
+	for i, frame := range r.ExcStack {
+		r.ExcStack[i].Text, r.ExcStack[i].File, r.ExcStack[i].Function = clip(frame.Text, 500), clip(frame.File, 500), clip(frame.Function, longestName)
+	}
 	return stdout+stderr > 0
 }
 

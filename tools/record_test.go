@@ -48,6 +48,12 @@ func TestRecordsMatchTheirSchema(t *testing.T) {
 	}
 }
 
+// recordOf is what a client of which nothing is known gets.
+func recordOf(r *sessions.Result) *sessions.Result {
+	record, _ := box(Options{}).record(fitOf(""), r)
+	return record
+}
+
 func TestRecord(t *testing.T) {
 	given := example(func(r *sessions.Result) {
 		r.TermOut = []string{"out\n", "err\n"}
@@ -56,7 +62,7 @@ func TestRecord(t *testing.T) {
 		r.ExcStack = []sessions.StackFrame{{File: "a.py", Line: 2, Function: "f", Text: "g()"}}
 	})
 	before := *given
-	got := box(Options{}).record(given)
+	got := recordOf(given)
 	if diff := cmp.Diff([]string{"out\n", "err\n", "Execution time: 3 milliseconds (time limit is 1 hour)."}, got.TermOut); diff != "" {
 		t.Error(diff)
 	}
@@ -74,7 +80,7 @@ func TestTimeLine(t *testing.T) {
 		sessions.StatusTimeout: {"TimeoutError: Execution exceeded the time limit of 1 hour."},
 		sessions.StatusRunning: {},
 	} {
-		got := box(Options{}).record(example(func(r *sessions.Result) { r.Status = status })).TermOut
+		got := recordOf(example(func(r *sessions.Result) { r.Status = status })).TermOut
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", status, diff)
 		}
@@ -102,7 +108,11 @@ func TestRecordIsBounded(t *testing.T) {
 	})
 	for _, budget := range []int{900_000, 100_000} {
 		b := box(Options{ImageBudget: budget})
-		raw := b.structured(b.record(huge))
+		record, size := b.record(b.chosen(fitOf("")), huge)
+		raw := b.structured(record)
+		if len(raw) != size {
+			t.Errorf("%d bytes, said to be %d", len(raw), size)
+		}
 		if len(raw) > budget/2+2000 { // the last steps are noted after they were measured
 			t.Errorf("a record of %d bytes with a budget of %d", len(raw), budget)
 		}
@@ -126,7 +136,7 @@ func TestSmallRecordIsWhole(t *testing.T) {
 		r.Variables = &sessions.VariableDiff{Added: []string{"x"}}
 		r.ExcInfo = &sessions.ExceptionInfo{Args: []json.RawMessage{json.RawMessage("1")}}
 	})
-	got := box(Options{}).record(given)
+	got := recordOf(given)
 	if got.Variables == nil || len(got.ExcInfo.Args) != 1 || string(got.Result) != "[1,2]" || len(got.Notes) != 0 {
 		t.Errorf("%+v", got)
 	}

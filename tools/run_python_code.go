@@ -34,6 +34,7 @@ type RunPythonCodeArgs struct {
 
 func (b *toolbox) runPythonCodeTool() server.ServerTool {
 	tool := mcp.NewToolWithRawSchema(runPythonCodeName, b.describe(runPythonCodeText), b.runArgs.Schema())
+	tool.Meta = b.toolMeta()
 	tool.Annotations = annotations("Run Python code")
 	return server.ServerTool{Tool: tool, Handler: b.runPythonCode}
 }

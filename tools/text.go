@@ -16,6 +16,13 @@ type asked struct {
 	newID    bool   // the interpreter was made for it, and only its id leads there
 }
 
+// leastText is the budget, in characters, below which a text can't hold an error
+// and the closing line.
+const leastText = 1000
+
+// longestName is how many characters of a class's name are shown.
+const longestName = 200
+
 // view is a result on its way to the text that a model reads. Output comes
 // first and is cut first; what follows it is short or has its own share of
 // the budget, so that error, hints and closing line are never cut away.
@@ -31,7 +38,7 @@ type view struct {
 func (v view) text() string {
 	tail := sections(v.failure(), v.noteLines(), v.figureLines(), v.variableLine(), v.running(), v.handle(), v.closing())
 	labels := 100 + len(v.Heading) // "[stderr]", "[result] …"
-	room := max(0, v.budget-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.ResultType))
+	room := max(0, v.budget-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.typeName()))
 
 	value := v.valueText()
 	output := utf8.RuneCountInString(v.Stdout) + utf8.RuneCountInString(v.Stderr)
@@ -42,6 +49,19 @@ func (v view) text() string {
 	room = max(0, room-utf8.RuneCountInString(value))
 
 	return sections(v.Heading, v.output(room), v.valueSection(value), tail)
+}
+
+// fitBytes lowers the budget until the text travels in at most size bytes. A
+// text that has nothing left to cut stays longer.
+func (v *view) fitBytes(size int) {
+	const worst = 6 // bytes of a character, as \u001b
+	for v.budget > leastText && 2*worst*v.budget > size {
+		needed := travelling(v.text())
+		if needed <= size {
+			return
+		}
+		v.budget = max(leastText, min(v.budget, needed)*max(0, size)/needed*9/10)
+	}
 }
 
 // sections puts one section below the other.
@@ -126,8 +146,11 @@ func (v view) valueSection(value string) string {
 	if label != "" && v.ResultType != "" {
 		label += ": "
 	}
-	return strings.TrimSpace("[result] "+label+v.ResultType) + "\n" + value
+	return strings.TrimSpace("[result] "+label+v.typeName()) + "\n" + value
 }
+
+// typeName is the type of the value. A class may have any name.
+func (v view) typeName() string { return clip(v.ResultType, longestName) }
 
 // failure says in words what went wrong and what is left of the state, with
 // Python's traceback.
@@ -145,9 +168,9 @@ func (v view) failure() string {
 // exception is the last line that a traceback would have.
 func (v view) exception() string {
 	if v.ExcInfo == nil || v.ExcInfo.Msg == "" {
-		return v.ExcType
+		return clip(v.ExcType, longestName)
 	}
-	return v.ExcType + ": " + clip(v.ExcInfo.Msg, 2000)
+	return clip(v.ExcType, longestName) + ": " + clip(v.ExcInfo.Msg, 2000)
 }
 
 // ending tells of an end that was not the code's own.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -88,12 +89,16 @@ type listing struct {
 
 // call makes one tool call.
 func (s *server) call(ctx context.Context, tool string, args arguments) (answer, error) {
+	return callWith(ctx, s.client, tool, args)
+}
+
+func callWith(ctx context.Context, c *client.Client, tool string, args arguments) (answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, fmt.Errorf("no answer in %s", answerTime))
 	defer cancel()
 	request := mcp.CallToolRequest{}
 	request.Params.Name, request.Params.Arguments = tool, map[string]any(args)
 	began := time.Now()
-	result, err := s.client.CallTool(ctx, request)
+	result, err := c.CallTool(ctx, request)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = errors.Join(cause, err)

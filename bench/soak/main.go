@@ -12,6 +12,12 @@
 //     branch, an undo, a kill from outside.
 //   - model: what a session must hold, and what undo must bring back.
 //   - trail: a session's last calls, shown when it goes wrong.
+//
+// With -network there is one server, on a Unix socket, and
+//
+//   - customer: a client of it, over HTTP of either era or SSE, with one
+//     interpreter and a model of what it holds. It calls, waits, cancels, plots,
+//     hangs up in the midst of a call and comes back.
 package main
 
 import (
@@ -47,6 +53,7 @@ type options struct {
 	start    string
 	python   string
 	sessions int
+	network  bool
 }
 
 // soak is one run.
@@ -84,6 +91,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.server, "server", "", "program to soak; built when left out")
 	flags.StringVar(&o.start, "start", "zygote", "how interpreters start: zygote, spawn")
 	flags.StringVar(&o.python, "python", os.Getenv("UNDERSTUDY_PYTHON"), "Python that runs the code; the server's choice when left out")
+	flags.BoolVar(&o.network, "network", false, "soak HTTP and SSE with many clients instead of sessions that die")
 	flags.IntVar(&o.sessions, "sessions", 12, "how many sessions are at work at once, branches not counted")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -115,7 +123,11 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err := k.prepare(ctx, dir); err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	err = k.runFor(ctx, out)
+	if o.network {
+		err = k.runNetwork(ctx, out)
+	} else {
+		err = k.runFor(ctx, out)
+	}
 	fmt.Fprint(out, k.counts.table())
 	if err != nil {
 		return fmt.Errorf("seed %d: %w\nthe files are kept in %s", o.seed, err, dir)

@@ -53,29 +53,36 @@ type server struct {
 
 // startServer starts a server and greets it.
 func (k *soak) startServer(ctx context.Context, history int) (*server, error) {
+	args := []string{"--transport", "stdio", "--log-level", "debug"}
+	if k.options.start != "spawn" {
+		args = append(args, "--history", strconv.Itoa(history))
+	}
+	s := k.newServer(args...)
+	if err := s.run(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting the server: %w", err), k.explain(s))
+	}
+	return s, nil
+}
+
+// newServer returns a server that has not been started yet.
+func (k *soak) newServer(settings ...string) *server {
 	k.servers++
 	s := &server{
 		mark: markName + "=" + rand.Text(), ended: make(chan struct{}),
 		log: filepath.Join(k.place.logs, fmt.Sprintf("server-%d.log", k.servers)),
 	}
-	args := []string{
-		"serve", "--transport", "stdio", "--config", k.place.config, "--data-dir", k.place.data,
+	args := append([]string{
+		"serve", "--config", k.place.config, "--data-dir", k.place.data,
 		"--start", k.options.start, "--grace", "1s", "--structured-content", "always",
-		"--max-sessions", "1000", "--log-level", "debug",
-	}
-	if k.options.start != "spawn" {
-		args = append(args, "--history", strconv.Itoa(history))
-	}
+		"--max-sessions", "1000",
+	}, settings...)
 	if k.options.python != "" {
 		args = append(args, "--python", k.options.python)
 	}
 	s.cmd = exec.Command(k.binary, args...)
 	s.cmd.SysProcAttr = apart()
 	s.cmd.Env, s.cmd.Dir = append(environment(), s.mark, "TMPDIR="+k.place.temp), k.place.data
-	if err := s.run(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the server: %w", err), k.explain(s))
-	}
-	return s, nil
+	return s
 }
 
 // environment is ours without what would change how the server or its Pythons
@@ -161,7 +168,9 @@ func (s *server) leave() error {
 func (s *server) awaitEnd() error {
 	select {
 	case <-s.ended:
-		_ = s.client.Close() // its pipes are closed already
+		if s.client != nil {
+			_ = s.client.Close() // its pipes are closed already
+		}
 		return nil
 	case <-time.After(endTime):
 		_ = s.cmd.Process.Signal(syscall.SIGQUIT) // its goroutines go to the log

@@ -21,6 +21,17 @@ func (l testLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// TestSoakNetwork is the short form of the soak of HTTP and SSE.
+func TestSoakNetwork(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the soak looks for processes and descriptors in Linux's /proc")
+	}
+	o := options{time: 15 * time.Second, seed: *seed, start: "zygote", sessions: 9, network: true, python: os.Getenv("UNDERSTUDY_TEST_PYTHON")}
+	if err := run(context.Background(), o, testLog{t}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestSoak is the soak's short form. Its seed is in the output; to repeat it:
 //
 //	go test ./bench/soak -run TestSoak -seed N

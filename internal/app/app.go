@@ -76,7 +76,7 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		OutputLimit: int(c.Serve.OutputLimit), SpoolLimit: c.Serve.SpoolLimit,
 		// What the text budget cuts must be in a file; it is shared by two
 		// streams, the result and the error.
-		SpoolAfter:      c.Serve.TextBudget / 4,
+		SpoolAfter:      tools.SmallestText(c.Serve.TextBudget) / 4,
 		RerunAfterCrash: c.Serve.RerunAfterCrash,
 		History:         c.Serve.History, MaxPerClient: c.Serve.MaxSessionsPerClient,
 		EndOldest:    c.Serve.WhenFull == "end-oldest",
@@ -94,6 +94,8 @@ func newServer(m noted, calls *calls, c *config.Config, log *slog.Logger) *serve
 		server.WithInstructions(tools.Instructions()),
 		server.WithToolCapabilities(false),
 		server.WithToolHandlerMiddleware(calls.middleware),
+
+		server.WithPromptCapabilities(false),
 	)
 	options := tools.Options{
 		Client:     clientOf,

@@ -13,6 +13,7 @@ import (
 	"understudy/internal/pythonenv"
 	"understudy/internal/worker"
 	"understudy/sessions"
+	"understudy/tools"
 )
 
 // startZygote is the value of --start that forks interpreters.
@@ -122,7 +123,7 @@ func newStarter(c *config.Config, python string, log *slog.Logger) (starter, err
 	options := worker.Options{
 		Python: python, LibraryDir: filepath.Join(c.DataDir, "lib"), Watchdog: []string{self, "watchdog"},
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
-		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: c.Serve.ImageMaxSide,
+		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: tools.LargestSide(c.Serve.ImageMaxSide),
 		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,
 		Logger: log,
 	}

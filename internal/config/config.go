@@ -94,11 +94,11 @@ type Serve struct {
 	MaxUpload            int64         `type:"size" default:"10MB" group:"Limits" help:"How large a file may be that an agent uploads into a working directory at once."`
 	SpoolLimit           int64         `type:"size" default:"1GB" group:"Limits" help:"How much of each output stream of a run is kept on disk once it exceeds the output limit; 0 keeps none."`
 
-	TextBudget        int    `default:"40000" group:"Answers" help:"How many characters of text an answer may hold; the middle of longer output is left out."`
+	TextBudget        int    `default:"0" group:"Answers" help:"How many characters of text an answer may hold; the middle of longer output is left out. 0 fits it to the client."`
 	Figures           string `enum:"content,inline,none" default:"content" group:"Answers" help:"How figures reach the client: ${enum}. content sends images; inline adds data URIs to the structured record; none leaves them on disk."`
-	ImageMaxSide      int    `default:"1568" group:"Answers" help:"Longest side of an image in an answer, in pixels. The file keeps its full size."`
-	ImageBudget       int64  `type:"size" default:"900KB" group:"Answers" help:"How large an answer with images may be, as it is sent."`
-	StructuredContent string `enum:"auto,always,never" default:"auto" group:"Answers" help:"Whether answers carry the record of the run for programs: ${enum}. auto leaves it out for clients that would show it in place of text and images."`
+	ImageMaxSide      int    `default:"0" group:"Answers" help:"Longest side of an image in an answer, in pixels. The file keeps its full size. 0 fits it to the client."`
+	ImageBudget       int64  `type:"size" default:"0" group:"Answers" help:"How large an answer with images may be, as it is sent; never more than 10 MiB. 0 fits it to the client."`
+	StructuredContent string `enum:"auto,always,never" default:"auto" group:"Answers" help:"Whether answers carry the record of the run for programs: ${enum}. auto leaves it out for clients that have no use for it or would show it in place of text and images."`
 }
 
 // Setup are the flags of setup. It has none of its own: --python chooses the
@@ -167,9 +167,9 @@ func (s Serve) Check() error {
 		atLeast("output-limit", s.OutputLimit, 10_000),
 		atLeast("max-upload", s.MaxUpload, 1),
 		// Shorter texts could not hold an error and the closing line.
-		atLeast("text-budget", int64(s.TextBudget), 1000),
-		atLeast("image-max-side", int64(s.ImageMaxSide), 64),
-		atLeast("image-budget", s.ImageBudget, 10_000),
+		zeroOrAtLeast("text-budget", int64(s.TextBudget), 1000),
+		zeroOrAtLeast("image-max-side", int64(s.ImageMaxSide), 64),
+		zeroOrAtLeast("image-budget", s.ImageBudget, 10_000),
 	)
 }
 
@@ -207,6 +207,14 @@ func checkShare(name string, value float64) error {
 		return fmt.Errorf("%s is %g; it must be a share from 0 to 1, as 0.5 for half of the memory", name, value)
 	}
 	return nil
+}
+
+// zeroOrAtLeast is atLeast for settings that 0 leaves to the client's table.
+func zeroOrAtLeast(name string, value, minimum int64) error {
+	if value == 0 {
+		return nil
+	}
+	return atLeast(name, value, minimum)
 }
 
 func atLeast(name string, value, minimum int64) error {

@@ -66,8 +66,8 @@ func TestDefaults(t *testing.T) {
 		Timeout: time.Hour, MaxTimeout: 24 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
 		AbandonedTTL: time.Hour, OnDisconnect: "keep",
 		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000, MaxUpload: 10_000_000,
-		Auth:       Auth{AuthPrincipalClaim: "sub"},
-		TextBudget: 40000, Figures: "content", ImageMaxSide: 1568, ImageBudget: 900_000, StructuredContent: "auto",
+		Auth:    Auth{AuthPrincipalClaim: "sub"},
+		Figures: "content", StructuredContent: "auto",
 	}
 	if diff := cmp.Diff(want, config.Serve); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
