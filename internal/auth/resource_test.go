@@ -146,17 +146,17 @@ func TestClaimsAreTakenByTheirNames(t *testing.T) {
 		last   string         // stands after them
 		words  string         // "": taken
 	}{
-		"audience, misspelt":   {map[string]any{"aud": "https://other.example.org"}, `"AUD":"` + audience + `"`, "another server"},
-		"issuer, misspelt":     {map[string]any{"iss": "https://evil.example.org"}, `"Iss":"` + i.URL + `"`, "another issuer"},
-		"end, misspelt":        {map[string]any{"exp": c.time().Unix() - 600}, `"EXP":99999999999`, "expired"},
-		"start, misspelt":      {map[string]any{"nbf": c.time().Unix() + 600}, `"Nbf":0`, "not valid yet"},
-		"scope, misspelt":      {map[string]any{"scope": "openid"}, `"Scope":"python"`, "lacks a scope"},
-		"issuer with long s":   {map[string]any{"iss": "https://evil.example.org"}, `"i\u017f\u017f":"` + i.URL + `"`, "another issuer"},
-		"only misspelt":        {map[string]any{"aud": nil}, `"Aud":"` + audience + `"`, "another server"},
-		"audience twice":       {map[string]any{"aud": "https://other.example.org"}, `"aud":"` + audience + `"`, "can't be read"},
-		"subject twice":        {nil, `"sub":"admin"`, "can't be read"},
-		"scope twice":          {map[string]any{"scope": "openid"}, `"scope":"python"`, "can't be read"},
-		"good, misspelt more":  {nil, `"SUB":"admin"`, ""},
+		"audience, misspelt":  {map[string]any{"aud": "https://other.example.org"}, `"AUD":"` + audience + `"`, "another server"},
+		"issuer, misspelt":    {map[string]any{"iss": "https://evil.example.org"}, `"Iss":"` + i.URL + `"`, "another issuer"},
+		"end, misspelt":       {map[string]any{"exp": c.time().Unix() - 600}, `"EXP":99999999999`, "expired"},
+		"start, misspelt":     {map[string]any{"nbf": c.time().Unix() + 600}, `"Nbf":0`, "not valid yet"},
+		"scope, misspelt":     {map[string]any{"scope": "openid"}, `"Scope":"python"`, "lacks a scope"},
+		"issuer with long s":  {map[string]any{"iss": "https://evil.example.org"}, `"i\u017f\u017f":"` + i.URL + `"`, "another issuer"},
+		"only misspelt":       {map[string]any{"aud": nil}, `"Aud":"` + audience + `"`, "another server"},
+		"audience twice":      {map[string]any{"aud": "https://other.example.org"}, `"aud":"` + audience + `"`, "can't be read"},
+		"subject twice":       {nil, `"sub":"admin"`, "can't be read"},
+		"scope twice":         {map[string]any{"scope": "openid"}, `"scope":"python"`, "can't be read"},
+		"good, misspelt more": {nil, `"SUB":"admin"`, ""},
 	} {
 		text, err := json.Marshal(i.claims(c, test.change))
 		if err != nil {
