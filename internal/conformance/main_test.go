@@ -21,7 +21,7 @@ func TestProgramsEndBeforeGoTestDoes(t *testing.T) {
 		t.Skip("there is no end")
 	}
 	for _, limit := range []time.Duration{time.Millisecond, 1000 * time.Hour} {
-		ctx, cancel := within(t, t.Context(), limit)
+		ctx, cancel := within(t.Context(), t, limit)
 		defer cancel()
 		if end, bounded := ctx.Deadline(); !bounded || end.After(last.Add(-spare)) || end.After(time.Now().Add(limit)) {
 			t.Errorf("programs of %v may run until %v, and go test ends at %v", limit, end, last)
@@ -55,7 +55,7 @@ const spare = 30 * time.Second
 
 // within returns a context that ends after a time, or earlier if go test is about
 // to end.
-func within(t *testing.T, parent context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+func within(parent context.Context, t *testing.T, limit time.Duration) (context.Context, context.CancelFunc) {
 	t.Helper()
 	end := time.Now().Add(limit)
 	if last, limited := t.Deadline(); limited && last.Add(-spare).Before(end) {
@@ -110,7 +110,7 @@ func (o output) String() string {
 // program returns a command that is ended with the test and reads nothing.
 func program(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := within(t, t.Context(), patience)
+	ctx, cancel := within(t.Context(), t, patience)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.WaitDelay = 10 * time.Second

@@ -69,7 +69,7 @@ const longest = time.Hour
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
 	line, env := commandLine(t, append(args, "--addr", "127.0.0.1:0", "--log-format", "json")...)
-	ctx, cancel := within(t, context.Background(), longest)
+	ctx, cancel := within(context.Background(), t, longest)
 	t.Cleanup(cancel) // after stop
 	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), env...)
@@ -83,7 +83,7 @@ func serve(t *testing.T, args ...string) string {
 	}
 	log := watch(stderr)
 	t.Cleanup(func() { stop(t, cmd, log) })
-	start, cancel := within(t, t.Context(), patience)
+	start, cancel := within(t.Context(), t, patience)
 	defer cancel()
 	select {
 	case addr, ok := <-log.addr:
