@@ -20,7 +20,8 @@ type peer struct {
 	principal string  // who opened it; nobody else may use it
 	stream    *stream // of a client of SSE
 	last      time.Time
-	busy      int // requests and streams that are being served
+	busy      int  // requests and streams that are being served
+	dismissed bool // by its client
 }
 
 // peers are the MCP sessions that are alive.
@@ -88,6 +89,18 @@ func (p *peers) remove(id, principal string) {
 	if p.owned(id, principal) != nil {
 		delete(p.byID, id)
 	}
+}
+
+// dismiss returns true to the first who ends the session.
+func (p *peers) dismiss(id, principal string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one := p.owned(id, principal)
+	if one == nil || one.dismissed {
+		return false
+	}
+	one.dismissed = true
+	return true
 }
 
 // silent returns the clients of streamable HTTP that have not been busy since
