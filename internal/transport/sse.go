@@ -16,7 +16,7 @@ import (
 // openStream is the long GET of a client of SSE: what it is told travels here.
 func (h *HTTP) openStream(w http.ResponseWriter, r *http.Request) {
 	caller := CallerFrom(r.Context())
-	if h.peers.isFull() || h.work.isStopping() {
+	if h.work.isStopping() || !h.admit(context.WithoutCancel(r.Context())) {
 		busy(w, message{}, "the server takes no more clients now; try again later")
 		return
 	}
@@ -27,7 +27,7 @@ func (h *HTTP) openStream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer end()
 	s := newStream(h.log)
-	s.id = h.peers.add(caller.Principal, s)
+	s.id = h.peers.add(caller.Principal, ownerOf(r, caller.Principal), s)
 	caller = caller.ofSession(s.id)
 	exchangeFrom(r.Context()).Caller = caller
 	ctx, drop := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))

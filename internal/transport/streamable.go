@@ -78,7 +78,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	case m.Method == string(mcp.MethodInitialize):
-		if h.peers.isFull() {
+		if !h.admit(context.WithoutCancel(r.Context())) {
 			busy(w, m, "too many clients are connected; try again later")
 			return
 		}
