@@ -63,9 +63,15 @@ func (c *customer) flood(ctx context.Context) error {
 // await runs code that is answered as running, and waits for its end.
 func (c *customer) await(ctx context.Context) error {
 	a, err := c.run(ctx, "import time; time.sleep(0.3); n += 1; print('done')", arguments{"wait": 0.05})
-	printed := a.record.Stdout
+	printed, mine := a.record.Stdout, a.record.Execution
 	for err == nil && a.record.Status == "running" {
-		a, err = c.send(ctx, manageTool, arguments{"operation": "wait", "interpreter_id": c.id, "wait": 5})
+		if a, err = c.send(ctx, manageTool, arguments{"operation": "wait", "interpreter_id": c.id, "wait": 5}); err != nil {
+			break
+		}
+		if a.record.Execution != mine { // of a call that was given up, whose answer nobody has fetched
+			a.record.Status = "running"
+			continue
+		}
 		printed += a.record.Stdout
 	}
 	if err == nil && (printed != "done\n" || a.record.Status != "ok") {
@@ -92,11 +98,15 @@ func (c *customer) cancel(ctx context.Context) error {
 	return c.settle(ctx)
 }
 
-// sayCancelled tells the server that the last call was given up. Over streamable
-// HTTP it has seen that by itself: the stream of the answer has ended.
+// sayCancelled tells the server that the last call was given up. Only a client
+// of 2026-07-28 has said so by closing the call's connection: before that a lost
+// connection lets the code run on, and mcp-go's client says nothing else.
 func (c *customer) sayCancelled(ctx context.Context) error {
-	if c.kind != legacySSE {
+	switch c.kind {
+	case modernHTTP:
 		return nil
+	case legacyHTTP:
+		return c.interrupt(ctx)
 	}
 	ctx, stop := context.WithTimeout(ctx, answerTime)
 	defer stop()
@@ -106,10 +116,15 @@ func (c *customer) sayCancelled(ctx context.Context) error {
 	return c.client.GetTransport().SendNotification(ctx, cancelled)
 }
 
+func (c *customer) interrupt(ctx context.Context) error {
+	_, err := c.send(ctx, manageTool, arguments{"operation": "interrupt", "interpreter_id": c.id})
+	return err
+}
+
 // settle waits until nothing runs in the interpreter.
 func (c *customer) settle(ctx context.Context) error {
 	for deadline := time.Now().Add(answerTime); ; {
-		a, err := c.try(ctx, runTool, arguments{"code": "pass", "interpreter_id": c.id})
+		a, err := c.try(ctx, runTool, arguments{"code": "pass", "interpreter_id": c.id, "wait": 5})
 		switch {
 		case err != nil:
 			return err
@@ -117,6 +132,11 @@ func (c *customer) settle(ctx context.Context) error {
 			return nil
 		case time.Now().After(deadline):
 			return fmt.Errorf("nothing runs after the call that was given up: %s", a.text)
+		}
+		if c.kind == legacyHTTP { // the call may have begun after it was to be interrupted
+			if err := c.interrupt(ctx); err != nil {
+				return err
+			}
 		}
 		if err := pause(ctx, 50*time.Millisecond); err != nil {
 			return err
