@@ -192,7 +192,7 @@ func disguised(body string) map[string]string {
 // TestMessagesThatReadInTwoWays are refused; what is unusual and clear is not.
 func TestMessagesThatReadInTwoWays(t *testing.T) {
 	for text, want := range map[string]message{
-		` { "id" : -1 , "method" : "a\"}{" , "x" : [ { "id" : [ 2 ] } , "]" ] } `: {ID: []byte("-1"), Method: `a"}{`},
+		`{ "id" : -1 , "method" : "a\"}{" , "x" : [ { "id" : [ 2 ] } , "]" ] }`: {ID: []byte("-1"), Method: `a"}{`},
 		`{"method":"notifications/cancelled","id":null,"params":{"a":{"requestId":1},"requestId":"7"}}`: {
 			Method: methodCancelled, cancelled: `"7"`},
 		`{"id":"x","error":"odd","result":{}}`:   {ID: []byte(`"x"`), Result: []byte("{}"), Error: []byte(`"odd"`)},
