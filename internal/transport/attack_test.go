@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -172,5 +173,25 @@ func TestRoutesBesideMCP(t *testing.T) {
 	}
 	if response, _ := h.send(t, health); response.StatusCode != http.StatusOK || !called {
 		t.Errorf("%s", response.Status)
+	}
+}
+
+// TestAPanicEndsItsAnswer: one that has begun is broken off, or its client would
+// take it for whole.
+func TestAPanicEndsItsAnswer(t *testing.T) {
+	h := open(t, HTTPOptions{Routes: map[string]http.Handler{
+		"/early": http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("early") }),
+		"/late":  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("half")); panic("late") }),
+	}})
+	if response, body := h.send(t, request{method: "GET", path: "/early"}); response.StatusCode != http.StatusInternalServerError {
+		t.Errorf("%s %s", response.Status, body)
+	}
+	response, err := h.try(t.Context(), request{method: "GET", path: "/late"})
+	if err != nil {
+		return // broken off before the first byte
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err == nil {
+		t.Errorf("it looks whole: %s", body)
 	}
 }

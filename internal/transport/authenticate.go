@@ -47,7 +47,7 @@ func (h *HTTP) identified(next http.Handler) http.Handler {
 
 // authenticate returns who sent the request. Otherwise it has answered it.
 func (h *HTTP) authenticate(w http.ResponseWriter, r *http.Request) (principal string, ok bool) {
-	if !h.failures.mayTry(r) {
+	if r.Header.Get("Authorization") != "" && !h.failures.mayTry(r) {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "too many attempts to authenticate failed; try again later", http.StatusTooManyRequests)
 		return "", false
@@ -59,7 +59,9 @@ func (h *HTTP) authenticate(w http.ResponseWriter, r *http.Request) (principal s
 		h.failures.succeeded(r)
 		return principal, true
 	case errors.As(err, &refusal):
-		h.failures.failed(r)
+		if refusal.Status() == http.StatusUnauthorized && r.Header.Get("Authorization") != "" {
+			h.failures.failed(r) // who has shown nothing has guessed nothing
+		}
 		if challenge := refusal.Challenge(); challenge != "" {
 			w.Header().Set("WWW-Authenticate", challenge)
 		}

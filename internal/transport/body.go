@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -20,6 +21,8 @@ const (
 	largeBody = 1 << 20
 	// bodiesAtOnce is how many of the largest bodies there is memory for.
 	bodiesAtOnce = 4
+	// bodyStep is how much of it a body takes at a time.
+	bodyStep = 1 << 20
 )
 
 // bodies reads the bodies of requests, within a size, a time and a memory.
@@ -27,10 +30,13 @@ type bodies struct {
 	limit  int64
 	memory *semaphore.Weighted
 	start  time.Duration
+
+	mu    sync.Mutex
+	taken map[string]int64 // of the memory, by owner
 }
 
 func newBodies(limit int64, start time.Duration) *bodies {
-	return &bodies{limit: limit, memory: semaphore.NewWeighted(bodiesAtOnce * limit), start: start}
+	return &bodies{limit: limit, memory: semaphore.NewWeighted(bodiesAtOnce * max(limit, bodyStep)), start: start, taken: map[string]int64{}}
 }
 
 // read returns the body, which the caller gives back with release. Otherwise
@@ -48,24 +54,28 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, rele
 		tooLarge(w)
 		return nil, nil, false
 	}
-	release, err := b.reserve(r)
+	memory := &share{of: b, owner: ownerOf(r, CallerFrom(r.Context()).Principal), ctx: r.Context()}
+	body, err := b.slowly(w, r, memory)
 	if err != nil {
-		http.Error(w, "too many large messages at once; try again", http.StatusServiceUnavailable)
+		memory.release()
+		refuseBody(w, err)
 		return nil, nil, false
 	}
-	body, err = b.slowly(w, r)
-	if err != nil {
-		release()
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			tooLarge(w)
-		} else {
-			w.Header().Set("Connection", "close")
-			http.Error(w, "the message could not be read in time", http.StatusRequestTimeout)
-		}
-		return nil, nil, false
+	return body, memory.release, true
+}
+
+func refuseBody(w http.ResponseWriter, err error) {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		tooLarge(w)
+		return
 	}
-	return body, release, true
+	w.Header().Set("Connection", "close")
+	if errors.Is(err, errNoMemory) {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	http.Error(w, "the message could not be read in time", http.StatusRequestTimeout)
 }
 
 func tooLarge(w http.ResponseWriter) {
@@ -73,29 +83,68 @@ func tooLarge(w http.ResponseWriter) {
 	http.Error(w, "the message is too large; the operator can allow more with --max-request", http.StatusRequestEntityTooLarge)
 }
 
-// reserve takes the memory that a large body needs.
-func (b *bodies) reserve(r *http.Request) (release func(), err error) {
-	size := r.ContentLength
-	if size < 0 {
-		size = b.limit
+// share is what one body has of the memory for large ones. It grows with what
+// has come: who announces much, or nothing, keeps nobody out by that.
+type share struct {
+	of    *bodies
+	owner string
+	ctx   context.Context
+	taken int64
+}
+
+var errNoMemory = errors.New("too many large messages at once; try again")
+
+// grow takes the memory for a body of this size.
+func (s *share) grow(size int64) error {
+	for size > largeBody+s.taken {
+		if !s.of.take(s.owner) {
+			return errNoMemory
+		}
+		ctx, cancel := context.WithTimeout(s.ctx, s.of.start)
+		err := s.of.memory.Acquire(ctx, bodyStep)
+		cancel()
+		if err != nil {
+			s.of.giveBack(s.owner, bodyStep)
+			return errNoMemory
+		}
+		s.taken += bodyStep
 	}
-	if size <= largeBody {
-		return func() {}, nil
+	return nil
+}
+
+func (s *share) release() {
+	if s.taken > 0 {
+		s.of.memory.Release(s.taken)
+		s.of.giveBack(s.owner, s.taken)
+		s.taken = 0
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), b.start)
-	defer cancel()
-	if err := b.memory.Acquire(ctx, size); err != nil {
-		return nil, err
+}
+
+// take counts a step of one client's, who may have half of the memory.
+func (b *bodies) take(owner string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.taken[owner]+bodyStep > max(bodyStep, bodiesAtOnce*b.limit/2) {
+		return false
 	}
-	return func() { b.memory.Release(size) }, nil
+	b.taken[owner] += bodyStep
+	return true
+}
+
+func (b *bodies) giveBack(owner string, size int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.taken[owner] -= size; b.taken[owner] <= 0 {
+		delete(b.taken, owner)
+	}
 }
 
 // slowly reads the body with a time for it that grows with what has come: who
 // sends a byte now and then holds nothing for long.
-func (b *bodies) slowly(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (b *bodies) slowly(w http.ResponseWriter, r *http.Request, memory *share) ([]byte, error) {
 	body := &timedBody{
 		in:    http.MaxBytesReader(w, r.Body, b.limit),
-		clock: http.NewResponseController(w), until: time.Now().Add(b.start),
+		clock: http.NewResponseController(w), until: time.Now().Add(b.start), memory: memory,
 	}
 	whole, err := io.ReadAll(body)
 	if err == nil {
@@ -111,6 +160,9 @@ type timedBody struct {
 	in    io.Reader
 	clock *http.ResponseController
 	until time.Time
+
+	memory *share
+	size   int64
 }
 
 func (t *timedBody) Read(p []byte) (int, error) {
@@ -118,5 +170,9 @@ func (t *timedBody) Read(p []byte) (int, error) {
 	_ = t.clock.SetReadDeadline(t.until)
 	n, err := t.in.Read(p)
 	t.until = t.until.Add(time.Duration(n) * time.Second / bodyRate)
+	t.size += int64(n)
+	if full := t.memory.grow(t.size); full != nil {
+		return n, full
+	}
 	return n, err
 }

@@ -36,19 +36,28 @@ func (s *stream) ask(ctx context.Context, method mcp.MCPMethod, params any) (mes
 		defer s.mu.Unlock()
 		delete(s.asked, id)
 	}()
-	s.answer(mcp.JSONRPCRequest{
+	s.put(ctx, mcp.JSONRPCRequest{
 		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(int64(number)),
 		Request: mcp.Request{Method: string(method)}, Params: params,
 	})
 	select {
 	case m := <-answered:
-		if m.Error != nil {
-			return m, fmt.Errorf("the client refused %s: %s", method, m.Error.Message)
-		}
-		return m, nil
+		return m, m.refusal(method)
 	case <-ctx.Done():
 		return message{}, context.Cause(ctx)
 	}
+}
+
+// refusal is the error that the client answered with, nil when there is none.
+func (m message) refusal(method mcp.MCPMethod) error {
+	var refused *rpcError
+	if len(m.Error) == 0 || string(m.Error) == "null" {
+		return nil
+	}
+	if json.Unmarshal(m.Error, &refused) != nil {
+		return fmt.Errorf("the client refused %s", method)
+	}
+	return fmt.Errorf("the client refused %s: %s", method, refused.Message)
 }
 
 // deliver takes the client's answer to where it is waited for.

@@ -42,22 +42,30 @@ func (h *HTTP) observed(next http.Handler) http.Handler {
 		}
 		e := &Exchange{Method: r.Method, Address: address(r)}
 		defer func() {
-			h.recovered(recover(), response, r)
+			whole := h.recovered(recover(), response, r)
 			response.end()
 			if h.options.Observe != nil {
 				e.Status, e.Sent, e.Duration = response.status, response.sent, time.Since(began)
 				h.options.Observe(*e)
+			}
+			if !whole {
+				panic(http.ErrAbortHandler) // the client must not take it for the end
 			}
 		}()
 		next.ServeHTTP(response, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e)))
 	})
 }
 
-// recovered keeps a fault of a handler from ending the connection without a word.
-func (h *HTTP) recovered(fault any, w *responder, r *http.Request) {
+// recovered keeps a fault of a handler from ending the connection without a
+// word. It returns false when an answer had begun, which is to be broken off.
+func (h *HTTP) recovered(fault any, w *responder, r *http.Request) (whole bool) {
 	if fault == nil {
-		return
+		return true
 	}
 	h.log.Error("a request made the server panic", "method", r.Method, "path", r.URL.Path, "panic", fault, "stack", string(debug.Stack()))
-	http.Error(w, "internal error", http.StatusInternalServerError) // without effect when the answer has begun
+	if w.hasBegun() {
+		return false
+	}
+	http.Error(w, "internal error", http.StatusInternalServerError)
+	return true
 }

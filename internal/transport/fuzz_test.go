@@ -35,10 +35,16 @@ func FuzzHTTP(f *testing.F) {
 	f.Add("OPTIONS", "//mcp", "localhost", "Origin: null\nAccess-Control-Request-Method: POST", "[]")
 	f.Add("POST", StreamablePath, "localhost", "Content-Type: application/json", `{"id":{},"method":"notifications/cancelled","params":{"requestId":[]}}`)
 
+	stop := inModern(f, post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`))
+	for _, body := range disguised(stop.body) {
+		f.Add("POST", StreamablePath, "localhost", headers(stop), body)
+	}
+
 	tools := newTools()
 	faults := &faults{}
 	h := NewHTTP(tools.server(), HTTPOptions{Streamable: true, SSE: true, Logger: slog.New(faults)})
 	f.Cleanup(func() { h.work.endStreams(); h.work.tasks.Wait() })
+	victim := begun(f, h, tools)
 	f.Fuzz(func(t *testing.T, method, target, host, head, body string) {
 		r, ok := fuzzed(method, target, host, head, body)
 		if !ok {
@@ -56,8 +62,36 @@ func FuzzHTTP(f *testing.F) {
 		if acted := tools.ran.Load() > before || len(h.peers.byID) > sessions; acted && isSuspect(r) {
 			t.Errorf("%s %s %v acted: %s", r.Method, r.URL, r.Header, answer.Body)
 		}
+		if len(victim) > 0 {
+			t.Fatalf("%s %s %v cancelled another's call: %s", r.Method, r.URL, r.Header, body)
+		}
 		clear(h.peers.byID)
 	})
+}
+
+// begun is a call that nobody but its own client may end, which the end of the
+// test does; its answer comes out.
+func begun(f *testing.F, h *HTTP, tl *tools) <-chan string {
+	q := inModern(f, post(calling(7, "wait", "")))
+	r := httptest.NewRequest(q.method, q.path, strings.NewReader(q.body))
+	r.Host = "localhost"
+	for name, value := range q.header {
+		r.Header.Set(name, value)
+	}
+	answered := make(chan string, 1)
+	go func() {
+		answer := httptest.NewRecorder()
+		h.Handler().ServeHTTP(answer, r)
+		answered <- answer.Body.String()
+	}()
+	soon(f, tl.began)
+	f.Cleanup(func() {
+		tl.finish <- struct{}{}
+		if text := textOf(f, soon(f, answered)); text != "finished" {
+			f.Errorf("a stranger cancelled a call: %s", text)
+		}
+	})
+	return answered
 }
 
 func fuzzed(method, target, host, head, body string) (*http.Request, bool) {

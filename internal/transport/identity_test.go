@@ -132,9 +132,27 @@ func TestCancelling(t *testing.T) {
 			t.Errorf("%s: %s %s", name, response.Status, body)
 		}
 	}
+	for name, body := range disguised(inModern(t, post(cancel)).body) {
+		for _, q := range []request{inModern(t, post(cancel)).saying(body), strange.saying(body)} {
+			if response, answer := h.send(t, q); response.StatusCode/100 == 5 || response.StatusCode == http.StatusOK {
+				t.Errorf("%s: %s %s", name, response.Status, answer)
+			}
+		}
+	}
+	for range 3 { // each ends as if nothing had been said
+		h.tools.finish <- struct{}{}
+	}
+	for name, text := range map[string]string{"older era": soon(t, old), "SSE": stream.next(), "newest era": soon(t, now)} {
+		if textOf(t, text) != "finished" {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
 	if len(h.tools.ended) > 0 {
 		t.Fatalf("a stranger cancelled a call: %v", <-h.tools.ended)
 	}
+
+	old = begin(post(call).with(mcpSession, mine))
+	begin(messages.saying(call))
 	for name, q := range map[string]request{"older era": post(cancel).with(mcpSession, mine), "SSE": messages.saying(cancel)} {
 		h.send(t, q)
 		if err := soon(t, h.tools.ended); err != context.Canceled {
@@ -143,9 +161,55 @@ func TestCancelling(t *testing.T) {
 	}
 	soon(t, old)
 	_ = stream.next()
-	h.tools.finish <- struct{}{}
-	if text := textOf(t, soon(t, now)); text != "finished" {
-		t.Error(text)
+}
+
+// disguised are messages that a decoder may read as this one, and a check may not.
+func disguised(body string) map[string]string {
+	rest := strings.TrimPrefix(body, "{")
+	other := func(old, now string) string { return strings.Replace(body, old, now, 1) }
+	return map[string]string{
+		"an error of another type":     `{"error":"x",` + rest,
+		"a code of another type":       `{"error":{"code":"a"},` + rest,
+		"a result":                     `{"result":null,` + rest,
+		"another case":                 other(`"method"`, `"Method"`),
+		"capitals":                     other(`"method"`, `"METHOD"`),
+		"escaped":                      other(`"method"`, `"\u006dethod"`),
+		"another case and another id":  other(`"method"`, `"id":null,"ID":null,"mEthod"`),
+		"two methods":                  `{"method":"notifications/initialized",` + rest,
+		"two methods, one in capitals": `{"METHOD":"notifications/initialized",` + rest,
+		"an id in capitals":            `{"id":1,"Id":null,` + rest,
+		"an id that is an object":      `{"id":{},` + rest,
+		"two params":                   `{"params":{},` + rest,
+		"params in capitals":           other(`"params"`, `"PARAMS"`),
+		"metadata in capitals":         other(`"_meta"`, `"_META"`),
+		"a batch":                      "[" + body + "]",
+		"a mark before it":             "\ufeff" + body,
+		"more behind it":               body + body,
+		"nested":                       `{"params":` + body + `}`,
+	}
+}
+
+// TestMessagesThatReadInTwoWays are refused; what is unusual and clear is not.
+func TestMessagesThatReadInTwoWays(t *testing.T) {
+	for text, want := range map[string]message{
+		`{ "id" : -1 , "method" : "a\"}{" , "x" : [ { "id" : [ 2 ] } , "]" ] }`: {ID: []byte("-1"), Method: `a"}{`},
+		`{"method":"notifications/cancelled","id":null,"params":{"a":{"requestId":1},"requestId":"7"}}`: {
+			Method: methodCancelled, cancelled: `"7"`},
+		`{"id":"x","error":"odd","result":{}}`:   {ID: []byte(`"x"`), Result: []byte("{}"), Error: []byte(`"odd"`)},
+		`{"id":1,"\u006dethod":"m","params":[]}`: {ID: []byte("1"), Method: "m"},
+	} {
+		if m, err := parse([]byte(text)); err != nil || fmt.Sprintf("%q", m) != fmt.Sprintf("%q", want) {
+			t.Errorf("%s: %q, %v", text, m, err)
+		}
+	}
+	for _, text := range []string{
+		"", "null", "7", "[]", "{}", `{"method":7}`, `{"id":true,"method":"m"}`, `{"id":1,"id":1,"method":"m"}`,
+		`{"method":"m","Method":"m"}`, `{"re\u017fult":1,"id":1}`, `{"method":"m","params":{"_meta":{},"_Meta":{}}}`,
+		`{"method":"m","params":{"requestId":1,"requestId":2}}`, `{"method":null,"id":null}`, `{"method":"m"}x`,
+	} {
+		if m, err := parse([]byte(text)); err == nil {
+			t.Errorf("%s: %q", text, m)
+		}
 	}
 }
 

@@ -136,6 +136,11 @@ func address(r *http.Request) string {
 	if err != nil {
 		return host
 	}
+	return network(ip)
+}
+
+// network is what one user has to himself of the addresses.
+func network(ip netip.Addr) string {
 	ip = ip.Unmap().WithZone("")
 	if ip.Is6() {
 		if network, err := ip.Prefix(64); err == nil {

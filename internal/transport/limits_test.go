@@ -65,6 +65,39 @@ func TestRequestsASecondAreLimited(t *testing.T) {
 	}
 }
 
+// TestACancellationIsNeverTooMuch, however fast its client was before.
+func TestACancellationIsNeverTooMuch(t *testing.T) {
+	h := open(t, HTTPOptions{MaxRate: 0.001})
+	id := h.session(t)
+	answered := make(chan string, 1)
+	go func() {
+		_, body := h.send(t, post(calling(7, "wait", "")).with(mcpSession, id))
+		answered <- body
+	}()
+	soon(t, h.tools.began)
+	cancel := post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`).with(mcpSession, id)
+	if response, body := h.send(t, cancel); response.StatusCode != http.StatusAccepted {
+		t.Errorf("%s %s", response.Status, body)
+		h.tools.finish <- struct{}{}
+	}
+	soon(t, answered)
+}
+
+// TestAskingIsNoGuess: who has no token yet is told where to get one, always.
+func TestAskingIsNoGuess(t *testing.T) {
+	h := open(t, HTTPOptions{Authenticator: names{}})
+	for range 3 * failuresAtOnce {
+		if response, _ := h.send(t, post(initialize)); response.StatusCode != http.StatusUnauthorized {
+			t.Fatal(response.Status)
+		}
+	}
+	for range 3 * failuresAtOnce {
+		if response, _ := h.send(t, post(initialize).with("Authorization", "Bearer poor")); response.StatusCode != http.StatusForbidden {
+			t.Fatal(response.Status)
+		}
+	}
+}
+
 // TestGuessing: an address that fails too often must wait; who has shown good
 // credentials from there need not.
 func TestGuessing(t *testing.T) {

@@ -29,11 +29,16 @@ func removeStale(path string) error {
 	case info.Mode()&fs.ModeSocket == 0:
 		return fmt.Errorf("socket: %s is there and is no socket; remove it or choose another path", path)
 	}
-	if conn, err := net.DialTimeout("unix", path, 5*time.Second); err == nil {
+	conn, err := net.DialTimeout("unix", path, 5*time.Second)
+	switch {
+	case err == nil:
 		_ = conn.Close()
 		return fmt.Errorf("socket: another server answers at %s", path)
+	case isRefused(err):
+		return os.Remove(path)
 	}
-	return os.Remove(path)
+	// Its queue may be full, say: then somebody is there.
+	return fmt.Errorf("socket: it can't be told whether a server is at %s; remove it if there is none: %w", path, err)
 }
 
 // bounded accepts no more connections at once than it may; more wait until one
@@ -42,7 +47,10 @@ func bounded(l net.Listener, most int) net.Listener {
 	if most <= 0 {
 		return l
 	}
-	return &boundedListener{Listener: l, places: make(chan struct{}, most), closed: make(chan struct{})}
+	return &boundedListener{
+		Listener: l, places: make(chan struct{}, most), closed: make(chan struct{}),
+		each: max(1, most/addressShare), of: map[string]int{},
+	}
 }
 
 type boundedListener struct {
@@ -50,7 +58,15 @@ type boundedListener struct {
 	places chan struct{}
 	once   sync.Once
 	closed chan struct{}
+
+	each int // how many one address may have
+	mu   sync.Mutex
+	of   map[string]int // by address
 }
+
+// addressShare is which part of the connections one address may have. This
+// machine's own are exempt: a proxy on it brings everybody.
+const addressShare = 4
 
 func (l *boundedListener) Accept() (net.Conn, error) {
 	select {
@@ -58,12 +74,55 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	case <-l.closed:
 		return nil, net.ErrClosed
 	}
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		<-l.places
-		return nil, err
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			<-l.places
+			return nil, err
+		}
+		place := placeOf(conn.RemoteAddr())
+		if !l.enter(place) {
+			_ = conn.Close() // it has enough of them
+			continue
+		}
+		return &boundedConn{Conn: conn, leave: sync.OnceFunc(func() {
+			l.exit(place)
+			<-l.places
+		})}, nil
 	}
-	return &boundedConn{Conn: conn, leave: sync.OnceFunc(func() { <-l.places })}, nil
+}
+
+// placeOf is where a connection comes from, "" for this machine.
+func placeOf(a net.Addr) string {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok || tcp.IP.IsLoopback() {
+		return ""
+	}
+	return network(tcp.AddrPort().Addr())
+}
+
+func (l *boundedListener) enter(place string) bool {
+	if place == "" {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of[place] >= l.each {
+		return false
+	}
+	l.of[place]++
+	return true
+}
+
+func (l *boundedListener) exit(place string) {
+	if place == "" {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of[place]--; l.of[place] == 0 {
+		delete(l.of, place)
+	}
 }
 
 func (l *boundedListener) Close() error {

@@ -72,6 +72,29 @@ func TestConnectionsAreBounded(t *testing.T) {
 	})
 }
 
+// TestOneAddressHasItsShare, and this machine more.
+func TestOneAddressHasItsShare(t *testing.T) {
+	l := bounded(&countingListener{}, 8).(*boundedListener)
+	far := placeOf(&net.TCPAddr{IP: net.ParseIP("192.0.2.1"), Port: 1})
+	for _, want := range []bool{true, true, false, false} {
+		if got := l.enter(far); got != want {
+			t.Errorf("%v, not %v", got, want)
+		}
+	}
+	if !l.enter(placeOf(&net.TCPAddr{IP: net.ParseIP("192.0.2.2")})) {
+		t.Error("another address has no place")
+	}
+	l.exit(far)
+	if !l.enter(far) {
+		t.Error("a place is not given back")
+	}
+	for _, here := range []net.Addr{&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.TCPAddr{IP: net.IPv6loopback}, &net.UnixAddr{}} {
+		if place := placeOf(here); place != "" {
+			t.Errorf("%s is not here: %s", here, place)
+		}
+	}
+}
+
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := ListenSocket(path)
@@ -171,7 +194,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := open(t, HTTPOptions{TLS: config, sending: 50 * time.Millisecond, reading: 50 * time.Millisecond})
+	h := open(t, HTTPOptions{TLS: config, sending: 500 * time.Millisecond, reading: 500 * time.Millisecond})
 	for _, second := range []bool{false, true} {
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: second}}
 		defer client.CloseIdleConnections()
@@ -186,7 +209,7 @@ func TestTLS(t *testing.T) {
 		r.Header.Set("Origin", "https://"+h.addr)
 		go func() {
 			soon(t, h.tools.began)
-			time.Sleep(150 * time.Millisecond) // longer than all deadlines: nothing may happen
+			time.Sleep(1500 * time.Millisecond) // longer than all deadlines: nothing may happen
 			h.tools.finish <- struct{}{}
 		}()
 		response, err := client.Do(r)

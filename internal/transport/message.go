@@ -2,6 +2,7 @@ package transport
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -9,10 +10,10 @@ import (
 
 // message is what the transport must know of a JSON-RPC message.
 type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-	Result json.RawMessage `json:"result"`
-	Error  *rpcError       `json:"error"`
+	ID     json.RawMessage // a string or a number; nil when there is none
+	Method string
+	Result json.RawMessage
+	Error  json.RawMessage
 
 	version   string // of the protocol, as its metadata say
 	cancelled string // the id of the request that a cancellation names
@@ -23,35 +24,46 @@ type rpcError struct {
 	Message string `json:"message"`
 }
 
-// parse reads a message. What is no message has no method: mcp-go says so.
-func parse(body []byte) message {
-	var m message
-	if json.Unmarshal(body, &m) != nil {
-		return message{}
+// parse reads a message. What mcp-go could read in another way is an error.
+func parse(body []byte) (message, error) {
+	if !json.Valid(body) {
+		return message{}, errNoJSON
 	}
+	head, err := pick(body, "jsonrpc", "id", "method", "params", "result", "error")
+	if err != nil {
+		return message{}, err
+	}
+	m := message{ID: head["id"], Result: head["result"], Error: head["error"]}
 	if string(m.ID) == "null" { // as mcp-go sees it: no id at all
 		m.ID = nil
 	}
-	// Decoded as mcp-go does, so that both see the same era.
-	var wrapper struct {
-		Params struct {
-			Meta *mcp.Meta `json:"_meta"`
-		} `json:"params"`
+	if !isID(m.ID) || head["method"] != nil && json.Unmarshal(head["method"], &m.Method) != nil {
+		return message{}, errNoMessage
 	}
-	if json.Unmarshal(body, &wrapper) == nil {
-		m.version = wrapper.Params.Meta.ProtocolVersion()
+	if m.Method == "" && !m.isAnswer() {
+		return message{}, errNoMessage
+	}
+	return m, m.readParams(head["params"])
+}
+
+func isID(id json.RawMessage) bool {
+	return len(id) == 0 || id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9'
+}
+
+func (m *message) readParams(params json.RawMessage) error {
+	found, err := pick(params, "_meta", "requestId")
+	if err != nil {
+		return err
+	}
+	// Decoded as mcp-go does, so that both see the same era.
+	var meta *mcp.Meta
+	if found["_meta"] != nil && json.Unmarshal(found["_meta"], &meta) == nil {
+		m.version = meta.ProtocolVersion()
 	}
 	if m.Method == methodCancelled {
-		var notification struct {
-			Params struct {
-				RequestID json.RawMessage `json:"requestId"`
-			} `json:"params"`
-		}
-		if json.Unmarshal(body, &notification) == nil {
-			m.cancelled = string(notification.Params.RequestID)
-		}
+		m.cancelled = string(found["requestId"])
 	}
-	return m
+	return nil
 }
 
 const methodCancelled = string(mcp.MethodNotificationCancelled)
@@ -92,6 +104,19 @@ func isKnown(method string) bool { return known[method] }
 
 // refuseMessage answers a request with an error of JSON-RPC and a status.
 func refuseMessage(w http.ResponseWriter, id json.RawMessage, status int, text string) {
+	refuseAs(w, id, status, codeRefused, text)
+}
+
+// refuseUnread answers what parse has refused.
+func refuseUnread(w http.ResponseWriter, err error) {
+	code := mcp.INVALID_REQUEST
+	if errors.Is(err, errNoJSON) {
+		code = mcp.PARSE_ERROR
+	}
+	refuseAs(w, nil, http.StatusBadRequest, code, err.Error())
+}
+
+func refuseAs(w http.ResponseWriter, id json.RawMessage, status, code int, text string) {
 	if len(id) == 0 {
 		id = json.RawMessage("null")
 	}
@@ -99,7 +124,7 @@ func refuseMessage(w http.ResponseWriter, id json.RawMessage, status int, text s
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may be gone
 		"jsonrpc": mcp.JSONRPC_VERSION, "id": id,
-		"error": map[string]any{"code": codeRefused, "message": text},
+		"error": map[string]any{"code": code, "message": text},
 	})
 }
 

@@ -114,6 +114,12 @@ func (w *responder) begin(status int, fields http.Header) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+func (w *responder) hasBegun() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.status != 0
+}
+
 // showLife writes a comment, which clients skip. Events are written whole, so it
 // never falls into one. A client that does not take it is gone: the failed
 // write ends its request.

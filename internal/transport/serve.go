@@ -13,8 +13,9 @@ import (
 const (
 	// headers is how long a client may take to send the head of a request.
 	headers = 10 * time.Second
-	// idleConnection is how long a connection may stay open between requests.
-	idleConnection = 3 * time.Minute
+	// idleConnection is how long a connection may stay open between requests:
+	// short, because whoever has nothing to say takes others' places.
+	idleConnection = 30 * time.Second
 	// maxHeader is how many bytes the head of a request may have.
 	maxHeader = 64 << 10
 	// lastWords is how long calls may take to be answered once they were

@@ -405,7 +405,9 @@ type names struct{}
 func (names) Authenticate(r *http.Request) (string, error) {
 	switch name := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "); name {
 	case "", "wrong":
-		return "", refusal{}
+		return "", refusal(http.StatusUnauthorized)
+	case "poor":
+		return "", refusal(http.StatusForbidden)
 	case "broken":
 		return "", errors.New("the file of names is gone")
 	default:
@@ -413,8 +415,8 @@ func (names) Authenticate(r *http.Request) (string, error) {
 	}
 }
 
-type refusal struct{}
+type refusal int
 
 func (refusal) Error() string     { return "a token is needed" }
-func (refusal) Status() int       { return http.StatusUnauthorized }
+func (r refusal) Status() int     { return int(r) }
 func (refusal) Challenge() string { return `Bearer realm="test"` }

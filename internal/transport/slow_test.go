@@ -67,7 +67,7 @@ func TestSlowSenders(t *testing.T) {
 
 // TestALongCallOutlivesTheTimeForItsBody: and the connection is good for more.
 func TestALongCallOutlivesTheTimeForItsBody(t *testing.T) {
-	h := open(t, HTTPOptions{sending: 50 * time.Millisecond, reading: 50 * time.Millisecond, heartbeat: time.Hour})
+	h := open(t, HTTPOptions{sending: 500 * time.Millisecond, reading: 500 * time.Millisecond, heartbeat: time.Hour})
 	conn := h.raw(t)
 	answers := bufio.NewReader(conn)
 	for range 2 {
@@ -80,7 +80,7 @@ func TestALongCallOutlivesTheTimeForItsBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		soon(t, h.tools.began)
-		time.Sleep(150 * time.Millisecond) // longer than all deadlines: nothing may happen
+		time.Sleep(1500 * time.Millisecond) // longer than all deadlines: nothing may happen
 		h.tools.finish <- struct{}{}
 		response, err := http.ReadResponse(answers, nil)
 		if err != nil {

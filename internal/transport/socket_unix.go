@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"errors"
 	"net"
 	"syscall"
 )
@@ -14,3 +15,6 @@ func listenPrivately(path string) (net.Listener, error) {
 	defer syscall.Umask(mask)
 	return net.Listen("unix", path)
 }
+
+// isRefused reports whether nobody listens where a connection was tried.
+func isRefused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

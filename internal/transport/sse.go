@@ -16,7 +16,7 @@ import (
 // openStream is the long GET of a client of SSE: what it is told travels here.
 func (h *HTTP) openStream(w http.ResponseWriter, r *http.Request) {
 	caller := CallerFrom(r.Context())
-	if h.peers.isFull() || h.work.isStopping() {
+	if h.work.isStopping() || !h.admit(context.WithoutCancel(r.Context())) {
 		busy(w, message{}, "the server takes no more clients now; try again later")
 		return
 	}
@@ -27,7 +27,7 @@ func (h *HTTP) openStream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer end()
 	s := newStream(h.log)
-	s.id = h.peers.add(caller.Principal, s)
+	s.id = h.peers.add(caller.Principal, ownerOf(r, caller.Principal), s)
 	caller = caller.ofSession(s.id)
 	exchangeFrom(r.Context()).Caller = caller
 	ctx, drop := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))
@@ -81,11 +81,11 @@ func (h *HTTP) takeMessage(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	m := parse(body)
+	m, err := parse(body)
 	noteMessage(r, m, len(body))
-	if m.Method == "" && !m.isAnswer() {
+	if err != nil {
 		release()
-		refuseMessage(w, nil, http.StatusBadRequest, "the body is no message of JSON-RPC")
+		refuseUnread(w, err)
 		return
 	}
 	end, ok := h.begin(w, r, m, caller)
@@ -100,7 +100,7 @@ func (h *HTTP) takeMessage(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// take handles a message in the background; end is called when it was.
+// take handles a message, a request in the background; end is called when it was.
 func (h *HTTP) take(s *stream, m message, body []byte, end func()) {
 	if m.isAnswer() {
 		s.deliver(m)
@@ -113,21 +113,30 @@ func (h *HTTP) take(s *stream, m message, body []byte, end func()) {
 	// From here on the call can be cancelled: before its client knows that it
 	// was taken.
 	ctx, done := s.calling(m)
-	h.work.tasks.Go(func() {
+	handle := func() {
 		defer end()
 		defer done()
-		defer func() {
-			if fault := recover(); fault != nil {
-				h.log.Error("a message made the server panic", "method", m.Method, "panic", fault)
-				if m.isRequest() {
-					s.answer(mcp.NewJSONRPCError(mcp.NewRequestId(m.ID), mcp.INTERNAL_ERROR, "internal error", nil))
-				}
+		h.handle(ctx, s, m, body)
+	}
+	if m.isRequest() {
+		h.work.tasks.Go(handle)
+		return
+	}
+	handle() // what comes after a notification may build on it
+}
+
+func (h *HTTP) handle(ctx context.Context, s *stream, m message, body []byte) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			h.log.Error("a message made the server panic", "method", m.Method, "panic", fault)
+			if m.isRequest() {
+				s.answer(mcp.NewJSONRPCError(mcp.NewRequestId(m.ID), mcp.INTERNAL_ERROR, "internal error", nil))
 			}
-		}()
-		if response := h.mcp.HandleMessage(ctx, json.RawMessage(body)); response != nil {
-			s.answer(response)
 		}
-	})
+	}()
+	if response := h.mcp.HandleMessage(ctx, json.RawMessage(body)); response != nil {
+		s.answer(response)
+	}
 }
 
 var (

@@ -72,9 +72,13 @@ func (s *stream) next(ctx context.Context) (event []byte, ok bool) {
 }
 
 // answer waits until the answer is on its way, or nobody is there to take it.
-func (s *stream) answer(message any) {
+func (s *stream) answer(message any) { s.put(s.ctx, message) }
+
+// put is answer for who waits no longer than ctx.
+func (s *stream) put(ctx context.Context, message any) {
 	select {
 	case s.answers <- message:
+	case <-ctx.Done():
 	case <-s.ctx.Done():
 	}
 }

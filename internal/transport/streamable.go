@@ -61,8 +61,12 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer release()
-	m := parse(body)
+	m, err := parse(body)
 	noteMessage(r, m, len(body))
+	if err != nil {
+		refuseUnread(w, err)
+		return
+	}
 	caller := CallerFrom(r.Context())
 	switch {
 	case m.isModern(r.Header):
@@ -74,7 +78,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	case m.Method == string(mcp.MethodInitialize):
-		if h.peers.isFull() {
+		if !h.admit(context.WithoutCancel(r.Context())) {
 			busy(w, m, "too many clients are connected; try again later")
 			return
 		}
@@ -127,6 +131,9 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (caller Caller, lea
 // begin counts a message of the caller's until end is called. Otherwise it has
 // answered the request.
 func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller Caller) (end func(), ok bool) {
+	if m.isAnswer() || m.Method == methodCancelled && !m.isRequest() {
+		return func() {}, true // it ends what is open; refused it would be lost
+	}
 	if !m.isRequest() {
 		if refusal := h.limits.pass(meteredAs(caller, r)); refusal != nil {
 			refusal.answer(w, nil)
@@ -202,6 +209,10 @@ func (h *HTTP) goodbye(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
+	if !h.peers.dismiss(r.Header.Get(mcpSession), caller.Principal) {
+		http.Error(w, "there is no such session any more", http.StatusNotFound)
+		return
+	}
 	h.streamable.ServeHTTP(w, r)
 	if !h.peers.has(r.Header.Get(mcpSession), caller.Principal) {
 		h.left(caller, true)

@@ -24,15 +24,15 @@ func (h *HTTP) sweep(ctx context.Context) {
 			return
 		case now := <-ticker.C:
 			for _, silent := range h.peers.silent(now.Add(-ttl)) {
-				h.forget(ctx, silent)
+				h.forget(ctx, silent, "it sent nothing for long")
 			}
 		}
 	}
 }
 
 // forget removes what mcp-go and we keep of a client.
-func (h *HTTP) forget(ctx context.Context, p *peer) {
-	h.log.Info("a client is forgotten: it sent nothing for long", "session", shortened(p.id))
+func (h *HTTP) forget(ctx context.Context, p *peer, why string) {
+	h.log.Info("a client is forgotten: "+why, "session", shortened(p.id))
 	caller := Caller{Principal: p.principal}
 	if p.principal != "" {
 		caller.Client = principalPrefix + p.principal

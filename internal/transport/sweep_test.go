@@ -10,7 +10,7 @@ import (
 // listens.
 func TestSilentClientsAreForgotten(t *testing.T) {
 	left := make(chan string, 10)
-	h := open(t, HTTPOptions{ClientTTL: 20 * time.Millisecond, Left: func(client string, gone bool) {
+	h := open(t, HTTPOptions{ClientTTL: 2 * time.Second, Left: func(client string, gone bool) {
 		if gone {
 			t.Errorf("%s said nothing", client)
 		}
