@@ -1,8 +1,9 @@
 # understudy with Python and the scientific libraries, for clients on a network.
 #
 #   docker build -t understudy --build-arg VERSION=$(git describe --tags --always) .
-#   docker run --rm understudy token alice >alice.token 2>alice.line
-#   docker run --init -p 8808:8808 -v ./tokens:/etc/understudy/tokens:ro understudy
+#   install -d -m 0700 -o 10001 -g 10001 understudy-etc
+#   docker run --rm -v ./understudy-etc:/etc/understudy understudy token alice --add-to /etc/understudy/tokens >alice.token
+#   docker run --init -p 127.0.0.1:8808:8808 -v ./understudy-etc:/etc/understudy:ro understudy
 #
 # It doesn't start without a file of tokens. docs/operations.md has the rest.
 

@@ -44,7 +44,7 @@ var guardedAt = regexp.MustCompile(`msg="serving MCP over HTTP" addr=(\S+)`)
 func startGuarded(t *testing.T, args ...string) *guarded {
 	t.Helper()
 	r := &guarded{t: t, done: make(chan struct{})}
-	r.cmd = understudyCommand(t, append([]string{"serve", "--transport", "http,sse", "--addr", "127.0.0.1:0", "--log-level", "debug"}, args...)...)
+	r.cmd = understudyCommand(t, time.Hour, append([]string{"serve", "--transport", "http,sse", "--addr", "127.0.0.1:0", "--log-level", "debug"}, args...)...)
 	stderr, err := r.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -65,13 +65,22 @@ func startGuarded(t *testing.T, args ...string) *guarded {
 	return r
 }
 
-func understudyCommand(t *testing.T, args ...string) *exec.Cmd {
+// understudyCommand returns a command that is killed after a time, or earlier if
+// go test is about to end, which would leave it behind.
+func understudyCommand(t *testing.T, limit time.Duration, args ...string) *exec.Cmd {
 	t.Helper()
+	end := time.Now().Add(limit)
+	if last, limited := t.Deadline(); limited && last.Add(-30*time.Second).Before(end) {
+		end = last.Add(-30 * time.Second)
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	t.Cleanup(cancel)
 	program, err := exec.LookPath("understudy")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, args...)
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.WaitDelay = 10 * time.Second
 	cmd.Env = append(os.Environ(), "UNDERSTUDY_DATA_DIR="+filepath.Join(t.TempDir(), "data"), "UNDERSTUDY_PRELOAD=none")
 	if python := os.Getenv("UNDERSTUDY_TEST_PYTHON"); python != "" {
 		cmd.Env = append(cmd.Env, "UNDERSTUDY_PYTHON="+python)
@@ -81,13 +90,19 @@ func understudyCommand(t *testing.T, args ...string) *exec.Cmd {
 
 func (r *guarded) read(stderr io.Reader, addr chan<- string) {
 	defer close(r.done)
-	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+	lines := bufio.NewScanner(stderr)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
 		r.mu.Lock()
 		r.log.WriteString(lines.Text() + "\n")
 		r.mu.Unlock()
 		if found := guardedAt.FindStringSubmatch(lines.Text()); found != nil {
 			addr <- found[1]
 		}
+	}
+	if err := lines.Err(); err != nil {
+		r.t.Errorf("the log was not read to its end: %v", err)
+		_, _ = io.Copy(io.Discard, stderr) // a server whose log is full would hang
 	}
 }
 
@@ -170,7 +185,7 @@ func (r *guarded) call(token, tool string, args map[string]any) string {
 // newToken makes a token with the command, as an operator would.
 func newToken(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := understudyCommand(t, append([]string{"token"}, args...)...).Output()
+	out, err := understudyCommand(t, time.Minute, append([]string{"token"}, args...)...).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +347,7 @@ func TestServerWithoutTokens(t *testing.T) {
 		"auth-issuer must begin":  {"--auth-issuer", "http://login.example.org", "--auth-audience", "x"},
 		"authentication":          {"--addr", "0.0.0.0:0"},
 	} {
-		cmd := understudyCommand(t, append([]string{"serve", "--transport", "http", "--addr", "127.0.0.1:0"}, args...)...)
+		cmd := understudyCommand(t, time.Minute, append([]string{"serve", "--transport", "http", "--addr", "127.0.0.1:0"}, args...)...)
 		said, err := cmd.CombinedOutput()
 		if err == nil || !strings.Contains(string(said), words) {
 			t.Errorf("%q: %v\n%s", args, err, said)

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/internal/app"
 	"understudy/internal/auth"
 	"understudy/internal/config"
 	"understudy/internal/metrics"
@@ -63,8 +66,15 @@ func TestOperationsAreTrue(t *testing.T) {
 				continue
 			}
 			lines++
-			if _, err := parseCommand(args, nil); err != nil {
+			c, err := parseCommand(args, nil)
+			if err != nil {
 				t.Errorf("%s: %v", strings.TrimSpace(line), err)
+				continue
+			}
+			// Others come by a name, of the server or of its proxy.
+			others := c.Serve.PublicURL != "" || c.Serve.TLSCert != ""
+			if others && !slices.Contains(c.Serve.AllowHost, "python.example.org") {
+				t.Errorf("%s: clients would get 403 without --allow-host", strings.TrimSpace(line))
 			}
 		}
 	}
@@ -325,6 +335,94 @@ func TestDockerfile(t *testing.T) {
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(mod))[1]
 	if !strings.HasPrefix(dockerfile(t)[0].rest, "golang:"+version+"-") {
 		t.Errorf("go.mod wants Go %s, and the image is built by %s", version, dockerfile(t)[0].rest)
+	}
+}
+
+// dockerRun is a command that runs the image.
+type dockerRun struct {
+	env    map[string]string
+	mounts map[string]string // host by container
+	args   string            // of understudy, "" for the image's own
+}
+
+// dockerRuns finds the commands of a document that run the image.
+func dockerRuns(t *testing.T, file string) (runs []dockerRun) {
+	t.Helper()
+	for _, block := range blocks(t, file)["sh-root"] {
+		for line := range strings.Lines(strings.ReplaceAll(block, "\\\n", "")) {
+			words := strings.Fields(line)
+			if len(words) < 2 || words[0] != "docker" || words[1] != "run" {
+				continue
+			}
+			run := dockerRun{env: map[string]string{}, mounts: map[string]string{}}
+			for i, word := range words {
+				switch {
+				case word == "-v":
+					place := strings.Split(words[i+1], ":")
+					run.mounts[place[1]] = place[0]
+				case word == "-e":
+					name, value, _ := strings.Cut(words[i+1], "=")
+					run.env[name] = value
+				case word == "understudy" && words[i-1] != "--name":
+					run.args, _, _ = strings.Cut(strings.Join(words[i+1:], " "), " >")
+				}
+			}
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// outside is where a container's path is on a host whose ./ is dir.
+func (r dockerRun) outside(t *testing.T, path, dir string) string {
+	t.Helper()
+	for inside, host := range r.mounts {
+		if rest, below := strings.CutPrefix(path, inside); below {
+			return filepath.Join(dir, host) + rest
+		}
+	}
+	t.Fatalf("%s is not mounted by %+v", path, r)
+	return ""
+}
+
+// TestContainerRecipe follows docs/operations.md without an engine: what the
+// first command writes is what the second one reads, as the image's user.
+func TestContainerRecipe(t *testing.T) {
+	env, user := map[string]string{}, ""
+	for _, i := range dockerfile(t) {
+		if i.name == "USER" {
+			user, _, _ = strings.Cut(i.rest, ":")
+		}
+		for _, pair := range strings.Fields(i.rest) {
+			if name, value, is := strings.Cut(pair, "="); is && i.name == "ENV" {
+				env[name] = value
+			}
+		}
+	}
+	runs := dockerRuns(t, "docs/operations.md")
+	if len(runs) != 2 || runs[0].args == "" || runs[1].args != "" {
+		t.Fatalf("%+v", runs)
+	}
+	dir := t.TempDir()
+	c, err := parseCommand(runs[0].args, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Token.AddTo = runs[0].outside(t, c.Token.AddTo, dir)
+	if err := app.Token(c, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	checkSettings(t, runs[1].env)
+	maps.Copy(env, runs[1].env)
+	if c, err = parseCommand("serve", env); err != nil || len(c.Serve.AllowHost) == 0 {
+		t.Fatalf("%v, hosts %v", err, c.Serve.AllowHost)
+	}
+	if known, err := auth.OpenTokens(runs[1].outside(t, c.Serve.AuthTokens, dir), nil); err != nil || known.Count() != 1 {
+		t.Errorf("the server finds %v", err)
+	}
+	made := "install -d -m 0700 -o " + user + " -g " + user + " " + strings.TrimPrefix(runs[0].mounts["/etc/understudy"], "./") + "\n"
+	if !strings.Contains(strings.Join(blocks(t, "docs/operations.md")["sh-root"], ""), made) {
+		t.Errorf("there is no %s", made)
 	}
 }
 

@@ -61,6 +61,7 @@ const closeTime = 30 * time.Second
 func (a *App) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
+	a.ready.close()
 	a.manager.Close(ctx)
 	a.leaving.Wait()
 	return errors.Join(a.python.Close(), a.run.close())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"sync/atomic"
 	"time"
 
@@ -95,8 +96,27 @@ func begin(ctx context.Context, operation, interpreter string) *note {
 	if n == nil { // asked by somebody who is no tool
 		n = &note{}
 	}
-	n.operation, n.interpreter, n.outcome = operation, interpreter, outcomeFault
+	n.operation, n.interpreter, n.outcome = operation, loggable(interpreter), outcomeFault
 	return n
+}
+
+// interpreterID is how the ids of interpreters look.
+var interpreterID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// loggable is an id that a client sent, which may be megabytes of anything. One
+// that can't be ours is cut: it shows what was mistaken for an id.
+func loggable(id string) string {
+	const most = 16 // characters
+	if interpreterID.MatchString(id) {
+		return id
+	}
+	characters := 0
+	for i := range id {
+		if characters++; characters > most {
+			return id[:i] + "…"
+		}
+	}
+	return id
 }
 
 // end notes what it came to.

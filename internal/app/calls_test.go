@@ -113,6 +113,23 @@ func TestLineOfACall(t *testing.T) {
 	}
 }
 
+// TestLogOfForeignIDs: what a client sends for an id does not fill the log.
+func TestLogOfForeignIDs(t *testing.T) {
+	id := strings.Repeat("0123456789abcdef", 2)
+	for sent, want := range map[string]string{
+		"": "", id: id, "mine": "mine", "sixteen letters.": "sixteen letters.",
+		id + "0":                    id[:16] + "…",
+		strings.ToUpper(id):         strings.ToUpper(id)[:16] + "…",
+		strings.Repeat("ä", 5<<20):  strings.Repeat("ä", 16) + "…",
+		"a\nlevel=ERROR msg=forged": "a\nlevel=ERROR ms…",
+	} {
+		n := begin(t.Context(), "run", sent)
+		if n.interpreter != want {
+			t.Errorf("%.40q is logged as %.80q", sent, n.interpreter)
+		}
+	}
+}
+
 func TestCallWithoutANote(t *testing.T) {
 	if _, err := (noted{asked: answers{result: &sessions.Result{}}}).Run(t.Context(), "", sessions.RunRequest{}); err != nil {
 		t.Error(err)

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"understudy/sessions"
 )
 
@@ -51,7 +53,10 @@ type readiness struct {
 
 	proven   atomic.Int64 // when an interpreter was last started, in Unix nanoseconds
 	stopping atomic.Bool
+	life     context.Context // of trials
+	endLife  context.CancelFunc
 
+	trials  singleflight.Group
 	mu      sync.Mutex
 	checked time.Time
 	reason  string // why not; "" when it can
@@ -59,60 +64,105 @@ type readiness struct {
 
 func newReadiness(p *pythonStarter, dir string, log *slog.Logger) *readiness {
 	python := func(ctx context.Context) (sessions.Starter, error) { return p.ready(ctx) }
-	return &readiness{dir: filepath.Join(dir, "trial"), python: python, log: log, now: time.Now}
+	r := &readiness{dir: filepath.Join(dir, "trial"), python: python, log: log, now: time.Now}
+	r.life, r.endLife = context.WithCancel(context.Background())
+	return r
 }
 
 // prove is told that an interpreter was started.
 func (r *readiness) prove() { r.proven.Store(r.now().UnixNano()) }
 
+// stopReason is what is said while the server ends.
+const stopReason = "the server is stopping"
+
 // stop has all further questions answered with no.
 func (r *readiness) stop() { r.stopping.Store(true) }
 
+// close ends a trial that is under way, and waits for it.
+func (r *readiness) close() {
+	r.stop()
+	r.endLife()
+	<-r.trials.DoChan("", r.renew) // joins it
+}
+
 // ServeHTTP answers 200 or 503.
-func (r *readiness) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	if reason := r.verdict(); reason != "" {
+func (r *readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	reason, err := r.verdict(request.Context())
+	if err != nil {
+		return // who asked has left
+	}
+	if reason != "" {
 		answer(w, http.StatusServiceUnavailable, health{Status: "unavailable", Reason: reason})
 		return
 	}
 	answer(w, http.StatusOK, health{Status: "ok"})
 }
 
-// verdict says why the server isn't ready, "" if it is.
-func (r *readiness) verdict() string {
+// verdict says why the server isn't ready, "" if it is. Its error is that of ctx.
+func (r *readiness) verdict(ctx context.Context) (string, error) {
 	if r.stopping.Load() {
-		return "the server is stopping"
+		return stopReason, nil
 	}
 	if r.now().Sub(time.Unix(0, r.proven.Load())) < readyHolds {
-		return ""
+		return "", nil
 	}
-	r.mu.Lock() // one trial at a time; who waits gets its result
+	if reason, holds := r.last(); holds {
+		return reason, nil
+	}
+	// One trial at a time; who waits gets its result, and may leave.
+	select {
+	case made := <-r.trials.DoChan("", r.renew):
+		return made.Val.(string), nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// last is the verdict of the last trial, and whether it still holds.
+func (r *readiness) last() (reason string, holds bool) {
+	r.mu.Lock()
 	defer r.mu.Unlock()
-	holds := readyHolds
+	age := readyHolds
 	if r.reason != "" {
-		holds = unreadyHolds
+		age = unreadyHolds
 	}
-	if r.checked.IsZero() || r.now().Sub(r.checked) >= holds {
-		before := r.reason
-		r.reason = r.try()
-		r.checked = r.now()
-		if before != "" && r.reason == "" {
-			r.log.Info("interpreters can be started again")
-		}
+	return r.reason, !r.checked.IsZero() && r.now().Sub(r.checked) < age
+}
+
+// renew makes a new verdict, unless one was made since the asker looked.
+func (r *readiness) renew() (any, error) {
+	before, holds := r.last()
+	if holds {
+		return before, nil
 	}
-	return r.reason
+	if r.stopping.Load() {
+		return stopReason, nil
+	}
+	reason := r.try()
+	if before != "" && reason == "" {
+		r.log.Info("interpreters can be started again")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reason, r.checked = reason, r.now()
+	return reason, nil
 }
 
 // try starts an interpreter and ends it. The context is not the asker's: a
 // watcher that is in a hurry must not make a verdict for others.
 func (r *readiness) try() string {
-	ctx, cancel := context.WithTimeout(context.Background(), readyTrial)
+	ctx, cancel := context.WithTimeout(r.life, readyTrial)
 	defer cancel()
 	starter, err := r.python(ctx)
 	if err != nil {
 		r.log.Warn("not ready: no Python", "error", err)
 		return "no usable Python was found; the server's log says where it was looked for"
 	}
-	if err := r.trial(ctx, starter); err != nil {
+	err = r.trial(ctx, starter)
+	if r.stopping.Load() {
+		return stopReason
+	}
+	if err != nil {
 		r.log.Warn("not ready: an interpreter could not be started", "error", err)
 		return "an interpreter could not be started; the server's log says why"
 	}

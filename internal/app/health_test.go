@@ -38,13 +38,83 @@ type trialWorker struct {
 
 func (w trialWorker) Close(context.Context) error { w.starter.closed++; return nil }
 
+// slowStarter starts nothing until it is told to, or gives up.
+type slowStarter struct {
+	trialStarter
+	asked, goOn chan struct{}
+}
+
+func (s *slowStarter) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
+	s.asked <- struct{}{}
+	select {
+	case <-s.goOn:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return s.trialStarter.Start(ctx, spec)
+}
+
+// TestReadinessOfTheImpatient: who leaves is let go while a trial runs, and the
+// trial is for whoever stays.
+func TestReadinessOfTheImpatient(t *testing.T) {
+	starter := &slowStarter{asked: make(chan struct{}, 10), goOn: make(chan struct{})}
+	r := newReadiness(nil, t.TempDir(), slog.New(slog.DiscardHandler))
+	r.python = func(context.Context) (sessions.Starter, error) { return starter, nil }
+	ask := func(ctx context.Context) chan error {
+		answered := make(chan error, 1)
+		go func() {
+			_, err := r.verdict(ctx)
+			answered <- err
+		}()
+		return answered
+	}
+	hurried, leave := context.WithCancel(t.Context())
+	first := ask(hurried)
+	<-starter.asked
+	second, third := ask(t.Context()), ask(hurried)
+	leave()
+	for _, gone := range []chan error{first, third} {
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Errorf("who left got %v", err)
+		}
+	}
+	close(starter.goOn)
+	if err := <-second; err != nil {
+		t.Error(err)
+	}
+	if starter.starts != 1 || starter.closed != 1 {
+		t.Errorf("%d starts, %d ends", starter.starts, starter.closed)
+	}
+	r.close()
+}
+
+// TestReadinessEnds: a trial doesn't outlive the server.
+func TestReadinessEnds(t *testing.T) {
+	starter := &slowStarter{asked: make(chan struct{}, 10), goOn: make(chan struct{})}
+	r := newReadiness(nil, t.TempDir(), slog.New(slog.DiscardHandler))
+	r.python = func(context.Context) (sessions.Starter, error) { return starter, nil }
+	answered := make(chan string, 1)
+	go func() {
+		reason, _ := r.verdict(t.Context())
+		answered <- reason
+	}()
+	<-starter.asked
+	r.close()
+	if reason := <-answered; reason != stopReason {
+		t.Errorf("it is %q", reason)
+	}
+	if reason, err := r.verdict(t.Context()); reason != stopReason || err != nil || len(starter.asked) > 0 {
+		t.Errorf("%q %v", reason, err)
+	}
+}
+
 func TestReadiness(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Now()
 	starter := &trialStarter{err: errors.New("fork: /secret/path")}
 	noPython := errors.New("no Python in /secret/path")
 	r := &readiness{
-		dir: t.TempDir(), log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now },
+		life: t.Context(), dir: t.TempDir(), log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now },
 		python: func(context.Context) (sessions.Starter, error) { return starter, noPython },
 	}
 	want := func(status int, words string) {

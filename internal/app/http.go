@@ -71,18 +71,23 @@ func (n *network) serve(ctx context.Context, a *App) error {
 
 func (a *App) httpOptions() transport.HTTPOptions {
 	s := a.config.Serve
-	hosts := s.AllowHost
-	if host, _, err := net.SplitHostPort(s.Addr); err == nil && host != "" {
-		hosts = append([]string{host}, hosts...)
-	}
 	return transport.HTTPOptions{
 		Streamable: s.Has(config.TransportHTTP), SSE: s.Has(config.TransportSSE),
-		AllowOrigins: s.AllowOrigin, AllowHosts: hosts,
+		AllowOrigins: s.AllowOrigin, AllowHosts: a.hosts(s.Addr),
 		MaxRequest: s.MaxRequest, MaxConnections: s.MaxConnections,
 		MaxCalls: s.MaxCallsPerClient, MaxRate: s.MaxRequestsPerSecond,
 		Left: a.left, ClientTTL: s.ClientTTL, StopGrace: s.StopGrace, Interrupt: a.interrupt,
 		Logger: a.log,
 	}
+}
+
+// hosts are the names that clients may use for an address of ours.
+func (a *App) hosts(addr string) []string {
+	hosts := a.config.Serve.AllowHost
+	if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
+		hosts = append([]string{host}, hosts...)
+	}
+	return hosts
 }
 
 // left treats the sessions of a client that is gone. When it said so itself they

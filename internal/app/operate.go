@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"understudy/internal/auth"
 	"understudy/internal/metrics"
 	"understudy/internal/transport"
@@ -56,8 +58,11 @@ func (n *network) watch(a *App) (stop func()) {
 	mux.HandleFunc(healthPath, alive)
 	mux.Handle(readyPath, a.ready)
 	mux.Handle(metricsPath, a.metrics.Handler())
+	if address, ok := n.watchers.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() {
+		a.log.Warn("others than this machine can reach --metrics-addr, which asks for no token", "addr", address.String())
+	}
 	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		Handler: transport.Guard(a.hosts(a.config.Serve.MetricsAddr), mux), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
@@ -80,12 +85,24 @@ func (n *network) watch(a *App) (stop func()) {
 func (a *App) observe(x transport.Exchange) {
 	a.metrics.Exchange(metrics.Exchange{
 		Route: x.Route, Method: x.Method, Status: x.Status, Bytes: x.Sent, Duration: x.Duration,
-		Stream: x.Method == http.MethodGet && (x.Route == transport.StreamablePath || x.Route == transport.SSEPath),
+		Stream: isStream(x),
 	})
 	a.log.Log(context.Background(), levelOf(x.Status), "request",
 		"request", x.Caller.Request, "client", nameOf(x.Caller), "address", x.Address,
 		"method", x.Method, "route", x.Route, "rpc", x.RPC, "status", x.Status,
 		"received", x.Received, "sent", x.Sent, "seconds", rounded(x.Duration))
+}
+
+// isStream reports whether the answer stays open: the GETs of the older eras, and
+// what listens in the newest one.
+func isStream(x transport.Exchange) bool {
+	switch x.Method {
+	case http.MethodGet:
+		return x.Route == transport.StreamablePath || x.Route == transport.SSEPath
+	case http.MethodPost:
+		return x.Route == transport.StreamablePath && x.RPC == string(mcp.MethodSubscriptionsListen)
+	}
+	return false
 }
 
 // newMetrics returns the counters of this server.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	a.config.Serve.AllowHost = []string{"understudy.monitoring"}
 	n := &network{watchers: listener, door: &door{}} // a door that nobody passes
 	stop := n.watch(a)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -44,6 +46,25 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 		_ = response.Body.Close()
 		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
 			t.Errorf("%s: %s %v\n%.200s", path, response.Status, err, body)
+		}
+	}
+	for name, change := range map[string]func(*http.Request){
+		"of a page with a name of its own": func(r *http.Request) { r.Host = "evil.example.org" },
+		"of a page":                        func(r *http.Request) { r.Header.Set("Origin", "https://evil.example.org") },
+		"":                                 func(r *http.Request) { r.Host = "understudy.monitoring:9808" },
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+metricsPath, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(request)
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if refused := response.StatusCode == http.StatusForbidden; refused != (name != "") {
+			t.Errorf("a request %s: %s", name, response.Status)
 		}
 	}
 	if _, err := listenForWatchers(listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "metrics-addr") {
@@ -59,6 +80,26 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 	n.operate(a, &options)
 	if options.Routes[metricsPath] != nil || options.Routes[readyPath] == nil {
 		t.Error("with an address of their own, metrics are served beside MCP too")
+	}
+}
+
+// TestStreamsHaveNoTime: how long somebody listens would hide how long answers take.
+func TestStreamsHaveNoTime(t *testing.T) {
+	a := watchedApp(io.Discard)
+	defer a.manager.Close(t.Context())
+	for _, x := range []transport.Exchange{
+		{Method: "GET", Route: "/mcp"}, {Method: "GET", Route: "/sse"}, {Method: "POST", Route: "/mcp", RPC: "subscriptions/listen"},
+		{Method: "POST", Route: "/mcp", RPC: "tools/call"}, {Method: "POST", Route: "/sse", RPC: "subscriptions/listen"}, {Method: "GET", Route: "/healthz"},
+	} {
+		x.Status = http.StatusOK
+		a.observe(x)
+	}
+	answer := httptest.NewRecorder()
+	a.metrics.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, metricsPath, http.NoBody))
+	for _, line := range []string{`route="/mcp"} 1`, `route="/sse"} 1`, `route="/healthz"} 1`} {
+		if !strings.Contains(answer.Body.String(), "understudy_http_request_duration_seconds_count{"+line+"\n") {
+			t.Errorf("no %s among\n%s", line, answer.Body)
+		}
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 )
 
 // Token makes a bearer token: the token itself goes to out, once, and what the
-// server is to know of it to the file or to hints.
+// server is to know of it to the file or to hints, which are a token file then:
+// the sentences around the line are comments.
 func Token(c *config.Config, out, hints io.Writer) error {
 	expires, err := expiry(c.Token, time.Now())
 	if err != nil {
@@ -26,7 +27,7 @@ func Token(c *config.Config, out, hints io.Writer) error {
 		return err
 	}
 	if c.Token.AddTo == "" {
-		fmt.Fprintf(hints, "Add this line to the file of --auth-tokens:\n%s\n\nThis is the token, which is shown only now:\n", made.Line)
+		fmt.Fprintf(hints, "# Add this line to the file of --auth-tokens:\n%s\n# The token itself is on standard output and is shown only now:\n", made.Line)
 	} else {
 		if err := auth.Add(c.Token.AddTo, made); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"understudy/internal/auth"
 	"understudy/internal/config"
 )
 
@@ -29,6 +30,13 @@ func TestToken(t *testing.T) {
 	}
 	if out, hints, err = try(config.Token{Name: "bob"}); err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(hints, "\nbob sha256:") {
 		t.Errorf("%q %q %v", out, hints, err)
+	}
+	redirected := filepath.Join(t.TempDir(), "tokens") // 2>tokens
+	if err := os.WriteFile(redirected, []byte(hints), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if known, err := auth.OpenTokens(redirected, nil); err != nil || known.Count() != 1 {
+		t.Errorf("what goes to standard error is no token file: %v\n%s", err, hints)
 	}
 	for words, wrong := range map[string]config.Token{
 		"nothing was added":         {Name: "alice", AddTo: path},

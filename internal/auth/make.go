@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // tokenPrefix lets scanners of published secrets know ours.
@@ -40,9 +43,23 @@ func Make(name string, scopes []string, expires time.Time) (Made, error) {
 }
 
 // Add adds the line of a new token to a file, which is made, for its owner
-// alone, if it isn't there. A file with a mistake in it, or with that name, is
-// left as it is.
-func Add(path string, made Made) error {
+// alone, if it isn't there, and so is its directory. A file with a mistake in it,
+// or with that name, is left as it is. Two that add at once take turns by the
+// lock of a file beside it, whose name ends with .lock and which stays.
+func Add(path string, made Made) (err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	// Beside it, as on Windows a locked file can't be read, by a server for one.
+	lock := flock.New(path + ".lock")
+	if err := lock.Lock(); err != nil {
+		return fmt.Errorf("locking the token file: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	return add(path, made)
+}
+
+func add(path string, made Made) error {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/go-jose/go-jose/v4"
+	strict "github.com/go-jose/go-jose/v4/json"
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
@@ -129,25 +130,38 @@ func isAccessToken(header jose.Header) bool {
 
 // accept checks the claims of a token whose signature is good.
 func (r *Resource) accept(text json.RawMessage) (string, *Refusal) {
-	var c jwt.Claims
-	if err := json.Unmarshal(text, &c); err != nil {
+	c, others, err := parseClaims(text)
+	if err != nil {
 		return "", invalid("the token's claims can't be read")
 	}
 	if c.Expiry == nil {
 		return "", invalid("the token never expires, which is not accepted")
 	}
-	err := c.ValidateWithLeeway(jwt.Expected{Issuer: r.options.Issuer, AnyAudience: r.options.Audience, Time: r.options.now()}, leeway)
+	err = c.ValidateWithLeeway(jwt.Expected{Issuer: r.options.Issuer, AnyAudience: r.options.Audience, Time: r.options.now()}, leeway)
 	if err != nil {
 		return "", invalid(whyNot(err))
 	}
-	if has := scopesOf(text); slices.ContainsFunc(r.options.Scopes, func(s string) bool { return !slices.Contains(has, s) }) {
+	if has := scopesOf(others); slices.ContainsFunc(r.options.Scopes, func(s string) bool { return !slices.Contains(has, s) }) {
 		return "", tooLittle(r.options.Scopes)
 	}
-	name := textClaim(text, r.options.PrincipalClaim)
+	name := textClaim(others, r.options.PrincipalClaim)
 	if !isName(name) {
 		return "", invalid(fmt.Sprintf("the token's claim %s is no name", r.options.PrincipalClaim))
 	}
 	return r.options.Issuer + "|" + name, nil
+}
+
+// parseClaims reads the claims twice: those that JWT defines, and all by their
+// names. encoding/json won't do for an object: it takes "AUD" for "aud" and the
+// last of two claims with one name, so that an issuer whose users write claims of
+// their own would have them write the real ones. This one takes names as they
+// are and refuses duplicates.
+func parseClaims(text json.RawMessage) (c jwt.Claims, all map[string]json.RawMessage, err error) {
+	if err := strict.Unmarshal(text, &c); err != nil {
+		return c, nil, err
+	}
+	err = strict.Unmarshal(text, &all)
+	return c, all, err
 }
 
 func whyNot(err error) string {
@@ -167,10 +181,10 @@ func whyNot(err error) string {
 
 // scopesOf reads the scopes, which issuers write in three ways: scope as words
 // in one text (RFC 9068), scp as the same, and either as a list.
-func scopesOf(claims json.RawMessage) []string {
+func scopesOf(claims map[string]json.RawMessage) []string {
 	var all []string
 	for _, name := range []string{"scope", "scp"} {
-		raw := claim(claims, name)
+		raw := claims[name]
 		var text string
 		var list []string
 		if json.Unmarshal(raw, &text) == nil {
@@ -182,18 +196,10 @@ func scopesOf(claims json.RawMessage) []string {
 	return all
 }
 
-func textClaim(claims json.RawMessage, name string) string {
+func textClaim(claims map[string]json.RawMessage, name string) string {
 	var text string
-	_ = json.Unmarshal(claim(claims, name), &text) // what is no text is no name
+	_ = json.Unmarshal(claims[name], &text) // what is no text is no name
 	return text
-}
-
-func claim(claims json.RawMessage, name string) json.RawMessage {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(claims, &all) != nil {
-		return nil
-	}
-	return all[name]
 }
 
 // isName reports whether text can name a principal in a log and a map.

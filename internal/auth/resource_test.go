@@ -134,6 +134,45 @@ func TestTokensOfAnIssuer(t *testing.T) {
 	}
 }
 
+// TestClaimsAreTakenByTheirNames: a claim that is spelt nearly like a real one,
+// or stands twice, must not take its place.
+func TestClaimsAreTakenByTheirNames(t *testing.T) {
+	c, i := newClock(), newIssuer(t)
+	k := ecKey(t, "k")
+	i.publish(k)
+	g := NewGate(GateOptions{Resource: i.resource(c, func(o *ResourceOptions) { o.Scopes = []string{"python"} })})
+	for name, test := range map[string]struct {
+		change map[string]any // of the claims
+		last   string         // stands after them
+		words  string         // "": taken
+	}{
+		"audience, misspelt":  {map[string]any{"aud": "https://other.example.org"}, `"AUD":"` + audience + `"`, "another server"},
+		"issuer, misspelt":    {map[string]any{"iss": "https://evil.example.org"}, `"Iss":"` + i.URL + `"`, "another issuer"},
+		"end, misspelt":       {map[string]any{"exp": c.time().Unix() - 600}, `"EXP":99999999999`, "expired"},
+		"start, misspelt":     {map[string]any{"nbf": c.time().Unix() + 600}, `"Nbf":0`, "not valid yet"},
+		"scope, misspelt":     {map[string]any{"scope": "openid"}, `"Scope":"python"`, "lacks a scope"},
+		"issuer with long s":  {map[string]any{"iss": "https://evil.example.org"}, `"i\u017f\u017f":"` + i.URL + `"`, "another issuer"},
+		"only misspelt":       {map[string]any{"aud": nil}, `"Aud":"` + audience + `"`, "another server"},
+		"audience twice":      {map[string]any{"aud": "https://other.example.org"}, `"aud":"` + audience + `"`, "can't be read"},
+		"subject twice":       {nil, `"sub":"admin"`, "can't be read"},
+		"scope twice":         {map[string]any{"scope": "openid"}, `"scope":"python"`, "can't be read"},
+		"good, misspelt more": {nil, `"SUB":"admin"`, ""},
+	} {
+		text, err := json.Marshal(i.claims(c, test.change))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw := strings.TrimSuffix(string(text), "}") + "," + test.last + "}"
+		principal, refusal := show(t, g, signedText(t, jose.SigningKey{Algorithm: k.algorithm, Key: k.private}, &jose.SignerOptions{}, raw))
+		switch {
+		case test.words == "" && principal != i.URL+"|alice":
+			t.Errorf("%s: %q, %v", name, principal, refusal)
+		case test.words != "" && (refusal == nil || !strings.Contains(refusal.Error(), test.words)):
+			t.Errorf("%s: taken as %q, %v", name, principal, refusal)
+		}
+	}
+}
+
 // tamper gives a signed token another subject.
 func tamper(t *testing.T, token string) string {
 	parts := strings.Split(token, ".")
@@ -171,12 +210,18 @@ func hmacWithPublicKey(t *testing.T, k *key, claims map[string]any, asPEM bool) 
 
 func withOwnKey(t *testing.T, k *key, claims map[string]any) string {
 	options := (&jose.SignerOptions{EmbedJWK: true}).WithType("at+jwt")
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: k.private}, options)
+	text, _ := json.Marshal(claims)
+	return signedText(t, jose.SigningKey{Algorithm: jose.RS256, Key: k.private}, options, string(text))
+}
+
+// signedText signs the claims as they are written.
+func signedText(t *testing.T, with jose.SigningKey, options *jose.SignerOptions, claims string) string {
+	t.Helper()
+	signer, err := jose.NewSigner(with, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, _ := json.Marshal(claims)
-	object, err := signer.Sign(text)
+	object, err := signer.Sign([]byte(claims))
 	if err != nil {
 		t.Fatal(err)
 	}

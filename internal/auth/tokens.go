@@ -19,7 +19,8 @@ import (
 const shortestToken = 32
 
 // Tokens are the bearer tokens of a file. The file is read again when it has
-// changed; one with a mistake in it leaves the tokens as they were.
+// changed; one with a mistake in it leaves the tokens as they were, one that is
+// gone for longer than a moment locks everybody out.
 type Tokens struct {
 	path string
 	log  *slog.Logger
@@ -29,8 +30,9 @@ type Tokens struct {
 	entries []entry
 	looked  time.Time // when the file was last looked at
 	stamp   stamp
-	text    []byte // as it was last read, good or not
-	trouble string // why it could not be read, as it was last logged
+	text    []byte    // as it was last read, good or not
+	trouble string    // why it could not be read, as it was last logged
+	missed  time.Time // when the file was first found missing; zero while it is there
 }
 
 // stamp tells a changed file from an unchanged one.
@@ -44,6 +46,10 @@ type stamp struct {
 
 // lookEvery is how long a change of the file may go unseen.
 const lookEvery = time.Second
+
+// goneFor is how long the tokens hold while there is no file: editors and secret
+// stores put a new one in its place, and in between there may be none.
+const goneFor = 10 * time.Second
 
 // settling is the coarsest step of file times, on file systems of old.
 const settling = 2 * time.Second
@@ -112,15 +118,30 @@ func (t *Tokens) current() []entry {
 	}
 	t.looked = now
 	before := len(t.entries)
-	switch changed, err := t.reread(); {
+	changed, err := t.reread()
+	t.miss(err, now)
+	switch {
 	case err != nil && err.Error() != t.trouble:
 		t.trouble = err.Error()
-		t.log.Error("the token file can't be used; the tokens stay as they were", "file", t.path, "error", err)
+		t.log.Error("the token file can't be used; the tokens stay as they were, unless it is gone for longer", "file", t.path, "error", err)
 	case err == nil && (changed || t.trouble != ""):
 		t.trouble = ""
 		t.log.Info("token file read again", "file", t.path, "tokens", len(t.entries), "before", before)
 	}
 	return t.entries
+}
+
+// miss forgets all tokens once the file has been missing for a while.
+func (t *Tokens) miss(err error, now time.Time) {
+	switch {
+	case !errors.Is(err, fs.ErrNotExist):
+		t.missed = time.Time{}
+	case t.missed.IsZero():
+		t.missed = now
+	case now.Sub(t.missed) >= goneFor && t.entries != nil:
+		t.log.Error("the token file is gone; nobody comes in with a token of it until it is there again", "file", t.path)
+		t.entries, t.text, t.stamp = nil, nil, stamp{} // the same file may come back
+	}
 }
 
 // reread reads the file if it may have changed.

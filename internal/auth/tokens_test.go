@@ -3,13 +3,18 @@ package auth
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // tokenFile writes a file of lines.
@@ -140,6 +145,57 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 	write(t, path, "# nobody")
 	if who(bob) != "" {
 		t.Error("everybody was removed")
+	}
+}
+
+// TestTokenFileThatIsGone: to take the file away locks everybody out, though not
+// at once, and the same file lets them in again.
+func TestTokenFileThatIsGone(t *testing.T) {
+	c, log := newClock(), &journal{}
+	alice := made(t, "alice", nil, time.Time{})
+	path := tokenFile(t, alice.Line)
+	old := c.time().Add(-time.Hour)
+	if err := os.Chtimes(path, old, old); err != nil {
+		t.Fatal(err)
+	}
+	g := opened(t, path, c, log)
+	comesIn := func() bool {
+		principal, _ := show(t, g, alice.Token)
+		return principal == "alice"
+	}
+	move := func(from, to string) {
+		t.Helper()
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away := path + ".away"
+	for range 2 {
+		move(path, away)
+		c.pass(time.Hour) // nobody asked in between
+		if !comesIn() {
+			t.Fatal("locked out by a file that was only just missed")
+		}
+		c.pass(goneFor - time.Second)
+		if !comesIn() {
+			t.Fatal("locked out before the time")
+		}
+		c.pass(time.Second)
+		if comesIn() {
+			t.Fatal("a file that is gone lets clients in")
+		}
+		c.pass(time.Second)
+		if comesIn() {
+			t.Fatal("locked out for a moment only")
+		}
+		move(away, path)
+		c.pass(time.Second)
+		if !comesIn() {
+			t.Fatal("the file is there again")
+		}
+	}
+	if n := strings.Count(log.String(), "is gone; nobody"); n != 2 || strings.Count(log.String(), "read again") != 2 {
+		t.Errorf("logged %d times: %s", n, log)
 	}
 }
 
@@ -274,6 +330,58 @@ func TestMakeAndAdd(t *testing.T) {
 	}
 	if len(alice.Token) < shortestToken {
 		t.Error("our own tokens are too short")
+	}
+}
+
+// TestAddAtOnce: two that add at once both have their line, and a name is taken
+// once.
+func TestAddAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "not", "there", "tokens")
+	var adding sync.WaitGroup
+	var added atomic.Int32
+	for i := range 20 {
+		m := made(t, fmt.Sprintf("client-%d", i/2), nil, time.Time{}) // each name twice
+		adding.Go(func() {
+			if Add(path, m) == nil {
+				added.Add(1)
+			}
+		})
+	}
+	adding.Wait()
+	known, err := OpenTokens(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if added.Load() != 10 || known.Count() != 10 {
+		t.Errorf("%d were added, and the file has %d", added.Load(), known.Count())
+	}
+	info, err := os.Stat(filepath.Dir(path))
+	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
+		t.Errorf("%v %v", info, err)
+	}
+}
+
+// TestAddWaits: a line that is added between reading and writing is seen.
+func TestAddWaits(t *testing.T) {
+	path := tokenFile(t, "# nobody")
+	lock := flock.New(path + ".lock")
+	if err := lock.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	mine, other := made(t, "alice", nil, time.Time{}), made(t, "alice", nil, time.Time{})
+	added := make(chan error, 1)
+	go func() { added <- Add(path, mine) }()
+	select {
+	case err := <-added:
+		t.Fatalf("added while the file was locked: %v", err)
+	case <-time.After(100 * time.Millisecond): // with the lock it can't be before Unlock
+	}
+	write(t, path, other.Line)
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-added; err == nil || !strings.Contains(err.Error(), "nothing was added") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -15,6 +15,20 @@ import (
 	"go.uber.org/goleak"
 )
 
+func TestProgramsEndBeforeGoTestDoes(t *testing.T) {
+	last, limited := t.Deadline()
+	if !limited {
+		t.Skip("there is no end")
+	}
+	for _, limit := range []time.Duration{time.Millisecond, 1000 * time.Hour} {
+		ctx, cancel := within(t.Context(), t, limit)
+		defer cancel()
+		if end, bounded := ctx.Deadline(); !bounded || end.After(last.Add(-spare)) || end.After(time.Now().Add(limit)) {
+			t.Errorf("programs of %v may run until %v, and go test ends at %v", limit, end, last)
+		}
+	}
+}
+
 func TestMain(m *testing.M) {
 	status := m.Run()
 	if dir, err := scratch(); err == nil {
@@ -33,6 +47,22 @@ var scratch = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "
 // patience bounds every program that a test runs. It is there for those that
 // hang, on machines of any speed.
 const patience = 4 * time.Minute
+
+// spare is what is left of the time that go test allows when everything is ended
+// that a test has started: at the end of that time go test ends this process
+// alone, and would leave the rest behind.
+const spare = 30 * time.Second
+
+// within returns a context that ends after a time, or earlier if go test is about
+// to end.
+func within(parent context.Context, t *testing.T, limit time.Duration) (context.Context, context.CancelFunc) {
+	t.Helper()
+	end := time.Now().Add(limit)
+	if last, limited := t.Deadline(); limited && last.Add(-spare).Before(end) {
+		end = last.Add(-spare)
+	}
+	return context.WithDeadline(parent, end)
+}
 
 // installed returns the path of what "make conformance" has installed, and
 // skips the test where it hasn't.
@@ -80,7 +110,7 @@ func (o output) String() string {
 // program returns a command that is ended with the test and reads nothing.
 func program(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := within(t.Context(), t, patience)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.WaitDelay = 10 * time.Second

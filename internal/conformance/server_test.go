@@ -2,7 +2,9 @@ package conformance
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -59,12 +61,17 @@ func makeToken(t *testing.T, file string) string {
 	return strings.TrimSpace(said.stdout)
 }
 
+// longest is how long a server serves, which all tests of a transport share.
+const longest = time.Hour
+
 // serve starts the server on a free port and returns its address, such as
 // "http://127.0.0.1:45231". It ends with the test.
 func serve(t *testing.T, args ...string) string {
 	t.Helper()
 	line, env := commandLine(t, append(args, "--addr", "127.0.0.1:0", "--log-format", "json")...)
-	cmd := exec.Command(line[0], line[1:]...)
+	ctx, cancel := within(context.Background(), t, longest)
+	t.Cleanup(cancel) // after stop
+	cmd := exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.WaitDelay = 10 * time.Second
 	stderr, err := cmd.StderrPipe()
@@ -76,13 +83,15 @@ func serve(t *testing.T, args ...string) string {
 	}
 	log := watch(stderr)
 	t.Cleanup(func() { stop(t, cmd, log) })
+	start, cancel := within(t.Context(), t, patience)
+	defer cancel()
 	select {
 	case addr, ok := <-log.addr:
 		if !ok {
 			t.Fatal("the server ended at once")
 		}
 		return "http://" + addr
-	case <-time.After(patience):
+	case <-start.Done():
 		t.Fatal("the server does not say where it listens")
 		return ""
 	}
@@ -98,7 +107,7 @@ func stop(t *testing.T, cmd *exec.Cmd, log *serverLog) {
 	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	<-log.ended // before Wait, which would close what is being read
-	if err := cmd.Wait(); err != nil {
+	if err := errors.Join(log.err, cmd.Wait()); err != nil {
 		t.Errorf("the server ended with %v", err)
 	}
 	if t.Failed() {
@@ -106,11 +115,12 @@ func stop(t *testing.T, cmd *exec.Cmd, log *serverLog) {
 	}
 }
 
-// serverLog is what a server logs. Its text may be read when it has ended.
+// serverLog is what a server logs. Its text and err may be read when it has ended.
 type serverLog struct {
 	addr  chan string // gets the address; closed with the log
 	ended chan struct{}
 	text  strings.Builder
+	err   error // why it was not read to its end
 }
 
 // watch reads a log to its end.
@@ -128,6 +138,8 @@ func watch(stream io.Reader) *serverLog {
 				log.addr <- entry.Addr
 			}
 		}
+		log.err = lines.Err()
+		_, _ = io.Copy(io.Discard, stream) // a server whose log is full would hang
 	}()
 	return log
 }

@@ -28,6 +28,12 @@ func newGuard(origins, hosts []string) guard {
 	return g
 }
 
+// Guard keeps web pages out of routes that are served apart from an HTTP. Hosts
+// are as in HTTPOptions.AllowHosts.
+func Guard(hosts []string, next http.Handler) http.Handler {
+	return newGuard(nil, hosts).protect(next)
+}
+
 // protect lets through what no foreign page has sent.
 func (g guard) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

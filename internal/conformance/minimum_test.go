@@ -1,0 +1,132 @@
+package conformance
+
+import (
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write down what passes now as what must pass")
+
+// minimumFile has, for each server and era, the scenarios that must be run and how
+// many of their checks must at least succeed. The suite itself passes a scenario
+// that checks nothing, and does not miss one that it doesn't run.
+const minimumFile = "minimum.json"
+
+// successes counts the checks of each scenario that succeeded.
+func successes(all map[string][]check) map[string]int {
+	counts := map[string]int{}
+	for scenario, checks := range all {
+		counts[scenario] = 0
+		for _, c := range checks {
+			if c.Status == "SUCCESS" {
+				counts[scenario]++
+			}
+		}
+	}
+	return counts
+}
+
+// atLeast fails the test if less succeeded than must, or if something may fail
+// that was not run.
+func (v verdict) atLeast(t *testing.T, name string) {
+	t.Helper()
+	all := readMinimum(t)
+	if *update {
+		all[name] = v.successes
+		writeMinimum(t, all)
+	}
+	if len(all[name]) == 0 {
+		t.Errorf("%s says nothing of %s; run this test with -update", minimumFile, name)
+	}
+	for _, scenario := range missed(v.successes, all[name]) {
+		t.Errorf("of %s: %s had %d successes and needs %d", name, scenario, v.successes[scenario], all[name][scenario])
+	}
+	for _, entry := range exceptions(t, name) {
+		scenario, _, _ := strings.Cut(entry, ":")
+		if _, ran := v.successes[scenario]; !ran {
+			t.Errorf("%s.yaml lists %s, and there is no scenario %s any more", name, entry, scenario)
+		}
+	}
+}
+
+// missed are the scenarios that were not run, or had fewer successes than the
+// least.
+func missed(counts, least map[string]int) (scenarios []string) {
+	for _, scenario := range slices.Sorted(maps.Keys(least)) {
+		if n, ran := counts[scenario]; !ran || n < least[scenario] {
+			scenarios = append(scenarios, scenario)
+		}
+	}
+	return scenarios
+}
+
+// exceptions are the entries of a file of checks that may fail.
+func exceptions(t *testing.T, name string) (entries []string) {
+	t.Helper()
+	text, err := os.ReadFile(testdata(name + ".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if entry, is := strings.CutPrefix(strings.TrimSpace(line), "- "); is {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+func readMinimum(t *testing.T) map[string]map[string]int {
+	t.Helper()
+	all := map[string]map[string]int{}
+	text, err := os.ReadFile(testdata(minimumFile))
+	if os.IsNotExist(err) && *update {
+		return all
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatalf("%s: %v", minimumFile, err)
+	}
+	return all
+}
+
+func writeMinimum(t *testing.T, all map[string]map[string]int) {
+	t.Helper()
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(testdata(minimumFile), append(text, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMinimum(t *testing.T) {
+	counts := successes(map[string][]check{
+		"whole": {{Status: "SUCCESS"}, {Status: "SUCCESS"}, {Status: "INFO"}},
+		"less":  {{Status: "SUCCESS"}, {Status: "FAILURE"}},
+		"empty": {},
+		"new":   {{Status: "SUCCESS"}},
+	})
+	got := missed(counts, map[string]int{"whole": 1, "less": 2, "empty": 1, "gone": 0})
+	if !slices.Equal(got, []string{"empty", "gone", "less"}) {
+		t.Errorf("%v", got)
+	}
+	minimum := readMinimum(t)
+	for _, era := range eras {
+		for _, name := range []string{"fixture-" + era, "understudy-" + era} {
+			for _, entry := range exceptions(t, name) {
+				scenario, _, _ := strings.Cut(entry, ":")
+				if _, known := minimum[name][scenario]; !known {
+					t.Errorf("%s.yaml lists %s, of which %s has nothing", name, entry, minimumFile)
+				}
+			}
+		}
+	}
+}
