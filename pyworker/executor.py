@@ -81,6 +81,7 @@ class Executor:
             sys.setrecursionlimit(self._recursion_limit)
         start = time.perf_counter()
         _, error = self._guard(lambda: self._run_cell(code, filename))
+        self._session.handlers.hold_at_last()
         seconds = time.perf_counter() - start
         self._recursion_limit = sys.getrecursionlimit()
         if self._recursion_limit < _LEAST_RECURSION:
@@ -89,6 +90,7 @@ class Executor:
 
     def _run_cell(self, code, filename):
         try:
+            self._session.handlers.release()
             self._session.forks.deaths.release()
             parts = self._compiler.compile(code, filename)
             self._compiled = True
@@ -102,7 +104,11 @@ class Executor:
                 if echoed:
                     echo(value)
         finally:
-            self._take_back()
+            try:
+                self._session.handlers.hold()
+            finally:
+                self._session.handlers.hold()  # what one raised has kept it from the others
+                self._take_back()
 
     async def _run_awaiting(self, parts):
         names = vars(self._session.module)

@@ -247,7 +247,9 @@ class _ControlStream(channel.DescriptorStream):
 def _live_as_zygote(control_fd, trial):
     forker = _Forker(control_fd, at_end=lambda: None)
     imported, failed = preload.load(trial)
-    rehearsal.rehearse()
+    rehearsal.rehearse(trial)
+    trial.end()
+    preload.complain()
     preload.settle()
     rehearsal.fill()
     preload.settle()

@@ -23,6 +23,7 @@ _MAPPING = re.compile(rb"^(\w+)-(\w+) rw.p \w+ \w+:\w+ \d+ *(.*)$", re.MULTILINE
 # Of the entry that a page has in /proc/self/pagemap, the highest byte: present,
 # no page of a file, and mapped by this process alone.
 _OURS = re.compile(b"\x81+")
+_SHARED = re.compile(b"\x80+")  # as above, but mapped by another one, too
 _ENTRY = 8  # bytes of an entry
 _LONGEST = 64 << 20  # bytes: a longer mapping holds data, and takes long to look at
 _MOST = 8 << 20  # bytes that are made ours at once at most
@@ -88,7 +89,8 @@ class Foresight:
 
     def act(self, stop):
         """Makes those pages ours again, after the fork, until stop() is true."""
-        if self._often and self._pages:
+        # Pages that were made ours can't be told from those that a call writes to.
+        if self._often and self._pages and self._age < _FORKS:
             try:
                 _make_ours(self._pages, stop)
             except Exception:  # as above
@@ -107,7 +109,7 @@ def _ours():
         for start, end, name in _MAPPING.findall(mappings):
             start, size = int(start, 16), int(end, 16) - int(start, 16)
             if size <= _LONGEST and _is_interpreters(name):
-                found += _runs(start, _entries(file.fileno(), start, size))
+                found += _runs(_OURS, start, _entries(file.fileno(), start, size))
     found.sort(key=lambda run: run[1])
     return found
 
@@ -124,16 +126,20 @@ def _entries(pagemap, start, size):
     return entries[_ENTRY - 1 :: _ENTRY] if sys.byteorder == "little" else entries[::_ENTRY]
 
 
-def _runs(start, entries):
+def _runs(kind, start, entries):
     page = mmap.PAGESIZE
-    for run in _OURS.finditer(entries):
+    for run in kind.finditer(entries):
         yield start + run.start() * page, (run.end() - run.start()) * page
 
 
 def _make_ours(runs, stop):
     left = _MOST
-    for place, (address, size) in enumerate(runs):
-        left -= size
-        if left < 0 or (place % _TOGETHER == 0 and stop()):
-            return
-        _madvise(address, size, _POPULATE_WRITE)  # what is gone by now fails
+    with _open("/proc/self/pagemap", "rb", buffering=0) as file:
+        for place, (address, size) in enumerate(runs):
+            left -= size
+            if left < 0 or (place % _TOGETHER == 0 and stop()):
+                return
+            # What was found some forks ago may be another mapping by now, of a
+            # file that others see.
+            for run in _runs(_SHARED, address, _entries(file.fileno(), address, size)):
+                _madvise(*run, _POPULATE_WRITE)

@@ -22,9 +22,14 @@ def load(trial):
             imported.append(name)
         except BaseException as error:
             failed.append([name, _reason(error)])
-    trial.end()
-    _complain(obstacles.why_not(sys.maxsize))
+    trial.pause()
     return imported, failed
+
+
+def complain():
+    """Tells the server's log of what would stand in the way of forks."""
+    if obstacle := obstacles.why_not(sys.maxsize):
+        print(f"workers may lack what was preloaded: {obstacle}", file=sys.stderr, flush=True)
 
 
 def settle():
@@ -43,8 +48,3 @@ def _reason(error):
         text = ""
     name = type(error).__name__
     return f"{name}: {text}"[:500] if text else name
-
-
-def _complain(obstacle):
-    if obstacle:
-        print(f"workers may lack what was preloaded: {obstacle}", file=sys.stderr, flush=True)

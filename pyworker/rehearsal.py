@@ -39,8 +39,8 @@ repr(table), table["a"].sum(), len(pandas.Series([1, 2, 3]))""",
 _filling = []
 
 
-def rehearse():
-    """Runs those parts of an execution that leave no trace."""
+def rehearse(trial):
+    """Runs those parts of an execution that leave no trace, the libraries of a Trial too."""
     _forget_lookups()
     for _ in range(_TIMES):
         decoder = protocol.Decoder()
@@ -50,17 +50,18 @@ def rehearse():
         _run(_FRAMES[1]["code"])
         obstacles.why_not(1 << 60)
         children.present(())
-        _use_libraries()
+        _use_libraries(trial)
 
 
-def _use_libraries():
+def _use_libraries(trial):
     """Does what most sessions do first with what was preloaded."""
     for name, code in _LIBRARIES.items():
-        if name in sys.modules:
+        if name in sys.modules and trial.begin_use(name):
             try:
                 exec(code, {})
-            except Exception:
+            except BaseException:
                 pass  # of another version, say: nothing depends on it
+    trial.pause()
 
 
 def _run(code):

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import asking, codefile, cstdio, figures, late, namespace, sources
+from . import asking, codefile, cstdio, figures, handlers, late, namespace, sources
 from .forks import Forks
 from .place import Place
 from .tracebacks import Describer
@@ -28,6 +28,7 @@ class Session:
         self.user_forks = UserForks(frames, streams)
         self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
         self.figures = figures.Figures(frames, start["workdir"], start["figure_max_side"])
+        self.handlers = handlers.Handlers(streams.report)
         self._frames = frames
         mark(start["mark"])
         if start["warnings"] == "ignore":

@@ -1,7 +1,7 @@
-"""Modules whose import ends the zygote: the next one leaves them out.
+"""Modules whose import ends the zygote, or their rehearsal: the next one leaves them out.
 
 Root shares a page of memory with each zygote, in which that notes what it is
-about to import. When it has died in the midst, root can tell of what.
+about to import or to use. When it has died in the midst, root can tell of what.
 """
 
 import _signal
@@ -20,7 +20,7 @@ class Suspects:
 
     def __init__(self):
         self._trials = {}  # process id of a living zygote -> its Trial
-        self._suspected = set()  # names of modules under import at one such death
+        self._suspected = set()  # names of modules noted at one such death
         self._reasons = {}  # name of a module that is left out -> why
 
     def trial(self, names):
@@ -36,7 +36,7 @@ class Suspects:
         trial = self._trials.pop(pid, None)
         if trial is None:
             return
-        name = trial.under_import()
+        name, act = trial.under_way()
         trial.drop()
         if name is None:
             return
@@ -44,7 +44,7 @@ class Suspects:
         if -code in _FROM_OUTSIDE and name not in self._suspected:
             self._suspected.add(name)
         else:
-            self._reasons[name] = _reason(code)
+            self._reasons[name] = f"{_ending(code)} when it was {act}"
 
     def leave(self):
         """Lets go of the pages of others, in a fork."""
@@ -54,7 +54,7 @@ class Suspects:
 
 
 class Trial:
-    """The imports of one zygote."""
+    """The imports of one zygote, and the first use of what was imported."""
 
     def __init__(self, names, left_out):
         self.names = names
@@ -63,15 +63,32 @@ class Trial:
 
     def begin(self, position):
         """Notes in the zygote which of the names is imported now."""
-        self._page[:] = (position + 1).to_bytes(_NUMBER, "little")
+        self._note(position + 1)
 
-    def under_import(self):
-        """Returns the name that was noted last, None before the first import."""
+    def begin_use(self, name):
+        """Notes that a module is used on trial; False if it can't be blamed, or was before."""
+        if name not in self.names or name in self.left_out:
+            return False
+        self._note(len(self.names) + self.names.index(name) + 1)
+        return True
+
+    def pause(self):
+        """Notes that no module is to blame for what comes now."""
+        self._note(0)
+
+    def _note(self, number):
+        self._page[:] = number.to_bytes(_NUMBER, "little")
+
+    def under_way(self):
+        """Returns what was noted last: (name, what was done), (None, "") if there is nothing."""
         number = int.from_bytes(self._page[:], "little")
-        return self.names[number - 1] if number else None
+        if not number:
+            return None, ""
+        act, position = divmod(number - 1, len(self.names))
+        return self.names[position], ("imported", "used on trial")[act]
 
     def end(self):
-        """Notes in the zygote that all is imported."""
+        """Notes in the zygote that all is done."""
         self._page[:] = bytes(_NUMBER)
         self.drop()
 
@@ -80,7 +97,7 @@ class Trial:
         self._page.close()
 
 
-def _reason(code):
+def _ending(code):
     if code < 0:
-        return f"killed its process (signal {-code}) when it was imported"
-    return f"ended its process (exit code {code}) when it was imported"
+        return f"killed its process (signal {-code})"
+    return f"ended its process (exit code {code})"

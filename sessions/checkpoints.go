@@ -56,13 +56,12 @@ func hasExited(process interface{ Exited() <-chan struct{} }) bool {
 // checkpoints are the states that a session can go back to. Who has the turn
 // changes them; anybody may read them.
 type checkpoints struct {
-	mu         sync.Mutex
-	present    checkpoint   // the state as it is now
-	past       []checkpoint // older ones, the newest last
-	trimmed    bool         // older ones were let go for want of history
-	bereft     bool         // the states before the oldest were lost in a crash
-	ended      bool         // nothing is kept any more
-	dismissals dismissals   // copies of states that were let go
+	mu      sync.Mutex
+	present checkpoint   // the state as it is now
+	past    []checkpoint // older ones, the newest last
+	trimmed bool         // older ones were let go for want of history
+	bereft  bool         // the states before the oldest were lost in a crash
+	ended   bool         // nothing is kept any more
 }
 
 // startAfresh lets go of all states: nothing has run since execution after.
@@ -98,7 +97,6 @@ func (c *checkpoints) dismissAll() {
 	for _, older := range c.past {
 		older.dismiss()
 	}
-	c.dismissals.dismiss()
 }
 
 // inherit begins a branch: its state is its parent's.
@@ -147,9 +145,8 @@ func (c *checkpoints) put(u Understudy, reason string) {
 	c.present = checkpoint{after: c.present.after, understudy: u, reason: reason}
 }
 
-// trim lets go of what is older than history allows. After a quick execution,
-// which another may follow at once, the copies go a little later.
-func (c *checkpoints) trim(history int, quick bool) {
+// trim lets go of what is older than history allows.
+func (c *checkpoints) trim(history int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	excess := len(c.past) - history
@@ -157,21 +154,10 @@ func (c *checkpoints) trim(history int, quick bool) {
 		return
 	}
 	for _, oldest := range c.past[:excess] {
-		if quick {
-			c.dismissals.add(oldest, c.quieten)
-		} else {
-			oldest.dismiss()
-		}
+		oldest.dismiss()
 	}
 	c.past = slices.Delete(c.past, 0, excess)
 	c.trimmed = true
-}
-
-// quieten lets go of the copies that were to go a little later.
-func (c *checkpoints) quieten() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.dismissals.dismiss()
 }
 
 // takePresent hands out the copy of the present state, to be woken; another is
@@ -323,7 +309,7 @@ func (c *checkpoints) understudies() []Understudy {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []Understudy
-	for _, kept := range slices.Concat(c.dismissals.copies, c.past, []checkpoint{c.present}) {
+	for _, kept := range append(slices.Clone(c.past), c.present) {
 		if kept.understudy != nil && !hasExited(kept.understudy) {
 			all = append(all, kept.understudy)
 		}
@@ -342,7 +328,7 @@ func (s *Session) keep(obstacle string) {
 		}
 		s.states.put(u, reason)
 	}
-	s.states.trim(s.options.History, s.quick)
+	s.states.trim(s.options.History)
 }
 
 // understudy returns a copy of the worker, or the reason why there is none;

@@ -476,28 +476,21 @@ func TestEndWhileACopyIsMade(t *testing.T) {
 }
 
 func TestCloseDismissesEveryCopy(t *testing.T) {
-	for name, pause := range map[string]time.Duration{"at once": 0, "later": 2 * quietTime} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				f := remembers()
-				m := surviving(t, f, func(o *Options) { o.History, o.MaxSessions = 2, 20 })
-				for range 10 {
-					id := mustCreate(t, m).ID
-					for _, code := range []string{"a", "b", "c", "d"} {
-						mustRun(t, m, RunRequest{Code: code, InterpreterID: id})
-					}
-				}
-				time.Sleep(pause)
-				synctest.Wait()
-				if all, asleep := f.copies(); len(all) != 40 || pause > 0 && asleep != 30 {
-					t.Errorf("%d of %d copies sleep", asleep, len(all))
-				}
-				m.Close(t.Context())
-				if _, asleep := f.copies(); asleep != 0 {
-					t.Errorf("%d copies sleep on", asleep)
-				}
-			})
-		})
+	f := remembers()
+	m := surviving(t, f, func(o *Options) { o.History, o.MaxSessions = 2, 20 })
+	for range 10 {
+		id := mustCreate(t, m).ID
+		for _, code := range []string{"a", "b", "c", "d"} {
+			mustRun(t, m, RunRequest{Code: code, InterpreterID: id})
+		}
+	}
+	list(t, m)
+	if all, asleep := f.copies(); len(all) != 40 || asleep != 30 {
+		t.Errorf("%d of %d copies sleep", asleep, len(all))
+	}
+	m.Close(t.Context())
+	if _, asleep := f.copies(); asleep != 0 {
+		t.Errorf("%d copies sleep on", asleep)
 	}
 }
 

@@ -124,7 +124,6 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	}
 	s.finished(e)
 	e.finish(result)
-	s.quick = !a.lostWorker() && a.outcome.ExecTime < quickTime
 	s.remember(e)
 	s.keep(a.outcome.Obstacle)
 }

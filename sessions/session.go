@@ -39,7 +39,6 @@ type Session struct {
 	untold    restartNote
 	foretold  string
 	failing   string // why the last copy failed that nothing stood against
-	quick     bool   // the last execution was; see dismissals
 	fruitless *fruitless
 
 	states  checkpoints

@@ -21,6 +21,7 @@ const (
 // session: it waits for its start frame. Nobody's code has run in it.
 type spare struct {
 	zygote  *forker
+	forked  time.Time
 	process *process
 	ends    *ends // our side
 	output  *outputs
@@ -35,6 +36,7 @@ type spares struct {
 	spawner *Spawner
 	forkers *forkers
 	wanted  int
+	losses  losses
 	// poke says that one was taken, or has ended.
 	poke chan struct{}
 
@@ -53,12 +55,11 @@ func (s *spares) keep(life context.Context) {
 		s.discard(s.outdated(zygote))
 		var retry <-chan time.Time
 		if zygote != nil && s.count() < s.wanted {
-			err := s.add(zygote)
-			if err == nil {
+			pause := s.replenish(zygote)
+			if pause == 0 {
 				continue
 			}
-			s.spawner.log.Debug("no interpreter could be forked ahead", "error", err)
-			retry = time.After(spareRetry)
+			retry = time.After(pause)
 		}
 		select {
 		case <-life.Done():
@@ -69,6 +70,19 @@ func (s *spares) keep(life context.Context) {
 		}
 	}
 	s.discard(s.outdated(nil))
+}
+
+// replenish has the zygote fork one more, unless it is to be left alone. It
+// returns how long to wait before the next try, 0 when there is one more.
+func (s *spares) replenish(zygote *forker) time.Duration {
+	if pause := s.losses.pause(zygote); pause > 0 {
+		return pause
+	}
+	if err := s.add(zygote); err != nil {
+		s.spawner.log.Debug("no interpreter could be forked ahead", "error", err)
+		return spareRetry
+	}
+	return 0
 }
 
 // rest lets the session that has taken a spare begin.
@@ -126,7 +140,7 @@ func (s *spares) add(zygote *forker) error {
 	}
 	ends.started()
 	p := adopt(pid, body, ofWorker, nil, nil, s.spawner.registry, s.spawner.log)
-	sp := &spare{zygote: zygote, process: p, ends: ends, output: output, left: make(chan struct{})}
+	sp := &spare{zygote: zygote, forked: time.Now(), process: p, ends: ends, output: output, left: make(chan struct{})}
 	s.running.Go(func() { s.watch(sp) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,6 +153,9 @@ func (s *spares) add(zygote *forker) error {
 func (s *spares) watch(sp *spare) {
 	select {
 	case <-sp.process.exited:
+		if s.losses.note(sp) {
+			s.spawner.log.Warn("interpreters that are forked ahead end at once; others are forked after pauses that grow (a module of --preload may do that)", "reason", sp.process.crash.Reason)
+		}
 		s.prod()
 	case <-sp.left:
 	}
@@ -147,17 +164,27 @@ func (s *spares) watch(sp *spare) {
 // take hands out the oldest spare as the worker of that mark, nil when there is
 // none. It has yet to be greeted.
 func (s *spares) take(mark mark) *worker {
-	sp := s.oldest()
-	if sp == nil {
-		return nil
+	s.losses.forgive()
+	for sp := s.oldest(); sp != nil; sp = s.oldest() {
+		s.prod()
+		if w := s.engage(sp, mark); w != nil {
+			return w
+		}
+		s.dismiss(sp)
 	}
-	close(sp.left)
-	s.prod()
-	kin := newKin(sp.process.pid, mark, s.spawner.registry, s.spawner.log)
-	sp.process.lead(kin, sp.ends.fault)
-	sp.process.body.(*forked).signal(unix.SIGCONT) // somebody may have stopped it
-	w := s.spawner.newWorker(sp.process, newLine(sp.output, sp.ends.fault, kin))
-	w.join(newConn(sp.ends.frames, s.spawner.log))
+	return nil
+}
+
+// engage makes a spare a worker, nil if its id may be another process's by now.
+func (s *spares) engage(sp *spare, mark mark) (w *worker) {
+	sp.process.withPID(func() {
+		close(sp.left)
+		kin := newKin(sp.process.pid, mark, s.spawner.registry, s.spawner.log)
+		sp.process.lead(kin, sp.ends.fault)
+		sp.process.body.(*forked).signal(unix.SIGCONT) // somebody may have stopped it
+		w = s.spawner.newWorker(sp.process, newLine(sp.output, sp.ends.fault, kin))
+		w.join(newConn(sp.ends.frames, s.spawner.log))
+	})
 	return w
 }
 

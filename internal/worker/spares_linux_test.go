@@ -1,10 +1,18 @@
 package worker
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -120,6 +128,108 @@ func TestSpareDiesAsItIsTaken(t *testing.T) {
 		}
 		workertest.Run(t, workertest.Start(t, z), "pass")
 	}
+}
+
+// The same with code of the operator's, which has run in none of the dead.
+func TestSpareDiesBeforeTheOperatorsCodeRuns(t *testing.T) {
+	ran := filepath.Join(t.TempDir(), "ran")
+	z := sparingZygote(t, func(o *Options) {
+		o.InitCode = fmt.Sprintf("with open(%q, 'a') as f: n = f.write('.')", ran)
+	})
+	const times = 5
+	for range times {
+		for _, pid := range z.awaitSpares(t) {
+			kill(t, pid, unix.SIGKILL)
+		}
+		workertest.Run(t, workertest.Start(t, z), "pass")
+	}
+	if dots, err := os.ReadFile(ran); string(dots) != strings.Repeat(".", times) {
+		t.Errorf("the operator's code ran: %q %v", dots, err)
+	}
+}
+
+// A spare that was reaped is none: its id may be anybody's.
+func TestReapedSpareIsNotTaken(t *testing.T) {
+	z := sparingZygote(t)
+	s := z.forkers.spares
+	for range testSpares {
+		sp := s.oldest()
+		kill(t, sp.process.pid, unix.SIGKILL)
+		eventually(t, "it has ended", sp.process.hasExited)
+		if w := s.engage(sp, mark{}); w != nil {
+			t.Errorf("process %d is a worker", sp.process.pid)
+		}
+		s.dismiss(sp)
+	}
+}
+
+// A preloaded module that ends each fork has fewer and fewer made, and the
+// operator hears of it once.
+func TestSparesThatDieAtOnce(t *testing.T) {
+	library := t.TempDir()
+	code := "import os\nos.register_at_fork(after_in_child=lambda: os._exit(3))"
+	if err := os.WriteFile(filepath.Join(library, "deadly.py"), []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PYTHONPATH", library)
+	var log syncedLog
+	z := coldZygote(t, func(o *Options) {
+		o.Preload, o.Spares, o.Logger = []string{"deadly"}, testSpares, slog.New(slog.NewTextHandler(&log, nil))
+	})
+	z.Warm()
+	l := &z.forkers.spares.losses
+	eventually(t, "a pause grows", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.inARow >= 2*lossTold && time.Until(l.until) > lossPause
+	})
+	const told = "forked ahead end at once"
+	if text := log.String(); strings.Count(text, told) != 1 || !strings.Contains(text, "code 3") {
+		t.Errorf("the log: %s", text)
+	}
+}
+
+func TestLossesPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l losses
+		zygote, another := &forker{}, &forker{}
+		told := 0
+		for n := range 40 {
+			if l.note(&spare{zygote: zygote, forked: time.Now()}) {
+				told++
+			}
+			if got, want := l.pause(zygote), min(lossPause<<n, lossLongest); n < 20 && got != want {
+				t.Errorf("after %d losses: %s, not %s", n+1, got, want)
+			}
+		}
+		if told != 1 || l.pause(zygote) != lossLongest || l.pause(another) != 0 {
+			t.Errorf("told %d times; %s, %s", told, l.pause(zygote), l.pause(another))
+		}
+		if l.note(&spare{zygote: another, forked: time.Now().Add(-time.Minute)}) || l.pause(another) != 0 {
+			t.Error("one that has lived for a while counts")
+		}
+		if l.forgive(); l.pause(zygote) != 0 {
+			t.Errorf("after a start: %s", l.pause(zygote))
+		}
+	})
+}
+
+// syncedLog is a log that is read while it is written.
+type syncedLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *syncedLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *syncedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // The zygote is stopped: its spares serve the next starts, and then one goes

@@ -209,7 +209,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 
 // startAhead begins a session in a worker that was started ahead. It returns none
 // when there is none, or when that one has come to nothing and no code of the
-// operator's can have run in it.
+// operator's can have run in it: there is none, or it has not read it.
 func (s *Spawner) startAhead(ctx context.Context, mark mark, greeting []byte) (*worker, error) {
 	w := s.standby(mark)
 	if w == nil {
@@ -220,7 +220,7 @@ func (s *Spawner) startAhead(ctx context.Context, mark mark, greeting []byte) (*
 		return w, nil
 	}
 	err = errors.Join(err, w.Close(context.Background()))
-	if ctx.Err() != nil || s.options.InitCode != "" {
+	if ctx.Err() != nil || s.options.InitCode != "" && !w.untaken {
 		return nil, err
 	}
 	s.log.Warn("an interpreter that was forked ahead could not be used; another one is started", "error", err)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"understudy/sessions"
@@ -28,6 +29,7 @@ type worker struct {
 	log     *slog.Logger
 	info    sessions.WorkerInfo
 	greeted bool   // the start frame was sent before the process was there
+	untaken bool   // it ended before it had read that frame to its end
 	origin  string // the forker it comes from; "" of a spawned one
 	// interrupts reach the execution under way.
 	interrupts interrupter
@@ -71,6 +73,9 @@ func (w *worker) greet(ctx context.Context, greeting []byte) error {
 		err = ctx.Err() // it is being killed
 	}
 	if err != nil {
+		// What the kernel says when the other side has closed with something
+		// still to be read, or before it was sent.
+		w.untaken = errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 		return w.startFault(ctx, err)
 	}
 	w.info = infoOf(w.process, ready)

@@ -284,6 +284,17 @@ class Zygotes(ForkerCase):
         self.assertTrue(answer.ok, answer.done)
         self.assertEqual(1, len(answer.figures))
 
+    def test_a_library_that_begins_threads_when_it_is_used_is_complained_of(self):
+        library = self.library(
+            numpy="import threading, time\n"
+            "def arange(_):\n"
+            "    if threading.active_count() == 1:\n"
+            "        threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()"
+        )
+        root = self.root(library=[library])
+        root.zygote(["numpy"])
+        self.assertIn("1 Python thread is running (Thread-1", root.printed())
+
     def test_a_library_that_leaves_threads_behind_is_complained_of(self):
         library = self.library(
             threaded="import threading, time\n"
@@ -339,6 +350,15 @@ class Fatalities(ForkerCase):
             self.assertEqual(["good", "json.tool"], preloaded["imported"])
             self.assertEqual(reasons, preloaded["failed"])
         self.assertEqual(5, self.worker(root.zygote(names)).value("__import__('good').value"))
+
+    def test_one_that_ends_the_zygote_when_it_is_rehearsed_is_left_out_too(self):
+        library = self.library(numpy="import os\ndef arange(_): os._exit(5)")
+        root = self.root(library=[library])
+        self.assertEqual(5, os.waitstatus_to_exitcode(self.die(root, ["json.tool", "numpy"])))
+        preloaded = root.zygote(["json.tool", "numpy"]).preloaded
+        self.assertEqual(["json.tool"], preloaded["imported"])
+        reason = "ended its process (exit code 5) when it was used on trial"
+        self.assertEqual([["numpy", reason]], preloaded["failed"])
 
     def test_a_kill_that_may_come_from_outside_is_held_against_it_the_second_time(self):
         library = self.library(killed="import os, signal; os.kill(os.getpid(), signal.SIGKILL)")

@@ -140,6 +140,27 @@ class Signals(WorkerCase):
         worker.run("signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]);")
         self.assertTrue(self.interrupted(MARK + LONG, worker).signalled)
 
+    def test_handlers_of_the_users_that_raise_end_executions_and_nothing_else(self):
+        worker = self.start()
+        worker.run(
+            "import signal, time\n"
+            "def ring(*_): raise ValueError('late')\n"
+            "signal.signal(signal.SIGALRM, ring)\n"
+            "signal.setitimer(signal.ITIMER_REAL, 0.002, 0.002);"
+        )
+        said = ""
+        for _ in range(300):
+            answer = worker.run("pass")
+            self.assertIn("variables", answer.done)
+            said += answer.stderr
+        self.assertIn("ValueError was dropped", said)
+        self.assertEqual("late", worker.run("while True: pass").exception["info"]["args"][0])
+        for _ in range(1000):  # a call that is quicker than the next alarm
+            if worker.run("signal.setitimer(signal.ITIMER_REAL, 0); mine = True").ok:
+                break
+        answer = worker.run("signal.getsignal(signal.SIGALRM) is ring")
+        self.assertEqual("True\n", answer.stdout)
+
     def test_a_storm_of_signals_never_ends_the_worker(self):
         worker = self.start()
         worker.run("class R:\n    def __repr__(self): return str([i for i in range(300)])\nr = R()")

@@ -5,7 +5,7 @@ import sys
 import unittest
 from unittest import mock
 
-from pyworker import rehearsal
+from pyworker import rehearsal, suspects
 
 
 class RehearsalTest(unittest.TestCase):
@@ -13,12 +13,12 @@ class RehearsalTest(unittest.TestCase):
         rehearsal._filling.clear()
 
     def test_a_library_that_fails_fails_nobody(self):
-        with mock.patch.dict(rehearsal._LIBRARIES, {"sys": "raise ValueError"}, clear=True):
-            rehearsal.rehearse()
+        with mock.patch.dict(rehearsal._LIBRARIES, {"sys": "raise SystemExit"}, clear=True):
+            rehearsal.rehearse(suspects.Trial(["sys"], {}))
 
     def test_nothing_is_left_of_the_libraries_use(self):
         before = set(vars(sys.modules["__main__"]))
-        rehearsal.rehearse()
+        rehearsal.rehearse(suspects.Trial([*rehearsal._LIBRARIES], {}))
         self.assertEqual(set(vars(sys.modules["__main__"])), before)
 
     def test_filling_ends(self):

@@ -1,0 +1,64 @@
+"""The user's handlers of signals, while no code of the user's runs.
+
+What one of them raised there, as on an alarm that was left behind, would meet our
+own work, in the midst of a frame, say. They are called, but what they raise is
+dropped.
+"""
+
+import _signal
+
+from .interrupt import SIGNALS
+
+_NUMBERS = frozenset(range(1, _signal.NSIG)) - frozenset(SIGNALS)
+_TRIES = 1000  # to come between two signals
+
+
+class Handlers:
+    """Takes the place of those handlers between executions."""
+
+    def __init__(self, report):
+        self._report = report  # is called with a line for the user
+        self._held = {}  # signal's number -> what takes its handler's place
+
+    def hold(self):
+        """Ends an execution. A handler that is called meanwhile may raise."""
+        for number in _NUMBERS:
+            handler = _signal.getsignal(number)
+            if callable(handler) and type(handler) is not _Shield:
+                shield = self._held[number] = _Shield(handler, self._report)
+                _signal.signal(number, shield)
+
+    def hold_at_last(self):
+        """Does what hold has been kept from by what a handler raised."""
+        for _ in range(_TRIES):
+            try:
+                return self.hold()
+            except BaseException:  # whatever they like to raise
+                pass
+
+    def release(self):
+        """Begins one. A handler may be called here, and raise."""
+        while self._held:
+            number, shield = self._held.popitem()
+            if _signal.getsignal(number) is shield:
+                _signal.signal(number, shield.handler)
+
+
+class _Shield:
+    """Calls a handler and drops what it raises; it says so once."""
+
+    def __init__(self, handler, report):
+        self.handler = handler
+        self._report = report
+        self._told = False
+
+    def __call__(self, number, frame):
+        try:
+            self.handler(number, frame)
+        except BaseException as error:
+            if not self._told:
+                self._told = True
+                self._report(
+                    f"{type(error).__name__} was dropped: the handler of signal {number}"
+                    " has raised it after the execution"
+                )
