@@ -17,7 +17,9 @@ const firstCopyPatience = 200 * time.Millisecond
 // with a copy of its working directory unless all sessions share theirs. From
 // then on the two go their own ways.
 func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing, error) {
-	parent, err := m.known(client, id)
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
+	parent, err := m.known(ctx, client, id)
 	if err != nil {
 		return Listing{}, err
 	}

@@ -65,7 +65,7 @@ type File struct {
 // enterFiles opens the working directory of a session of the client's. No path,
 // whatever links there are, leads out of the root.
 func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v visitor) (visiting context.Context, s *Session, root *os.Root, leave func(), err error) {
-	if s, err = m.known(client, id); err != nil {
+	if s, err = m.seen(client, id); err != nil {
 		return nil, nil, nil, nil, err
 	}
 	visiting, leaveSession, err := s.visit(ctx, v)

@@ -159,7 +159,7 @@ func (m *Manager) Own(client Client) []string {
 
 // Interpreter describes one session, without what takes time to measure.
 func (m *Manager) Interpreter(client Client, id string) (Listing, error) {
-	s, err := m.known(client, id)
+	s, err := m.seen(client, id)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -168,7 +168,7 @@ func (m *Manager) Interpreter(client Client, id string) (Listing, error) {
 
 // Executions tells of the executions that the session remembers, oldest first.
 func (m *Manager) Executions(client Client, id string) ([]Brief, error) {
-	s, err := m.known(client, id)
+	s, err := m.seen(client, id)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (m *Manager) Brief(client Client, id string, number int) (Brief, error) {
 
 // remembered finds an execution of a session of the client's.
 func (m *Manager) remembered(client Client, id string, number int) (*Session, *execution, error) {
-	s, err := m.known(client, id)
+	s, err := m.seen(client, id)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -58,7 +58,9 @@ type Session struct {
 	epitaph     string // why the server ended it of its own accord; nobody enters then
 	ended       bool
 
-	named bool // a caller has shown its id; guarded by the Manager's mu
+	// Guarded by the Manager's mu.
+	named     bool // a caller has shown its id
+	abandoned bool // its client has left, and nobody has shown its id since
 }
 
 func newSession(id string, client Client, options *Options) (*Session, error) {
