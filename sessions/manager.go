@@ -60,7 +60,7 @@ func NewManager(options Options) *Manager {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	options.tally = &tally{}
+	options.tally, options.homes = &tally{}, &homes{}
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
 		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[Client]*Session{},
@@ -369,6 +369,7 @@ func (m *Manager) Close(ctx context.Context) {
 	}
 	m.reaper.Wait()
 	endAll(ctx, all)
+	m.options.homes.close()
 }
 
 // endAtOnce is how many sessions are ended at the same time. A thousand that

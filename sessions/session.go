@@ -44,6 +44,7 @@ type Session struct {
 
 	states  checkpoints
 	history history
+	indexes indexes
 
 	// worker belongs to whoever has the turn; mu guards reading it without.
 	mu          sync.Mutex
@@ -77,6 +78,9 @@ func newSession(id string, client Client, options *Options) (*Session, error) {
 	}
 	if err := os.MkdirAll(s.workdir, 0o700); err != nil {
 		return nil, Errorf(CodeStart, "the working directory could not be made: %w", err)
+	}
+	if err := options.homes.open(options); err != nil {
+		return nil, Errorf(CodeStart, "the working directory could not be opened: %w", err)
 	}
 	return s, nil
 }

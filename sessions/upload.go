@@ -50,9 +50,9 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 		return nil, err
 	}
 	defer leave()
-	root, err := os.OpenRoot(s.workdir)
+	root, err := s.openWorkdir()
 	if err != nil {
-		return nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.id, err)
+		return nil, err
 	}
 	defer func() { _ = root.Close() }() // what was written is closed by itself
 	u := &Upload{InterpreterID: s.id, Path: filepath.ToSlash(local), File: filepath.Join(s.workdir, local), Size: len(data)}
