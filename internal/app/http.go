@@ -88,6 +88,7 @@ func (a *App) httpOptions() transport.HTTPOptions {
 // left treats the sessions of a client that is gone. When it said so itself they
 // are ended, for which nobody waits here.
 func (a *App) left(client string, bye bool) {
+	a.shown.Leave(sessions.Client(client))
 	if !bye {
 		a.manager.Leave(context.Background(), sessions.Client(client), false)
 		return
