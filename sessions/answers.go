@@ -20,7 +20,7 @@ func (s *Session) finished(e *execution) {
 	over := max(0, len(s.uncollected)-maxUncollected)
 	for _, late := range s.uncollected[:over] {
 		if late.waiters == 0 {
-			late.transcript.take() // the history would keep it
+			late.collect() // the history would keep it, and its files
 		}
 	}
 	s.uncollected = s.uncollected[over:]

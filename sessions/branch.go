@@ -17,7 +17,9 @@ const firstCopyPatience = 200 * time.Millisecond
 // with a copy of its working directory unless all sessions share theirs. From
 // then on the two go their own ways.
 func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing, error) {
-	parent, err := m.known(client, id)
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
+	parent, err := m.known(ctx, client, id)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -161,7 +163,7 @@ func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []strin
 	if s.workdir == parent.workdir {
 		return []string{"both interpreters work in " + s.workdir + " and share its files"}, nil
 	}
-	left, err := copyDir(ctx, s.workdir, parent.workdir)
+	left, err := s.copyFiles(ctx, parent)
 	if err != nil {
 		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.id, err)
 	}
@@ -169,6 +171,20 @@ func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []strin
 		notes = append(notes, fmt.Sprintf("%s of the working directory can't be copied and did not come along: %s", Counted(len(left), "special file"), someOf(left)))
 	}
 	return notes, nil
+}
+
+func (s *Session) copyFiles(ctx context.Context, parent *Session) (left []string, err error) {
+	from, err := parent.openWorkdir()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = from.Close() }() // it was only read
+	to, err := s.openWorkdir()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	return copyDir(ctx, to, from)
 }
 
 // discardFiles removes what was copied for a branch that was not made, also

@@ -26,16 +26,8 @@ type tree struct {
 // copyDir copies what the directory from holds into the directory to: files
 // with their modes and times, links as they are. It returns the names of what
 // can't be copied by its nature. A file that vanishes meanwhile is left out.
-func copyDir(ctx context.Context, to, from string) (left []string, err error) {
-	t := &tree{}
-	if t.from, err = os.OpenRoot(from); err != nil {
-		return nil, err
-	}
-	defer func() { _ = t.from.Close() }() // it was only read
-	if t.to, err = os.OpenRoot(to); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, t.to.Close()) }()
+func copyDir(ctx context.Context, to, from *os.Root) (left []string, err error) {
+	t := &tree{from: from, to: to}
 	err = fs.WalkDir(t.from.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()

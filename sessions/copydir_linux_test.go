@@ -31,7 +31,7 @@ func TestCopyDirNamesTheFileThatCanNotBeRead(t *testing.T) {
 		}
 		defer func() { _ = syscall.Setfsuid(0) }() // the directories are to be removed
 	}
-	_, err := copyDir(t.Context(), to, from)
+	_, err := copyPath(t.Context(), to, from)
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}

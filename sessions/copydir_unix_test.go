@@ -24,7 +24,7 @@ func TestCopyDirLeavesOutWhatIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	left, err := copyDir(t.Context(), to, from)
+	left, err := copyPath(t.Context(), to, from)
 	if err != nil || !slices.Equal(left, []string{"pipe", "socket"}) {
 		t.Errorf("%q %v", left, err)
 	}

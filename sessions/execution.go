@@ -118,6 +118,12 @@ func (e *execution) collect() *Result {
 	return &r
 }
 
+func (e *execution) isCollected() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.collected
+}
+
 // snapshot returns the record of a running execution, with its output since
 // the last one.
 func (e *execution) snapshot(interpreterID string) *Result {

@@ -62,19 +62,18 @@ type File struct {
 	Page *Page
 }
 
-// enterFiles opens the working directory of a session of the client's. No path,
-// whatever links there are, leads out of the root.
+// enterFiles opens the working directory of a session of the client's.
 func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v visitor) (visiting context.Context, s *Session, root *os.Root, leave func(), err error) {
-	if s, err = m.known(client, id); err != nil {
+	if s, err = m.seen(client, id); err != nil {
 		return nil, nil, nil, nil, err
 	}
 	visiting, leaveSession, err := s.visit(ctx, v)
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	if root, err = os.OpenRoot(s.workdir); err != nil {
+	if root, err = s.openWorkdir(); err != nil {
 		leaveSession()
-		return nil, nil, nil, nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.id, err)
+		return nil, nil, nil, nil, err
 	}
 	return visiting, s, root, func() {
 		_ = root.Close() // what was written is closed by itself
@@ -205,14 +204,14 @@ func (m *Manager) File(ctx context.Context, client Client, id, name string, r Ra
 		return nil, err
 	}
 	defer leave()
-	f, err := readFile(ctx, root, local, r, most)
+	f, err := s.readFile(ctx, root, local, r, most)
 	if err == nil && f.Page != nil {
 		f.Page.Path = filepath.Join(s.workdir, local)
 	}
 	return f, err
 }
 
-func readFile(ctx context.Context, root *os.Root, local string, r Range, most int64) (*File, error) {
+func (s *Session) readFile(ctx context.Context, root *os.Root, local string, r Range, most int64) (*File, error) {
 	name := filepath.ToSlash(local)
 	opened, info, err := openRegular(root, local)
 	if err != nil {
@@ -229,7 +228,7 @@ func readFile(ctx context.Context, root *os.Root, local string, r Range, most in
 	case !r.IsZero() && !f.Text:
 		return nil, Errorf(CodeInvalid, "%q is no text, so it has no lines; read it without from, lines and match", name)
 	case !r.IsZero():
-		d := document{opened, info.Size(), &lineIndex{}}
+		d := document{opened, info.Size(), s.indexes.of(local, info)}
 		if f.Page, err = d.read(ctx, r); errors.Is(err, io.ErrUnexpectedEOF) {
 			err = Errorf(CodeNotFound, "%q was cut while it was read; try again", name)
 		}
@@ -330,7 +329,7 @@ func (m *Manager) Figure(ctx context.Context, client Client, id, name string, mo
 	if err != nil || !filepath.IsLocal(local) {
 		return nil, figure, Errorf(CodeNotFound, "figure %q is not in the working directory", name)
 	}
-	f, err := readFile(ctx, root, local, Range{}, most)
+	f, err := s.readFile(ctx, root, local, Range{}, most)
 	switch CodeOf(err) {
 	case CodeNotFound:
 		err = Errorf(CodeNotFound, "the file of figure %q is gone from the working directory", name)

@@ -231,3 +231,59 @@ func TestUploadMakesTheDefaultSession(t *testing.T) {
 		t.Errorf("%v %v", info, err)
 	}
 }
+
+// TestWhatTakesThePlaceOfAWorkingDirectory is not followed; a directory that the
+// code has made anew is.
+func TestWhatTakesThePlaceOfAWorkingDirectory(t *testing.T) {
+	for name, shared := range map[string]bool{"own": false, "shared": true} {
+		t.Run(name, func(t *testing.T) {
+			foreign, dir := t.TempDir(), filepath.Join(t.TempDir(), "work")
+			m := newTestManager(t, echoes(), func(o *Options) {
+				if shared {
+					o.Workdir = dir
+				}
+			})
+			defer m.Close(t.Context())
+			id := mustRun(t, m, RunRequest{Code: "x"}).InterpreterID
+			dir = m.sessions[id].workdir
+			for name, put := range map[string]func() error{
+				"link": func() error { return os.Symlink(foreign, dir) }, "pipe": func() error { return makeFIFO(dir) },
+			} {
+				if err := os.RemoveAll(dir); err != nil {
+					t.Fatal(err)
+				}
+				if err := put(); err != nil {
+					t.Logf("%s: %v", name, err) // not possible on this system
+					continue
+				}
+				_, err := m.Files(t.Context(), me, id, "")
+				wantCode(t, err, CodeNotFound, "no directory any more")
+				_, err = m.Upload(t.Context(), me, id, "a.txt", []byte("x"))
+				wantCode(t, err, CodeNotFound, "no directory any more")
+			}
+			if left, err := os.ReadDir(foreign); err != nil || len(left) != 0 {
+				t.Errorf("%v %v", left, err)
+			}
+			if err := os.Remove(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.Upload(t.Context(), me, id, "a.txt", []byte("x")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAFailedUploadLeavesNoSession that nobody knows of.
+func TestAFailedUploadLeavesNoSession(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	_, err := m.Upload(t.Context(), Anonymous, "", "a/"+strings.Repeat("x", 3000), nil)
+	wantCode(t, err, CodeInvalid)
+	if n := len(m.sessions); n != 0 {
+		t.Errorf("%d sessions are left", n)
+	}
+}

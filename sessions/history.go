@@ -2,9 +2,7 @@ package sessions
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +24,7 @@ type history struct {
 	all    []*execution // oldest first
 	memory int          // of those that are over
 	spools int64
+	late   []*execution // those that went before their answers
 }
 
 // Record is an execution as it is remembered. Its Stdout and Stderr hold the
@@ -97,16 +96,27 @@ func (e *execution) weight() (memory int, spooled int64) {
 	return memory + short, spooled
 }
 
-// remember keeps e, which is over, and forgets what there is no more room for.
-// An answer that nobody has yet may name its files: they stay until the end.
-func (s *Session) remember(e *execution) {
-	for _, old := range s.history.settle(e, s.options.SpoolLimit) {
-		old.mu.Lock()
-		answered := old.collected
-		old.mu.Unlock()
-		if !answered {
-			continue
+// answered returns those of dropped, and of those that went before, whose files
+// are not needed any more. An answer that nobody has yet may name its files: they
+// stay until an execution has ended after it.
+func (h *history) answered(dropped []*execution) (answered []*execution) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := slices.Concat(h.late, dropped)
+	h.late = nil
+	for _, old := range all {
+		if old.isCollected() {
+			answered = append(answered, old)
+		} else {
+			h.late = append(h.late, old)
 		}
+	}
+	return answered
+}
+
+// remember keeps e, which is over, and forgets what there is no more room for.
+func (s *Session) remember(e *execution) {
+	for _, old := range s.history.answered(s.history.settle(e, s.options.SpoolLimit)) {
 		if err := os.RemoveAll(s.executionDir(old.number)); err != nil {
 			s.log.Warn("removing the output of an old execution", "execution", old.number, "error", err)
 		}
@@ -159,7 +169,7 @@ func (m *Manager) Own(client Client) []string {
 
 // Interpreter describes one session, without what takes time to measure.
 func (m *Manager) Interpreter(client Client, id string) (Listing, error) {
-	s, err := m.known(client, id)
+	s, err := m.seen(client, id)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -168,7 +178,7 @@ func (m *Manager) Interpreter(client Client, id string) (Listing, error) {
 
 // Executions tells of the executions that the session remembers, oldest first.
 func (m *Manager) Executions(client Client, id string) ([]Brief, error) {
-	s, err := m.known(client, id)
+	s, err := m.seen(client, id)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +200,7 @@ func (m *Manager) Brief(client Client, id string, number int) (Brief, error) {
 
 // remembered finds an execution of a session of the client's.
 func (m *Manager) remembered(client Client, id string, number int) (*Session, *execution, error) {
-	s, err := m.known(client, id)
+	s, err := m.seen(client, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -248,7 +258,7 @@ func (m *Manager) Execution(client Client, id string, number int) (*Record, erro
 		}
 	}
 	if err := record.recall(e.transcript); err != nil {
-		return nil, err
+		return nil, s.unrecalled(e, err)
 	}
 	return record, nil
 }
@@ -280,15 +290,12 @@ func (m *Manager) Output(ctx context.Context, client Client, id string, number i
 	running := e.outcome() == nil
 	d, source, err := e.transcript.open(stream)
 	if err != nil {
-		return nil, fmt.Errorf("reading the %s of execution %d: %w", stream, number, err)
+		return nil, s.unrecalled(e, err)
 	}
 	defer source.close()
 	page, err := d.read(ctx, r)
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, Errorf(CodeNotFound, "%s was changed from outside and can't be read any more", source.path)
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, s.unrecalled(e, err)
 	}
 	page.Path, page.Lost, page.Running = source.path, source.lost, running
 	return page, nil

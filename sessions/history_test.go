@@ -126,6 +126,94 @@ func TestOldExecutionsAreForgotten(t *testing.T) {
 	wantCode(t, err, CodeNotFound, "executions 2 to 101 are")
 }
 
+// TestFilesOfAnswersThatNobodyFetched go, too: at once when the answer is given
+// up, and after the next execution when it was fetched late.
+func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
+	const runs = 3 * maxUncollected
+	m := newTestManager(t, echoes(), func(o *Options) { o.SpoolAfter, o.SpoolLimit = 10, 100 })
+	defer m.Close(t.Context())
+	code := strings.Repeat("x", 90)
+	id := mustRun(t, m, RunRequest{Code: code}).InterpreterID
+	s := m.sessions[id]
+	ran := func(most int) {
+		t.Helper()
+		waitFor(t, func() bool {
+			kept, _ := os.ReadDir(filepath.Join(s.dir, "executions"))
+			return s.runningNow() == nil && s.turn.idle() && len(kept) <= most
+		})
+	}
+	for range runs {
+		mustRun(t, m, RunRequest{Code: code, Wait: -1})
+		waitFor(t, func() bool { return s.runningNow() == nil })
+	}
+	ran(maxUncollected + 1)
+	for range maxUncollected {
+		r, err := m.Wait(t.Context(), me, id, 0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := os.ReadFile(r.OutputPath); err != nil || string(text) != code {
+			t.Errorf("execution %d: %q %v", r.Execution, text, err)
+		}
+	}
+	mustRun(t, m, RunRequest{Code: code})
+	ran(keptSpools + 1)
+	if len(s.history.late) != 0 {
+		t.Errorf("%d are still waited for", len(s.history.late))
+	}
+}
+
+// TestOutputThatWasTamperedWith: what code puts in the place of the files of its
+// output is neither opened nor waited for.
+func TestOutputThatWasTamperedWith(t *testing.T) {
+	m := newTestManager(t, echoes(), func(o *Options) { o.SpoolAfter = 10 })
+	defer m.Close(t.Context())
+	r := mustRun(t, m, RunRequest{Code: "long enough for a file"})
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("long enough for a file, too"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, put := range map[string]func(path string) error{
+		"pipe": makeFIFO, "nothing": func(string) error { return nil },
+		"link": func(path string) error { return os.Symlink(secret, path) },
+	} {
+		_ = os.Remove(r.OutputPath)
+		if err := put(r.OutputPath); err != nil {
+			t.Logf("%s: %v", name, err) // not possible on this system
+			continue
+		}
+		_, err := m.Output(t.Context(), me, r.InterpreterID, 1, Stdout, Range{})
+		wantCode(t, err, CodeNotFound, "execution 1 was changed from outside")
+		_, err = m.Execution(me, r.InterpreterID, 1)
+		wantCode(t, err, CodeNotFound, "execution 1 was changed from outside")
+		next := filepath.Join(filepath.Dir(filepath.Dir(r.OutputPath)), fmt.Sprint(m.sessions[r.InterpreterID].ran()+1), "stdout")
+		if err := os.MkdirAll(filepath.Dir(next), 0o700); err == nil && put(next) == nil && name != "nothing" {
+			if r := mustRun(t, m, RunRequest{Code: "long enough for a file"}); r.Stdout != "long enough for a file" {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+	}
+	if text, err := os.ReadFile(secret); err != nil || string(text) != "long enough for a file, too" {
+		t.Errorf("%q %v", text, err)
+	}
+}
+
+// TestAReadThatComesTooLate: the execution is forgotten while it is read.
+func TestAReadThatComesTooLate(t *testing.T) {
+	m := newTestManager(t, echoes(), func(o *Options) { o.SpoolAfter = 10 })
+	defer m.Close(t.Context())
+	id := mustRun(t, m, RunRequest{Code: "long enough for a file"}).InterpreterID
+	mustRun(t, m, RunRequest{Code: "x"})
+	s := m.sessions[id]
+	e := s.history.list()[0]
+	s.history.all = s.history.all[1:]
+	if err := os.RemoveAll(s.executionDir(1)); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := e.transcript.open(Stdout)
+	wantCode(t, s.unrecalled(e, err), CodeNotFound, "executions 2 to 2 are")
+}
+
 func TestWeighsWhatItKeeps(t *testing.T) {
 	var h history
 	add := func(number, code int, spooled int64) []*execution {

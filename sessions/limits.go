@@ -16,7 +16,7 @@ type birth struct {
 // add makes a session, if need be in the place of the client's oldest. Of two
 // calls that want a default at once, both get the same.
 func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, error) {
-	s, oldest, err := m.admit(client, b)
+	s, oldest, err := m.admit(ctx, client, b)
 	if oldest != nil {
 		oldest.end(context.WithoutCancel(ctx))
 	}
@@ -25,11 +25,14 @@ func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, er
 
 // admit makes the session and takes the one that has to go out of the maps; the
 // caller ends that.
-func (m *Manager) admit(client Client, b birth) (s, oldest *Session, err error) {
+func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest *Session, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return nil, nil, Errorf(CodeClosed, "the server is stopping")
+	}
+	if err := cancelled(ctx); err != nil { // nobody would ever use it
+		return nil, nil, err
 	}
 	if s := m.defaults[client]; b.isDefault && s != nil {
 		return s, nil, nil
@@ -47,27 +50,29 @@ func (m *Manager) admit(client Client, b birth) (s, oldest *Session, err error) 
 	return s, oldest, nil
 }
 
-// makeRoom checks the limits. Where that of all together is reached it takes a
-// session out of the maps that nobody ever came back to; where that doesn't help
-// and the operator allows it, the client's least recently used idle one. The
-// caller holds mu.
+// makeRoom checks the limits. Where that of all together is reached, or nobody's
+// sessions are too many, it takes one out of the maps that nobody came back to;
+// where that doesn't help and the operator allows it, the client's least recently
+// used idle one. The caller holds mu.
 func (m *Manager) makeRoom(client Client) (oldest *Session, err error) {
 	if client == Anonymous {
 		return m.makeAnonymousRoom()
 	}
-	own := len(m.owned[client])
+	own, room := len(m.owned[client]), len(m.sessions) < m.options.MaxSessions
 	var refusal *Error
 	switch {
 	case m.isFull(client):
 		refusal = Errorf(CodeLimit, "you have %s already, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", Counted(own, "interpreter"))
-	case len(m.sessions) < m.options.MaxSessions:
+	case room && len(m.owned[Anonymous]) < m.mostOfNobody():
 		return nil, nil
-	case m.condemnUnclaimed(&oldest):
+	case m.condemnNobodys(&oldest) || room:
 		return oldest, nil
-	case own == 0:
-		refusal = Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached by other clients; try again later", m.options.MaxSessions)
-	default:
+	case own > 0:
 		refusal = Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached; delete one with manage_interpreters first", m.options.MaxSessions)
+	case m.leftBehind() > 0:
+		refusal = Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached; %d of them belonged to clients that have left, and give way once they have been idle for %s: try again then", m.options.MaxSessions, m.leftBehind(), InWords(unclaimedRest))
+	default:
+		refusal = Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached by other clients; try again later", m.options.MaxSessions)
 	}
 	if m.options.EndOldest {
 		if oldest = m.condemnOldest(client); oldest != nil {
@@ -77,41 +82,61 @@ func (m *Manager) makeRoom(client Client) (oldest *Session, err error) {
 	return nil, refusal
 }
 
-// unclaimedRest is how long a session that nobody has named yet stays out of
-// the way of newcomers: an agent may think for a while before its second call.
+// unclaimedRest is how long a session that nobody has named yet, or whose client
+// has left, stays out of the way of newcomers: an agent may think for a while
+// before its second call, and a client that lost its connection comes back.
 const unclaimedRest = time.Minute
 
+// mostOfNobody is how many sessions may belong to nobody: three quarters of all,
+// so that a flood of them leaves room for clients that are known.
+func (m *Manager) mostOfNobody() int { return max(1, m.options.MaxSessions*3/4) }
+
 // makeAnonymousRoom is makeRoom for a caller that can't be told from others.
-// They may have three quarters of all sessions together, so that a flood of them
-// leaves room for clients that are known, and none ends what another one uses.
-// The caller holds mu.
+// None ends what another one uses. The caller holds mu.
 func (m *Manager) makeAnonymousRoom() (oldest *Session, err error) {
-	most := max(1, m.options.MaxSessions*3/4)
+	most := m.mostOfNobody()
 	if len(m.owned[Anonymous]) < most && len(m.sessions) < m.options.MaxSessions {
 		return nil, nil
 	}
-	if m.condemnUnclaimed(&oldest) {
+	if m.condemnNobodys(&oldest) {
 		return oldest, nil
 	}
 	return nil, Errorf(CodeLimit, "the limit of %s of callers without authentication (three quarters of --max-sessions) is reached; pass the interpreter_id of the one you have, or try again later", Counted(most, "interpreter"))
 }
 
-// condemnUnclaimed takes the session out of the maps that has been idle for
-// longest of those that an anonymous call made and whose id nobody has shown
-// since. The caller holds mu.
-func (m *Manager) condemnUnclaimed(oldest **Session) bool {
+// condemnNobodys takes the session out of the maps that has been idle for longest
+// of those whose id nobody has shown since an anonymous call made them, or since
+// their client left. The caller holds mu.
+func (m *Manager) condemnNobodys(oldest **Session) bool {
 	since := time.Now().Add(-unclaimedRest)
 	var found *Session
 	for s := range m.owned[Anonymous] {
-		if used := s.lastUsed(); !s.named && used.Before(since) {
+		if used := s.lastUsed(); (s.abandoned || !s.named) && used.Before(since) {
 			found, since = s, used
 		}
 	}
-	if found == nil || !m.condemn(found, "to make room for another one, as no call had named it") {
+	if found == nil {
+		return false
+	}
+	why := "to make room for another one, as no call had named it"
+	if found.abandoned {
+		why = "to make room for another one, as its client had left"
+	}
+	if !m.condemn(found, why) {
 		return false
 	}
 	*oldest = found
 	return true
+}
+
+// leftBehind counts the sessions whose clients have left. The caller holds mu.
+func (m *Manager) leftBehind() (n int) {
+	for s := range m.owned[Anonymous] {
+		if s.abandoned {
+			n++
+		}
+	}
+	return n
 }
 
 // condemnOldest takes the client's least recently used idle session out of the

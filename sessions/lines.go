@@ -4,13 +4,20 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"io/fs"
+	"slices"
 	"sort"
 	"sync"
+	"time"
 )
 
 // lineStep is how many bytes lie between two marks of a lineIndex: what a read
 // scans at most to find its line, once the text before has been seen.
 const lineStep = 1 << 20
+
+// scanBytes is how many bytes one read looks through for its lines. The next one
+// goes on from there, so that any text is read in the end.
+const scanBytes = 1 << 30
 
 // lineIndex remembers how many lines end before every lineStep bytes of a text
 // that only grows. It is filled as far as readers come, so that a page of a
@@ -29,7 +36,10 @@ func (x *lineIndex) offset(ctx context.Context, text io.ReaderAt, size int64, be
 		return 0, 0, nil
 	}
 	part := make([]byte, min(lineStep, size))
-	for x.last() < before && x.seen()+lineStep <= size {
+	for most := x.seen() + scanBytes; x.last() < before && x.seen()+lineStep <= size; {
+		if x.seen() >= most {
+			return 0, 0, x.tooFar(size)
+		}
 		if err := x.extend(ctx, text, part); err != nil {
 			return 0, 0, err
 		}
@@ -53,6 +63,11 @@ func (x *lineIndex) offset(ctx context.Context, text io.ReaderAt, size int64, be
 		}
 		done += end + 1
 	}
+}
+
+// tooFar says how far a read came that looked for lines.
+func (x *lineIndex) tooFar(size int64) error {
+	return Errorf(CodeLimit, "the text is long (%d bytes): its first %d bytes have been looked through and hold %d lines. Read again to look further, or read lines before that, or let code read it", size, x.seen(), x.last())
 }
 
 // last returns the newlines before the last mark, which lies at seen.
@@ -88,4 +103,39 @@ func readFull(text io.ReaderAt, p []byte, at int64) error {
 		err = io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// keptIndexes is how many working files a session remembers the lines of.
+const keptIndexes = 8
+
+// indexes are those of the working files that were read last, the latest first.
+type indexes struct {
+	mu  sync.Mutex
+	all []indexed
+}
+
+// indexed is a file as it was when its lines were counted.
+type indexed struct {
+	path  string
+	size  int64
+	mtime time.Time
+	lines *lineIndex
+}
+
+// of returns the index of a file: a new one if it has changed since.
+func (x *indexes) of(path string, info fs.FileInfo) *lineIndex {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	wanted := indexed{path, info.Size(), info.ModTime(), &lineIndex{}}
+	x.all = slices.DeleteFunc(x.all, func(other indexed) bool {
+		if other.path != path {
+			return false
+		}
+		if other.size == wanted.size && other.mtime.Equal(wanted.mtime) {
+			wanted.lines = other.lines
+		}
+		return true
+	})
+	x.all = append([]indexed{wanted}, x.all...)[:min(len(x.all)+1, keptIndexes)]
+	return wanted.lines
 }

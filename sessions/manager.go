@@ -24,6 +24,8 @@ type Manager struct {
 	defaults map[Client]*Session
 	endings  endings
 	closed   bool
+
+	departures departures
 }
 
 // maxCode is how many bytes of code one call may hold: far less than what a
@@ -58,7 +60,7 @@ func NewManager(options Options) *Manager {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	options.tally = &tally{}
+	options.tally, options.homes = &tally{}, &homes{}
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
 		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[Client]*Session{},
@@ -89,7 +91,7 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	watch := newWatch(r.Progress)
 	defer watch.end()
 
-	s, err := m.enter(waiting, client, r.InterpreterID)
+	s, err := m.enter(ctx, waiting, client, r.InterpreterID)
 	if err != nil {
 		return nil, callerGone(ctx, err)
 	}
@@ -124,7 +126,9 @@ func (m *Manager) Wait(ctx context.Context, client Client, id string, wait time.
 // is answered, else the oldest that finished without anyone taking its result,
 // else the running one.
 func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Result, error) {
-	s, err := m.known(client, r.InterpreterID)
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
+	s, err := m.known(ctx, client, r.InterpreterID)
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +136,6 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	if err != nil {
 		return nil, err
 	}
-	ctx, depart := m.attend(ctx, client)
-	defer depart()
 	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
 	defer cancel()
 	watch := newWatch(r.Progress)
@@ -177,6 +179,8 @@ func (s *Session) await(ctx, waiting context.Context, e *execution, asking Askin
 
 // Create makes another session for the client and starts its interpreter.
 func (m *Manager) Create(ctx context.Context, client Client) (Listing, error) {
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
 	s, err := m.add(ctx, client, birth{})
 	if err != nil {
 		return Listing{}, err
@@ -201,7 +205,9 @@ func (s *Session) prepare(ctx context.Context) error {
 // Restart gives a session a fresh interpreter; running code is stopped, and
 // calls that wait for their turn get it afterwards.
 func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listing, error) {
-	s, err := m.known(client, id)
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
+	s, err := m.known(ctx, client, id)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -257,7 +263,9 @@ func (m *Manager) Delete(ctx context.Context, client Client, id string) error {
 	if id == "" {
 		return Errorf(CodeInvalid, "interpreter_id is required for delete operation")
 	}
-	s, err := m.known(client, id)
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
+	s, err := m.known(ctx, client, id)
 	if err != nil {
 		return err
 	}
@@ -269,7 +277,9 @@ func (m *Manager) Delete(ctx context.Context, client Client, id string) error {
 // Interrupt stops the running execution and says what that did. Its result is
 // still there for the call that waits for it.
 func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Interruption, error) {
-	s, err := m.known(client, id)
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
+	s, err := m.known(ctx, client, id)
 	if err != nil {
 		return nil, err
 	}
@@ -292,7 +302,9 @@ func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Int
 // Variables describes the variables of an idle session. The notes are what the
 // reader should know beside.
 func (m *Manager) Variables(ctx context.Context, client Client, id string) (variables []Variable, notes []string, err error) {
-	s, err := m.known(client, id)
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
+	s, err := m.known(ctx, client, id)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -357,6 +369,7 @@ func (m *Manager) Close(ctx context.Context) {
 	}
 	m.reaper.Wait()
 	endAll(ctx, all)
+	m.options.homes.close()
 }
 
 // endAtOnce is how many sessions are ended at the same time. A thousand that
@@ -376,15 +389,16 @@ func endAll(ctx context.Context, all []*Session) {
 	wg.Wait()
 }
 
-// enter waits for the turn of the named session, or of the client's default. A
-// default that was reaped in that moment gives way to a new one.
-func (m *Manager) enter(ctx context.Context, client Client, id string) (*Session, error) {
+// enter waits, as long as waiting allows, for the turn of the named session, or
+// of the client's default. A default that was reaped in that moment gives way to
+// a new one.
+func (m *Manager) enter(ctx, waiting context.Context, client Client, id string) (*Session, error) {
 	for {
 		s, err := m.session(ctx, client, id)
 		if err != nil {
 			return nil, err
 		}
-		err = s.begin(ctx, codeDidNotRun)
+		err = s.begin(waiting, codeDidNotRun)
 		if id == "" && CodeOf(err) == CodeNotFound {
 			continue
 		}
@@ -396,7 +410,7 @@ func (m *Manager) enter(ctx context.Context, client Client, id string) (*Session
 // for Anonymous, who has no default, it makes another one.
 func (m *Manager) session(ctx context.Context, client Client, id string) (*Session, error) {
 	if id != "" {
-		return m.known(client, id)
+		return m.known(ctx, client, id)
 	}
 	m.mu.Lock()
 	s := m.defaults[client]
@@ -407,22 +421,30 @@ func (m *Manager) session(ctx context.Context, client Client, id string) (*Sessi
 	return m.add(ctx, client, birth{isDefault: client != Anonymous})
 }
 
-// known finds a session of the client; "" is its default. Another client's is
-// not found, as if there were none.
-func (m *Manager) known(client Client, id string) (*Session, error) {
+// known finds a session for a call that names it; "" is the client's default.
+// Nobody's session becomes its own. Another client's is not found, as if there
+// were none.
+func (m *Manager) known(ctx context.Context, client Client, id string) (*Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	s, err := m.find(client, id)
+	if err == nil {
+		err = m.claim(ctx, client, s)
+	}
+	return s, err
+}
+
+// seen is known for who only looks.
+func (m *Manager) seen(client Client, id string) (*Session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.find(client, id)
+}
+
+// find is for a caller that holds mu.
+func (m *Manager) find(client Client, id string) (*Session, error) {
 	if id == "" {
-		if client == Anonymous {
-			return nil, homeless()
-		}
-		if s := m.defaults[client]; s != nil {
-			return s, nil
-		}
-		if farewell := m.endings.farewell(client); farewell != "" {
-			return nil, Errorf(CodeNotFound, "%s", farewell)
-		}
-		return nil, Errorf(CodeNotFound, "there is no interpreter yet; run_python_code makes one")
+		return m.home(client)
 	}
 	if s := m.reach(client, id); s != nil {
 		return s, nil
@@ -431,6 +453,20 @@ func (m *Manager) known(client Client, id string) (*Session, error) {
 		return nil, ended(id, why)
 	}
 	return nil, notFound(id)
+}
+
+// home returns the client's default session. The caller holds mu.
+func (m *Manager) home(client Client) (*Session, error) {
+	if client == Anonymous {
+		return nil, homeless()
+	}
+	if s := m.defaults[client]; s != nil {
+		return s, nil
+	}
+	if farewell := m.endings.farewell(client); farewell != "" {
+		return nil, Errorf(CodeNotFound, "%s", farewell)
+	}
+	return nil, Errorf(CodeNotFound, "there is no interpreter yet; run_python_code makes one")
 }
 
 func notFound(id string) *Error {

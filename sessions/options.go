@@ -52,4 +52,5 @@ type Options struct {
 	RerunAfterCrash bool
 
 	tally *tally // the Manager's
+	homes *homes // likewise
 }

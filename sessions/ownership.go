@@ -31,8 +31,31 @@ func hasLeft(ctx context.Context) bool {
 // attendance is one call of a client that may leave meanwhile.
 type attendance struct{ end context.CancelCauseFunc }
 
+// keptDepartures is how many clients that left are remembered: only as long as
+// a call of theirs may still be on its way.
+const keptDepartures = 1024
+
+// departures remembers the last clients that left. Their names don't come back.
+type departures struct {
+	last [keptDepartures]Client
+	next int // the place of the oldest
+	gone map[Client]bool
+}
+
+func (d *departures) add(client Client) {
+	if d.gone == nil {
+		d.gone = map[Client]bool{}
+	}
+	if d.gone[client] {
+		return
+	}
+	delete(d.gone, d.last[d.next])
+	d.last[d.next], d.gone[client] = client, true
+	d.next = (d.next + 1) % keptDepartures
+}
+
 // attend returns a context that ends with the call's own, or when its client
-// leaves.
+// leaves: at once if it has.
 func (m *Manager) attend(ctx context.Context, client Client) (context.Context, context.CancelFunc) {
 	if client == Anonymous {
 		return ctx, func() {}
@@ -45,6 +68,9 @@ func (m *Manager) attend(ctx context.Context, client Client) (context.Context, c
 		m.calls[client] = map[*attendance]bool{}
 	}
 	m.calls[client][here] = true
+	if m.departures.gone[client] {
+		end(leaving{})
+	}
 	return ctx, func() {
 		m.depart(client, here)
 		end(nil)
@@ -71,11 +97,11 @@ func (m *Manager) Leave(ctx context.Context, client Client, bye bool) {
 	if client == Anonymous {
 		return
 	}
+	m.dismiss(client) // first: no result may go to a call of its, and none may make or take a session
 	if bye {
 		m.EndClient(ctx, client)
 		return
 	}
-	m.dismiss(client) // first: no result may go to a call of its
 	for _, s := range m.disown(client) {
 		s.log.Info("the interpreter's client has left")
 		e := s.runningNow()
@@ -90,10 +116,11 @@ func (m *Manager) Leave(ctx context.Context, client Client, bye bool) {
 }
 
 // dismiss ends the calls of a client that has left: none of them takes a result
-// from then on.
+// from then on, nor do those that are still to come.
 func (m *Manager) dismiss(client Client) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.departures.add(client)
 	for call := range m.calls[client] {
 		call.end(leaving{})
 	}
@@ -107,26 +134,44 @@ func (m *Manager) disown(client Client) []*Session {
 	for s := range m.owned[client] {
 		left = append(left, s)
 		m.pass(s, Anonymous)
-		s.named = true // somebody may know its id and has used it
+		s.named, s.abandoned = true, true // somebody may know its id and has used it
 		s.touch()
 	}
 	return left
 }
 
-// reach returns the session of that id if the client may use it. Nobody's
-// session becomes its own, if it may have another. The caller holds mu.
+// reach returns the session of that id if the client may use it. The caller
+// holds mu.
 func (m *Manager) reach(client Client, id string) *Session {
-	s := m.sessions[id]
-	switch {
-	case s == nil || s.client != client && s.client != Anonymous:
-		return nil
-	case s.client == Anonymous:
-		s.named = true
-		if client != Anonymous && !m.isFull(client) {
-			m.pass(s, client)
-		}
+	if s := m.sessions[id]; s != nil && (s.client == client || s.client == Anonymous) {
+		return s
 	}
-	return s
+	return nil
+}
+
+// claim makes nobody's session the client's, if it may have another, unless the
+// call is over. To look at a session is not to claim it: who looks may have left.
+// The caller holds mu.
+func (m *Manager) claim(ctx context.Context, client Client, s *Session) error {
+	if s.client != Anonymous {
+		return nil
+	}
+	if err := cancelled(ctx); err != nil {
+		return err
+	}
+	s.named, s.abandoned = true, false
+	if client != Anonymous && !m.isFull(client) {
+		m.pass(s, client)
+	}
+	return nil
+}
+
+// cancelled returns an error when the call was cancelled or its client has left.
+func cancelled(ctx context.Context) error {
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return callerGone(ctx, err)
+	}
+	return nil
 }
 
 // isFull reports whether the client has as many sessions as one may have. The
@@ -161,7 +206,9 @@ func (s *Session) touch() {
 
 // Show describes the one session that the caller names.
 func (m *Manager) Show(ctx context.Context, client Client, id string) (Listing, error) {
-	s, err := m.known(client, id)
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
+	s, err := m.known(ctx, client, id)
 	if err != nil {
 		return Listing{}, err
 	}

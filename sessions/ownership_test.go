@@ -316,6 +316,126 @@ func TestManyClientsNeverMix(t *testing.T) {
 	all.Wait()
 }
 
+// TestLookingTakesNothing: who only looks at nobody's session does not get it,
+// so that one who has left can't keep it from others.
+func TestLookingTakesNothing(t *testing.T) {
+	m := surviving(t, remembers(), nil)
+	id := run(t, m, "a").InterpreterID
+	m.Leave(t.Context(), me, false)
+	ctx := t.Context()
+	for name, look := range map[string]func() error{
+		"interpreter": func() error { _, err := m.Interpreter(me, id); return err },
+		"executions":  func() error { _, err := m.Executions(me, id); return err },
+		"brief":       func() error { _, err := m.Brief(me, id, 1); return err },
+		"execution":   func() error { _, err := m.Execution(me, id, 1); return err },
+		"output":      func() error { _, err := m.Output(ctx, me, id, 1, Stdout, Range{}); return err },
+		"files":       func() error { _, err := m.Files(ctx, me, id, ""); return err },
+		"stat":        func() error { _, err := m.Stat(ctx, me, id, "."); return err },
+	} {
+		if err := look(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if r, err := m.Run(ctx, other, RunRequest{Code: "b", InterpreterID: id}); err != nil || r.Stdout != "a b" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	_, err := m.Interpreter(me, id)
+	wantCode(t, err, CodeNotFound)
+}
+
+// TestCallsOfADepartedClientMakeNothing that nobody would ever reach or reap,
+// whether they were under way when it left or come late.
+func TestCallsOfADepartedClientMakeNothing(t *testing.T) {
+	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 100 })
+	nobodys := anonymously(t, m, "", "a").InterpreterID
+	ctx := t.Context()
+	for bye, client := range map[bool]Client{false: "dropped", true: "said goodbye"} {
+		under, depart := m.attend(ctx, client)
+		m.Leave(ctx, client, bye)
+		_, _, err := m.admit(under, client, birth{isDefault: true})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("under way: %v", err)
+		}
+		depart()
+		for name, call := range map[string]func() error{
+			"run":    func() error { _, err := m.Run(ctx, client, RunRequest{Code: "x"}); return err },
+			"at id":  func() error { _, err := m.Run(ctx, client, RunRequest{Code: "x", InterpreterID: nobodys}); return err },
+			"create": func() error { _, err := m.Create(ctx, client); return err },
+			"branch": func() error { _, err := m.Branch(ctx, client, nobodys); return err },
+			"upload": func() error { _, err := m.Upload(ctx, client, "", "f", nil); return err },
+		} {
+			if err := call(); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.sessions) != 1 || len(m.calls) != 0 || len(m.owned[Anonymous]) != 1 {
+		t.Errorf("%d sessions, %d of nobody; calls %v", len(m.sessions), len(m.owned[Anonymous]), m.calls)
+	}
+}
+
+func TestDeparturesAreForgotten(t *testing.T) {
+	var d departures
+	for i := range keptDepartures + 10 {
+		d.add(Client(fmt.Sprint(i)))
+		d.add(Client(fmt.Sprint(i)))
+	}
+	if len(d.gone) != keptDepartures || d.gone["9"] || !d.gone["10"] {
+		t.Errorf("%d kept", len(d.gone))
+	}
+}
+
+// TestAbandonedSessionsMakeRoom: clients that connect once for each call lock
+// nobody out, and who comes back keeps what it has.
+func TestAbandonedSessionsMakeRoom(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.AbandonedTTL = 8, time.Hour })
+		visitor := func(i int) (id string, err error) {
+			client := Client(fmt.Sprint("visitor ", i))
+			r, err := m.Run(t.Context(), client, RunRequest{Code: "a"})
+			if err != nil {
+				return "", err
+			}
+			m.Leave(t.Context(), client, false)
+			return r.InterpreterID, nil
+		}
+		var all []string
+		for i := range 8 {
+			id, err := visitor(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, id)
+			time.Sleep(time.Millisecond)
+		}
+		_, err := visitor(8)
+		wantCode(t, err, CodeLimit, "8 of them belonged to clients that have left", "idle for 1 minute")
+		time.Sleep(unclaimedRest)
+		if r := runIn(t, m, all[0], "b"); r.Stdout != "a b" {
+			t.Errorf("%+v", r)
+		}
+		for i := range 4 {
+			if _, err := visitor(10 + i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		anonymously(t, m, "", "c") // may use that room, too
+		_, err = m.Show(t.Context(), me, all[1])
+		wantCode(t, err, CodeNotFound, "was ended to make room for another one, as its client had left")
+		if r := runIn(t, m, all[0], "d"); r.Stdout != "a b d" {
+			t.Errorf("%+v", r)
+		}
+		time.Sleep(unclaimedRest + time.Second)
+		mustCreate(t, m)
+		mustCreate(t, m)
+		if n := len(m.owned[Anonymous]); n > m.mostOfNobody() {
+			t.Errorf("%d sessions belong to nobody", n)
+		}
+	})
+}
+
 // live is the life of one client of three kinds: one with a name, one that is
 // anonymous, and one that loses its connection after each call.
 func live(ctx context.Context, m *Manager, i, rounds int) error {

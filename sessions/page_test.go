@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -124,6 +125,55 @@ func TestPagesOfAHugeText(t *testing.T) {
 		if reader.bytes > test.read {
 			t.Errorf("%+v: read %d bytes", test.r, reader.bytes)
 		}
+	}
+}
+
+// zeros is a text without lines.
+type zeros struct{}
+
+func (zeros) ReadAt(p []byte, _ int64) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// TestLinesThatAreTooFar: one read looks through so much and no more, and the
+// next one goes on.
+func TestLinesThatAreTooFar(t *testing.T) {
+	d := document{zeros{}, 3*scanBytes/2 + 10, &lineIndex{}}
+	_, err := d.read(t.Context(), Range{From: -1})
+	wantCode(t, err, CodeLimit, fmt.Sprintf("first %d bytes", scanBytes), "hold 0 lines", "Read again")
+	page, err := d.read(t.Context(), Range{From: -1, Lines: 1})
+	if err != nil || page.First != 1 || !page.Cut {
+		t.Errorf("%+v %v", page, err)
+	}
+}
+
+func TestLinesOfFilesAreRemembered(t *testing.T) {
+	var x indexes
+	path := filepath.Join(t.TempDir(), "a")
+	of := func(text string) *lineIndex {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Time{}, time.Unix(1e9, 0)); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x.of(path, info)
+	}
+	first := of("one")
+	if of("one") != first || of("longer") == first || len(x.all) != 1 {
+		t.Errorf("%+v", x.all)
+	}
+	for i := range 2 * keptIndexes {
+		path += fmt.Sprint(i)
+		of("one")
+	}
+	if len(x.all) != keptIndexes || x.all[0].path != path {
+		t.Errorf("%+v", x.all)
 	}
 }
 

@@ -2,9 +2,13 @@ package sessions
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 )
 
 // endBytes is how much of a stream's beginning, and of its end, a record holds.
@@ -48,21 +52,69 @@ func (t *transcript) held() (memory int, spooled int64) {
 
 // open returns the whole of a stream as far as it has been printed.
 func (t *transcript) open(stream Stream) (document, source, error) {
+	d, kept := t.kept(stream)
+	if kept.path == "" {
+		return d, kept, nil
+	}
+	var err error
+	kept.file, err = openSpool(kept.path) // without the lock: the output goes on
+	d.text = kept.file
+	return d, kept, err
+}
+
+// kept returns the stream as far as it is in memory, or the path of its file.
+func (t *transcript) kept(stream Stream) (document, source) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := &t.spools[stream]
 	d := document{lines: &t.lines[stream]}
-	if s.file == nil {
-		text := bytes.Clone(s.start)
-		d.text, d.size = bytes.NewReader(text), int64(len(text))
-		return d, source{lost: s.lost}, nil
+	if s.file != nil {
+		d.size = s.size
+		return d, source{path: s.path, lost: s.lost}
 	}
-	file, err := os.Open(s.path)
+	text := bytes.Clone(s.start)
+	d.text, d.size = bytes.NewReader(text), int64(len(text))
+	return d, source{lost: s.lost}
+}
+
+// errChanged says that the file of a stream is not what was written.
+var errChanged = errors.New("it was changed from outside")
+
+// openSpool opens the file of a stream. Answers name it, so code may have put
+// something else in its place, which is not opened.
+func openSpool(path string) (*os.File, error) {
+	there, err := os.Lstat(path)
 	if err != nil {
-		return d, source{}, err
+		return nil, err
 	}
-	d.text, d.size = file, s.size
-	return d, source{path: s.path, file: file, lost: s.lost}, nil
+	if !there.Mode().IsRegular() {
+		return nil, errChanged
+	}
+	// Not to block: it may have become a pipe since.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := file.Stat(); err != nil || !os.SameFile(there, opened) {
+		_ = file.Close() // it was not even read
+		return nil, errChanged
+	}
+	return file, nil
+}
+
+// unrecalled says why what e printed can't be read.
+func (s *Session) unrecalled(e *execution, err error) error {
+	gone := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case gone && s.history.find(e.number) == nil:
+		return s.forgotten(e.number)
+	case gone, errors.Is(err, errChanged), errors.Is(err, io.ErrUnexpectedEOF):
+		return Errorf(CodeNotFound, "the output of execution %d was changed from outside and can't be read any more", e.number)
+	case CodeOf(err) != "":
+		return err
+	default:
+		return fmt.Errorf("reading the output of execution %d: %w", e.number, err)
+	}
 }
 
 // ends returns the beginning and the end of a stream, with a marker between that

@@ -43,6 +43,7 @@ type Session struct {
 
 	states  checkpoints
 	history history
+	indexes indexes
 
 	// worker belongs to whoever has the turn; mu guards reading it without.
 	mu          sync.Mutex
@@ -57,7 +58,9 @@ type Session struct {
 	epitaph     string // why the server ended it of its own accord; nobody enters then
 	ended       bool
 
-	named bool // a caller has shown its id; guarded by the Manager's mu
+	// Guarded by the Manager's mu.
+	named     bool // a caller has shown its id
+	abandoned bool // its client has left, and nobody has shown its id since
 }
 
 func newSession(id string, client Client, options *Options) (*Session, error) {
@@ -74,6 +77,9 @@ func newSession(id string, client Client, options *Options) (*Session, error) {
 	}
 	if err := os.MkdirAll(s.workdir, 0o700); err != nil {
 		return nil, Errorf(CodeStart, "the working directory could not be made: %w", err)
+	}
+	if err := options.homes.open(options); err != nil {
+		return nil, Errorf(CodeStart, "the working directory could not be opened: %w", err)
 	}
 	return s, nil
 }

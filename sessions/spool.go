@@ -42,7 +42,8 @@ func (s *spool) append(p []byte) {
 	s.lost += int64(len(p) - kept)
 }
 
-// open creates the file and returns what has to be written to it first.
+// open creates the file and returns what has to be written to it first. What the
+// code may have put there is not opened: to open a pipe would wait for ever.
 func (s *spool) open() []byte {
 	start := s.start
 	s.start = nil
@@ -50,7 +51,7 @@ func (s *spool) open() []byte {
 		s.failure = err
 		return start
 	}
-	s.file, s.failure = os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	s.file, s.failure = os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	return start
 }
 

@@ -28,7 +28,9 @@ const withoutUndo = "assign the earlier values again, or restart the interpreter
 // that had an effect. Files stay as they are; child processes are ended. An undo
 // right after an execution that left nothing behind says so and does nothing.
 func (m *Manager) Undo(ctx context.Context, client Client, id string) (*Undone, error) {
-	s, err := m.known(client, id)
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
+	s, err := m.known(ctx, client, id)
 	if err != nil {
 		return nil, err
 	}

@@ -31,18 +31,28 @@ func (m *Manager) Upload(ctx context.Context, client Client, id, name string, da
 	if local == "." || os.IsPathSeparator(name[len(name)-1]) {
 		return nil, Errorf(CodeInvalid, "path %q must name a file", name)
 	}
+	ctx, depart := m.attend(ctx, client)
+	defer depart()
 	s, err := m.session(ctx, client, id)
 	if err != nil {
 		return nil, err
 	}
+	u, err := s.upload(ctx, local, data)
+	if err != nil && client == Anonymous && id == "" {
+		m.discard(ctx, s)
+	}
+	return u, err
+}
+
+func (s *Session) upload(ctx context.Context, local string, data []byte) (*Upload, error) {
 	_, leave, err := s.visit(ctx, aUser)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	root, err := os.OpenRoot(s.workdir)
+	root, err := s.openWorkdir()
 	if err != nil {
-		return nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.id, err)
+		return nil, err
 	}
 	defer func() { _ = root.Close() }() // what was written is closed by itself
 	u := &Upload{InterpreterID: s.id, Path: filepath.ToSlash(local), File: filepath.Join(s.workdir, local), Size: len(data)}

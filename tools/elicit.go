@@ -121,7 +121,8 @@ func replyOf(result *mcp.ElicitationResult) sessions.Reply {
 	case nil:
 		return sessions.Reply{}
 	case string:
-		return sessions.Reply{Text: strings.TrimRight(answer, "\r\n")}
+		line, _, _ := strings.Cut(answer, "\n") // input() takes one, and would give the rest to the next input()
+		return sessions.Reply{Text: strings.TrimRight(line, "\r")}
 	default:
 		return sessions.Reply{Text: fmt.Sprint(answer)}
 	}

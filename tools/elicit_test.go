@@ -23,15 +23,15 @@ func TestReplies(t *testing.T) {
 		result *mcp.ElicitationResult
 		want   sessions.Reply
 	}{
-		"text":         {reaction(accept, map[string]any{"answer": "ada"}), sessions.Reply{Text: "ada"}},
-		"an empty one": {reaction(accept, map[string]any{"answer": ""}), sessions.Reply{}},
-		"none at all":  {reaction(accept, nil), sessions.Reply{}},
-		"a line's end": {reaction(accept, map[string]any{"answer": "a\nb\r\n"}), sessions.Reply{Text: "a\nb"}},
-		"a number":     {reaction(accept, map[string]any{"answer": 4.5}), sessions.Reply{Text: "4.5"}},
-		"decline":      {reaction(mcp.ElicitationResponseActionDecline, nil), sessions.Reply{Refusal: "the user declined to answer"}},
-		"cancel":       {reaction(mcp.ElicitationResponseActionCancel, nil), sessions.Reply{Refusal: "the user dismissed the question"}},
-		"nonsense":     {reaction("perhaps", nil), sessions.Reply{Refusal: "the user dismissed the question"}},
-		"nothing":      {nil, sessions.Reply{Refusal: "the client sent no reply"}},
+		"text":           {reaction(accept, map[string]any{"answer": "ada"}), sessions.Reply{Text: "ada"}},
+		"an empty one":   {reaction(accept, map[string]any{"answer": ""}), sessions.Reply{}},
+		"none at all":    {reaction(accept, nil), sessions.Reply{}},
+		"the first line": {reaction(accept, map[string]any{"answer": "a\nb\r\n"}), sessions.Reply{Text: "a"}},
+		"a number":       {reaction(accept, map[string]any{"answer": 4.5}), sessions.Reply{Text: "4.5"}},
+		"decline":        {reaction(mcp.ElicitationResponseActionDecline, nil), sessions.Reply{Refusal: "the user declined to answer"}},
+		"cancel":         {reaction(mcp.ElicitationResponseActionCancel, nil), sessions.Reply{Refusal: "the user dismissed the question"}},
+		"nonsense":       {reaction("perhaps", nil), sessions.Reply{Refusal: "the user dismissed the question"}},
+		"nothing":        {nil, sessions.Reply{Refusal: "the client sent no reply"}},
 	} {
 		if diff := cmp.Diff(e.want, replyOf(e.result)); diff != "" {
 			t.Errorf("%s: %s", name, diff)

@@ -111,6 +111,7 @@ func newHouse(t *testing.T, every time.Duration) *house {
 	}}
 	Register(h.server, h.manager, options)
 	h.shelf = registerResources(h.server, h.manager, options, every)
+	t.Cleanup(h.shelf.updates.close)
 	return h
 }
 

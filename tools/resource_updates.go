@@ -1,12 +1,13 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -20,11 +21,21 @@ const (
 	updateEvery = time.Second
 	// mostSubscriptions is how many resources one subscriber may name.
 	mostSubscriptions = 100
+	// mostOfClient and mostInAll are how many resources the subscribers of one
+	// client that is known, and all of them, may name: each is looked at once a
+	// second.
+	mostOfClient = 500
+	mostInAll    = 10_000
 	// mostSubscribers bounds the memory that those take who never say goodbye.
 	mostSubscribers = 10_000
 	// patienceWith is how many times in a row a subscriber may fail to take a
 	// notification; then it is forgotten.
 	patienceWith = 60
+	// looksAtOnce is how many subscribers are seen to at the same time, so that
+	// one whose files are slow holds up few, and lookTime how long all may take:
+	// who was left out comes with the next look.
+	looksAtOnce = 8
+	lookTime    = 10 * time.Second
 )
 
 // updates tells subscribers of resources that changed. mcp-go keeps no
@@ -33,8 +44,12 @@ const (
 type updates struct {
 	shelf *shelf
 	every time.Duration
+	life  context.Context // ends with the server
+	end   context.CancelFunc
+	looks sync.WaitGroup // looks that are to come or under way
 
 	mu          sync.Mutex
+	timer       *time.Timer         // of the next look
 	subscribers map[any]*subscriber // by MCP session id, or by the listen request itself
 	scheduled   bool                // a look at everything is to come, or is under way
 	again       bool                // and another one after it
@@ -55,7 +70,56 @@ type subscriber struct {
 }
 
 func newUpdates(l *shelf, every time.Duration) *updates {
-	return &updates{shelf: l, every: every, subscribers: map[any]*subscriber{}}
+	u := &updates{shelf: l, every: every, subscribers: map[any]*subscriber{}}
+	u.life, u.end = context.WithCancel(context.Background())
+	return u
+}
+
+// close ends what is under way; nothing is looked at any more.
+func (u *updates) close() {
+	u.mu.Lock()
+	u.end()
+	if u.timer != nil && u.timer.Stop() {
+		u.looks.Done()
+	}
+	u.timer = nil
+	clear(u.subscribers)
+	u.mu.Unlock()
+	u.looks.Wait()
+}
+
+// leave forgets the subscribers of a client that is gone.
+func (u *updates) leave(client sessions.Client) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for key, s := range u.subscribers {
+		if s.client == client {
+			u.forget(key, s)
+		}
+	}
+}
+
+// forget lets go of a subscriber, for good even if a look is under way. The
+// caller holds mu.
+func (u *updates) forget(key any, s *subscriber) {
+	delete(u.subscribers, key)
+	clear(s.told)
+	s.list, s.failures = false, 0
+}
+
+// room is how many more resources the client may name. The caller holds mu.
+func (u *updates) room(client sessions.Client) int {
+	all, own := 0, 0
+	for _, s := range u.subscribers {
+		all += len(s.told)
+		if s.client == client {
+			own += len(s.told)
+		}
+	}
+	if client == sessions.Anonymous { // many, who are not to be in each other's way
+		own = 0
+	}
+	return max(0, min(mostInAll-all, mostOfClient-own))
 }
 
 func (u *updates) hook(hooks *server.Hooks) {
@@ -72,7 +136,7 @@ func (u *updates) hook(hooks *server.Hooks) {
 // The later hooks can't answer.
 func (u *updates) refuse(ctx context.Context, _, message any) error {
 	raw, ok := message.(json.RawMessage)
-	if !ok || len(raw) > 64<<10 || !bytes.Contains(raw, []byte(mcp.MethodResourcesSubscribe)) {
+	if !ok || len(raw) > 64<<10 { // subscribe, below, takes nothing that is refused here
 		return nil
 	}
 	var request struct {
@@ -100,6 +164,9 @@ func (u *updates) refuse(ctx context.Context, _, message any) error {
 	if s := u.subscribers[session.SessionID()]; s != nil && len(s.told) >= mostSubscriptions {
 		return fmt.Errorf("you have %d subscriptions, the limit; unsubscribe from some first", mostSubscriptions)
 	}
+	if u.room(u.shelf.Client(ctx)) == 0 {
+		return errors.New("there are too many subscriptions already; unsubscribe from some first, or try again later")
+	}
 	return nil
 }
 
@@ -116,7 +183,7 @@ func (u *updates) subscribe(ctx context.Context, _ any, request *mcp.SubscribeRe
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if s := u.of(session, client); len(s.told) < mostSubscriptions {
+	if s := u.of(session, client); len(s.told) < mostSubscriptions && u.room(client) > 0 {
 		s.told[uri] = state
 	}
 	u.schedule()
@@ -209,16 +276,22 @@ func (u *updates) listen(ctx context.Context, id any, request *mcp.Subscriptions
 			allowed = append(allowed, uri)
 		}
 	}
+	if s.list {
+		s.listed = listState(u.shelf.own(client))
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if room := u.room(client); len(allowed) > room {
+		for _, uri := range allowed[room:] {
+			delete(s.told, uri)
+		}
+		allowed = allowed[:room]
+	}
 	wanted.ResourceSubscriptions = allowed
 	if len(allowed) == 0 && !s.list {
 		return
 	}
-	if s.list {
-		s.listed = listState(u.shelf.own(client))
-	}
 	s.send = func(method string, params map[string]any) error { return push(session, id, method, params) }
-	u.mu.Lock()
-	defer u.mu.Unlock()
 	u.add(s, s)
 	context.AfterFunc(ctx, func() {
 		u.mu.Lock()
@@ -256,16 +329,19 @@ func (u *updates) stir() {
 // holds mu.
 func (u *updates) schedule() {
 	u.again = u.scheduled
-	if !u.scheduled {
+	if !u.scheduled && u.life.Err() == nil {
 		u.scheduled = true
-		time.AfterFunc(u.every, u.look)
+		u.looks.Add(1)
+		u.timer = time.AfterFunc(u.every, u.look)
 	}
 }
 
 // look tells every subscriber what has changed, and comes back as long as
 // something may go on changing without a call.
 func (u *updates) look() {
+	defer u.looks.Done()
 	u.mu.Lock()
+	u.timer = nil
 	all := make(map[any]*subscriber, len(u.subscribers))
 	for key, s := range u.subscribers {
 		all[key] = s
@@ -273,12 +349,7 @@ func (u *updates) look() {
 	u.again = false
 	u.mu.Unlock()
 
-	restless := false
-	for key, s := range all {
-		if u.tell(key, s) {
-			restless = true
-		}
-	}
+	restless := u.tellAll(all)
 
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -288,9 +359,30 @@ func (u *updates) look() {
 	}
 }
 
+// tellAll sends every subscriber what it doesn't know. It reports whether to look
+// again soon.
+func (u *updates) tellAll(all map[any]*subscriber) bool {
+	ctx, cancel := context.WithTimeout(u.life, lookTime)
+	defer cancel()
+	var restless atomic.Bool
+	var looks sync.WaitGroup
+	room := make(chan struct{}, looksAtOnce)
+	for key, s := range all { // in any order, so that nobody is always last
+		room <- struct{}{}
+		looks.Go(func() {
+			if u.tell(ctx, key, s) {
+				restless.Store(true)
+			}
+			<-room
+		})
+	}
+	looks.Wait()
+	return restless.Load()
+}
+
 // tell sends one subscriber what it doesn't know. It reports whether to look
 // again soon.
-func (u *updates) tell(key any, s *subscriber) (restless bool) {
+func (u *updates) tell(ctx context.Context, key any, s *subscriber) (restless bool) {
 	u.mu.Lock()
 	told := make(map[string]string, len(s.told))
 	for uri, state := range s.told {
@@ -307,7 +399,7 @@ func (u *updates) tell(key any, s *subscriber) (restless bool) {
 		return true
 	}
 	for uri, known := range told {
-		u.tellOf(key, s, uri, known)
+		u.tellOf(ctx, key, s, uri, known)
 	}
 	if list {
 		if now := listState(u.shelf.own(s.client)); now != listed && u.sent(key, s, mcp.MethodNotificationResourcesListChanged, nil) {
@@ -323,8 +415,14 @@ func (u *updates) tell(key any, s *subscriber) (restless bool) {
 
 // tellOf sends one subscriber that one resource has changed, if so. One that is
 // gone for good is told of once.
-func (u *updates) tellOf(key any, s *subscriber, uri, known string) {
-	now, err := u.state(context.Background(), s.client, uri)
+func (u *updates) tellOf(ctx context.Context, key any, s *subscriber, uri, known string) {
+	if ctx.Err() != nil {
+		return
+	}
+	now, err := u.state(ctx, s.client, uri)
+	if ctx.Err() != nil { // which says nothing of the resource
+		return
+	}
 	if err != nil {
 		now = err.Error()
 	}
@@ -353,9 +451,7 @@ func (u *updates) sent(key any, s *subscriber, method string, params map[string]
 	}
 	if s.failures++; s.failures >= patienceWith {
 		u.shelf.Logger.Info("a subscriber takes no notifications and is forgotten", "error", err)
-		delete(u.subscribers, key)
-		clear(s.told)
-		s.list, s.failures = false, 0
+		u.forget(key, s)
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -218,6 +219,139 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	}
 	if len(u.subscribers) != mostSubscribers || u.subscribers[0] != nil || u.subscribers[mostSubscribers+4] == nil {
 		t.Errorf("%d subscribers", len(u.subscribers))
+	}
+}
+
+// slowLibrary takes its time for one client, until release is closed.
+type slowLibrary struct {
+	Library
+	slow    sessions.Client
+	asked   chan bool
+	release chan bool
+}
+
+func (l slowLibrary) Interpreter(client sessions.Client, id string) (sessions.Listing, error) {
+	if client == l.slow {
+		l.asked <- true
+		<-l.release
+		return sessions.Listing{Executions: 99}, nil
+	}
+	return sessions.Listing{Executions: 1}, nil
+}
+
+// TestOneSlowLookDelaysNobody, and one that came to nothing says nothing.
+func TestOneSlowLookDelaysNobody(t *testing.T) {
+	l := slowLibrary{slow: "slow", asked: make(chan bool, 100), release: make(chan bool)}
+	u := newUpdates(&shelf{library: l, Options: Options{}.withDefaults()}, time.Millisecond)
+	heard := make(chan sessions.Client, 100)
+	add := func(client sessions.Client) *subscriber {
+		s := &subscriber{client: client, told: map[string]string{interpreterURI("x"): "a state"}, send: func(string, map[string]any) error {
+			heard <- client
+			return nil
+		}}
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.add(s, s)
+		u.schedule()
+		return s
+	}
+	add("slow")
+	<-l.asked
+	for range looksAtOnce - 2 { // all in one look with the slow one
+		add("quick")
+	}
+	closed := make(chan bool)
+	go func() {
+		u.mu.Lock()
+		all := map[any]*subscriber{}
+		for key, s := range u.subscribers {
+			all[key] = s
+		}
+		u.mu.Unlock()
+		u.tellAll(all)
+		close(closed)
+	}()
+	for range looksAtOnce - 2 {
+		if client := <-heard; client != "quick" {
+			t.Errorf("%s heard first", client)
+		}
+	}
+	u.end()
+	close(l.release)
+	<-closed
+	u.close()
+	if len(heard) != 0 {
+		t.Errorf("%s heard of a look that was cut short", <-heard)
+	}
+}
+
+// TestWhoLeftIsNotLookedFor, nor anybody once the server has ended.
+func TestWhoLeftIsNotLookedFor(t *testing.T) {
+	h := newHouse(t, soon)
+	c, notifications := h.connect(t, client.WithLegacyProtocolOnly())
+	stays, theirs := h.connect(t, client.WithLegacyProtocolOnly())
+	_, id := run(t, c, `{"code":"x"}`)
+	_, staying := run(t, stays, `{"code":"x"}`)
+	subscribeTo(t, c, notifications, false, interpreterURI(id))
+	subscribeTo(t, stays, theirs, false, interpreterURI(staying))
+	u, whose := h.shelf.updates, map[sessions.Client]bool{}
+	owner := func(id string) sessions.Client {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		for _, s := range u.subscribers {
+			whose[s.client] = true
+			if _, ok := s.told[interpreterURI(id)]; ok {
+				return s.client
+			}
+		}
+		return ""
+	}
+	gone := owner(id)
+	(&Resources{h.shelf}).Leave(gone)
+	if owner(id) != "" || owner(staying) == "" {
+		t.Errorf("%v", whose)
+	}
+	(&Resources{h.shelf}).Close()
+	u.stir()
+	if owner(staying) != "" || u.timer != nil {
+		t.Error("it goes on")
+	}
+}
+
+func TestSubscriptionsAreBoundedForAClient(t *testing.T) {
+	u := newUpdates(&shelf{}, time.Hour)
+	add := func(client sessions.Client, resources int) {
+		s := &subscriber{client: client, told: map[string]string{}}
+		for i := range resources {
+			s.told[fmt.Sprint(i)] = ""
+		}
+		u.add(s, s)
+	}
+	add("greedy", mostOfClient-1)
+	add("greedy", 1)
+	add(sessions.Anonymous, mostOfClient)
+	if u.room("greedy") != 0 || u.room("another") != mostOfClient || u.room(sessions.Anonymous) != mostOfClient {
+		t.Errorf("%d, %d, %d", u.room("greedy"), u.room("another"), u.room(sessions.Anonymous))
+	}
+	add(sessions.Anonymous, mostInAll)
+	if u.room("another") != 0 {
+		t.Errorf("%d", u.room("another"))
+	}
+}
+
+// TestEscapedSubscriptionsAreRefused as any other.
+func TestEscapedSubscriptionsAreRefused(t *testing.T) {
+	u := newUpdates(&shelf{Options: Options{}.withDefaults()}, time.Hour)
+	for message, refused := range map[string]bool{
+		`{"method":"resources/subscribe","params":{"uri":"file:///etc/passwd"}}`:         true,
+		`{"method":"resources\/subscribe","params":{"uri":"file:///etc/passwd"}}`:        true,
+		`{"method":"\u0072esources/subscribe","params":{"uri":"file:///etc/passwd"}}`:    true,
+		`{"method":"resources/unsubscribe","params":{"uri":"file:///etc/passwd"}}`:       false,
+		`{"method":"tools/call","params":{"_meta":7,"arguments":"resources/subscribe"}}`: false,
+	} {
+		if err := u.refuse(t.Context(), nil, json.RawMessage(message)); (err != nil) != refused {
+			t.Errorf("%s: %v", message, err)
+		}
 	}
 }
 

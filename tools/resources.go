@@ -37,11 +37,21 @@ type shelf struct {
 	updates *updates
 }
 
+// Resources are what a server serves of a Library; Close ends them.
+type Resources struct{ shelf *shelf }
+
 // RegisterResources adds the resources to the server: templates, a list of each
 // caller's own, completion of what stands in a template, subscriptions.
-func RegisterResources(s *server.MCPServer, library Library, o Options) {
-	registerResources(s, library, o, updateEvery)
+func RegisterResources(s *server.MCPServer, library Library, o Options) *Resources {
+	return &Resources{registerResources(s, library, o, updateEvery)}
 }
+
+// Leave says that a client is gone and not to come back under its name: nothing
+// is looked at for it any more.
+func (r *Resources) Leave(client sessions.Client) { r.shelf.updates.leave(client) }
+
+// Close ends all subscriptions and waits for what is under way.
+func (r *Resources) Close() { r.shelf.updates.close() }
 
 func registerResources(s *server.MCPServer, library Library, o Options, every time.Duration) *shelf {
 	l := &shelf{Options: o.withDefaults(), library: library, server: s}

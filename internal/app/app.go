@@ -29,6 +29,7 @@ type App struct {
 	manager *sessions.Manager
 	leaving sync.WaitGroup // the ends of sessions whose clients have said goodbye
 	server  *server.MCPServer
+	shown   *tools.Resources
 
 	metrics *metrics.Metrics
 	ready   *readiness
@@ -49,7 +50,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	options.Ended = a.metrics.Ended
 	a.python.started = a.started
 	a.manager = sessions.NewManager(options)
-	a.server = newServer(newNoted(a.manager), a.newCalls(), c, log)
+	a.server, a.shown = newServer(newNoted(a.manager), a.newCalls(), c, log)
 	a.python.warm()
 	return a, nil
 }
@@ -62,6 +63,8 @@ func (a *App) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	a.ready.close()
+
+	a.shown.Close()
 	a.manager.Close(ctx)
 	a.leaving.Wait()
 	return errors.Join(a.python.Close(), a.run.close())
@@ -89,7 +92,7 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 	return o
 }
 
-func newServer(m noted, calls *calls, c *config.Config, log *slog.Logger) *server.MCPServer {
+func newServer(m noted, calls *calls, c *config.Config, log *slog.Logger) (*server.MCPServer, *tools.Resources) {
 	s := server.NewMCPServer("understudy", Version(),
 		server.WithTitle("understudy"),
 		server.WithInstructions(tools.Instructions()),
@@ -106,8 +109,7 @@ func newServer(m noted, calls *calls, c *config.Config, log *slog.Logger) *serve
 		MaxUpload: int(c.Serve.MaxUpload),
 	}
 	tools.Register(s, m, options)
-	tools.RegisterResources(s, m, options)
-	return s
+	return s, tools.RegisterResources(s, m, options)
 }
 
 // clientOf names the owner of the sessions that a request may reach.

@@ -93,6 +93,7 @@ func (a *App) hosts(addr string) []string {
 // left treats the sessions of a client that is gone. When it said so itself they
 // are ended, for which nobody waits here.
 func (a *App) left(client string, bye bool) {
+	a.shown.Leave(sessions.Client(client))
 	if !bye {
 		a.manager.Leave(context.Background(), sessions.Client(client), false)
 		return
