@@ -63,7 +63,6 @@ func (a *App) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	a.ready.close()
-
 	a.shown.Close()
 	a.manager.Close(ctx)
 	a.leaving.Wait()
