@@ -21,6 +21,7 @@ type life struct {
 	live    atomic.Int32 // sessions
 	winding atomic.Bool  // sessions are to be deleted, and no new ones to be made
 	over    atomic.Bool  // the server is being left or killed
+	unknown atomic.Int32 // forkers that were killed, less the deaths that nobody knows the reason of
 }
 
 // begin starts a server, and warms it so that its descriptors are those of any

@@ -110,7 +110,9 @@ func (l *life) misfortune(ctx context.Context, what *regexp.Regexp, name string,
 	if err != nil || l.over.Load() {
 		return err
 	}
+	l.unknown.Add(1)
 	if pid == 0 || killProcess(pid) != nil {
+		l.unknown.Add(-1)
 		return nil // it is being replaced
 	}
 	l.counts.add(name, 1)
