@@ -17,6 +17,9 @@ const (
 	sending = 20 * time.Second
 	// bodyRate is how many bytes a second a body must bring after that.
 	bodyRate = 16 << 10
+	// wholeBody is how long a body may take at most: at its slowest the largest
+	// one would hold its memory for more than an hour.
+	wholeBody = 10 * time.Minute
 	// largeBody is from where on bodies share the memory that there is for them.
 	largeBody = 1 << 20
 	// bodiesAtOnce is how many of the largest bodies there is memory for.
@@ -142,9 +145,10 @@ func (b *bodies) giveBack(owner string, size int64) {
 // slowly reads the body with a time for it that grows with what has come: who
 // sends a byte now and then holds nothing for long.
 func (b *bodies) slowly(w http.ResponseWriter, r *http.Request, memory *share) ([]byte, error) {
+	now := time.Now()
 	body := &timedBody{
 		in:    http.MaxBytesReader(w, r.Body, b.limit),
-		clock: http.NewResponseController(w), until: time.Now().Add(b.start), memory: memory,
+		clock: http.NewResponseController(w), until: now.Add(b.start), last: now.Add(wholeBody), memory: memory,
 	}
 	whole, err := io.ReadAll(body)
 	if err == nil {
@@ -155,11 +159,13 @@ func (b *bodies) slowly(w http.ResponseWriter, r *http.Request, memory *share) (
 	return whole, err
 }
 
-// timedBody moves the deadline of its connection on as bytes come.
+// timedBody moves the deadline of its connection on as bytes come, up to the
+// last one.
 type timedBody struct {
 	in    io.Reader
 	clock *http.ResponseController
 	until time.Time
+	last  time.Time
 
 	memory *share
 	size   int64
@@ -170,6 +176,9 @@ func (t *timedBody) Read(p []byte) (int, error) {
 	_ = t.clock.SetReadDeadline(t.until)
 	n, err := t.in.Read(p)
 	t.until = t.until.Add(time.Duration(n) * time.Second / bodyRate)
+	if t.until.After(t.last) {
+		t.until = t.last
+	}
 	t.size += int64(n)
 	if full := t.memory.grow(t.size); full != nil {
 		return n, full

@@ -93,19 +93,12 @@ func TestAnswersWithoutNotifications(t *testing.T) {
 // TestElicitation: the client's user is asked on every transport of the older era.
 func TestElicitation(t *testing.T) {
 	h := open(t, HTTPOptions{})
-	reply := func(question string) string {
-		var m struct{ ID json.RawMessage }
-		if err := json.Unmarshal([]byte(question), &m); err != nil || !strings.Contains(question, "Your name?") {
-			t.Fatalf("%v in %q", err, question)
-		}
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":"Ann"}}}`, m.ID)
-	}
 	const want = "acceptmap[name:Ann]"
 
 	stream, messages := h.stream(t.Context(), t)
 	initialized(t, h, stream, messages)
 	h.send(t, messages.saying(calling(1, "ask", "")))
-	if response, body := h.send(t, messages.saying(reply(stream.next()))); response.StatusCode != http.StatusAccepted {
+	if response, body := h.send(t, messages.saying(answering(t, stream.next()))); response.StatusCode != http.StatusAccepted {
 		t.Errorf("%s %s", response.Status, body)
 	}
 	if text := textOf(t, stream.next()); text != want {
@@ -114,8 +107,18 @@ func TestElicitation(t *testing.T) {
 
 	id := h.session(t)
 	answer, _ := h.follow(t.Context(), t, post(calling(1, "ask", "")).with(mcpSession, id))
-	h.send(t, post(reply(answer.next())).with(mcpSession, id))
+	h.send(t, post(answering(t, answer.next())).with(mcpSession, id))
 	if text := textOf(t, answer.next()); text != want {
 		t.Errorf("HTTP: %s", text)
 	}
+}
+
+// answering is the client's answer to what the tool ask asks.
+func answering(t *testing.T, question string) string {
+	t.Helper()
+	var m struct{ ID json.RawMessage }
+	if err := json.Unmarshal([]byte(question), &m); err != nil || !strings.Contains(question, "Your name?") {
+		t.Fatalf("%v in %q", err, question)
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":"Ann"}}}`, m.ID)
 }

@@ -64,14 +64,12 @@ func (h *HTTP) accept(s *http.Server, l net.Listener) error {
 	return s.Serve(l)
 }
 
-// stop ends serving: nobody new, then the calls, then the streams.
+// stop ends serving: no new calls and streams, then the calls, then the
+// streams, and only then the listeners. As long as calls run, somebody may have
+// something to say: that one is cancelled, what its user answers, whether the
+// server is ready.
 func (h *HTTP) stop(s *http.Server) error {
-	calls := h.work.stop()
-	closing := make(chan error, 1)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() { closing <- s.Shutdown(ctx) }() // closes the listeners at once
-	if calls > 0 {
+	if calls := h.work.stop(); calls > 0 {
 		h.log.Info("stopping; calls are still running", "calls", calls, "grace", h.options.StopGrace)
 	}
 	if !h.work.wait(h.options.StopGrace) && h.options.Interrupt != nil {
@@ -79,9 +77,9 @@ func (h *HTTP) stop(s *http.Server) error {
 		h.work.wait(lastWords)
 	}
 	h.work.endStreams()
-	patience := time.AfterFunc(lastWords, cancel)
-	defer patience.Stop()
-	if err := <-closing; err != nil && !errors.Is(err, context.Canceled) {
+	ctx, cancel := context.WithTimeout(context.Background(), lastWords)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return errors.Join(err, s.Close())
 	}
 	return s.Close() // whoever has not taken his answer by now

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -143,5 +144,40 @@ func TestSilentStreamsShowLife(t *testing.T) {
 				beats++
 			}
 		}
+	}
+}
+
+// deadlines are those that a connection was given.
+type deadlines struct {
+	http.ResponseWriter
+	all []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(until time.Time) error {
+	d.all = append(d.all, until)
+	return nil
+}
+
+// TestABodyMayNotTakeForEver: what comes gives it time, but not without end.
+func TestABodyMayNotTakeForEver(t *testing.T) {
+	const size = 16 << 20 // at the slowest rate 17 minutes
+	b := newBodies(size, sending)
+	r := httptest.NewRequest(http.MethodPost, StreamablePath, strings.NewReader(strings.Repeat(" ", size)))
+	r.Header.Set("Content-Type", "application/json")
+	given := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	began := time.Now()
+	_, release, ok := b.read(given, r)
+	if !ok {
+		t.Fatal("not read")
+	}
+	release()
+	var latest time.Time
+	for _, until := range given.all {
+		if until.After(latest) {
+			latest = until
+		}
+	}
+	if latest.Before(began.Add(wholeBody)) || latest.After(time.Now().Add(wholeBody)) {
+		t.Errorf("it had %s", latest.Sub(began))
 	}
 }

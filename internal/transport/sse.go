@@ -16,8 +16,12 @@ import (
 // openStream is the long GET of a client of SSE: what it is told travels here.
 func (h *HTTP) openStream(w http.ResponseWriter, r *http.Request) {
 	caller := CallerFrom(r.Context())
-	if h.work.isStopping() || !h.admit(context.WithoutCancel(r.Context())) {
-		busy(w, message{}, "the server takes no more clients now; try again later")
+	if h.work.isStopping() {
+		stopping(w, message{})
+		return
+	}
+	if !h.admit(context.WithoutCancel(r.Context())) {
+		busy(w, message{}, "too many clients are connected; try again later")
 		return
 	}
 	end, refusal := h.limits.begin(meteredAs(caller, r), true)

@@ -141,6 +141,10 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller C
 		}
 		return func() {}, true
 	}
+	if h.work.isStopping() {
+		stopping(w, m)
+		return nil, false
+	}
 	leave, refusal := h.limits.begin(meteredAs(caller, r), m.isListening())
 	if refusal != nil {
 		refusal.answer(w, m.ID)
@@ -150,9 +154,9 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller C
 		return leave, true
 	}
 	done, ok := h.work.begin()
-	if !ok {
+	if !ok { // since right now
 		leave()
-		busy(w, m, "the server is stopping")
+		stopping(w, m)
 		return nil, false
 	}
 	return func() {
@@ -164,6 +168,14 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller C
 func busy(w http.ResponseWriter, m message, text string) {
 	w.Header().Set("Retry-After", "5")
 	refuseMessage(w, m.ID, http.StatusServiceUnavailable, text)
+}
+
+// stopping refuses what would begin while the server stops. Its connection is
+// given up, so that the next attempt may reach another server behind the same
+// address.
+func stopping(w http.ResponseWriter, m message) {
+	w.Header().Set("Connection", "close")
+	busy(w, m, "the server is stopping")
 }
 
 // noteMessage adds what was asked to what is told of the request.
@@ -180,6 +192,10 @@ func noteMessage(r *http.Request, m message, size int) {
 func (h *HTTP) listen(w http.ResponseWriter, r *http.Request) {
 	if isModern(r.Header) {
 		h.streamable.ServeHTTP(w, r) // says that this era has no such stream
+		return
+	}
+	if h.work.isStopping() {
+		stopping(w, message{})
 		return
 	}
 	caller, leave, ok := h.enter(w, r)
