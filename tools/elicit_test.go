@@ -150,6 +150,20 @@ func TestACallAsksOnlySoOften(t *testing.T) {
 	}
 }
 
+// TestAnInterpreterThatHasEndedIsNotPassedOn, as when the server stops.
+func TestAnInterpreterThatHasEndedIsNotPassedOn(t *testing.T) {
+	kept := false
+	for ended, want := range map[bool]bool{true: false, false: true} {
+		result := example(func(r *sessions.Result) {
+			r.StateRestored, r.InterpreterRestarted = &kept, !ended
+		})
+		answer := text(t, box(Options{}).answer(t.Context(), mcp.CallToolRequest{}, result, asked{newID: true}))
+		if strings.Contains(answer, "Pass interpreter_id") != want {
+			t.Errorf("ended %t: %s", ended, answer)
+		}
+	}
+}
+
 // TestAnonymousCallersAreToldWhatToPassOn, once; a list shows what they name.
 func TestAnonymousCallersAreToldWhatToPassOn(t *testing.T) {
 	m := answering(example(func(*sessions.Result) {}))

@@ -188,10 +188,18 @@ func (v view) ending() string {
 	return ""
 }
 
+// isLost reports whether the variables are gone, or some of them.
+func (v view) isLost() bool {
+	if v.StateRestored == nil {
+		return v.InterpreterRestarted
+	}
+	return !*v.StateRestored
+}
+
 // stateLine says whether the variables are still there. It claims no state
 // that the record doesn't: a restart that says nothing of it counts as a loss.
 func (v view) stateLine() string {
-	lost := v.StateRestored != nil && !*v.StateRestored || v.InterpreterRestarted && v.StateRestored == nil
+	lost := v.isLost()
 	reason := clip(strings.TrimRight(strings.TrimSpace(v.RestartReason), "."), 2000)
 	if reason == "" {
 		reason = "its process ended"
@@ -298,7 +306,7 @@ func (v view) running() string {
 
 // handle tells a caller without a default interpreter how to come back.
 func (v view) handle() string {
-	if !v.newID {
+	if !v.newID || v.isLost() && !v.InterpreterRestarted { // it has ended
 		return ""
 	}
 	return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q from now on: without it every call starts anew, with no variables.", v.InterpreterID)
