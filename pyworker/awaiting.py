@@ -39,11 +39,15 @@ class Awaiting:
 
     def run(self, coroutine):
         """Returns the coroutine's value; an interrupt cancels it first."""
-        asyncio = late.load("asyncio")
-        if self._loop is None or self._loop.is_closed():
-            self._loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(self._loop)
-        task = self._loop.create_task(coroutine)
+        try:
+            asyncio = late.load("asyncio")
+            if self._loop is None or self._loop.is_closed():
+                self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+            task = self._loop.create_task(coroutine)
+        except BaseException:  # an interrupt, above all
+            coroutine.close()  # or Python would warn that nobody awaited it
+            raise
         interrupted = _Interruption(asyncio, self._loop, task)
         self._interrupts.cancel = interrupted.ask
         try:

@@ -11,7 +11,7 @@ import (
 )
 
 // shortLimit is a time limit, in seconds, that quick steps are far from.
-const shortLimit = 1.0
+const shortLimit = 3.0
 
 // blocker is code that takes for ever, after some that prepares it. The two are
 // apart because Python loses an interrupt that comes while it imports: it is

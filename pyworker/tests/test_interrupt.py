@@ -1,8 +1,11 @@
 """SIGINT ends the user's code, wherever it is, and never the worker."""
 
+import inspect
 import threading
 import unittest
+from unittest import mock
 
+from pyworker import awaiting
 from pyworker.interrupt import Interrupts
 from pyworker.tests.worker import WorkerCase
 
@@ -227,6 +230,18 @@ class Regions(unittest.TestCase):
         self.interrupts.begin()
         self.assertFalse(self.interrupts.signalled)
         self.assertEqual((5, None), self.interrupts.guarded(lambda: 5))
+
+
+class BeforeItBegan(unittest.TestCase):
+    def test_what_was_to_be_awaited_is_closed(self):
+        async def nothing():
+            pass
+
+        coroutine = nothing()
+        with mock.patch("pyworker.late.load", side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                awaiting.Awaiting(None).run(coroutine)
+        self.assertEqual(inspect.CORO_CLOSED, inspect.getcoroutinestate(coroutine))
 
 
 if __name__ == "__main__":
