@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,71 +39,19 @@ func pick(object json.RawMessage, names ...string) (map[string]json.RawMessage, 
 }
 
 // fields are the names and values of an object of valid JSON, in their order.
-// Nothing is copied but the names: a value may have many megabytes.
 func fields(object json.RawMessage) iter.Seq2[string, json.RawMessage] {
 	return func(yield func(string, json.RawMessage) bool) {
-		at := skip(object, 0, space)
-		if at == len(object) || object[at] != '{' {
+		d := json.NewDecoder(bytes.NewReader(object))
+		if start, err := d.Token(); err != nil || start != json.Delim('{') {
 			return
 		}
-		for at = skip(object, at+1, space); object[at] != '}'; at = skip(object, at, space+",") {
-			end := valueEnd(object, at)
-			var key string
-			if json.Unmarshal(object[at:end], &key) != nil {
-				return // not reached: it is valid
-			}
-			at = skip(object, end, space+":")
-			end = valueEnd(object, at)
-			if !yield(key, object[at:end]) {
-				return
-			}
-			at = end
-		}
-	}
-}
-
-const space = " \t\r\n"
-
-// skip returns where the first byte is that is none of these.
-func skip(text []byte, at int, these string) int {
-	for at < len(text) && strings.IndexByte(these, text[at]) >= 0 {
-		at++
-	}
-	return at
-}
-
-// valueEnd returns where the value that begins at a place ends.
-func valueEnd(text []byte, at int) int {
-	for depth := 0; at < len(text); {
-		switch text[at] {
-		case '"':
-			at = stringEnd(text, at)
-		case '{', '[':
-			depth++
-			at++
-		case '}', ']':
-			depth--
-			at++
-		case ',', ':':
-			at++
-		default:
-			for at < len(text) && strings.IndexByte(space+`,:]}"`, text[at]) < 0 {
-				at++
+		for d.More() {
+			key, err := d.Token()
+			name, isName := key.(string)
+			var value json.RawMessage
+			if err != nil || !isName || d.Decode(&value) != nil || !yield(name, value) {
+				return // but for the last not reached: it is valid
 			}
 		}
-		if depth == 0 {
-			return at
-		}
-		at = skip(text, at, space)
 	}
-	return at
-}
-
-func stringEnd(text []byte, at int) int {
-	for at++; at < len(text) && text[at] != '"'; at++ {
-		if text[at] == '\\' {
-			at++
-		}
-	}
-	return at + 1
 }
