@@ -37,7 +37,7 @@ func slowly(f *fakeStarter) *fakeStarter {
 
 func wait(t *testing.T, m *Manager) *Result {
 	t.Helper()
-	r, err := m.Wait(t.Context(), me, "", time.Minute, nil)
+	r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

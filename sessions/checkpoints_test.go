@@ -250,7 +250,7 @@ func TestACopyThatHangsDelaysTheNextCallByItsBoundOnly(t *testing.T) {
 		r := mustRun(t, m, RunRequest{Code: "b", Wait: -1})
 		if r.Status == StatusRunning {
 			var err error
-			if r, err = m.Wait(t.Context(), me, "", 0, nil); err != nil {
+			if r, err = m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0}); err != nil {
 				t.Fatal(err)
 			}
 		}

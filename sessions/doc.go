@@ -27,7 +27,7 @@
 // The way of a call: Manager finds or makes the client's Session; Session.Run
 // waits for its turn, asks the Verifier, starts an execution on the Worker and
 // waits for it as long as the caller wished. A call that stops waiting does not
-// stop the execution: Session.Wait goes on waiting for it. When the result has
+// stop the execution: Manager.Await goes on waiting for it. When the result has
 // been handed out, and before the turn is, the worker is copied.
 //
 // Only its owner reaches a session; for everybody else there is none of that id.

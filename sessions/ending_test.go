@@ -35,7 +35,7 @@ func TestRestartGoesAheadOfTheQueue(t *testing.T) {
 		if took := time.Since(began); took != 0 {
 			t.Errorf("took %s", took)
 		}
-		r, err := m.Wait(t.Context(), me, running.InterpreterID, 0, nil)
+		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: running.InterpreterID, Wait: 0})
 		if err != nil || r.Status != StatusInterrupted || !r.InterpreterRestarted || r.RestartReason != errRestart.Error() {
 			t.Errorf("%+v %v", r, err)
 		}
@@ -182,7 +182,7 @@ func TestACancelledCallsResultStandsInNobodysWay(t *testing.T) {
 		}
 		mustRun(t, m, RunRequest{Code: "y", Wait: time.Second})
 		for _, want := range []int{2, 2} {
-			r, err := m.Wait(t.Context(), me, "", time.Second, nil)
+			r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second})
 			if err != nil || r.Execution != want || r.Status != StatusRunning {
 				t.Fatalf("%+v %v", r, err)
 			}
@@ -191,7 +191,7 @@ func TestACancelledCallsResultStandsInNobodysWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []int{2, 1} {
-			if r, err := m.Wait(t.Context(), me, "", time.Second, nil); err != nil || r.Execution != want || r.Status != StatusInterrupted {
+			if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second}); err != nil || r.Execution != want || r.Status != StatusInterrupted {
 				t.Fatalf("%+v %v", r, err)
 			}
 		}
@@ -209,10 +209,10 @@ func TestALeavingCallerTakesNoResult(t *testing.T) {
 		time.Sleep(2 * time.Second) // it is over
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if r, err := m.Wait(ctx, me, "", 0, nil); !errors.Is(err, context.Canceled) {
+		if r, err := m.Await(ctx, me, WaitRequest{InterpreterID: "", Wait: 0}); !errors.Is(err, context.Canceled) {
 			t.Fatalf("%+v %v", r, err)
 		}
-		if r, err := m.Wait(t.Context(), me, "", 0, nil); err != nil || r.Status != StatusOK {
+		if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0}); err != nil || r.Status != StatusOK {
 			t.Errorf("%+v %v", r, err)
 		}
 	})

@@ -148,7 +148,7 @@ func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 	}
 	ran(maxUncollected + 1)
 	for range maxUncollected {
-		r, err := m.Wait(t.Context(), me, id, 0, nil)
+		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: id, Wait: 0})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -117,11 +117,6 @@ func (s *Session) call(ctx, waiting context.Context, r RunRequest, watch *watch)
 	return result, nil
 }
 
-// Wait is Await for a caller who can't ask anybody.
-func (m *Manager) Wait(ctx context.Context, client Client, id string, wait time.Duration, progress func(Progress)) (*Result, error) {
-	return m.Await(ctx, client, WaitRequest{InterpreterID: id, Wait: wait, Progress: progress})
-}
-
 // Await goes on waiting for an execution of the session: the one whose question
 // is answered, else the oldest that finished without anyone taking its result,
 // else the running one.

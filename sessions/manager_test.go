@@ -72,15 +72,15 @@ func TestLongRunIsHandedBackAndWaitedFor(t *testing.T) {
 		if n := len(seen); n < 40 || seen[n-1].LastLine != "start" || seen[n-1].Limit != time.Hour {
 			t.Errorf("%d progress reports, last %+v", n, seen[n-1])
 		}
-		again, err := m.Wait(t.Context(), me, "", 0, nil)
+		again, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
 		if err != nil || again.Status != StatusRunning || again.Stdout != "" {
 			t.Fatalf("%+v %v", again, err)
 		}
-		final, err := m.Wait(t.Context(), me, first.InterpreterID, time.Minute, nil)
+		final, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: first.InterpreterID, Wait: time.Minute})
 		if err != nil || final.Status != StatusOK || final.Stdout != "end\n" || len(final.Figures) != 1 || final.ExecTime != 100 {
 			t.Fatalf("%+v %v", final, err)
 		}
-		_, err = m.Wait(t.Context(), me, "", 0, nil)
+		_, err = m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
 		wantCode(t, err, CodeInvalid, "nothing is running")
 	})
 }
@@ -98,7 +98,7 @@ func TestFinishedResultsWaitInOrder(t *testing.T) {
 		if r := mustRun(t, m, RunRequest{Code: "b"}); r.Stdout != "b" {
 			t.Fatalf("%+v", r)
 		}
-		r, err := m.Wait(t.Context(), me, "", 0, nil)
+		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
 		if err != nil || r.Execution != 1 || r.Stdout != "a" {
 			t.Fatalf("%+v %v", r, err)
 		}
@@ -171,7 +171,7 @@ func TestInterruptSaysWhatItStopped(t *testing.T) {
 		if err != nil || !i.Stopped || !i.StateKept || i.Where.Line != 3 || !strings.Contains(i.Message, "stopped execution 1 after 3 seconds at line 3 of <cell 1>: while True: pass") {
 			t.Fatalf("%+v %v", i, err)
 		}
-		r, err := m.Wait(t.Context(), me, running.InterpreterID, 0, nil)
+		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: running.InterpreterID, Wait: 0})
 		if err != nil || r.Status != StatusInterrupted || r.Stdout != "stopping\n" || r.ExcType != "KeyboardInterrupt" {
 			t.Errorf("%+v %v", r, err)
 		}
@@ -196,7 +196,7 @@ func TestCancellingTheCallInterrupts(t *testing.T) {
 		if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		r, err := m.Wait(t.Context(), me, "", 0, nil)
+		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
 		if err != nil || r.Status != StatusInterrupted || !strings.Contains(r.ExcInfo.Msg, "call was cancelled") || r.Stdout != "working\nstopping\n" {
 			t.Errorf("%+v %v", r, err)
 		}
@@ -364,7 +364,7 @@ func TestRestartStopsWhatRuns(t *testing.T) {
 		if _, err := m.Restart(t.Context(), me, running.InterpreterID); err != nil {
 			t.Fatal(err)
 		}
-		r, err := m.Wait(t.Context(), me, running.InterpreterID, 0, nil)
+		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: running.InterpreterID, Wait: 0})
 		if err != nil || r.Status != StatusInterrupted {
 			t.Errorf("%+v %v", r, err)
 		}
@@ -517,7 +517,7 @@ func TestRecorderGetsWhatEarlierAnswersHandedOut(t *testing.T) {
 		if r := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second}); r.Stdout != "start\n" || len(r.Figures) != 1 {
 			t.Fatalf("%+v", r)
 		}
-		if r, err := m.Wait(t.Context(), me, "", 2*time.Minute, nil); err != nil || r.Stdout != "" || r.Stderr != "end\n" || len(r.Figures) != 0 {
+		if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 2 * time.Minute}); err != nil || r.Stdout != "" || r.Stderr != "end\n" || len(r.Figures) != 0 {
 			t.Fatalf("%+v %v", r, err)
 		}
 		r := entries[0].Result

@@ -56,7 +56,7 @@ func TestAnonymousCallersOwnNothing(t *testing.T) {
 func everyOperation(ctx context.Context, m *Manager, client Client, id string) map[string]error {
 	failed := map[string]error{}
 	_, failed["run"] = m.Run(ctx, client, RunRequest{Code: "x", InterpreterID: id})
-	_, failed["wait"] = m.Wait(ctx, client, id, -1, nil)
+	_, failed["wait"] = m.Await(ctx, client, WaitRequest{InterpreterID: id, Wait: -1})
 	_, failed["answer"] = m.Await(ctx, client, WaitRequest{InterpreterID: id, Answer: &Answer{Execution: 1, Question: 1}})
 	_, failed["interrupt"] = m.Interrupt(ctx, client, id)
 	_, failed["restart"] = m.Restart(ctx, client, id)
@@ -192,7 +192,7 @@ func depart(t *testing.T, interrupts bool) departure {
 		d.queued <- err
 	}()
 	go func() {
-		_, err := m.Wait(t.Context(), me, "", time.Hour, nil)
+		_, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Hour})
 		d.waiting <- err
 	}()
 	synctest.Wait()
@@ -214,12 +214,12 @@ func TestRunsOutliveTheirClient(t *testing.T) {
 		if all, _ := d.m.List(t.Context(), me); len(all) != 0 {
 			t.Errorf("%+v", all)
 		}
-		_, err := d.m.Wait(t.Context(), me, "", -1, nil)
+		_, err := d.m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: -1})
 		wantCode(t, err, CodeNotFound, "no interpreter yet")
 		if _, err := d.m.Interrupt(t.Context(), other, d.id); err != nil {
 			t.Error(err)
 		}
-		r, err := d.m.Wait(t.Context(), other, d.id, time.Second, nil)
+		r, err := d.m.Await(t.Context(), other, WaitRequest{InterpreterID: d.id, Wait: time.Second})
 		if err != nil || r.Status != StatusInterrupted || !strings.HasSuffix(r.Stdout, "stopping\n") || r.Execution != 1 {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -234,7 +234,7 @@ func TestRunsOutliveTheirClient(t *testing.T) {
 func TestRunsEndWithTheirClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := depart(t, true)
-		r, err := d.m.Wait(t.Context(), Anonymous, d.id, time.Minute, nil)
+		r, err := d.m.Await(t.Context(), Anonymous, WaitRequest{InterpreterID: d.id, Wait: time.Minute})
 		if err != nil || r.Status != StatusInterrupted || !strings.Contains(r.ExcInfo.Msg, "--on-disconnect") {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -280,7 +280,7 @@ func TestALostConnectionIsNoCancellation(t *testing.T) {
 			if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
 				t.Error(err)
 			}
-			if r, err := m.Wait(t.Context(), me, "", time.Second, nil); err != nil || r.Status != want {
+			if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second}); err != nil || r.Status != want {
 				t.Errorf("interrupts %t: %+v, %v", interrupts, r, err)
 			}
 		})
