@@ -14,6 +14,9 @@ from . import late
 
 # On Windows a console's CTRL_BREAK takes the place of SIGINT.
 SIGNALS = tuple(getattr(_signal, name) for name in ("SIGINT", "SIGBREAK") if hasattr(_signal, name))
+# Ends a system call that Python waits in, so that it sees to an interrupt that
+# came just before it. Its default is to do nothing, in programs of the user's too.
+NUDGE = getattr(_signal, "SIGURG", None)
 
 
 class Interrupts:
@@ -34,6 +37,8 @@ class Interrupts:
         for number in SIGNALS:
             if _signal.getsignal(number) != self._handle:
                 _signal.signal(number, self._handle)
+        if NUDGE is not None and _signal.getsignal(NUDGE) == _signal.SIG_DFL:
+            _signal.signal(NUDGE, nudged)
         if hasattr(_signal, "pthread_sigmask"):
             _signal.pthread_sigmask(_signal.SIG_UNBLOCK, SIGNALS)
         if sys.unraisablehook is sys.__unraisablehook__:
@@ -105,6 +110,10 @@ class Interrupts:
             self._pending = True
         elif self.cancel is None or not self.cancel():
             raise KeyboardInterrupt
+
+
+def nudged(_number, _frame):
+    """Does nothing: that the signal came is enough."""
 
 
 _GUARDED = Interrupts.guarded.__code__

@@ -1,15 +1,20 @@
 package worker
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // interrupter aims interrupts at the execution that is under way. A signal
 // names no execution: sent to an idle worker, or too early or too late, it would
 // be lost or meet the next one.
 type interrupter struct {
 	signal func() error
+	nudge  func()
 
 	mu     sync.Mutex
 	phase  phase
+	round  int  // which execution it is
 	wanted bool // asked for while the request was being sent
 	sent   bool // a signal went out during this execution
 	// unsettled says that a signal went out: it may have crossed with the
@@ -31,8 +36,7 @@ func (i *interrupter) interrupt() error {
 	defer i.mu.Unlock()
 	switch i.phase {
 	case running:
-		i.sent = true
-		return i.signal()
+		return i.send()
 	case sending:
 		i.wanted = true
 	}
@@ -44,6 +48,7 @@ func (i *interrupter) begin() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.phase, i.wanted, i.sent = sending, false, false
+	i.round++
 }
 
 // started says that the request was sent.
@@ -52,9 +57,33 @@ func (i *interrupter) started() {
 	defer i.mu.Unlock()
 	i.phase = running
 	if i.wanted {
-		i.sent = true
-		_ = i.signal() // a dead worker is noticed otherwise
+		_ = i.send() // a dead worker is noticed otherwise
 	}
+}
+
+// firstNudge is how long code has to notice an interrupt before it is nudged.
+const firstNudge = 50 * time.Millisecond
+
+// send is for a caller that holds mu.
+func (i *interrupter) send() error {
+	i.sent = true
+	i.nudgeAfter(firstNudge, i.round)
+	return i.signal()
+}
+
+// nudgeAfter nudges the code after the pause, and then after twice that and so on,
+// until its execution has ended. Python notes a signal and acts on it at its next
+// instruction: one that comes in between the last instruction and a system call
+// that waits, as in time.sleep, is noticed when that returns. A nudge has it return.
+func (i *interrupter) nudgeAfter(pause time.Duration, round int) {
+	time.AfterFunc(pause, func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.phase == running && i.round == round {
+			i.nudge()
+			i.nudgeAfter(2*pause, round)
+		}
+	})
 }
 
 // end closes an execution.

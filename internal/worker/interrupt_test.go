@@ -1,6 +1,10 @@
 package worker
 
-import "testing"
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
 
 func TestInterrupterAimsAtTheExecution(t *testing.T) {
 	t.Parallel()
@@ -31,4 +35,31 @@ func TestInterrupterAimsAtTheExecution(t *testing.T) {
 	if signals != 2 || i.takeUnsettled() {
 		t.Error("the next execution was signalled")
 	}
+}
+
+func TestInterrupterNudgesUntilTheExecutionEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		nudges := 0
+		i := &interrupter{signal: func() error { return nil }, nudge: func() { nudges++ }}
+		expect := func(when string, want int) {
+			t.Helper()
+			time.Sleep(10 * firstNudge)
+			synctest.Wait()
+			if nudges != want {
+				t.Errorf("%s: %d nudges, want %d", when, nudges, want)
+			}
+		}
+		i.begin()
+		i.started()
+		expect("before an interrupt", 0)
+		_ = i.interrupt()
+		expect("after an interrupt", 3) // after 1, 3 and 7 times firstNudge
+		i.end()
+		i.begin()
+		i.started()
+		expect("in the next execution", 3)
+		i.end()
+		expect("at the end", 3)
+	})
 }

@@ -18,6 +18,12 @@ func (p *process) interrupt() error {
 	return err
 }
 
+// nudge sends the process, and none of its children, a signal that only ends the
+// system call it waits in. Where code has set it to its default it does nothing.
+func (p *process) nudge() {
+	p.withPID(func() { _ = unix.Kill(p.pid, unix.SIGURG) })
+}
+
 // terminate sends SIGTERM to the process's group, and SIGCONT: a stopped process
 // would not see it otherwise.
 func (p *process) terminate() {

@@ -17,6 +17,9 @@ func (p *process) interrupt() error {
 	return err
 }
 
+// nudge does nothing: what Python waits in there is woken by the event itself.
+func (p *process) nudge() {}
+
 // terminate does nothing: Windows has no request to end between the closed
 // socket and the kill.
 func (p *process) terminate() {}

@@ -367,7 +367,7 @@ func (s *Spawner) assemble(ctx context.Context, mark mark, begin func(*ends) (in
 // newWorker returns a worker of a process that leads a line.
 func (s *Spawner) newWorker(p *process, l *line) *worker {
 	w := &worker{spawner: s, process: p, line: l, log: s.log, closed: make(chan struct{})}
-	w.interrupts.signal = p.interrupt
+	w.interrupts.signal, w.interrupts.nudge = p.interrupt, p.nudge
 	s.keep(w)
 	return w
 }

@@ -45,6 +45,7 @@ func Suite(t *testing.T, newStarter func(t testing.TB) sessions.Starter) {
 		{"DeathWhileIdle", testDeathWhileIdle},
 		{"LostDescriptors", testLostDescriptors},
 		{"Interrupt", testInterrupt},
+		{"InterruptThatWaits", testInterruptThatWaits},
 		{"InterruptAtTheEdges", testInterruptAtTheEdges},
 		{"KillOfWhatIgnoresInterrupts", testKill},
 		{"Asking", testAsking},
@@ -391,6 +392,30 @@ func testInterrupt(t *testing.T, s sessions.Starter) {
 	// An idle worker doesn't mind.
 	if err := w.Interrupt(); err != nil {
 		t.Fatal(err)
+	}
+	Run(t, w, "assert x == 1")
+}
+
+// An interrupt may be noted by Python and not acted upon as long as a system call
+// waits. Which is rare, and so is made here: the signal restarts the call.
+func testInterruptThatWaits(t *testing.T, s sessions.Starter) {
+	if runtime.GOOS == "windows" {
+		t.Skip("system calls are not restarted on Windows")
+	}
+	w := Start(t, s)
+	Run(t, w, "x = 1")
+	_, ended := running(t, w, `
+import os, signal
+signal.siginterrupt(signal.SIGINT, False)
+ends = os.pipe()
+print('running\n', end='')
+os.read(ends[0], 1)
+`)
+	if err := w.Interrupt(); err != nil {
+		t.Fatal(err)
+	}
+	if end := <-ended; end.err != nil || end.outcome.OK || end.outcome.Exception.Type != "KeyboardInterrupt" {
+		t.Fatalf("got %+v", end)
 	}
 	Run(t, w, "assert x == 1")
 }
