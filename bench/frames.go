@@ -86,6 +86,9 @@ func (d *framesDriver) Output(_ sessions.Stream, text []byte) {
 
 func (d *framesDriver) Figure(sessions.Figure) {}
 
+// Artifact does nothing.
+func (d *framesDriver) Artifact(sessions.Artifact) {}
+
 func (d *framesDriver) answer(orders io.Reader, findings io.Writer) error {
 	lines := bufio.NewScanner(orders)
 	answers := json.NewEncoder(findings)

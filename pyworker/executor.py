@@ -43,9 +43,10 @@ class Executor:
         tracebacks.let_go(error)
         return text or f"{tracebacks.class_name(error)}\n"
 
-    def execute(self, execution, code, result_var_name):
-        """Runs code and returns the fields of its "done" frame."""
-        session = self._session
+    def execute(self, request):
+        """Does what a "run" frame asks and returns the fields of its "done" frame."""
+        session, execution = self._session, request["execution"]
+        code, result_var_name = request["code"], request["result_var_name"]
         session.interrupts.begin()
         notes = session.prepare()
         notes += filter(None, [session.code_file.write(code, vars(session.module))])

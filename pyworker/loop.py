@@ -15,7 +15,7 @@ STOP_SECONDS = 0.8  # for atexit handlers; Go loses its patience after 1 s
 
 # What a worker may be asked, by its state. A closed socket means stop.
 _NEW = frozenset({"start", "stop"})
-_STARTED = frozenset({"run", "variables", "fork", "stop"})
+_STARTED = frozenset({"run", "equip", "variables", "fork", "stop"})
 _ASLEEP = frozenset({"wake", "stop"})
 
 
@@ -105,9 +105,11 @@ class _Worker:
 
     def _run(self, request):
         with self._session.forks.foresight:
-            return self._executor.execute(
-                request["execution"], request["code"], request["result_var_name"]
-            )
+            return self._executor.execute(request)
+
+    def _equip(self, request):
+        self._session.equip(request["plugins"], request["session_variables"])
+        return {"type": "equipped"}
 
     def _variables(self, _):
         return self._executor.variables()

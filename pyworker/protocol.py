@@ -5,7 +5,8 @@ object in UTF-8), then the binary attachments whose sizes in bytes the header
 lists under "attachments".
 
     to a worker    start      answered by ready
-                   run        answered by figure* and ask*, then done
+                   run        answered by figure*, artifact* and ask*, then done
+                   equip      answered by equipped: what executions find from then on
                    answer     to ask, while the code waits; one that comes late is ignored
                    variables  answered by variables
                    fork       answered by forked; the copy says ready on its own socket
@@ -26,7 +27,7 @@ staging.py describes.
 import json
 import struct
 
-VERSION = 3
+VERSION = 4
 HEADER_LIMIT = 64 << 20  # bytes
 ATTACHMENT_COUNT_LIMIT = 64
 ATTACHMENT_LIMIT = 64 << 20  # bytes, each
@@ -54,7 +55,14 @@ FROM_GO = {
         "figure_max_side": int,
         "result_limit": int,
     },
-    "run": {"execution": int, "code": str, "result_var_name": str},
+    "run": {
+        "execution": int,
+        "kind": str,  # "code", "plugin" or "command"
+        "code": str,  # the code; the plugin's name; the command
+        "arguments": dict,  # of a plugin
+        "result_var_name": str,
+    },
+    "equip": {"plugins": list, "session_variables": dict},
     "answer": {"question": int, "text": str, "refusal": str},
     "variables": {},
     "fork": {"detached": bool},
@@ -69,7 +77,9 @@ FROM_GO = {
 FROM_PYTHON = frozenset(
     (
         "ready",
+        "equipped",
         "figure",
+        "artifact",
         "ask",
         "done",
         "variables",

@@ -17,7 +17,14 @@ from . import cells, children, interrupt, obstacles, protocol, variables
 _TIMES = 30  # enough for every instruction to be specialized
 _FRAMES = (
     {"type": "start", **{name: kind() for name, kind in protocol.FROM_GO["start"].items()}},
-    {"type": "run", "execution": 1, "code": "x = 1\nx + 1", "result_var_name": ""},
+    {
+        "type": "run",
+        "execution": 1,
+        "kind": "code",
+        "code": "x = 1\nx + 1",
+        "arguments": {},
+        "result_var_name": "",
+    },
     {"type": "done", "execution": 1, "ok": True, "notes": [], "variables": {"added": ["x"]}},
 )
 

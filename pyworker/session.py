@@ -29,6 +29,7 @@ class Session:
         self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
         self.figures = figures.Figures(frames, start["workdir"], start["figure_max_side"])
         self.handlers = handlers.Handlers(streams.report)
+        self.plugins, self.variables = [], {}
         self._frames = frames
         mark(start["mark"])
         if start["warnings"] == "ignore":
@@ -43,6 +44,10 @@ class Session:
         self.fault.enable()  # the user may have turned faulthandler elsewhere
         note = self.place.enter()
         return [note] if note else []
+
+    def equip(self, plugins, variables):
+        """Says which plugins and session variables there are from now on."""
+        self.plugins, self.variables = plugins, variables
 
     def finish(self, guard):
         """Brings out all that was printed, and takes our streams back."""

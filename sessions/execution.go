@@ -22,8 +22,7 @@ const (
 // execution is one run of code, from its turn to its result.
 type execution struct {
 	number     int
-	code       string
-	varName    string
+	request    Request
 	limit      time.Duration
 	started    time.Time
 	transcript *transcript
@@ -59,7 +58,7 @@ type execution struct {
 func newExecution(number int, r RunRequest, t *transcript) *execution {
 	life, end := context.WithCancelCause(context.Background())
 	return &execution{
-		number: number, code: r.Code, varName: r.ResultVarName, limit: r.Timeout,
+		number: number, request: Request{number, r.kind(), r.Code, r.Arguments, r.ResultVarName}, limit: r.Timeout,
 		started: time.Now(), transcript: t,
 		questions: questions{possible: r.Asking.possible()},
 		done:      make(chan struct{}), life: life, end: end,
@@ -149,7 +148,7 @@ func (e *execution) progress() Progress {
 func (r *Result) fill(x excerpt) {
 	r.Stdout, r.StdoutTruncated = x.stdout, x.stdoutTruncated
 	r.Stderr, r.StderrTruncated = x.stderr, x.stderrTruncated
-	r.TermOut, r.Figures, r.OutputPath = x.term, x.figures, x.outputPath
+	r.TermOut, r.Figures, r.Artifacts, r.OutputPath = x.term, x.figures, x.artifacts, x.outputPath
 	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], x.notes...)
 	for _, f := range x.figures {
 		if f.Path != "" {

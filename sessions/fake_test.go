@@ -78,8 +78,10 @@ type fakeWorker struct {
 	// memory is what the code has done so far, as copies remember it.
 	mu     sync.Mutex
 	memory []string
-	notes  []string
-	line   *fakeLine // shared with its copies that stand by; nil until there is one
+	// equipment is what it was told, the newest last.
+	equipment []Equipment
+	notes     []string
+	line      *fakeLine // shared with its copies that stand by; nil until there is one
 }
 
 func (w *fakeWorker) Run(_ context.Context, r Request, sink Sink) (Outcome, error) {
@@ -114,6 +116,13 @@ func (w *fakeWorker) die(reason string) {
 		w.crash = &CrashError{Reason: reason, ExitCode: -1}
 		close(w.exited)
 	})
+}
+
+func (w *fakeWorker) Equip(_ context.Context, e Equipment) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.equipment = append(w.equipment, e)
+	return nil
 }
 
 func (w *fakeWorker) Variables(context.Context) ([]Variable, error) {

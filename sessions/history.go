@@ -90,7 +90,7 @@ func (h *history) find(number int) *execution {
 // weight returns how many bytes of memory and of disk a finished execution holds.
 func (e *execution) weight() (memory int, spooled int64) {
 	e.mu.Lock()
-	memory = len(e.code) + len(e.result.Result) + len(e.result.Traceback)
+	memory = len(e.request.Code) + len(e.result.Result) + len(e.result.Traceback)
 	e.mu.Unlock()
 	short, spooled := e.transcript.held()
 	return memory + short, spooled
@@ -248,7 +248,7 @@ func (m *Manager) Execution(client Client, id string, number int) (*Record, erro
 		return nil, err
 	}
 	defer leave()
-	record := &Record{Code: e.code, Started: e.started}
+	record := &Record{Code: e.request.Code, Started: e.started}
 	if r := e.outcome(); r != nil {
 		record.Result = *r
 	} else {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -32,16 +33,25 @@ type Manager struct {
 // worker refuses to read.
 const maxCode = 10 << 20
 
-// RunRequest is one call that runs code.
+// RunRequest is one call that runs something.
 type RunRequest struct {
-	Code          string
-	InterpreterID string        // "" is the client's default session, for Anonymous a new one
-	ResultVarName string        // "" asks for no variable
-	Timeout       time.Duration // 0 is the default
-	Wait          time.Duration // 0 is the default; negative answers at once
-	Reset         bool          // fresh variables first
+	Kind          Kind            // "" is RunsCode
+	Code          string          // as in Request
+	Arguments     json.RawMessage // as in Request
+	InterpreterID string          // "" is the client's default session, for Anonymous a new one
+	ResultVarName string          // "" asks for no variable
+	Timeout       time.Duration   // 0 is the default
+	Wait          time.Duration   // 0 is the default; negative answers at once
+	Reset         bool            // fresh variables first
 	Progress      func(Progress)
 	Asking        Asking // for the code's input()
+}
+
+func (r RunRequest) kind() Kind {
+	if r.Kind == "" {
+		return RunsCode
+	}
+	return r.Kind
 }
 
 // WaitRequest is one call that goes on waiting for an execution.

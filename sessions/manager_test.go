@@ -489,7 +489,7 @@ func TestVerifierRefusesBeforeAnythingRuns(t *testing.T) {
 
 type refuser struct{}
 
-func (refuser) Verify(context.Context, Client, string) error {
+func (refuser) Verify(context.Context, Client, Kind, string) error {
 	return Errorf(CodeRefused, "line 1: os is not allowed")
 }
 

@@ -10,6 +10,7 @@ type Options struct {
 	Starter  Starter
 	Verifier Verifier // nil: all code may run
 	Recorder Recorder // nil: nothing is recorded
+	Equipper Equipper // nil: there are no plugins
 	// Ended, if set, is told how each execution ended, before its answer leaves.
 	// The Result has no output: who wants that is a Recorder, for whom it is kept.
 	Ended  func(Result)
@@ -50,6 +51,12 @@ type Options struct {
 	SpoolLimit  int64 // bytes of each stream kept on disk
 
 	RerunAfterCrash bool
+
+	// SessionVariables are those that each session begins with.
+	SessionVariables map[string]string
+	// MaxRetries is how many executions of a session may fail one after another
+	// before the agent is told to stop and ask; 0 never tells.
+	MaxRetries int
 
 	tally *tally // the Manager's
 	homes *homes // likewise

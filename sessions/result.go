@@ -41,15 +41,18 @@ type Result struct {
 	ExcStack  []StackFrame   `json:"exc_stack,omitempty" jsonschema_description:"Frames of the user's code as [file; line; function; text]"`
 	Traceback string         `json:"traceback,omitempty" jsonschema_description:"As Python prints it, without frames of ours; after a crash the report of faulthandler"`
 
-	Figures        []Figure `json:"figures,omitempty" jsonschema_description:"Figures shown since the last answer"`
-	FigStoragePath []string `json:"fig_storage_path,omitempty" jsonschema_description:"Paths of the figures, as in figures"`
-	Base64URI      []string `json:"base64_uri,omitempty" jsonschema_description:"Figures as data URIs, with --figures inline only"`
+	Figures        []Figure   `json:"figures,omitempty" jsonschema_description:"Figures shown since the last answer"`
+	FigStoragePath []string   `json:"fig_storage_path,omitempty" jsonschema_description:"Paths of the figures, as in figures"`
+	Artifacts      []Artifact `json:"artifacts,omitempty" jsonschema_description:"Files that the run has kept for its reader, since the last answer"`
+	Base64URI      []string   `json:"base64_uri,omitempty" jsonschema_description:"Figures as data URIs, with --figures inline only"`
 
 	InterpreterRestarted bool   `json:"interpreter_restarted,omitempty" jsonschema_description:"Another interpreter took the place of one that died"`
 	RestartReason        string `json:"restart_reason,omitempty" jsonschema_description:"Why the interpreter died"`
 	StateRestored        *bool  `json:"state_restored,omitempty" jsonschema_description:"After a restart: true when the variables are as they were before this run, false when they were lost with the old interpreter"`
 	StateBefore          int    `json:"state_before,omitempty" jsonschema_description:"After a restart that could bring back an older state only: the variables are as they were before this execution"`
 	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them could be brought back if a later run crashed"`
+
+	FailuresInARow int `json:"failures_in_a_row,omitempty" jsonschema_description:"How many runs of this interpreter have failed one after another, this one the last"`
 
 	WaitsForInput bool `json:"waits_for_input,omitempty" jsonschema_description:"The running code waits for a person's answer to input()"`
 	// Question is one that the call returns with, for the client to put.

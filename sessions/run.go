@@ -29,7 +29,7 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 	defer alive()
 
 	e.onStop(l.begin)
-	outcome, err := w.Run(context.Background(), Request{e.number, e.code, e.varName}, sink{e.transcript, &e.questions})
+	outcome, err := w.Run(context.Background(), e.request, sink{e.transcript, &e.questions})
 	e.questions.end()
 	close(l.answered)
 	e.onStop(nil)
@@ -185,7 +185,7 @@ func (s *Session) record(e *execution, result *Result) {
 	}
 	whole := *result
 	whole.fill(e.transcript.recorded())
-	entry := Entry{Client: s.owner(), Code: e.code, Started: e.started, Result: &whole}
+	entry := Entry{Client: s.owner(), Kind: e.request.Kind, Code: e.request.Code, Started: e.started, Result: &whole}
 	if err := s.options.Recorder.Record(context.Background(), entry); err != nil {
 		s.log.Error("recording execution", "execution", e.number, "error", err)
 	}

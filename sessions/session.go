@@ -41,6 +41,11 @@ type Session struct {
 	failing   string // why the last copy failed that nothing stood against
 	fruitless *fruitless
 
+	// Likewise: what plugins find. variablesSet counts how often they were set.
+	equipped         equipped
+	sessionVariables map[string]string
+	variablesSet     int
+
 	states  checkpoints
 	history history
 	indexes indexes
@@ -68,6 +73,7 @@ func newSession(id string, client Client, options *Options) (*Session, error) {
 		id: id, client: client, options: options,
 		dir: filepath.Join(options.Dir, id), workdir: options.Workdir,
 		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
+		sessionVariables: options.SessionVariables,
 	}
 	s.life, s.endLife = context.WithCancel(context.Background())
 	s.turn.limit = options.Queue
@@ -185,7 +191,7 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		}
 	}()
 	if s.options.Verifier != nil {
-		if err := s.options.Verifier.Verify(ctx, s.owner(), r.Code); err != nil {
+		if err := s.options.Verifier.Verify(ctx, s.owner(), r.kind(), r.Code); err != nil {
 			return nil, err
 		}
 	}
@@ -198,6 +204,9 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		return nil, callerGone(ctx, err)
 	}
 	s.keep("") // a copy that died, or is missing after a revival
+	if err := s.equip(waiting); err != nil {
+		return nil, callerGone(ctx, Errorf(CodeStart, "the interpreter did not take its plugins: %w", err))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {

@@ -23,10 +23,11 @@ type transcript struct {
 
 // pieces are an execution's output and figures, or those since the last take.
 type pieces struct {
-	limit   int // bytes of head, and of tail, of each stream
-	clips   [2]clip
-	term    termText
-	figures []Figure
+	limit     int // bytes of head, and of tail, of each stream
+	clips     [2]clip
+	term      termText
+	figures   []Figure
+	artifacts []Artifact
 }
 
 // excerpt is pieces as a record holds them.
@@ -35,6 +36,7 @@ type excerpt struct {
 	stdoutTruncated, stderrTruncated int64
 	term                             []string
 	figures                          []Figure
+	artifacts                        []Artifact
 	outputPath                       string
 	notes                            []string
 }
@@ -76,8 +78,8 @@ func (p *pieces) take() excerpt {
 	var x excerpt
 	x.stdout, x.stdoutTruncated = p.clips[Stdout].text()
 	x.stderr, x.stderrTruncated = p.clips[Stderr].text()
-	x.term, x.figures = p.term.take(), p.figures
-	p.figures = nil
+	x.term, x.figures, x.artifacts = p.term.take(), p.figures, p.artifacts
+	p.figures, p.artifacts = nil, nil
 	for stream := range p.clips {
 		p.clips[stream] = clip{limit: p.limit}
 	}
@@ -107,6 +109,19 @@ func (t *transcript) Figure(f Figure) {
 	}
 	if t.all != nil {
 		t.all.figures = append(t.all.figures, f)
+	}
+}
+
+// Artifact takes a file that was kept.
+func (t *transcript) Artifact(a Artifact) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.previews += len(a.Image); t.previews > maxPreviews {
+		a.Image = nil
+	}
+	t.fresh.artifacts = append(t.fresh.artifacts, a)
+	if t.all != nil {
+		t.all.artifacts = append(t.all.artifacts, a)
 	}
 }
 

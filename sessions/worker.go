@@ -29,7 +29,7 @@ type Spec struct {
 	FirstExecution int
 }
 
-// Worker is one live Python interpreter. Run, Variables and Fork are called one
+// Worker is one live Python interpreter. Run, Equip, Variables and Fork are called one
 // at a time; Interrupt, Kill and Usage at any time.
 type Worker interface {
 	// Run executes code and returns when the worker says it is done. What the
@@ -38,6 +38,9 @@ type Worker interface {
 	// printed before. Run returns early with ctx's error only if the worker
 	// was killed through Kill and can't answer any more.
 	Run(ctx context.Context, request Request, sink Sink) (Outcome, error)
+	// Equip says which plugins and session variables executions find from now
+	// on. Its copies have what it had.
+	Equip(ctx context.Context, equipment Equipment) error
 	// Variables describes what the session's namespace holds.
 	Variables(ctx context.Context) ([]Variable, error)
 	// Fork copies the idle worker with all its variables. The error is a
@@ -121,9 +124,21 @@ type Usage struct {
 // Request is one execution as the worker gets it.
 type Request struct {
 	Execution     int
-	Code          string
-	ResultVarName string // "" asks for no variable
+	Kind          Kind
+	Code          string          // the code, the plugin's name, or the command
+	Arguments     json.RawMessage // of a plugin: an object
+	ResultVarName string          // "" asks for no variable
 }
+
+// Kind says what an execution runs.
+type Kind string
+
+// The kinds of executions.
+const (
+	RunsCode    Kind = "code"    // Python code
+	RunsPlugin  Kind = "plugin"  // a plugin is called, with arguments
+	RunsCommand Kind = "command" // a command of the shell
+)
 
 // Sink receives what an execution says while it runs. Its methods are called
 // from the worker's goroutines, never concurrently for one stream.
@@ -132,6 +147,7 @@ type Sink interface {
 	// split between two calls.
 	Output(stream Stream, text []byte)
 	Figure(figure Figure)
+	Artifact(artifact Artifact)
 	// Ask takes a question that the code waits with. It must not wait.
 	Ask(question Question)
 }
@@ -178,6 +194,23 @@ type Figure struct {
 	// Preview is a PNG small enough for a model: the file itself when that
 	// fits the limit on the longest side, else a smaller rendering.
 	Preview []byte `json:"-"`
+}
+
+// Artifact is a file that an execution has kept for its reader: a chart, an
+// image, a table, a page.
+type Artifact struct {
+	// Name is unique in its session.
+	Name string `json:"name"`
+	Kind string `json:"kind" jsonschema:"enum=chart,enum=image,enum=df,enum=file,enum=txt,enum=svg,enum=html"`
+	// Path is the absolute path of the file.
+	Path     string `json:"path"`
+	URI      string `json:"uri,omitempty"`
+	MIMEType string `json:"mime_type"`
+	Size     int64  `json:"size"` // bytes
+	// Preview says in some lines what is in it, as the head of a table.
+	Preview string `json:"preview,omitempty"`
+	// Image is a PNG small enough for a model, nil where there is none.
+	Image []byte `json:"-"`
 }
 
 // Outcome is what the worker reports of one finished execution, before the
@@ -281,8 +314,8 @@ func (e *CrashError) Error() string { return e.Reason }
 // Verifier checks code before anything of it runs.
 type Verifier interface {
 	// Verify returns nil, or an *Error with CodeRefused that names every
-	// violation with its line.
-	Verify(ctx context.Context, client Client, code string) error
+	// violation with its line. A plugin is verified by its name.
+	Verify(ctx context.Context, client Client, kind Kind, code string) error
 }
 
 // Recorder is told of executions. Record is called before the answer leaves.
@@ -294,6 +327,7 @@ type Recorder interface {
 // output and figures, also those that earlier answers handed out.
 type Entry struct {
 	Client  Client
+	Kind    Kind
 	Code    string
 	Started time.Time
 	Result  *Result

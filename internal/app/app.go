@@ -82,7 +82,8 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		SpoolAfter:      tools.SmallestText(c.Serve.TextBudget) / 4,
 		RerunAfterCrash: c.Serve.RerunAfterCrash,
 		History:         c.Serve.History, MaxPerClient: c.Serve.MaxSessionsPerClient,
-		EndOldest:    c.Serve.WhenFull == "end-oldest",
+		EndOldest:  c.Serve.WhenFull == "end-oldest",
+		MaxRetries: c.Serve.MaxRetries, SessionVariables: c.Serve.SessionVariables,
 		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
 	}
 	if o.KeepWorkdirs { // the run's own directory goes with the server

@@ -160,6 +160,9 @@ func (t *trial) Output(_ sessions.Stream, text []byte) {
 }
 
 // Figure keeps a figure.
+// Artifact is never called: the trials keep none.
+func (t *trial) Artifact(sessions.Artifact) {}
+
 func (t *trial) Figure(figure sessions.Figure) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

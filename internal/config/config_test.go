@@ -67,6 +67,7 @@ func TestDefaults(t *testing.T) {
 		AbandonedTTL: time.Hour, OnDisconnect: "keep",
 		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000, MaxUpload: 10_000_000,
 		Auth:    Auth{AuthPrincipalClaim: "sub"},
+		Guard:   Guard{Mode: ModeFull, MaxRetries: 3},
 		Figures: "content", StructuredContent: "auto",
 	}
 	if diff := cmp.Diff(want, config.Serve); diff != "" {

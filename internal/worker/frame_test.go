@@ -12,6 +12,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"understudy/sessions"
 )
 
 // rawFrame builds a frame as a worker would send it.
@@ -56,7 +58,7 @@ func TestReadFrameOfMoreThanIsTrusted(t *testing.T) {
 
 func TestEncodeFrameReadsBack(t *testing.T) {
 	t.Parallel()
-	sent := runMessage{Execution: 3, Code: "print('\x00 ä \u2028')", ResultVarName: "x"}
+	sent := runMessage{Execution: 3, Kind: sessions.RunsCode, Arguments: json.RawMessage("{}"), Code: "print('\x00 ä \u2028')", ResultVarName: "x"}
 	data, err := encodeFrame(typeRun, sent)
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +68,7 @@ func TestEncodeFrameReadsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got runMessage
-	if err := f.decode(&got); err != nil || got != sent || f.kind != typeRun {
+	if err := f.decode(&got); err != nil || !cmp.Equal(got, sent) || f.kind != typeRun {
 		t.Errorf("got %s %+v, %v", f.kind, got, err)
 	}
 	if data, _ = encodeFrame(typeStop, emptyMessage{}); string(data[4:]) != `{"type":"stop"}` {

@@ -12,7 +12,8 @@ import (
 // descriptors, as many as its header says under "descriptors".
 //
 //	Go → worker   start       what the worker is for; answered by ready
-//	              run         one execution; answered by figure* and ask*, then done
+//	              run         one execution; answered by figure*, artifact* and ask*, then done
+//	              equip       plugins and session variables from now on; answered by equipped
 //	              answer      to ask, while the code waits; one that comes late is ignored
 //	              variables   answered by variables
 //	              fork        copy yourself; a descriptor for the copy's frames;
@@ -21,7 +22,9 @@ import (
 //	              stop        run the exit handlers and exit; a closed socket means the same
 //	worker → Go   ready       the worker can run code, or the copy sleeps
 //	              figure      a figure was shown; one attachment, the preview
+//	              artifact    something was kept; one attachment, the preview, or none
 //	              ask         the code waits for an answer of a person
+//	              equipped    executions find what equip named
 //	              done        the execution has ended
 //	              variables   what the namespace holds
 //	              forked      there is a copy, or why there is none
@@ -40,7 +43,7 @@ import (
 const (
 	// protocolVersion is compared in the handshake; both halves are shipped
 	// in one binary, so another version means a foreign library directory.
-	protocolVersion = 3
+	protocolVersion = 4
 
 	maxHeader      = 64 << 20  // bytes of one header
 	maxAttachments = 64        // attachments of one frame
@@ -55,6 +58,7 @@ const (
 const (
 	typeStart     = "start"
 	typeRun       = "run"
+	typeEquip     = "equip"
 	typeAnswer    = "answer"
 	typeVariables = "variables"
 	typeFork      = "fork"
@@ -64,7 +68,9 @@ const (
 	typeAdopt     = "adopt"
 	typeReap      = "reap"
 	typeReady     = "ready"
+	typeEquipped  = "equipped"
 	typeFigure    = "figure"
+	typeArtifact  = "artifact"
 	typeAsk       = "ask"
 	typeDone      = "done"
 	typeForked    = "forked"
@@ -75,9 +81,9 @@ const (
 )
 
 var knownTypes = map[string]bool{
-	typeStart: true, typeRun: true, typeAnswer: true, typeVariables: true, typeFork: true, typeWake: true, typeStop: true,
+	typeStart: true, typeRun: true, typeEquip: true, typeAnswer: true, typeVariables: true, typeFork: true, typeWake: true, typeStop: true,
 	typeSpawn: true, typeAdopt: true, typeReap: true,
-	typeReady: true, typeFigure: true, typeAsk: true, typeDone: true, typeForked: true, typeLog: true,
+	typeReady: true, typeEquipped: true, typeFigure: true, typeArtifact: true, typeAsk: true, typeDone: true, typeForked: true, typeLog: true,
 	typeSpawned: true, typePreloaded: true, typeReaped: true,
 }
 
@@ -154,9 +160,16 @@ type reapedMessage struct {
 }
 
 type runMessage struct {
-	Execution     int    `json:"execution"`
-	Code          string `json:"code"`
-	ResultVarName string `json:"result_var_name"`
+	Execution     int             `json:"execution"`
+	Kind          sessions.Kind   `json:"kind"`
+	Code          string          `json:"code"`
+	Arguments     json.RawMessage `json:"arguments"`
+	ResultVarName string          `json:"result_var_name"`
+}
+
+type equipMessage struct {
+	Plugins          []sessions.Plugin `json:"plugins"`
+	SessionVariables map[string]string `json:"session_variables"`
 }
 
 type askMessage struct {
@@ -188,6 +201,16 @@ type figureMessage struct {
 	Width     int    `json:"width"`
 	Height    int    `json:"height"`
 	Title     string `json:"title"`
+}
+
+type artifactMessage struct {
+	Execution int    `json:"execution"`
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Path      string `json:"path"`
+	MIMEType  string `json:"mime_type"`
+	Size      int64  `json:"size"` // bytes
+	Preview   string `json:"preview"`
 }
 
 type doneMessage struct {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -145,6 +146,12 @@ func exitError(crash *sessions.CrashError) error {
 // Run executes code. The context is not what ends an execution: Interrupt and
 // Kill are.
 func (w *worker) Run(ctx context.Context, request sessions.Request, sink sessions.Sink) (sessions.Outcome, error) {
+	if request.Kind == "" {
+		request.Kind = sessions.RunsCode
+	}
+	if request.Arguments == nil {
+		request.Arguments = json.RawMessage("{}")
+	}
 	message, err := encodeFrame(typeRun, runMessage(request))
 	if err != nil {
 		return sessions.Outcome{}, sessions.Errorf(sessions.CodeInvalid,
@@ -189,6 +196,10 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 		switch {
 		case f.kind == typeFigure:
 			if err := deliverFigure(f, sink); err != nil {
+				return done, err
+			}
+		case f.kind == typeArtifact:
+			if err := deliverArtifact(f, sink); err != nil {
 				return done, err
 			}
 		case f.kind == typeAsk:
@@ -244,6 +255,22 @@ func deliverFigure(f frame, sink sessions.Sink) error {
 	return nil
 }
 
+func deliverArtifact(f frame, sink sessions.Sink) error {
+	var m artifactMessage
+	if err := f.decode(&m); err != nil {
+		return err
+	}
+	if len(f.attachments) > 1 {
+		return broken("artifact", "an artifact frame has %d attachments, not one or none", len(f.attachments))
+	}
+	a := sessions.Artifact{Name: m.Name, Kind: m.Kind, Path: m.Path, MIMEType: m.MIMEType, Size: m.Size, Preview: m.Preview}
+	if len(f.attachments) == 1 {
+		a.Image = f.attachments[0]
+	}
+	sink.Artifact(a)
+	return nil
+}
+
 // outcome is the done frame as the session knows it.
 func (m doneMessage) outcome() sessions.Outcome {
 	outcome := sessions.Outcome{
@@ -262,6 +289,38 @@ func (m doneMessage) outcome() sessions.Outcome {
 		outcome.Exception = &exception
 	}
 	return outcome
+}
+
+// Equip says what executions find from now on.
+func (w *worker) Equip(ctx context.Context, equipment sessions.Equipment) error {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	message := equipMessage{Plugins: equipment.Plugins, SessionVariables: equipment.Variables}
+	if message.Plugins == nil {
+		message.Plugins = []sessions.Plugin{}
+	}
+	if message.SessionVariables == nil {
+		message.SessionVariables = map[string]string{}
+	}
+	if w.process.hasExited() {
+		return w.process.crash
+	}
+	err := w.conn.send(typeEquip, message)
+	if err == nil {
+		err = w.answer(ctx, typeEquipped, &emptyMessage{})
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		w.owed = append(w.owed, typeEquipped)
+		return err
+	default:
+		return w.bury(err)
+	}
 }
 
 // Variables describes what the session's namespace holds.

@@ -71,7 +71,8 @@ class Codec(unittest.TestCase):
         data.decode("utf-8")
 
     def test_fields_are_checked(self):
-        good = {"type": "run", "execution": 1, "code": "", "result_var_name": "", "more": 1}
+        good = {"type": "run", "execution": 1, "kind": "code", "code": "", "arguments": {}}
+        good = {**good, "result_var_name": "", "more": 1}
         protocol.check_fields(good)
         for name, value in (("execution", "1"), ("code", None), ("execution", True)):
             with self.assertRaises(protocol.ProtocolError):

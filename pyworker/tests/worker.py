@@ -124,11 +124,11 @@ class Worker:
             except BlockingIOError:
                 pass
 
-    def begin(self, code, result_var_name=""):
-        """Sends a request to run code."""
+    def begin(self, code, result_var_name="", kind="code", **arguments):
+        """Sends a request to run something."""
         self._execution += 1
-        message = {"type": "run", "execution": self._execution, "code": code}
-        self.send({**message, "result_var_name": result_var_name})
+        message = {"type": "run", "execution": self._execution, "kind": kind, "code": code}
+        self.send({**message, "arguments": arguments, "result_var_name": result_var_name})
 
     def finish(self):
         """Waits for the answer to begin."""

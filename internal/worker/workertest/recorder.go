@@ -13,6 +13,7 @@ type Recorder struct {
 	streams [2]bytes.Buffer
 	all     bytes.Buffer
 	figures []sessions.Figure
+	kept    []sessions.Artifact
 	// printed is signalled when something was added.
 	printed chan struct{}
 	asked   chan sessions.Question
@@ -40,6 +41,20 @@ func (r *Recorder) Figure(figure sessions.Figure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.figures = append(r.figures, figure)
+}
+
+// Artifact keeps the artifact.
+func (r *Recorder) Artifact(artifact sessions.Artifact) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = append(r.kept, artifact)
+}
+
+// Artifacts returns what was kept.
+func (r *Recorder) Artifacts() []sessions.Artifact {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.kept
 }
 
 // Text returns what a stream said.

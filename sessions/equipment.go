@@ -1,0 +1,53 @@
+package sessions
+
+import "context"
+
+// Equipment is what the executions of a session find beside Python.
+type Equipment struct {
+	Plugins []Plugin
+	// Variables are the session variables: plugins read them, code does not.
+	Variables map[string]string
+}
+
+// Plugin is a function of the operator's that code may call by its name.
+type Plugin struct {
+	Name string `json:"name"`
+	// File is where the source is from, for tracebacks; Source is Python.
+	File   string `json:"file"`
+	Source string `json:"source"`
+	// Configuration is what the operator has set for it, a JSON value for each key.
+	Configuration map[string]any `json:"configuration"`
+}
+
+// Equipper knows the plugins that sessions are to find.
+type Equipper interface {
+	// Plugins returns them, and a number that is another one whenever they differ.
+	Plugins() (plugins []Plugin, revision int)
+}
+
+// equipped is what a worker was last told.
+type equipped struct {
+	worker    Worker
+	revision  int
+	variables int
+}
+
+// equip tells the worker of plugins and session variables if it doesn't know them:
+// a fresh one, one that was brought back, one from before a change. The caller has
+// the turn.
+func (s *Session) equip(ctx context.Context) error {
+	var equipment Equipment
+	now := equipped{worker: s.lead(), variables: s.variablesSet}
+	if s.options.Equipper != nil {
+		equipment.Plugins, now.revision = s.options.Equipper.Plugins()
+	}
+	if now == s.equipped || s.options.Equipper == nil && s.variablesSet == 0 {
+		return nil
+	}
+	equipment.Variables = s.sessionVariables
+	if err := now.worker.Equip(ctx, equipment); err != nil {
+		return err
+	}
+	s.equipped = now
+	return nil
+}
