@@ -37,7 +37,7 @@ def main():
     names = {"raw": raw, "send": send, "frames": frames}
     start = names["start"] = receive()
     exec(start["init_code"], names)
-    send(type="ready", protocol=3, pid=os.getpid(), python="fake", init_error="")
+    send(type="ready", protocol=4, pid=os.getpid(), python="fake", init_error="")
     while (message := receive())["type"] != "stop":
         if message["type"] == "variables":
             send(type="variables", variables=[])
