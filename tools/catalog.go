@@ -69,7 +69,9 @@ type Options struct {
 	// MaxUpload is how many bytes a file may have that an agent puts into a
 	// working directory; 10,000,000.
 	MaxUpload int
-	Logger    *slog.Logger
+	// Read is told of each read of a resource; nil: nobody is.
+	Read   func(ctx context.Context, uri string, err error, took time.Duration)
+	Logger *slog.Logger
 }
 
 // withDefaults fills in what was left zero.

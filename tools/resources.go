@@ -101,8 +101,11 @@ const fetched = "understudy.fetched"
 // "not found" in each era only when it finds no handler, and calls all that a
 // handler says an internal error.
 func (l *shelf) fetch(ctx context.Context, _ any, request *mcp.ReadResourceRequest) {
-	uri := request.Params.URI
+	uri, began := request.Params.URI, time.Now()
 	contents, err := l.readGuarded(ctx, uri)
+	if l.Read != nil {
+		l.Read(ctx, uri, err, time.Since(began))
+	}
 	if sessions.CodeOf(err) == sessions.CodeNotFound {
 		request.Params.URI = clip(uri, 300) + " (" + err.Error() + ")" // the blanks match no template
 		return

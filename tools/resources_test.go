@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
 )
 
 func TestResourcesAreRead(t *testing.T) {
@@ -262,5 +265,21 @@ func TestAnswersLinkToTheWhole(t *testing.T) {
 	}
 	if answer, _ := run(t, old, string(code)); len(answer.Content) != 1 {
 		t.Errorf("a client of an era without links got %d contents", len(answer.Content))
+	}
+}
+
+// TestReadsAreTold: also those that find nothing, under the address that was asked for.
+func TestReadsAreTold(t *testing.T) {
+	h := newHouse(t, time.Hour)
+	told := map[string]sessions.Code{}
+	h.shelf.Read = func(_ context.Context, uri string, err error, _ time.Duration) { told[uri] = sessions.CodeOf(err) }
+	c, _ := h.connect(t)
+	_, id := run(t, c, `{"code":"one"}`)
+	for _, path := range []string{"", "/files/none"} {
+		_, _ = read(c, interpreterURI(id)+path) // what it said is told, too
+	}
+	want := map[string]sessions.Code{interpreterURI(id): "", interpreterURI(id) + "/files/none": sessions.CodeNotFound}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Error(diff)
 	}
 }

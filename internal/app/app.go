@@ -106,7 +106,7 @@ func newServer(m noted, calls *calls, c *config.Config, log *slog.Logger) (*serv
 		TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
 		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: log,
-		MaxUpload: int(c.Serve.MaxUpload),
+		MaxUpload: int(c.Serve.MaxUpload), Read: calls.read,
 	}
 	tools.Register(s, m, options)
 	return s, tools.RegisterResources(s, m, options)

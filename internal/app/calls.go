@@ -86,6 +86,17 @@ func (c *calls) tell(ctx context.Context, tool string, n *note, outcome string, 
 	c.log.Log(ctx, c.level, "call", append(line, "outcome", outcome, "seconds", rounded(took))...)
 }
 
+// read tells of a read of a resource, as of a call.
+func (c *calls) read(ctx context.Context, uri string, err error, took time.Duration) {
+	if !c.log.Enabled(ctx, c.level) {
+		return
+	}
+	n, caller := &note{}, transport.CallerFrom(ctx)
+	n.end(err)
+	c.log.Log(ctx, c.level, "read", "request", caller.Request, "client", nameOf(caller),
+		"uri", shortened(uri, mostOfURI), "outcome", n.outcome, "seconds", rounded(took))
+}
+
 // rounded is a time in seconds, in steps that a log has use for.
 func rounded(d time.Duration) float64 { return d.Round(10 * time.Microsecond).Seconds() }
 
@@ -110,13 +121,21 @@ func loggable(id string) string {
 	if interpreterID.MatchString(id) {
 		return id
 	}
+	return shortened(id, most)
+}
+
+// mostOfURI is how many characters of a resource's address are logged.
+const mostOfURI = 200
+
+// shortened is a text of at most so many characters.
+func shortened(text string, most int) string {
 	characters := 0
-	for i := range id {
+	for i := range text {
 		if characters++; characters > most {
-			return id[:i] + "…"
+			return text[:i] + "…"
 		}
 	}
-	return id
+	return text
 }
 
 // end notes what it came to.

@@ -135,3 +135,19 @@ func TestCallWithoutANote(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestLineOfARead(t *testing.T) {
+	var log bytes.Buffer
+	c := &calls{log: slog.New(slog.NewTextHandler(&log, nil)), level: slog.LevelInfo}
+	ctx := transport.WithCaller(t.Context(), transport.Caller{Client: "principal:alice", Principal: "alice", Request: "7"})
+	c.read(ctx, "understudy://interpreters/ab12/figures/a.png", sessions.Errorf(sessions.CodeNotFound, "secret"), time.Millisecond)
+	want := "msg=read request=7 client=alice uri=understudy://interpreters/ab12/figures/a.png outcome=not_found seconds=0.001\n"
+	if !strings.HasSuffix(log.String(), want) {
+		t.Errorf("%s", &log)
+	}
+	log.Reset()
+	c.read(ctx, strings.Repeat("x", 1<<20), nil, 0)
+	if log.Len() > 2*mostOfURI || !strings.Contains(log.String(), "outcome=ok") {
+		t.Errorf("%d bytes: %.300s", log.Len(), &log)
+	}
+}
