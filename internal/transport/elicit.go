@@ -44,8 +44,18 @@ func (s *stream) ask(ctx context.Context, method mcp.MCPMethod, params any) (mes
 	case m := <-answered:
 		return m, m.refusal(method)
 	case <-ctx.Done():
+		s.withdraw(number)
 		return message{}, context.Cause(ctx)
 	}
+}
+
+// withdraw tells the client that nobody waits for its answer any more, so that it
+// can take the form from its user.
+func (s *stream) withdraw(number int) {
+	s.answer(mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
+		Method: methodCancelled,
+		Params: mcp.NotificationParams{AdditionalFields: map[string]any{"requestId": number, "reason": "the code does not wait for it any more"}},
+	}})
 }
 
 // refusal is the error that the client answered with, nil when there is none.

@@ -105,6 +105,14 @@ func TestElicitation(t *testing.T) {
 		t.Errorf("SSE: %s", text)
 	}
 
+	// A question that nobody waits for is withdrawn.
+	h.send(t, messages.saying(calling(2, "ask", "")))
+	question := idOf(t, stream.next())
+	h.send(t, messages.saying(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`))
+	if note := stream.next(); !strings.Contains(note, `"notifications/cancelled"`) || !strings.Contains(note, `"requestId":`+question) {
+		t.Errorf("SSE, withdrawn: %s", note)
+	}
+
 	id := h.session(t)
 	answer, _ := h.follow(t.Context(), t, post(calling(1, "ask", "")).with(mcpSession, id))
 	h.send(t, post(answering(t, answer.next())).with(mcpSession, id))
@@ -116,9 +124,15 @@ func TestElicitation(t *testing.T) {
 // answering is the client's answer to what the tool ask asks.
 func answering(t *testing.T, question string) string {
 	t.Helper()
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":"Ann"}}}`, idOf(t, question))
+}
+
+// idOf is the id of what the tool ask asks.
+func idOf(t *testing.T, question string) string {
+	t.Helper()
 	var m struct{ ID json.RawMessage }
 	if err := json.Unmarshal([]byte(question), &m); err != nil || !strings.Contains(question, "Your name?") {
 		t.Fatalf("%v in %q", err, question)
 	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":"Ann"}}}`, m.ID)
+	return string(m.ID)
 }
