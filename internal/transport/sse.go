@@ -97,10 +97,17 @@ func (h *HTTP) takeMessage(w http.ResponseWriter, r *http.Request) {
 		release()
 		return
 	}
-	h.take(one.stream, m, body, func() {
+	arrived, ok := one.arrived(m)
+	if ok {
+		h.take(one.stream, m, body, func() {
+			arrived()
+			end()
+			release()
+		})
+	} else { // nobody waits for an answer to what was cancelled
 		end()
 		release()
-	})
+	}
 	w.WriteHeader(http.StatusAccepted)
 }
 

@@ -83,11 +83,18 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	default:
-		var leave func()
-		if caller, leave, ok = h.enter(w, r); !ok {
+		one, leave, ok := h.enter(w, r)
+		if !ok {
 			return
 		}
 		defer leave()
+		caller = exchangeFrom(r.Context()).Caller
+		arrived, ok := one.arrived(m)
+		if !ok {
+			refuseMessage(w, m.ID, http.StatusOK, "the request was cancelled before it came; nothing was done")
+			return
+		}
+		defer arrived()
 	}
 	end, ok := h.begin(w, r, m, caller)
 	if !ok {
@@ -110,22 +117,33 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 
 // enter finds the session that a request of an older era names, which is in use
 // until leave is called. Otherwise it has answered the request.
-func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (caller Caller, leave func(), ok bool) {
-	caller = CallerFrom(r.Context())
+func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (one *peer, leave func(), ok bool) {
+	caller := CallerFrom(r.Context())
 	id := r.Header.Get(mcpSession)
 	if id == "" {
 		http.Error(w, "the header "+mcpSession+" is missing; initialize a session first", http.StatusBadRequest)
-		return caller, nil, false
+		return nil, nil, false
 	}
-	one, leave := h.peers.enter(id, caller.Principal)
+	one, leave = h.peers.enter(id, caller.Principal)
 	if one == nil || one.stream != nil {
 		leave()
 		http.Error(w, "there is no such session; initialize a new one", http.StatusNotFound)
-		return caller, nil, false
+		return nil, nil, false
 	}
-	caller = caller.ofSession(id)
-	exchangeFrom(r.Context()).Caller = caller
-	return caller, leave, true
+	exchangeFrom(r.Context()).Caller = caller.ofSession(id)
+	return one, leave, true
+}
+
+// arrived notes a message of the client's, a request until end is called; false
+// when it is a request that was cancelled already.
+func (p *peer) arrived(m message) (end func(), ok bool) {
+	if m.cancelled != "" {
+		p.arrivals.cancelled(m.cancelled)
+	}
+	if !m.isRequest() {
+		return func() {}, true
+	}
+	return p.arrivals.begin(string(m.ID))
 }
 
 // begin counts a message of the caller's until end is called. Otherwise it has
@@ -198,11 +216,12 @@ func (h *HTTP) listen(w http.ResponseWriter, r *http.Request) {
 		stopping(w, message{})
 		return
 	}
-	caller, leave, ok := h.enter(w, r)
+	_, leave, ok := h.enter(w, r)
 	if !ok {
 		return
 	}
 	defer leave()
+	caller := exchangeFrom(r.Context()).Caller
 	end, refusal := h.limits.begin(meteredAs(caller, r), true)
 	if refusal != nil {
 		refusal.answer(w, nil)
@@ -220,18 +239,18 @@ func (h *HTTP) goodbye(w http.ResponseWriter, r *http.Request) {
 		h.streamable.ServeHTTP(w, r)
 		return
 	}
-	caller, leave, ok := h.enter(w, r)
+	one, leave, ok := h.enter(w, r)
 	if !ok {
 		return
 	}
 	defer leave()
-	if !h.peers.dismiss(r.Header.Get(mcpSession), caller.Principal) {
+	if !h.peers.dismiss(one.id, one.principal) {
 		http.Error(w, "there is no such session any more", http.StatusNotFound)
 		return
 	}
 	h.streamable.ServeHTTP(w, r)
-	if !h.peers.has(r.Header.Get(mcpSession), caller.Principal) {
-		h.left(caller, true)
+	if !h.peers.has(one.id, one.principal) {
+		h.left(exchangeFrom(r.Context()).Caller, true)
 	}
 }
 
