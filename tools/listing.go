@@ -91,6 +91,9 @@ func listingLine(l sessions.Listing) string {
 		name += " (default)"
 	}
 	facts := []string{activity(l), sessions.Counted(l.Executions, "execution")}
+	if l.Failures > 0 {
+		facts = append(facts, sessions.Counted(l.Failures, "run")+" failed in a row")
+	}
 	if l.Waiting > 0 {
 		facts = append(facts, sessions.Counted(l.Waiting, "call")+" waiting")
 	}

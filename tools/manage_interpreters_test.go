@@ -23,7 +23,7 @@ func working() *fakeManager {
 		create: func(context.Context, sessions.Client) (sessions.Listing, error) { return listing("9b"), nil },
 		list: func(context.Context, sessions.Client) ([]sessions.Listing, error) {
 			busy := listing("9b")
-			busy.Status, busy.Running, busy.Executions, busy.Memory, busy.Waiting = "running", 12, 11, 70<<20, 2
+			busy.Status, busy.Running, busy.Executions, busy.Memory, busy.Waiting, busy.Failures = "running", 12, 11, 70<<20, 2, 3
 			busy.Recoverable, busy.Obstacle = false, "2 Python threads are running (Thread-1, Thread-2)"
 			child := listing("c4")
 			child.Parent, child.Memory, child.Private, child.Copies, child.Shared = "7f", 92<<20, 12<<20, 4<<20, 84<<20
@@ -86,7 +86,7 @@ func TestEveryOperation(t *testing.T) {
 - 7f (default): idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, Python 3.11.7, working directory /data/7f, recoverable
 [note] the start-up code (--init-code) failed:
 NameError: np
-- 9b: running execution 12, 11 executions, 2 calls waiting, made 1 hour ago, 70 MiB of memory, Python 3.11.7, working directory /data/9b, not recoverable: 2 Python threads are running (Thread-1, Thread-2)
+- 9b: running execution 12, 11 executions, 3 runs failed in a row, 2 calls waiting, made 1 hour ago, 70 MiB of memory, Python 3.11.7, working directory /data/9b, not recoverable: 2 Python threads are running (Thread-1, Thread-2)
 - c4: idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, branched from 7f, 92 MiB of memory, 8.0 MiB of it private, and copies for crashes and undo with 4.0 MiB of their own, Python 3.11.7, working directory /data/c4, recoverable
 - d1: its process has ended; the next run brings its variables back, 1 execution, 1 answer not fetched, made 1 hour ago, working directory /data/d1`,
 		"delete":    "Deleted interpreter 7f; its variables are gone.",
