@@ -22,6 +22,9 @@ _BRACKETS = {
 _TEXTS = (str, bytes, bytearray)
 _ATOMS = kinds.ids(float, complex, bool, type(None), type(...))
 
+# Packages that are not named with an object that shows nothing but its class.
+_UNNAMED = frozenset(("", "__main__", "builtins"))
+
 # Modules of the standard library whose values can be trusted with their own repr.
 TRUSTED = frozenset(("datetime", "decimal", "fractions", "uuid", "pathlib", "pathlib._local"))
 
@@ -141,7 +144,9 @@ class _Writer:
         elif kinds.derives(kind, BaseException):
             self._call(name, tuple.__iter__(BaseException.args.__get__(value)), depth)
         else:
-            self._write(f"<{name:.100} object>")
+            package = kinds.library(kind)
+            origin = "" if package in _UNNAMED else f"{package:.100} "
+            self._write(f"<{origin}{name:.100} object>")
 
     def _fields(self, name, fields, depth):
         self._write(f"{name:.100}(")

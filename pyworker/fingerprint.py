@@ -86,11 +86,9 @@ def _content(value, kind, room):
     try:
         if look is not None:
             return look(value)
-        package = kinds.library(kind)
-        if package == "numpy":
-            return _array(value, room)
-        if package == "pandas":
-            return _frame(value, room)
+        package = kinds.package(kind)
+        if package in _READ and kinds.library(kind) == package:
+            return _READ[package](value, room)
         for base in kinds.bases(kind):
             if id(base) in _LOOKS:
                 return _LOOKS[id(base)](value)
@@ -163,6 +161,7 @@ def _frame(value, room):
     return value.shape, len(manager.blocks), blocks, tuple(map(id, manager.axes))
 
 
+_READ = {"numpy": _array, "pandas": _frame}
 _LOOKS = {
     id(list): _list,
     id(dict): _dict,

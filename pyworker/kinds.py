@@ -6,7 +6,7 @@ Nor is a class believed that says where it is from.
 
 import sys
 from _collections import deque
-from types import GetSetDescriptorType, MemberDescriptorType
+from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 
 _MRO = type.__dict__["__mro__"]
 _NAME = type.__dict__["__name__"]
@@ -50,7 +50,8 @@ def module(kind):
 def home(kind):
     """Returns the name of the module that holds a class under its name, or ""."""
     where = module(kind)
-    names = fields(sys.modules.get(where))
+    found = sys.modules.get(where)
+    names = found.__dict__ if type(found) is ModuleType else fields(found)
     return where if names is not None and names.get(name(kind)) is kind else ""
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from . import kinds
 
-HEAD = 50  # elements that are shown, if they fit
+HEAD = 12  # elements that are shown, if they fit
 COLUMNS = 30
 
 PACKAGES = frozenset(
@@ -267,8 +267,12 @@ def _labelled_shape(value):
     return value.shape if _has_known_data(value.variable) else None
 
 
+def _is_in_memory(variable):
+    return kinds.library(type(variable._data)) == "numpy"
+
+
 def _labelled_size(value):
-    return value.nbytes if _has_known_data(value.variable) else None
+    return value.nbytes if _is_in_memory(value.variable) else None
 
 
 def _labelled_text(value):
@@ -283,7 +287,7 @@ def _labelled_text(value):
 
 
 def _dataset_size(value):
-    return sum(each.nbytes for each in value._variables.values() if _has_known_data(each))
+    return sum(each.nbytes for each in value._variables.values() if _is_in_memory(each))
 
 
 def _dataset_text(value):

@@ -84,7 +84,7 @@ def _extent(entry, kind, reader, value):
     shape = reader.shape(value) if reader.shape else None
     if shape is not None:
         entry["shape"] = [int(n) for n in shape]
-    return _DATA if entry.get("shape") or (reader.shape is None and size) else _VALUE
+    return _DATA if entry.get("shape") or (reader.shape is None and reader.size) else _VALUE
 
 
 def _contents(entry, kind, value):

@@ -292,7 +292,7 @@ type Namespace struct {
 	// values, the largest first in both, then plain values by name.
 	Variables []Variable `json:"variables"`
 	// LeftOut is how many more there are.
-	LeftOut int `json:"left_out,omitempty"`
+	LeftOut int `json:"left_out"`
 	// Functions are those that the code defined, as they are called.
 	Functions []string `json:"functions,omitempty"`
 	Classes   []string `json:"classes,omitempty"`

@@ -39,7 +39,7 @@ func TestMatch(t *testing.T) {
 	for asked, want := range map[string]string{
 		"":          "df df_clean x index | df_load(int=1) f(df) async df_wait() | Frame | pd (pandas) df_tools",
 		"df":        "df df_clean | df_load(int=1) async df_wait() |  | df_tools",
-		" DF_* ":    "df_clean | df_load(int=1) async df_wait() |  | df_tools",
+		"DF_*":      "df_clean | df_load(int=1) async df_wait() |  | df_tools",
 		"frame":     "df df_clean |  | Frame | ",
 		"*frame":    "df df_clean |  | Frame | ",
 		"int":       "x index |  |  | ",

@@ -214,7 +214,7 @@ class Descriptions(unittest.TestCase):
             (frozenset([1]), "frozenset({1})"),
             (recursive, "[[[[…]]]]"),
             (Point(1, [Color.RED]), "Point(x=1, y=[<Color.RED>])"),
-            (Plain(), "<Plain object>"),
+            (Plain(), "<pyworker Plain object>"),
             (ValueError("v"), "ValueError('v')"),
             (collections.deque([1], 5), "deque([1])"),
             (types.SimpleNamespace(a=1), "SimpleNamespace(a=1)"),
@@ -255,8 +255,10 @@ class Descriptions(unittest.TestCase):
         self.assertEqual(f"<ndarray of 2x3 float64: [{zeros}]>", found["a"]["repr"])
         self.assertEqual([2, 1], found["f"]["shape"])
         self.assertEqual("<DataFrame, 2 rows x 1 columns: 'n': int64>", found["f"]["repr"])
-        self.assertEqual("<Series of 1 object: [<Plain object>]>", found["s"]["repr"])
-        self.assertEqual("<ndarray of 2 object: [<Plain object>, None]>", found["o"]["repr"])
+        self.assertEqual("<Series of 1 object: [<pyworker Plain object>]>", found["s"]["repr"])
+        self.assertEqual(
+            "<ndarray of 2 object: [<pyworker Plain object>, None]>", found["o"]["repr"]
+        )
         self.assertEqual("float64(1.5)", found["n"]["repr"])
 
 
