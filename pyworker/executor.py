@@ -72,7 +72,7 @@ class Executor:
 
     def variables(self):
         """Returns the fields of the "variables" frame."""
-        return {"type": "variables", "variables": variables.describe(vars(self._session.module))}
+        return {"type": "variables", **variables.describe(vars(self._session.module))}
 
     def _run(self, code, filename):
         """Runs a cell; returns (exception or None, seconds)."""

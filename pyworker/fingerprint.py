@@ -20,10 +20,10 @@ _BLOCKS = 20  # of a DataFrame
 HELD_LENGTH = 10_000  # characters of a str that a mark keeps alive
 
 # Values that never change and hold nothing else: a mark may keep them alive.
-_SMALL = frozenset((int, float, bool, complex, type(None)))
+_SMALL = kinds.ids(int, float, bool, complex, type(None))
 
-_NEVER_CHANGING = frozenset(
-    (str, bytes, tuple, frozenset, range, type, types.ModuleType, types.FunctionType)
+_NEVER_CHANGING = kinds.ids(
+    str, bytes, tuple, frozenset, range, type, types.ModuleType, types.FunctionType
 )
 
 
@@ -58,7 +58,7 @@ class Marks:
 def _mark(value, room, deep):
     """Returns (what is held of a value, its id, its class, what it contains)."""
     kind = type(value)
-    if kind in _SMALL or (kind is str and len(value) < HELD_LENGTH):
+    if id(kind) in _SMALL or (kind is str and len(value) < HELD_LENGTH):
         return value, id(value), kind, None
     try:
         held = _ref(value)
@@ -80,20 +80,18 @@ class _Room:
 
 
 def _content(value, kind, room):
-    if kind in _NEVER_CHANGING:
+    if id(kind) in _NEVER_CHANGING:
         return None
-    look = _LOOKS.get(kind)
+    look = _LOOKS.get(id(kind))
     try:
         if look is not None:
             return look(value)
         package = kinds.package(kind)
-        if package == "numpy":
-            return _array(value, room)
-        if package == "pandas":
-            return _frame(value, room)
+        if package in _READ and kinds.library(kind) == package:
+            return _READ[package](value, room)
         for base in kinds.bases(kind):
-            if base in _LOOKS:
-                return _LOOKS[base](value)
+            if id(base) in _LOOKS:
+                return _LOOKS[id(base)](value)
         fields = kinds.fields(value)
         return fields and _dict(fields)
     except Exception:
@@ -104,7 +102,7 @@ def _content(value, kind, room):
 def _sample(items):
     """Returns what identifies elements: small values themselves, of others the id."""
     items = tuple(items)
-    return items if _SMALL.issuperset(map(type, items)) else tuple(map(id, items))
+    return items if _SMALL.issuperset(map(id, map(type, items))) else tuple(map(id, items))
 
 
 def _list(value):
@@ -126,7 +124,7 @@ def _dict(value):
 
 
 def _set(value):
-    return len(value), _sample(islice(set.__iter__(value), SAMPLE))
+    return set.__len__(value), _sample(islice(set.__iter__(value), SAMPLE))
 
 
 def _bytearray(value):
@@ -156,16 +154,17 @@ def _frame(value, room):
     blocks = [
         (
             id(block),
-            _array(block.values, room) if kinds.package(type(block.values)) == "numpy" else 0,
+            _array(block.values, room) if kinds.library(type(block.values)) == "numpy" else 0,
         )
         for block in manager.blocks[:_BLOCKS]
     ]
     return value.shape, len(manager.blocks), blocks, tuple(map(id, manager.axes))
 
 
+_READ = {"numpy": _array, "pandas": _frame}
 _LOOKS = {
-    list: _list,
-    dict: _dict,
-    set: _set,
-    bytearray: _bytearray,
+    id(list): _list,
+    id(dict): _dict,
+    id(set): _set,
+    id(bytearray): _bytearray,
 }

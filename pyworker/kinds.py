@@ -1,10 +1,28 @@
-"""Questions about a value's class, answered without running code of that class."""
+"""Questions about a value's class, answered without running code of that class.
+
+Classes are compared by identity: == and hash() are for their metaclass to define.
+Nor is a class believed that says where it is from.
+"""
+
+import sys
+from _collections import deque
+from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 
 _MRO = type.__dict__["__mro__"]
 _NAME = type.__dict__["__name__"]
 _MODULE = type.__dict__["__module__"]
+_DICT = type.__dict__["__dict__"]
+_BASICSIZE = type.__dict__["__basicsize__"]
 
-CONTAINERS = (list, tuple, dict, set, frozenset, str, bytes, bytearray, range)
+CONTAINERS = (list, tuple, dict, set, frozenset, str, bytes, bytearray, range, deque)
+
+
+def ids(*classes):
+    """Returns what `id(kind) in …` asks for; the classes must never end."""
+    return frozenset(map(id, classes))
+
+
+_CONTAINER_IDS = ids(*CONTAINERS)
 
 
 def bases(kind):
@@ -12,39 +30,71 @@ def bases(kind):
     return _MRO.__get__(kind)
 
 
-def is_one_of(value, classes):
-    """Is isinstance that doesn't ask the value for its __class__."""
-    return any(base in classes for base in bases(type(value)))
+def derives(kind, base):
+    """Is issubclass that doesn't ask a metaclass."""
+    return any(each is base for each in bases(kind))
 
 
 def name(kind):
     """Returns a class's name."""
-    return _NAME.__get__(kind)
+    found = _NAME.__get__(kind)
+    return found if type(found) is str else str.__str__(found)
 
 
 def module(kind):
-    """Returns the name of a class's module, "" where it doesn't say."""
+    """Returns the name of the module that a class says it is of, "" where it doesn't."""
     found = _MODULE.__get__(kind)
     return found if type(found) is str else ""
 
 
+def home(kind):
+    """Returns the name of the module that holds a class under its name, or ""."""
+    where = module(kind)
+    found = sys.modules.get(where)
+    names = found.__dict__ if type(found) is ModuleType else fields(found)
+    return where if names is not None and names.get(name(kind)) is kind else ""
+
+
+def library(kind):
+    """Returns the top-level package of a class's home."""
+    return home(kind).partition(".")[0]
+
+
 def package(kind):
-    """Returns the top-level package of a class's module."""
+    """Returns the top-level package that a class says it is of."""
     return module(kind).partition(".")[0]
+
+
+def names_of(kind):
+    """Returns what is defined in the body of a class."""
+    return _DICT.__get__(kind)
+
+
+def basic_size(kind):
+    """Returns the bytes of an instance without what its length adds."""
+    return _BASICSIZE.__get__(kind)
 
 
 def container(kind):
     """Returns the builtin container that a class is or derives from, or None."""
     for base in bases(kind):
-        if base in CONTAINERS:
+        if id(base) in _CONTAINER_IDS:
             return base
     return None
 
 
 def fields(value):
-    """Returns the __dict__ of an instance, past a __getattribute__ of its class."""
-    try:
-        found = object.__getattribute__(value, "__dict__")
-    except Exception:
-        return None
-    return found if type(found) is dict else None
+    """Returns the __dict__ of an instance, or None; a __dict__ of its class's making is none."""
+    for base in bases(type(value)):
+        found = _DICT.__get__(base).get("__dict__")
+        if found is None:
+            continue
+        kind = type(found)
+        if kind is not GetSetDescriptorType and kind is not MemberDescriptorType:
+            return None
+        try:
+            held = found.__get__(value)
+        except Exception:
+            return None
+        return held if type(held) is dict else None
+    return None

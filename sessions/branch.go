@@ -72,6 +72,7 @@ func (s *Session) descend(parent *Session) {
 	s.parent = parent.id
 	s.count = parent.ran() // names of figures and code must not come twice
 	s.foretold = parent.foretold
+	s.failures = parent.failedInARow()
 	s.turn.held = true
 	s.running.Add(1)
 }

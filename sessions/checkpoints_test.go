@@ -348,7 +348,7 @@ func TestDeathBetweenCallsIsUndone(t *testing.T) {
 	}
 	list(t, m)
 	f.lead().die("killed by SIGKILL")
-	if v, _, err := m.Variables(t.Context(), me, ""); err != nil || len(v) == 0 {
+	if v, _, err := m.Variables(t.Context(), me, ""); err != nil || len(v.Variables) == 0 {
 		t.Errorf("%v %v", v, err)
 	}
 	r = run(t, m, "crash") // after two deaths

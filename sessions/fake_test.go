@@ -125,13 +125,13 @@ func (w *fakeWorker) Equip(_ context.Context, e Equipment) error {
 	return nil
 }
 
-func (w *fakeWorker) Variables(context.Context) ([]Variable, error) {
+func (w *fakeWorker) Variables(context.Context) (Namespace, error) {
 	if f := w.starter.examining; f != nil {
 		if err := f(w); err != nil {
-			return nil, err
+			return Namespace{}, err
 		}
 	}
-	return []Variable{{Name: "x", Type: "int", Repr: "1"}}, nil
+	return Namespace{Variables: []Variable{{Name: "x", Type: "int", Repr: "1"}}}, nil
 }
 func (w *fakeWorker) Interrupt() error        { w.stopped <- struct{}{}; return nil }
 func (w *fakeWorker) Kill() int               { w.die("killed by SIGKILL"); return 2 }

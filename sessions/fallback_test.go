@@ -154,7 +154,7 @@ func TestADeathThatVariablesFinds(t *testing.T) {
 		return nil
 	}
 	variables, told, err := m.Variables(t.Context(), me, "")
-	if err != nil || len(variables) != 1 || len(told) != 1 || !strings.HasSuffix(told[0], "its variables are back") {
+	if err != nil || len(variables.Variables) != 1 || len(told) != 1 || !strings.HasSuffix(told[0], "its variables are back") {
 		t.Errorf("%v %q %v", variables, told, err)
 	}
 	wantState(t, run(t, m, "b"), "restored", true)

@@ -313,9 +313,10 @@ func (s *Session) closeWorker(ctx context.Context, w Worker) {
 }
 
 // renounce drops the worker and its variables because that was asked for, so
-// that nothing is to be said of it. The caller has the turn.
+// that nothing is to be said of it, nor of failures. The caller has the turn.
 func (s *Session) renounce(ctx context.Context) {
 	s.dropWorker(ctx)
+	s.setFailures(0)
 	s.untold, s.fruitless = restartNote{}, nil
 }
 

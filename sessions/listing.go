@@ -21,6 +21,8 @@ type Listing struct {
 	Running    int `json:"running,omitempty"`
 	Executions int `json:"executions"`
 	Waiting    int `json:"waiting,omitempty"` // calls waiting for their turn
+	// Failures is how many runs have failed one after another.
+	Failures int `json:"failures_in_a_row,omitempty"`
 	// Unfetched is how many answers wait for operation wait.
 	Unfetched int `json:"answers_not_fetched,omitempty"`
 	// Ended says in a sentence that the process has died and what the next run
@@ -93,7 +95,7 @@ func (s *Session) listing() Listing {
 	defer s.mu.Unlock()
 	now := time.Now()
 	l := Listing{
-		ID: s.id, Status: "idle", Executions: s.count, Waiting: s.turn.queued(),
+		ID: s.id, Status: "idle", Executions: s.count, Failures: s.failures, Waiting: s.turn.queued(),
 		Unfetched: s.unfetched(), Created: s.created, LastUsed: s.used, Workdir: s.workdir, Parent: s.parent,
 		Age: now.Sub(s.created).Seconds(), Idle: now.Sub(s.used).Seconds(),
 		Memory: s.resident, Recoverable: obstacle == "", Obstacle: obstacle,

@@ -304,47 +304,47 @@ func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Int
 	}
 }
 
-// Variables describes the variables of an idle session. The notes are what the
-// reader should know beside.
-func (m *Manager) Variables(ctx context.Context, client Client, id string) (variables []Variable, notes []string, err error) {
+// Variables describes the variables of an idle session, and what else its code has
+// defined. The notes are what the reader should know beside.
+func (m *Manager) Variables(ctx context.Context, client Client, id string) (names Namespace, notes []string, err error) {
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {
-		return nil, nil, err
+		return names, nil, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, m.options.Wait)
 	defer cancel()
 	if err := s.begin(waiting, "its variables were not listed"); err != nil {
-		return nil, nil, callerGone(ctx, err)
+		return names, nil, callerGone(ctx, err)
 	}
 	defer s.leave()
 	s.revive()
-	variables, err = s.variables(waiting)
+	names, err = s.variables(waiting)
 	var crash *CrashError
 	if errors.As(err, &crash) { // the worker has died this moment
 		s.replace(ctx)
-		variables, err = s.variables(waiting)
+		names, err = s.variables(waiting)
 	}
 	switch {
 	case errors.As(err, &crash):
-		return nil, nil, Errorf(CodeStart, "the interpreter's process has just ended (%s); try again", crash.Reason)
+		return names, nil, Errorf(CodeStart, "the interpreter's process has just ended (%s); try again", crash.Reason)
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return nil, nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.id, InWords(m.options.Wait))
+		return names, nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.id, InWords(m.options.Wait))
 	case err != nil:
-		return nil, nil, err
+		return names, nil, err
 	}
-	return variables, append(s.untold.inWords(), s.overdue(nil)...), nil
+	return names, append(s.untold.inWords(), s.overdue(nil)...), nil
 }
 
 // variables asks the worker for them. The caller has the turn.
-func (s *Session) variables(ctx context.Context) ([]Variable, error) {
+func (s *Session) variables(ctx context.Context) (Namespace, error) {
 	w := s.lead()
 	if lost := s.untold; w == nil && lost.reason != "" && !lost.restored {
-		return nil, Errorf(CodeStart, "%s, and its variables are lost; the next run_python_code starts a fresh one", lost.reason)
+		return Namespace{}, Errorf(CodeStart, "%s, and its variables are lost; the next run_python_code starts a fresh one", lost.reason)
 	}
 	if w == nil {
-		return nil, nil // not started yet: no variables
+		return Namespace{}, nil // not started yet: no variables
 	}
 	return w.Variables(ctx)
 }

@@ -53,6 +53,8 @@ type Result struct {
 	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them could be brought back if a later run crashed"`
 
 	FailuresInARow int `json:"failures_in_a_row,omitempty" jsonschema_description:"How many runs of this interpreter have failed one after another, this one the last"`
+	// Stop is set from --max-retries failures in a row on.
+	Stop string `json:"stop,omitempty" jsonschema_description:"After too many failures in a row: that the agent should stop and ask its user"`
 
 	WaitsForInput bool `json:"waits_for_input,omitempty" jsonschema_description:"The running code waits for a person's answer to input()"`
 	// Question is one that the call returns with, for the client to put.

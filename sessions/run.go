@@ -113,6 +113,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	}
 	e.transcript.finish()
 	result := s.report(e, a, note)
+	s.countFailure(result)
 	s.record(e, result)
 	if s.options.Ended != nil {
 		s.options.Ended(*result)

@@ -55,6 +55,7 @@ type Session struct {
 	client      Client // whose it is; changed under the Manager's mu too
 	worker      Worker
 	count       int        // executions so far
+	failures    int        // runs that have failed one after another, the last among them
 	current     *execution // the running one, or nil
 	uncollected []*execution
 	used        time.Time
@@ -192,7 +193,7 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	}()
 	if s.options.Verifier != nil {
 		if err := s.options.Verifier.Verify(ctx, s.owner(), r.kind(), r.Code); err != nil {
-			return nil, err
+			return nil, s.refused(err)
 		}
 	}
 	if r.Reset {

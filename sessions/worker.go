@@ -42,7 +42,7 @@ type Worker interface {
 	// on. Its copies have what it had.
 	Equip(ctx context.Context, equipment Equipment) error
 	// Variables describes what the session's namespace holds.
-	Variables(ctx context.Context) ([]Variable, error)
+	Variables(ctx context.Context) (Namespace, error)
 	// Fork copies the idle worker with all its variables. The error is a
 	// *ForkError when the worker lives on and says why it can't be copied.
 	// A copy for a branch has no tie to the worker; any other must be woken or
@@ -286,14 +286,31 @@ func (d VariableDiff) Empty() bool {
 	return len(d.Added)+len(d.Changed)+len(d.Removed) == 0
 }
 
+// Namespace is what the session's code has defined, private names left out.
+type Namespace struct {
+	// Variables are the data: arrays and tables first, then what holds other
+	// values, the largest first in both, then plain values by name.
+	Variables []Variable `json:"variables"`
+	// LeftOut is how many more there are.
+	LeftOut int `json:"left_out"`
+	// Functions are those that the code defined, as they are called.
+	Functions []string `json:"functions,omitempty"`
+	Classes   []string `json:"classes,omitempty"`
+	// Imports are names of modules, as "np (numpy)", and of what came from them.
+	Imports []string `json:"imports,omitempty"`
+}
+
 // Variable describes one variable without running code of its class.
 type Variable struct {
-	Name   string `json:"name"`
-	Type   string `json:"type"`
-	Shape  []int  `json:"shape,omitempty"`
-	Length *int   `json:"length,omitempty"`
-	// Size is the memory of the value itself in bytes, contents not followed.
-	Size int64  `json:"size,omitempty"`
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Shape []int  `json:"shape,omitempty"`
+	// Length is the number of elements of a builtin container.
+	Length *int `json:"length,omitempty"`
+	// Size is in bytes: of an array its elements, of a table its columns and
+	// index, of anything else the value itself; what is referred to is not counted.
+	Size int64 `json:"size,omitempty"`
+	// Repr has at most 500 characters; "" where there was no time to make it.
 	Repr string `json:"repr"`
 }
 

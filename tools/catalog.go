@@ -29,7 +29,7 @@ type Manager interface {
 	Interrupt(ctx context.Context, client sessions.Client, id string) (*sessions.Interruption, error)
 	Branch(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
 	Undo(ctx context.Context, client sessions.Client, id string) (*sessions.Undone, error)
-	Variables(ctx context.Context, client sessions.Client, id string) (variables []sessions.Variable, notes []string, err error)
+	Variables(ctx context.Context, client sessions.Client, id string) (names sessions.Namespace, notes []string, err error)
 	Upload(ctx context.Context, client sessions.Client, id, path string, data []byte) (*sessions.Upload, error)
 	Farewell(client sessions.Client) string
 }

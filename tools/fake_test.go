@@ -26,7 +26,7 @@ type fakeManager struct {
 	interrupt func(context.Context, sessions.Client, string) (*sessions.Interruption, error)
 	branch    func(context.Context, sessions.Client, string) (sessions.Listing, error)
 	undo      func(context.Context, sessions.Client, string) (*sessions.Undone, error)
-	variables func(context.Context, sessions.Client, string) ([]sessions.Variable, []string, error)
+	variables func(context.Context, sessions.Client, string) (sessions.Namespace, []string, error)
 	upload    func(context.Context, sessions.Client, string, string, []byte) (*sessions.Upload, error)
 	farewell  string
 }
@@ -74,7 +74,7 @@ func (f *fakeManager) Undo(ctx context.Context, c sessions.Client, id string) (*
 	return f.undo(ctx, c, id)
 }
 
-func (f *fakeManager) Variables(ctx context.Context, c sessions.Client, id string) ([]sessions.Variable, []string, error) {
+func (f *fakeManager) Variables(ctx context.Context, c sessions.Client, id string) (sessions.Namespace, []string, error) {
 	return f.variables(ctx, c, id)
 }
 

@@ -196,8 +196,8 @@ func TestNoReplyIsTooLong(t *testing.T) {
 	long := strings.Repeat("\x01long ", 30_000)
 	m := &fakeManager{
 		list: func(context.Context, sessions.Client) ([]sessions.Listing, error) { return listings, nil },
-		variables: func(context.Context, sessions.Client, string) ([]sessions.Variable, []string, error) {
-			return variables, []string{long}, nil
+		variables: func(context.Context, sessions.Client, string) (sessions.Namespace, []string, error) {
+			return sessions.Namespace{Variables: variables, Functions: []string{long}, Imports: []string{long, long}}, []string{long}, nil
 		},
 		undo: func(context.Context, sessions.Client, string) (*sessions.Undone, error) {
 			return &sessions.Undone{InterpreterID: "x", Message: long, Notes: []string{long}}, nil

@@ -69,8 +69,10 @@ func (w *scriptedWorker) relay(sink sessions.Sink) {
 	}
 }
 
-func (w *scriptedWorker) Equip(context.Context, sessions.Equipment) error        { return nil }
-func (w *scriptedWorker) Variables(context.Context) ([]sessions.Variable, error) { return nil, nil }
+func (w *scriptedWorker) Equip(context.Context, sessions.Equipment) error { return nil }
+func (w *scriptedWorker) Variables(context.Context) (sessions.Namespace, error) {
+	return sessions.Namespace{}, nil
+}
 func (w *scriptedWorker) Fork(context.Context, sessions.Purpose) (sessions.Understudy, error) {
 	return nil, &sessions.ForkError{Reason: "there is only one"}
 }

@@ -91,6 +91,9 @@ func listingLine(l sessions.Listing) string {
 		name += " (default)"
 	}
 	facts := []string{activity(l), sessions.Counted(l.Executions, "execution")}
+	if l.Failures > 0 {
+		facts = append(facts, sessions.Counted(l.Failures, "run")+" failed in a row")
+	}
 	if l.Waiting > 0 {
 		facts = append(facts, sessions.Counted(l.Waiting, "call")+" waiting")
 	}
@@ -166,61 +169,6 @@ func initError(l sessions.Listing) string {
 	}
 	trace, _ := cut(strings.TrimSpace(l.InitError), 4000, 0)
 	return "[note] the start-up code (--init-code) failed:\n" + trace
-}
-
-// described lists variables, one a line, as many as the budget has room for.
-func described(variables []sessions.Variable, remarks []string, budget int) reply {
-	r := variableList(variables, budget)
-	if len(remarks) > 0 {
-		r.text = sections(r.text, notes(remarks))
-		r.record["notes"] = remarks
-	}
-	return r
-}
-
-func variableList(variables []sessions.Variable, budget int) reply {
-	if len(variables) == 0 {
-		return reply{"No variables are defined.", map[string]any{"variables": []sessions.Variable{}}}
-	}
-	lines := []string{sessions.Counted(len(variables), "variable") + ":"}
-	room, shown := budget, 0
-	for _, v := range variables {
-		line := variableLine(v)
-		if room -= len(line) + 1; room < 0 && shown > 0 {
-			break
-		}
-		lines = append(lines, line)
-		shown++
-	}
-	record := map[string]any{"variables": variables[:shown]}
-	if left := len(variables) - shown; left > 0 {
-		lines = append(lines, fmt.Sprintf("[%d more left out; look them up with code]", left))
-		record["left_out"] = left
-	}
-	return reply{strings.Join(lines, "\n"), record}
-}
-
-func variableLine(v sessions.Variable) string {
-	facts := []string{v.Type}
-	switch {
-	case v.Shape != nil:
-		facts = append(facts, "shape "+dimensions(v.Shape))
-	case v.Length != nil:
-		facts = append(facts, fmt.Sprintf("length %s", humanize.Comma(int64(*v.Length))))
-	}
-	if v.Size > 0 {
-		facts = append(facts, humanize.IBytes(uint64(v.Size)))
-	}
-	repr := clip(strings.Join(strings.Fields(v.Repr), " "), 200)
-	return fmt.Sprintf("- %s: %s = %s", clip(v.Name, 100), strings.Join(facts, ", "), repr)
-}
-
-func dimensions(shape []int) string {
-	parts := make([]string, len(shape))
-	for i, n := range shape {
-		parts[i] = fmt.Sprint(n)
-	}
-	return "(" + strings.Join(parts, ", ") + ")"
 }
 
 // sentence gives a message a capital and a full stop.

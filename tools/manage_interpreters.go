@@ -23,6 +23,7 @@ type ManageInterpretersArgs struct {
 	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=upload" jsonschema_description:"What to do."`
 	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, not needed for create and list, else your default one when left out."`
 	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For operation wait: seconds to wait before answering 'running' again. 0 answers at once."`
+	Match         string   `json:"match,omitempty" jsonschema_description:"For variables: only those whose name or type contains this; * and ? match as in file names."`
 	Path          string   `json:"path,omitempty" jsonschema_description:"For upload: where to put the file, relative to the working directory."`
 	Content       *string  `json:"content,omitempty" jsonschema_description:"For upload: the file as text."`
 	ContentBase64 *string  `json:"content_base64,omitempty" jsonschema_description:"For upload, instead: the file as base64."`
@@ -79,8 +80,12 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 		undone, err := b.manager.Undo(ctx, client, id)
 		return b.say(ctx, request, undid(undone), err)
 	case "variables":
-		variables, notes, err := b.manager.Variables(ctx, client, id)
-		return b.say(ctx, request, described(variables, notes, b.fit(ctx, request).Text), err)
+		match, err := newMatch(args.Match)
+		if err != nil {
+			return nil, err
+		}
+		names, notes, err := b.manager.Variables(ctx, client, id)
+		return b.say(ctx, request, described(match.of(names), notes, b.fit(ctx, request).Text), err)
 	case "upload":
 		r, err := b.upload(ctx, client, args)
 		return b.say(ctx, request, r, err)

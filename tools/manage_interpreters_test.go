@@ -23,7 +23,7 @@ func working() *fakeManager {
 		create: func(context.Context, sessions.Client) (sessions.Listing, error) { return listing("9b"), nil },
 		list: func(context.Context, sessions.Client) ([]sessions.Listing, error) {
 			busy := listing("9b")
-			busy.Status, busy.Running, busy.Executions, busy.Memory, busy.Waiting = "running", 12, 11, 70<<20, 2
+			busy.Status, busy.Running, busy.Executions, busy.Memory, busy.Waiting, busy.Failures = "running", 12, 11, 70<<20, 2, 3
 			busy.Recoverable, busy.Obstacle = false, "2 Python threads are running (Thread-1, Thread-2)"
 			child := listing("c4")
 			child.Parent, child.Memory, child.Private, child.Copies, child.Shared = "7f", 92<<20, 12<<20, 4<<20, 84<<20
@@ -54,11 +54,17 @@ func working() *fakeManager {
 			}
 			return &sessions.Undone{InterpreterID: "7f", Execution: 3, Left: 1, Notes: []string{"a note"}, Message: "execution 3 is undone"}, nil
 		},
-		variables: func(_ context.Context, _ sessions.Client, id string) ([]sessions.Variable, []string, error) {
-			return []sessions.Variable{
-				{Name: "df", Type: "DataFrame", Shape: []int{150, 4}, Size: 4932, Repr: "   a  b\n0  1  2"},
-				{Name: "names", Type: "list", Length: &length, Repr: "['a', …]"},
-				{Name: "x", Type: "int", Repr: "3"},
+		variables: func(_ context.Context, _ sessions.Client, id string) (sessions.Namespace, []string, error) {
+			return sessions.Namespace{
+				Variables: []sessions.Variable{
+					{Name: "df", Type: "DataFrame", Shape: []int{150, 4}, Size: 4932, Repr: "<DataFrame,\n 150 rows>"},
+					{Name: "names", Type: "list", Length: &length, Size: 900, Repr: "['a', …]"},
+					{Name: "model", Type: "Model", Size: 48, Repr: "<Model object>"},
+					{Name: "x", Type: "int", Size: 28, Repr: "3"},
+				},
+				Functions: []string{"area(r)", "async load(path, sep=',')"},
+				Classes:   []string{"Model"},
+				Imports:   []string{"Path", "np (numpy)"},
 			}, []string{"execution 2 crashed"}, owns(id)
 		},
 		upload: func(_ context.Context, _ sessions.Client, id, path string, data []byte) (*sessions.Upload, error) {
@@ -86,7 +92,7 @@ func TestEveryOperation(t *testing.T) {
 - 7f (default): idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, Python 3.11.7, working directory /data/7f, recoverable
 [note] the start-up code (--init-code) failed:
 NameError: np
-- 9b: running execution 12, 11 executions, 2 calls waiting, made 1 hour ago, 70 MiB of memory, Python 3.11.7, working directory /data/9b, not recoverable: 2 Python threads are running (Thread-1, Thread-2)
+- 9b: running execution 12, 11 executions, 3 runs failed in a row, 2 calls waiting, made 1 hour ago, 70 MiB of memory, Python 3.11.7, working directory /data/9b, not recoverable: 2 Python threads are running (Thread-1, Thread-2)
 - c4: idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, branched from 7f, 92 MiB of memory, 8.0 MiB of it private, and copies for crashes and undo with 4.0 MiB of their own, Python 3.11.7, working directory /data/c4, recoverable
 - d1: its process has ended; the next run brings its variables back, 1 execution, 1 answer not fetched, made 1 hour ago, working directory /data/d1`,
 		"delete":    "Deleted interpreter 7f; its variables are gone.",
@@ -95,10 +101,14 @@ NameError: np
 		"branch": `Branched interpreter c4 from 7f, with its variables (Python 3.11.7, working directory /data/c4). Pass it as interpreter_id to run_python_code; the two go on independently.
 [note] 1 child process stays with 7f`,
 		"undo": "Execution 3 is undone.\n[note] a note",
-		"variables": `3 variables:
-- df: DataFrame, shape (150, 4), 4.8 KiB = a b 0 1 2
-- names: list, length 150 = ['a', …]
-- x: int = 3
+		"variables": `4 variables:
+df     DataFrame (150, 4)  4.8 KiB  <DataFrame, 150 rows>
+names  list len 150                 ['a', …]
+model  Model
+x      int                          3
+functions: area(r), async load(path, sep=',')
+classes: Model
+imports: Path, np (numpy)
 [note] execution 2 crashed`,
 		"upload": "Uploaded data/a.csv (3 B) in the working directory of interpreter 7f: /data/7f/data/a.csv",
 		"wait":   "waited 0s\n[ok] execution 3 in interpreter 7f3a9c, 3 milliseconds (time limit 1 hour)",
@@ -160,7 +170,7 @@ func TestRecordsOfOperations(t *testing.T) {
 	if r := record(`{"operation":"undo"}`); r["interpreter_id"] != "7f" || r["undone"].(map[string]any)["execution"] != 3. {
 		t.Errorf("undo: %v", r)
 	}
-	if r := record(`{"operation":"variables"}`); len(r["variables"].([]any)) != 3 {
+	if r := record(`{"operation":"variables"}`); len(r["variables"].([]any)) != 4 || len(r["functions"].([]any)) != 2 {
 		t.Errorf("variables: %v", r)
 	}
 }
@@ -211,24 +221,5 @@ func TestNothingToList(t *testing.T) {
 	r = listed([]sessions.Listing{listing("9b")}, "your default interpreter 7f was ended", 1000)
 	if !strings.HasSuffix(r.text, ", recoverable\nYour default interpreter 7f was ended.") {
 		t.Error(r.text)
-	}
-	if r := described(nil, nil, 1000); r.text != "No variables are defined." {
-		t.Error(r.text)
-	}
-}
-
-// TestManyVariables: as many as the budget has room for, and the number of the rest.
-func TestManyVariables(t *testing.T) {
-	many := make([]sessions.Variable, 5000)
-	for i := range many {
-		many[i] = sessions.Variable{Name: "name", Type: "str", Repr: strings.Repeat("é", 400)}
-	}
-	r := described(many, nil, 10_000)
-	shown := len(r.record["variables"].([]sessions.Variable))
-	if left := r.record["left_out"]; len(r.text) > 10_200 || shown < 20 || left != 5000-shown {
-		t.Errorf("%d characters, %d shown, %v left out", len(r.text), shown, left)
-	}
-	if !strings.HasPrefix(r.text, "5000 variables:\n") || !strings.HasSuffix(r.text, "more left out; look them up with code]") {
-		t.Errorf("%s…", r.text[:100])
 	}
 }

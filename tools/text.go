@@ -36,7 +36,7 @@ type view struct {
 
 // text is what the model reads.
 func (v view) text() string {
-	tail := sections(v.failure(), v.noteLines(), v.figureLines(), v.variableLine(), v.running(), v.handle(), v.closing())
+	tail := sections(v.failure(), v.noteLines(), v.figureLines(), v.variableLine(), v.running(), v.handle(), v.failures(), v.closing())
 	labels := 100 + len(v.Heading) // "[stderr]", "[result] …"
 	room := max(0, v.budget-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.typeName()))
 
@@ -310,6 +310,17 @@ func (v view) handle() string {
 		return ""
 	}
 	return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q from now on: without it every call starts anew, with no variables.", v.InterpreterID)
+}
+
+// failures tells how often it has gone wrong in a row, and when to stop.
+func (v view) failures() string {
+	switch {
+	case v.Stop != "":
+		return "[stop] " + v.Stop
+	case v.FailuresInARow > 1:
+		return fmt.Sprintf("[failures] %d runs in a row have failed.", v.FailuresInARow)
+	}
+	return ""
 }
 
 // closing is the last line of every text.

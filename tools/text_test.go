@@ -73,6 +73,12 @@ var examples = []struct {
 	{"error", "", example(func(r *sessions.Result) {
 		r.Status, r.Stdout, r.ExcType, r.Traceback = sessions.StatusError, "before\n", "ValueError", valueError
 	})},
+	{"error again", "", example(func(r *sessions.Result) {
+		r.Status, r.ExcType, r.FailuresInARow = sessions.StatusError, "ValueError", 2
+	})},
+	{"error too often", "", example(func(r *sessions.Result) {
+		r.Status, r.ExcType, r.FailuresInARow, r.Stop = sessions.StatusError, "ValueError", 3, "3 runs in a row have failed. Stop."
+	})},
 	{"error without a traceback", "", example(func(r *sessions.Result) {
 		r.Status, r.ExcType, r.ExcInfo = sessions.StatusError, "SystemExit", &sessions.ExceptionInfo{Msg: "3"}
 	})},

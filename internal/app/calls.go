@@ -252,11 +252,11 @@ func (m noted) Undo(ctx context.Context, client sessions.Client, id string) (und
 	return undone, err
 }
 
-func (m noted) Variables(ctx context.Context, client sessions.Client, id string) (variables []sessions.Variable, notes []string, err error) {
+func (m noted) Variables(ctx context.Context, client sessions.Client, id string) (names sessions.Namespace, notes []string, err error) {
 	n := begin(ctx, "variables", id)
-	variables, notes, err = m.asked.Variables(ctx, client, id)
+	names, notes, err = m.asked.Variables(ctx, client, id)
 	n.end(err)
-	return variables, notes, err
+	return names, notes, err
 }
 
 func (m noted) Upload(ctx context.Context, client sessions.Client, id, path string, data []byte) (up *sessions.Upload, err error) {

@@ -234,9 +234,7 @@ type exceptionMessage struct {
 	Traceback string                 `json:"traceback"`
 }
 
-type variablesMessage struct {
-	Variables []sessions.Variable `json:"variables"`
-}
+type variablesMessage struct{ sessions.Namespace }
 
 type logMessage struct {
 	Level   string `json:"level"`

@@ -324,21 +324,21 @@ func (w *worker) Equip(ctx context.Context, equipment sessions.Equipment) error 
 }
 
 // Variables describes what the session's namespace holds.
-func (w *worker) Variables(ctx context.Context) ([]sessions.Variable, error) {
+func (w *worker) Variables(ctx context.Context) (names sessions.Namespace, err error) {
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return names, err
 	}
 	message, err := w.askVariables(ctx)
 	switch {
 	case err == nil:
-		return message.Variables, nil
+		return message.Namespace, nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		w.owed = append(w.owed, typeVariables)
-		return nil, err
+		return names, err
 	default:
-		return nil, w.bury(err)
+		return names, w.bury(err)
 	}
 }
 

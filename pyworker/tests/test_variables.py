@@ -1,9 +1,15 @@
 """The description of variables and the difference an execution makes."""
 
+import array
+import collections
 import dataclasses
 import datetime
+import decimal
 import enum
+import fractions
+import pathlib
 import time
+import types
 import unittest
 
 from pyworker import variables
@@ -43,6 +49,13 @@ class Point:
 
 class Plain:
     pass
+
+
+class Text(str):
+    pass
+
+
+UTC_REPR = "datetime.datetime(2026, 1, 2, 0, 0, tzinfo=datetime.timezone.utc)"
 
 
 class Changes(unittest.TestCase):
@@ -144,11 +157,44 @@ class Changes(unittest.TestCase):
 
 class Descriptions(unittest.TestCase):
     def describe(self, **values):
-        return {entry.pop("name"): entry for entry in variables.describe(values)}
+        listed = variables.describe(values)["variables"]
+        return {entry.pop("name"): entry for entry in listed}
+
+    def order(self, values):
+        return [entry["name"] for entry in variables.describe(values)["variables"]]
 
     def test_what_is_listed(self):
-        found = variables.describe({"b": 1, "a": 2, "_c": 3, "f": len, "m": time, "t": Plain, 5: 6})
-        self.assertEqual(["a", "b"], [entry["name"] for entry in found])
+        names = {"b": 1, "a": 2, "_c": 3, "f": len, "m": time, "t": Plain, 5: 6, Text("s"): 7}
+        self.assertEqual(["a", "b"], self.order(names))
+
+    def test_order(self):
+        """What holds values, the largest first, comes before plain values by name."""
+        day = datetime.date(2026, 1, 2)
+        names = {"z": 1, "a": "text", "short": [1], "long": [0] * 99, "s": "x" * 9999, "d": day}
+        self.assertEqual(["s", "long", "short", "a", "d", "z"], self.order(names))
+
+    @unittest.skipIf(pandas is None, "pandas is not installed")
+    def test_data_comes_first(self):
+        names = {
+            "n": numpy.float64(1),
+            "zero": numpy.array(1),
+            "long": [0] * 99999,
+            "small": numpy.zeros(3),
+            "large": pandas.Series(range(1000)),
+            "empty": pandas.DataFrame(),
+        }
+        self.assertEqual(["large", "empty", "small", "long", "n", "zero"], self.order(names))
+
+    def test_more_than_can_be_listed(self):
+        names = {f"x{i:06}": i for i in range(variables.LISTED + 7)}
+        names["data"] = [1]
+        found = variables.describe(names)
+        self.assertEqual((variables.LISTED, 8), (len(found["variables"]), found["left_out"]))
+        self.assertEqual("data", found["variables"][0]["name"])
+
+    def test_without_time_there_are_no_values(self):
+        (entry,) = variables.describe({"x": [1, 2]}, patience=0)["variables"]
+        self.assertEqual(("x", "list", ""), (entry["name"], entry["type"], entry["repr"]))
 
     def test_builtin_values(self):
         found = self.describe(x=[1, 2], s="abc", n=5)
@@ -168,8 +214,19 @@ class Descriptions(unittest.TestCase):
             (frozenset([1]), "frozenset({1})"),
             (recursive, "[[[[…]]]]"),
             (Point(1, [Color.RED]), "Point(x=1, y=[<Color.RED>])"),
-            (Plain(), "<Plain object>"),
-            (ValueError("v"), "ValueError('v',)"),
+            (Plain(), "<pyworker Plain object>"),
+            (ValueError("v"), "ValueError('v')"),
+            (collections.deque([1], 5), "deque([1])"),
+            (types.SimpleNamespace(a=1), "SimpleNamespace(a=1)"),
+            (range(3), "range(0, 3)"),
+            (range(0, 9, 2), "range(0, 9, 2)"),
+            (range(1 << 5000), "range(0, <int of 5001 bits>)"),
+            (fractions.Fraction(1, 3), "Fraction(1, 3)"),
+            (fractions.Fraction(1, 1 << 5000), "Fraction(1, <int of 5001 bits>)"),
+            (decimal.Decimal("1.50"), "Decimal('1.50')"),
+            (pathlib.PurePosixPath("/x"), "PurePosixPath('/x')"),
+            (array.array("d", [1.5]), "<array of 1 d: [1.5]>"),
+            (datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc), UTC_REPR),
             (datetime.date(2026, 1, 2), "datetime.date(2026, 1, 2)"),
             (1 << 5000, "<int of 5001 bits>"),
             (Hostile(a=1), "{'a': 1}"),
@@ -182,10 +239,6 @@ class Descriptions(unittest.TestCase):
             text = brief_repr(value)
             self.assertTrue(450 < len(text) <= 500)
             self.assertTrue(text.endswith("…"))
-
-    def test_no_code_of_the_user_is_run(self):
-        found = self.describe(x=Hostile(a=1))["x"]
-        self.assertEqual(("Hostile", 1), (found["type"], found["length"]))
 
     @unittest.skipIf(pandas is None, "pandas is not installed")
     def test_libraries(self):
@@ -202,9 +255,14 @@ class Descriptions(unittest.TestCase):
         self.assertEqual(f"<ndarray of 2x3 float64: [{zeros}]>", found["a"]["repr"])
         self.assertEqual([2, 1], found["f"]["shape"])
         self.assertEqual("<DataFrame, 2 rows x 1 columns: 'n': int64>", found["f"]["repr"])
-        self.assertEqual("<Series of 1 object: [<Plain object>]>", found["s"]["repr"])
-        self.assertEqual("<ndarray of 2 object: [<Plain object>, None]>", found["o"]["repr"])
+        self.assertEqual("<Series of 1 object: [<pyworker Plain object>]>", found["s"]["repr"])
+        self.assertEqual(
+            "<ndarray of 2 object: [<pyworker Plain object>, None]>", found["o"]["repr"]
+        )
         self.assertEqual("float64(1.5)", found["n"]["repr"])
+
+
+_OTHERS = ("functions", "classes", "imports")
 
 
 class InAWorker(WorkerCase):
@@ -212,8 +270,9 @@ class InAWorker(WorkerCase):
         worker = self.start()
         worker.run("b = 'käse'\na = [1]\nimport os\ndef f(): pass")
         worker.send({"type": "variables"})
-        found = worker.receive()[0]["variables"]
-        self.assertEqual(["a", "b"], [entry["name"] for entry in found])
+        found = worker.receive()[0]
+        self.assertEqual(["a", "b"], [entry["name"] for entry in found["variables"]])
+        self.assertEqual((["f()"], [], ["os"]), tuple(map(found.get, _OTHERS)))
 
     def test_the_difference_is_in_the_record(self):
         worker = self.start(init_code="z = 1")

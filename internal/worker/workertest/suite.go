@@ -310,12 +310,13 @@ func testVariables(t *testing.T, s sessions.Starter) {
 	if got := strings.Join(outcome.Variables.Added, " "); got != "n text" {
 		t.Errorf("added: %q", got)
 	}
-	variables, err := w.Variables(context.Background())
+	names, err := w.Variables(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
+	variables := names.Variables
 	if len(variables) != 2 || variables[0].Name != "n" || variables[0].Repr != "3" || variables[1].Type != "str" {
-		t.Errorf("got %+v", variables)
+		t.Errorf("got %+v", names)
 	}
 }
 
