@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -130,7 +131,15 @@ func TestOldExecutionsAreForgotten(t *testing.T) {
 // up, and after the next execution when it was fetched late.
 func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 	const runs = 3 * maxUncollected
-	m := newTestManager(t, echoes(), func(o *Options) { o.SpoolAfter, o.SpoolLimit = 10, 100 })
+	var holding atomic.Bool // until the call that began the run has returned
+	release := make(chan struct{})
+	m := newTestManager(t, workerThat(func(_ *fakeWorker, r Request, sink Sink) (Outcome, error) {
+		sink.Output(Stdout, []byte(r.Code))
+		if holding.Load() {
+			<-release
+		}
+		return Outcome{OK: true}, nil
+	}), func(o *Options) { o.SpoolAfter, o.SpoolLimit = 10, 100 })
 	defer m.Close(t.Context())
 	code := strings.Repeat("x", 90)
 	id := mustRun(t, m, RunRequest{Code: code}).InterpreterID
@@ -142,10 +151,13 @@ func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 			return s.runningNow() == nil && s.turn.idle() && len(kept) <= most
 		})
 	}
+	holding.Store(true)
 	for range runs {
 		mustRun(t, m, RunRequest{Code: code, Wait: -1})
+		release <- struct{}{}
 		waitFor(t, func() bool { return s.runningNow() == nil })
 	}
+	holding.Store(false)
 	ran(maxUncollected + 1)
 	for range maxUncollected {
 		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: id, Wait: 0})
