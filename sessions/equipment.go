@@ -17,6 +17,15 @@ type Plugin struct {
 	Source string `json:"source"`
 	// Configuration is what the operator has set for it, a JSON value for each key.
 	Configuration map[string]any `json:"configuration"`
+	// Signature is as Python writes it after the name, "(path, limit=1000)", and
+	// Doc what help() shows: both are there before the source was loaded.
+	Signature string `json:"signature"`
+	Doc       string `json:"doc"`
+	// Version is another one whenever the plugin must be loaded anew: after a
+	// change of it, or of a module that it may import from its directory.
+	Version string `json:"version"`
+	// Broken says why it can't be used, "" when it can; there is no source then.
+	Broken string `json:"broken"`
 }
 
 // Equipper knows the plugins that sessions are to find.
