@@ -93,6 +93,8 @@ func (a *Arguments[T]) expected(name string, property *jsonschema.Schema) string
 	switch unit := a.units[name]; {
 	case property.Type == "boolean":
 		return "true or false"
+	case property.Type == "object":
+		return "an object"
 	case property.Type == "number" && unit != "":
 		return "a number of " + unit
 	default:

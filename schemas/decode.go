@@ -34,12 +34,12 @@ func (e *ArgumentError) Error() string { return e.Message }
 
 // For describes the arguments of the named tool. It fails on a struct that
 // Decode could not check: fields are strings, numbers (float64) or booleans,
-// or pointers to them.
+// or pointers to them, or objects of anything (map[string]any).
 func For[T any](tool string) (*Arguments[T], error) {
 	t := reflect.TypeFor[T]()
 	a := &Arguments[T]{tool: tool, schema: reflectType(t), units: make(map[string]string)}
 	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
-		if !slices.Contains([]string{"string", "number", "boolean"}, p.Value.Type) {
+		if !slices.Contains([]string{"string", "number", "boolean", "object"}, p.Value.Type) {
 			return nil, fmt.Errorf("argument %q of %s: no check for type %q", p.Key, tool, p.Value.Type)
 		}
 	}
@@ -71,8 +71,8 @@ func (a *Arguments[T]) Schema() json.RawMessage { return a.raw }
 //
 // It is strict about names: an unknown argument is refused, with the near one
 // suggested, and so is one given twice. It is lenient where a value can be
-// read in one way only: null counts as absent, and a number or a boolean may
-// come as a string that holds it ("30", "True"), which models often write;
+// read in one way only: null counts as absent, and a number, a boolean or an
+// object may come as a string that holds it ("30", "True"), which models often write;
 // refusing that would cost a turn and teach nothing.
 func (a *Arguments[T]) Decode(raw json.RawMessage) (T, error) {
 	var none, decoded T

@@ -38,7 +38,7 @@ type Equipper interface {
 type equipped struct {
 	worker    Worker
 	revision  int
-	variables int
+	variables int // how often they had been set
 }
 
 // equip tells the worker of plugins and session variables if it doesn't know them:
@@ -46,14 +46,14 @@ type equipped struct {
 // the turn.
 func (s *Session) equip(ctx context.Context) error {
 	var equipment Equipment
-	now := equipped{worker: s.lead(), variables: s.variablesSet}
+	now := equipped{worker: s.lead()}
+	equipment.Variables, now.variables = s.variablesNow()
 	if s.options.Equipper != nil {
 		equipment.Plugins, now.revision = s.options.Equipper.Plugins()
 	}
-	if now == s.equipped || s.options.Equipper == nil && s.variablesSet == 0 {
+	if now == s.equipped || s.options.Equipper == nil && now.variables == 0 {
 		return nil
 	}
-	equipment.Variables = s.sessionVariables
 	if err := now.worker.Equip(ctx, equipment); err != nil {
 		return err
 	}
