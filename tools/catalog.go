@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -30,6 +31,7 @@ type Manager interface {
 	Branch(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
 	Undo(ctx context.Context, client sessions.Client, id string) (*sessions.Undone, error)
 	Variables(ctx context.Context, client sessions.Client, id string) (variables []sessions.Variable, notes []string, err error)
+	SetVariables(ctx context.Context, client sessions.Client, id string, variables map[string]*string) (*sessions.Setting, error)
 	Upload(ctx context.Context, client sessions.Client, id, path string, data []byte) (*sessions.Upload, error)
 	Farewell(client sessions.Client) string
 }
@@ -69,7 +71,10 @@ type Options struct {
 	// MaxUpload is how many bytes a file may have that an agent puts into a
 	// working directory; 10,000,000.
 	MaxUpload int
-	Logger    *slog.Logger
+	// PluginSummary tells a model, in some lines, which plugins code can call now;
+	// nil is for a server that has none, and never will. It must not call refresh.
+	PluginSummary func() string
+	Logger        *slog.Logger
 }
 
 // withDefaults fills in what was left zero.
@@ -131,14 +136,41 @@ func (b *toolbox) catalog() []server.ServerTool {
 	return []server.ServerTool{b.runPythonCodeTool(), b.manageInterpretersTool()}
 }
 
-// Register adds the tools and the prompts to the server.
-func Register(s *server.MCPServer, m Manager, o Options) {
+// Register adds the tools and the prompts to the server. Refresh puts up the tools
+// anew where Options tell something else now, and clients hear of that.
+func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 	b := newToolbox(s, m, o)
-	for _, tool := range b.catalog() {
-		tool.Handler = b.guard(tool.Tool.Name, tool.Handler)
-		s.AddTools(tool)
-	}
+	r := &board{toolbox: b}
+	r.refresh()
 	addPrompts(s)
+	return r.refresh
+}
+
+// board is where the server's tools are put up.
+type board struct {
+	*toolbox
+	mu sync.Mutex
+	up []byte // the tools as JSON
+}
+
+func (b *board) refresh() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	tools := b.catalog()
+	shown := make([]mcp.Tool, len(tools))
+	for i := range tools {
+		tools[i].Handler = b.guard(tools[i].Tool.Name, tools[i].Handler)
+		shown[i] = tools[i].Tool
+	}
+	now, err := json.Marshal(shown)
+	if err != nil { // a schema that is no JSON, which a test would find
+		b.Logger.Error("the tools can't be shown", "error", err)
+		return
+	}
+	if !bytes.Equal(now, b.up) {
+		b.up = now
+		b.server.SetTools(tools...)
+	}
 }
 
 //go:embed instructions.md
@@ -146,6 +178,10 @@ var instructions string
 
 // Instructions is the text with which the server introduces itself to a model.
 func Instructions() string { return strings.TrimSpace(instructions) }
+
+// PluginInstructions follow where there are plugins. Which, is in the description
+// of run_python_code: a client reads that again when they change.
+const PluginInstructions = "Code can also call plugins, functions of this server; run_python_code lists them."
 
 // Schemas returns the contract with clients: the input schema of every tool,
 // by the tool's name, and the schema of "execution_record".

@@ -33,7 +33,11 @@ type RunPythonCodeArgs struct {
 }
 
 func (b *toolbox) runPythonCodeTool() server.ServerTool {
-	tool := mcp.NewToolWithRawSchema(runPythonCodeName, b.describe(runPythonCodeText), b.runArgs.Schema())
+	text := b.describe(runPythonCodeText)
+	if b.PluginSummary != nil {
+		text = sections(text, b.PluginSummary())
+	}
+	tool := mcp.NewToolWithRawSchema(runPythonCodeName, text, b.runArgs.Schema())
 	tool.Meta = b.toolMeta()
 	tool.Annotations = annotations("Run Python code")
 	return server.ServerTool{Tool: tool, Handler: b.runPythonCode}

@@ -108,11 +108,11 @@ func TestInputSchemaIsOne(t *testing.T) {
 	}
 	schema := c.MustCompile("s.json")
 	for arguments, fits := range map[string]bool{
-		`{"data": [1, {"a": null}]}`:                                              true,
+		`{"data": [1, {"a": null}]}`: true,
 		`{"data": null, "start": 1, "steps": 2, "method": "l'1", "names": ["x"]}`: true,
-		`{}`:                                true,
-		`{"data": 1, "more": 1}`:            false,
-		`{"data": 1, "steps": 1.5}`:         false,
+		`{}`:                                 true,
+		`{"data": 1, "more": 1}`:             false,
+		`{"data": 1, "steps": 1.5}`:          false,
 		`{"data": 1, "method": "quadratic"}`: false,
 	} {
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(arguments))
