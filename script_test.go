@@ -25,6 +25,8 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"understudy/pyworker"
 )
 
 func TestMain(m *testing.M) {
@@ -45,7 +47,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "manage": cmdManage, "cancel": cmdCancel,
 			"warm": cmdWarm, "images": cmdImages, "record": cmdRecord, "progress": cmdProgress, "leave": cmdLeave, "killserver": cmdKillServer, "terminate": cmdTerminate,
-			"read": cmdRead, "resources": cmdResources, "links": cmdLinks, "listen": cmdListen, "hear": cmdHear,
+			"read": cmdRead, "resources": cmdResources, "links": cmdLinks, "describe": cmdDescribe, "listen": cmdListen, "hear": cmdHear,
 		},
 		Condition: scriptCondition,
 		Setup: func(env *testscript.Env) error {
@@ -72,6 +74,10 @@ func scriptCondition(name string) (bool, error) {
 	if version, ok := strings.CutPrefix(name, "python>="); ok {
 		check := fmt.Sprintf("import sys; sys.exit(sys.version_info < tuple(map(int, %q.split('.'))))", version)
 		return exec.Command(python, "-c", check).Run() == nil, nil
+	}
+	if name == "plugins" { // the Python half knows them
+		_, err := pyworker.Files.Open("understudy_plugin.py")
+		return err == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
 }
@@ -224,6 +230,19 @@ func cmdCancel(ts *testscript.TestScript, _ bool, args []string) {
 	cancel()
 	if err := <-done; err == nil {
 		ts.Fatalf("the cancelled call was answered")
+	}
+}
+
+// cmdDescribe prints a tool's description as tools/list gives it.
+func cmdDescribe(ts *testscript.TestScript, neg bool, args []string) {
+	listed, err := agentOf(ts).client.ListTools(context.Background(), mcp.ListToolsRequest{})
+	ts.Check(err)
+	i := slices.IndexFunc(listed.Tools, func(t mcp.Tool) bool { return t.Name == args[0] })
+	if (i < 0) != neg {
+		ts.Fatalf("there are %d tools, and %s is the number %d", len(listed.Tools), args[0], i)
+	}
+	if i >= 0 {
+		fmt.Fprintln(ts.Stdout(), listed.Tools[i].Description)
 	}
 }
 

@@ -37,7 +37,7 @@ func ListPlugins(c *config.Config, out io.Writer) error {
 	for _, p := range set.Plugins {
 		texts := p.Problems
 		if p.Description != "" {
-			texts = append([]string{p.Description}, texts...)
+			texts = append([]string{p.Headline()}, texts...)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\n", p.Name, p.State, strings.Join(texts, "\n\t\t"))
 	}

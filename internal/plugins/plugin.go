@@ -52,6 +52,12 @@ type Annotations struct {
 	ReadOnly, Destructive, Idempotent, OpenWorld *bool
 }
 
+// Headline is the first sentence of the description, for lists.
+func (p Plugin) Headline() string { return firstSentence(p.Description) }
+
+// mostDescription is more than the schema allows in one line.
+const mostDescription = 16_000 // bytes
+
 // Reason is why a broken plugin is, in one line.
 func (p Plugin) Reason() string { return strings.Join(p.Problems, "; ") }
 
@@ -78,7 +84,9 @@ func describe(name, file string, text []byte) Plugin {
 	for _, f := range faults {
 		p.breaks(place(file, f.line) + f.text)
 	}
-	p.Description = oneLine(d.Description)
+	if text, ok := t.value["description"].(string); ok { // of a broken one too
+		p.Description = clipTo(oneLine(text), mostDescription)
+	}
 	if p.State == Broken {
 		return p
 	}

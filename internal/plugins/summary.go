@@ -26,7 +26,7 @@ func Summary(s Set) string {
 	}
 	shown := 0
 	for _, p := range ready[:min(len(ready), mostLines)] {
-		line := "- " + p.Name + clipTo(p.Signature, mostLine/2) + ": " + firstSentence(p.Description)
+		line := "- " + p.Name + clipTo(p.Signature, mostLine/2) + ": " + p.Headline()
 		if b.Len()+len(line) > mostWords {
 			break
 		}
