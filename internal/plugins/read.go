@@ -29,7 +29,8 @@ type stamp struct {
 	mode     fs.FileMode
 }
 
-// listing is the state of a directory: its *.yaml and *.py by name.
+// listing is the state of a directory: its *.yaml and *.py by name, and those of
+// packages in it, as "package/module.py".
 type listing map[string]stamp
 
 // list looks at the directory. Hidden files are none of ours: editors leave such.
@@ -41,22 +42,54 @@ func list(dir string) (listing, error) {
 	found := listing{}
 	for _, entry := range entries {
 		name := entry.Name()
-		if ext := filepath.Ext(name); strings.HasPrefix(name, ".") || ext != ".yaml" && ext != ".yml" && ext != ".py" {
-			continue
+		switch ext := filepath.Ext(name); {
+		case strings.HasPrefix(name, "."):
+		case ext == ".yaml", ext == ".yml", ext == ".py":
+			found.add(dir, name)
+		case entry.IsDir():
+			found.addPackage(dir, name)
 		}
-		info, err := os.Stat(filepath.Join(dir, name)) // what a link leads to
-		if errors.Is(err, fs.ErrNotExist) {
-			if _, err := os.Lstat(filepath.Join(dir, name)); err != nil {
-				continue // removed this moment
-			}
-		}
-		var s stamp // of what can't be looked at
-		if err == nil {
-			s = stamp{info.Size(), info.ModTime(), info.Mode()}
-		}
-		found[name] = s
 	}
 	return found, nil
+}
+
+// add notes how a file is, or what a link leads to.
+func (l listing) add(dir, name string) {
+	path := filepath.Join(dir, name)
+	info, err := os.Stat(path)
+	if err == nil {
+		l[name] = stamp{info.Size(), info.ModTime(), info.Mode()}
+	} else if _, gone := os.Lstat(path); gone == nil { // there, but can't be looked at
+		l[name] = stamp{}
+	}
+}
+
+// mostModules bounds what is looked at in one package.
+const mostModules = 500
+
+// addPackage notes the modules of a directory that Python would take for a package.
+func (l listing) addPackage(dir, name string) {
+	if _, err := os.Stat(filepath.Join(dir, name, "__init__.py")); err != nil {
+		return
+	}
+	n := 0
+	_ = filepath.WalkDir(filepath.Join(dir, name), func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // what can't be seen can't be imported
+		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "__pycache__"):
+			return filepath.SkipDir
+		case n >= mostModules:
+			return filepath.SkipAll
+		case filepath.Ext(path) != ".py":
+			return nil
+		}
+		n++
+		if inside, err := filepath.Rel(dir, path); err == nil {
+			l.add(dir, filepath.ToSlash(inside))
+		}
+		return nil
+	})
 }
 
 // fresh reports whether a file was written so lately that it may be half of

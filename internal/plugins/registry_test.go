@@ -225,6 +225,22 @@ func TestHelpersAreWatched(t *testing.T) {
 	if after.Revision == before.Revision || after.Plugins[0].Version == before.Plugins[0].Version {
 		t.Error("nothing has changed")
 	}
+	// So may be a package.
+	if err := os.MkdirAll(filepath.Join(l.dir, "pack", "deep"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l.put("pack/deep/m.py", "1", time.Minute)
+	if now := l.later(); now.Revision != after.Revision {
+		t.Error("a directory without __init__.py counts")
+	}
+	l.put("pack/__init__.py", "", time.Minute)
+	before = l.later()
+	l.put("pack/deep/m.py", "2", time.Hour)
+	l.put("pack/data.csv", "2", time.Hour)
+	after = l.later()
+	if after.Revision != before.Revision+1 {
+		t.Error("a module of a package is not watched")
+	}
 	// The same text once more is no change.
 	l.put("common.py", "2", time.Hour)
 	if again := l.later(); again.Revision != after.Revision {
