@@ -26,7 +26,7 @@ type Config struct {
 	Plugins  Plugins  `cmd:"" help:"Show and try the plugins of a directory."`
 	Token    Token    `cmd:"" help:"Make a bearer token for a client that connects over a network, and the line for --auth-tokens."`
 	Install  Install  `cmd:"" help:"Write or print the configuration of an MCP client."`
-	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools."`
+	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools, of their record, and of a plugin's file."`
 	Version  Version  `cmd:"" help:"Print the version."`
 	Watchdog Watchdog `cmd:"" hidden:"" help:"Kill the workers of a server that died. Started by the server itself."`
 
