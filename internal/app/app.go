@@ -44,12 +44,13 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{config: c, log: log, run: run, python: newPythonStarter(c, log)}
-	a.metrics = a.newMetrics()
-	a.ready = newReadiness(a.python, run.path, log)
-	if a.plugins, err = openShelf(c, log); err != nil {
+	shelf, err := openShelf(c, log)
+	if err != nil {
 		return nil, errors.Join(err, run.close())
 	}
+	a := &App{config: c, log: log, run: run, plugins: shelf, python: newPythonStarter(shelf.preloading(c), log)}
+	a.metrics = a.newMetrics()
+	a.ready = newReadiness(a.python, run.path, log)
 	options := managerOptions(c, a.python, run.path, log)
 	if a.plugins != nil {
 		options.Equipper = a.plugins

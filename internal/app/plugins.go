@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -70,6 +71,22 @@ func equipment(set plugins.Set) []sessions.Plugin {
 		})
 	}
 	return given
+}
+
+// preloading returns the settings with what the plugins of this moment wish to be
+// imported before interpreters are forked.
+func (s *shelf) preloading(c *config.Config) *config.Config {
+	if s == nil {
+		return c
+	}
+	changed := *c
+	changed.Serve.Preload = slices.Clone(c.Serve.Preload)
+	for _, name := range s.registry.Known().Preload() {
+		if !slices.Contains(changed.Serve.Preload, name) {
+			changed.Serve.Preload = append(changed.Serve.Preload, name)
+		}
+	}
+	return &changed
 }
 
 // summary is what a model reads of plugins.

@@ -81,12 +81,33 @@ func TestShelf(t *testing.T) {
 	}
 }
 
+// TestPreloadOfPlugins: what they import is imported with what the operator has
+// named, once.
+func TestPreloadOfPlugins(t *testing.T) {
+	c := pluginConfig(t, "--preload", "numpy,json", "--plugins", pluginDir(t, map[string]string{
+		"a.yaml": "name: a\ndescription: d\npreload: [sqlite3, json]\n", "a.py": "",
+	}))
+	s, err := openShelf(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"numpy", "json", "sqlite3"}, s.preloading(c).Serve.Preload); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"numpy", "json"}, c.Serve.Preload); diff != "" {
+		t.Errorf("the settings have changed\n%s", diff)
+	}
+}
+
 func TestWithoutPlugins(t *testing.T) {
 	s, err := openShelf(pluginConfig(t), slog.New(slog.DiscardHandler))
 	if err != nil || s != nil {
 		t.Fatalf("%v %v", s, err)
 	}
 	s.attach(nil, nil)
+	if c := pluginConfig(t); s.preloading(c) != c {
+		t.Error("other settings")
+	}
 	if got := s.instruct("text"); got != "text" {
 		t.Error(got)
 	}
