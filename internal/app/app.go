@@ -93,21 +93,21 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 }
 
 func newServer(m noted, calls *calls, c *config.Config, log *slog.Logger) (*server.MCPServer, *tools.Resources) {
-	s := server.NewMCPServer("understudy", Version(),
-		server.WithTitle("understudy"),
-		server.WithInstructions(tools.Instructions()),
-		server.WithToolCapabilities(false),
-		server.WithToolHandlerMiddleware(calls.middleware),
-
-		server.WithPromptCapabilities(false),
-	)
 	options := tools.Options{
 		Client:     clientOf,
 		TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
 		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: log,
-		MaxUpload: int(c.Serve.MaxUpload),
+		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode,
 	}
+	s := server.NewMCPServer("understudy", Version(),
+		server.WithTitle("understudy"),
+		server.WithInstructions(options.Instructions()),
+		server.WithToolCapabilities(c.Serve.Mode == tools.ModePluginOnly),
+		server.WithToolHandlerMiddleware(calls.middleware),
+
+		server.WithPromptCapabilities(false),
+	)
 	tools.Register(s, m, options)
 	return s, tools.RegisterResources(s, m, options)
 }
