@@ -55,8 +55,9 @@ def helpers(plugins):
     """Returns the helpers that are loaded: {full name: (file, its state on disk)}."""
     prefix, found = PACKAGE + ".", {}
     for fullname, module in list(sys.modules.items()):
-        rest = fullname[len(prefix) :]
-        if fullname.startswith(prefix) and rest.partition(".")[0] not in plugins:
+        if type(fullname) is not str or not fullname.startswith(prefix):
+            continue
+        if fullname[len(prefix) :].partition(".")[0] not in plugins:
             file = getattr(module, "__file__", None)
             found[fullname] = (file, _state(file))
     return found
@@ -144,7 +145,11 @@ class _Alias:
 
 
 class _Bare:
-    """While it is open, bare names of helpers mean them, whatever the user has imported."""
+    """While it is open, bare names of helpers mean them, whatever the user has imported.
+
+    That holds for all threads: one that imports a module of such a name just then
+    gets the helper.
+    """
 
     def __init__(self, names):
         self._names = names
@@ -159,7 +164,8 @@ class _Bare:
         _Finder.bare = self._outer
 
     def _take_out(self):
-        taken = [name for name in list(sys.modules) if name.partition(".")[0] in self._names]
+        known = [name for name in list(sys.modules) if type(name) is str]
+        taken = [name for name in known if name.partition(".")[0] in self._names]
         return {name: sys.modules.pop(name) for name in taken}
 
 

@@ -33,8 +33,7 @@ class Plugins:
         self.variables = variables
         described = {one["name"]: one for one in described}
         if described:
-            understudy_plugin.serve(self)
-            sys.modules["understudy_plugin"] = understudy_plugin
+            self._offer()
         self._unload_changed(described)
         for name in self._plugins.keys() - described.keys():
             self._remove(name)
@@ -63,6 +62,7 @@ class Plugins:
     def load(self, description):
         """Returns (what to call, the test or None) of a plugin."""
         name, file = description["name"], description["file"]
+        self._offer()  # the user may have emptied sys.modules
         try:
             module = plugin_modules.load(name, file, description["source"], set(self._plugins))
             marks = understudy_plugin.take_marks(module.__name__)
@@ -78,6 +78,11 @@ class Plugins:
             understudy_plugin.take_marks(f"{plugin_modules.PACKAGE}.{name}")
         self._helpers = plugin_modules.helpers(self._plugins)
         return loaded
+
+    def _offer(self):
+        """Has plugins find the module that they import."""
+        understudy_plugin.serve(self)
+        sys.modules["understudy_plugin"] = understudy_plugin
 
     def _make(self, description, marks):
         """Returns what calls go to, which has the context, and the test."""

@@ -60,7 +60,7 @@ class Context:
         """Writes a line to the server's log, where the operator sees it and agents don't."""
         self._host.log("info", f"plugin {self._name}: {str(text)[:_TEXT_LIMIT]}")
 
-    def artifact(self, obj, name, kind):
+    def artifact(self, obj, name=None, kind=None):
         """Keeps an object as a file for the reader of the answer, as artifact() in code does.
 
         Raises PluginError where this server keeps no artifacts.

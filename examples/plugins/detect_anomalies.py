@@ -16,6 +16,8 @@ def detect_anomalies(data, column, threshold=3.0, method="zscore"):
     """
     if threshold <= 0:
         raise ValueError(f"threshold must be more than 0, not {threshold}")
+    if method not in ("zscore", "iqr"):
+        raise ValueError(f'method must be "zscore" or "iqr", not {method!r}')
     table = _table(data)
     if len(table) == 0:
         return table
@@ -73,11 +75,9 @@ def _bounds(values, threshold, method):
     if method == "zscore":
         middle, spread = statistics.fmean(finite), statistics.pstdev(finite)
         return middle - threshold * spread, middle + threshold * spread
-    if method == "iqr":
-        first, _, third = statistics.quantiles(finite, n=4, method="inclusive")
-        spread = third - first
-        return first - threshold * spread, third + threshold * spread
-    raise ValueError(f'method must be "zscore" or "iqr", not {method!r}')
+    first, _, third = statistics.quantiles(finite, n=4, method="inclusive")
+    spread = third - first
+    return first - threshold * spread, third + threshold * spread
 
 
 @plugin.test

@@ -295,6 +295,12 @@ class Failures(PluginCase):
         self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
         self.assertEqual("4\n", worker.run("builtins.wait = 0\ndouble(2)").stdout)
 
+    def test_modules_of_any_kind_do_no_harm(self):
+        worker = self.with_plugins(self.plugin("double", DOUBLE))
+        worker.run("import sys\nsys.modules[3] = None\ndel sys.modules['understudy_plugin']")
+        worker.equip(self.plugin("double", DOUBLE), self.plugin("counter", COUNTER))
+        self.assertEqual([4, 1], worker.value("[double(2), counter()]"))
+
     def test_builtins_of_pythons_stay(self):
         worker = self.with_plugins(self.plugin("len", "@plugin\ndef f(x): return 7\n"))
         self.assertEqual("2\n", worker.run("len([1, 2])").stdout)
@@ -460,6 +466,111 @@ class Authors(PluginCase):
             with self.subTest(name):
                 answer = worker.run(f"print(understudy_plugin.run_test({name!r}))")
                 self.assertEqual(["True"], answer.stdout.splitlines()[-1:], answer.done)
+
+    def test_the_documents_example(self):
+        text = pathlib.Path(ROOT, "docs", "plugin-authors.md").read_text()
+        source = text.partition("```python\n")[2].partition("```")[0]
+        plugin = self.plugin("word_count", "", "(text, least=1)", configuration={"factor": 3})
+        worker = self.with_plugins({**plugin, "source": source}, user="ann")
+        self.assertEqual(6, worker.value("word_count('two words')"))
+        self.assertIn("counting for ann", worker.logs[0]["message"])
+        worker.equip({**plugin, "source": source, "configuration": {}})
+        self.assertTrue(worker.value("__import__('understudy_plugin').run_test('word_count')"))
+
+    def example(self, name, **configuration):
+        file = os.path.join(EXAMPLES, name + ".py")
+        source = pathlib.Path(file).read_text()
+        return {"name": name, "file": file, "source": source, "configuration": configuration}
+
+    def test_sql_query_only_reads(self):
+        worker = self.with_plugins(self.example("sql_query"))
+        worker.run(
+            "import sqlite3\nname = 'odd?#%41 name.db'\n"
+            "connection = sqlite3.connect(name)\n"
+            "connection.executescript('create table t (n, b); insert into t values (1, null)')\n"
+            "connection.close()\nopen('text.db', 'w').write('no database');\n"
+            "def ask(query): return list(map(list, rows(sql_query(name, query))))\n"
+            "def rows(found): return found.values.tolist() if hasattr(found, 'values') else "
+            "[row.values() for row in found]\n"
+        )
+        self.assertEqual([[1, None]], worker.value("ask('select * from t')"))
+        self.assertEqual("n", worker.value("ask('pragma table_info(t)')[0][1]"))
+        for query in (
+            "insert into t values (2, 2)",
+            "update t set n = 3",
+            "drop table t",
+            "create temp table u (n)",
+            "attach 'new.db' as other",
+            "vacuum into 'copy.db'",
+            "pragma user_version = 3",
+            "pragma journal_mode = wal",
+            "select load_extension('x')",
+            "select 1; delete from t",
+            "begin",
+            "",
+        ):
+            with self.subTest(query):
+                self.failing(worker, f"ask({query!r})")
+        self.assertEqual([[1, None]], worker.value("ask('select * from t')"))
+        for path, kind in {"none.db": "FileNotFoundError", "text.db": "DatabaseError"}.items():
+            error = self.failing(worker, f"sql_query({path!r}, 'select * from t')")
+            self.assertEqual(kind, error["type"])
+        self.assertEqual(
+            ["odd?#%41 name.db", "text.db"], worker.value("sorted(__import__('os').listdir())")
+        )
+
+    def test_sql_query_is_bounded(self):
+        worker = self.with_plugins(self.example("sql_query", timeout=0.05, max_bytes=1000))
+        worker.run("import sqlite3\nsqlite3.connect('e.db').execute('create table t (n)');")
+        endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select {} from n"
+        error = self.failing(worker, f"sql_query('e.db', {endless.format('count(*)')!r})")
+        self.assertEqual("TimeoutError", error["type"])
+        answer = worker.run(f"len(sql_query('e.db', {endless.format('zeroblob(400)')!r}))")
+        self.assertEqual("2\n", answer.stdout.split(": more would be too large\n")[1])
+        answer = worker.run(f"len(sql_query('e.db', {endless.format('i')!r}, 7))")
+        self.assertEqual("7", answer.stdout.splitlines()[-1])
+        self.failing(worker, "sql_query('e.db', 'select 1', 0)")
+
+    def test_detect_anomalies(self):
+        worker = self.with_plugins(self.example("detect_anomalies"))
+        for call, found in {
+            "{'x': [1] * 30 + [9]}, 'x'": [9],
+            "{'x': [1.0] * 30 + [float('inf'), None, float('nan')]}, 'x'": ["inf"],
+            "{'x': [1, 2, 1, 90]}, 'x', 1.5, 'iqr'": [90],
+            "{'x': [1, 1, 1]}, 'x'": [],
+            "[], 'x'": [],
+            "[{'x': 5}], 'x'": [],
+        }.items():
+            with self.subTest(call):
+                worker.run(f"found = detect_anomalies({call})")
+                values = "found['x'] if hasattr(found, 'columns') and 'x' in found else "
+                values += "[row['x'] for row in found]"
+                code = f"[v if v < 1e300 else 'inf' for v in ({values})]"
+                self.assertEqual(found, worker.value(code))
+        for call, kind in {
+            "[{'x': 1}], 'y'": "KeyError",
+            "[{'x': 'a'}, {'x': 1}], 'x'": "TypeError",
+            "[{'x': 1}], 'x', 3, 'median'": "ValueError",
+            "[{'x': 1}], 'x', 0": "ValueError",
+            "{'x': [1], 'y': []}, 'x'": "ValueError",
+        }.items():
+            with self.subTest(call):
+                error = self.failing(worker, f"detect_anomalies({call})")
+                self.assertEqual(kind, error["type"])
+
+    def test_detect_anomalies_keeps_a_frame_as_it_is(self):
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        worker = self.with_plugins(self.example("detect_anomalies"))
+        worker.run(
+            "import pandas\nx = pandas.array([1] * 30 + [9, None], 'Int64')\n"
+            "frame = pandas.DataFrame({'x': x, 'k': 'a'}, index=range(100, 132))\n"
+            "found = detect_anomalies(frame, 'x')"
+        )
+        self.assertEqual([130, ["x", "k"]], worker.value("[int(found.index[0]), list(found)]"))
+        self.assertEqual(1, worker.value("len(found)"))
 
     def test_without_plugins_there_is_no_module(self):
         self.assertEqual(
