@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,7 +46,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "manage": cmdManage, "cancel": cmdCancel,
+			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "manage": cmdManage, "call": cmdCall, "tools": cmdTools, "cancel": cmdCancel,
 			"warm": cmdWarm, "images": cmdImages, "record": cmdRecord, "progress": cmdProgress, "leave": cmdLeave, "killserver": cmdKillServer, "terminate": cmdTerminate,
 			"read": cmdRead, "resources": cmdResources, "links": cmdLinks, "describe": cmdDescribe, "listen": cmdListen, "hear": cmdHear,
 		},
@@ -54,6 +55,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("UNDERSTUDY_DATA_DIR", filepath.Join(env.WorkDir, ".data"))
 			env.Setenv("UNDERSTUDY_LOG_LEVEL", "warn")
 			env.Setenv("HOME", env.WorkDir)
+			examples, err := filepath.Abs("examples")
+			if err != nil {
+				return err
+			}
+			env.Setenv("EXAMPLES", examples)
 			if python := os.Getenv("UNDERSTUDY_TEST_PYTHON"); python != "" {
 				env.Setenv("UNDERSTUDY_PYTHON", python)
 			}
@@ -209,6 +215,24 @@ func cmdRun(ts *testscript.TestScript, neg bool, args []string) {
 func cmdManage(ts *testscript.TestScript, neg bool, args []string) {
 	a := agentOf(ts)
 	a.answered(ts, neg, a.call(context.Background(), ts, "manage_interpreters", arguments(ts, args[1:], "operation", args[0])))
+}
+
+// cmdCall calls a tool by its name.
+func cmdCall(ts *testscript.TestScript, neg bool, args []string) {
+	a := agentOf(ts)
+	given := arguments(ts, args[1:], "", nil)
+	delete(given, "")
+	a.answered(ts, neg, a.call(context.Background(), ts, args[0], given))
+}
+
+// cmdTools prints the tools: names, arguments and descriptions.
+func cmdTools(ts *testscript.TestScript, _ bool, _ []string) {
+	listed, err := agentOf(ts).client.ListTools(context.Background(), mcp.ListToolsRequest{})
+	ts.Check(err)
+	for _, tool := range listed.Tools {
+		names := slices.Sorted(maps.Keys(tool.InputSchema.Properties))
+		fmt.Fprintf(ts.Stdout(), "%s(%s): %s\n", tool.Name, strings.Join(names, ", "), tool.Description)
+	}
 }
 
 // cmdCancel runs a file, and cancels the call when a progress message matches.

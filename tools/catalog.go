@@ -71,9 +71,13 @@ type Options struct {
 	// MaxUpload is how many bytes a file may have that an agent puts into a
 	// working directory; 10,000,000.
 	MaxUpload int
-	// PluginSummary tells a model, in some lines, which plugins code can call now;
-	// nil is for a server that has none, and never will. It must not call refresh.
+	// Mode is one of the constants Mode…; ModeFull.
+	Mode string
+	// PluginSummary tells a model, in some lines, which plugins code can call now,
+	// and PluginTools returns, for ModePluginOnly, those that there are; nil is for a
+	// server that has none, and never will. They must not call refresh.
 	PluginSummary func() string
+	PluginTools   func() []PluginTool
 	Logger        *slog.Logger
 }
 
@@ -82,6 +86,7 @@ func (o Options) withDefaults() Options {
 	if o.Client == nil {
 		o.Client = func(context.Context) sessions.Client { return "client" }
 	}
+	o.Mode = orDefault(o.Mode, ModeFull)
 	o.Figures = orDefault(o.Figures, FiguresContent)
 	o.StructuredContent = orDefault(o.StructuredContent, StructuredAuto)
 	o.MaxUpload = orDefault(o.MaxUpload, 10_000_000)
@@ -110,6 +115,8 @@ type toolbox struct {
 	manArgs  *schemas.Arguments[ManageInterpretersArgs]
 	drawing  sync.Mutex // one picture at a time is decoded: each takes about 30 MB
 	settling time.Duration
+
+	pluginArgs *schemas.Arguments[PluginArgs]
 }
 
 func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
@@ -118,6 +125,8 @@ func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
 		runArgs:  arguments[RunPythonCodeArgs](runPythonCodeName),
 		manArgs:  arguments[ManageInterpretersArgs](manageInterpretersName),
 		settling: settling,
+
+		pluginArgs: arguments[PluginArgs]("a plugin"),
 	}
 }
 
@@ -133,6 +142,9 @@ func arguments[T any](tool string) *schemas.Arguments[T] {
 
 // catalog is the only list of the tools.
 func (b *toolbox) catalog() []server.ServerTool {
+	if b.Mode == ModePluginOnly {
+		return b.pluginCatalog()
+	}
 	return []server.ServerTool{b.runPythonCodeTool(), b.manageInterpretersTool()}
 }
 
@@ -142,7 +154,15 @@ func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 	b := newToolbox(s, m, o)
 	r := &board{toolbox: b}
 	r.refresh()
-	addPrompts(s)
+	switch b.Mode {
+	case ModePluginOnly:
+		hooksOf(s).AddAfterListTools(leaveOutHidden)
+		if len(b.usable()) == 0 {
+			b.Logger.Warn("there is no plugin that can be called: agents find no tool but manage_interpreters")
+		}
+	default:
+		addPrompts(s)
+	}
 	return r.refresh
 }
 
@@ -173,15 +193,23 @@ func (b *board) refresh() {
 	}
 }
 
+// hooksOf returns the server's hooks, which it has from now on.
+func hooksOf(s *server.MCPServer) *server.Hooks {
+	if s.GetHooks() == nil {
+		server.WithHooks(&server.Hooks{})(s)
+	}
+	return s.GetHooks()
+}
+
 //go:embed instructions.md
 var instructions string
 
 // Instructions is the text with which the server introduces itself to a model.
 func Instructions() string { return strings.TrimSpace(instructions) }
 
-// PluginInstructions follow where there are plugins. Which, is in the description
+// pluginInstructions follow where there are plugins. Which, is in the description
 // of run_python_code: a client reads that again when they change.
-const PluginInstructions = "Code can also call plugins, functions of this server; run_python_code lists them."
+const pluginInstructions = "Code can also call plugins, functions of this server; run_python_code lists them."
 
 // Schemas returns the contract with clients: the input schema of every tool,
 // by the tool's name, and the schema of "execution_record".
@@ -203,7 +231,7 @@ func (b *toolbox) describe(text string) string {
 		"{wait}", sessions.InWords(b.DefaultWait),
 		"{timeout}", sessions.InWords(b.DefaultTimeout),
 		"{history}", b.depth(),
-	).Replace(text))
+	).Replace(b.inMode(text)))
 }
 
 // depth says how far undo goes back.

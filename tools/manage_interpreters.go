@@ -149,7 +149,7 @@ func (b *toolbox) say(ctx context.Context, request mcp.CallToolRequest, r reply,
 		return nil, err
 	}
 	f := b.fit(ctx, request)
-	result := mcp.NewToolResultText(cutBytes(r.text, f.Text, f.Bytes/2))
+	result := mcp.NewToolResultText(cutBytes(b.inMode(r.text), f.Text, f.Bytes/2))
 	if f.Record && travelling(r.record) <= f.Bytes/2-envelope {
 		r.record["success"] = true
 		result.StructuredContent = r.record

@@ -102,24 +102,24 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 
 func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 	c, m := a.config, newNoted(a.manager)
-	s := server.NewMCPServer("understudy", Version(),
-		server.WithTitle("understudy"),
-		server.WithInstructions(a.plugins.instruct(tools.Instructions())),
-		server.WithToolCapabilities(a.plugins != nil), // they may change
-		server.WithToolHandlerMiddleware(a.newCalls().middleware),
-
-		server.WithPromptCapabilities(false),
-	)
 	options := tools.Options{
 		Client:     clientOf,
 		TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
 		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: a.log,
-		MaxUpload: int(c.Serve.MaxUpload),
+		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode,
 	}
 	if a.plugins != nil {
-		options.PluginSummary = a.plugins.summary
+		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}
+	s := server.NewMCPServer("understudy", Version(),
+		server.WithTitle("understudy"),
+		server.WithInstructions(options.Instructions()),
+		server.WithToolCapabilities(a.plugins != nil), // they may change
+		server.WithToolHandlerMiddleware(a.newCalls().middleware),
+
+		server.WithPromptCapabilities(false),
+	)
 	a.plugins.attach(s, tools.Register(s, m, options))
 	return s, tools.RegisterResources(s, m, options)
 }

@@ -92,12 +92,20 @@ func (s *shelf) preloading(c *config.Config) *config.Config {
 // summary is what a model reads of plugins.
 func (s *shelf) summary() string { return plugins.Summary(s.registry.Known()) }
 
-// instruct adds to the server's instructions that there are plugins.
-func (s *shelf) instruct(text string) string {
-	if s == nil {
-		return text
+// tools are the plugins as tools, for where there is no code.
+func (s *shelf) tools() []tools.PluginTool {
+	var all []tools.PluginTool
+	for _, p := range s.registry.Known().Plugins {
+		if p.State == plugins.Disabled || !p.Callable {
+			continue
+		}
+		a := p.Annotations
+		all = append(all, tools.PluginTool{
+			Name: p.Name, Title: a.Title, Description: p.ToolDescription, Schema: plugins.InputSchema(p), Broken: p.Reason(),
+			ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld,
+		})
 	}
-	return text + " " + tools.PluginInstructions
+	return all
 }
 
 // attach has the tools follow the plugins, and each list of tools be of those that

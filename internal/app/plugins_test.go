@@ -108,9 +108,6 @@ func TestWithoutPlugins(t *testing.T) {
 	if c := pluginConfig(t); s.preloading(c) != c {
 		t.Error("other settings")
 	}
-	if got := s.instruct("text"); got != "text" {
-		t.Error(got)
-	}
 }
 
 func TestSessionVariablesAreChecked(t *testing.T) {
