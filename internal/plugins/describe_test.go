@@ -58,6 +58,7 @@ func TestWholePlugin(t *testing.T) {
 			`"names":{"type":"array","default":["a",1.0,true,null,{"k":2}],"items":{}},` +
 			`"seed":{"type":"integer"}},"required":["data"],"additionalProperties":false}`},
 		{"configuration", string(encoded(p.Configuration)), `{"host":"b","nothing":null,"table":{"a":{"b":[1]}},"timeout":10.0}`},
+		{"description of the tool", p.ToolDescription, "Fit a line. It returns\nthe slope.\n\nReturns slope (float): its slope."},
 		{"preload", strings.Join(p.Preload, " "), "sqlite3 sklearn.ensemble"},
 		{"doc", p.Doc, `Fit a line. It returns
 the slope.

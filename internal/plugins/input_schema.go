@@ -3,6 +3,7 @@ package plugins
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 )
 
 // jsonTypes are JSON's words for the types; any has none.
@@ -45,6 +46,27 @@ func inputSchema(d document) json.RawMessage {
 	}
 	return json.RawMessage(`{"type":"object","properties":{` + properties.String() + `},"required":` +
 		string(encoded(required)) + `,"additionalProperties":false}`)
+}
+
+// toolDescription is the description with what is returned: the schema tells of the
+// parameters, and examples are calls as code makes them.
+func toolDescription(d document) string {
+	text := strings.TrimSpace(d.Description)
+	for i, r := range d.Returns {
+		if i == 0 {
+			text += "\n\nReturns"
+		} else {
+			text += " and"
+		}
+		text += " " + r.Name + " (" + r.Type + ")"
+		if described := strings.TrimRight(oneLine(r.Description), "."); described != "" {
+			text += ": " + described + ";"
+		}
+	}
+	if len(d.Returns) > 0 {
+		text = strings.TrimRight(text, ";") + "."
+	}
+	return text
 }
 
 // encoded is v as JSON. What a plugin's file holds was JSON before.

@@ -33,6 +33,8 @@ type Plugin struct {
 	Description string
 	// Signature is as Python writes it after the name; Doc is what help() shows.
 	Signature, Doc string
+	// ToolDescription is what a model reads of it as a tool.
+	ToolDescription string
 	// Schema is that of its arguments as a tool's.
 	Schema      json.RawMessage
 	Annotations Annotations
@@ -119,7 +121,8 @@ func (p *Plugin) fill(d document) {
 	if d.Enabled != nil && !*d.Enabled {
 		p.State = Disabled
 	}
-	p.Signature, p.Doc, p.Schema = signature(d), doc(d), inputSchema(d)
+	p.Signature, p.Doc = signature(d), doc(d)
+	p.ToolDescription, p.Schema = toolDescription(d), inputSchema(d)
 	p.Preload = d.Preload
 	p.Annotations = Annotations{d.Annotations.Title, d.Annotations.ReadOnly, d.Annotations.Destructive, d.Annotations.Idempotent, d.Annotations.OpenWorld}
 	p.Configuration = make(map[string]any, len(d.Configuration))
