@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
