@@ -5,11 +5,14 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"understudy/internal/config"
+	"understudy/internal/plugins"
 	"understudy/tools"
 )
 
@@ -30,6 +33,8 @@ func TestDocsAreTrue(t *testing.T) {
 
 		{"docs/reference.md", "clients", clientTable()},
 		{"docs/reference.md", "prompts", promptTable()},
+		{"docs/plugins.md", "sql_query", quotedFile(t, "examples/plugins/sql_query.yaml", "yaml")},
+		{"docs/plugins.md", "plugin-keys", pluginTable(t)},
 	} {
 		t.Run(part.file+"/"+part.name, func(t *testing.T) { compareGenerated(t, part.file, part.name, part.text) })
 	}
@@ -230,6 +235,95 @@ func promptTable() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.Name, strings.Join(names, ", "), cell(p.Description))
 	}
 	return b.String()
+}
+
+func quotedFile(t *testing.T, path, language string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "```" + language + "\n" + string(text) + "```\n"
+}
+
+// pluginTable lists the keys of a plugin's file, and of what is in them.
+func pluginTable(t *testing.T) string {
+	t.Helper()
+	raw, err := plugins.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("| key | type | |\n|---|---|---|\n")
+	writePluginKeys(t, &b, "", raw)
+	return b.String()
+}
+
+func writePluginKeys(t *testing.T, b *strings.Builder, prefix string, raw json.RawMessage) {
+	t.Helper()
+	var outer struct {
+		Required   []string
+		Properties json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &outer); err != nil {
+		t.Fatal(err)
+	}
+	var inner map[string]struct{ Items, AdditionalProperties, Properties json.RawMessage }
+	if err := json.Unmarshal(outer.Properties, &inner); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range orderedProperties(t, outer.Properties) {
+		description := p.Description
+		if slices.Contains(outer.Required, p.Name) {
+			description = strings.TrimSpace("Required. " + description)
+		}
+		if len(p.Enum) > 0 {
+			description = strings.TrimSpace(description + " One of " + joined(p.Enum) + ".")
+		}
+		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", prefix, p.Name, p.Type, cell(description))
+		switch in := inner[p.Name]; {
+		case strings.HasPrefix(string(in.Items), "{") && strings.Contains(string(in.Items), "properties"):
+			writePluginKeys(t, b, prefix+p.Name+"[].", in.Items)
+		case len(in.AdditionalProperties) > len("false"):
+			writePluginKeys(t, b, prefix+p.Name+".*.", in.AdditionalProperties)
+		case len(in.Properties) > 0:
+			writePluginKeys(t, b, prefix+p.Name+".", []byte(`{"properties":`+string(in.Properties)+`}`))
+		}
+	}
+}
+
+// TestPluginsOfTheDocs: what is shown as a NAME.yaml, and what is in examples,
+// makes a plugin.
+func TestPluginsOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile("docs/plugins.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	blocks := regexp.MustCompile("(?s)```yaml\n(name: (\\w+)\n.*?)```").FindAllStringSubmatch(string(text), -1)
+	if all := strings.Count(string(text), "```yaml"); all != len(blocks) || all < 3 {
+		t.Fatalf("%d blocks of YAML, %d of them plugins", all, len(blocks))
+	}
+	for _, block := range blocks {
+		for name, content := range map[string]string{block[2] + ".yaml": block[1], block[2] + ".py": ""} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	registry, err := plugins.Open(dir, plugins.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := registry.Set().Plugins
+	if len(all) != len(blocks) {
+		t.Errorf("%d plugins of %d blocks", len(all), len(blocks))
+	}
+	for _, p := range all {
+		if p.State != plugins.Ready {
+			t.Errorf("%s is %s: %s", p.Name, p.State, p.Reason())
+		}
+	}
 }
 
 func joined(values []any) string {

@@ -50,6 +50,12 @@ func run(c *config.Config) error {
 		return app.Demo(ctx, c, os.Stdout)
 	case "install":
 		return app.Install(c, os.Stdout, os.Stderr)
+	case "plugins list":
+		return app.ListPlugins(c, os.Stdout)
+	case "plugins check":
+		return app.CheckPlugins(ctx, c, os.Stdout)
+	case "plugins test":
+		return app.TestPlugins(ctx, c, os.Stdout)
 	case "token":
 		return app.Token(c, os.Stdout, os.Stderr)
 	case "schema":

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,8 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"understudy/pyworker"
 )
 
 func TestMain(m *testing.M) {
@@ -43,15 +46,20 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "manage": cmdManage, "cancel": cmdCancel,
+			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "manage": cmdManage, "call": cmdCall, "tools": cmdTools, "cancel": cmdCancel,
 			"warm": cmdWarm, "images": cmdImages, "record": cmdRecord, "progress": cmdProgress, "leave": cmdLeave, "killserver": cmdKillServer, "terminate": cmdTerminate,
-			"read": cmdRead, "resources": cmdResources, "links": cmdLinks, "listen": cmdListen, "hear": cmdHear,
+			"read": cmdRead, "resources": cmdResources, "links": cmdLinks, "describe": cmdDescribe, "listen": cmdListen, "hear": cmdHear,
 		},
 		Condition: scriptCondition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("UNDERSTUDY_DATA_DIR", filepath.Join(env.WorkDir, ".data"))
 			env.Setenv("UNDERSTUDY_LOG_LEVEL", "warn")
 			env.Setenv("HOME", env.WorkDir)
+			examples, err := filepath.Abs("examples")
+			if err != nil {
+				return err
+			}
+			env.Setenv("EXAMPLES", examples)
 			if python := os.Getenv("UNDERSTUDY_TEST_PYTHON"); python != "" {
 				env.Setenv("UNDERSTUDY_PYTHON", python)
 			}
@@ -72,6 +80,10 @@ func scriptCondition(name string) (bool, error) {
 	if version, ok := strings.CutPrefix(name, "python>="); ok {
 		check := fmt.Sprintf("import sys; sys.exit(sys.version_info < tuple(map(int, %q.split('.'))))", version)
 		return exec.Command(python, "-c", check).Run() == nil, nil
+	}
+	if name == "plugins" { // the Python half knows them
+		_, err := pyworker.Files.Open("understudy_plugin.py")
+		return err == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
 }
@@ -205,6 +217,24 @@ func cmdManage(ts *testscript.TestScript, neg bool, args []string) {
 	a.answered(ts, neg, a.call(context.Background(), ts, "manage_interpreters", arguments(ts, args[1:], "operation", args[0])))
 }
 
+// cmdCall calls a tool by its name.
+func cmdCall(ts *testscript.TestScript, neg bool, args []string) {
+	a := agentOf(ts)
+	given := arguments(ts, args[1:], "", nil)
+	delete(given, "")
+	a.answered(ts, neg, a.call(context.Background(), ts, args[0], given))
+}
+
+// cmdTools prints the tools: names, arguments and descriptions.
+func cmdTools(ts *testscript.TestScript, _ bool, _ []string) {
+	listed, err := agentOf(ts).client.ListTools(context.Background(), mcp.ListToolsRequest{})
+	ts.Check(err)
+	for _, tool := range listed.Tools {
+		names := slices.Sorted(maps.Keys(tool.InputSchema.Properties))
+		fmt.Fprintf(ts.Stdout(), "%s(%s): %s\n", tool.Name, strings.Join(names, ", "), tool.Description)
+	}
+}
+
 // cmdCancel runs a file, and cancels the call when a progress message matches.
 func cmdCancel(ts *testscript.TestScript, _ bool, args []string) {
 	a := agentOf(ts)
@@ -224,6 +254,19 @@ func cmdCancel(ts *testscript.TestScript, _ bool, args []string) {
 	cancel()
 	if err := <-done; err == nil {
 		ts.Fatalf("the cancelled call was answered")
+	}
+}
+
+// cmdDescribe prints a tool's description as tools/list gives it.
+func cmdDescribe(ts *testscript.TestScript, neg bool, args []string) {
+	listed, err := agentOf(ts).client.ListTools(context.Background(), mcp.ListToolsRequest{})
+	ts.Check(err)
+	i := slices.IndexFunc(listed.Tools, func(t mcp.Tool) bool { return t.Name == args[0] })
+	if (i < 0) != neg {
+		ts.Fatalf("there are %d tools, and %s is the number %d", len(listed.Tools), args[0], i)
+	}
+	if i >= 0 {
+		fmt.Fprintln(ts.Stdout(), listed.Tools[i].Description)
 	}
 }
 

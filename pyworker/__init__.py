@@ -3,7 +3,10 @@
 The words, used in this sense everywhere:
 
 - session: one live interpreter with its variables and working directory;
-- execution: one run of code in a session, numbered; its code is a *cell*;
+- execution: one run of code in a session, numbered; its code is a *cell*; or one
+  call of a plugin;
+- plugin: a function of the operator's that code calls by name; a *helper* is a
+  module beside plugins that they import;
 - frame: one message between the Go half and this one (see protocol.py);
 - namespace: the dict of the module ``__main__``, where the user's code lives;
 - record: the fields of a ``done`` frame, which say how an execution ended;
@@ -56,6 +59,7 @@ An execution passes through the modules like this::
     loop -> executor -> place       back to the working directory
                         capture     streams of our own
                         cells       code -> parts, with the values to echo
+                        plugins     or the call of one
                         figures     around the run
                         encode      the asked variable as JSON
                         tracebacks  or the exception

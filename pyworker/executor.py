@@ -8,11 +8,14 @@ interrupt ends that and nothing else.
 
 import sys
 import time
+import types
 
 from . import cells, encode, kinds, sources, tracebacks, variables
 from .awaiting import Awaiting
 from .echo import echo
 
+# By the kind of an execution, what prepares the action that it is.
+_ACTIONS = {"code": "_code", "plugin": "_plugin"}
 _LEAST_RECURSION = 500  # frames that our own work may need
 
 
@@ -27,13 +30,14 @@ class Executor:
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
         self._part = None  # of the present cell, the part that ran last
+        self._returned = []  # what the plugin that was called has returned, if it has
 
     def initialize(self, code):
         """Runs the operator's code; returns its traceback, "" if all went well."""
         self._session.prepare()
         # Nothing of it is echoed, but its __future__ imports count.
         compiler, self._compiler = self._compiler, cells.Compiler("none")
-        error, _ = self._run(code, "<init>")
+        error, _ = self._run(self._cell(code, "<init>"))
         self._compiler = compiler
         self._finish()
         self._snapshot = variables.Snapshot(vars(self._session.module))
@@ -46,18 +50,20 @@ class Executor:
     def execute(self, request):
         """Does what a "run" frame asks and returns the fields of its "done" frame."""
         session, execution = self._session, request["execution"]
-        code, result_var_name = request["code"], request["result_var_name"]
+        result_var_name = request["result_var_name"]
         session.interrupts.begin()
         notes = session.prepare()
-        notes += filter(None, [session.code_file.write(code, vars(session.module))])
+        action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
-        error, seconds = self._run(code, f"<cell {execution}>")
+        error, seconds = self._run(action)
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         self._end_figures(notes)
         record = {"type": "done", "execution": execution, "ok": error is None}
         if result_var_name:
             record.update(self._result(result_var_name, notes))
+        elif self._returned and error is None:
+            record.update(self._encode("what the plugin returned", self._returned.pop(), notes))
         if error is not None:
             record["exception"] = self._exception(error, notes)
             tracebacks.let_go(error)
@@ -74,14 +80,28 @@ class Executor:
         """Returns the fields of the "variables" frame."""
         return {"type": "variables", **variables.describe(vars(self._session.module))}
 
-    def _run(self, code, filename):
-        """Runs a cell; returns (exception or None, seconds)."""
+    def _code(self, request, notes):
+        """Returns an action for _run: the cell, which is the code file's contents too."""
+        code, session = request["code"], self._session
+        notes += filter(None, [session.code_file.write(code, vars(session.module))])
+        return self._cell(code, f"<cell {request['execution']}>")
+
+    def _cell(self, code, filename):
         sources.add(filename, code)
+        return lambda: self._run_cell(code, filename)
+
+    def _plugin(self, request, _):
+        """Returns an action for _run: the call of a plugin."""
+        return lambda: self._run_plugin(request["code"], request["arguments"])
+
+    def _run(self, action):
+        """Runs an action; returns (exception or None, seconds)."""
         self._compiled, self._part = False, None
+        self._returned.clear()
         if self._recursion_limit != sys.getrecursionlimit():
             sys.setrecursionlimit(self._recursion_limit)
         start = time.perf_counter()
-        _, error = self._guard(lambda: self._run_cell(code, filename))
+        _, error = self._guard(lambda: self._released(action))
         self._session.handlers.hold_at_last()
         seconds = time.perf_counter() - start
         self._recursion_limit = sys.getrecursionlimit()
@@ -89,27 +109,38 @@ class Executor:
             sys.setrecursionlimit(_LEAST_RECURSION)
         return error, seconds
 
-    def _run_cell(self, code, filename):
+    def _released(self, action):
+        """Runs an action with what is the user's let in: handlers, settings of the interpreter."""
         try:
             self._session.handlers.release()
             self._session.forks.deaths.release()
-            parts = self._compiler.compile(code, filename)
-            self._compiled = True
-            if any(part.co_flags & cells.COROUTINE for part, _ in parts):
-                self.awaiting.run(self._run_awaiting(parts))
-                return
-            names = vars(self._session.module)
-            for part, echoed in parts:
-                self._part = part
-                value = eval(part, names)
-                if echoed:
-                    echo(value)
+            action()
         finally:
             try:
                 self._session.handlers.hold()
             finally:
                 self._session.handlers.hold()  # what one raised has kept it from the others
                 self._take_back()
+
+    def _run_cell(self, code, filename):
+        parts = self._compiler.compile(code, filename)
+        self._compiled = True
+        if any(part.co_flags & cells.COROUTINE for part, _ in parts):
+            self.awaiting.run(self._run_awaiting(parts))
+            return
+        names = vars(self._session.module)
+        for part, echoed in parts:
+            self._part = part
+            value = eval(part, names)
+            if echoed:
+                echo(value)
+
+    def _run_plugin(self, name, arguments):
+        self._compiled = True
+        value = self._session.plugins.call(name, arguments)
+        if isinstance(value, types.CoroutineType):
+            value = self.awaiting.run(value)
+        self._returned.append(value)
 
     async def _run_awaiting(self, parts):
         names = vars(self._session.module)
@@ -157,7 +188,9 @@ class Executor:
         if name not in names:
             notes.append(f"{name} is not defined")
             return {"result": None, "result_encoding": "json"}
-        value = names[name]
+        return self._encode(name, names[name], notes)
+
+    def _encode(self, name, value, notes):
         fields = {"result_type": kinds.name(type(value))}
         encoded, error = self._guard(lambda: encode.encode(value, self._session.result_limit))
         if error is None:

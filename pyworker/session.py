@@ -6,6 +6,7 @@ import sys
 from . import asking, codefile, cstdio, figures, handlers, late, namespace, sources
 from .forks import Forks
 from .place import Place
+from .plugins import Plugins
 from .tracebacks import Describer
 from .userforks import UserForks, prefer_fork
 
@@ -29,7 +30,7 @@ class Session:
         self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
         self.figures = figures.Figures(frames, start["workdir"], start["figure_max_side"])
         self.handlers = handlers.Handlers(streams.report)
-        self.plugins, self.variables = [], {}
+        self.plugins = Plugins(frames.log, lambda: self.place.workdir)
         self._frames = frames
         mark(start["mark"])
         if start["warnings"] == "ignore":
@@ -47,7 +48,8 @@ class Session:
 
     def equip(self, plugins, variables):
         """Says which plugins and session variables there are from now on."""
-        self.plugins, self.variables = plugins, variables
+        self.plugins.equip(plugins, variables)
+        self.describer.begin_at(self.plugins.files())
 
     def finish(self, guard):
         """Brings out all that was printed, and takes our streams back."""

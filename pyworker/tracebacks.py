@@ -24,6 +24,7 @@ class Describer:
 
     def __init__(self, workdir, style):
         self._prefixes = ()
+        self._plugins = frozenset()
         self._style = style  # "plain" or "ipython"
         self.move(workdir)
 
@@ -31,6 +32,10 @@ class Describer:
         """Leaves another folder out of file names too."""
         more = (workdir + os.sep, os.path.realpath(workdir) + os.sep)
         self._prefixes = sorted({*self._prefixes, *more}, key=len, reverse=True)
+
+    def begin_at(self, files):
+        """Says whose frames the user's part of a traceback may begin with, beside a cell's."""
+        self._plugins = frozenset(files)
 
     def describe(self, error, compiled, notes, part=None):
         """Returns the record's "exception"; compiled is false for code that never ran.
@@ -41,7 +46,7 @@ class Describer:
         """
         if issubclass(type(error), MemoryError):
             late.load("traceback").clear_frames(_TRACEBACK(error))
-        trace = _users_part(_TRACEBACK(error)) if compiled else None
+        trace = self._users_part(error) if compiled else None
         if not compiled:
             _complete_syntax_error(error)
         place = _place(part) if compiled and not _in_cell(error) else None
@@ -55,7 +60,10 @@ class Describer:
 
     def text(self, error):
         """Returns the plain traceback of an exception, as for a terminal."""
-        return shorten(self._plain(error, _users_part(_TRACEBACK(error))), TEXT_LIMIT)
+        return shorten(self._plain(error, self._users_part(error)), TEXT_LIMIT)
+
+    def _users_part(self, error):
+        return _users_part(_TRACEBACK(error), self._plugins)
 
     def _text(self, error, trace, compiled, notes, place):
         if type(error) is SystemExit:
@@ -159,11 +167,12 @@ def _cut(items, limit):
     return items if len(items) <= limit else items[: limit // 2] + items[-limit // 2 :]
 
 
-def _users_part(trace):
+def _users_part(trace, plugins):
     """Returns the traceback from the user's first frame on, without frames of ours."""
     entries = _entries(trace)
     files = [entry.tb_frame.f_code.co_filename for entry in entries]
-    first = next((i for i, file in enumerate(files) if file.startswith(_CELL)), None)
+    users = (i for i, file in enumerate(files) if file.startswith(_CELL) or file in plugins)
+    first = next(users, None)
     if first is None:  # what our own code called
         first = max((i + 1 for i, file in enumerate(files) if file.startswith(_OWN)), default=0)
     kept = [e for e, file in zip(entries[first:], files[first:]) if not file.startswith(_OWN)]

@@ -3,6 +3,8 @@ package schemas
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +13,7 @@ import (
 )
 
 // check returns the value as its property's type, within bounds and choices.
-func (a *Arguments[T]) check(m member) (json.RawMessage, error) {
+func (a *object) check(m member) (json.RawMessage, error) {
 	property, _ := a.schema.Properties.Get(m.name)
 	value, ok := convert(m.value, property.Type)
 	if !ok {
@@ -19,17 +21,37 @@ func (a *Arguments[T]) check(m member) (json.RawMessage, error) {
 	}
 	switch property.Type {
 	case "number":
-		return value, a.checkNumber(m.name, value, property)
-	case "string":
-		return value, a.checkChoice(m.name, value, property)
+		if err := a.checkNumber(m.name, value, property); err != nil {
+			return nil, err
+		}
+	case "integer":
+		if value, ok = whole(value); !ok {
+			return nil, a.fault(m.name, "argument %q must be a whole number, not %s", m.name, clip(string(m.value)))
+		}
 	}
-	return value, nil
+	return value, a.checkChoice(m.name, value, property)
+}
+
+// whole returns an integer as JSON has it without fraction and exponent: 3.0 is 3.
+func whole(value json.RawMessage) (json.RawMessage, bool) {
+	if !strings.ContainsAny(string(value), ".eE") {
+		return value, true
+	}
+	const exact = 1 << 53 // of integers up to it a float64 holds each
+	number, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || number != math.Trunc(number) || math.Abs(number) > exact {
+		return nil, false
+	}
+	return strconv.AppendInt(nil, int64(number), 10), true
 }
 
 // convert returns the value if it is of the type, or a string that can be
 // read as one in one way only.
 func convert(value json.RawMessage, to string) (json.RawMessage, bool) {
-	if kind(value) == to {
+	if to == "integer" {
+		to = "number" // which check makes a whole one
+	}
+	if kind(value) == to || to == "" {
 		return value, true
 	}
 	var text string
@@ -44,7 +66,7 @@ func convert(value json.RawMessage, to string) (json.RawMessage, bool) {
 	return inner, json.Valid(inner) && kind(inner) == to
 }
 
-func (a *Arguments[T]) checkNumber(name string, value json.RawMessage, property *jsonschema.Schema) error {
+func (a *object) checkNumber(name string, value json.RawMessage, property *jsonschema.Schema) error {
 	number, err := strconv.ParseFloat(string(value), 64)
 	if err != nil {
 		return a.fault(name, "argument %q is out of range: %s", name, clip(string(value)))
@@ -68,33 +90,59 @@ func (a *Arguments[T]) checkNumber(name string, value json.RawMessage, property 
 	return nil
 }
 
-func (a *Arguments[T]) checkChoice(name string, value json.RawMessage, property *jsonschema.Schema) error {
-	var text string
-	if err := json.Unmarshal(value, &text); err != nil {
-		return a.fault(name, "argument %q can't be read: %v", name, err)
-	}
-	if len(property.Enum) == 0 || slices.Contains(property.Enum, any(text)) {
+func (a *object) checkChoice(name string, value json.RawMessage, property *jsonschema.Schema) error {
+	if len(property.Enum) == 0 {
 		return nil
 	}
-	var choices []string
-	for _, choice := range property.Enum {
-		choices = append(choices, fmt.Sprint(choice))
+	var given any
+	if err := json.Unmarshal(value, &given); err != nil {
+		return a.fault(name, "argument %q can't be read: %v", name, err)
 	}
-	fault := a.fault(name, "argument %q must be %s, not %q", name, oneOf(choices), clip(text))
-	if near, ok := nearest(text, choices); ok {
+	if slices.ContainsFunc(property.Enum, func(choice any) bool { return reflect.DeepEqual(choice, given) }) {
+		return nil
+	}
+	text, isText := given.(string)
+	if !isText {
+		text = string(value)
+	}
+	words, choices := choicesOf(property)
+	if isText {
+		value = []byte(strconv.Quote(clip(text)))
+	}
+	fault := a.fault(name, "argument %q must be one of %s, not %s", name, join(choices, "or"), clip(string(value)))
+	if near, ok := nearest(text, words); ok && isText {
 		fault.Message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	fault.Choice = text
 	return fault
 }
 
+// choicesOf returns the texts among the values that an argument may have, and all
+// of them as a reader is told.
+func choicesOf(property *jsonschema.Schema) (words, all []string) {
+	for _, choice := range property.Enum {
+		if text, ok := choice.(string); ok {
+			words, all = append(words, text), append(all, strconv.Quote(text))
+		} else if encoded, err := json.Marshal(choice); err == nil {
+			all = append(all, string(encoded))
+		}
+	}
+	return words, all
+}
+
 // expected says in words what an argument must be.
-func (a *Arguments[T]) expected(name string, property *jsonschema.Schema) string {
+func (a *object) expected(name string, property *jsonschema.Schema) string {
 	switch unit := a.units[name]; {
 	case property.Type == "boolean":
 		return "true or false"
+	case property.Type == "object":
+		return "an object"
 	case property.Type == "number" && unit != "":
 		return "a number of " + unit
+	case property.Type == "integer":
+		return "a whole number"
+	case property.Type == "array" || property.Type == "object":
+		return "an " + property.Type
 	default:
 		return "a " + property.Type
 	}

@@ -14,11 +14,14 @@ import (
 // names and optional ones by `json`, bounds, choices and descriptions by
 // `jsonschema` tags, and the unit of a number, which JSON Schema has no word
 // for, by `unit`.
-type Arguments[T any] struct {
+type Arguments[T any] struct{ object }
+
+// object checks the arguments of one tool by a schema.
+type object struct {
 	tool   string
 	schema *jsonschema.Schema
 	raw    json.RawMessage
-	units  map[string]string
+	units  map[string]string // of numbers, by argument
 }
 
 // ArgumentError says which argument is wrong and what to do about it.
@@ -34,12 +37,12 @@ func (e *ArgumentError) Error() string { return e.Message }
 
 // For describes the arguments of the named tool. It fails on a struct that
 // Decode could not check: fields are strings, numbers (float64) or booleans,
-// or pointers to them.
+// or pointers to them, or objects of anything (map[string]any).
 func For[T any](tool string) (*Arguments[T], error) {
 	t := reflect.TypeFor[T]()
-	a := &Arguments[T]{tool: tool, schema: reflectType(t), units: make(map[string]string)}
+	a := &Arguments[T]{object{tool: tool, schema: reflectType(t), units: make(map[string]string)}}
 	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
-		if !slices.Contains([]string{"string", "number", "boolean"}, p.Value.Type) {
+		if !slices.Contains([]string{"string", "number", "boolean", "object"}, p.Value.Type) {
 			return nil, fmt.Errorf("argument %q of %s: no check for type %q", p.Key, tool, p.Value.Type)
 		}
 	}
@@ -65,35 +68,24 @@ func fields(t reflect.Type) func(func(reflect.StructField) bool) {
 }
 
 // Schema returns the input schema as tools/list gives it.
-func (a *Arguments[T]) Schema() json.RawMessage { return a.raw }
+func (a *object) Schema() json.RawMessage { return a.raw }
 
 // Decode reads the arguments of a call; an error is an *ArgumentError.
 //
 // It is strict about names: an unknown argument is refused, with the near one
 // suggested, and so is one given twice. It is lenient where a value can be
-// read in one way only: null counts as absent, and a number or a boolean may
-// come as a string that holds it ("30", "True"), which models often write;
+// read in one way only: null counts as absent, and a number, a boolean or an
+// object may come as a string that holds it ("30", "True"), which models often write;
 // refusing that would cost a turn and teach nothing.
 func (a *Arguments[T]) Decode(raw json.RawMessage) (T, error) {
 	var none, decoded T
-	values, err := a.read(raw)
+	checked, err := a.checked(raw)
 	if err != nil {
 		return none, err
 	}
-	checked := make(map[string]json.RawMessage, len(values))
-	for _, v := range values {
-		if checked[v.name], err = a.check(v); err != nil {
-			return none, err
-		}
-	}
-	for _, name := range a.schema.Required {
-		if _, ok := checked[name]; !ok {
-			return none, a.fault(name, "argument %q is required for %s", name, a.tool)
-		}
-	}
-	object, err := json.Marshal(checked)
+	encoded, err := json.Marshal(checked)
 	if err == nil {
-		err = json.Unmarshal(object, &decoded)
+		err = json.Unmarshal(encoded, &decoded)
 	}
 	if err != nil {
 		return none, a.fault("", "the arguments of %s can't be read: %v", a.tool, err)
@@ -101,12 +93,32 @@ func (a *Arguments[T]) Decode(raw json.RawMessage) (T, error) {
 	return decoded, nil
 }
 
-func (a *Arguments[T]) fault(name, format string, args ...any) *ArgumentError {
+// checked returns the arguments that are present, by name, each as its type.
+func (a *object) checked(raw json.RawMessage) (map[string]json.RawMessage, error) {
+	values, err := a.read(raw)
+	if err != nil {
+		return nil, err
+	}
+	checked := make(map[string]json.RawMessage, len(values))
+	for _, v := range values {
+		if checked[v.name], err = a.check(v); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range a.schema.Required {
+		if _, ok := checked[name]; !ok {
+			return nil, a.fault(name, "argument %q is required for %s", name, a.tool)
+		}
+	}
+	return checked, nil
+}
+
+func (a *object) fault(name, format string, args ...any) *ArgumentError {
 	return &ArgumentError{Argument: name, Message: fmt.Sprintf(format, args...)}
 }
 
 // read returns the arguments that are present, each known by name.
-func (a *Arguments[T]) read(raw json.RawMessage) ([]member, error) {
+func (a *object) read(raw json.RawMessage) ([]member, error) {
 	members, problem := readObject(raw)
 	if problem != "" {
 		return nil, a.fault("", "the arguments of %s must be one JSON object: %s", a.tool, problem)
@@ -114,26 +126,30 @@ func (a *Arguments[T]) read(raw json.RawMessage) ([]member, error) {
 	present := members[:0]
 	seen := make(map[string]bool, len(members))
 	for _, m := range members {
-		if _, known := a.schema.Properties.Get(m.name); !known {
+		property, known := a.schema.Properties.Get(m.name)
+		if !known {
 			return nil, a.unknown(m.name)
 		}
 		if seen[m.name] {
 			return nil, a.fault(m.name, "argument %q is given twice; give it once", m.name)
 		}
 		seen[m.name] = true
-		if string(m.value) != "null" {
+		if string(m.value) != "null" || property.Type == "" { // null is a value where any is
 			present = append(present, m)
 		}
 	}
 	return present, nil
 }
 
-func (a *Arguments[T]) unknown(name string) error {
+func (a *object) unknown(name string) error {
 	var known []string
 	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
 		known = append(known, p.Key)
 	}
 	advice := "it takes " + list(known)
+	if len(known) == 0 {
+		advice = "it takes none"
+	}
 	if near, ok := nearest(name, known); ok {
 		advice = fmt.Sprintf("did you mean %q?", near)
 	}

@@ -18,6 +18,8 @@ type trialArgs struct {
 	Ratio   float64  `json:"ratio,omitempty" jsonschema:"exclusiveMaximum=1"`
 	Reset   bool     `json:"reset,omitempty"`
 	Mode    string   `json:"mode,omitempty" jsonschema:"enum=create,enum=list,enum=delete"`
+
+	Names map[string]any `json:"names,omitempty"`
 }
 
 func trial(t testing.TB) *Arguments[trialArgs] {
@@ -37,7 +39,8 @@ func TestDecode(t *testing.T) {
 		want trialArgs
 	}{
 		"one":               {`{"code": "1+1"}`, trialArgs{Code: "1+1"}},
-		"all":               {`{"code":"x","interpreter_id":"7f","timeout":30,"wait":0,"ratio":-0.5,"reset":true,"mode":"list"}`, trialArgs{"x", "7f", number(30), number(0), -0.5, true, "list"}},
+		"all":               {`{"code":"x","interpreter_id":"7f","timeout":30,"wait":0,"ratio":-0.5,"reset":true,"mode":"list","names":{"a":null,"b":"c"}}`, trialArgs{"x", "7f", number(30), number(0), -0.5, true, "list", map[string]any{"a": nil, "b": "c"}}},
+		"object as string":  {`{"code":"x","names":"{\"a\": \"b\"}"}`, trialArgs{Code: "x", Names: map[string]any{"a": "b"}}},
 		"null is absent":    {`{"code":"x","timeout":null,"mode":null,"reset":null}`, trialArgs{Code: "x"}},
 		"empty code":        {`{"code":""}`, trialArgs{}},
 		"number as string":  {`{"code":"x","timeout":"30","wait":" 1.5e1 "}`, trialArgs{Code: "x", Timeout: number(30), Wait: number(15)}},
@@ -65,7 +68,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"camel case":          {`{"code":"x","interpreterId":"7f"}`, "interpreterId", `unknown argument "interpreterId" for run_python_code; did you mean "interpreter_id"?`},
 		"other case":          {`{"Code":"x"}`, "Code", `unknown argument "Code" for run_python_code; did you mean "code"?`},
 		"a beginning":         {`{"code":"x","interp":"7f"}`, "interp", `unknown argument "interp" for run_python_code; did you mean "interpreter_id"?`},
-		"unknown, far":        {`{"source":"x"}`, "source", `unknown argument "source" for run_python_code; it takes code, interpreter_id, timeout, wait, ratio, reset and mode`},
+		"unknown, far":        {`{"source":"x"}`, "source", `unknown argument "source" for run_python_code; it takes code, interpreter_id, timeout, wait, ratio, reset, mode and names`},
 		"unknown before null": {`{"code":"x","cdoe":null}`, "cdoe", `unknown argument "cdoe" for run_python_code; did you mean "code"?`},
 		"missing":             {`{}`, "code", `argument "code" is required for run_python_code`},
 		"missing by null":     {`{"code":null}`, "code", `argument "code" is required for run_python_code`},
@@ -80,6 +83,7 @@ func TestDecodeRefuses(t *testing.T) {
 			`argument "timeout" must be a number of seconds, not the string "\"30\""`},
 		"no unit":        {`{"code":"x","ratio":{}}`, "ratio", `argument "ratio" must be a number, not an object`},
 		"not a boolean":  {`{"code":"x","reset":1}`, "reset", `argument "reset" must be true or false, not the number 1`},
+		"not an object":  {`{"code":"x","names":["a"]}`, "names", `argument "names" must be an object, not an array`},
 		"too small":      {`{"code":"x","wait":-1}`, "wait", `argument "wait" must be at least 0 seconds, not -1`},
 		"not above":      {`{"code":"x","timeout":0}`, "timeout", `argument "timeout" must be more than 0 seconds, not 0`},
 		"too large":      {`{"code":"x","timeout":"100.5"}`, "timeout", `argument "timeout" must be at most 100 seconds, not 100.5`},
@@ -93,7 +97,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"broken":         {`{"code":`, "", `the arguments of run_python_code must be one JSON object: this is not valid JSON`},
 		"two objects":    {`{"code":"x"}{"code":"y"}`, "", `the arguments of run_python_code must be one JSON object: this is not valid JSON`},
 		"too deep":       {strings.Repeat("[", 100_000), "", `the arguments of run_python_code must be one JSON object: this is not valid JSON`},
-		"a long name":    {`{"` + strings.Repeat("n", 5000) + `":1}`, strings.Repeat("n", 5000), `unknown argument "` + strings.Repeat("n", 60) + `…" for run_python_code; it takes code, interpreter_id, timeout, wait, ratio, reset and mode`},
+		"a long name":    {`{"` + strings.Repeat("n", 5000) + `":1}`, strings.Repeat("n", 5000), `unknown argument "` + strings.Repeat("n", 60) + `…" for run_python_code; it takes code, interpreter_id, timeout, wait, ratio, reset, mode and names`},
 		"a long value":   {`{"code":"x","timeout":"` + strings.Repeat("n", 5000) + `"}`, "timeout", `argument "timeout" must be a number of seconds, not a string`},
 		"a long number":  {`{"code":` + strings.Repeat("1", 5000) + `}`, "code", `argument "code" must be a string, not the number ` + strings.Repeat("1", 60) + `…`},
 		"choice of case": {`{"code":"x","mode":"List"}`, "mode", `argument "mode" must be one of "create", "list" or "delete", not "List"; did you mean "list"?`},

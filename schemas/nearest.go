@@ -1,7 +1,6 @@
 package schemas
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
@@ -41,15 +40,6 @@ func clip(text string) string {
 
 // list writes "a, b and c".
 func list(words []string) string { return join(words, "and") }
-
-// oneOf writes `one of "a", "b" or "c"`.
-func oneOf(words []string) string {
-	quoted := make([]string, len(words))
-	for i, word := range words {
-		quoted[i] = fmt.Sprintf("%q", word)
-	}
-	return "one of " + join(quoted, "or")
-}
 
 func join(words []string, last string) string {
 	if len(words) < 2 {

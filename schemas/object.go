@@ -60,6 +60,23 @@ func readMembers(raw json.RawMessage) (members []member, err error) {
 	return members, nil
 }
 
+// writeObject is the JSON object with these members, in that order.
+func writeObject(members []member) json.RawMessage {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range members {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, _ := json.Marshal(m.name) // a string always can be
+		b.Write(name)
+		b.WriteByte(':')
+		b.Write(m.value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
 // kind returns JSON Schema's name for the type of a valid JSON value.
 func kind(value json.RawMessage) string {
 	if len(value) == 0 {

@@ -73,6 +73,7 @@ func (s *Session) descend(parent *Session) {
 	s.count = parent.ran() // names of figures and code must not come twice
 	s.foretold = parent.foretold
 	s.failures = parent.failedInARow()
+	s.sessionVariables, s.variablesSet = parent.variablesNow()
 	s.turn.held = true
 	s.running.Add(1)
 }

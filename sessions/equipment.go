@@ -17,6 +17,15 @@ type Plugin struct {
 	Source string `json:"source"`
 	// Configuration is what the operator has set for it, a JSON value for each key.
 	Configuration map[string]any `json:"configuration"`
+	// Signature is as Python writes it after the name, "(path, limit=1000)", and
+	// Doc what help() shows: both are there before the source was loaded.
+	Signature string `json:"signature"`
+	Doc       string `json:"doc"`
+	// Version is another one whenever the plugin must be loaded anew: after a
+	// change of it, or of a module that it may import from its directory.
+	Version string `json:"version"`
+	// Broken says why it can't be used, "" when it can; there is no source then.
+	Broken string `json:"broken"`
 }
 
 // Equipper knows the plugins that sessions are to find.
@@ -29,7 +38,7 @@ type Equipper interface {
 type equipped struct {
 	worker    Worker
 	revision  int
-	variables int
+	variables int // how often they had been set
 }
 
 // equip tells the worker of plugins and session variables if it doesn't know them:
@@ -37,14 +46,14 @@ type equipped struct {
 // the turn.
 func (s *Session) equip(ctx context.Context) error {
 	var equipment Equipment
-	now := equipped{worker: s.lead(), variables: s.variablesSet}
+	now := equipped{worker: s.lead()}
+	equipment.Variables, now.variables = s.variablesNow()
 	if s.options.Equipper != nil {
 		equipment.Plugins, now.revision = s.options.Equipper.Plugins()
 	}
-	if now == s.equipped || s.options.Equipper == nil && s.variablesSet == 0 {
+	if now == s.equipped || s.options.Equipper == nil && now.variables == 0 {
 		return nil
 	}
-	equipment.Variables = s.sessionVariables
 	if err := now.worker.Equip(ctx, equipment); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package sessions
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 )
@@ -49,6 +50,8 @@ type Listing struct {
 	PID     int    `json:"pid,omitempty"`
 	Python  string `json:"python,omitempty"`
 	Workdir string `json:"workdir"`
+	// SessionVariables are the names of those that are set; values may be secret.
+	SessionVariables []string `json:"session_variables,omitempty"`
 	// InitError is the traceback of the operator's init code, if it failed.
 	InitError string `json:"init_error,omitempty"`
 	// Notes are plain sentences about what did not come along with a branch.
@@ -98,7 +101,8 @@ func (s *Session) listing() Listing {
 		ID: s.id, Status: "idle", Executions: s.count, Failures: s.failures, Waiting: s.turn.queued(),
 		Unfetched: s.unfetched(), Created: s.created, LastUsed: s.used, Workdir: s.workdir, Parent: s.parent,
 		Age: now.Sub(s.created).Seconds(), Idle: now.Sub(s.used).Seconds(),
-		Memory: s.resident, Recoverable: obstacle == "", Obstacle: obstacle,
+		SessionVariables: slices.Sorted(maps.Keys(s.sessionVariables)),
+		Memory:           s.resident, Recoverable: obstacle == "", Obstacle: obstacle,
 	}
 	if s.current != nil {
 		l.Status, l.Running, l.Idle = "running", s.current.number, 0

@@ -94,6 +94,9 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	if len(r.Code) > maxCode {
 		return nil, Errorf(CodeInvalid, "code is %d bytes long, and at most %d are taken; put large data into a file and let the code read it", len(r.Code), maxCode)
 	}
+	if len(r.Arguments) > maxCode {
+		return nil, Errorf(CodeInvalid, "the arguments are %d bytes long, and at most %d are taken; put large data into a file and pass its path", len(r.Arguments), maxCode)
+	}
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
 	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))

@@ -24,7 +24,7 @@ type Result struct {
 	Status        Status `json:"status" jsonschema:"enum=ok,enum=error,enum=timeout,enum=interrupted,enum=crashed,enum=refused,enum=running" jsonschema_description:"How the run stands"`
 	Success       bool   `json:"success" jsonschema_description:"True for status ok only"`
 
-	Result         json.RawMessage `json:"result,omitempty" jsonschema_description:"The value of result_var_name as JSON; null when it is not defined"`
+	Result         json.RawMessage `json:"result,omitempty" jsonschema_description:"The value of result_var_name as JSON, or what the plugin returned; null when it is not defined"`
 	ResultType     string          `json:"result_type,omitempty" jsonschema_description:"Python type of the value"`
 	ResultEncoding string          `json:"result_encoding,omitempty" jsonschema:"enum=json,enum=repr" jsonschema_description:"repr when the value has no JSON form and result holds its repr as a string"`
 	Notes          []string        `json:"notes,omitempty" jsonschema_description:"What a reader should know: an undefined variable, values that JSON can't hold, what was stopped"`

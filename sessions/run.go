@@ -141,7 +141,10 @@ func (s *Session) tries(e *execution) (attempt, restartNote) {
 		return a, first
 	}
 	first.notes = append(first.notes, "the code crashed its interpreter and was run once more (--rerun-after-crash); what it did outside before the crash may have been done twice")
-	s.keep("") // the second try may crash too
+	s.keep("")                              // the second try may crash too
+	if err := s.equip(e.life); err != nil { // a copy may be from before a change
+		s.log.Warn("telling plugins before the second try", "execution", e.number, "error", err)
+	}
 	a = s.attempt(e, w)
 	if !a.lostWorker() {
 		return a, first

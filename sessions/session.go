@@ -41,10 +41,7 @@ type Session struct {
 	failing   string // why the last copy failed that nothing stood against
 	fruitless *fruitless
 
-	// Likewise: what plugins find. variablesSet counts how often they were set.
-	equipped         equipped
-	sessionVariables map[string]string
-	variablesSet     int
+	equipped equipped // likewise
 
 	states  checkpoints
 	history history
@@ -63,6 +60,10 @@ type Session struct {
 	resident    uint64 // bytes of the worker when it was last measured
 	epitaph     string // why the server ended it of its own accord; nobody enters then
 	ended       bool
+	// sessionVariables are what plugins find. The map is not changed but replaced;
+	// variablesSet counts how often.
+	sessionVariables map[string]string
+	variablesSet     int
 
 	// Guarded by the Manager's mu.
 	named     bool // a caller has shown its id

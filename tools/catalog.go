@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -30,6 +31,7 @@ type Manager interface {
 	Branch(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
 	Undo(ctx context.Context, client sessions.Client, id string) (*sessions.Undone, error)
 	Variables(ctx context.Context, client sessions.Client, id string) (names sessions.Namespace, notes []string, err error)
+	SetVariables(ctx context.Context, client sessions.Client, id string, variables map[string]*string) (*sessions.Setting, error)
 	Upload(ctx context.Context, client sessions.Client, id, path string, data []byte) (*sessions.Upload, error)
 	Farewell(client sessions.Client) string
 }
@@ -70,8 +72,15 @@ type Options struct {
 	// working directory; 10,000,000.
 	MaxUpload int
 	// Read is told of each read of a resource; nil: nobody is.
-	Read   func(ctx context.Context, uri string, err error, took time.Duration)
-	Logger *slog.Logger
+	Read func(ctx context.Context, uri string, err error, took time.Duration)
+	// Mode is one of the constants Mode…; ModeFull.
+	Mode string
+	// PluginSummary tells a model, in some lines, which plugins code can call now,
+	// and PluginTools returns, for ModePluginOnly, those that there are; nil is for a
+	// server that has none, and never will. They must not call refresh.
+	PluginSummary func() string
+	PluginTools   func() []PluginTool
+	Logger        *slog.Logger
 }
 
 // withDefaults fills in what was left zero.
@@ -79,6 +88,7 @@ func (o Options) withDefaults() Options {
 	if o.Client == nil {
 		o.Client = func(context.Context) sessions.Client { return "client" }
 	}
+	o.Mode = orDefault(o.Mode, ModeFull)
 	o.Figures = orDefault(o.Figures, FiguresContent)
 	o.StructuredContent = orDefault(o.StructuredContent, StructuredAuto)
 	o.MaxUpload = orDefault(o.MaxUpload, 10_000_000)
@@ -107,6 +117,8 @@ type toolbox struct {
 	manArgs  *schemas.Arguments[ManageInterpretersArgs]
 	drawing  sync.Mutex // one picture at a time is decoded: each takes about 30 MB
 	settling time.Duration
+
+	pluginArgs *schemas.Arguments[PluginArgs]
 }
 
 func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
@@ -115,6 +127,8 @@ func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
 		runArgs:  arguments[RunPythonCodeArgs](runPythonCodeName),
 		manArgs:  arguments[ManageInterpretersArgs](manageInterpretersName),
 		settling: settling,
+
+		pluginArgs: arguments[PluginArgs]("a plugin"),
 	}
 }
 
@@ -130,17 +144,63 @@ func arguments[T any](tool string) *schemas.Arguments[T] {
 
 // catalog is the only list of the tools.
 func (b *toolbox) catalog() []server.ServerTool {
+	if b.Mode == ModePluginOnly {
+		return b.pluginCatalog()
+	}
 	return []server.ServerTool{b.runPythonCodeTool(), b.manageInterpretersTool()}
 }
 
-// Register adds the tools and the prompts to the server.
-func Register(s *server.MCPServer, m Manager, o Options) {
+// Register adds the tools and the prompts to the server. Refresh puts up the tools
+// anew where Options tell something else now, and clients hear of that.
+func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 	b := newToolbox(s, m, o)
-	for _, tool := range b.catalog() {
-		tool.Handler = b.guard(tool.Tool.Name, tool.Handler)
-		s.AddTools(tool)
+	r := &board{toolbox: b}
+	r.refresh()
+	switch b.Mode {
+	case ModePluginOnly:
+		hooksOf(s).AddAfterListTools(leaveOutHidden)
+		if len(b.usable()) == 0 {
+			b.Logger.Warn("there is no plugin that can be called: agents find no tool but manage_interpreters")
+		}
+	default:
+		addPrompts(s)
 	}
-	addPrompts(s)
+	return r.refresh
+}
+
+// board is where the server's tools are put up.
+type board struct {
+	*toolbox
+	mu sync.Mutex
+	up []byte // the tools as JSON
+}
+
+func (b *board) refresh() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	tools := b.catalog()
+	shown := make([]mcp.Tool, len(tools))
+	for i := range tools {
+		tools[i].Handler = b.guard(tools[i].Tool.Name, tools[i].Handler)
+		shown[i] = tools[i].Tool
+	}
+	now, err := json.Marshal(shown)
+	if err != nil { // a schema that is no JSON, which a test would find
+		b.Logger.Error("the tools can't be shown", "error", err)
+		return
+	}
+	if !bytes.Equal(now, b.up) {
+		b.up = now
+		b.server.SetTools(tools...)
+	}
+}
+
+// hooksOf returns the server's hooks, which it has from now on.
+func hooksOf(s *server.MCPServer) *server.Hooks {
+	if s.GetHooks() == nil {
+		server.WithHooks(&server.Hooks{})(s)
+	}
+	return s.GetHooks()
 }
 
 //go:embed instructions.md
@@ -148,6 +208,10 @@ var instructions string
 
 // Instructions is the text with which the server introduces itself to a model.
 func Instructions() string { return strings.TrimSpace(instructions) }
+
+// pluginInstructions follow where there are plugins. Which, is in the description
+// of run_python_code: a client reads that again when they change.
+const pluginInstructions = "Code can also call plugins, functions of this server; run_python_code lists them."
 
 // Schemas returns the contract with clients: the input schema of every tool,
 // by the tool's name, and the schema of "execution_record".
@@ -169,7 +233,7 @@ func (b *toolbox) describe(text string) string {
 		"{wait}", sessions.InWords(b.DefaultWait),
 		"{timeout}", sessions.InWords(b.DefaultTimeout),
 		"{history}", b.depth(),
-	).Replace(text))
+	).Replace(b.inMode(text)))
 }
 
 // depth says how far undo goes back.

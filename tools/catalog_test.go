@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,8 +40,9 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 	committed, err := filepath.Glob("../schemas/*.json")
-	if err != nil || len(committed) != len(all) {
-		t.Errorf("%d files in schemas, %d schemas in the code (%v)", len(committed), len(all), err)
+	ours := slices.DeleteFunc(committed, func(path string) bool { return filepath.Base(path) == "plugin.json" }) // internal/plugins keeps it
+	if err != nil || len(ours) != len(all) {
+		t.Errorf("%d files in schemas, %d schemas in the code (%v)", len(ours), len(all), err)
 	}
 }
 

@@ -28,6 +28,7 @@ type fakeManager struct {
 	undo      func(context.Context, sessions.Client, string) (*sessions.Undone, error)
 	variables func(context.Context, sessions.Client, string) (sessions.Namespace, []string, error)
 	upload    func(context.Context, sessions.Client, string, string, []byte) (*sessions.Upload, error)
+	set       func(context.Context, sessions.Client, string, map[string]*string) (*sessions.Setting, error)
 	farewell  string
 }
 
@@ -80,6 +81,10 @@ func (f *fakeManager) Variables(ctx context.Context, c sessions.Client, id strin
 
 func (f *fakeManager) Upload(ctx context.Context, c sessions.Client, id, path string, data []byte) (*sessions.Upload, error) {
 	return f.upload(ctx, c, id, path, data)
+}
+
+func (f *fakeManager) SetVariables(ctx context.Context, c sessions.Client, id string, v map[string]*string) (*sessions.Setting, error) {
+	return f.set(ctx, c, id, v)
 }
 
 func (f *fakeManager) Farewell(sessions.Client) string { return f.farewell }

@@ -108,6 +108,9 @@ func listingLine(l sessions.Listing) string {
 		facts = append(facts, size)
 	}
 	facts = append(facts, place(l))
+	if len(l.SessionVariables) > 0 {
+		facts = append(facts, "session variables "+quoted(l.SessionVariables))
+	}
 	if l.Ended == "" {
 		facts = append(facts, recoverable(l))
 	}

@@ -20,13 +20,15 @@ var manageInterpretersText string
 
 // ManageInterpretersArgs are the arguments of manage_interpreters.
 type ManageInterpretersArgs struct {
-	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=upload" jsonschema_description:"What to do."`
+	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=set_variables,enum=upload" jsonschema_description:"What to do."`
 	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, not needed for create and list, else your default one when left out."`
 	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For operation wait: seconds to wait before answering 'running' again. 0 answers at once."`
 	Match         string   `json:"match,omitempty" jsonschema_description:"For variables: only those whose name or type contains this; * and ? match as in file names."`
 	Path          string   `json:"path,omitempty" jsonschema_description:"For upload: where to put the file, relative to the working directory."`
 	Content       *string  `json:"content,omitempty" jsonschema_description:"For upload: the file as text."`
 	ContentBase64 *string  `json:"content_base64,omitempty" jsonschema_description:"For upload, instead: the file as base64."`
+
+	Variables map[string]any `json:"variables,omitempty" jsonschema_description:"For set_variables: texts by name; null removes one."`
 }
 
 func (b *toolbox) manageInterpretersTool() server.ServerTool {
@@ -86,6 +88,9 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 		}
 		names, notes, err := b.manager.Variables(ctx, client, id)
 		return b.say(ctx, request, described(match.of(names), notes, b.fit(ctx, request).Text), err)
+	case "set_variables":
+		r, err := b.setVariables(ctx, client, args)
+		return b.say(ctx, request, r, err)
 	case "upload":
 		r, err := b.upload(ctx, client, args)
 		return b.say(ctx, request, r, err)
@@ -149,7 +154,7 @@ func (b *toolbox) say(ctx context.Context, request mcp.CallToolRequest, r reply,
 		return nil, err
 	}
 	f := b.fit(ctx, request)
-	result := mcp.NewToolResultText(cutBytes(r.text, f.Text, f.Bytes/2))
+	result := mcp.NewToolResultText(cutBytes(b.inMode(r.text), f.Text, f.Bytes/2))
 	if f.Record && travelling(r.record) <= f.Bytes/2-envelope {
 		r.record["success"] = true
 		result.StructuredContent = r.record

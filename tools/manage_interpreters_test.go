@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,7 @@ func working() *fakeManager {
 			dead.Ended, dead.Unfetched, dead.Python = "its process has ended; the next run brings its variables back", 1, ""
 			usual := listing("7f")
 			usual.Default, usual.InitError = true, "NameError: np\n"
+			usual.SessionVariables = []string{"db", "key"}
 			return []sessions.Listing{usual, busy, child, dead}, nil
 		},
 		delete: func(_ context.Context, _ sessions.Client, id string) error { return owns(id) },
@@ -67,6 +69,12 @@ func working() *fakeManager {
 				Imports:   []string{"Path", "np (numpy)"},
 			}, []string{"execution 2 crashed"}, owns(id)
 		},
+		set: func(_ context.Context, _ sessions.Client, id string, variables map[string]*string) (*sessions.Setting, error) {
+			if variables["key"] == nil || *variables["key"] != "v" || len(variables) != 2 {
+				return nil, fmt.Errorf("got %v", variables)
+			}
+			return &sessions.Setting{InterpreterID: "7f", Set: []string{"key"}, Removed: []string{"old"}, Names: []string{"db", "key"}}, owns(id)
+		},
 		upload: func(_ context.Context, _ sessions.Client, id, path string, data []byte) (*sessions.Upload, error) {
 			return &sessions.Upload{InterpreterID: "7f", Path: path, File: "/data/7f/" + path, Size: len(data)}, owns(id)
 		},
@@ -89,7 +97,7 @@ func TestEveryOperation(t *testing.T) {
 	want := map[string]string{
 		"create": "Created interpreter 9b (Python 3.11.7, working directory /data/9b). Pass it as interpreter_id to run_python_code.",
 		"list": `4 interpreters:
-- 7f (default): idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, Python 3.11.7, working directory /data/7f, recoverable
+- 7f (default): idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, Python 3.11.7, working directory /data/7f, session variables "db", "key", recoverable
 [note] the start-up code (--init-code) failed:
 NameError: np
 - 9b: running execution 12, 11 executions, 3 runs failed in a row, 2 calls waiting, made 1 hour ago, 70 MiB of memory, Python 3.11.7, working directory /data/9b, not recoverable: 2 Python threads are running (Thread-1, Thread-2)
@@ -110,14 +118,15 @@ functions: area(r), async load(path, sep=',')
 classes: Model
 imports: Path, np (numpy)
 [note] execution 2 crashed`,
-		"upload": "Uploaded data/a.csv (3 B) in the working directory of interpreter 7f: /data/7f/data/a.csv",
-		"wait":   "waited 0s\n[ok] execution 3 in interpreter 7f3a9c, 3 milliseconds (time limit 1 hour)",
+		"set_variables": `Session variables of interpreter 7f: set "key", removed "old". Plugins find "db", "key" from the next run on.`,
+		"upload":        "Uploaded data/a.csv (3 B) in the working directory of interpreter 7f: /data/7f/data/a.csv",
+		"wait":          "waited 0s\n[ok] execution 3 in interpreter 7f3a9c, 3 milliseconds (time limit 1 hour)",
 	}
 	for era, options := range eras {
 		c := connect(t, "tester", working(), Options{}, options...)
 		for _, operation := range advertisedOperations(t) {
 			t.Run(era+" "+operation, func(t *testing.T) {
-				answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"7f","path":"data/a.csv","content":"x,y"}`)
+				answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"7f","path":"data/a.csv","content":"x,y","variables":{"key":"v","old":null}}`)
 				if answer.IsError {
 					t.Fatal(text(t, answer))
 				}

@@ -63,10 +63,7 @@ func registerResources(s *server.MCPServer, library Library, o Options, every ti
 		s.AddResourceTemplate(template, nil) // reads don't come this far
 	}
 	s.AddResource(mcp.NewResource(readURI, "read"), l.hand)
-	if s.GetHooks() == nil {
-		server.WithHooks(&server.Hooks{})(s)
-	}
-	hooks := s.GetHooks()
+	hooks := hooksOf(s)
 	hooks.AddBeforeReadResource(l.fetch)
 	hooks.AddAfterListResources(l.list)
 	l.updates.hook(hooks)

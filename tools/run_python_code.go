@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -33,7 +32,11 @@ type RunPythonCodeArgs struct {
 }
 
 func (b *toolbox) runPythonCodeTool() server.ServerTool {
-	tool := mcp.NewToolWithRawSchema(runPythonCodeName, b.describe(runPythonCodeText), b.runArgs.Schema())
+	text := b.describe(runPythonCodeText)
+	if b.PluginSummary != nil {
+		text = sections(text, b.PluginSummary())
+	}
+	tool := mcp.NewToolWithRawSchema(runPythonCodeName, text, b.runArgs.Schema())
 	tool.Meta = b.toolMeta()
 	tool.Annotations = annotations("Run Python code")
 	return server.ServerTool{Tool: tool, Handler: b.runPythonCode}
@@ -44,23 +47,33 @@ func (b *toolbox) runPythonCode(ctx context.Context, request mcp.CallToolRequest
 	if err == nil {
 		err = checkVariable(args.ResultVarName)
 	}
-	at, again, tripError := resumed(request)
-	if err = errors.Join(err, tripError); err != nil {
-		return b.failure(runPythonCodeName, err), nil
-	}
-
-	client := b.Client(ctx)
-	progress := b.progress(ctx, request)
-	result, err := b.run(ctx, request, client, args, trip{at, again, progress})
-	progress.end(ctx)
 	if err != nil {
 		return b.failure(runPythonCodeName, err), nil
 	}
+	return b.execute(ctx, request, runPythonCodeName, sessions.RunRequest{
+		Code: args.Code, InterpreterID: args.InterpreterID, ResultVarName: args.ResultVarName,
+		Timeout: seconds(args.Timeout), Wait: waiting(args.Wait), Reset: args.Reset,
+	}), nil
+}
 
-	if question := b.returned(result, at.Round); question != nil {
-		return question, nil
+// execute runs what a tool asks for, or goes on with the run whose question the
+// call answers, and renders how it stands.
+func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, tool string, r sessions.RunRequest) *mcp.CallToolResult {
+	at, again, err := resumed(request)
+	if err != nil {
+		return b.failure(tool, err)
 	}
-	return b.answer(ctx, request, result, asked{variable: args.ResultVarName, newID: client == sessions.Anonymous && args.InterpreterID == ""}), nil
+	client := b.Client(ctx)
+	progress := b.progress(ctx, request)
+	result, err := b.run(ctx, request, client, r, trip{at, again, progress})
+	progress.end(ctx)
+	if err != nil {
+		return b.failure(tool, err)
+	}
+	if question := b.returned(result, at.Round); question != nil {
+		return question
+	}
+	return b.answer(ctx, request, result, asked{variable: r.ResultVarName, newID: client == sessions.Anonymous && r.InterpreterID == ""})
 }
 
 // trip is what the handlers know of a call beside its arguments: which question
@@ -71,17 +84,14 @@ type trip struct {
 	progress *progress
 }
 
-// run runs the code, or goes on with the run whose question the call answers.
-func (b *toolbox) run(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, args RunPythonCodeArgs, c trip) (*sessions.Result, error) {
-	asking, wait := b.asking(ctx, request, c.at.Round), waiting(args.Wait)
+// run runs what is asked for, or goes on with the run whose question the call
+// answers.
+func (b *toolbox) run(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, r sessions.RunRequest, c trip) (*sessions.Result, error) {
+	r.Progress, r.Asking = c.progress.listener(), b.asking(ctx, request, c.at.Round)
 	if c.again {
-		return b.resume(ctx, request, client, c.at, sessions.WaitRequest{Wait: wait, Progress: c.progress.listener(), Asking: asking})
+		return b.resume(ctx, request, client, c.at, sessions.WaitRequest{Wait: r.Wait, Progress: r.Progress, Asking: r.Asking})
 	}
-	return b.manager.Run(ctx, client, sessions.RunRequest{
-		Code: args.Code, InterpreterID: args.InterpreterID, ResultVarName: args.ResultVarName,
-		Timeout: seconds(args.Timeout), Wait: wait, Reset: args.Reset,
-		Progress: c.progress.listener(), Asking: asking,
-	})
+	return b.manager.Run(ctx, client, r)
 }
 
 // seconds turns an argument into a Duration, 0 when it is absent. What no

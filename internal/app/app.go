@@ -27,6 +27,7 @@ type App struct {
 	run     *runDir
 	python  *pythonStarter
 	manager *sessions.Manager
+	plugins *shelf         // nil where there are none
 	leaving sync.WaitGroup // the ends of sessions whose clients have said goodbye
 	server  *server.MCPServer
 	shown   *tools.Resources
@@ -43,14 +44,21 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{config: c, log: log, run: run, python: newPythonStarter(c, log)}
+	shelf, err := openShelf(c, log)
+	if err != nil {
+		return nil, errors.Join(err, run.close())
+	}
+	a := &App{config: c, log: log, run: run, plugins: shelf, python: newPythonStarter(shelf.preloading(c), log)}
 	a.metrics = a.newMetrics()
 	a.ready = newReadiness(a.python, run.path, log)
 	options := managerOptions(c, a.python, run.path, log)
+	if a.plugins != nil {
+		options.Equipper = a.plugins
+	}
 	options.Ended = a.metrics.Ended
 	a.python.started = a.started
 	a.manager = sessions.NewManager(options)
-	a.server, a.shown = newServer(newNoted(a.manager), a.newCalls(), c, log)
+	a.server, a.shown = a.newServer()
 	a.python.warm()
 	return a, nil
 }
@@ -92,23 +100,27 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 	return o
 }
 
-func newServer(m noted, calls *calls, c *config.Config, log *slog.Logger) (*server.MCPServer, *tools.Resources) {
-	s := server.NewMCPServer("understudy", Version(),
-		server.WithTitle("understudy"),
-		server.WithInstructions(tools.Instructions()),
-		server.WithToolCapabilities(false),
-		server.WithToolHandlerMiddleware(calls.middleware),
-
-		server.WithPromptCapabilities(false),
-	)
+func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
+	c, m, calls := a.config, newNoted(a.manager), a.newCalls()
 	options := tools.Options{
 		Client:     clientOf,
 		TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
 		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
-		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: log,
-		MaxUpload: int(c.Serve.MaxUpload), Read: calls.read,
+		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: a.log,
+		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode, Read: calls.read,
 	}
-	tools.Register(s, m, options)
+	if a.plugins != nil {
+		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
+	}
+	s := server.NewMCPServer("understudy", Version(),
+		server.WithTitle("understudy"),
+		server.WithInstructions(options.Instructions()),
+		server.WithToolCapabilities(a.plugins != nil), // they may change
+		server.WithToolHandlerMiddleware(calls.middleware),
+
+		server.WithPromptCapabilities(false),
+	)
+	a.plugins.attach(s, tools.Register(s, m, options))
 	return s, tools.RegisterResources(s, m, options)
 }
 

@@ -259,6 +259,16 @@ func (m noted) Variables(ctx context.Context, client sessions.Client, id string)
 	return names, notes, err
 }
 
+func (m noted) SetVariables(ctx context.Context, client sessions.Client, id string, variables map[string]*string) (set *sessions.Setting, err error) {
+	n := begin(ctx, "set_variables", id)
+	set, err = m.asked.SetVariables(ctx, client, id, variables)
+	n.end(err)
+	if err == nil {
+		n.interpreter = set.InterpreterID
+	}
+	return set, err
+}
+
 func (m noted) Upload(ctx context.Context, client sessions.Client, id, path string, data []byte) (up *sessions.Upload, err error) {
 	n := begin(ctx, "upload", id)
 	up, err = m.asked.Upload(ctx, client, id, path, data)

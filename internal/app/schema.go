@@ -5,13 +5,18 @@ import (
 	"fmt"
 	"io"
 
+	"understudy/internal/plugins"
 	"understudy/tools"
 )
 
-// Schema prints the JSON schemas of the tools' arguments and of the record.
+// Schema prints the JSON schemas of the tools' arguments, of the record and of a
+// plugin's NAME.yaml.
 func Schema(out io.Writer) error {
 	all, err := tools.Schemas()
 	if err != nil {
+		return err
+	}
+	if all["plugin"], err = plugins.Schema(); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(all, "", "  ")

@@ -23,13 +23,14 @@ type Config struct {
 	Setup    Setup    `cmd:"" help:"Prepare the Python environment with the scientific libraries."`
 	Doctor   Doctor   `cmd:"" help:"Show what works here; exit status 1 when the main job can't."`
 	Demo     Demo     `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
+	Plugins  Plugins  `cmd:"" help:"Show and try the plugins of a directory."`
 	Token    Token    `cmd:"" help:"Make a bearer token for a client that connects over a network, and the line for --auth-tokens."`
 	Install  Install  `cmd:"" help:"Write or print the configuration of an MCP client."`
-	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools."`
+	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools, of their record, and of a plugin's file."`
 	Version  Version  `cmd:"" help:"Print the version."`
 	Watchdog Watchdog `cmd:"" hidden:"" help:"Kill the workers of a server that died. Started by the server itself."`
 
-	// Command is the name of the command that was chosen, as in "serve".
+	// Command is the name of the command that was chosen, as in "serve" or "plugins list".
 	Command string `kong:"-"`
 }
 
@@ -125,6 +126,31 @@ type Install struct {
 	Command string   `placeholder:"PATH" help:"Command that the client runs. Default: this program."`
 	Print   bool     `help:"Print the configuration and change nothing."`
 	Args    []string `arg:"" optional:"" help:"Arguments that the client gives to understudy, after --, as in: -- --timeout 10m."`
+}
+
+// Plugins are the commands plugins list, check and test.
+type Plugins struct {
+	// The setting of serve, under its name.
+	Dir string `name:"plugins" type:"existingdir" required:"" placeholder:"DIR" help:"Directory with plugins."`
+
+	List  PluginsList  `cmd:"" help:"List the plugins: which are ready, disabled or broken, and why."`
+	Check PluginsCheck `cmd:"" help:"Check each plugin and load it in an interpreter; exit status 1 when one is broken."`
+	Test  PluginsTest  `cmd:"" help:"Run the test of each plugin in an interpreter of its own; exit status 1 when one fails."`
+}
+
+// PluginsList are the flags of plugins list.
+type PluginsList struct {
+	JSON bool `name:"json" help:"Print them as JSON."`
+}
+
+// PluginsCheck are the arguments of plugins check.
+type PluginsCheck struct {
+	Names []string `arg:"" optional:"" name:"name" help:"Which; all when none is named."`
+}
+
+// PluginsTest are the arguments of plugins test.
+type PluginsTest struct {
+	Names []string `arg:"" optional:"" name:"name" help:"Which; all when none is named."`
 }
 
 // Schema are the flags of schema.

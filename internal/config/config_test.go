@@ -334,6 +334,29 @@ func TestInstallArguments(t *testing.T) {
 	}
 }
 
+// TestPluginsAreASettingOfTheirCommandsToo: what serve reads from the environment
+// and the file, plugins list does too.
+func TestPluginsAreASettingOfTheirCommandsToo(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	if c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "list"); c.Plugins.Dir != dir || c.Command != "plugins list" || c.DataDir != "" {
+		t.Errorf("%q of %q in %q", c.Plugins.Dir, c.Command, c.DataDir)
+	}
+	if c := must(t, configFile(t, "plugins: "+dir+"\n"), "plugins", "check", "a", "b"); c.Plugins.Dir != dir || len(c.Plugins.Check.Names) != 2 || c.DataDir == "" {
+		t.Errorf("%+v", c.Plugins)
+	}
+	if c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "test", "--plugins", other); c.Plugins.Dir != other {
+		t.Errorf("%+v", c.Plugins)
+	}
+	if c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir, "UNDERSTUDY_SESSION_VARIABLES": "a=b;c=d=e"}); c.Serve.Plugins != dir || c.Serve.SessionVariables["c"] != "d=e" {
+		t.Errorf("%+v", c.Serve.Guard)
+	}
+	for _, args := range [][]string{{"plugins", "list"}, {"plugins", "list", "--plugins", filepath.Join(dir, "nothing")}, {"plugins"}} {
+		if _, err := try(t, nil, args...); err == nil {
+			t.Errorf("%q was taken", args)
+		}
+	}
+}
+
 func TestHelpNamesDefaultsAndVariables(t *testing.T) {
 	var out bytes.Buffer
 	_, _ = Parse(Source{Args: []string{"serve", "--help"}, Stdout: &out, Exit: func(int) {}})

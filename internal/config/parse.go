@@ -45,7 +45,7 @@ func parse(source Source) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Command = context.Selected().Name
+	config.Command = context.Selected().Path()
 	if config.DataDir == "" && config.needsDataDir() {
 		if config.DataDir, err = defaultDataDir(source.Lookup); err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func parse(source Source) (*Config, error) {
 
 func (c *Config) needsDataDir() bool {
 	switch c.Command {
-	case "serve", "setup", "doctor", "demo":
+	case "serve", "setup", "doctor", "demo", "plugins check", "plugins test":
 		return true
 	}
 	return false

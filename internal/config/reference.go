@@ -70,8 +70,10 @@ func addToHelp(parser *kong.Kong) error {
 }
 
 func addEnvToHelp(parser *kong.Kong) error {
-	for _, flag := range settings(parser.Model) {
-		flag.Help += " ($" + envName(flag) + ")"
-	}
-	return nil
+	return kong.Visit(parser.Model.Node, func(node kong.Visitable, next kong.Next) error {
+		if flag, ok := node.(*kong.Flag); ok && isSetting(parser.Model, flag) {
+			flag.Help += " ($" + envName(flag) + ")"
+		}
+		return next(nil)
+	})
 }

@@ -25,7 +25,7 @@ func (r *resolver) Validate(*kong.Application) error { return nil }
 
 // Resolve returns the text of a setting, or nil.
 func (r *resolver) Resolve(context *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if !needsSettings(context) || !slices.Contains(settings(context.Model), flag) {
+	if !needsSettings(context) || !isSetting(context.Model, flag) {
 		return nil, nil
 	}
 	if err := r.readFile(context); err != nil {
@@ -85,6 +85,12 @@ func (r *resolver) filePath(context *kong.Context) (path string, required bool) 
 // the program and of serve.
 func settings(app *kong.Application) []*kong.Flag {
 	return append(sharedFlags(app), serveFlags(app)...)
+}
+
+// isSetting reports whether the environment and the file may set a flag: a
+// command's own flag that has a setting's name is that setting.
+func isSetting(app *kong.Application, flag *kong.Flag) bool {
+	return flag.Name != "help" && slices.ContainsFunc(settings(app), func(s *kong.Flag) bool { return s.Name == flag.Name })
 }
 
 func sharedFlags(app *kong.Application) []*kong.Flag {

@@ -124,7 +124,19 @@ class Worker:
             except BlockingIOError:
                 pass
 
-    def begin(self, code, result_var_name="", kind="code", **arguments):
+    def equip(self, *plugins, **variables):
+        """Says which plugins and session variables there are."""
+        self.send({"type": "equip", "plugins": plugins, "session_variables": variables})
+        answer = self.receive()[0]
+        if answer["type"] != "equipped":
+            raise AssertionError(answer)
+
+    def call(self, plugin, /, **arguments):
+        """Calls a plugin and returns the Answer."""
+        self.begin(plugin, "", "plugin", **arguments)
+        return self.finish()
+
+    def begin(self, code, result_var_name="", kind="code", /, **arguments):
         """Sends a request to run something."""
         self._execution += 1
         message = {"type": "run", "execution": self._execution, "kind": kind, "code": code}

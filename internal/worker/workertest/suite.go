@@ -41,6 +41,7 @@ func Suite(t *testing.T, newStarter func(t testing.TB) sessions.Starter) {
 		{"Exception", testException},
 		{"ResultVariable", testResult},
 		{"Variables", testVariables},
+		{"Plugins", testPlugins},
 		{"Crashes", testCrashes},
 		{"DeathWhileIdle", testDeathWhileIdle},
 		{"LostDescriptors", testLostDescriptors},

@@ -1,0 +1,252 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"understudy/internal/config"
+	"understudy/internal/plugins"
+	"understudy/internal/pythonenv"
+	"understudy/sessions"
+)
+
+// ListPlugins is the command plugins list: what there is, and what is wrong.
+func ListPlugins(c *config.Config, out io.Writer) error {
+	set, err := readPlugins(c)
+	if err != nil {
+		return err
+	}
+	if c.Plugins.List.JSON {
+		return listJSON(set, out)
+	}
+	if len(set.Plugins) == 0 {
+		_, err := fmt.Fprintf(out, "no plugins in %s\n", c.Plugins.Dir)
+		return err
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, p := range set.Plugins {
+		texts := p.Problems
+		if p.Description != "" {
+			texts = append([]string{p.Headline()}, texts...)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\n", p.Name, p.State, strings.Join(texts, "\n\t\t"))
+	}
+	return table.Flush()
+}
+
+// listJSON is for programs.
+func listJSON(set plugins.Set, out io.Writer) error {
+	type line struct {
+		Name        string        `json:"name"`
+		State       plugins.State `json:"state"`
+		Signature   string        `json:"signature,omitempty"`
+		Description string        `json:"description,omitempty"`
+		Problems    []string      `json:"problems,omitempty"`
+	}
+	lines := []line{}
+	for _, p := range set.Plugins {
+		lines = append(lines, line{p.Name, p.State, p.Signature, p.Description, p.Problems})
+	}
+	text, err := json.MarshalIndent(lines, "", "  ")
+	if err != nil {
+		return fmt.Errorf("printing the plugins: %w", err)
+	}
+	_, err = fmt.Fprintf(out, "%s\n", text)
+	return err
+}
+
+func readPlugins(c *config.Config) (plugins.Set, error) {
+	registry, err := plugins.Open(c.Plugins.Dir, plugins.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return plugins.Set{}, err
+	}
+	return registry.Set(), nil
+}
+
+// CheckPlugins is the command plugins check: besides the files it tries whether
+// each plugin can be loaded. Its error says how many can't be used.
+func CheckPlugins(ctx context.Context, c *config.Config, out io.Writer) error {
+	b, err := newBench(ctx, c, out, c.Plugins.Check.Names)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	return b.each(ctx, b.check)
+}
+
+func (b *bench) check(ctx context.Context, p plugins.Plugin) (verdict, error) {
+	t, outcome, err := b.run(ctx, fmt.Sprintf("import understudy_plugin\nunderstudy_plugin.check(%q)", p.Name), "")
+	if err != nil || outcome.Exception != nil {
+		return failure("broken", t, outcome, err), ctx.Err()
+	}
+	return verdict{words: "ok"}, nil
+}
+
+// TestPlugins is the command plugins test: it runs the test that each plugin may
+// have. Its error says how many have failed.
+func TestPlugins(ctx context.Context, c *config.Config, out io.Writer) error {
+	b, err := newBench(ctx, c, out, c.Plugins.Test.Names)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	return b.each(ctx, b.test)
+}
+
+func (b *bench) test(ctx context.Context, p plugins.Plugin) (verdict, error) {
+	t, outcome, err := b.run(ctx, fmt.Sprintf("import understudy_plugin\ntested = understudy_plugin.run_test(%q)", p.Name), "tested")
+	switch {
+	case err != nil || outcome.Exception != nil:
+		return failure("failed", t, outcome, err), ctx.Err()
+	case string(outcome.Result) == "false":
+		return verdict{words: "has no test"}, nil
+	}
+	return verdict{words: "passed, in " + outcome.ExecTime.Round(time.Millisecond).String()}, nil
+}
+
+// bench is where plugins are tried, each in an interpreter of its own.
+type bench struct {
+	out    io.Writer
+	set    plugins.Set
+	chosen []plugins.Plugin
+	start  func(ctx context.Context, spec sessions.Spec) (sessions.Worker, error)
+	close  func()
+}
+
+func newBench(ctx context.Context, c *config.Config, out io.Writer, names []string) (*bench, error) {
+	set, err := readPlugins(c)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(set, names)
+	if err != nil {
+		return nil, err
+	}
+	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: c.Python, DataDir: c.DataDir})
+	if err != nil {
+		return nil, err
+	}
+	spawned := *c
+	spawned.Serve.Start = "spawn" // there is nothing that forks would share
+	starter, err := newStarter(&spawned, found.Path, quiet())
+	if err != nil {
+		return nil, err
+	}
+	closing := func() { _ = starter.Close(context.WithoutCancel(ctx)) } // its workers have been closed
+	return &bench{out, set, chosen, starter.Start, closing}, nil
+}
+
+// choose returns the plugins that are named, all when none is.
+func choose(set plugins.Set, names []string) ([]plugins.Plugin, error) {
+	if len(names) == 0 {
+		return set.Plugins, nil
+	}
+	var chosen []plugins.Plugin
+	for _, name := range names {
+		i := slices.IndexFunc(set.Plugins, func(p plugins.Plugin) bool { return p.Name == name })
+		if i < 0 {
+			var all []string
+			for _, p := range set.Plugins {
+				all = append(all, p.Name)
+			}
+			return nil, fmt.Errorf("there is no plugin %q; there are: %s", name, strings.Join(all, ", "))
+		}
+		chosen = append(chosen, set.Plugins[i])
+	}
+	return chosen, nil
+}
+
+// verdict is what became of trying one plugin.
+type verdict struct {
+	words  string
+	bad    bool
+	detail string // lines
+}
+
+// failure is the verdict on what raised an exception, or took its worker with it.
+func failure(words string, t *trial, outcome sessions.Outcome, err error) verdict {
+	detail := t.text.String()
+	if outcome.Exception != nil {
+		detail += outcome.Exception.Traceback
+	}
+	if err != nil {
+		detail += err.Error()
+	}
+	return verdict{words, true, detail}
+}
+
+// each tries the plugins that can be, and says what became of them.
+func (b *bench) each(ctx context.Context, try func(context.Context, plugins.Plugin) (verdict, error)) error {
+	bad := 0
+	for _, p := range b.chosen {
+		v := verdict{words: "disabled, not tried"}
+		var err error
+		switch p.State {
+		case plugins.Broken:
+			v = verdict{"broken", true, strings.Join(p.Problems, "\n")}
+		case plugins.Ready:
+			v, err = try(ctx, p)
+		}
+		if err != nil {
+			return err
+		}
+		if v.bad {
+			bad++
+		}
+		if err := b.say(p, v); err != nil {
+			return err
+		}
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of %s can't be used as they are", bad, sessions.Counted(len(b.chosen), "plugin"))
+	}
+	return nil
+}
+
+func (b *bench) say(p plugins.Plugin, v verdict) error {
+	text := p.Name + ": " + v.words + "\n"
+	for line := range strings.Lines(strings.TrimSpace(v.detail)) {
+		text += "  " + strings.TrimRight(line, "\n") + "\n"
+	}
+	_, err := io.WriteString(b.out, text)
+	return err
+}
+
+// run runs code in a fresh interpreter that has the plugins.
+func (b *bench) run(ctx context.Context, code, variable string) (t *trial, outcome sessions.Outcome, err error) {
+	t = &trial{}
+	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, fmt.Errorf("it took longer than %s", sessions.InWords(trialTime)))
+	defer cancel()
+	directory, err := os.MkdirTemp("", "understudy-plugins-")
+	if err != nil {
+		return t, outcome, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+	if directory, err = filepath.EvalSymlinks(directory); err != nil {
+		return t, outcome, err
+	}
+	w, err := b.start(ctx, sessions.Spec{InterpreterID: "plugins", Workdir: directory, FirstExecution: 1})
+	if err != nil {
+		return t, outcome, err
+	}
+	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(ctx))) }()
+	// A plugin that hangs answers no context, but its worker can be killed.
+	defer context.AfterFunc(ctx, func() { w.Kill() })()
+	if err = w.Equip(ctx, sessions.Equipment{Plugins: equipment(b.set)}); err == nil {
+		outcome, err = w.Run(ctx, sessions.Request{Execution: 1, Kind: sessions.RunsCode, Code: code, ResultVarName: variable}, t)
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return t, outcome, err
+}

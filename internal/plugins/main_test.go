@@ -1,0 +1,66 @@
+package plugins
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+// update rewrites the committed schema.
+var update = flag.Bool("update", false, "rewrite schemas/plugin.json")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestSchema compares the committed contract with what the struct says.
+func TestSchema(t *testing.T) {
+	raw, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, raw, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	indented.WriteByte('\n')
+	path := filepath.Join("..", "..", "schemas", "plugin.json")
+	if *update {
+		if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	committed, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(committed), indented.String()); diff != "" {
+		t.Errorf("%s is not what the code says; run go test ./internal/plugins -update\n%s", path, diff)
+	}
+}
+
+// write makes a directory of files by name.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// open returns the plugins of such a directory.
+func open(t *testing.T, files map[string]string) []Plugin {
+	t.Helper()
+	r, err := Open(write(t, files), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Set().Plugins
+}

@@ -1,0 +1,148 @@
+package plugins
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// State says whether a plugin can be called.
+type State string
+
+// The states of a plugin.
+const (
+	Ready    State = "ready"
+	Disabled State = "disabled" // by enabled: false in its file
+	Broken   State = "broken"
+)
+
+// Plugin is one function of the operator's.
+type Plugin struct {
+	Name  string
+	State State
+	// Problems say why it is broken, each with file and line where it has one.
+	Problems []string
+	// Callable reports whether its name may stand for it in Python, which that
+	// of a broken one may not.
+	Callable bool
+
+	Description string
+	// Signature is as Python writes it after the name; Doc is what help() shows.
+	Signature, Doc string
+	// ToolDescription is what a model reads of it as a tool.
+	ToolDescription string
+	// Schema is that of its arguments as a tool's.
+	Schema      json.RawMessage
+	Annotations Annotations
+
+	File          string // of the source, absolute
+	Source        string
+	Configuration map[string]any // values that are set, as JSON has them
+	Preload       []string       // modules to import ahead
+	// Version is another one whenever it must be loaded anew.
+	Version string
+}
+
+// Annotations are hints to clients about the plugin as a tool; what is nil its
+// author has not said.
+type Annotations struct {
+	Title                                        string
+	ReadOnly, Destructive, Idempotent, OpenWorld *bool
+}
+
+// Headline is the first sentence of the description, for lists.
+func (p Plugin) Headline() string { return firstSentence(p.Description) }
+
+// mostDescription is more than the schema allows in one line.
+const mostDescription = 16_000 // bytes
+
+// Reason is why a broken plugin is, in one line.
+func (p Plugin) Reason() string { return strings.Join(p.Problems, "; ") }
+
+// describe makes a plugin of its NAME.yaml. The name is that of the file.
+func describe(name, file string, text []byte) Plugin {
+	p := Plugin{Name: name, State: Ready}
+	t, faults := parseTree(text)
+	if len(faults) == 0 {
+		faults = t.validate()
+	}
+	var d document
+	if len(faults) == 0 {
+		faults = t.decode(&d)
+	}
+	if len(faults) == 0 {
+		faults = append(t.checkNamed(name, d.Name), t.check(&d)...)
+	}
+	if err := checkName(name); err != nil {
+		p.breaks(filepath.Base(file) + ": " + err.Error())
+	} else {
+		p.Callable = true
+	}
+	slices.SortStableFunc(faults, func(a, b fault) int { return cmp.Or(a.line-b.line, strings.Compare(a.text, b.text)) })
+	for _, f := range faults {
+		p.breaks(place(file, f.line) + f.text)
+	}
+	if text, ok := t.value["description"].(string); ok { // of a broken one too
+		p.Description = clipTo(oneLine(text), mostDescription)
+	}
+	if p.State == Broken {
+		return p
+	}
+	p.fill(d)
+	return p
+}
+
+// decode reads the tree, which fits the schema, into d.
+func (t tree) decode(d *document) []fault {
+	encoded, err := json.Marshal(t.value)
+	if err == nil {
+		decoder := json.NewDecoder(bytes.NewReader(encoded))
+		decoder.UseNumber() // 3.0 is to stay a float
+		err = decoder.Decode(d)
+	}
+	if err != nil {
+		return []fault{{0, "it can't be read: " + err.Error()}}
+	}
+	return nil
+}
+
+func (t tree) checkNamed(want, name string) []fault {
+	if name == want {
+		return nil
+	}
+	return []fault{faultf(t.lines["name"], "name is %q, and the file is %s.yaml; they must be the same", clip(name), want)}
+}
+
+func (p *Plugin) fill(d document) {
+	if d.Enabled != nil && !*d.Enabled {
+		p.State = Disabled
+	}
+	p.Signature, p.Doc = signature(d), doc(d)
+	p.ToolDescription, p.Schema = toolDescription(d), inputSchema(d)
+	p.Preload = d.Preload
+	p.Annotations = Annotations{d.Annotations.Title, d.Annotations.ReadOnly, d.Annotations.Destructive, d.Annotations.Idempotent, d.Annotations.OpenWorld}
+	p.Configuration = make(map[string]any, len(d.Configuration))
+	for name, s := range d.Configuration {
+		p.Configuration[name] = s.Value
+	}
+}
+
+func (p *Plugin) breaks(problem string) {
+	p.State = Broken
+	p.Problems = append(p.Problems, problem)
+}
+
+// place names file and line before a message.
+func place(file string, line int) string {
+	name := filepath.Base(file)
+	if line == 0 {
+		return name + ": "
+	}
+	return name + ":" + strconv.Itoa(line) + ": "
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

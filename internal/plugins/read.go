@@ -1,0 +1,233 @@
+package plugins
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	mostBytes   = 1 << 20 // of one file
+	mostInAll   = 8 << 20 // of the sources of all plugins: sessions are sent them at once
+	mostPlugins = 200
+)
+
+// stamp is what tells that a file has changed.
+type stamp struct {
+	size     int64
+	modified time.Time
+	mode     fs.FileMode
+}
+
+// listing is the state of a directory: its *.yaml and *.py by name, and those of
+// packages in it, as "package/module.py".
+type listing map[string]stamp
+
+// list looks at the directory. Hidden files are none of ours: editors leave such.
+func list(dir string) (listing, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	found := listing{}
+	for _, entry := range entries {
+		name := entry.Name()
+		switch ext := filepath.Ext(name); {
+		case strings.HasPrefix(name, "."):
+		case ext == ".yaml", ext == ".yml", ext == ".py":
+			found.add(dir, name)
+		case entry.IsDir():
+			found.addPackage(dir, name)
+		}
+	}
+	return found, nil
+}
+
+// add notes how a file is, or what a link leads to.
+func (l listing) add(dir, name string) {
+	path := filepath.Join(dir, name)
+	info, err := os.Stat(path)
+	if err == nil {
+		l[name] = stamp{info.Size(), info.ModTime(), info.Mode()}
+	} else if _, gone := os.Lstat(path); gone == nil { // there, but can't be looked at
+		l[name] = stamp{}
+	}
+}
+
+// mostModules bounds what is looked at in one package.
+const mostModules = 500
+
+// addPackage notes the modules of a directory that Python would take for a package.
+func (l listing) addPackage(dir, name string) {
+	if _, err := os.Stat(filepath.Join(dir, name, "__init__.py")); err != nil {
+		return
+	}
+	n := 0
+	_ = filepath.WalkDir(filepath.Join(dir, name), func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // what can't be seen can't be imported
+		case entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "__pycache__"):
+			return filepath.SkipDir
+		case n >= mostModules:
+			return filepath.SkipAll
+		case filepath.Ext(path) != ".py":
+			return nil
+		}
+		n++
+		if inside, err := filepath.Rel(dir, path); err == nil {
+			l.add(dir, filepath.ToSlash(inside))
+		}
+		return nil
+	})
+}
+
+// fresh reports whether a file was written so lately that it may be half of
+// itself, or may change again within what its time can tell.
+func (l listing) fresh(now time.Time) bool {
+	for _, s := range l {
+		if age := now.Sub(s.modified); age > -settling && age < settling {
+			return true
+		}
+	}
+	return false
+}
+
+// settling is how long a file counts as being written after its last change.
+const settling = 2 * time.Second
+
+// read reads the plugins that the listing names, in the order of their names.
+func read(dir string, files listing) []Plugin {
+	var all []Plugin
+	total, helpers := 0, helperDigest(dir, files)
+	for _, file := range sortedNames(files) {
+		name, ext := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
+		if ext == ".py" {
+			continue
+		}
+		p := readOne(dir, name, file, files)
+		total += len(p.Source)
+		switch {
+		case ext == ".yml":
+			p = Plugin{Name: name, Callable: p.Callable}
+			p.breaks(fmt.Sprintf("%s: it must be named %s.yaml", file, name))
+			if _, both := files[name+".yaml"]; both {
+				continue
+			}
+		case len(all) >= mostPlugins:
+			p.breaks(fmt.Sprintf("%s: there are more than %d plugins in the directory", file, mostPlugins))
+		case total > mostInAll:
+			p.breaks(fmt.Sprintf("%s.py: the sources of all plugins up to this one have %d bytes; at most %d are taken", name, total, mostInAll))
+		}
+		if p.State == Broken {
+			p.Source = ""
+		}
+		p.Version = digest(p, helpers)
+		all = append(all, p)
+	}
+	return all
+}
+
+func readOne(dir, name, file string, files listing) Plugin {
+	path := filepath.Join(dir, file)
+	text, err := readText(path)
+	if err != nil {
+		p := Plugin{Name: name, Callable: checkName(name) == nil}
+		p.breaks(file + ": " + err.Error())
+		return p
+	}
+	p := describe(name, path, text)
+	p.File = filepath.Join(dir, name+".py")
+	if _, found := files[name+".py"]; !found {
+		p.breaks(fmt.Sprintf("%s: there is no %s.py beside it", file, name))
+		return p
+	}
+	source, err := readText(p.File)
+	if err != nil {
+		p.breaks(name + ".py: " + err.Error())
+	}
+	p.Source = strings.TrimPrefix(string(source), "\ufeff")
+	return p
+}
+
+// readText reads a file of reasonable size that is UTF-8. A pipe of that name
+// would be waited for.
+func readText(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, unreadable(err)
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no file")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, mostBytes+1))
+	switch {
+	case err != nil:
+		return nil, unreadable(err)
+	case len(text) > mostBytes:
+		return nil, fmt.Errorf("it has more than %d bytes", mostBytes)
+	case !utf8.Valid(text):
+		return nil, errors.New("it is not UTF-8")
+	}
+	return text, nil
+}
+
+// unreadable tells the cause without the path, which stands before it.
+func unreadable(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fmt.Errorf("it can't be read: %w", err)
+}
+
+// helperDigest is of all modules that plugins may import from their directory:
+// which imports which is not known here.
+func helperDigest(dir string, files listing) string {
+	hash := sha256.New()
+	for _, file := range sortedNames(files) {
+		name, isPython := strings.CutSuffix(file, ".py")
+		if _, plugin := files[name+".yaml"]; !isPython || plugin {
+			continue
+		}
+		text, err := readText(filepath.Join(dir, file))
+		fmt.Fprintf(hash, "%q %v %d\n", file, err, len(text))
+		hash.Write(text)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// digest is another one for every other plugin.
+func digest(p Plugin, helpers string) string {
+	p.Version = ""
+	raw, err := json.Marshal(p)
+	if err != nil {
+		panic(err) // a plugin is texts and values of JSON
+	}
+	sum := sha256.Sum256(append(raw, helpers...))
+	return hex.EncodeToString(sum[:8])
+}
+
+func sortedNames(files listing) []string {
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,214 @@
+package plugins
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Deeper YAML is refused: what it is turned into is read by Python too.
+const mostDeep = 50
+
+// tree is a YAML mapping as JSON would have it, which knows its lines.
+type tree struct {
+	value map[string]any // nil, bool, json.Number, string, []any, map[string]any
+	lines map[string]int // by path, as pathOf writes it; those of keys with a key's path
+}
+
+// fault is what is wrong in a file, and on which line; 0 is of no line.
+type fault struct {
+	line int
+	text string
+}
+
+func faultf(line int, format string, args ...any) fault {
+	return fault{line, fmt.Sprintf(format, args...)}
+}
+
+// parseTree reads a YAML file with one mapping. What JSON has no word for is a
+// fault: anchors, tags, keys that are no text, numbers that are none.
+func parseTree(text []byte) (tree, []fault) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document, second yaml.Node
+	switch err := decoder.Decode(&document); {
+	case errors.Is(err, io.EOF):
+		return tree{}, []fault{{1, "it is empty; it must be a mapping with name and description"}}
+	case err != nil:
+		return tree{}, []fault{syntaxFault(err)}
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		return tree{}, []fault{{second.Line, "it must hold one YAML document"}}
+	case !errors.Is(err, io.EOF):
+		return tree{}, []fault{syntaxFault(err)}
+	}
+	root := document.Content[0]
+	if root.Kind != yaml.MappingNode {
+		return tree{}, []fault{{root.Line, "it must be a mapping with name and description, not " + nodeKind(root)}}
+	}
+	r := treeReader{lines: map[string]int{}}
+	value, _ := r.read(root, "", 0).(map[string]any)
+	return tree{value, r.lines}, r.faults
+}
+
+// syntaxFault takes the line out of an error of the YAML library.
+func syntaxFault(err error) fault {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, found := strings.CutPrefix(text, "line "); found {
+		if number, message, found := strings.Cut(rest, ": "); found {
+			if line, err := strconv.Atoi(number); err == nil {
+				return fault{line, "it is no YAML: " + message}
+			}
+		}
+	}
+	return fault{1, "it is no YAML: " + text}
+}
+
+type treeReader struct {
+	lines  map[string]int
+	faults []fault
+}
+
+func (r *treeReader) fault(node *yaml.Node, format string, args ...any) {
+	r.faults = append(r.faults, faultf(node.Line, format, args...))
+}
+
+func (r *treeReader) read(node *yaml.Node, path string, depth int) any {
+	r.lines[path] = node.Line
+	switch {
+	case depth > mostDeep:
+		r.fault(node, "it is nested more than %d deep", mostDeep)
+	case node.Anchor != "" || node.Kind == yaml.AliasNode:
+		r.fault(node, "anchors and aliases are not taken; write the value again")
+	case node.Kind == yaml.MappingNode && node.ShortTag() == "!!map":
+		return r.mapping(node, path, depth)
+	case node.Kind == yaml.SequenceNode && node.ShortTag() == "!!seq":
+		list := make([]any, len(node.Content))
+		for i, item := range node.Content {
+			list[i] = r.read(item, at(path, i), depth+1)
+		}
+		return list
+	case node.Kind == yaml.ScalarNode:
+		return r.scalar(node, path)
+	default:
+		r.fault(node, "%sthe tag %s is not taken", of(path), clip(node.Tag))
+	}
+	return nil
+}
+
+func (r *treeReader) mapping(node *yaml.Node, path string, depth int) any {
+	object := make(map[string]any, len(node.Content)/2)
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" || key.Anchor != "" {
+			r.fault(key, "%sa key must be a text; put it in quotes", of(path))
+			continue
+		}
+		inner := under(path, key.Value)
+		if _, twice := object[key.Value]; twice {
+			r.fault(key, "%s is there twice; the first is on line %d", clip(inner), r.lines[inner])
+			continue
+		}
+		object[key.Value] = r.read(value, inner, depth+1)
+		r.lines[inner] = key.Line
+	}
+	return object
+}
+
+func (r *treeReader) scalar(node *yaml.Node, path string) any {
+	switch tag := node.ShortTag(); tag {
+	case "!!null":
+		return nil
+	case "!!str", "!!timestamp": // a date is for Python to read
+		return node.Value
+	case "!!bool":
+		var b bool
+		if err := node.Decode(&b); err == nil {
+			return b
+		}
+	case "!!int":
+		if number, ok := integer(node); ok {
+			return number
+		}
+		r.fault(node, "%s%s is too large for a number; put it in quotes", of(path), clip(node.Value))
+		return nil
+	case "!!float":
+		var f float64
+		if err := node.Decode(&f); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
+			return decimal(f)
+		}
+		r.fault(node, "%s%s is no number that JSON has", of(path), clip(node.Value))
+		return nil
+	default:
+		r.fault(node, "%sthe tag %s is not taken", of(path), clip(tag))
+		return nil
+	}
+	r.fault(node, "%s%s can't be read", of(path), clip(node.Value))
+	return nil
+}
+
+func integer(node *yaml.Node) (json.Number, bool) {
+	var signed int64
+	if node.Decode(&signed) == nil {
+		return json.Number(strconv.FormatInt(signed, 10)), true
+	}
+	var unsigned uint64
+	if node.Decode(&unsigned) == nil {
+		return json.Number(strconv.FormatUint(unsigned, 10)), true
+	}
+	return "", false
+}
+
+// decimal writes a number so that it stays a float in Python: 3.0, not 3.
+func decimal(f float64) json.Number {
+	text := strconv.FormatFloat(f, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
+	}
+	return json.Number(text)
+}
+
+// under and at write paths as an author would say them: parameters[1].type.
+func under(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func at(path string, index int) string { return fmt.Sprintf("%s[%d]", path, index) }
+
+// of begins a message about what is at path.
+func of(path string) string {
+	if path == "" {
+		return ""
+	}
+	return clip(path) + ": "
+}
+
+func nodeKind(node *yaml.Node) string {
+	switch node.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.ScalarNode:
+		return "one value"
+	default:
+		return "an alias"
+	}
+}
+
+// clip shortens a text of a stranger's that an error repeats.
+func clip(text string) string {
+	const most = 80 // bytes
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

@@ -1,0 +1,578 @@
+"""Plugins in sessions: as code finds them, loaded late, replaced, broken."""
+
+import os
+import pathlib
+import shutil
+import tempfile
+import textwrap
+
+from pyworker.tests.worker import ROOT, WorkerCase
+
+HEAD = "from understudy_plugin import plugin\n"
+EXAMPLES = os.path.join(ROOT, "examples", "plugins")
+
+
+class PluginCase(WorkerCase):
+    def setUp(self):
+        self.folder = os.path.realpath(tempfile.mkdtemp(prefix="plugins-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name, text):
+        """Writes a file beside the plugins."""
+        path = pathlib.Path(self.folder, name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+
+    def plugin(self, name, source, signature="", doc="", **fields):
+        """Returns a plugin as the server describes it."""
+        return {
+            "name": name,
+            "file": os.path.join(self.folder, name + ".py"),
+            "source": HEAD + textwrap.dedent(source),
+            "configuration": {},
+            "signature": signature,
+            "doc": doc,
+            "broken": "",
+            **fields,
+        }
+
+    def with_plugins(self, *plugins, **variables):
+        worker = self.start()
+        worker.equip(*plugins, **variables)
+        return worker
+
+
+DOUBLE = "@plugin\ndef double(n):\n    return n * 2\n"
+COUNTER = """
+@plugin
+class Counter:
+    def __init__(self, context):
+        self.n = 0
+
+    def __call__(self, by=1):
+        self.n += by
+        return self.n
+"""
+
+
+class Callables(PluginCase):
+    def test_function(self):
+        worker = self.with_plugins(self.plugin("double", DOUBLE, "(n)"))
+        self.assertEqual("4\n", worker.run("double(2)").stdout)
+        self.assertEqual(
+            "['double']\n", worker.run("[n for n in dir(__builtins__) if n == 'double']").stdout
+        )
+        self.assertEqual([], worker.run("").variables["added"])
+
+    def test_class_keeps_its_state(self):
+        worker = self.with_plugins(self.plugin("counter", COUNTER, "(by=1)"))
+        self.assertEqual("1\n11\n", worker.run("counter()\ncounter(10)").stdout)
+        self.assertEqual(12, worker.value("counter()"))
+
+    def test_help_and_repr_before_it_is_loaded(self):
+        doc = "Doubles a number.\n\nParameters\n----------\nn : int\n"
+        plugin = self.plugin("double", "1 / 0", "(n, times=1)", doc)
+        worker = self.with_plugins(plugin)
+        shown = worker.run("help(double)").stdout
+        self.assertIn("double(n, times=1)\n", shown)
+        self.assertIn("n : int", shown)
+        self.assertEqual(
+            "<plugin double(n, times=1): Doubles a number.>\n", worker.run("double").stdout
+        )
+        answer = worker.run("import inspect\nprint(inspect.signature(double), double.__name__)")
+        self.assertEqual("(n, times=1) double\n", answer.stdout)
+
+    def test_the_described_signature_binds(self):
+        worker = self.with_plugins(
+            self.plugin("f", "@plugin\ndef f(b, a):\n    return [a, b]\n", "(a, b=None)")
+        )
+        self.assertEqual("[1, None]\n[1, 2]\n", worker.run("f(1)\nf(1, 2)").stdout)
+        error = self.failing(worker, "f(1, 2, 3)")
+        self.assertTrue(
+            error["traceback"].endswith("TypeError: f() too many positional arguments\n")
+        )
+        self.assertEqual([["<cell 2>", 1, "<module>", "f(1, 2, 3)"]], error["stack"])
+        self.assertIn("'a'", self.failing(worker, "f(b=1)")["traceback"])
+
+    def test_it_can_be_shadowed_passed_on_and_pickled(self):
+        worker = self.with_plugins(self.plugin("double", DOUBLE, "(n)"))
+        answer = worker.run(
+            "import pickle, copy\nlist(map(double, [1, 2])), "
+            "pickle.loads(pickle.dumps(double)) is double, "
+            "copy.deepcopy(double) is double\nclass C: f = double\nC().f(4)\ndouble = 3\ndouble"
+        )
+        self.assertEqual("([2, 4], True, True)\n8\n3\n", answer.stdout, answer.done)
+        self.assertEqual("4\n", worker.run("del double\ndouble(2)").stdout)
+
+    def test_context(self):
+        source = """
+            @plugin
+            def tell(what, *, context):
+                context.log("told " + what)
+                return [context.config, dict(context.session_variables), context.workdir]
+            """
+        worker = self.with_plugins(
+            self.plugin("tell", source, "(what)", configuration={"limit": 3, "deep": [None, True]}),
+            user="ann",
+        )
+        answer = worker.call("tell", what="all")
+        self.assertEqual(
+            [{"limit": 3, "deep": [None, True]}, {"user": "ann"}, worker.workdir], answer.result
+        )
+        self.assertEqual(["plugin tell: told all"], [log["message"] for log in worker.logs])
+        worker.equip(self.plugin("tell", source, "(what)"), user="bob", more="x")
+        self.assertEqual({"user": "bob", "more": "x"}, worker.value("tell('x')[1]"))
+        self.assertEqual(
+            [],
+            worker.value("[n for n in (*globals(), *vars(__builtins__)) if n in ('user', 'more')]"),
+        )
+
+    def test_session_variables_are_live_and_read_only(self):
+        source = """
+            @plugin
+            class Held:
+                def __init__(self, context):
+                    self.context = context
+                def __call__(self, write=False):
+                    if write:
+                        self.context.session_variables["a"] = "b"
+                    return dict(self.context.session_variables)
+            """
+        plugin = self.plugin("held", source)
+        worker = self.with_plugins(plugin, a="1")
+        self.assertEqual({"a": "1"}, worker.call("held").result)
+        worker.equip(plugin, a="2")
+        self.assertEqual({"a": "2"}, worker.call("held").result)
+        self.assertEqual("TypeError", worker.call("held", write=True).exception["type"])
+
+    def test_plugins_call_each_other(self):
+        worker = self.with_plugins(
+            self.plugin("double", DOUBLE),
+            self.plugin("four", "@plugin\ndef four(n):\n    return double(double(n))\n"),
+        )
+        self.assertEqual(12, worker.call("four", n=3).result)
+
+
+class Calls(PluginCase):
+    """Calls of the kind that a tool makes."""
+
+    def test_result(self):
+        source = "@plugin\ndef echo(**given):\n    print('said')\n    return given\n"
+        worker = self.with_plugins(self.plugin("echo", source))
+        given = {"yes": True, "none": None, "nested": {"a": [1, 2.5, {"b": None}]}, "self": 1}
+        answer = worker.call("echo", **given)
+        self.assertEqual(
+            (given, "dict", "json"), (answer.result, answer.result_type, answer.result_encoding)
+        )
+        self.assertEqual("said\n", answer.stdout)
+        self.assertEqual({"added": [], "changed": [], "removed": []}, answer.variables)
+
+    def test_none_and_what_has_no_json(self):
+        worker = self.with_plugins(
+            self.plugin("nothing", "@plugin\ndef nothing(): pass\n"),
+            self.plugin("odd", "@plugin\ndef odd(): return object()\n"),
+        )
+        answer = worker.call("nothing")
+        self.assertEqual((True, None, "NoneType"), (answer.ok, answer.result, answer.result_type))
+        answer = worker.call("odd")
+        self.assertEqual(("repr", "object"), (answer.result_encoding, answer.result_type))
+
+    def test_coroutine(self):
+        source = """
+            import asyncio
+            @plugin
+            async def later(n):
+                await asyncio.sleep(0)
+                return n + 1
+            """
+        worker = self.with_plugins(self.plugin("later", source, "(n)"))
+        self.assertEqual(3, worker.call("later", n=2).result)
+        self.assertEqual("3\n", worker.run("await later(2)").stdout)
+
+    def test_exception_shows_the_plugins_lines(self):
+        source = """
+            import json
+            @plugin
+            def fail(text):
+                return parse(text)
+            def parse(text):
+                return json.loads(text)
+            """
+        worker = self.with_plugins(self.plugin("fail", source, "(text)"))
+        answer = worker.call("fail", text="{")
+        self.assertEqual((False, "JSONDecodeError"), (answer.ok, answer.exception["type"]))
+        self.assertNotIn("result", answer.done)
+        lines = answer.exception["traceback"].splitlines()
+        self.assertIn(f'File "{self.folder}/fail.py", line 6, in fail', lines[1])
+        self.assertIn("return parse(text)", lines[2])
+        self.assertNotIn("pyworker", answer.exception["traceback"])
+        self.assertEqual("fail", answer.exception["stack"][0][2])
+        shown = self.failing(worker, "fail('{')")["traceback"].splitlines()
+        self.assertEqual(lines[1:], shown[1 - len(lines) :])
+
+    def test_figures_and_code_file(self):
+        source = """
+            @plugin
+            def draw():
+                import matplotlib.pyplot as plt
+                plt.plot([1, 2])
+            """
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError:
+            self.skipTest("matplotlib is not installed")
+        worker = self.with_plugins(self.plugin("draw", source))
+        answer = worker.call("draw")
+        self.assertEqual(1, len(answer.figures), answer.done)
+
+    def test_interrupt(self):
+        source = """
+            import time
+            @plugin
+            def sleep():
+                print("begun", flush=True)
+                time.sleep(60)
+            """
+        worker = self.with_plugins(self.plugin("sleep", source))
+        worker.begin("sleep", "", "plugin")
+        worker.wait_for_line("begun")
+        worker.interrupt()
+        answer = worker.finish()
+        self.assertEqual(("KeyboardInterrupt", True), (answer.exception["type"], answer.signalled))
+
+    def test_unknown(self):
+        worker = self.with_plugins()
+        self.assertEqual("PluginError", worker.call("none").exception["type"])
+
+
+class Failures(PluginCase):
+    def test_broken(self):
+        worker = self.with_plugins(self.plugin("f", "", broken="f.yaml:3: no type"))
+        error = self.failing(worker, "f(1)")
+        self.assertEqual("PluginError", error["type"])
+        self.assertTrue(
+            error["traceback"].endswith(
+                "PluginError: plugin f is broken: f.yaml:3: no type; ask the operator\n"
+            ),
+            error["traceback"],
+        )
+
+    def test_load_failures_say_why(self):
+        for source, reason in {
+            "x = 1\n1 / 0": "ZeroDivisionError: division by zero (f.py, line 3)",
+            "def f(:": "SyntaxError: invalid syntax (f.py, line 2)",
+            "import not_there": "ModuleNotFoundError: No module named 'not_there' (f.py, line 2)",
+            "import bad": "ValueError: of the helper (bad.py, line 2)",
+            "raise SystemExit(3)": "it exits",
+            "x = 1": "nothing is under @plugin in ",
+            "@plugin\ndef a(): pass\n@plugin\ndef b(): pass": "more than one thing is",
+            "@plugin\nclass A: pass": "TypeError: @plugin: class A has no __call__",
+            "plugin(3)": "TypeError: @plugin goes on a function or a class, not on int",
+            "@plugin\nclass A:\n def __init__(s): pass\n def __call__(s): pass": "TypeError: ",
+        }.items():
+            with self.subTest(source):
+                self.write("bad.py", "\nraise ValueError('of the helper')")
+                worker = self.with_plugins(self.plugin("f", source))
+                error = self.failing(worker, "f()")
+                self.assertEqual("PluginError", error["type"])
+                last = error["traceback"].splitlines()[-1]
+                self.assertIn(f"plugin f can't be loaded: {reason}", last)
+                self.assertNotIn("pyworker", error["traceback"])
+                self.assertNotIn("frozen", error["traceback"])
+
+    def test_it_is_tried_again(self):
+        worker = self.with_plugins(
+            self.plugin("f", "open('data.txt').close()\n@plugin\ndef f(): return 1\n")
+        )
+        self.failing(worker, "f()")
+        self.assertEqual("1\n", worker.run("open('data.txt', 'w').close()\nf()").stdout)
+
+    def test_interrupt_of_a_load(self):
+        source = "import time\nif wait: print('begun', flush=True); time.sleep(60)\n" + DOUBLE
+        worker = self.with_plugins(self.plugin("double", "from builtins import wait\n" + source))
+        worker.run_until_printed("import builtins\nbuiltins.wait = 1\ndouble(2)", "begun")
+        worker.interrupt()
+        self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
+        self.assertEqual("4\n", worker.run("builtins.wait = 0\ndouble(2)").stdout)
+
+    def test_modules_of_any_kind_do_no_harm(self):
+        worker = self.with_plugins(self.plugin("double", DOUBLE))
+        worker.run("import sys\nsys.modules[3] = None\ndel sys.modules['understudy_plugin']")
+        worker.equip(self.plugin("double", DOUBLE), self.plugin("counter", COUNTER))
+        self.assertEqual([4, 1], worker.value("[double(2), counter()]"))
+
+    def test_builtins_of_pythons_stay(self):
+        worker = self.with_plugins(self.plugin("len", "@plugin\ndef f(x): return 7\n"))
+        self.assertEqual("2\n", worker.run("len([1, 2])").stdout)
+        self.assertIn("plugin len is not there for code", worker.logs[0]["message"])
+
+
+class Changes(PluginCase):
+    def test_the_same_stays_loaded(self):
+        plugin = self.plugin("counter", COUNTER, doc="Old.")
+        worker = self.with_plugins(plugin)
+        worker.run("counter(5)")
+        worker.equip({**plugin, "doc": "New."}, x="y")
+        self.assertEqual(6, worker.value("counter()"))
+        self.assertEqual("New.", worker.value("counter.__doc__"))
+
+    def test_a_changed_one_is_loaded_anew(self):
+        worker = self.with_plugins(self.plugin("counter", COUNTER))
+        worker.run("counter(5)\nkept = counter")
+        for changed in (
+            self.plugin("counter", COUNTER, configuration={"a": 1}),
+            self.plugin("counter", COUNTER.replace("self.n = 0", "self.n = 0 ")),
+        ):
+            worker.equip(changed)
+            self.assertEqual([1, 2], worker.value("[counter(), kept()]"))
+
+    def test_removed_and_back(self):
+        plugin = self.plugin("double", DOUBLE)
+        worker = self.with_plugins(plugin)
+        worker.run("kept = double\ndouble(1)")
+        worker.equip()
+        self.assertEqual("NameError", self.failing(worker, "double(1)")["type"])
+        self.assertIn("it has been removed", self.failing(worker, "kept(1)")["traceback"])
+        worker.equip(plugin)
+        self.assertEqual("4\n", worker.run("double(2)").stdout)
+
+    def test_broken_and_mended(self):
+        plugin = self.plugin("double", DOUBLE)
+        worker = self.with_plugins(plugin)
+        worker.run("double(1)")
+        worker.equip({**plugin, "broken": "no yaml"})
+        self.assertIn("no yaml", self.failing(worker, "double(1)")["traceback"])
+        worker.equip(plugin)
+        self.assertEqual("4\n", worker.run("double(2)").stdout)
+
+    def test_what_the_user_puts_in_its_place_stays(self):
+        plugin = self.plugin("double", DOUBLE)
+        worker = self.with_plugins(plugin)
+        worker.run("import builtins\nbuiltins.double = 5")
+        worker.equip()
+        self.assertEqual(5, worker.value("double"))
+
+
+class Helpers(PluginCase):
+    USES = "from {module} import add\n@plugin\ndef {name}(n): return add(n)\n"
+
+    def using(self, name, module="helper"):
+        return self.plugin(name, self.USES.format(module=module, name=name))
+
+    def test_shared_by_plugins_and_by_both_names(self):
+        self.write(
+            "helper.py", "calls = []\ndef add(n):\n    calls.append(n)\n    return len(calls)\n"
+        )
+        worker = self.with_plugins(self.using("a"), self.using("b", ".helper"))
+        self.assertEqual([1, 2, 3], worker.value("[a(0), b(0), a(0)]"))
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "__pycache__")))
+
+    def test_the_users_modules_are_others(self):
+        self.write("helper.py", "def add(n): return 'plugin'\n")
+        worker = self.with_plugins(self.using("a"))
+        pathlib.Path(worker.workdir, "helper.py").write_text("def add(n): return 'user'\n")
+        code = "import helper\n[helper.add(0), a(0), __import__('helper').add(0)]"
+        self.assertEqual("['user', 'plugin', 'user']\n", worker.run(code).stdout)
+        worker = self.with_plugins(self.using("a"))
+        pathlib.Path(worker.workdir, "helper.py").write_text("def add(n): return 'user'\n")
+        self.assertEqual(
+            "['plugin', 'user']\n", worker.run("[a(0), __import__('helper').add(0)]").stdout
+        )
+
+    def test_not_there_for_code(self):
+        self.write("helper.py", "def add(n): return 1\n")
+        worker = self.with_plugins(self.using("a"))
+        worker.run("a(0)")
+        self.assertEqual("ModuleNotFoundError", self.failing(worker, "import helper")["type"])
+
+    def test_packages_helpers_of_helpers_and_cycles(self):
+        self.write("pkg/__init__.py", "from . import sub\nimport one\n")
+        self.write("pkg/sub.py", "import two\ndef add(n): return two.value() + n\n")
+        self.write("one.py", "import two\nbase = 40\n")
+        self.write("two.py", "import one\ndef value(): return one.base\n")
+        worker = self.with_plugins(self.using("a", "pkg.sub"))
+        self.assertEqual("42\n", worker.run("a(2)").stdout)
+        code = (
+            "import sys\nsorted(n for n in sys.modules if n.split('.')[0] in ('pkg', 'one', 'two'))"
+        )
+        self.assertEqual("[]\n", worker.run(code).stdout)
+        self.assertEqual(
+            1, worker.value("len({id(a) for a in [sys.modules['understudy_plugins.two']]})")
+        )
+
+    def test_a_changed_helper_is_read_anew(self):
+        self.write("helper.py", "def add(n): return 'old'\n")
+        plugins = self.using("a"), self.using("b")
+        worker = self.with_plugins(*plugins)
+        self.assertEqual(["old", "old"], worker.value("[a(0), b(0)]"))
+        self.write("helper.py", "def add(n): return 'newer'\n")
+        worker.equip(*plugins)
+        self.assertEqual(["newer", "newer"], worker.value("[a(0), b(0)]"))
+
+    def test_the_standard_library_comes_first(self):
+        self.write("json.py", "def add(n): return 'own'\n")
+        worker = self.with_plugins(
+            self.using("a", ".json"),
+            self.plugin("b", "import json\n@plugin\ndef b(): return json.dumps(1)\n"),
+        )
+        self.assertEqual(["own", "1"], worker.value("[a(0), b()]"))
+
+    def test_in_a_thread_and_a_forked_child(self):
+        self.write("helper.py", "def add(n): return n + 1\n")
+        worker = self.with_plugins(self.using("a"))
+        answer = worker.run(
+            "import threading, multiprocessing\nfound = []\n"
+            "def add(n): found.append(a(n))\n"
+            "threads = [threading.Thread(target=add, args=[n]) for n in range(8)]\n"
+            "for t in threads: t.start()\nfor t in threads: t.join()\nsorted(found)\n"
+            "with multiprocessing.get_context('fork').Pool(2) as pool: print(pool.map(a, [1, 2]))"
+        )
+        self.assertEqual("[1, 2, 3, 4, 5, 6, 7, 8]\n[2, 3]\n", answer.stdout, answer.done)
+
+
+class Authors(PluginCase):
+    """check and run_test, and the plugins that ship as examples."""
+
+    def test_check_and_run_test(self):
+        source = DOUBLE + "@plugin.test\ndef test({}):\n    assert {}(2) == {}\n"
+        worker = self.with_plugins(
+            self.plugin("good", source.format("given", "given", 4)),
+            self.plugin("plain", source.format("", "double", 4)),
+            self.plugin("bad", source.format("given", "given", 5)),
+            self.plugin("untested", DOUBLE),
+            self.plugin("broken", "1 / 0"),
+        )
+        worker.run("import understudy_plugin as u")
+        self.assertEqual([None, True], worker.value("[u.check('good'), u.run_test('good')]"))
+        self.assertEqual(
+            [True, False], worker.value("[u.run_test('plain'), u.run_test('untested')]")
+        )
+        error = self.failing(worker, "u.run_test('bad')")
+        self.assertEqual("AssertionError", error["type"])
+        self.assertIn("assert given(2) == 5", error["traceback"])
+        self.assertEqual("PluginError", self.failing(worker, "u.check('broken')")["type"])
+        self.assertEqual("PluginError", self.failing(worker, "u.check('none')")["type"])
+
+    def test_examples(self):
+        names = sorted(n[:-3] for n in os.listdir(EXAMPLES) if n.endswith(".py"))
+        plugins = []
+        for name in names:
+            file = os.path.join(EXAMPLES, name + ".py")
+            source = pathlib.Path(file).read_text()
+            plugins.append({"name": name, "file": file, "source": source, "configuration": {}})
+        worker = self.with_plugins(*plugins)
+        worker.run("import understudy_plugin")
+        for name in names:
+            with self.subTest(name):
+                answer = worker.run(f"print(understudy_plugin.run_test({name!r}))")
+                self.assertEqual(["True"], answer.stdout.splitlines()[-1:], answer.done)
+
+    def test_the_documents_example(self):
+        text = pathlib.Path(ROOT, "docs", "plugin-authors.md").read_text()
+        source = text.partition("```python\n")[2].partition("```")[0]
+        plugin = self.plugin("word_count", "", "(text, least=1)", configuration={"factor": 3})
+        worker = self.with_plugins({**plugin, "source": source}, user="ann")
+        self.assertEqual(6, worker.value("word_count('two words')"))
+        self.assertIn("counting for ann", worker.logs[0]["message"])
+        worker.equip({**plugin, "source": source, "configuration": {}})
+        self.assertTrue(worker.value("__import__('understudy_plugin').run_test('word_count')"))
+
+    def example(self, name, **configuration):
+        file = os.path.join(EXAMPLES, name + ".py")
+        source = pathlib.Path(file).read_text()
+        return {"name": name, "file": file, "source": source, "configuration": configuration}
+
+    def test_sql_query_only_reads(self):
+        worker = self.with_plugins(self.example("sql_query"))
+        worker.run(
+            "import sqlite3\nname = 'odd?#%41 name.db'\n"
+            "connection = sqlite3.connect(name)\n"
+            "connection.executescript('create table t (n, b); insert into t values (1, null)')\n"
+            "connection.close()\nopen('text.db', 'w').write('no database');\n"
+            "def ask(query): return list(map(list, rows(sql_query(name, query))))\n"
+            "def rows(found): return found.values.tolist() if hasattr(found, 'values') else "
+            "[row.values() for row in found]\n"
+        )
+        self.assertEqual([[1, None]], worker.value("ask('select * from t')"))
+        self.assertEqual("n", worker.value("ask('pragma table_info(t)')[0][1]"))
+        for query in (
+            "insert into t values (2, 2)",
+            "update t set n = 3",
+            "drop table t",
+            "create temp table u (n)",
+            "attach 'new.db' as other",
+            "vacuum into 'copy.db'",
+            "pragma user_version = 3",
+            "pragma journal_mode = wal",
+            "select load_extension('x')",
+            "select 1; delete from t",
+            "begin",
+            "",
+        ):
+            with self.subTest(query):
+                self.failing(worker, f"ask({query!r})")
+        self.assertEqual([[1, None]], worker.value("ask('select * from t')"))
+        for path, kind in {"none.db": "FileNotFoundError", "text.db": "DatabaseError"}.items():
+            error = self.failing(worker, f"sql_query({path!r}, 'select * from t')")
+            self.assertEqual(kind, error["type"])
+        self.assertEqual(
+            ["odd?#%41 name.db", "text.db"], worker.value("sorted(__import__('os').listdir())")
+        )
+
+    def test_sql_query_is_bounded(self):
+        worker = self.with_plugins(self.example("sql_query", timeout=0.05, max_bytes=1000))
+        worker.run("import sqlite3\nsqlite3.connect('e.db').execute('create table t (n)');")
+        endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select {} from n"
+        error = self.failing(worker, f"sql_query('e.db', {endless.format('count(*)')!r})")
+        self.assertEqual("TimeoutError", error["type"])
+        answer = worker.run(f"len(sql_query('e.db', {endless.format('zeroblob(400)')!r}))")
+        self.assertEqual("2\n", answer.stdout.split(": more would be too large\n")[1])
+        answer = worker.run(f"len(sql_query('e.db', {endless.format('i')!r}, 7))")
+        self.assertEqual("7", answer.stdout.splitlines()[-1])
+        self.failing(worker, "sql_query('e.db', 'select 1', 0)")
+
+    def test_detect_anomalies(self):
+        worker = self.with_plugins(self.example("detect_anomalies"))
+        for call, found in {
+            "{'x': [1] * 30 + [9]}, 'x'": [9],
+            "{'x': [1.0] * 30 + [float('inf'), None, float('nan')]}, 'x'": ["inf"],
+            "{'x': [1, 2, 1, 90]}, 'x', 1.5, 'iqr'": [90],
+            "{'x': [1, 1, 1]}, 'x'": [],
+            "[], 'x'": [],
+            "[{'x': 5}], 'x'": [],
+        }.items():
+            with self.subTest(call):
+                worker.run(f"found = detect_anomalies({call})")
+                values = "found['x'] if hasattr(found, 'columns') and 'x' in found else "
+                values += "[row['x'] for row in found]"
+                code = f"[v if v < 1e300 else 'inf' for v in ({values})]"
+                self.assertEqual(found, worker.value(code))
+        for call, kind in {
+            "[{'x': 1}], 'y'": "KeyError",
+            "[{'x': 'a'}, {'x': 1}], 'x'": "TypeError",
+            "[{'x': 1}], 'x', 3, 'median'": "ValueError",
+            "[{'x': 1}], 'x', 0": "ValueError",
+            "{'x': [1], 'y': []}, 'x'": "ValueError",
+        }.items():
+            with self.subTest(call):
+                error = self.failing(worker, f"detect_anomalies({call})")
+                self.assertEqual(kind, error["type"])
+
+    def test_detect_anomalies_keeps_a_frame_as_it_is(self):
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            self.skipTest("pandas is not installed")
+        worker = self.with_plugins(self.example("detect_anomalies"))
+        worker.run(
+            "import pandas\nx = pandas.array([1] * 30 + [9, None], 'Int64')\n"
+            "frame = pandas.DataFrame({'x': x, 'k': 'a'}, index=range(100, 132))\n"
+            "found = detect_anomalies(frame, 'x')"
+        )
+        self.assertEqual([130, ["x", "k"]], worker.value("[int(found.index[0]), list(found)]"))
+        self.assertEqual(1, worker.value("len(found)"))
+
+    def test_without_plugins_there_is_no_module(self):
+        self.assertEqual(
+            "ModuleNotFoundError", self.failing(self.start(), "import understudy_plugin")["type"]
+        )

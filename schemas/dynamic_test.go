@@ -1,0 +1,114 @@
+package schemas
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const pluginSchema = `{"type":"object","properties":{
+"path":{"type":"string","description":"A file."},
+"limit":{"type":"integer","default":1000},
+"ratio":{"type":"number"},
+"strict":{"type":"boolean"},
+"columns":{"type":"array","items":{}},
+"options":{"type":"object"},
+"value":{},
+"method":{"type":"string","enum":["zscore","iqr"]},
+"level":{"enum":[1,2.5,"all",null]},
+"wait":{"type":"string"}},"required":["path"],"additionalProperties":false}`
+
+func parsed(t *testing.T) *Object {
+	t.Helper()
+	o, err := Parse("sql_query", json.RawMessage(pluginSchema))
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := For[struct {
+		InterpreterID string   `json:"interpreter_id,omitempty"`
+		Wait          *float64 `json:"wait,omitempty" unit:"seconds"`
+		Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"exclusiveMinimum=0"`
+	}]("sql_query")
+	if err == nil {
+		err = Extend(o, more)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestExtend(t *testing.T) {
+	want := strings.ReplaceAll(strings.Replace(pluginSchema, `"wait":{"type":"string"}`,
+		`"wait":{"type":"string"},"interpreter_id":{"type":"string"},"timeout":{"type":"number","exclusiveMinimum":0}`, 1), "\n", "")
+	if diff := cmp.Diff(want, string(parsed(t).Schema())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestObjectCheck(t *testing.T) {
+	o := parsed(t)
+	for name, c := range map[string]struct{ raw, own, added string }{
+		"least":                         {`{"path":"a"}`, `{"path":"a"}`, `{}`},
+		"all kinds":                     {`{"path":"a","limit":5,"ratio":1.5,"strict":true,"columns":["x",null,{"y":[1]}],"options":{"k":null}}`, `{"columns":["x",null,{"y":[1]}],"limit":5,"options":{"k":null},"path":"a","ratio":1.5,"strict":true}`, `{}`},
+		"added":                         {`{"path":"a","timeout":"3","interpreter_id":"7f"}`, `{"path":"a"}`, `{"interpreter_id":"7f","timeout":3}`},
+		"name taken":                    {`{"path":"a","wait":"long"}`, `{"path":"a","wait":"long"}`, `{}`},
+		"null absent":                   {`{"path":"a","limit":null,"columns":null}`, `{"path":"a"}`, `{}`},
+		"null a value":                  {`{"path":"a","value":null,"level":null}`, `{"level":null,"path":"a","value":null}`, `{}`},
+		"any value":                     {`{"path":"a","value":[1,"x"]}`, `{"path":"a","value":[1,"x"]}`, `{}`},
+		"any keeps strings as they are": {`{"path":"a","value":"3"}`, `{"path":"a","value":"3"}`, `{}`},
+		"digits":                        {`{"path":"a","limit":123456789012345678901234567890}`, `{"limit":123456789012345678901234567890,"path":"a"}`, `{}`},
+		"whole":                         {`{"path":"a","limit":3.0}`, `{"limit":3,"path":"a"}`, `{}`},
+		"whole, power":                  {`{"path":"a","limit":"1e3"}`, `{"limit":1000,"path":"a"}`, `{}`},
+		"as strings":                    {`{"path":"a","columns":"[1]","strict":"True","options":"{}"}`, `{"columns":[1],"options":{},"path":"a","strict":true}`, `{}`},
+		"choices":                       {`{"path":"a","method":"iqr","level":2.5}`, `{"level":2.5,"method":"iqr","path":"a"}`, `{}`},
+	} {
+		own, added, err := o.Check(json.RawMessage(c.raw))
+		if err != nil || string(own) != c.own || string(added) != c.added {
+			t.Errorf("%s: %s %s %v", name, own, added, err)
+		}
+	}
+}
+
+func TestObjectRefuses(t *testing.T) {
+	o := parsed(t)
+	for raw, want := range map[string]string{
+		`{}`:                         `argument "path" is required for sql_query`,
+		`{"path":3}`:                 `argument "path" must be a string, not the number 3`,
+		`{"path":"a","limt":3}`:      `unknown argument "limt" for sql_query; did you mean "limit"?`,
+		`{"path":"a","limit":1.5}`:   `argument "limit" must be a whole number, not 1.5`,
+		`{"path":"a","limit":1e400}`: `argument "limit" must be a whole number, not 1e400`,
+		`{"path":"a","limit":"x"}`:   `argument "limit" must be a whole number, not the string "x"`,
+		`{"path":"a","columns":{}}`:  `argument "columns" must be an array, not an object`,
+		`{"path":"a","options":[]}`:  `argument "options" must be an object, not an array`,
+		`{"path":"a","method":"IQ"}`: `argument "method" must be one of "zscore" or "iqr", not "IQ"; did you mean "iqr"?`,
+		`{"path":"a","level":3}`:     `argument "level" must be one of 1, 2.5, "all" or null, not 3`,
+		`{"path":"a","timeout":0}`:   `argument "timeout" must be more than 0 seconds, not 0`,
+		`{"path":"a","path":"b"}`:    `argument "path" is given twice; give it once`,
+		`[]`:                         `the arguments of sql_query must be one JSON object: this is an array`,
+	} {
+		_, _, err := o.Check(json.RawMessage(raw))
+		var argument *ArgumentError
+		if !errors.As(err, &argument) || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", raw, err, want)
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for _, schema := range []string{`{`, `{"type":"string"}`, `{"type":"object","properties":{"a":{"type":"null"}}}`} {
+		if _, err := Parse("x", json.RawMessage(schema)); err == nil {
+			t.Errorf("%s is taken", schema)
+		}
+	}
+	o, err := Parse("x", json.RawMessage(`{"type":"object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := o.Check(json.RawMessage(`{"a":1}`)); err == nil || err.Error() != `unknown argument "a" for x; it takes none` {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,107 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/schemas"
+	"understudy/sessions"
+)
+
+// PluginTool is a plugin of the operator's as a tool.
+type PluginTool struct {
+	Name        string
+	Title       string // for people; the name when it is empty
+	Description string
+	// Schema is that of its arguments, as schemas.Parse takes it.
+	Schema json.RawMessage
+	// What its author says of it; nil is the cautious assumption.
+	ReadOnly, Destructive, Idempotent, OpenWorld *bool
+	// Broken says why it can't be called, "" when it can. It is not listed then.
+	Broken string
+}
+
+// PluginArgs are the arguments that each plugin's tool has beside its own, unless
+// the plugin has one of that name.
+type PluginArgs struct {
+	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter runs the plugin. Leave out for your default one, which is made on the first call."`
+	Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"exclusiveMinimum=0" jsonschema_description:"Seconds the plugin may run. At the limit it is interrupted."`
+	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds to wait before answering 'running' while the plugin runs on. 0 answers at once."`
+}
+
+// pluginCatalog is the tools of a server that runs plugins only.
+func (b *toolbox) pluginCatalog() []server.ServerTool {
+	all := []server.ServerTool{b.manageInterpretersTool(), b.refusing(runPythonCodeName, b.noCode())}
+	for _, p := range b.plugins() {
+		if slices.ContainsFunc(all, func(t server.ServerTool) bool { return t.Tool.Name == p.Name }) {
+			b.Logger.Error("a plugin is no tool: there is one of that name", "plugin", p.Name)
+			continue
+		}
+		all = append(all, b.pluginTool(p))
+	}
+	return all
+}
+
+func (b *toolbox) pluginTool(p PluginTool) server.ServerTool {
+	arguments, err := schemas.Parse(p.Name, p.Schema)
+	if err == nil {
+		err = schemas.Extend(arguments, b.pluginArgs)
+	}
+	if err != nil && p.Broken == "" {
+		b.Logger.Error("plugin has no usable schema", "plugin", p.Name, "error", err)
+		p.Broken = err.Error()
+	}
+	if p.Broken != "" {
+		return b.refusing(p.Name, fmt.Sprintf("plugin %s is broken: %s; nothing was run. Tell the user to ask the operator", p.Name, p.Broken))
+	}
+	tool := mcp.NewToolWithRawSchema(p.Name, p.Description, arguments.Schema())
+	tool.Meta = b.toolMeta()
+	tool.Annotations = p.annotations()
+	return server.ServerTool{Tool: tool, Handler: func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return b.callPlugin(ctx, request, p.Name, arguments), nil
+	}}
+}
+
+// annotations are what its author says, and the cautious assumption for the rest.
+func (p PluginTool) annotations() mcp.ToolAnnotation {
+	a := annotations(orDefault(p.Title, p.Name))
+	a.ReadOnlyHint = cmp.Or(p.ReadOnly, a.ReadOnlyHint)
+	a.DestructiveHint = cmp.Or(p.Destructive, a.DestructiveHint)
+	a.IdempotentHint = cmp.Or(p.Idempotent, a.IdempotentHint)
+	a.OpenWorldHint = cmp.Or(p.OpenWorld, a.OpenWorldHint)
+	if p.Destructive == nil && *a.ReadOnlyHint { // what changes nothing destroys nothing
+		a.DestructiveHint = new(bool)
+	}
+	return a
+}
+
+// callPlugin runs a plugin as run_python_code runs code.
+func (b *toolbox) callPlugin(ctx context.Context, request mcp.CallToolRequest, name string, arguments *schemas.Object) *mcp.CallToolResult {
+	own, args, err := b.decodePlugin(request, arguments)
+	if err != nil {
+		return b.failure(name, err)
+	}
+	return b.execute(ctx, request, name, sessions.RunRequest{
+		Kind: sessions.RunsPlugin, Code: name, Arguments: own,
+		InterpreterID: args.InterpreterID, Timeout: seconds(args.Timeout), Wait: waiting(args.Wait),
+	})
+}
+
+// decodePlugin returns the plugin's own arguments and those that all have.
+func (b *toolbox) decodePlugin(request mcp.CallToolRequest, arguments *schemas.Object) (own json.RawMessage, args PluginArgs, err error) {
+	raw, err := rawArguments(request)
+	if err != nil {
+		return nil, args, err
+	}
+	own, others, err := arguments.Check(raw)
+	if err == nil {
+		args, err = b.pluginArgs.Decode(others)
+	}
+	return own, args, err
+}

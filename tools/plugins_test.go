@@ -1,0 +1,88 @@
+package tools
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/sessions"
+)
+
+// descriptionOf is what a client reads of run_python_code.
+func descriptionOf(t *testing.T, c *client.Client) string {
+	t.Helper()
+	listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range listed.Tools {
+		if tool.Name == runPythonCodeName {
+			return tool.Description
+		}
+	}
+	t.Fatalf("%s is not among %d tools", runPythonCodeName, len(listed.Tools))
+	return ""
+}
+
+// TestDescriptionFollowsThePlugins: what is told of plugins is what there is, and
+// clients hear of a change, once.
+func TestDescriptionFollowsThePlugins(t *testing.T) {
+	summary := "Plugins: {wait} of them"
+	s := server.NewMCPServer("understudy", "test", server.WithToolCapabilities(true))
+	refresh := Register(s, &fakeManager{}, Options{PluginSummary: func() string { return summary }})
+	c, err := client.NewInProcessClientWithOptions(s, eras["legacy"]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	heard := make(chan string, 10)
+	c.OnNotification(func(n mcp.JSONRPCNotification) { heard <- n.Method })
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var hello mcp.InitializeRequest
+	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
+	if _, err := c.Initialize(t.Context(), hello); err != nil {
+		t.Fatal(err)
+	}
+	if d := descriptionOf(t, c); !strings.HasSuffix(d, "\nPlugins: {wait} of them") || !strings.Contains(d, "45 seconds") {
+		t.Error(d)
+	}
+	refresh() // nothing is new
+	summary = "Plugins: other ones"
+	refresh()
+	if method := <-heard; method != mcp.MethodNotificationToolsListChanged {
+		t.Errorf("heard %s", method)
+	}
+	if len(heard) > 0 {
+		t.Errorf("heard %s too", <-heard)
+	}
+	if d := descriptionOf(t, c); !strings.HasSuffix(d, "\nPlugins: other ones") {
+		t.Error(d)
+	}
+	summary = ""
+	refresh()
+	if d := descriptionOf(t, c); strings.Contains(d, "Plugins") {
+		t.Error(d)
+	}
+}
+
+func TestTextsOfVariables(t *testing.T) {
+	c := connect(t, "tester", working(), Options{}, eras["modern"]...)
+	for arguments, want := range map[string]string{
+		`{"operation":"set_variables","variables":{"a":{"b":[1]}}}`: `variables["a"] must be a string, or null to remove it, not {"b":[1]}; put other values into a string, as JSON say`,
+		`{"operation":"set_variables","variables":{"a":true}}`:      `variables["a"] must be a string, or null to remove it, not true; put other values into a string, as JSON say`,
+		`{"operation":"set_variables","variables":"a=b"}`:           `argument "variables" must be an object, not the string "a=b"`,
+	} {
+		answer := call(t, c, "manage_interpreters", arguments)
+		if got := text(t, answer); !answer.IsError || got != want {
+			t.Errorf("%s\n got %s\nwant %s", arguments, got, want)
+		}
+	}
+	if got := settled(&sessions.Setting{InterpreterID: "7f"}); got != "Session variables of interpreter 7f: there was nothing to remove. None is set now." {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,71 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"understudy/schemas"
+	"understudy/sessions"
+)
+
+// setVariables sets session variables.
+func (b *toolbox) setVariables(ctx context.Context, client sessions.Client, args ManageInterpretersArgs) (reply, error) {
+	variables, err := texts(args.Variables)
+	if err != nil {
+		return reply{}, err
+	}
+	set, err := b.manager.SetVariables(ctx, client, args.InterpreterID, variables)
+	if err != nil {
+		return reply{}, err
+	}
+	return reply{settled(set), map[string]any{"interpreter_id": set.InterpreterID, "set_variables": set}}, nil
+}
+
+// texts takes the argument variables: texts by name, null for what is to go.
+func texts(given map[string]any) (map[string]*string, error) {
+	all := make(map[string]*string, len(given))
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		switch value := given[name].(type) {
+		case nil:
+			all[name] = nil
+		case string:
+			all[name] = &value
+		default:
+			shown, _ := json.Marshal(value) // it came as JSON
+			return nil, &schemas.ArgumentError{Argument: "variables", Message: fmt.Sprintf(
+				"variables[%q] must be a string, or null to remove it, not %s; put other values into a string, as JSON say", clip(name, 60), clip(string(shown), 60))}
+		}
+	}
+	return all, nil
+}
+
+func settled(s *sessions.Setting) string {
+	var did []string
+	if len(s.Set) > 0 {
+		did = append(did, "set "+quoted(s.Set))
+	}
+	if len(s.Removed) > 0 {
+		did = append(did, "removed "+quoted(s.Removed))
+	}
+	if len(did) == 0 {
+		did = []string{"there was nothing to remove"}
+	}
+	text := fmt.Sprintf("Session variables of interpreter %s: %s.", s.InterpreterID, strings.Join(did, ", "))
+	if len(s.Names) == 0 {
+		return text + " None is set now."
+	}
+	return text + fmt.Sprintf(" Plugins find %s from the next run on.", quoted(s.Names))
+}
+
+// quoted writes names with commas between, a bounded text.
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = fmt.Sprintf("%q", name)
+	}
+	return clip(strings.Join(all, ", "), 2000)
+}
