@@ -23,7 +23,8 @@ class Form:
     `endings` are those that the file's name may have, the first by default; where
     there are none, a name keeps its own, and one without gets `ending`; `mime_type`
     counts where the name doesn't tell. `write` writes the content into a file.
-    `image` is a PNG for a model, or None; with `beside` it is saved next to the file.
+    `image` is a PNG for a model, and `beside` one that is saved next to the file; each
+    may be None.
     `name` is what it is called when nobody says. Two values of the same `fingerprint`
     look the same.
     """
@@ -36,7 +37,7 @@ class Form:
         self.mime_type = mime_type
         self.preview = preview
         self.image = image
-        self.beside = False
+        self.beside = None
         self.name = ""
         self.fingerprint = None
 
@@ -73,14 +74,14 @@ def of_shown(value, methods, max_side):
     return None
 
 
-def of_plotly(figure, drawn):
+def of_plotly(figure, drawn, max_side):
     """Returns the Form of a figure of plotly or of its dict; drawn asks for an image too."""
     page, text = plotly_show.page(figure)
     form = _text("chart", page, (".html", ".htm"), preview=plotly_show.describe(figure))
     form.fingerprint = hash(text)
     if drawn:
-        form.image = plotly_show.draw(text)
-        form.beside = True
+        form.beside = plotly_show.draw(text)
+        form.image = images.preview(form.beside, max_side) if form.beside else None
     return form
 
 
@@ -101,7 +102,10 @@ def _of_any_text(value, max_side):
 def _of_json(value, _):
     if not isinstance(value, (list, tuple, dict)):
         return None
-    text = late.load("json").dumps(value, indent=1, ensure_ascii=False, default=str)
+    try:
+        text = late.load("json").dumps(value, indent=1, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):  # of keys that JSON lacks, of cycles
+        return None
     return _text("txt", text, ending=".json", preview=pages.head(text))
 
 
@@ -159,8 +163,8 @@ def _of_matplotlib_svg(value, _):
     return _bytes("svg", drawing.draw_svg(figure), (".svg",), preview=drawing.title_of(figure))
 
 
-def _of_plotly(value, _):
-    return of_plotly(value, True) if plotly_show.is_figure(value) else None
+def _of_plotly(value, max_side):
+    return of_plotly(value, True, max_side) if plotly_show.is_figure(value) else None
 
 
 def _of_pil(value, max_side):
@@ -314,11 +318,13 @@ def _of_path(path, kind, max_side):
     finally:
         os.close(fd)
     ending, mime_type = pages.sniff(start)
+    base = os.path.basename(path)
+    if kind == "image" and not names.mime_type(base, mime_type).startswith("image/"):
+        raise TypeError(f"{path!r} is no image")
     image = None
     if mime_type.startswith("image/") and size <= images.LARGEST:
         with open(path, "rb") as file:
             image = images.preview(file.read(), max_side)
-    base = os.path.basename(path)
     form = Form(kind, lambda file: _copy(path, file), (), names.ending(base) or ending, mime_type)
     form.preview, form.image = pages.head_of_bytes(start, size), image
     form.name = base

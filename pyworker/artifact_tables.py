@@ -16,7 +16,7 @@ def writer(value):
     if isinstance(value, _classes(pandas)):
         frame = value.to_frame() if isinstance(value, pandas.Series) else value
         indexed = type(frame.index).__name__ != "RangeIndex" or frame.index.name is not None
-        return lambda file: frame.to_csv(file, index=indexed, lineterminator="\n")
+        return lambda file: frame.to_csv(file, index=indexed)
     if isinstance(value, _classes(polars)):
         frame = value.to_frame() if isinstance(value, polars.Series) else value
         return lambda file: file.write(frame.write_csv())

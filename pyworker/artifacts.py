@@ -72,10 +72,10 @@ class Artifacts:
     def install(self):
         """Puts artifact() among the builtins, again if it was replaced."""
         builtins.artifact = self._builtin
+        plotly_show.install(self._show)
 
     def begin(self, execution):
         """Begins to take what the execution keeps."""
-        plotly_show.install(self._show)
         self._pid = os.getpid()
         self._execution, self._count, self._unnamed = execution, 0, 0
         self._seen, self._pending, self._notes = set(), [], []
@@ -89,7 +89,8 @@ class Artifacts:
         pending, self._pending = self._pending, []
         for figure in pending:
             self._by_itself(
-                figure, lambda forms, figure=figure: forms.of_plotly(figure, not hurried)
+                figure,
+                lambda forms, figure=figure: forms.of_plotly(figure, not hurried, self._max_side),
             )
 
     def end(self):
@@ -131,7 +132,7 @@ class Artifacts:
     def _show(self, figure):
         """Keeps what fig.show() of plotly shows: a dict."""
         if self._running and self._pid == os.getpid():
-            self._by_itself(figure, lambda forms: forms.of_plotly(figure, True))
+            self._by_itself(figure, lambda forms: forms.of_plotly(figure, True, self._max_side))
 
     def _by_itself(self, value, make):
         """Keeps what nobody has asked for: a failure is a note."""
@@ -194,12 +195,12 @@ class Artifacts:
 
     def _beside(self, form, name):
         """Saves the image of a page next to it; returns the preview, which says so."""
-        if not (form.beside and form.image):
+        if form.beside is None:
             return form.preview
         beside = artifact_names.with_ending(name, (".png",))
         try:
             with open(os.path.join(self._directory, beside), "wb") as file:
-                file.write(form.image)
+                file.write(form.beside)
         except OSError:
             return form.preview
         return f"{form.preview}\nas an image: {beside}, beside it"
@@ -263,7 +264,7 @@ class _Limited:
     def write(self, data):
         """Writes all of data, or raises ValueError."""
         if isinstance(data, str):
-            data = data.encode("utf-8", "surrogateescape")
+            data = data.encode("utf-8", "backslashreplace")
         self.size += len(data)
         if self.size > SIZE_LIMIT:
             raise ValueError(

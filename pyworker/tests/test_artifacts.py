@@ -77,6 +77,8 @@ class ArtifactTest(Kept):
             ("artifact('x', 'v1.2')", "v1.2", "text/plain"),
             ("artifact('x', 'a.rst')", "a.rst", "text/plain"),
             ("artifact(3.5, 'number', 'txt')", "number.txt", "text/plain"),
+            ("artifact({(1, 2): 3}, 'keys', 'txt')", "keys.txt", "text/plain"),
+            ("artifact('\\ud800', 'lone')", "lone.txt", "text/plain"),
         ]
         for code, name, mime_type in names:
             with self.subTest(code):
@@ -181,6 +183,11 @@ os.waitpid(pid, 0);
                 "import os\nos.mkfifo('pipe')\nartifact('pipe', kind='file')",
                 "TypeError: 'pipe' is no",
             ),
+            (
+                "with open('t.csv', 'w') as f: pass\nartifact('t.csv', kind='image')",
+                "TypeError: 't.csv'",
+            ),
+            ("artifact({(1, 2): 3})", "TypeError: artifact() can't tell what to make of type dict"),
             ("artifact(b'x' * 50_000_001)", "ValueError: it is larger than 50 MB"),
         ]
         for code, message in cases:
@@ -189,7 +196,12 @@ os.waitpid(pid, 0);
         self.assertEqual(
             [], self.worker.run("import glob\nglob.glob('.artifacts/**', recursive=True)").artifacts
         )
-        left = [n for _, _, files in os.walk(self.worker.workdir) for n in files if n != "pipe"]
+        left = [
+            n
+            for _, _, files in os.walk(self.worker.workdir)
+            for n in files
+            if n not in ("pipe", "t.csv")
+        ]
         self.assertEqual([], left)
 
     def test_count_limit(self):
