@@ -84,14 +84,16 @@ class Artifacts:
     def finish(self, hurried):
         """Keeps the figures that were echoed; may run code of the user's.
 
-        When hurried it draws nothing that takes long.
+        When hurried it draws nothing that takes long. After an interrupt it may be
+        called again for the rest.
         """
-        pending, self._pending = self._pending, []
-        for figure in pending:
+        while self._pending:
+            figure = self._pending[0]
             self._by_itself(
                 figure,
                 lambda forms, figure=figure: forms.of_plotly(figure, not hurried, self._max_side),
             )
+            del self._pending[0]
 
     def end(self):
         """Takes nothing any more; returns notes about what could not be kept."""

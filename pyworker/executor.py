@@ -157,9 +157,12 @@ class Executor:
         session = self._session
         hurried = session.interrupts.signalled
         _, error = self._guard(lambda: session.artifacts.finish(hurried))
-        notes += session.artifacts.end()
         if issubclass(type(error), KeyboardInterrupt):
             notes.append("the drawing of plotly's figures was interrupted")
+            _, error = self._guard(lambda: session.artifacts.finish(True))
+        notes += session.artifacts.end()
+        if issubclass(type(error), KeyboardInterrupt):
+            notes.append("not all of plotly's figures were kept")
         elif error is not None:
             session.complain("artifacts could not be kept", error)
             notes.append(f"artifacts could not be kept: {tracebacks.class_name(error)}")

@@ -395,6 +395,74 @@ fig
         self.assertEqual([], worker.run("pass").artifacts)
 
 
+# Stands for kaleido in the process that draws, and does what a file says.
+_KALEIDO = """
+import os, sys, time
+if sys.argv[0] == "-c":
+    folder = os.path.dirname(__file__)
+    with open(os.path.join(folder, "begun"), "a") as file:
+        file.write("x")
+    if os.path.exists(os.path.join(folder, "hang")):
+        while True:
+            time.sleep(1)
+    sys.stdout.buffer.write(bytes.fromhex("89504e470d0a1a0a0000000d494844520000000200000001"))
+    sys.stdout.flush()
+    os._exit(0)
+"""
+
+
+@needs("plotly")
+class KaleidoTest(Kept):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        with open(os.path.join(self.folder, "kaleido.py"), "w") as file:
+            file.write(_KALEIDO)
+        self.worker = self.start(library=[self.folder])
+
+    def times_begun(self):
+        try:
+            return os.path.getsize(os.path.join(self.folder, "begun"))
+        except FileNotFoundError:
+            return 0
+
+    def test_image(self):
+        header, image = self.one(
+            "import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1])).show()"
+        )
+        self.assertEqual("bar (1 point)\nas an image: chart-1-1.png, beside it", header["preview"])
+        self.assertEqual((2, 1), artifact_size(image))
+        with open(header["path"].replace(".html", ".png"), "rb") as file:
+            self.assertEqual(image, file.read())
+
+    def test_interrupt(self):
+        with open(os.path.join(self.folder, "hang"), "w"):
+            pass
+        self.worker.begin("import plotly.graph_objects as go\nfig = go.Figure(go.Bar(y=[1]))\nfig")
+        while not self.times_begun():
+            self.assertIsNone(self.worker.process.poll())
+        self.worker.interrupt()
+        answer = self.worker.finish()
+        self.assertTrue(answer.ok)
+        self.assertEqual(["the drawing of plotly's figures was interrupted"], answer.notes)
+        ((header, attachments),) = answer.artifacts
+        self.assertEqual(("bar (1 point)", []), (header["preview"], attachments))
+        self.assertEqual("3", self.worker.run("1 + 2").stdout.strip())
+
+    def test_time(self):
+        with open(os.path.join(self.folder, "hang"), "w"):
+            pass
+        self.worker.run("from pyworker import plotly_show\nplotly_show._DRAWING_SECONDS = 0.2")
+        code = "import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1])).show()"
+        header, image = self.one(code)
+        self.assertIsNone(image)
+        self.assertEqual("bar (1 point)", header["preview"])
+        begun = self.times_begun()  # not even that, on a slow machine
+        self.one(code)
+        self.assertEqual(begun, self.times_begun(), "it is not tried again")
+
+
 def artifact_size(png):
     """Returns (width, height) of a PNG."""
     return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
