@@ -20,7 +20,7 @@ func TestStartSaysWhyPythonDied(t *testing.T) {
 		{"exception", "import nosuchmodule", "python exited with code 1: Traceback"},
 		{"its last line", "import nosuchmodule", "ModuleNotFoundError: No module named 'nosuchmodule'"},
 		{"signal", "import os; os.abort()", "python killed by SIGABRT (aborted)"},
-		{"other version", "send(type='ready', protocol=7)", "it speaks version 7 of the protocol, the server version 3"},
+		{"other version", "send(type='ready', protocol=7)", "it speaks version 7 of the protocol, the server version 4"},
 		{"nonsense", "raw(b'HTTP/1.1 200 OK')", "python broke the protocol: a frame announces a header"},
 		{"wrong answer", "send(type='done')", "it answered start with done"},
 	} {
@@ -177,6 +177,7 @@ func TestBrokenFramesEndTheWorkerOnly(t *testing.T) {
 		{`send(type="done", execution=99)`, "it answered execution 1 with 99"},
 		{`send(type="done", execution="one")`, "wrong form"},
 		{`send(type="figure", path="/x")`, "0 attachments"},
+		{`send(type="artifact", size="large")`, "wrong form"},
 		{`send(type="log", level=7)`, "wrong form"},
 	} {
 		w := start(t, s)
