@@ -82,7 +82,7 @@ class Collection:
         self.count = 0  # captures so far: the k of the file names
         self.interrupted = False  # a drawing was stopped by KeyboardInterrupt
         self.ended = False
-        self._drawing = RLock()  # matplotlib can't draw in two threads at once
+        self.drawing = RLock()  # matplotlib can't draw in two threads at once
 
     def capture_open(self, *, close):
         """Capture every figure open in pyplot, in order of creation."""
@@ -118,7 +118,7 @@ class Collection:
         A failure is reported on stderr. A figure that this collection has
         captured before comes again only if it looks different.
         """
-        with self._drawing:
+        with self.drawing:
             if self.ended:
                 return
             manager.awaiting = None
@@ -138,7 +138,7 @@ class Collection:
         try:
             with messages.warnings_at_user_line(name):
                 png = render.draw(figure)
-            if self._is_repeated(manager, png):
+            if self.note(manager, png):
                 return
             width, height = render.size_of(png)
             path = self._save(png, name)
@@ -151,7 +151,8 @@ class Collection:
         except BaseException as error:
             messages.report(f"{name} could not be shown: {messages.describe(error)}")
 
-    def _is_repeated(self, manager, png):
+    def note(self, manager, png):
+        """Note what a figure looks like; true if that was noted before."""
         capture = (self, hash(png))
         repeated = getattr(manager, "last_capture", None) == capture
         manager.last_capture = capture

@@ -2,20 +2,27 @@
 
 import sys
 
+from .artifacts import Artifact
+
 _GRIDS = ("seaborn.axisgrid", "seaborn._core.plot")  # seaborn's figures
 _DEPTH = 3  # how deep lists are searched for artists
 
 
-def echo(value):
-    """Prints the value as print() does, unless it is None or drawn by matplotlib."""
-    if value is None:
+def echo(value, artifacts):
+    """Prints the value as print() does, and keeps it if it says how else to show it.
+
+    Nothing is printed of None, of what matplotlib draws and of an Artifact: they are
+    told of already.
+    """
+    if value is None or type(value) is Artifact:
         return
     if "matplotlib" in sys.modules and _is_drawn(value, _DEPTH):
         return
     # As print() does, but in one write: each wakes the reader.
     stream = sys.stdout
     if stream is not None:
-        stream.write(f"{value!s}\n")
+        stream.write(f"{artifacts.brief(value) or value!s}\n")
+    artifacts.echoed(value)
 
 
 def _is_drawn(value, depth):

@@ -55,10 +55,12 @@ class Executor:
         notes = session.prepare()
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
+        session.artifacts.begin(execution)
         error, seconds = self._run(action)
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         self._end_figures(notes)
+        self._end_artifacts(notes)
         record = {"type": "done", "execution": execution, "ok": error is None}
         if result_var_name:
             record.update(self._result(result_var_name, notes))
@@ -133,7 +135,7 @@ class Executor:
             self._part = part
             value = eval(part, names)
             if echoed:
-                echo(value)
+                echo(value, self._session.artifacts)
 
     def _run_plugin(self, name, arguments):
         self._compiled = True
@@ -150,7 +152,7 @@ class Executor:
             if part.co_flags & cells.COROUTINE:
                 value = await value
             if echoed:
-                echo(value)
+                echo(value, self._session.artifacts)
 
     def _take_back(self):
         """Ends what the code has set that would reach into our own work."""
@@ -181,6 +183,20 @@ class Executor:
         elif error is not None:
             self._session.complain("figures could not be captured", error)
             notes.append(f"figures could not be captured: {tracebacks.class_name(error)}")
+
+    def _end_artifacts(self, notes):
+        session = self._session
+        hurried = session.interrupts.signalled
+        _, error = self._guard(lambda: session.artifacts.finish(hurried))
+        if issubclass(type(error), KeyboardInterrupt):
+            notes.append("the drawing of plotly's figures was interrupted")
+            _, error = self._guard(lambda: session.artifacts.finish(True))
+        notes += session.artifacts.end()
+        if issubclass(type(error), KeyboardInterrupt):
+            notes.append("not all of plotly's figures were kept")
+        elif error is not None:
+            session.complain("artifacts could not be kept", error)
+            notes.append(f"artifacts could not be kept: {tracebacks.class_name(error)}")
 
     def _result(self, name, notes):
         """Returns the fields of the variable that was asked for."""

@@ -3,7 +3,17 @@
 import os
 import sys
 
-from . import asking, codefile, cstdio, figures, handlers, late, namespace, sources
+from . import (
+    artifacts,
+    asking,
+    codefile,
+    cstdio,
+    figures,
+    handlers,
+    late,
+    namespace,
+    sources,
+)
 from .forks import Forks
 from .place import Place
 from .plugins import Plugins
@@ -29,6 +39,9 @@ class Session:
         self.user_forks = UserForks(frames, streams)
         self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
         self.figures = figures.Figures(frames, start["workdir"], start["figure_max_side"])
+        self.artifacts = artifacts.Artifacts(
+            frames, start["workdir"], start["interpreter_id"], start["figure_max_side"]
+        )
         self.handlers = handlers.Handlers(streams.report)
         self.plugins = Plugins(frames.log, lambda: self.place.workdir)
         self._frames = frames
@@ -40,6 +53,7 @@ class Session:
     def prepare(self):
         """Makes everything as an execution expects it; returns notes."""
         namespace.repair(self.module)
+        self.artifacts.install()
         self.interrupts.install()
         self.streams.begin()
         self.fault.enable()  # the user may have turned faulthandler elsewhere
@@ -61,8 +75,9 @@ class Session:
         """Tells the server's log about a fault of ours."""
         self._frames.log("error", f"{what}: {self.describer.text(error)}")
 
-    def move(self, workdir):
+    def move(self, workdir, interpreter_id):
         """Makes another folder the working directory, in a branch."""
+        self.artifacts.move(workdir, interpreter_id)
         if workdir == self.place.workdir:
             return
         script = self.code_file.path

@@ -23,7 +23,7 @@ def wake(session, awaiting, request, fds):
     else:
         session.streams.take_over()
     mark(request["mark"])
-    session.move(request["workdir"])
+    session.move(request["workdir"], request["interpreter_id"])
     session.forks.wake()
     hung_up = set(session.forks.take_hung_up()) - awaiting.descriptors()
     notes = [

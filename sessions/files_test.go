@@ -173,6 +173,47 @@ func TestFiguresAreReadFromTheWorkingDirectoryOnly(t *testing.T) {
 	wantCode(t, err, CodeNotFound, "gone")
 }
 
+func TestArtifactsAreRead(t *testing.T) {
+	var dir string
+	m := newTestManager(t, workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+		dir = w.spec.Workdir
+		name := filepath.Base(r.Code)
+		sink.Artifact(Artifact{Name: name, Kind: "txt", Path: filepath.Join(dir, r.Code), Preview: "of " + r.Code, Image: []byte("small")})
+		return Outcome{OK: true}, os.WriteFile(filepath.Join(dir, r.Code), []byte("in "+r.Code+"\nend\n"), 0o600)
+	}), nil)
+	defer m.Close(t.Context())
+	first := mustRun(t, m, RunRequest{Code: "a.txt"})
+	if len(first.Artifacts) != 1 || string(first.Artifacts[0].Image) != "small" {
+		t.Errorf("%+v", first.Artifacts)
+	}
+	id := first.InterpreterID
+	mustRun(t, m, RunRequest{Code: "b.txt"})
+	mustRun(t, m, RunRequest{Code: "../a.txt"})
+	f, artifact, err := m.Artifact(t.Context(), me, id, "b.txt", Range{}, 100)
+	if err != nil || string(f.Data) != "in b.txt\nend\n" || !f.Text || artifact.Preview != "of b.txt" || artifact.Image != nil {
+		t.Errorf("%+v %+v %v", f, artifact, err)
+	}
+	f, _, err = m.Artifact(t.Context(), me, id, "b.txt", Range{From: 2}, 5)
+	if err != nil || f.Page.Text != "end\n" || f.Page.Path != filepath.Join(dir, "b.txt") {
+		t.Errorf("%+v %v", f, err)
+	}
+	_, _, err = m.Artifact(t.Context(), me, id, "b.txt", Range{}, 5)
+	wantCode(t, err, CodeLimit, filepath.Join(dir, "b.txt"))
+	_, _, err = m.Artifact(t.Context(), me, id, "a.txt", Range{}, 100) // the newest of that name
+	wantCode(t, err, CodeNotFound, "not in the working directory")
+	_, _, err = m.Artifact(t.Context(), me, id, "c.txt", Range{}, 100)
+	wantCode(t, err, CodeNotFound, "kept no artifact")
+	record, err := m.Execution(me, id, 2)
+	if err != nil || len(record.Artifacts) != 1 || record.Artifacts[0].Name != "b.txt" || record.Artifacts[0].Image != nil {
+		t.Errorf("%+v %v", record, err)
+	}
+	if err := os.Remove(filepath.Join(dir, "b.txt")); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = m.Artifact(t.Context(), me, id, "b.txt", Range{}, 100)
+	wantCode(t, err, CodeNotFound, "gone")
+}
+
 func TestUploads(t *testing.T) {
 	m, id, dir := withFiles(t)
 	for _, test := range []struct {

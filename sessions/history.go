@@ -44,8 +44,9 @@ type Brief struct {
 	// and Long whether they are too many for an answer.
 	Printed [2]int64
 	Long    [2]bool
-	// Figures are without their previews.
-	Figures []Figure
+	// Figures are without their previews, Artifacts without their images.
+	Figures   []Figure
+	Artifacts []Artifact
 }
 
 func (h *history) add(e *execution) {
@@ -225,7 +226,8 @@ func (e *execution) brief() Brief {
 	if r := e.outcome(); r != nil {
 		b.Status = r.Status
 	}
-	b.Printed, b.Long, b.Figures = e.transcript.inventory()
+	i := e.transcript.inventory()
+	b.Printed, b.Long, b.Figures, b.Artifacts = i.printed, i.long, i.figures, i.artifacts
 	return b
 }
 
@@ -265,7 +267,8 @@ func (m *Manager) Execution(client Client, id string, number int) (*Record, erro
 
 // recall adds what was printed and shown.
 func (r *Record) recall(t *transcript) (err error) {
-	_, _, r.Figures = t.inventory()
+	i := t.inventory()
+	r.Figures, r.Artifacts = i.figures, i.artifacts
 	for _, figure := range r.Figures {
 		r.FigStoragePath = append(r.FigStoragePath, figure.Path)
 	}

@@ -28,15 +28,24 @@ func (s source) close() {
 }
 
 // inventory tells of what there is to be recalled.
-func (t *transcript) inventory() (printed [2]int64, long [2]bool, figures []Figure) {
+func (t *transcript) inventory() (i inventory) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for stream := range t.spools {
 		s := &t.spools[stream]
-		printed[stream] = s.size + int64(len(s.start))
-		long[stream] = s.file != nil
+		i.printed[stream] = s.size + int64(len(s.start))
+		i.long[stream] = s.file != nil
 	}
-	return printed, long, slices.Clone(t.shown)
+	i.figures, i.artifacts = slices.Clone(t.shown), slices.Clone(t.keeps)
+	return i
+}
+
+// inventory is what there is to be recalled of an execution; see Brief.
+type inventory struct {
+	printed   [2]int64
+	long      [2]bool
+	figures   []Figure
+	artifacts []Artifact
 }
 
 // held returns how many bytes of memory and of disk the transcript holds for good.
@@ -46,6 +55,9 @@ func (t *transcript) held() (memory int, spooled int64) {
 	for stream := range t.spools {
 		memory += len(t.spools[stream].start)
 		spooled += t.spools[stream].size
+	}
+	for _, a := range t.keeps {
+		memory += len(a.Preview) + 200
 	}
 	return memory + len(t.shown)*100, spooled
 }

@@ -15,10 +15,11 @@ type transcript struct {
 	decoders [2]decoder
 	spools   [2]spool
 	lines    [2]lineIndex
-	shown    []Figure // all of them, without previews
-	fresh    pieces   // what nobody has taken yet
-	all      *pieces  // what a Recorder is to get; nil without one
-	previews int      // bytes of images held so far
+	shown    []Figure   // all of them, without previews
+	keeps    []Artifact // the same, without images
+	fresh    pieces     // what nobody has taken yet
+	all      *pieces    // what a Recorder is to get; nil without one
+	previews int        // bytes of images held so far
 }
 
 // pieces are an execution's output and figures, or those since the last take.
@@ -45,7 +46,7 @@ type excerpt struct {
 // further figures are files only.
 const maxPreviews = 64 << 20
 
-// maxShown is how many figures of one execution are remembered.
+// maxShown is how many figures, and how many artifacts, of one execution are remembered.
 const maxShown = 1000
 
 // newTranscript returns a transcript that keeps OutputLimit bytes of each
@@ -120,6 +121,11 @@ func (t *transcript) Artifact(a Artifact) {
 		a.Image = nil
 	}
 	t.fresh.artifacts = append(t.fresh.artifacts, a)
+	if len(t.keeps) < maxShown {
+		kept := a
+		kept.Image = nil
+		t.keeps = append(t.keeps, kept)
+	}
 	if t.all != nil {
 		t.all.artifacts = append(t.all.artifacts, a)
 	}

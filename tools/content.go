@@ -19,7 +19,7 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 	answer := &mcp.CallToolResult{IsError: result.Status == sessions.StatusRefused}
 	f := b.fit(ctx, request)
 	var record *sessions.Result
-	left := f.Bytes - envelope - linkFrame*(2+min(mostLinks, len(result.Figures)))
+	left := f.Bytes - envelope - linkFrame*(2+min(mostLinks, len(result.Figures)+len(result.Artifacts)))
 	if f.Record {
 		var size int
 		record, size = b.record(f, result)
@@ -28,15 +28,16 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 
 	v := view{Result: result, asked: call, budget: f.Text, cut: new([2]bool)}
 	v.fitBytes(left)
-	if len(result.Figures) > 0 {
-		v.pictures = b.pictures(f.Side, result.Figures, room(v, left), b.copies(record))
+	shown := exhibits(result)
+	if len(shown) > 0 {
+		v.pictures = b.pictures(f.Side, shown, room(v, shown, left), b.copies(record))
 		v.fitBytes(left) // it now says which are not shown
 	}
 
 	answer.Content = []mcp.Content{mcp.NewTextContent(v.text())}
 	for i, p := range v.pictures {
 		if p.data != nil {
-			answer.Content = append(answer.Content, p.content(i, result.Figures[i]))
+			answer.Content = append(answer.Content, p.content(i, shown[i]))
 		}
 	}
 	answer.Content = append(answer.Content, b.links(ctx, request, v)...)
@@ -52,9 +53,9 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 }
 
 // room is how many of the bytes that are left pictures may take beside the text.
-func room(v view, left int) int {
+func room(v view, shown []sessions.Figure, left int) int {
 	lines := 0 // what is added to the text for a figure that is not shown, or smaller
-	for _, figure := range v.Figures {
+	for _, figure := range shown {
 		lines += 100 + len(figure.URI)
 	}
 	return left - travelling(v.text()) - lines

@@ -19,7 +19,7 @@ import (
 )
 
 // scripted starts workers whose code is a list of lines: "figure NAME TEXT" shows
-// a figure, "more" prints a line each time the channel gives one, until it is
+// a figure, "artifact NAME TEXT" keeps one, "more" prints a line each time the channel gives one, until it is
 // closed, and any other line is printed.
 type scripted struct{ more chan string }
 
@@ -46,6 +46,14 @@ func (w *scriptedWorker) Run(_ context.Context, r sessions.Request, sink session
 				return sessions.Outcome{}, err
 			}
 			sink.Figure(sessions.Figure{Path: path, MIMEType: "image/png", Width: 4, Height: 3, Title: "Title of " + words[1]})
+		case len(words) == 3 && words[0] == "artifact":
+			path := filepath.Join(w.dir, words[1])
+			if err := os.WriteFile(path, []byte(words[2]), 0o600); err != nil {
+				return sessions.Outcome{}, err
+			}
+			sink.Artifact(sessions.Artifact{
+				Name: words[1], Kind: "txt", Path: path, MIMEType: "text/markdown", Size: int64(len(words[2])), Preview: words[2],
+			})
 		case len(words) == 1 && words[0] == "more":
 			w.relay(sink)
 		default:

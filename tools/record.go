@@ -72,6 +72,7 @@ var sheddings = []struct {
 	{"all but the innermost frames of the stack", dropFrames},
 	{"the output in order of arrival", dropTermOut},
 	{"the names of the variables that changed", dropVariables},
+	{"most of the previews of artifacts", dropPreviews},
 	{"the middle of the result, which is now text", excerptResult},
 	{"most of the notes", dropNotes},
 	{"all but the first figures", dropFigures},

@@ -16,9 +16,9 @@ import (
 const mostCompletions = 100
 
 // CompleteResourceArgument completes what stands in a template: ids of the
-// caller's interpreters, numbers of runs, names of figures, paths of files. What
+// caller's interpreters, numbers of runs, names of figures and artifacts, paths of files. What
 // depends on an interpreter needs its id, unless the caller has only one.
-func (l *shelf) CompleteResourceArgument(ctx context.Context, _ string, argument mcp.CompleteArgument, around mcp.CompleteContext) (*mcp.Completion, error) {
+func (l *shelf) CompleteResourceArgument(ctx context.Context, template string, argument mcp.CompleteArgument, around mcp.CompleteContext) (*mcp.Completion, error) {
 	client := l.Client(ctx)
 	id := around.Arguments["id"]
 	if own := l.library.Own(client); id == "" && len(own) == 1 {
@@ -35,7 +35,11 @@ func (l *shelf) CompleteResourceArgument(ctx context.Context, _ string, argument
 	case "n":
 		all = l.numbers(client, id)
 	case "name":
-		all = l.figureNames(client, id)
+		if template == artifactTemplate {
+			all = l.artifactNames(client, id)
+		} else {
+			all = l.figureNames(client, id)
+		}
 	case "path":
 		all = l.paths(ctx, client, id, argument.Value)
 	}
@@ -65,6 +69,17 @@ func (l *shelf) figureNames(client sessions.Client, id string) (all []string) {
 	for _, b := range l.newest(client, id) {
 		for _, figure := range b.Figures {
 			all = append(all, figureFile(figure))
+		}
+	}
+	return all
+}
+
+func (l *shelf) artifactNames(client sessions.Client, id string) (all []string) {
+	for _, b := range l.newest(client, id) {
+		for _, a := range slices.Backward(b.Artifacts) {
+			if !slices.Contains(all, a.Name) {
+				all = append(all, a.Name)
+			}
 		}
 	}
 	return all

@@ -16,21 +16,22 @@ const (
 	// linkFrame is what a link needs of a message, with a title of 120
 	// characters that may be escaped.
 	linkFrame = 1200
-	// mostLinks is how many figures of one answer are linked.
+	// mostLinks is how many figures and artifacts of one answer are linked.
 	mostLinks = 20
 	// firstWithLinks is the first version of the protocol that knows resource
 	// links; older clients refuse a whole answer for a content they don't know.
 	firstWithLinks = "2025-06-18"
 )
 
-// located returns the result with the URIs of its figures and of its output,
-// when that is long. The result itself stays as it is, because others hold it.
+// located returns the result with the URIs of its figures, its artifacts, and of
+// its output when that is long. The result itself stays as it is, because others hold it.
 func located(result *sessions.Result) *sessions.Result {
 	if result.InterpreterID == "" {
 		return result
 	}
 	r := *result
 	r.Figures = locateFigures(r.InterpreterID, r.Figures)
+	r.Artifacts = locateArtifacts(r.InterpreterID, r.Artifacts)
 	if stream, long := longStream(&r); long {
 		r.OutputURI = outputURI(r.InterpreterID, r.Execution, stream)
 	}
@@ -61,8 +62,8 @@ func (l linked) content() mcp.ResourceLink {
 	return link
 }
 
-// links returns links to the whole of what the answer shows in part, for clients
-// that know links. The text names them for all.
+// links returns links to the whole of what the answer shows in part, and to the
+// artifacts, for clients that know links. The text names them for all.
 func (b *toolbox) links(ctx context.Context, request mcp.CallToolRequest, v view) (links []mcp.Content) {
 	if !knowsLinks(ctx, request) {
 		return nil
@@ -76,6 +77,11 @@ func (b *toolbox) links(ctx context.Context, request mcp.CallToolRequest, v view
 	for i, figure := range v.Figures {
 		if v.partial(i) && len(links) < mostLinks {
 			links = append(links, linked{uri: figure.URI, name: figureTitle(i, figure), mimeType: figure.MIMEType}.content())
+		}
+	}
+	for _, artifact := range v.artifactLinks() {
+		if len(links) < mostLinks {
+			links = append(links, artifact.content())
 		}
 	}
 	return links

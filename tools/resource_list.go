@@ -23,7 +23,7 @@ func (l *shelf) list(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, re
 }
 
 // own lists what a client would want to look at: its interpreters, the newest
-// first, each with its newest figures and long outputs. The templates reach all
+// first, each with its newest figures, artifacts and long outputs. The templates reach all
 // the rest.
 func (l *shelf) own(client sessions.Client) []mcp.Resource {
 	all := []mcp.Resource{}
@@ -40,13 +40,21 @@ func (l *shelf) own(client sessions.Client) []mcp.Resource {
 	return all
 }
 
-// made lists the figures and the long outputs of an interpreter, newest first.
+// made lists the figures, the artifacts and the long outputs of an interpreter, newest first.
 func (l *shelf) made(client sessions.Client, id string) (made []mcp.Resource) {
 	briefs, err := l.library.Executions(client, id)
 	if err != nil { // it has just ended
 		return nil
 	}
+	listed := map[string]bool{} // the artifacts, by name: the newest is what there is
 	for _, b := range slices.Backward(briefs) {
+		for _, a := range slices.Backward(b.Artifacts) {
+			if !listed[a.Name] {
+				listed[a.Name] = true
+				name := fmt.Sprintf("%s (run %d of %s)", clip(a.Name, 120), b.Execution, short(id))
+				made = append(made, mcp.NewResource(artifactURI(id, a.Name), name, mcp.WithMIMEType(a.MIMEType)))
+			}
+		}
 		for i, figure := range b.Figures {
 			name := fmt.Sprintf("%s (run %d of %s)", figureTitle(i, figure), b.Execution, short(id))
 			made = append(made, mcp.NewResource(figureURI(id, figureFile(figure)), name, mcp.WithMIMEType(figure.MIMEType)))

@@ -49,6 +49,12 @@ func (l *shelf) read(ctx context.Context, uri string) ([]mcp.ResourceContents, e
 			return nil, err
 		}
 		return blobContents(uri, figure.MIMEType, file.Data), nil
+	case anArtifact:
+		file, artifact, err := l.library.Artifact(ctx, client, a.interpreter, a.name, a.lines, maxFile)
+		if err != nil {
+			return nil, err
+		}
+		return fileContents(uri, artifact.MIMEType, file, a)
 	case aDirectory:
 		return l.readDirectory(ctx, client, uri, a)
 	default:
@@ -72,6 +78,7 @@ type executionView struct {
 	Stdout    int64           `json:"stdout_bytes,omitempty"`
 	Stderr    int64           `json:"stderr_bytes,omitempty"`
 	Figures   []string        `json:"figure_uris,omitempty"`
+	Artifacts []string        `json:"artifact_uris,omitempty"`
 }
 
 // someFigures is how many figures of one execution are named in a list.
@@ -101,6 +108,9 @@ func viewOf(id string, b sessions.Brief) executionView {
 	for _, figure := range b.Figures[:min(someFigures, len(b.Figures))] {
 		v.Figures = append(v.Figures, figureURI(id, figureFile(figure)))
 	}
+	for _, a := range b.Artifacts[:min(someArtifacts, len(b.Artifacts))] {
+		v.Artifacts = append(v.Artifacts, artifactURI(id, a.Name))
+	}
 	return v
 }
 
@@ -124,6 +134,7 @@ func (l *shelf) readExecution(client sessions.Client, uri string, a address) ([]
 		view.StderrURI = outputURI(a.interpreter, a.execution, sessions.Stderr)
 	}
 	record.Figures = locateFigures(a.interpreter, record.Figures)
+	record.Artifacts = locateArtifacts(a.interpreter, record.Artifacts)
 	record.TermOut = []string{} // the order of the two streams is not kept
 	noNulls(&record.Result)
 	if travelling(view)+envelope > maxContents/2 { // it travels as a JSON string, escaped once more
@@ -167,7 +178,11 @@ func (l *shelf) readFile(ctx context.Context, client sessions.Client, uri string
 	if err != nil {
 		return nil, err
 	}
-	kind := mimeType(file)
+	return fileContents(uri, mimeType(file), file, a)
+}
+
+// fileContents is a text, a part of one, or all else as it is.
+func fileContents(uri, kind string, file *sessions.File, a address) ([]mcp.ResourceContents, error) {
 	switch {
 	case file.Page != nil:
 		return textContents(uri, kind, pageText(file.Page, uri, a))

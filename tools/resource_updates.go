@@ -476,13 +476,19 @@ func (u *updates) state(ctx context.Context, client sessions.Client, uri string)
 		return fmt.Sprint(l.Executions, l.Running, l.Ended, l.Unfetched, l.PID), err
 	case anExecution:
 		b, err := library.Brief(client, a.interpreter, a.execution)
-		return fmt.Sprint(b.Status, b.Printed, len(b.Figures)), err
+		return fmt.Sprint(b.Status, b.Printed, len(b.Figures), len(b.Artifacts)), err
 	case anOutput:
 		b, err := library.Brief(client, a.interpreter, a.execution)
 		return fmt.Sprint(b.Status == sessions.StatusRunning, b.Printed[a.stream]), err
 	case aFigure:
 		_, err := library.Interpreter(client, a.interpreter)
 		return "", err
+	case anArtifact:
+		briefs, err := library.Executions(client, a.interpreter)
+		if err != nil {
+			return "", err
+		}
+		return artifactState(briefs, a)
 	default:
 		if a.name == "" {
 			a.name = "."

@@ -20,6 +20,7 @@ const (
 	stdoutTemplate      = executionTemplate + "/stdout{?from,lines,match}"
 	stderrTemplate      = executionTemplate + "/stderr{?from,lines,match}"
 	figureTemplate      = resourceRoot + "{id}/figures/{name}"
+	artifactTemplate    = resourceRoot + "{id}/artifacts/{name}{?from,lines,match}"
 	directoryTemplate   = resourceRoot + "{id}/files{?path}"
 	fileTemplate        = resourceRoot + "{id}/files/{+path}{?from,lines,match}"
 )
@@ -32,6 +33,7 @@ const (
 	anExecution
 	anOutput
 	aFigure
+	anArtifact
 	aDirectory
 	aFile
 )
@@ -42,8 +44,8 @@ type address struct {
 	interpreter string
 	execution   int             // of an execution and its output
 	stream      sessions.Stream // of an output
-	name        string          // of a figure, or the path of a directory or a file
-	lines       sessions.Range  // of an output or a file
+	name        string          // of a figure or an artifact, or the path of a directory or a file
+	lines       sessions.Range  // of an output, an artifact or a file
 }
 
 func interpreterURI(id string) string { return resourceRoot + url.PathEscape(id) }
@@ -58,6 +60,10 @@ func outputURI(id string, number int, stream sessions.Stream) string {
 
 func figureURI(id, name string) string {
 	return interpreterURI(id) + "/figures/" + url.PathEscape(name)
+}
+
+func artifactURI(id, name string) string {
+	return interpreterURI(id) + "/artifacts/" + url.PathEscape(name)
 }
 
 func directoryURI(id, dir string) string {
@@ -140,6 +146,9 @@ func takeParts(parts []string) (a address, ok bool) {
 	case what[0] == "figures" && len(what) == 2:
 		a.kind, a.name = aFigure, what[1]
 		return a, true
+	case what[0] == "artifacts" && len(what) == 2:
+		a.kind, a.name = anArtifact, what[1]
+		return a, true
 	case what[0] == "files" && len(what) == 1:
 		a.kind = aDirectory
 		return a, true
@@ -168,7 +177,7 @@ func (a *address) takeQuery(query string) error {
 	}
 	var allowed []string
 	switch a.kind {
-	case anOutput, aFile:
+	case anOutput, anArtifact, aFile:
 		allowed = []string{"from", "lines", "match"}
 	case aDirectory:
 		allowed = []string{"path"}

@@ -22,6 +22,7 @@ type Library interface {
 	Execution(client sessions.Client, id string, number int) (*sessions.Record, error)
 	Output(ctx context.Context, client sessions.Client, id string, number int, stream sessions.Stream, r sessions.Range) (*sessions.Page, error)
 	Figure(ctx context.Context, client sessions.Client, id, name string, most int64) (*sessions.File, sessions.Figure, error)
+	Artifact(ctx context.Context, client sessions.Client, id, name string, r sessions.Range, most int64) (*sessions.File, sessions.Artifact, error)
 	Files(ctx context.Context, client sessions.Client, id, dir string) (*sessions.Directory, error)
 	Stat(ctx context.Context, client sessions.Client, id, name string) (sessions.FileInfo, error)
 	File(ctx context.Context, client sessions.Client, id, name string, r sessions.Range, most int64) (*sessions.File, error)
@@ -82,6 +83,7 @@ func templates() []mcp.ResourceTemplate {
 		mcp.NewResourceTemplate(stdoutTemplate, "stdout", text, mcp.WithTemplateDescription("All that a run printed."+range_)),
 		mcp.NewResourceTemplate(stderrTemplate, "stderr", text, mcp.WithTemplateDescription("The same for standard error.")),
 		mcp.NewResourceTemplate(figureTemplate, "figure", mcp.WithTemplateDescription("A figure in full resolution.")),
+		mcp.NewResourceTemplate(artifactTemplate, "artifact", mcp.WithTemplateDescription("What a run has kept with artifact(); of text a part with from, lines, match.")),
 		mcp.NewResourceTemplate(directoryTemplate, "files", record, mcp.WithTemplateDescription("A directory below the working directory.")),
 		mcp.NewResourceTemplate(fileTemplate, "file", mcp.WithTemplateDescription("A working file; of text a part with from, lines, match.")),
 	}

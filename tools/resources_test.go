@@ -134,7 +134,7 @@ func TestResourcesAreListed(t *testing.T) {
 				t.Errorf("%v", uris)
 			}
 			templates, err := c.ListResourceTemplates(t.Context(), mcp.ListResourceTemplatesRequest{})
-			if err != nil || len(templates.ResourceTemplates) != 7 {
+			if err != nil || len(templates.ResourceTemplates) != 8 {
 				t.Errorf("%v %v", templates, err)
 			}
 		})

@@ -29,14 +29,14 @@ const longestName = 200
 type view struct {
 	*sessions.Result
 	asked
-	pictures []picture // nil: all figures are shown
+	pictures []picture // of the exhibits; nil: all are shown
 	budget   int       // characters
 	cut      *[2]bool  // by Stream, whether text left some of it out; nil: nobody asks
 }
 
 // text is what the model reads.
 func (v view) text() string {
-	tail := sections(v.failure(), v.noteLines(), v.figureLines(), v.variableLine(), v.running(), v.handle(), v.failures(), v.closing())
+	tail := sections(v.failure(), v.noteLines(), v.shown(), v.variableLine(), v.running(), v.handle(), v.failures(), v.closing())
 	labels := 100 + len(v.Heading) // "[stderr]", "[result] …"
 	room := max(0, v.budget-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.typeName()))
 
@@ -239,8 +239,7 @@ func (v view) figureLines() string {
 			lines[i] += "; in full: " + figure.URI
 		}
 	}
-	text, _ := cut(strings.Join(lines, "\n"), v.budget/4, 0)
-	return text
+	return strings.Join(lines, "\n")
 }
 
 func titlePrefix(figure sessions.Figure) string {

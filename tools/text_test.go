@@ -70,6 +70,12 @@ var examples = []struct {
 		}
 		r.Variables = &sessions.VariableDiff{Added: []string{"df", "fig"}, Changed: []string{"y"}, Removed: []string{"tmp"}}
 	})},
+	{"artifacts", "", example(func(r *sessions.Result) {
+		r.Artifacts = locateArtifacts("7f3a", []sessions.Artifact{
+			{Name: "sales.csv", Kind: "df", Size: 24_000, Preview: "1,000 rows × 2 columns: region (str), units (int64)\n  region  units\n0  North      0\n… 999 more rows"},
+			{Name: "my page.html", Kind: "html", Size: 4_823_707},
+		})
+	})},
 	{"error", "", example(func(r *sessions.Result) {
 		r.Status, r.Stdout, r.ExcType, r.Traceback = sessions.StatusError, "before\n", "ValueError", valueError
 	})},
@@ -141,6 +147,9 @@ var examples = []struct {
 			r.Figures = append(r.Figures, sessions.Figure{Path: "/data/figure.png", Width: 64, Height: 48, Title: strings.Repeat("T", 500)})
 		}
 		r.Variables = &sessions.VariableDiff{Added: slices.Repeat([]string{"name"}, 100)}
+		for range 100 {
+			r.Artifacts = append(r.Artifacts, sessions.Artifact{Name: "a.txt", Kind: "txt", Path: "/data/a.txt", Preview: strings.Repeat("p\n", 1000)})
+		}
 	})},
 }
 

@@ -136,7 +136,7 @@ func checkFrame(t *testing.T, f frame) {
 			t.Errorf("attachment %d has %d bytes, announced were %d", i, len(f.attachments[i]), size)
 		}
 	}
-	for _, message := range []any{&readyMessage{}, &figureMessage{}, &doneMessage{}, &variablesMessage{}, &logMessage{}} {
+	for _, message := range []any{&readyMessage{}, &figureMessage{}, &artifactMessage{}, &doneMessage{}, &variablesMessage{}, &logMessage{}} {
 		if err := f.decode(message); err != nil && wordOf(err) != "fields" {
 			t.Errorf("decoding: %v", err)
 		}

@@ -24,6 +24,7 @@ var messages = map[string]func() any{
 	"go-stop":      func() any { return &emptyMessage{} },
 	"py-ready":     func() any { return &readyMessage{} },
 	"py-figure":    func() any { return &figureMessage{} },
+	"py-artifact":  func() any { return &artifactMessage{} },
 	"py-ask":       func() any { return &askMessage{} },
 	"py-done":      func() any { return &doneMessage{} },
 	"py-variables": func() any { return &variablesMessage{} },

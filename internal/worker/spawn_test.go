@@ -177,6 +177,7 @@ func TestBrokenFramesEndTheWorkerOnly(t *testing.T) {
 		{`send(type="done", execution=99)`, "it answered execution 1 with 99"},
 		{`send(type="done", execution="one")`, "wrong form"},
 		{`send(type="figure", path="/x")`, "0 attachments"},
+		{`send(type="artifact", size="large")`, "wrong form"},
 		{`send(type="log", level=7)`, "wrong form"},
 	} {
 		w := start(t, s)

@@ -274,6 +274,21 @@ func TestBranch(t *testing.T) {
 	}
 }
 
+// Artifacts of a branch are in its own directory, under its own name.
+func TestArtifactsOfABranch(t *testing.T) {
+	w := workertest.Start(t, testZygote(t))
+	_, sink := workertest.Run(t, w, `artifact("first", "note")`)
+	first := sink.Artifacts()[0].Path
+	dir := t.TempDir()
+	_, sink = workertest.Run(t, branchOf(t, w, dir), `artifact("second", "note")`)
+	if second := sink.Artifacts()[0].Path; second != filepath.Join(dir, ".artifacts", "branch", "note.txt") {
+		t.Error(second)
+	}
+	if text, err := os.ReadFile(first); err != nil || string(text) != "first" {
+		t.Errorf("%q %v", text, err)
+	}
+}
+
 // Bulk output takes the shared memory of each in a branch and its original, and
 // in an understudy that has taken over in the midst of it.
 func TestBulkOutputOfCopies(t *testing.T) {

@@ -179,6 +179,9 @@ class Replay(WorkerCase):
     def test_ask(self):
         self.replay("ask")
 
+    def test_artifact(self):
+        self.replay("artifact")
+
     def test_figure(self):
         self.replay("figure", library=[FAKES])
 

@@ -35,7 +35,9 @@ START = {
 class Answer:
     """What one execution gave."""
 
-    def __init__(self, done, figures, stdout, stderr):
+    def __init__(self, done, frames, stdout, stderr):
+        figures = [frame for frame in frames if frame[0]["type"] == "figure"]
+        self.artifacts = [frame for frame in frames if frame[0]["type"] == "artifact"]
         self.done = done
         self.figures = figures
         self.stdout = stdout
@@ -144,15 +146,15 @@ class Worker:
 
     def finish(self):
         """Waits for the answer to begin."""
-        figures = []
+        frames = []
         while (frame := self.receive()) is not None:
             if frame[0]["type"] == "done":
                 self._read_pipes()
-                return Answer(frame[0], figures, self._take("stdout"), self._take("stderr"))
+                return Answer(frame[0], frames, self._take("stdout"), self._take("stderr"))
             if frame[0]["type"] == "ask":
                 self.reply(frame[0], refusal="nobody is there")
             else:
-                figures.append(frame)
+                frames.append(frame)
         raise ConnectionError("the worker ended: " + self._take("stderr"))
 
     def reply(self, question, text="", refusal=""):

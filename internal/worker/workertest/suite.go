@@ -40,6 +40,7 @@ func Suite(t *testing.T, newStarter func(t testing.TB) sessions.Starter) {
 		{"ChildHoldsThePipes", testChildHoldsPipes},
 		{"Exception", testException},
 		{"ResultVariable", testResult},
+		{"Artifacts", testArtifacts},
 		{"Variables", testVariables},
 		{"Plugins", testPlugins},
 		{"Crashes", testCrashes},
@@ -302,6 +303,27 @@ func testResult(t *testing.T, s sessions.Starter) {
 	outcome, _ = RunFor(t, w, sessions.Request{Execution: 3, Code: "pass"})
 	if outcome.Result != nil {
 		t.Errorf("not asked for: got %s", outcome.Result)
+	}
+}
+
+func testArtifacts(t *testing.T, s sessions.Starter) {
+	w := Start(t, s)
+	_, sink := Run(t, w, `
+artifact("text", "note")
+class Dot:
+    def _repr_png_(self): return b"\x89PNG\r\n\x1a\n" + bytes(16)
+artifact(Dot(), "dot")
+`)
+	kept := sink.Artifacts()
+	if len(kept) != 2 {
+		t.Fatalf("%+v", kept)
+	}
+	text, err := os.ReadFile(kept[0].Path)
+	if err != nil || string(text) != "text" || kept[0].Name != "note.txt" || kept[0].Size != 4 || kept[0].Preview != "text" || kept[0].Image != nil {
+		t.Errorf("%+v: %q, %v", kept[0], text, err)
+	}
+	if kept[1].Kind != "image" || kept[1].MIMEType != "image/png" || len(kept[1].Image) != 24 {
+		t.Errorf("%+v", kept[1])
 	}
 }
 

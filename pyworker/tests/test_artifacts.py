@@ -1,0 +1,518 @@
+"""What sessions keep: artifact(), and values that are shown as one."""
+
+import csv
+import importlib.util
+import os
+import tempfile
+import types
+import unittest
+
+from pyworker import artifact_names, artifact_pages, artifacts, plotly_show
+from pyworker.tests.worker import WorkerCase
+
+
+def needs(module):
+    """Skips a test where a library is not installed."""
+    return unittest.skipUnless(importlib.util.find_spec(module), f"{module} is not installed")
+
+
+class Kept(WorkerCase):
+    """A case with one worker."""
+
+    def setUp(self):
+        self.worker = self.start()
+
+    def kept(self, code):
+        """Runs code that ends well; returns the headers of its artifacts."""
+        answer = self.worker.run(code)
+        self.assertTrue(answer.ok, answer.done.get("exception"))
+        return [header for header, _ in answer.artifacts]
+
+    def one(self, code):
+        """Runs code that keeps one artifact; returns (header, image or None)."""
+        answer = self.worker.run(code)
+        self.assertTrue(answer.ok, answer.done.get("exception"))
+        self.assertEqual(1, len(answer.artifacts))
+        header, attachments = answer.artifacts[0]
+        return header, attachments[0] if attachments else None
+
+    def text(self, header):
+        with open(header["path"], encoding="utf-8") as file:
+            return file.read()
+
+    def refused(self, code):
+        """Runs code that must raise; returns the last line of the traceback."""
+        return self.failing(self.worker, code)["traceback"].rstrip().rpartition("\n")[2]
+
+
+class ArtifactTest(Kept):
+    def test_text(self):
+        header, image = self.one("kept = artifact('one\\ntwo', 'a note')\nkept")
+        self.assertEqual("a note.txt", header["name"])
+        self.assertEqual("txt", header["kind"])
+        self.assertEqual("text/plain", header["mime_type"])
+        self.assertEqual(7, header["size"])
+        self.assertEqual("one\ntwo", header["preview"])
+        self.assertIsNone(image)
+        self.assertEqual("one\ntwo", self.text(header))
+        self.assertEqual(header["path"], self.worker.value("kept.path"))
+        shown = f"<artifact a note.txt (txt), saved to {header['path']}>\n"
+        self.assertEqual(shown, self.worker.run("print(kept)").stdout)
+
+    def test_it_is_not_echoed_a_second_time(self):
+        self.assertEqual("", self.worker.run("artifact('x')").stdout)
+
+    def test_long_previews_are_cut(self):
+        header, _ = self.one("artifact('line\\n' * 5000)")
+        self.assertIn("… (5,001 lines, 25,000 characters in all)", header["preview"])
+        header, _ = self.one("artifact([['y' * 199] * 12, '\\n' * 40])")
+        self.assertLessEqual(len(header["preview"]), 2000)
+
+    def test_kinds_of_text(self):
+        names = [
+            ("artifact('<p>Hello <b>you</b></p>', 'page', 'html')", "page.html", "text/html"),
+            ("artifact('<svg/>', 'drawing', 'svg')", "drawing.svg", "image/svg+xml"),
+            ("artifact({'a': [1]}, 'data')", "data.json", "application/json"),
+            ("artifact('# Title', 'read.md')", "read.md", "text/markdown"),
+            ("artifact('x', 'v1.2')", "v1.2", "text/plain"),
+            ("artifact('x', 'a.rst')", "a.rst", "text/plain"),
+            ("artifact(3.5, 'number', 'txt')", "number.txt", "text/plain"),
+            ("artifact({(1, 2): 3}, 'keys', 'txt')", "keys.txt", "text/plain"),
+            ("artifact('\\ud800', 'lone')", "lone.txt", "text/plain"),
+        ]
+        for code, name, mime_type in names:
+            with self.subTest(code):
+                header, _ = self.one(code)
+                self.assertEqual((name, mime_type), (header["name"], header["mime_type"]))
+        header, _ = self.one(
+            "artifact('<title>T</title><style>b{}</style>Hi <b>you</b>', kind='html')"
+        )
+        self.assertEqual("T Hi you", header["preview"])
+
+    def test_bytes(self):
+        header, _ = self.one(r"artifact(b'\0\1', 'raw')")
+        self.assertEqual(("raw.bin", "file", 2), (header["name"], header["kind"], header["size"]))
+        self.assertEqual("", header["preview"])
+        header, _ = self.one("artifact(bytearray(b'%PDF-1.7'))")
+        self.assertEqual(("file-2-1.pdf", "application/pdf"), (header["name"], header["mime_type"]))
+
+    def test_paths(self):
+        self.worker.run("import pathlib\npathlib.Path('a.csv').write_text('a,b\\n1,2\\n');")
+        header, _ = self.one("artifact(pathlib.Path('a.csv'))")
+        self.assertEqual(("a.csv", "file", "text/csv"), self.fields(header))
+        self.assertEqual("a,b\n1,2", header["preview"])
+        header, _ = self.one("artifact('a.csv', 'copy', 'file')")
+        self.assertEqual(("copy.csv", "file", "text/csv"), self.fields(header))
+        self.assertEqual("a,b\n1,2\n", self.text(header))
+
+    def fields(self, header):
+        return header["name"], header["kind"], header["mime_type"]
+
+    def test_names(self):
+        header, _ = self.one("artifact('first', 'same')")
+        again, _ = self.one("artifact('second', '../../same.txt')")
+        self.assertEqual(header["path"], again["path"])
+        self.assertEqual("second", self.text(again))
+        folder = os.path.dirname(header["path"])
+        self.assertEqual(os.path.join(self.worker.workdir, ".artifacts", "test"), folder)
+        self.assertEqual(["same.txt"], os.listdir(folder))
+
+    def test_it_works_elsewhere(self):
+        header, _ = self.one(
+            "import os, shutil\nworkdir = os.getcwd()\nos.chdir('/')\nartifact('x', 'far')"
+        )
+        self.assertTrue(header["path"].startswith(self.worker.workdir))
+        header, _ = self.one("shutil.rmtree(workdir + '/.artifacts')\nartifact('y')")
+        self.assertEqual("y", self.text(header))
+
+    def test_it_comes_back(self):
+        self.worker.run("import builtins\ndel builtins.artifact")
+        self.one("artifact('x')")
+        self.worker.run("artifact = 3")
+        self.assertEqual(3, self.worker.value("artifact"))
+
+    def test_threads(self):
+        code = """
+import threading
+threads = [threading.Thread(target=artifact, args=(str(i), f't{i}')) for i in range(20)]
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+        names = sorted(header["name"] for header in self.kept(code))
+        self.assertEqual(sorted(f"t{i}.txt" for i in range(20)), names)
+
+    def test_between_calls(self):
+        sent = []
+        with tempfile.TemporaryDirectory() as folder:
+            channel = types.SimpleNamespace(send=lambda *frame: sent.append(frame))
+            kept = artifacts.Artifacts(channel, folder, "id", 100)
+            with self.assertRaisesRegex(RuntimeError, "only while a call runs code"):
+                kept.keep("early")
+            kept.begin(1)
+            kept.keep("in time")
+            self.assertEqual([], kept.end())
+            with self.assertRaisesRegex(RuntimeError, "only while a call runs code"):
+                kept.keep("late")
+        self.assertEqual(1, len(sent))
+
+    def test_children(self):
+        answer = self.worker.run("""
+import os
+pid = os.fork()
+if not pid:
+    try:
+        artifact('x')
+    except RuntimeError as error:
+        print(error)
+    os._exit(0)
+os.waitpid(pid, 0);
+""")
+        self.assertEqual([], answer.artifacts)
+        self.assertIn("can't be used in a child process", answer.stdout)
+
+    def test_refusals(self):
+        cases = [
+            ("artifact(3)", "TypeError: artifact() can't tell what to make of type int; pass kind"),
+            ("artifact(3, kind='picture')", "ValueError: kind must be one of chart, image, df,"),
+            ("artifact('x', 3)", "TypeError: name must be a str, not int"),
+            ("artifact('x', kind='chart')", "TypeError: artifact() can't make a chart of type str"),
+            ("artifact(3, kind='df')", "TypeError: artifact() can't make a table of type int"),
+            ("artifact('nowhere.png', kind='image')", "FileNotFoundError: "),
+            ("import pathlib\nartifact(pathlib.Path('.'))", "TypeError: '.' is no regular file"),
+            (
+                "import os\nos.mkfifo('pipe')\nartifact('pipe', kind='file')",
+                "TypeError: 'pipe' is no",
+            ),
+            (
+                "with open('t.csv', 'w') as f: pass\nartifact('t.csv', kind='image')",
+                "TypeError: 't.csv'",
+            ),
+            ("artifact({(1, 2): 3})", "TypeError: artifact() can't tell what to make of type dict"),
+            ("artifact(b'x' * 50_000_001)", "ValueError: it is larger than 50 MB"),
+        ]
+        for code, message in cases:
+            with self.subTest(code):
+                self.assertIn(message, self.refused(code))
+        self.assertEqual(
+            [], self.worker.run("import glob\nglob.glob('.artifacts/**', recursive=True)").artifacts
+        )
+        left = [
+            n
+            for _, _, files in os.walk(self.worker.workdir)
+            for n in files
+            if n not in ("pipe", "t.csv")
+        ]
+        self.assertEqual([], left)
+
+    def test_count_limit(self):
+        answer = self.worker.run("for i in range(101):\n    artifact(str(i), f'n{i}')")
+        self.assertIn("there are 100 artifacts of this call already", answer.exception["traceback"])
+        self.assertEqual(100, len(answer.artifacts))
+        self.one("artifact('x')")
+
+    def test_interrupt(self):
+        code = """
+class Slow:
+    def _repr_html_(self):
+        print('begun', flush=True)
+        while True: pass
+"""
+        self.worker.run(code)
+        self.worker.run_until_printed("Slow();\nSlow()", "begun")
+        self.worker.interrupt()
+        answer = self.worker.finish()
+        self.assertEqual("KeyboardInterrupt", answer.exception["type"])
+        self.assertEqual([], answer.artifacts)
+
+
+class ShownTest(Kept):
+    def test_methods(self):
+        header, image = self.one("""
+class Both:
+    def _repr_html_(self): return '<i>both</i>'
+    def _repr_svg_(self): return '<svg/>'
+    def __str__(self): return 'both'
+Both()
+""")
+        self.assertEqual(("svg-1-1.svg", "svg"), (header["name"], header["kind"]))
+        answer = self.worker.run("Both()\nBoth()\n[Both()];\nBoth")
+        self.assertEqual("both\nboth\n<class '__main__.Both'>\n", answer.stdout)
+        self.assertEqual(1, len(answer.artifacts))
+
+    def test_metadata(self):
+        header, _ = self.one("""
+class Pair:
+    def _repr_html_(self): return '<i>x</i>', {'isolated': True}
+Pair()
+""")
+        self.assertEqual("<i>x</i>", self.text(header))
+
+    def test_nothing_and_failures(self):
+        answer = self.worker.run("""
+class Nothing:
+    def _repr_html_(self): return None
+    def __repr__(self): return 'nothing'
+class Broken(Nothing):
+    def _repr_html_(self): raise ValueError('no luck')
+from unittest.mock import MagicMock
+Nothing()
+Broken()
+MagicMock()
+after = 1
+""")
+        self.assertTrue(answer.ok)
+        self.assertEqual([], answer.artifacts)
+        self.assertEqual("nothing\nnothing\n<MagicMock", answer.stdout[:26])
+        self.assertEqual(
+            ["a value of type Broken was not kept as an artifact: ValueError: no luck"],
+            answer.notes,
+        )
+        notes = self.worker.run("\n".join(["Broken()"] * 20)).notes
+        self.assertEqual(6, len(notes))
+        self.assertEqual("15 more values could not be kept as artifacts", notes[-1])
+
+
+class LibrariesTest(Kept):
+    @needs("pandas")
+    def test_tables(self):
+        header, _ = self.one("""
+import pandas as pd
+df = pd.DataFrame({'region': ['North', 'South'] * 500, 'units': range(1000)})
+artifact(df, 'sales')
+df
+""")
+        self.assertEqual(
+            ("sales.csv", "df", "text/csv"), (header["name"], header["kind"], header["mime_type"])
+        )
+        lines = header["preview"].splitlines()
+        self.assertRegex(
+            lines[0], r"^1,000 rows × 2 columns: region \((str|object)\), units \(int64\)$"
+        )
+        self.assertEqual("… 995 more rows", lines[-1])
+        with open(header["path"], newline="") as file:
+            rows = list(csv.reader(file))
+        self.assertEqual(["region", "units"], rows[0])
+        self.assertEqual(["South", "999"], rows[1000])
+        header, _ = self.one("artifact(df.set_index('region').units)")
+        self.assertTrue(self.text(header).startswith("region,units\nNorth,0\n"))
+        header, _ = self.one("artifact([{'a': 1}, {'a': 2}], kind='df')")
+        self.assertEqual("a\n1\n2\n", self.text(header))
+
+    @needs("pandas")
+    def test_large_table(self):
+        message = self.refused("""
+import pandas as pd
+artifact(pd.DataFrame({'text': ['x' * 1000] * 60_000}))
+""")
+        self.assertIn("larger than 50 MB", message)
+
+    @needs("matplotlib")
+    def test_matplotlib(self):
+        answer = self.worker.run("""
+import matplotlib.pyplot as plt
+fig, ax = plt.subplots(figsize=(20, 5))
+ax.plot([1, 2])
+ax.set_title('A line')
+artifact(fig, 'line')
+""")
+        ((header, attachments),) = answer.artifacts
+        self.assertEqual(("line.png", "chart"), (header["name"], header["kind"]))
+        self.assertEqual("A line — 2000×500", header["preview"])
+        self.assertEqual(1568, artifact_size(attachments[0])[0])
+        with open(header["path"], "rb") as file:
+            self.assertEqual((2000, 500), artifact_size(file.read(24)))
+        self.assertEqual([], answer.figures, "what was kept is not shown once more")
+        answer = self.worker.run("fig, ax = plt.subplots()\nartifact(ax)\nax.set_title('changed');")
+        self.assertEqual(1, len(answer.artifacts))
+        self.assertEqual(1, len(answer.figures))
+        header, _ = self.one("artifact(plt.figure(), 'f', kind='svg')\nplt.close('all')")
+        self.assertIn("<svg", self.text(header))
+
+    @needs("PIL")
+    def test_images(self):
+        header, image = self.one("from PIL import Image\nImage.new('CMYK', (3000, 20))")
+        self.assertEqual(("image-1-1.png", "3000×20 CMYK"), (header["name"], header["preview"]))
+        self.assertEqual((1568, 10), artifact_size(image))
+        header, image = self.one(
+            "Image.new('RGB', (30, 20)).save('a.jpg')\nartifact('a.jpg', kind='image')"
+        )
+        self.assertEqual(("a.jpg", "image/jpeg"), (header["name"], header["mime_type"]))
+        self.assertEqual((30, 20), artifact_size(image))
+
+    @needs("PIL")
+    @needs("numpy")
+    def test_arrays(self):
+        header, image = self.one("import numpy as np\nartifact(np.zeros((20, 30, 3), 'uint8'))")
+        self.assertEqual("image", header["kind"])
+        self.assertEqual((30, 20), artifact_size(image))
+        header, image = self.one("artifact(np.eye(4), 'eye.jpg', kind='image')")
+        self.assertEqual("eye.png", header["name"])
+        header, _ = self.one("artifact(np.arange(5))")
+        self.assertEqual(
+            ("file-3-1.npy", "array of shape (5,), int64"), (header["name"], header["preview"])
+        )
+        self.assertIn("is no image", self.refused("artifact(np.arange(5), kind='image')"))
+
+    @needs("plotly")
+    def test_plotly(self):
+        answer = self.worker.run("""
+import plotly.graph_objects as go
+fig = go.Figure(go.Scatter(x=[1, 2, 3], y=[3, 1, 2], name='dots'))
+fig.update_layout(title='Dots')
+fig.show()
+fig.show('browser')
+fig.show(renderer='notebook+png')
+fig
+""")
+        self.assertTrue(answer.ok, answer.done.get("exception"))
+        self.assertEqual("<plotly Figure: 1 trace>\n" * 2, answer.stdout)
+        ((header, _),) = answer.artifacts
+        self.assertEqual(
+            ("chart-1-1.html", "chart", "text/html"),
+            (header["name"], header["kind"], header["mime_type"]),
+        )
+        self.assertTrue(header["preview"].startswith('Dots\nscatter "dots" (3 points)'))
+        page = self.text(header)
+        self.assertIn("Plotly.newPlot", page)
+        self.assertNotIn('src="http', page)
+        # What is echoed is kept once, as it is at the end.
+        header, _ = self.one("fig.add_bar(x=[1], y=[2])\nfig.update_layout(title='Later')")
+        self.assertTrue(
+            header["preview"].startswith('Later\nscatter "dots" (3 points); bar (1 point)')
+        )
+        header, _ = self.one("artifact(fig, 'named')\nfig")
+        self.assertEqual("named.html", header["name"])
+
+    @needs("plotly")
+    def test_plotly_that_was_there_before(self):
+        worker = self.start(
+            init_code="import plotly.graph_objects as go, plotly.io\nplotly.io.renderers"
+        )
+        answer = worker.run(
+            "plotly.io.renderers.default = 'browser'\ngo.Figure(go.Bar(y=[1])).show()"
+        )
+        self.assertEqual(1, len(answer.artifacts))
+        self.assertEqual([], worker.run("pass").artifacts)
+
+
+# Stands for kaleido in the process that draws, and does what a file says.
+_KALEIDO = """
+import os, sys, time
+if sys.argv[0] == "-c":
+    folder = os.path.dirname(__file__)
+    with open(os.path.join(folder, "begun"), "a") as file:
+        file.write("x")
+    if os.path.exists(os.path.join(folder, "hang")):
+        while True:
+            time.sleep(1)
+    sys.stdout.buffer.write(bytes.fromhex("89504e470d0a1a0a0000000d494844520000000200000001"))
+    sys.stdout.flush()
+    os._exit(0)
+"""
+
+
+@needs("plotly")
+class KaleidoTest(Kept):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        with open(os.path.join(self.folder, "kaleido.py"), "w") as file:
+            file.write(_KALEIDO)
+        self.worker = self.start(library=[self.folder])
+
+    def times_begun(self):
+        try:
+            return os.path.getsize(os.path.join(self.folder, "begun"))
+        except FileNotFoundError:
+            return 0
+
+    def test_image(self):
+        header, image = self.one(
+            "import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1])).show()"
+        )
+        self.assertEqual("bar (1 point)\nas an image: chart-1-1.png, beside it", header["preview"])
+        self.assertEqual((2, 1), artifact_size(image))
+        with open(header["path"].replace(".html", ".png"), "rb") as file:
+            self.assertEqual(image, file.read())
+
+    def test_interrupt(self):
+        with open(os.path.join(self.folder, "hang"), "w"):
+            pass
+        self.worker.begin("import plotly.graph_objects as go\nfig = go.Figure(go.Bar(y=[1]))\nfig")
+        while not self.times_begun():
+            self.assertIsNone(self.worker.process.poll())
+        self.worker.interrupt()
+        answer = self.worker.finish()
+        self.assertTrue(answer.ok)
+        self.assertEqual(["the drawing of plotly's figures was interrupted"], answer.notes)
+        ((header, attachments),) = answer.artifacts
+        self.assertEqual(("bar (1 point)", []), (header["preview"], attachments))
+        self.assertEqual("3", self.worker.run("1 + 2").stdout.strip())
+
+    def test_time(self):
+        with open(os.path.join(self.folder, "hang"), "w"):
+            pass
+        self.worker.run("from pyworker import plotly_show\nplotly_show._DRAWING_SECONDS = 0.2")
+        code = "import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1])).show()"
+        header, image = self.one(code)
+        self.assertIsNone(image)
+        self.assertEqual("bar (1 point)", header["preview"])
+        begun = self.times_begun()  # not even that, on a slow machine
+        self.one(code)
+        self.assertEqual(begun, self.times_begun(), "it is not tried again")
+
+
+def artifact_size(png):
+    """Returns (width, height) of a PNG."""
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+class NamesTest(unittest.TestCase):
+    def test_clean(self):
+        cases = {
+            "sales": "sales",
+            "a/b\\c.csv": "c.csv",
+            "../../etc/passwd": "passwd",
+            "..": "",
+            "": "",
+            ".hidden": "hidden",
+            "a:b*c?": "a_b_c_",
+            "line\nbreak\0": "line_break_",
+            "con.txt": "_con.txt",
+            "Länge 1.2 (neu).png": "Länge 1.2 (neu).png",
+            "trailing. ": "trailing",
+        }
+        for name, expected in cases.items():
+            with self.subTest(name):
+                self.assertEqual(expected, artifact_names.clean(name))
+        long = artifact_names.clean("ä" * 300 + ".csv")
+        self.assertLessEqual(len(long.encode()), 150)
+        self.assertTrue(long.endswith("ä.csv"))
+
+    def test_endings(self):
+        cases = [("a", "a.png"), ("a.PNG", "a.PNG"), ("a.jpg", "a.png"), ("v1.2", "v1.2.png")]
+        for name, expected in cases:
+            with self.subTest(name):
+                self.assertEqual(expected, artifact_names.with_ending(name, (".png",)))
+
+
+class PagesTest(unittest.TestCase):
+    def test_sniff(self):
+        self.assertEqual(".txt", artifact_pages.sniff("ä".encode()[:3])[0])
+        self.assertEqual(".bin", artifact_pages.sniff(b"\xff\xfe\x00")[0])
+        self.assertEqual(".webp", artifact_pages.sniff(b"RIFF1234WEBPVP8")[0])
+
+    def test_describe(self):
+        figure = {
+            "data": [
+                {"type": "bar", "y": {"dtype": "f8", "bdata": "AAAAAAAA8D8AAAAAAAAAQA=="}},
+                {"x": [1], "name": "n"},
+            ],
+            "layout": {"title": {"text": "T"}},
+        }
+        self.assertEqual('T\nbar (2 points); scatter "n" (1 point)', plotly_show.describe(figure))
+
+
+if __name__ == "__main__":
+    unittest.main()
