@@ -3,6 +3,18 @@
 import os
 
 
+def _as_python(code):
+    """Returns the code as Python can import it: magics are Python's own calls."""
+    if "%" in code or "!" in code:
+        from . import magics
+
+        try:
+            return magics.standalone(code)
+        except ValueError:
+            pass  # null characters, which the compiler will tell of
+    return code
+
+
 class CodeFile:
     """Keeps the running code in a file, so that __file__ is a real one.
 
@@ -27,7 +39,7 @@ class CodeFile:
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
             with open(self.path, "w", encoding="utf-8", errors="surrogatepass") as file:
-                file.write(code)
+                file.write(_as_python(code))
         except OSError as error:
             namespace.pop("__file__", None)
             return f"the code file {self.path} can't be written: {error.strerror}"

@@ -13,6 +13,8 @@ from . import cells, encode, kinds, sources, tracebacks, variables
 from .awaiting import Awaiting
 from .echo import echo
 
+# By the kind of an execution, what prepares the action that it is.
+_ACTIONS = {"code": "_code", "command": "_command"}
 _LEAST_RECURSION = 500  # frames that our own work may need
 
 
@@ -21,20 +23,24 @@ class Executor:
 
     def __init__(self, session):
         self._session = session
-        self._compiler = cells.Compiler(session.echo)
+        self._shell = None  # made when it is first needed
+        self._compiler = cells.Compiler(session.echo, self._keep_magic)
         self.awaiting = Awaiting(session.interrupts)
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
         self._part = None  # of the present cell, the part that ran last
+        self._exit_code = None  # of the present command, once it has ended
 
     def initialize(self, code):
         """Runs the operator's code; returns its traceback, "" if all went well."""
         self._session.prepare()
         # Nothing of it is echoed, but its __future__ imports count.
-        compiler, self._compiler = self._compiler, cells.Compiler("none")
-        error, _ = self._run(code, "<init>")
+        compiler, self._compiler = self._compiler, cells.Compiler("none", self._keep_magic)
+        error, _ = self._run(self._cell(code, "<init>"))
         self._compiler = compiler
+        if self._shell is not None:
+            self._shell.take_notes()  # they would be told with the first execution
         self._finish()
         self._snapshot = variables.Snapshot(vars(self._session.module))
         if error is None:
@@ -46,16 +52,20 @@ class Executor:
     def execute(self, request):
         """Does what a "run" frame asks and returns the fields of its "done" frame."""
         session, execution = self._session, request["execution"]
-        code, result_var_name = request["code"], request["result_var_name"]
+        result_var_name = request["result_var_name"]
         session.interrupts.begin()
         notes = session.prepare()
-        notes += filter(None, [session.code_file.write(code, vars(session.module))])
+        action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
-        error, seconds = self._run(code, f"<cell {execution}>")
+        error, seconds = self._run(action)
+        if self._shell is not None:
+            notes += self._shell.take_notes()
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         self._end_figures(notes)
         record = {"type": "done", "execution": execution, "ok": error is None}
+        if self._exit_code is not None:
+            record.update(ok=self._exit_code == 0, exit_code=self._exit_code)
         if result_var_name:
             record.update(self._result(result_var_name, notes))
         if error is not None:
@@ -74,14 +84,28 @@ class Executor:
         """Returns the fields of the "variables" frame."""
         return {"type": "variables", "variables": variables.describe(vars(self._session.module))}
 
-    def _run(self, code, filename):
-        """Runs a cell; returns (exception or None, seconds)."""
+    def _code(self, request, notes):
+        """Returns an action for _run: the cell, which is the code file's contents too."""
+        code, session = request["code"], self._session
+        notes += filter(None, [session.code_file.write(code, vars(session.module))])
+        return self._cell(code, f"<cell {request['execution']}>")
+
+    def _cell(self, code, filename):
         sources.add(filename, code)
+        return lambda: self._run_cell(code, filename)
+
+    def _command(self, request, _):
+        """Returns an action for _run: the command of a shell."""
+        return lambda: self._run_command(request["code"])
+
+    def _run(self, action):
+        """Runs an action; returns (exception or None, seconds)."""
         self._compiled, self._part = False, None
+        self._exit_code = None
         if self._recursion_limit != sys.getrecursionlimit():
             sys.setrecursionlimit(self._recursion_limit)
         start = time.perf_counter()
-        _, error = self._guard(lambda: self._run_cell(code, filename))
+        _, error = self._guard(lambda: self._released(action))
         self._session.handlers.hold_at_last()
         seconds = time.perf_counter() - start
         self._recursion_limit = sys.getrecursionlimit()
@@ -89,27 +113,45 @@ class Executor:
             sys.setrecursionlimit(_LEAST_RECURSION)
         return error, seconds
 
-    def _run_cell(self, code, filename):
+    def _released(self, action):
+        """Runs an action with what is the user's let in: handlers, settings of the interpreter."""
         try:
             self._session.handlers.release()
             self._session.forks.deaths.release()
-            parts = self._compiler.compile(code, filename)
-            self._compiled = True
-            if any(part.co_flags & cells.COROUTINE for part, _ in parts):
-                self.awaiting.run(self._run_awaiting(parts))
-                return
-            names = vars(self._session.module)
-            for part, echoed in parts:
-                self._part = part
-                value = eval(part, names)
-                if echoed:
-                    echo(value)
+            action()
         finally:
             try:
                 self._session.handlers.hold()
             finally:
                 self._session.handlers.hold()  # what one raised has kept it from the others
                 self._take_back()
+
+    def _run_cell(self, code, filename):
+        parts = self._compiler.compile(code, filename)
+        self._compiled = True
+        if any(part.co_flags & cells.COROUTINE for part, _ in parts):
+            self.awaiting.run(self._run_awaiting(parts))
+            return
+        names = vars(self._session.module)
+        for part, echoed in parts:
+            self._part = part
+            value = eval(part, names)
+            if echoed:
+                echo(value)
+
+    def _run_command(self, text):
+        self._compiled = True
+        self._exit_code = self._open_shell().run_command(text)
+
+    def _keep_magic(self, magic):
+        return self._open_shell().keep(magic)
+
+    def _open_shell(self):
+        if self._shell is None:
+            from .shell import Shell
+
+            self._shell = Shell(self._session.interrupts, vars(self._session.module))
+        return self._shell
 
     async def _run_awaiting(self, parts):
         names = vars(self._session.module)
