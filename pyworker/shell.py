@@ -114,7 +114,7 @@ def _run_child(command, captured):
     try:
         process = _start(command, captured=captured)
     except OSError as error:
-        print(f"{command[0]}: {error.strerror}", file=sys.stderr)
+        print(f"{error.filename or 'sh'}: {error.strerror}", file=sys.stderr)
         return b"", _NOT_FOUND
     try:
         printed = process.communicate()[0] or b""

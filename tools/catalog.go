@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -69,7 +68,9 @@ type Options struct {
 	// MaxUpload is how many bytes a file may have that an agent puts into a
 	// working directory; 10,000,000.
 	MaxUpload int
-	Logger    *slog.Logger
+	// Mode is one of the constants Mode…, what agents may run; ModeFull.
+	Mode   string
+	Logger *slog.Logger
 }
 
 // withDefaults fills in what was left zero.
@@ -79,6 +80,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.Figures = orDefault(o.Figures, FiguresContent)
 	o.StructuredContent = orDefault(o.StructuredContent, StructuredAuto)
+	o.Mode = orDefault(o.Mode, ModeFull)
 	o.MaxUpload = orDefault(o.MaxUpload, 10_000_000)
 	o.DefaultWait = orDefault(o.DefaultWait, 45*time.Second)
 	o.DefaultTimeout = orDefault(o.DefaultTimeout, time.Hour)
@@ -99,20 +101,22 @@ func orDefault[T comparable](value, otherwise T) T {
 // toolbox is what the handlers share.
 type toolbox struct {
 	Options
-	manager  Manager
-	server   *server.MCPServer
-	runArgs  *schemas.Arguments[RunPythonCodeArgs]
-	manArgs  *schemas.Arguments[ManageInterpretersArgs]
-	drawing  sync.Mutex // one picture at a time is decoded: each takes about 30 MB
-	settling time.Duration
+	manager   Manager
+	server    *server.MCPServer
+	runArgs   *schemas.Arguments[RunPythonCodeArgs]
+	shellArgs *schemas.Arguments[RunShellCommandArgs]
+	manArgs   *schemas.Arguments[ManageInterpretersArgs]
+	drawing   sync.Mutex // one picture at a time is decoded: each takes about 30 MB
+	settling  time.Duration
 }
 
 func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
 	return &toolbox{
 		Options: o.withDefaults(), manager: m, server: s,
-		runArgs:  arguments[RunPythonCodeArgs](runPythonCodeName),
-		manArgs:  arguments[ManageInterpretersArgs](manageInterpretersName),
-		settling: settling,
+		runArgs:   arguments[RunPythonCodeArgs](runPythonCodeName),
+		shellArgs: arguments[RunShellCommandArgs](runShellCommandName),
+		manArgs:   arguments[ManageInterpretersArgs](manageInterpretersName),
+		settling:  settling,
 	}
 }
 
@@ -126,26 +130,19 @@ func arguments[T any](tool string) *schemas.Arguments[T] {
 	return a
 }
 
-// catalog is the only list of the tools.
-func (b *toolbox) catalog() []server.ServerTool {
-	return []server.ServerTool{b.runPythonCodeTool(), b.manageInterpretersTool()}
-}
-
-// Register adds the tools and the prompts to the server.
+// Register adds the tools and, where there is code to run, the prompts to the
+// server.
 func Register(s *server.MCPServer, m Manager, o Options) {
 	b := newToolbox(s, m, o)
 	for _, tool := range b.catalog() {
 		tool.Handler = b.guard(tool.Tool.Name, tool.Handler)
 		s.AddTools(tool)
 	}
-	addPrompts(s)
+	b.addMissing(s)
+	if b.Mode == ModeFull {
+		addPrompts(s)
+	}
 }
-
-//go:embed instructions.md
-var instructions string
-
-// Instructions is the text with which the server introduces itself to a model.
-func Instructions() string { return strings.TrimSpace(instructions) }
 
 // Schemas returns the contract with clients: the input schema of every tool,
 // by the tool's name, and the schema of "execution_record".
@@ -155,8 +152,10 @@ func Schemas() (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	all := map[string]json.RawMessage{"execution_record": record}
-	for _, tool := range newToolbox(nil, nil, Options{}).catalog() {
-		all[tool.Tool.Name] = tool.Tool.RawInputSchema
+	for _, mode := range []string{ModeFull, ModeCLIOnly} {
+		for _, tool := range newToolbox(nil, nil, Options{Mode: mode}).catalog() {
+			all[tool.Tool.Name] = tool.Tool.RawInputSchema
+		}
 	}
 	return all, nil
 }

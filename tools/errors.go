@@ -25,7 +25,7 @@ func (b *toolbox) failure(tool string, err error) *mcp.CallToolResult {
 		if known.Err != nil {
 			b.Logger.Warn("call refused", "tool", tool, "code", known.Code, "message", known.Message, "cause", known.Err)
 		}
-		return refusal(known.Message)
+		return refusal(b.inMode(known.Message))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return mcp.NewToolResultError("the call was cancelled")
 	}

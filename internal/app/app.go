@@ -95,7 +95,7 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 func newServer(m noted, calls *calls, c *config.Config, log *slog.Logger) (*server.MCPServer, *tools.Resources) {
 	s := server.NewMCPServer("understudy", Version(),
 		server.WithTitle("understudy"),
-		server.WithInstructions(tools.Instructions()),
+		server.WithInstructions(tools.Instructions(c.Serve.Mode)),
 		server.WithToolCapabilities(false),
 		server.WithToolHandlerMiddleware(calls.middleware),
 
@@ -107,6 +107,7 @@ func newServer(m noted, calls *calls, c *config.Config, log *slog.Logger) (*serv
 		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: log,
 		MaxUpload: int(c.Serve.MaxUpload),
+		Mode:      c.Serve.Mode,
 	}
 	tools.Register(s, m, options)
 	return s, tools.RegisterResources(s, m, options)

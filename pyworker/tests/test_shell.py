@@ -69,12 +69,8 @@ class Lines(WorkerCase):
 
     @unittest.skipIf(sys.version_info < (3, 11), "no carets")
     def test_carets_have_the_cells_columns(self):
-        answer = self.start().run("import builtins\nä = 1; b = !true\nx")
-        self.assertEqual("NameError", answer.exception["type"])
         worker = self.start()
-        worker.run("!true\nimport builtins\ndel builtins.__magic__")
-        answer = worker.run("def f():\n    ä = !true\nf.__code__.co_positions()")
-        self.assertTrue(answer.ok)
+        worker.run("def f():\n    ä = !true")
         worker.run("places = [p for p in f.__code__.co_positions() if p[0] == 2]")
         self.assertIn([2, 2, 9, 14], worker.value("[list(p) for p in places]"))
 
