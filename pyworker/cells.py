@@ -8,6 +8,8 @@ that line numbers and carets are those of the cell.
 import _ast
 import re
 
+from . import late
+
 COROUTINE = 0x80  # CO_COROUTINE: the part awaits at top level
 
 _TREE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -36,9 +38,7 @@ class Compiler:
     def _parse(self, code, filename):
         flags = _TREE | self._future
         if ("%" in code or "!" in code) and _MAGIC.search(code):
-            from . import magictree
-
-            return magictree.parse(code, filename, flags, self._keep)
+            return late.load_own("magictree").parse(code, filename, flags, self._keep)
         return compile(code, filename, "exec", flags, dont_inherit=True)
 
     def _compile_part(self, part, filename):

@@ -2,14 +2,14 @@
 
 import os
 
+from . import late
+
 
 def _as_python(code):
     """Returns the code as Python can import it: magics are Python's own calls."""
     if "%" in code or "!" in code:
-        from . import magics
-
         try:
-            return magics.standalone(code)
+            return late.load_own("magics").standalone(code)
         except ValueError:
             pass  # null characters, which the compiler will tell of
     return code

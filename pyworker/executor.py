@@ -9,7 +9,7 @@ interrupt ends that and nothing else.
 import sys
 import time
 
-from . import cells, encode, kinds, sources, tracebacks, variables
+from . import cells, encode, kinds, late, sources, tracebacks, variables
 from .awaiting import Awaiting
 from .echo import echo
 
@@ -148,9 +148,8 @@ class Executor:
 
     def _open_shell(self):
         if self._shell is None:
-            from .shell import Shell
-
-            self._shell = Shell(self._session.interrupts, vars(self._session.module))
+            shell = late.load_own("shell")
+            self._shell = shell.Shell(self._session.interrupts, vars(self._session.module))
         return self._shell
 
     async def _run_awaiting(self, parts):

@@ -228,7 +228,6 @@ class Split(unittest.TestCase):
             "!!ls",
             "!",
             "!  ",
-            "!a\0b",
         ):
             with self.subTest(code):
                 self.assertNotEqual("", magics.split("x y\n" + code)[1][0].problem)
