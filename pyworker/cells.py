@@ -13,8 +13,7 @@ from . import late
 COROUTINE = 0x80  # CO_COROUTINE: the part awaits at top level
 
 _TREE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-# What code with magics (magics.py) has, and little else.
-_MAGIC = re.compile(r"(?:^|\r)[ \t\f]*[%!]|=[ \t\f]*[%!]", re.M)
+_MAGIC = re.compile(r"[\n\r=][ \t\f]*[%!]")
 
 
 class Compiler:
@@ -37,7 +36,7 @@ class Compiler:
 
     def _parse(self, code, filename):
         flags = _TREE | self._future
-        if ("%" in code or "!" in code) and _MAGIC.search(code):
+        if may_have_magics(code):
             return late.load_own("magictree").parse(code, filename, flags, self._keep)
         return compile(code, filename, "exec", flags, dont_inherit=True)
 
@@ -65,6 +64,11 @@ class Compiler:
 
         for name in __future__.all_feature_names:
             self._future |= whole.co_flags & getattr(__future__, name).compiler_flag
+
+
+def may_have_magics(code):
+    """Says quickly whether code may have magics (magics.py); little other code does."""
+    return ("%" in code or "!" in code) and _MAGIC.search("\n" + code) is not None
 
 
 def _cut(body, echoed):

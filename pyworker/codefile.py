@@ -3,11 +3,12 @@
 import os
 
 from . import late
+from .cells import may_have_magics
 
 
 def _as_python(code):
     """Returns the code as Python can import it: magics are Python's own calls."""
-    if "%" in code or "!" in code:
+    if may_have_magics(code):
         try:
             return late.load_own("magics").standalone(code)
         except ValueError:

@@ -65,7 +65,7 @@ class Executor:
         self._end_figures(notes)
         record = {"type": "done", "execution": execution, "ok": error is None}
         if self._exit_code is not None:
-            record.update(ok=self._exit_code == 0, exit_code=self._exit_code)
+            record.update(ok=record["ok"] and self._exit_code == 0, exit_code=self._exit_code)
         if result_var_name:
             record.update(self._result(result_var_name, notes))
         if error is not None:

@@ -12,6 +12,7 @@ import sys
 from typing import NamedTuple
 
 from . import late
+from .cells import may_have_magics
 from .installs import Install, parse_install
 from .shellwords import Unclear, commands
 
@@ -20,7 +21,6 @@ __all__ = ["Install", "Magic", "commands", "split", "standalone"]
 _TREE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _PLACE = "None"  # stands in the source where a magic was
 
-_POSSIBLE = re.compile(r"(?:^|\r)[ \t\f]*[%!]|=[ \t\f]*[%!]", re.M)
 _FIRST = re.compile(r"[ \t\f]*(!|%%?[A-Za-z_])")
 _ASSIGNED = re.compile(r"(?<![=!<>:+\-*/%&|^@])=[ \t\f]*(?=!(?!=)|%%?[A-Za-z_])")
 _END = re.compile(r"[^\\\n]*(?:\\(?:\n|.)?[^\\\n]*)*")  # of a line that backslashes continue
@@ -65,7 +65,7 @@ def split(code):
     In the source None stands at the line and column of each magic. Raises
     ValueError if Python can't read the code at all.
     """
-    if not _POSSIBLE.search(code) or _is_python(code):
+    if not may_have_magics(code) or _is_python(code):
         return code, []
     code = with_plain_ends(code)
     found, pieces, at = [], [], 0
