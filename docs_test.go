@@ -25,6 +25,7 @@ func TestDocsAreTrue(t *testing.T) {
 	for _, part := range []struct{ file, name, text string }{
 		{"README.md", "tools", toolTable(schemas)},
 		{"docs/reference.md", "run_python_code", argumentTable(schemas["run_python_code"])},
+		{"docs/modes.md", "run_shell_command", argumentTable(schemas["run_shell_command"])},
 		{"docs/reference.md", "manage_interpreters", argumentTable(schemas["manage_interpreters"])},
 		{"docs/reference.md", "record", fieldTable(schemas["execution_record"])},
 		{"docs/reference.md", "settings", settingTable(t)},

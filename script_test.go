@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "manage": cmdManage, "call": cmdCall, "tools": cmdTools, "cancel": cmdCancel,
+			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "sh": cmdSh, "manage": cmdManage, "call": cmdCall, "tools": cmdTools, "cancel": cmdCancel,
 			"warm": cmdWarm, "images": cmdImages, "record": cmdRecord, "progress": cmdProgress, "leave": cmdLeave, "killserver": cmdKillServer, "terminate": cmdTerminate,
 			"read": cmdRead, "resources": cmdResources, "links": cmdLinks, "describe": cmdDescribe, "listen": cmdListen, "hear": cmdHear,
 		},
@@ -210,6 +210,12 @@ func cmdPy(ts *testscript.TestScript, neg bool, args []string) {
 func cmdRun(ts *testscript.TestScript, neg bool, args []string) {
 	a := agentOf(ts)
 	a.answered(ts, neg, a.call(context.Background(), ts, "run_python_code", arguments(ts, args[1:], "code", ts.ReadFile(args[0]))))
+}
+
+// cmdSh runs its first argument as a shell command.
+func cmdSh(ts *testscript.TestScript, neg bool, args []string) {
+	a := agentOf(ts)
+	a.answered(ts, neg, a.call(context.Background(), ts, "run_shell_command", arguments(ts, args[1:], "command", strings.ReplaceAll(args[0], `\n`, "\n"))))
 }
 
 func cmdManage(ts *testscript.TestScript, neg bool, args []string) {

@@ -6,28 +6,39 @@ that line numbers and carets are those of the cell.
 """
 
 import _ast
+import re
+
+from . import late
 
 COROUTINE = 0x80  # CO_COROUTINE: the part awaits at top level
 
 _TREE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_MAGIC = re.compile(r"[\n\r=][ \t\f]*[%!]")
 
 
 class Compiler:
     """Compiles the cells of one session; it remembers their __future__ imports."""
 
-    def __init__(self, echo):
+    def __init__(self, echo, keep=None):
         self._echo = echo  # "all", "last" or "none"
+        self._keep = keep  # takes a magic and returns its number
         self._future = 0  # compiler flags
 
     def compile(self, code, filename):
         """Returns the parts of a cell as a list of (code object, echoed)."""
-        tree = compile(code, filename, "exec", _TREE | self._future, dont_inherit=True)
+        tree = self._parse(code, filename)
         if "__future__" in code:
             self._add_future(tree, filename)
         return [
             (self._compile_part(part, filename), isinstance(part, _ast.Expression))
             for part in _cut(tree.body, self._echoed(tree.body, code))
         ]
+
+    def _parse(self, code, filename):
+        flags = _TREE | self._future
+        if may_have_magics(code):
+            return late.load_own("magictree").parse(code, filename, flags, self._keep)
+        return compile(code, filename, "exec", flags, dont_inherit=True)
 
     def _compile_part(self, part, filename):
         mode = "eval" if isinstance(part, _ast.Expression) else "exec"
@@ -53,6 +64,11 @@ class Compiler:
 
         for name in __future__.all_feature_names:
             self._future |= whole.co_flags & getattr(__future__, name).compiler_flag
+
+
+def may_have_magics(code):
+    """Says quickly whether code may have magics (magics.py); little other code does."""
+    return ("%" in code or "!" in code) and _MAGIC.search("\n" + code) is not None
 
 
 def _cut(body, echoed):

@@ -2,6 +2,19 @@
 
 import os
 
+from . import late
+from .cells import may_have_magics
+
+
+def _as_python(code):
+    """Returns the code as Python can import it: magics are Python's own calls."""
+    if may_have_magics(code):
+        try:
+            return late.load_own("magics").standalone(code)
+        except ValueError:
+            pass  # null characters, which the compiler will tell of
+    return code
+
 
 class CodeFile:
     """Keeps the running code in a file, so that __file__ is a real one.
@@ -27,7 +40,7 @@ class CodeFile:
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
             with open(self.path, "w", encoding="utf-8", errors="surrogatepass") as file:
-                file.write(code)
+                file.write(_as_python(code))
         except OSError as error:
             namespace.pop("__file__", None)
             return f"the code file {self.path} can't be written: {error.strerror}"

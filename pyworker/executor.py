@@ -10,12 +10,12 @@ import sys
 import time
 import types
 
-from . import cells, encode, kinds, sources, tracebacks, variables
+from . import cells, encode, kinds, late, sources, tracebacks, variables
 from .awaiting import Awaiting
 from .echo import echo
 
 # By the kind of an execution, what prepares the action that it is.
-_ACTIONS = {"code": "_code", "plugin": "_plugin"}
+_ACTIONS = {"code": "_code", "plugin": "_plugin", "command": "_command"}
 _LEAST_RECURSION = 500  # frames that our own work may need
 
 
@@ -24,21 +24,25 @@ class Executor:
 
     def __init__(self, session):
         self._session = session
-        self._compiler = cells.Compiler(session.echo)
+        self._shell = None  # made when it is first needed
+        self._compiler = cells.Compiler(session.echo, self._keep_magic)
         self.awaiting = Awaiting(session.interrupts)
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
         self._part = None  # of the present cell, the part that ran last
         self._returned = []  # what the plugin that was called has returned, if it has
+        self._exit_code = None  # of the present command, once it has ended
 
     def initialize(self, code):
         """Runs the operator's code; returns its traceback, "" if all went well."""
         self._session.prepare()
         # Nothing of it is echoed, but its __future__ imports count.
-        compiler, self._compiler = self._compiler, cells.Compiler("none")
+        compiler, self._compiler = self._compiler, cells.Compiler("none", self._keep_magic)
         error, _ = self._run(self._cell(code, "<init>"))
         self._compiler = compiler
+        if self._shell is not None:
+            self._shell.take_notes()  # they would be told with the first execution
         self._finish()
         self._snapshot = variables.Snapshot(vars(self._session.module))
         if error is None:
@@ -57,11 +61,15 @@ class Executor:
         session.figures.begin(execution)
         session.artifacts.begin(execution)
         error, seconds = self._run(action)
+        if self._shell is not None:
+            notes += self._shell.take_notes()
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         self._end_figures(notes)
         self._end_artifacts(notes)
         record = {"type": "done", "execution": execution, "ok": error is None}
+        if self._exit_code is not None:
+            record.update(ok=record["ok"] and self._exit_code == 0, exit_code=self._exit_code)
         if result_var_name:
             record.update(self._result(result_var_name, notes))
         elif self._returned and error is None:
@@ -96,10 +104,15 @@ class Executor:
         """Returns an action for _run: the call of a plugin."""
         return lambda: self._run_plugin(request["code"], request["arguments"])
 
+    def _command(self, request, _):
+        """Returns an action for _run: the command of a shell."""
+        return lambda: self._run_command(request["code"])
+
     def _run(self, action):
         """Runs an action; returns (exception or None, seconds)."""
         self._compiled, self._part = False, None
         self._returned.clear()
+        self._exit_code = None
         if self._recursion_limit != sys.getrecursionlimit():
             sys.setrecursionlimit(self._recursion_limit)
         start = time.perf_counter()
@@ -143,6 +156,19 @@ class Executor:
         if isinstance(value, types.CoroutineType):
             value = self.awaiting.run(value)
         self._returned.append(value)
+
+    def _run_command(self, text):
+        self._compiled = True
+        self._exit_code = self._open_shell().run_command(text)
+
+    def _keep_magic(self, magic):
+        return self._open_shell().keep(magic)
+
+    def _open_shell(self):
+        if self._shell is None:
+            shell = late.load_own("shell")
+            self._shell = shell.Shell(self._session.interrupts, vars(self._session.module))
+        return self._shell
 
     async def _run_awaiting(self, parts):
         names = vars(self._session.module)

@@ -135,7 +135,7 @@ func (e *execution) snapshot(interpreterID string) *Result {
 func (e *execution) standing(interpreterID string) *Result {
 	_, waits := e.questions.pending()
 	return &Result{
-		InterpreterID: interpreterID, Execution: e.number, Status: StatusRunning, WaitsForInput: waits,
+		InterpreterID: interpreterID, Execution: e.number, Kind: e.request.Kind, Status: StatusRunning, WaitsForInput: waits,
 		ExecTime: time.Since(e.started).Seconds(), TimeLimit: e.limit.Seconds(),
 	}
 }

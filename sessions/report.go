@@ -10,7 +10,7 @@ import (
 // report builds the record of a finished execution, but for its output.
 func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	r := &Result{
-		InterpreterID: s.id, Execution: e.number,
+		InterpreterID: s.id, Execution: e.number, Kind: e.request.Kind, ExitCode: a.outcome.ExitCode,
 		ExecTime: a.execTime(e).Seconds(), TimeLimit: e.limit.Seconds(),
 		Result: a.outcome.Result, ResultType: a.outcome.ResultType, ResultEncoding: a.outcome.ResultEncoding,
 		Notes: a.outcome.Notes,
@@ -143,6 +143,9 @@ func (r *Result) excuse(excType, message string) {
 	arg, err := json.Marshal(message)
 	if err != nil { // a string always marshals
 		panic(err)
+	}
+	if r.Kind == RunsCommand && r.Status != StatusCrashed {
+		r.Traceback = "" // of the interrupt: no line of it is the command's
 	}
 	r.ExcType = excType
 	r.ExcInfo = &ExceptionInfo{Args: []json.RawMessage{arg}, Msg: message}

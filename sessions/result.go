@@ -33,6 +33,8 @@ type Result struct {
 	Stderr  string   `json:"stderr" jsonschema_description:"The same for standard error"`
 	TermOut []string `json:"term_out" jsonschema_description:"Both streams in order of arrival; the last entry says how long it took"`
 
+	ExitCode *int `json:"exit_code,omitempty" jsonschema_description:"Exit code of a shell command, 128 and the signal's number when a signal ended it; status is ok for 0 and error for any other"`
+
 	ExecTime  float64 `json:"exec_time" jsonschema_description:"Seconds"`
 	TimeLimit float64 `json:"time_limit" jsonschema_description:"Seconds"`
 
@@ -60,6 +62,8 @@ type Result struct {
 	// Question is one that the call returns with, for the client to put.
 	Question *Asked `json:"-"`
 
+	// Kind says what was run, for the words of the answer.
+	Kind Kind `json:"-"`
 	// Heading says whose answer it is when a wait returns another than the latest.
 	Heading        string `json:"-"`
 	AnswersWaiting int    `json:"answers_waiting,omitempty" jsonschema_description:"In an answer to wait: how many more answers wait for it"`

@@ -216,7 +216,8 @@ type Artifact struct {
 // Outcome is what the worker reports of one finished execution, before the
 // session adds what only it knows (output, limits, restarts).
 type Outcome struct {
-	// OK is false when the code ended with an exception.
+	// OK is false when the code ended with an exception, and for a command whose
+	// exit code is not 0.
 	OK bool
 	// Signalled is true when a SIGINT reached the code while it ran.
 	Signalled bool
@@ -229,6 +230,9 @@ type Outcome struct {
 	// Notes are plain sentences for the reader, as "x is not defined" or
 	// "NaN at [3] became null".
 	Notes []string
+	// ExitCode is a command's, as shells count: 128 and the signal's number when
+	// one ended it. It is nil for code, and for a command that was interrupted.
+	ExitCode *int
 
 	Exception *Exception
 	Variables VariableDiff

@@ -3,7 +3,6 @@ package tools
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -111,12 +110,13 @@ func orDefault[T comparable](value, otherwise T) T {
 // toolbox is what the handlers share.
 type toolbox struct {
 	Options
-	manager  Manager
-	server   *server.MCPServer
-	runArgs  *schemas.Arguments[RunPythonCodeArgs]
-	manArgs  *schemas.Arguments[ManageInterpretersArgs]
-	drawing  sync.Mutex // one picture at a time is decoded: each takes about 30 MB
-	settling time.Duration
+	manager   Manager
+	server    *server.MCPServer
+	runArgs   *schemas.Arguments[RunPythonCodeArgs]
+	shellArgs *schemas.Arguments[RunShellCommandArgs]
+	manArgs   *schemas.Arguments[ManageInterpretersArgs]
+	drawing   sync.Mutex // one picture at a time is decoded: each takes about 30 MB
+	settling  time.Duration
 
 	pluginArgs *schemas.Arguments[PluginArgs]
 }
@@ -124,9 +124,10 @@ type toolbox struct {
 func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
 	return &toolbox{
 		Options: o.withDefaults(), manager: m, server: s,
-		runArgs:  arguments[RunPythonCodeArgs](runPythonCodeName),
-		manArgs:  arguments[ManageInterpretersArgs](manageInterpretersName),
-		settling: settling,
+		runArgs:   arguments[RunPythonCodeArgs](runPythonCodeName),
+		shellArgs: arguments[RunShellCommandArgs](runShellCommandName),
+		manArgs:   arguments[ManageInterpretersArgs](manageInterpretersName),
+		settling:  settling,
 
 		pluginArgs: arguments[PluginArgs]("a plugin"),
 	}
@@ -144,8 +145,11 @@ func arguments[T any](tool string) *schemas.Arguments[T] {
 
 // catalog is the only list of the tools.
 func (b *toolbox) catalog() []server.ServerTool {
-	if b.Mode == ModePluginOnly {
+	switch b.Mode {
+	case ModePluginOnly:
 		return b.pluginCatalog()
+	case ModeCLIOnly:
+		return []server.ServerTool{b.runShellCommandTool(), b.manageInterpretersTool(), b.refusing(runPythonCodeName, noCodeButCommands)}
 	}
 	return []server.ServerTool{b.runPythonCodeTool(), b.manageInterpretersTool()}
 }
@@ -156,14 +160,13 @@ func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 	b := newToolbox(s, m, o)
 	r := &board{toolbox: b}
 	r.refresh()
-	switch b.Mode {
-	case ModePluginOnly:
-		hooksOf(s).AddAfterListTools(leaveOutHidden)
-		if len(b.usable()) == 0 {
-			b.Logger.Warn("there is no plugin that can be called: agents find no tool but manage_interpreters")
-		}
-	default:
-		addPrompts(s)
+	if b.Mode == ModeFull {
+		addPrompts(s) // which teach to run code
+		return r.refresh
+	}
+	hooksOf(s).AddAfterListTools(leaveOutHidden)
+	if b.Mode == ModePluginOnly && len(b.usable()) == 0 {
+		b.Logger.Warn("there is no plugin that can be called: agents find no tool but manage_interpreters")
 	}
 	return r.refresh
 }
@@ -203,16 +206,6 @@ func hooksOf(s *server.MCPServer) *server.Hooks {
 	return s.GetHooks()
 }
 
-//go:embed instructions.md
-var instructions string
-
-// Instructions is the text with which the server introduces itself to a model.
-func Instructions() string { return strings.TrimSpace(instructions) }
-
-// pluginInstructions follow where there are plugins. Which, is in the description
-// of run_python_code: a client reads that again when they change.
-const pluginInstructions = "Code can also call plugins, functions of this server; run_python_code lists them."
-
 // Schemas returns the contract with clients: the input schema of every tool,
 // by the tool's name, and the schema of "execution_record".
 func Schemas() (map[string]json.RawMessage, error) {
@@ -221,8 +214,12 @@ func Schemas() (map[string]json.RawMessage, error) {
 		return nil, err
 	}
 	all := map[string]json.RawMessage{"execution_record": record}
-	for _, tool := range newToolbox(nil, nil, Options{}).catalog() {
-		all[tool.Tool.Name] = tool.Tool.RawInputSchema
+	for _, mode := range []string{ModeFull, ModeCLIOnly} {
+		for _, tool := range newToolbox(nil, nil, Options{Mode: mode}).catalog() {
+			if tool.Tool.Meta == nil || tool.Tool.Meta.AdditionalFields[hiddenKey] == nil {
+				all[tool.Tool.Name] = tool.Tool.RawInputSchema
+			}
+		}
 	}
 	return all, nil
 }

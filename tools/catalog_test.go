@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -50,20 +51,26 @@ func TestSchemas(t *testing.T) {
 func TestEveryTool(t *testing.T) {
 	for era, options := range eras {
 		t.Run(era, func(t *testing.T) {
-			c := connect(t, "tester", &fakeManager{}, Options{}, options...)
-			listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var names []string
-			for _, tool := range listed.Tools {
-				names = append(names, tool.Name)
-				checkTool(t, tool)
-			}
-			if diff := cmp.Diff([]string{"manage_interpreters", "run_python_code"}, names); diff != "" {
-				t.Error(diff)
-			}
+			checkCatalog(t, ModeFull, []string{"manage_interpreters", "run_python_code"}, options...)
+			checkCatalog(t, ModeCLIOnly, []string{"manage_interpreters", "run_shell_command"}, options...)
 		})
+	}
+}
+
+func checkCatalog(t *testing.T, mode string, want []string, options ...client.ClientOption) {
+	t.Helper()
+	c := connect(t, "tester", &fakeManager{}, Options{Mode: mode}, options...)
+	listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range listed.Tools {
+		names = append(names, tool.Name)
+		checkTool(t, tool)
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -126,7 +133,9 @@ func checkSchema(t *testing.T, tool mcp.Tool) {
 
 func TestInstructions(t *testing.T) {
 	// Some clients pass on the first 512 characters only.
-	if text := Instructions(); len(text) < 100 || len(text) > 512 {
-		t.Errorf("instructions of %d characters", len(text))
+	for _, mode := range []string{ModeFull, ModeCLIOnly} {
+		if text := (Options{Mode: mode}).Instructions(); len(text) < 100 || len(text) > 512 {
+			t.Errorf("%s: instructions of %d characters", mode, len(text))
+		}
 	}
 }

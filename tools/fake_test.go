@@ -103,7 +103,7 @@ var eras = map[string][]client.ClientOption{
 // connect returns a client, of the given name, of a server with our tools.
 func connect(t *testing.T, name string, m Manager, o Options, options ...client.ClientOption) *client.Client {
 	t.Helper()
-	s := server.NewMCPServer("understudy", "test", server.WithToolCapabilities(false), server.WithPromptCapabilities(false), server.WithInstructions(Instructions()))
+	s := server.NewMCPServer("understudy", "test", server.WithToolCapabilities(false), server.WithPromptCapabilities(false), server.WithInstructions(o.Instructions()))
 	Register(s, m, o)
 	c, err := client.NewInProcessClientWithOptions(s, options...)
 	if err != nil {

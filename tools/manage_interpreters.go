@@ -15,8 +15,12 @@ import (
 
 const manageInterpretersName = "manage_interpreters"
 
-//go:embed manage_interpreters.md
-var manageInterpretersText string
+var (
+	//go:embed manage_interpreters.md
+	manageInterpretersText string
+	//go:embed manage_interpreters_cli.md
+	manageInterpretersCLIText string
+)
 
 // ManageInterpretersArgs are the arguments of manage_interpreters.
 type ManageInterpretersArgs struct {
@@ -32,9 +36,13 @@ type ManageInterpretersArgs struct {
 }
 
 func (b *toolbox) manageInterpretersTool() server.ServerTool {
-	tool := mcp.NewToolWithRawSchema(manageInterpretersName, b.describe(manageInterpretersText), b.manArgs.Schema())
+	text, title := manageInterpretersText, "Manage Python interpreters"
+	if b.Mode == ModeCLIOnly {
+		text, title = manageInterpretersCLIText, "Manage interpreters"
+	}
+	tool := mcp.NewToolWithRawSchema(manageInterpretersName, b.describe(text), b.manArgs.Schema())
 	tool.Meta = b.toolMeta()
-	tool.Annotations = annotations("Manage Python interpreters")
+	tool.Annotations = annotations(title)
 	return server.ServerTool{Tool: tool, Handler: b.manageInterpreters}
 }
 

@@ -19,24 +19,36 @@ const (
 	ModeCLIOnly    = "cli-only"    // one shell command a call
 )
 
-//go:embed instructions_plugin_only.md
-var instructionsPluginOnly string
+var (
+	//go:embed instructions.md
+	instructions string
+	//go:embed instructions_plugin_only.md
+	instructionsPluginOnly string
+	//go:embed instructions_cli.md
+	instructionsCLIOnly string
+)
+
+// pluginInstructions follow where there are plugins. Which, is in the description
+// of run_python_code: a client reads that again when they change.
+const pluginInstructions = " Code can also call plugins, functions of this server; run_python_code lists them."
+
+// noPlugin follows where there are none and nothing else can be called.
+const noPlugin = " There is no plugin that can be called now: tell the user that the operator must provide one (--plugins)."
 
 // Instructions is the text with which a server of this mode introduces itself to
 // a model.
 func (o Options) Instructions() string {
 	switch {
+	case o.Mode == ModeCLIOnly:
+		return strings.TrimSpace(instructionsCLIOnly)
+	case o.Mode == ModePluginOnly && len(o.usable()) == 0:
+		return strings.TrimSpace(instructionsPluginOnly) + noPlugin
 	case o.Mode == ModePluginOnly:
+		return strings.TrimSpace(instructionsPluginOnly)
 	case o.PluginSummary != nil:
-		return Instructions() + " " + pluginInstructions
-	default:
-		return Instructions()
+		return strings.TrimSpace(instructions) + pluginInstructions
 	}
-	text := strings.TrimSpace(instructionsPluginOnly)
-	if len(o.usable()) == 0 {
-		text += " There is no plugin that can be called now: tell the user that the operator must provide one (--plugins)."
-	}
-	return text
+	return strings.TrimSpace(instructions)
 }
 
 // plugins are those that there are now.
@@ -61,10 +73,13 @@ func (o Options) usable() []string {
 // inMode has a text name what runs things in this mode: package sessions and the
 // descriptions speak of run_python_code.
 func (o Options) inMode(text string) string {
-	if o.Mode != ModePluginOnly {
-		return text
+	switch o.Mode {
+	case ModePluginOnly:
+		return strings.ReplaceAll(text, runPythonCodeName, "a plugin's tool")
+	case ModeCLIOnly:
+		return strings.ReplaceAll(text, runPythonCodeName, runShellCommandName)
 	}
-	return strings.ReplaceAll(text, runPythonCodeName, "a plugin's tool")
+	return text
 }
 
 // hiddenKey marks a tool, in its Meta, that is in no list and refuses each call.
@@ -90,6 +105,9 @@ func leaveOutHidden(_ context.Context, _ any, _ *mcp.ListToolsRequest, result *m
 	}
 	result.Tools = shown
 }
+
+// noCodeButCommands says the same as noCode where there are commands.
+const noCodeButCommands = "this server runs shell commands only (--mode cli-only), no code; nothing was run. Call " + runShellCommandName
 
 // noCode says that code can't be run, and what can.
 func (b *toolbox) noCode() string {

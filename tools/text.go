@@ -162,7 +162,23 @@ func (v view) failure() string {
 	if trace != "" && v.Status == sessions.StatusError {
 		trace = "[error]\n" + trace
 	}
-	return sections(v.ending(), v.stateLine(), trace)
+	return sections(v.ending(), v.stateLine(), trace, v.exitLine())
+}
+
+// exitLine tells how a command failed.
+func (v view) exitLine() string {
+	if v.ExitCode == nil || *v.ExitCode == 0 {
+		return ""
+	}
+	return fmt.Sprintf("[exit code] %d", *v.ExitCode)
+}
+
+// subject is what was run, in a word.
+func (v view) subject() string {
+	if v.Kind == sessions.RunsCommand {
+		return "command"
+	}
+	return "code"
 }
 
 // exception is the last line that a traceback would have.
@@ -177,13 +193,13 @@ func (v view) exception() string {
 func (v view) ending() string {
 	switch v.Status {
 	case sessions.StatusTimeout:
-		return fmt.Sprintf("[timeout] The code was stopped at its time limit of %s; pass a larger timeout or do less at a time.", sessions.InWords(secondsOf(v.TimeLimit)))
+		return fmt.Sprintf("[timeout] The %s was stopped at its time limit of %s; pass a larger timeout or do less at a time.", v.subject(), sessions.InWords(secondsOf(v.TimeLimit)))
 	case sessions.StatusInterrupted:
-		return fmt.Sprintf("[interrupted] The code was interrupted after %s.", sessions.InWords(secondsOf(v.ExecTime)))
+		return fmt.Sprintf("[interrupted] The %s was interrupted after %s.", v.subject(), sessions.InWords(secondsOf(v.ExecTime)))
 	case sessions.StatusCrashed:
-		return "[crashed] The Python process died while it ran the code."
+		return fmt.Sprintf("[crashed] The Python process died while it ran the %s.", v.subject())
 	case sessions.StatusRefused:
-		return "[refused] The code was not run."
+		return fmt.Sprintf("[refused] The %s was not run.", v.subject())
 	}
 	return ""
 }
@@ -204,6 +220,9 @@ func (v view) stateLine() string {
 	if reason == "" {
 		reason = "its process ended"
 	}
+	if v.Kind == sessions.RunsCommand {
+		return v.leftByCommand(lost, reason)
+	}
 	switch {
 	case lost && v.InterpreterRestarted && v.StateBefore > 0:
 		return fmt.Sprintf("[restarted] The interpreter was restarted: %s. Its variables are as they were before execution %d; what came later is lost.", reason, v.StateBefore)
@@ -215,6 +234,20 @@ func (v view) stateLine() string {
 		return "[restarted] The interpreter was restarted: " + reason + ". Its variables are back as they were before this call."
 	case v.Status == sessions.StatusTimeout || v.Status == sessions.StatusInterrupted:
 		return "[state] Variables are kept."
+	}
+	return ""
+}
+
+// leftByCommand says what is left of the interpreter of a command, which has
+// no state but its files.
+func (v view) leftByCommand(lost bool, reason string) string {
+	switch {
+	case v.InterpreterRestarted:
+		return "[restarted] The interpreter was restarted: " + reason + ". What ran in its background has ended; files are as they were left."
+	case lost:
+		return "[no interpreter] The interpreter has ended: " + reason + "."
+	case v.Status == sessions.StatusTimeout || v.Status == sessions.StatusInterrupted:
+		return "[state] Nothing of the command runs any more; files are as it left them."
 	}
 	return ""
 }
@@ -307,6 +340,9 @@ func (v view) running() string {
 func (v view) handle() string {
 	if !v.newID || v.isLost() && !v.InterpreterRestarted { // it has ended
 		return ""
+	}
+	if v.Kind == sessions.RunsCommand {
+		return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q from now on: without it every call starts anew, in an interpreter of its own.", v.InterpreterID)
 	}
 	return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q from now on: without it every call starts anew, with no variables.", v.InterpreterID)
 }

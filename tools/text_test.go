@@ -30,6 +30,8 @@ func example(change func(*sessions.Result)) *sessions.Result {
 
 func no() *bool { lost := false; return &lost }
 
+func exit(code int) *int { return &code }
+
 func yes() *bool { restored := true; return &restored }
 
 const valueError = `Traceback (most recent call last):
@@ -54,6 +56,16 @@ var examples = []struct {
 	})},
 	{"undefined", "nope", example(func(r *sessions.Result) {
 		r.Result, r.ResultEncoding, r.Notes = json.RawMessage("null"), "json", []string{"nope is not defined"}
+	})},
+	{"command", "", example(func(r *sessions.Result) { r.Kind, r.ExitCode, r.Stdout = sessions.RunsCommand, exit(0), "one\n" })},
+	{"command that fails", "", example(func(r *sessions.Result) {
+		r.Kind, r.ExitCode, r.Status, r.Stderr = sessions.RunsCommand, exit(2), sessions.StatusError, "no such file\n"
+	})},
+	{"command at its time limit", "", example(func(r *sessions.Result) {
+		r.Kind, r.Status, r.ExcType = sessions.RunsCommand, sessions.StatusTimeout, "TimeoutError"
+	})},
+	{"command in a crash", "", example(func(r *sessions.Result) {
+		r.Kind, r.Status, r.InterpreterRestarted, r.RestartReason, r.StateRestored = sessions.RunsCommand, sessions.StatusCrashed, true, "killed (SIGKILL)", yes()
 	})},
 	{"answer of an earlier execution", "", example(func(r *sessions.Result) {
 		r.Stdout, r.Heading, r.AnswersWaiting = "one\n", "This is the answer of execution 3; 1 more is waiting.", 1

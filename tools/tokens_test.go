@@ -32,25 +32,27 @@ func TestTokenCost(t *testing.T) {
 		return n
 	}
 
-	c := connect(t, "tester", &fakeManager{}, Options{History: 1})
-	listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := count(Instructions())
-	t.Logf("instructions: %d tokens", sum)
-	for _, tool := range listed.Tools {
-		encoded, err := json.Marshal(tool)
+	for _, mode := range []string{ModeFull, ModeCLIOnly} {
+		c := connect(t, "tester", &fakeManager{}, Options{History: 1, Mode: mode})
+		listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := count(string(encoded))
-		t.Logf("%s: %d tokens", tool.Name, n)
-		sum += n
-	}
-	t.Logf("together: %d of %d", sum, mostTokens)
-	if sum > mostTokens || sum < 300 {
-		t.Errorf("tools and instructions cost %d tokens, at most %d wanted", sum, mostTokens)
+		sum := count(Options{Mode: mode}.Instructions())
+		t.Logf("%s: instructions: %d tokens", mode, sum)
+		for _, tool := range listed.Tools {
+			encoded, err := json.Marshal(tool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := count(string(encoded))
+			t.Logf("%s: %d tokens", tool.Name, n)
+			sum += n
+		}
+		t.Logf("together: %d of %d", sum, mostTokens)
+		if sum > mostTokens || sum < 300 {
+			t.Errorf("%s: tools and instructions cost %d tokens, at most %d wanted", mode, sum, mostTokens)
+		}
 	}
 	for _, p := range prompts {
 		if n := count(p.text); n > mostPromptTokens {

@@ -222,6 +222,7 @@ type doneMessage struct {
 	ResultType     string                `json:"result_type,omitempty"`
 	ResultEncoding string                `json:"result_encoding,omitempty"`
 	Notes          []string              `json:"notes,omitempty"`
+	ExitCode       *int                  `json:"exit_code,omitempty"` // of a command that came to its end
 	Exception      *exceptionMessage     `json:"exception,omitempty"`
 	Variables      sessions.VariableDiff `json:"variables"`
 	Obstacle       string                `json:"obstacle"`

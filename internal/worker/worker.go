@@ -281,6 +281,7 @@ func (m doneMessage) outcome() sessions.Outcome {
 		ResultType:     m.ResultType,
 		ResultEncoding: m.ResultEncoding,
 		Notes:          m.Notes,
+		ExitCode:       m.ExitCode,
 		Variables:      m.Variables,
 		Obstacle:       m.Obstacle,
 	}

@@ -1,0 +1,200 @@
+"""Runs what a session asks of the shell: the magics of its cells, and commands.
+
+A magic runs as a child like any other: it belongs to the worker's process group,
+so an interrupt reaches both. A command, which is all that an execution runs, has
+a process group of its own, to which the worker passes an interrupt on.
+"""
+
+import os
+import signal
+import sys
+import time
+
+from . import late
+from .magictree import CALLED
+
+STOP_SECONDS = 1.0  # after an interrupt, until what goes on is killed
+NOTED = 5  # magics of one execution whose failures are noted
+
+_NOT_FOUND = 127  # exit code, as of shells
+_BY_SIGNAL = 128  # and a signal's number: exit code, as of shells
+_SHELLS = ("/bin/bash", "/usr/bin/bash")
+
+
+class Shell:
+    """The shell of one session."""
+
+    def __init__(self, interrupts, namespace):
+        self._interrupts = interrupts
+        self._namespace = namespace
+        self._magics = []  # by number
+        self._failures = []  # of the present execution: (command, exit code)
+
+    def keep(self, magic):
+        """Makes a magic known, to be run by its number, which is returned."""
+        setattr(late.load("builtins"), CALLED, self._run_magic)
+        self._magics.append(magic)
+        return len(self._magics) - 1
+
+    def take_notes(self):
+        """Returns sentences on the magics that have failed since the last call."""
+        failures, self._failures = self._failures, []
+        notes = [f"{shown!r:.100} ended with exit code {code}" for shown, code in failures[:NOTED]]
+        if len(failures) > NOTED:
+            notes.append(f"and so did {len(failures) - NOTED} more")
+        return notes
+
+    def run_command(self, text):
+        """Runs a command to its end and returns its exit code.
+
+        What it leaves in the background lives on with the session. After an
+        interrupt, which raises KeyboardInterrupt, nothing of it is left.
+        """
+        return _Command(self._interrupts).run(text)
+
+    def _run_magic(self, number):
+        """Runs a magic; returns the lines that it printed if they are assigned."""
+        magic = self._magics[number]
+        install = magic.kind != "shell"
+        printed, code = _run_child(_install_argv(magic) if install else magic.text, magic.captured)
+        if install:
+            late.load("importlib").invalidate_caches()
+        self._namespace["_exit_code"] = code
+        if code:
+            self._failures.append((("%" if install else "!") + magic.text, code))
+        return printed.decode("utf-8", "replace").splitlines() if magic.captured else None
+
+
+class _Command:
+    """A command in a process group of its own, and what an interrupt does to it."""
+
+    def __init__(self, interrupts):
+        self._interrupts = interrupts
+        self._process = None
+        self._interrupted = False
+
+    def run(self, text):
+        """Runs the command to its end and returns its exit code."""
+        self._interrupts.cancel = self._take_interrupt
+        try:
+            self._process = _start(text, own_group=True)
+            if self._interrupted:  # as it was started
+                _signal_group(self._process, signal.SIGINT)
+                raise KeyboardInterrupt
+            return _exit_code(self._process.wait())
+        except BaseException as error:
+            self._interrupted = True
+            if self._process is not None:
+                _end_group(self._process)
+            if type(error) is KeyboardInterrupt:  # without the frames of the wait
+                raise KeyboardInterrupt from None
+            raise
+        finally:
+            self._interrupts.cancel = None
+
+    def _take_interrupt(self):
+        """Passes an interrupt on; returns false if it is to raise KeyboardInterrupt.
+
+        It does so once, and only when there is a process to be ended.
+        """
+        again, self._interrupted = self._interrupted, True
+        if self._process is None or again:
+            return True
+        _signal_group(self._process, signal.SIGINT)
+        return False
+
+
+def _run_child(command, captured):
+    """Runs a command line or an argv; returns (what it printed if captured, its exit code)."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass  # an object of the user's in its place
+    try:
+        process = _start(command, captured=captured)
+    except OSError as error:
+        print(f"{error.filename or 'sh'}: {error.strerror}", file=sys.stderr)
+        return b"", _NOT_FOUND
+    try:
+        printed = process.communicate()[0] or b""
+        return printed, _exit_code(process.returncode)
+    except KeyboardInterrupt:  # which the child has got too
+        _wait_for(process, STOP_SECONDS)
+        process.kill()
+        raise KeyboardInterrupt from None
+    except BaseException:  # what a handler of the user's raises
+        process.kill()
+        raise
+    finally:
+        process.wait()
+
+
+def _start(command, captured=False, own_group=False):
+    subprocess = late.load("subprocess")
+    more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE if captured else None}
+    if own_group and os.name == "nt":
+        more["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
+    elif own_group:
+        more["start_new_session"] = True
+    if type(command) is str and os.name == "nt":
+        return subprocess.Popen(command, shell=True, **more)
+    if type(command) is str:
+        shell = next(filter(os.path.exists, _SHELLS), "/bin/sh")
+        command = [shell, "-c", "--", command]
+    return subprocess.Popen(command, **more)
+
+
+def _install_argv(magic):
+    words = magic.parsed.words
+    if magic.kind == "conda":
+        return ["conda", *words]
+    # Past a pip.py in the working directory, where Python can do that.
+    safely = ["-P"] if sys.version_info >= (3, 11) else []
+    quietly = ["--disable-pip-version-check", "--no-input"]
+    return [sys.executable, *safely, "-m", "pip", *quietly, *words]
+
+
+def _exit_code(returncode):
+    return returncode if returncode >= 0 else _BY_SIGNAL - returncode
+
+
+def _end_group(process):
+    """Ends the process, which knows of the interrupt, and what is left of its group."""
+    _wait_for(process, STOP_SECONDS)
+    if hasattr(os, "killpg"):
+        _signal_group(process, signal.SIGKILL)
+    else:
+        process.kill()
+    process.wait()
+
+
+def _signal_group(process, number):
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, number)
+    except OSError:
+        pass  # all of it has ended, or is another user's
+
+
+def _wait_for(process, seconds):
+    """Waits for the process to end, for so long.
+
+    It isn't reaped, where that can be: its id must not become another group's.
+    """
+    until, pause = time.monotonic() + seconds, 0.0005
+    while not _has_ended(process) and time.monotonic() < until:
+        time.sleep(pause)
+        pause = min(2 * pause, 0.05)
+
+
+def _has_ended(process):
+    if process.returncode is not None:
+        return True
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
+    try:
+        how = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return os.waitid(os.P_PID, process.pid, how) is not None
+    except ChildProcessError:
+        return True

@@ -1,0 +1,292 @@
+"""Shell lines in cells, and commands, in a real worker."""
+
+import os
+import sys
+import time
+import unittest
+
+from pyworker.tests.worker import WorkerCase
+
+
+def alive(pid):
+    """Says whether a process runs; one that nobody has reaped doesn't."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class Lines(WorkerCase):
+    def test_output_comes_in_order(self):
+        worker = self.start()
+        answer = worker.run("print('a')\n!echo b; echo c >&2\nprint('d')\n!echo e")
+        self.assertEqual(("a\nb\nd\ne\n", "c\n"), (answer.stdout, answer.stderr))
+
+    def test_nothing_is_echoed_of_it(self):
+        self.assertEqual("1\n2\n", self.start().run("1\n!true\n2\n!true").stdout)
+
+    def test_in_blocks_and_functions(self):
+        worker = self.start()
+        worker.run("def f(n):\n    for i in range(n):\n        !echo line\n    return n")
+        self.assertEqual("line\nline\n2\n", worker.run("f(2)").stdout)
+
+    def test_lines_that_are_assigned(self):
+        worker = self.start()
+        answer = worker.run("größe = !printf 'a b\\nc\\n'; echo err >&2")
+        self.assertEqual(("", "err\n"), (answer.stdout, answer.stderr))
+        self.assertEqual(["a b", "c"], worker.value("größe"))
+        worker.run("x = y = !true")
+        self.assertEqual([[], []], worker.value("[x, y]"))
+        worker.run("z = !printf '\\377'")
+        self.assertEqual(["\ufffd"], worker.value("z"))
+
+    def test_exit_codes(self):
+        worker = self.start()
+        answer = worker.run("!exit 3")
+        self.assertTrue(answer.ok)
+        self.assertEqual(["'!exit 3' ended with exit code 3"], answer.notes)
+        self.assertEqual(3, worker.value("_exit_code"))
+        worker.run("!kill -TERM $$")
+        self.assertEqual(143, worker.value("_exit_code"))
+        self.assertEqual([], worker.run("!true").notes)
+        self.assertEqual(0, worker.value("_exit_code"))
+        notes = worker.run("for _ in range(8):\n    !false").notes
+        self.assertEqual((6, "and so did 3 more"), (len(notes), notes[-1]))
+
+    def test_a_failure_is_told_though_the_code_fails(self):
+        answer = self.start().run("!false\n1 / 0")
+        self.assertEqual(["'!false' ended with exit code 1"], answer.notes)
+
+    def test_where_and_with_what_it_runs(self):
+        worker = self.start()
+        worker.run("import os; os.environ['NAME'] = 'value'; name = 'python'; os.mkdir('d')")
+        answer = worker.run("!pwd; echo $NAME {name} $name; wc -c\n!cd d\n!pwd")
+        self.assertEqual(f"{worker.workdir}\nvalue {{name}}\n0\n{worker.workdir}\n", answer.stdout)
+
+    def test_tracebacks_have_the_cells_lines(self):
+        answer = self.start().run("x = !echo \\\n  a\nif x:\n    !true\n    1 / 0")
+        self.assertEqual([["<cell 1>", 5, "<module>", "1 / 0"]], answer.exception["stack"])
+
+    @unittest.skipIf(sys.version_info < (3, 11), "no carets")
+    def test_carets_have_the_cells_columns(self):
+        worker = self.start()
+        worker.run("def f():\n    ä = !true")
+        worker.run("places = [p for p in f.__code__.co_positions() if p[0] == 2]")
+        self.assertIn([2, 2, 9, 14], worker.value("[list(p) for p in places]"))
+
+    def test_errors_of_syntax(self):
+        worker = self.start()
+        for code, line, message, text in (
+            ("!ls\nx = = 1", 2, "invalid syntax", "x = = 1"),
+            ("x = 1\n%timeit x", 2, "%timeit is not available here", "%timeit x"),
+            ("%%bash\nls -la", 1, "%%bash is not available here", "%%bash"),
+            ("y = 'ä'\n!pip install x; id", 2, "without a shell", "!pip install x; id"),
+            ("f = lambda x=!ls: 1", 1, "", "f = lambda x=!ls: 1"),
+            ("f = lambda x=!ls", 1, "", "f = lambda x=!ls"),
+            ("  !ls", 1, "unexpected indent", "!ls"),
+            ("if 1:\n!ls", 2, "expected an indented block", "!ls"),
+            ("(\n%pip install x", 1, "was never closed", "("),
+        ):
+            with self.subTest(code):
+                error = self.failing(worker, code)
+                self.assertIn(error["type"], ("SyntaxError", "IndentationError"))
+                self.assertIn(message, error["info"]["msg"])
+                self.assertEqual([line, "<module>", text], error["stack"][0][1:])
+
+    def test_nothing_runs_of_what_is_refused(self):
+        worker = self.start()
+        self.assertEqual("", worker.run("!echo a\n!echo b\n%nosuch").stdout)
+
+    def test_other_forms_of_code(self):
+        worker = self.start()
+        code = "from __future__ import annotations\nimport asyncio\n!echo a\n"
+        self.assertEqual("a\n1\n", worker.run(f"{code}await asyncio.sleep(0, 1)\n").stdout)
+        self.assertTrue(worker.run("def f(x: nosuch): pass\n!true").ok)
+        self.assertEqual("", self.start(echo="all").run("!true;").stdout)
+        self.assertEqual("1\n", self.start(init_code="x = !echo 1").run("print(x[0])").stdout)
+
+    def test_the_users_modules_are_not_taken(self):
+        worker = self.start(code_file="code.py")
+        for name in (
+            "typing",
+            "subprocess",
+            "signal",
+            "ast",
+            "warnings",
+            "importlib",
+            "collections",
+        ):
+            with open(os.path.join(worker.workdir, f"{name}.py"), "w", encoding="utf-8") as file:
+                file.write("raise RuntimeError('not this one')")
+        answer = worker.run("!echo a\nx = !echo b\nx\n%conda list")
+        self.assertEqual((True, "a\n['b']\n"), (answer.ok, answer.stdout), answer.done)
+
+    def test_matplotlibs_magic_does_nothing(self):
+        answer = self.start().run("%matplotlib inline\n1")
+        self.assertEqual((True, "1\n"), (answer.ok, answer.stdout))
+
+    def test_the_code_file_is_python(self):
+        worker = self.start(code_file="code.py")
+        code = "x = !echo hi; echo there\n!true\nimport runpy\n"
+        code += "if __name__ == '__main__':\n    print(runpy.run_path(__file__)['x'])"
+        self.assertEqual("['hi', 'there']\n", worker.run(code).stdout)
+
+    def test_an_interrupt_ends_both(self):
+        worker = self.start()
+        worker.run_until_printed("x = 1\n!echo here; sleep 1000000", "here")
+        worker.interrupt()
+        answer = worker.finish()
+        self.assertEqual("KeyboardInterrupt", answer.exception["type"])
+        self.assertEqual(
+            [["<cell 1>", 2, "<module>", "!echo here; sleep 1000000"]], answer.exception["stack"]
+        )
+        self.assertEqual(1, worker.value("x"))
+
+    def test_an_interrupt_ends_what_ignores_it(self):
+        worker = self.start()
+        worker.run_until_printed("!trap '' INT; echo here; while :; do :; done", "here")
+        worker.interrupt()
+        self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
+        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+
+
+class Installs(WorkerCase):
+    def test_it_is_the_sessions_own_pip(self):
+        worker = self.start()
+        if not worker.run("import pip").ok:
+            self.skipTest("pip is not installed")
+        answer = worker.run("lines = %pip --version\nimport os, pip")
+        self.assertEqual([], answer.notes)
+        self.assertIn(worker.value("os.path.dirname(pip.__file__)"), worker.value("lines[0]"))
+
+    def test_a_package_can_be_imported_at_once(self):
+        worker = self.start()
+        if not worker.run("import pip").ok:
+            self.skipTest("pip is not installed")
+        worker.run(
+            "import os, sys, zipfile\nos.mkdir('site'); sys.path.append(os.path.abspath('site'))\n"
+            "try: import fresh_one\nexcept ImportError: pass\n"
+            "with zipfile.ZipFile('fresh_one-1-py3-none-any.whl', 'w') as z:\n"
+            "    z.writestr('fresh_one.py', 'x = 5')\n"
+            "    z.writestr('fresh_one-1.dist-info/METADATA',"
+            " 'Metadata-Version: 2.1\\nName: fresh-one\\nVersion: 1\\n')\n"
+            "    z.writestr('fresh_one-1.dist-info/WHEEL',"
+            " 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n"
+            "    z.writestr('fresh_one-1.dist-info/RECORD', '')\n"
+        )
+        answer = worker.run(
+            "%pip install --no-index --quiet --target site ./fresh_one-1-py3-none-any.whl  # ours\n"
+            "import fresh_one\nfresh_one.x"
+        )
+        self.assertEqual((True, "5\n"), (answer.ok, answer.stdout), answer.stderr)
+
+    def test_what_fails_is_told(self):
+        worker = self.start()
+        if not worker.run("import pip").ok:
+            self.skipTest("pip is not installed")
+        answer = worker.run("!pip install --no-index nosuch")
+        self.assertEqual(["'%pip install --no-index nosuch' ended with exit code 1"], answer.notes)
+        self.assertIn("nosuch", answer.stderr)
+
+    def test_a_program_that_is_not_there(self):
+        worker = self.start()
+        answer = worker.run("import os; os.environ['PATH'] = '/nonexistent'\n%conda list")
+        self.assertEqual(["'%conda list' ended with exit code 127"], answer.notes)
+        self.assertIn("conda: ", answer.stderr)
+
+
+class Commands(WorkerCase):
+    def command(self, worker, text):
+        worker.begin(text, kind="command")
+        return worker.finish()
+
+    def test_streams_and_exit_code(self):
+        worker = self.start()
+        for text, ok, code, out, err in (
+            ("echo a; echo b >&2", True, 0, "a\n", "b\n"),
+            ("exit 3", False, 3, "", ""),
+            ("kill -KILL $$", False, 137, "", ""),
+            ("cat", True, 0, "", ""),
+            ("printf 1 | sed s/1/2/", True, 0, "2", ""),
+            ("cd /; pwd", True, 0, "/\n", ""),
+            ("pwd", True, 0, f"{worker.workdir}\n", ""),
+            ("", True, 0, "", ""),
+        ):
+            with self.subTest(text):
+                answer = self.command(worker, text)
+                self.assertEqual((ok, code), (answer.ok, answer.exit_code))
+                self.assertEqual((out, err), (answer.stdout, answer.stderr))
+                self.assertNotIn("exception", answer.done)
+
+    def test_it_is_no_option_of_the_shell(self):
+        self.assertEqual(127, self.command(self.start(), "-x true").exit_code)
+
+    def test_it_has_a_group_of_its_own(self):
+        worker = self.start()
+        group = self.command(worker, "ps -o pgid= -p $$ || cut -d' ' -f5 /proc/$$/stat").stdout
+        self.assertNotEqual(os.getpgid(worker.process.pid), int(group))
+
+    def test_code_and_commands_take_turns(self):
+        worker = self.start()
+        worker.run("x = 5")
+        self.assertEqual(1, self.command(worker, "exit 1").exit_code)
+        answer = worker.run("x")
+        self.assertEqual("5\n", answer.stdout)
+        self.assertNotIn("exit_code", answer.done)
+
+    def test_an_interrupt_reaches_all_of_it(self):
+        worker = self.start()
+        for text in (
+            "echo $$; sleep 1000000",
+            "trap '' INT; sleep 1000000 & echo $!; while :; do sleep 1000000; done",
+            "sleep 1000000 & echo $!; sleep 1000000",
+            "(trap '' INT; echo $BASHPID; sleep 1000000) | cat",
+        ):
+            with self.subTest(text):
+                worker.begin(text, kind="command")
+                worker.wait_for_text("\n")
+                pid = bytes(worker.output["stdout"]).split()[0].decode()
+                worker.interrupt()
+                answer = worker.finish()
+                self.assertEqual("KeyboardInterrupt", answer.exception["type"])
+                self.assertTrue(answer.signalled)
+                self.assertNotIn("exit_code", answer.done)
+                if os.path.isdir("/proc/self"):
+                    while alive(pid):  # it has been killed, which may take a moment
+                        time.sleep(0.01)
+        self.assertEqual(0, self.command(worker, "true").exit_code)
+
+    def test_one_that_cleans_up_may(self):
+        worker = self.start()
+        text = "trap 'echo cleaned; exit 0' INT; echo here; while :; do sleep 0.01; done"
+        worker.begin(text, kind="command")
+        worker.wait_for_line("here")
+        worker.interrupt()
+        answer = worker.finish()
+        self.assertEqual("here\ncleaned\n", answer.stdout)
+        self.assertEqual("KeyboardInterrupt", answer.exception["type"])
+
+    def test_a_storm_of_interrupts_leaves_nothing(self):
+        worker = self.start()
+        for _ in range(50):
+            worker.begin("sleep 1000000", kind="command")
+            for _ in range(3):
+                worker.interrupt()
+            answer = worker.finish()
+            self.assertEqual("KeyboardInterrupt", answer.exception["type"])
+        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+        if os.path.isdir("/proc/self"):
+            self.assertEqual([], worker.value("__import__('pyworker.kin').kin.children()"))
+
+    def test_what_it_leaves_in_the_background_lives_on(self):
+        worker = self.start()
+        answer = self.command(worker, "sleep 1000000 >/dev/null 2>&1 & echo $!")
+        self.assertEqual(0, answer.exit_code)
+        pid = int(answer.stdout)
+        self.assertEqual(0, self.command(worker, f"kill -0 {pid}").exit_code)
+        os.kill(pid, 9)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,80 @@
+package tools
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+)
+
+func TestACommandIsAsked(t *testing.T) {
+	var asked sessions.RunRequest
+	m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
+		asked = r
+		return example(func(r *sessions.Result) {
+			r.Kind, r.Status, r.ExitCode, r.Stdout = sessions.RunsCommand, sessions.StatusError, exit(3), "a\n"
+		}), nil
+	}}
+	c := connect(t, "tester", m, Options{Mode: ModeCLIOnly})
+	answer := call(t, c, "run_shell_command", `{"command": "echo a; exit 3", "interpreter_id": "x", "timeout": 2, "wait": 0}`)
+	want := sessions.RunRequest{Kind: sessions.RunsCommand, Code: "echo a; exit 3", InterpreterID: "x", Timeout: 2 * time.Second, Wait: -1}
+	if diff := cmp.Diff(want, asked, cmpopts.IgnoreUnexported(sessions.RunRequest{}), cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress", "Asking")); diff != "" {
+		t.Error(diff)
+	}
+	if got := text(t, answer); answer.IsError || !strings.HasPrefix(got, "a\n[exit code] 3\n[error] execution 3") {
+		t.Error(got)
+	}
+	if record, _ := answer.StructuredContent.(map[string]any); record["exit_code"] != 3.0 || record["status"] != "error" {
+		t.Errorf("%v", answer.StructuredContent)
+	}
+}
+
+func TestCommandsThatAreRefused(t *testing.T) {
+	c := connect(t, "tester", &fakeManager{}, Options{Mode: ModeCLIOnly})
+	for arguments, want := range map[string]string{
+		`{}`:                               `"command"`,
+		`{"command": ""}`:                  `argument "command" is empty`,
+		`{"command": " \n"}`:               `argument "command" is empty`,
+		`{"command": "a\u0000b"}`:          "null character",
+		`{"command": "ls", "reset": true}`: `"reset"`,
+		`{"command": "` + strings.Repeat("x", longestCommand+1) + `"}`: "upload",
+	} {
+		if answer := call(t, c, "run_shell_command", arguments); !answer.IsError || !strings.Contains(text(t, answer), want) {
+			t.Errorf("%.40s: %s", arguments, text(t, answer))
+		}
+	}
+}
+
+// TestWhatAModeDoesNotHave: what an agent may have learnt of elsewhere is refused
+// with what to do here, and sentences name the tools that there are.
+func TestWhatAModeDoesNotHave(t *testing.T) {
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			m := &fakeManager{
+				restart: func(context.Context, sessions.Client, string) (sessions.Listing, error) {
+					return sessions.Listing{}, sessions.Errorf(sessions.CodeNotFound, "there is no interpreter yet; run_python_code makes one")
+				},
+				list: func(context.Context, sessions.Client) ([]sessions.Listing, error) { return nil, nil },
+			}
+			c := connect(t, "tester", m, Options{Mode: ModeCLIOnly}, options...)
+			if answer := call(t, c, "run_python_code", `{"code": "1"}`); !answer.IsError || !strings.Contains(text(t, answer), "Call run_shell_command") {
+				t.Error(text(t, answer))
+			}
+			for _, operation := range []string{"restart", "list"} {
+				got := text(t, call(t, c, "manage_interpreters", `{"operation": "`+operation+`"}`))
+				if !strings.Contains(got, "run_shell_command") || strings.Contains(got, "run_python_code") {
+					t.Errorf("%s: %s", operation, got)
+				}
+			}
+			if prompts, err := c.ListPrompts(t.Context(), mcp.ListPromptsRequest{}); err == nil && len(prompts.Prompts) > 0 {
+				t.Errorf("prompts about Python: %v", prompts.Prompts)
+			}
+		})
+	}
+}
