@@ -1,0 +1,638 @@
+"""Holds what a tree uses and binds against the rules.
+
+What a name is can be told for imports of this code and for builtins. A name that
+nothing here binds may have been bound by code that ran before: where it is that of
+a module or a builtin, it is taken for that. Therefore modules that hold blocked
+functions are used by their own names only, as os.NAME: a copy under another name
+would be a stranger to the next piece of code.
+"""
+
+import ast
+import re
+
+from . import verify_routes as routes
+from .verify_constants import prefix, texts
+from .verify_tree import (
+    ATTRIBUTE,
+    BY_NAME,
+    CALLED,
+    CHANGED,
+    CLASS,
+    FUNCTION,
+    HARMLESS,
+    ITEM,
+    MODULE,
+    VALUE,
+    Walk,
+)
+
+_FIELD = re.compile(r"@\s*([^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*)*)")  # in the text of df.query
+_HIDDEN = re.compile(r"\.\s*(__\w+)")
+_TAKES_TEXT = frozenset(("eval", "query"))
+_LOOKS_UP = frozenset(("get", "keys", "__contains__"))
+_NAMESPACES = frozenset(("builtins.globals", "builtins.locals", "builtins.vars"))
+_UNSEEN = "write the name itself, where a check can see it"
+
+
+class Judge:
+    """Collects the violations of one tree, as (node, place, rule, message)."""
+
+    def __init__(self, tree, rules):
+        self._rules = rules
+        self._tree = tree
+        self._walk = Walk(tree)
+        self._found = {}
+        self._settled = {}
+        self._known = {}
+
+    def violations(self):
+        """Returns (line, offset in bytes, rule, message) of each, lines from 1, in order."""
+        walk = self._walk
+        for binding in walk.bindings:
+            if binding.scope is walk.module:
+                self._check_binding(binding)
+        if self._rules.is_on:
+            for node, scope in walk.imports:
+                self._check_import(node, scope)
+            for node in walk.patterns:
+                self._check_pattern(node)
+            for use in walk.uses:
+                self._check_use(use)
+        return sorted(self._found)
+
+    def _report(self, node, verdict, place=None):
+        line, offset = place or (node.lineno, node.col_offset)
+        self._found[line, offset, *verdict] = None
+
+    def _refuse(self, node, what, advice):
+        self._report(node, (f"can't be checked: {what}", advice))
+
+    # What is bound.
+
+    def _check_binding(self, binding):
+        name, node = binding.name, binding.node
+        verdict = self._rules.variable(name)
+        if verdict:
+            self._report(node, verdict)
+        if not self._rules.is_on or name not in self._rules.guarded:
+            return
+        path = self._rules.free[name]
+        if binding.is_deleted and path.startswith("builtins."):
+            self._refuse(
+                node, f"del {name}", f"the builtin {name} would be back; leave it as it is"
+            )
+        elif path in routes.DIRECT and type(node) is not ast.Global:
+            self._refuse(node, f"another {name}", f"{name} must stay the builtin; use another name")
+
+    def _check_import(self, node, scope):
+        if type(node) is ast.Import:
+            for alias in node.names:
+                self._check_module(alias.name, alias)
+                self._check_alias(alias, alias.name, scope)
+            return
+        if node.level:
+            if self._rules.module("."):
+                self._refuse(node, "relative import", "write the whole name of the module")
+            return
+        if self._check_module(node.module, node, node.names):
+            return
+        for alias in node.names:
+            if alias.name == "*":
+                self._check_star(node)
+                continue
+            path = self._extend_import(node.module, alias.name)
+            verdict = self._rules.verdict(path) or self._rules.attribute(alias.name)
+            if verdict:
+                self._report(alias, verdict)
+            elif path in self._rules.careful:
+                self._check_alias(alias, path, scope)
+
+    def _extend_import(self, module, name):
+        return self._rules.extend(_canonical(module), name)
+
+    def _check_module(self, name, node, names=()):
+        verdict = self._rules.module(name)
+        if not verdict:
+            return False
+        if names and all(
+            alias.name != "*" and not self._rules.module(f"{name}.{alias.name}") for alias in names
+        ):
+            return False  # from os import path, where only os.path is allowed
+        self._report(node, verdict)
+        return True
+
+    def _check_star(self, node):
+        module = _canonical(node.module)
+        if module in self._rules.careful:
+            self._refuse(node, f"from {node.module} import *", "import what is needed by its name")
+
+    def _check_alias(self, alias, path, scope):
+        """Keeps modules that hold blocked functions under their own names."""
+        path = _canonical(path)
+        if alias.asname is None and scope.kind is not CLASS:
+            return
+        bound = alias.asname or alias.name.partition(".")[0]
+        if scope.kind is FUNCTION and scope.declared.get(bound) is not ast.Global:
+            return
+        if path in self._rules.careful and self._rules.free.get(bound) != path:
+            if scope.kind is CLASS and path not in self._rules.strong:
+                return
+            if self._rules.module(path):
+                return  # said already
+            advice = f"import {path} by its own name, outside of a class"
+            self._refuse(alias, f"{path} as {bound}", advice)
+
+    def _check_pattern(self, node):
+        for name in node.kwd_attrs:
+            verdict = self._rules.attribute(name) or self._leak(name)
+            if verdict:
+                self._report(node, verdict)
+
+    def _leak(self, name):
+        path = self._rules.extend("", name)
+        if not path:
+            return None
+        return self._rules.verdict(path) or _kept(path)
+
+    # What is used.
+
+    def _check_use(self, use):
+        root = use.root
+        if type(root) is ast.Name:
+            paths = self._lookup(root, use.scope)
+            if not paths and not use.steps:
+                return
+        else:
+            paths = self._result(root, use.scope)
+        self._follow(use, paths)
+
+    def _follow(self, use, paths):
+        """Goes from a root along the steps; paths are (path, whether it is certain)."""
+        first = use.steps[0] if use.steps else None
+        if self._judge_paths(paths, use.root):
+            return
+        self._check_namespace(use, first)
+        before = ""
+        last = len(use.steps) - 1
+        for i, (kind, key, node) in enumerate(use.steps):
+            is_set = i == last and use.role is CHANGED
+            if kind is ITEM:
+                paths = self._take_item(use, key, node, paths, before)
+                names = ()
+            elif kind is ATTRIBUTE:
+                names = (key,)
+            else:
+                names = self._names(key, node, use.scope, paths)
+            before = names[0] if names else ""
+            if kind is not ITEM:
+                paths = self._take(names, node, paths, is_set, use.steps[i - 1] if i else None)
+            if paths is None:
+                return
+            if not is_set and self._judge_paths(paths, use.root if kind is ATTRIBUTE else node):
+                return
+        self._check_end(use, paths)
+
+    def _take(self, names, node, paths, is_set, previous):
+        """Returns the paths of attributes, None after a violation."""
+        found = []
+        for name in names:
+            verdict = self._rules.attribute(name)
+            if verdict and not self._is_plain_hook(name, node):
+                self._report(node, verdict, _place_of(node))
+                return None
+            if is_set:
+                continue
+            known = [(self._rules.extend(path, name), sure) for path, sure in paths]
+            if not known:
+                path = self._rules.extend("", name) or self._pair(previous, name)
+                known = [(path, True)] if path else []
+            known = [(path, sure or path in self._rules.strong) for path, sure in known]
+            found += known
+        return found
+
+    def _is_plain_hook(self, name, node):
+        """Says whether it is super().__getattribute__, of a class's own method."""
+        value = getattr(node, "value", None)
+        return name == "__getattribute__" and _is_call(value, "super")
+
+    def _pair(self, previous, name):
+        """Returns the path of x.io.open, where it is blocked, whatever x is."""
+        if previous is None or previous[0] is not ATTRIBUTE:
+            return ""
+        module = previous[1].lstrip("_")
+        if not self._rules.is_word(module):
+            return ""
+        path = self._rules.extend(_canonical(module), name)
+        return path if self._rules.guess(path) else ""
+
+    def _names(self, key, node, scope, paths):
+        """Returns the names that getattr may be given."""
+        names = texts(key, scope)
+        if names is not None:
+            return names
+        start = prefix(key)
+        if paths and not (start and not self._rules.may_begin(start)):
+            shown = paths[0][0].removeprefix("builtins.")
+            self._refuse(node, f"getattr({shown}, …)", _UNSEEN)
+        return ()
+
+    def _take_item(self, use, key, node, paths, before):
+        """Returns the paths of an item, None after a violation."""
+        names = texts(key, use.scope)
+        tables = [path for path, _ in paths if path in routes.TABLES or path in _NAMESPACES]
+        tables += [path for path, _ in paths if path.endswith(".__dict__")]
+        for name in names or ():
+            verdict = self._rules.attribute(name)
+            if verdict:
+                self._report(node, verdict)
+                return None
+        if tables:
+            if names is None:
+                self._refuse(node, f"{tables[0].removeprefix('builtins.')}[…]", _UNSEEN)
+                return None
+            return [(self._item_path(tables[0], name), True) for name in names]
+        if before in ("__dict__", "modules"):
+            leaks = [self._rules.extend("", name) for name in names or ()]
+            return [(path, True) for path in leaks if path]
+        return []
+
+    def _item_path(self, table, name):
+        if table in routes.TABLES:
+            return _canonical(name)
+        if table in _NAMESPACES:
+            return self._rules.free.get(name, name)
+        return self._rules.extend(table.removesuffix(".__dict__"), name)
+
+    def _judge_paths(self, paths, node):
+        for path, sure in paths:
+            verdict = self._rules.verdict(path) if sure else self._rules.guess(path)
+            if verdict:
+                self._report(node, verdict)
+                return True
+        return False
+
+    def _check_end(self, use, paths):
+        """Checks the value at the end of the steps in the use that is made of it."""
+        for path, sure in paths:
+            if path in routes.DIRECT:
+                if (
+                    use.role is CALLED
+                    and use.call is not None
+                    and (path not in routes.DIRECT - _FREE_CALLS or type(use.root) is ast.Name)
+                ):
+                    self._check_call(path, use.call, use.scope)
+                elif use.role is CALLED and use.call is None:
+                    continue
+                elif use.role is not CHANGED:
+                    shown = path.removeprefix("builtins.")
+                    self._refuse(use.root, shown, f"call {shown} where it is named")
+            elif sure and use.role is VALUE and self._is_held(path, use):
+                self._report(use.root, _kept(path))
+            elif use.role is VALUE and path in routes.TABLES:
+                if (
+                    id(use.root) not in self._walk.lookups
+                    and id(_last(use)) not in self._walk.lookups
+                ):
+                    self._refuse(use.root, path, f"use {path}[NAME], or NAME in {path}")
+            elif use.role is VALUE and path.endswith(".__dict__"):
+                if id(_last(use)) not in self._walk.lookups:
+                    self._refuse(use.root, path, "use x.NAME")
+        if use.role is CALLED and use.call is not None:
+            self._check_method(use)
+
+    def _is_held(self, path, use):
+        if path in self._rules.strong:
+            return True
+        if path not in self._rules.careful or type(use.root) is not ast.Name or use.steps:
+            return False
+        return False
+
+    def _check_namespace(self, use, first):
+        """Checks what is taken from globals() and its like."""
+        if type(use.root) is not ast.Call or first is None:
+            return
+        if not _is_namespace(use.root):
+            return
+        kind, key, node = first
+        if kind is ATTRIBUTE and key in _LOOKS_UP:
+            self._walk.lookups.add(id(use.root))
+            if key == "get" and use.call is not None and use.call.args:
+                self._take_from_namespace(use.call.args[0], use)
+        elif kind is ITEM:
+            self._walk.lookups.add(id(use.root))
+
+    def _take_from_namespace(self, key, use):
+        names = texts(key, use.scope)
+        if names is None:
+            self._refuse(use.root, "globals().get(…)", _UNSEEN)
+        for name in names or ():
+            path = self._rules.free.get(name)
+            if path:
+                self._judge_paths([(path, name in self._rules.guarded)], use.root)
+
+    # What is called.
+
+    def _check_call(self, path, call, scope):
+        if path in routes.IMPORTERS:
+            self._check_importer(path, call, scope)
+        elif path in _NAMESPACES:
+            self._check_whole_namespace(path, call)
+        elif path.startswith("operator."):
+            self._check_operator(path, call, scope)
+        elif path.startswith("timeit."):
+            self._check_timeit(path, call)
+        elif path in ("builtins.setattr", "builtins.delattr"):
+            self._check_change(call, scope)
+        elif path == "builtins.getattr":
+            self._refuse(call, "getattr", "write getattr(object, name)")
+
+    def _check_importer(self, path, call, scope):
+        shown = path.removeprefix("builtins.")
+        names = texts(call.args[0], scope) if call.args else None
+        if names is None or any(
+            keyword.arg in (None, "name", "package") for keyword in call.keywords
+        ):
+            self._refuse(
+                call, f"{shown}(…)", "write import NAME, or the name of the module as text"
+            )
+            return
+        for name in names:
+            verdict = self._rules.module(name)
+            if name.startswith("."):
+                self._refuse(call, f"{shown}({name!r})", "write the whole name of the module")
+            elif verdict:
+                self._report(call, verdict)
+
+    def _check_whole_namespace(self, path, call):
+        if id(call) in self._walk.lookups or id(call) in self._walk.spreads:
+            return
+        if path == "builtins.vars" and call.args:
+            return
+        shown = path.removeprefix("builtins.")
+        self._refuse(call, f"{shown}()", f"use {shown}()[NAME], or NAME in {shown}()")
+
+    def _check_operator(self, path, call, scope):
+        arguments = call.args if path.endswith("attrgetter") else call.args[:1]
+        for argument in arguments:
+            names = texts(argument, scope)
+            if names is None:
+                self._refuse(call, path, _UNSEEN)
+                return
+            for name in ".".join(names).split("."):
+                self._check_text_attribute(name, call)
+
+    def _check_text_attribute(self, name, node):
+        verdict = self._rules.attribute(name) or self._leak(name)
+        if verdict:
+            self._report(node, verdict)
+
+    def _check_timeit(self, path, call):
+        defined = self._walk.module.values
+        for argument in call.args[:2]:
+            if type(argument) is ast.Lambda:
+                continue
+            if type(argument) is ast.Name and argument.id not in defined:
+                if self._walk.module.bound.get(argument.id):
+                    continue
+            self._refuse(call, path, "give it a function or a lambda, not text")
+            return
+        if not call.args or any(k.arg in (None, "stmt", "setup", "globals") for k in call.keywords):
+            self._refuse(call, path, "give it a function or a lambda, not text")
+
+    def _check_change(self, call, scope):
+        names = texts(call.args[1], scope) if len(call.args) > 1 else None
+        for name in names or ():
+            verdict = self._rules.attribute(name)
+            if verdict:
+                self._report(call, verdict)
+
+    def _check_method(self, use):
+        """Checks methods of text, and of data frames, that take names in a text."""
+        if not use.steps or use.steps[-1][0] is not ATTRIBUTE:
+            return
+        name, node = use.steps[-1][1], use.steps[-1][2]
+        if name in ("format", "format_map"):
+            self._check_format(node.value, use)
+        elif name in _TAKES_TEXT and use.call.args:
+            for text in texts(use.call.args[0], use.scope) or ():
+                self._check_query(text, use)
+        elif name in ("__getattribute__", "__getattr__", "__getitem__", "pop") and use.call.args:
+            for text in texts(use.call.args[-1], use.scope) or ():
+                verdict = self._rules.attribute(text)
+                if verdict:
+                    self._report(use.call, verdict)
+
+    def _check_format(self, value, use):
+        import string
+
+        for text in texts(value, use.scope) or ():
+            try:
+                fields = [field for _, field, _, _ in string.Formatter().parse(text) if field]
+            except ValueError:
+                continue
+            for field in fields:
+                for name in re.split(r"[.\[\]]+", field)[1:]:
+                    if name:
+                        self._check_text_attribute(name, use.call)
+
+    def _check_query(self, text, use):
+        for chain in _FIELD.findall(text):
+            root, *names = re.split(r"\s*\.\s*", chain)
+            node = ast.copy_location(ast.Name(id=root, ctx=ast.Load()), use.call)
+            steps = []
+            for name in names:
+                node = ast.copy_location(ast.Attribute(value=node, attr=name), use.call)
+                steps.append((ATTRIBUTE, name, node))
+            while type(node) is ast.Attribute:
+                node = node.value
+            inner = type(use)(node, steps, use.scope, VALUE, None)
+            self._check_use(inner)
+        for name in _HIDDEN.findall(text):
+            self._check_text_attribute(name, use.call)
+
+    # What a name is.
+
+    def _result(self, root, scope):
+        """Returns the paths of what a call gives, as far as that is known."""
+        if type(root) is ast.Lambda or type(root) is not ast.Call:
+            return [("builtins.function", True)] if type(root) is ast.Lambda else []
+        path = self._callee(root.func, scope)
+        if path in routes.IMPORTERS and root.args:
+            names = texts(root.args[0], scope) or ()
+            return [
+                (name.partition(".")[0] if path == "builtins.__import__" else name, True)
+                for name in map(_canonical, names)
+                if not self._rules.module(name)
+            ]
+        if path in _NAMESPACES:
+            return [(path, True)] if not root.args else []
+        return [(f"{path}()", True)] if path else []
+
+    def _callee(self, node, scope):
+        names = []
+        while type(node) is ast.Attribute:
+            names.append(node.attr)
+            node = node.value
+        if type(node) is not ast.Name or len(names) > 10:
+            return ""
+        for path, _ in self._lookup(node, scope):
+            for name in reversed(names):
+                path = self._rules.extend(path, name)
+            return path
+        return ""
+
+    def _lookup(self, node, scope):
+        """Returns what a name may be: a list of (path, whether it is certain)."""
+        key = scope, node.id
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._find(node.id, scope)
+        paths, is_bound = known
+        free = self._rules.free.get(node.id) if is_bound is not True else None
+        if free is None:
+            return paths
+        is_guarded = node.id in self._rules.guarded
+        if is_bound == "at top level" and (not is_guarded or self._is_settled(node)):
+            return paths
+        return [*paths, (free, is_guarded or free.startswith("builtins."))]
+
+    def _find(self, name, scope):
+        """Returns the paths of imports, and True, "at top level" or False for bound."""
+        module, paths, inner = self._walk.module, [], scope
+        while inner is not module:
+            if inner.declared.get(name) is ast.Global:
+                break
+            if name in inner.bound and (inner.kind is not CLASS or inner is scope):
+                paths += self._imported(inner, name)
+                if inner.kind is not CLASS:
+                    return paths, True
+            inner = inner.parent
+        if name not in module.bound:
+            return paths, False
+        return paths + self._imported(module, name), "at top level"
+
+    def _imported(self, scope, name):
+        paths = map(_canonical, scope.imports.get(name, ()))
+        refused = [(path, self._rules.module(path)) for path in paths]
+        return [
+            (self._relocated(path), True)
+            for path, verdict in refused
+            if not verdict or self._is_parent(path)
+        ]
+
+    def _relocated(self, path):
+        """Returns the path of what "from x import os" gives."""
+        module, _, name = path.rpartition(".")
+        return self._rules.extend(module, name) if module and path != "os.path" else path
+
+    def _is_parent(self, path):
+        """Says whether "import os.path" has bound the name of a module that is refused."""
+        return any(
+            alias.name.startswith(f"{path}.") and not self._rules.module(alias.name)
+            for node, _ in self._walk.imports
+            if type(node) is ast.Import
+            for alias in node.names
+        )
+
+    def _is_settled(self, node):
+        """Says whether at this place the code itself has certainly bound a name."""
+        spans = self._settled.get(node.id)
+        if spans is None:
+            spans = self._settled[node.id] = list(_spans(self._tree, node.id))
+        place = node.lineno, node.col_offset
+        return any(start <= place < end for start, end in spans)
+
+
+def _spans(tree, name):
+    """Yields (start, end) of the code before which a name is bound at top level."""
+    todo = [(tree.body, True)]
+    while todo:
+        body, is_top = todo.pop()
+        if not body:
+            continue
+        end = (10**9, 0) if is_top else (body[-1].end_lineno, body[-1].end_col_offset)
+        for statement in body:
+            if name in _certain_names(statement):
+                yield (statement.end_lineno, statement.end_col_offset), end
+            if name in _names_within(statement) and statement.body:
+                first, last = statement.body[0], statement.body[-1]
+                yield (
+                    (first.lineno, first.col_offset),
+                    (last.end_lineno, last.end_col_offset),
+                )
+            if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                for field in ("body", "orelse", "finalbody"):
+                    todo.append((getattr(statement, field, None), False))
+                for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+                    todo.append((part.body, False))
+
+
+def _certain_names(statement):
+    if isinstance(statement, ast.Assign):
+        return _targets(statement.targets)
+    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        return _targets([statement.target])
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return (statement.name,)
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return [alias.asname or alias.name for alias in statement.names]
+    return ()
+
+
+def _names_within(statement):
+    if isinstance(statement, (ast.For, ast.AsyncFor)):
+        return _targets([statement.target])
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        return _targets([item.optional_vars for item in statement.items])
+    return ()
+
+
+def _targets(nodes):
+    names, todo = [], list(nodes)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Name):
+            names.append(node.id)
+        elif isinstance(node, (ast.Tuple, ast.List)):
+            todo += node.elts
+        elif isinstance(node, ast.Starred):
+            todo.append(node.value)
+    return names
+
+
+_FREE_CALLS = frozenset(("importlib.import_module",)) | {
+    path for path in routes.DIRECT if not path.startswith("builtins.")
+}
+
+
+def _canonical(name):
+    root, dot, rest = name.partition(".")
+    return f"{routes.SAME_MODULES.get(root, root)}{dot}{rest}"
+
+
+def _is_call(node, name):
+    return type(node) is ast.Call and type(node.func) is ast.Name and node.func.id == name
+
+
+def _is_namespace(node):
+    return not node.args and any(_is_call(node, name) for name in ("globals", "locals", "vars"))
+
+
+def _last(use):
+    return use.steps[-1][2] if use.steps else use.root
+
+
+def _kept(path):
+    return (
+        f"can't be checked: {path} as a value",
+        f"it may be the module {path}, which is used as {path}.NAME only, "
+        "neither copied nor passed on",
+    )
+
+
+def _place_of(node):
+    """Returns (line, offset) of the name behind the dot."""
+    if type(node) is not ast.Attribute:
+        return node.lineno, node.col_offset
+    offset = node.end_col_offset - len(node.attr.encode("utf-8", "surrogatepass"))
+    return node.end_lineno, max(offset, 0)
