@@ -10,10 +10,13 @@ _REQUIREMENT = re.compile(
 )
 # What neither takes packages from elsewhere nor writes outside of the environment.
 _OPTIONS = frozenset(
-    "-q --quiet -v --verbose -U --upgrade --upgrade-strategy --pre --no-deps --no-cache-dir "
-    "--no-input --disable-pip-version-check --progress-bar --user --only-binary --prefer-binary "
-    "--force-reinstall --ignore-installed -I --no-color --no-warn-script-location --timeout "
-    "--retries -y --yes".split()
+    (
+        *("-q", "--quiet", "-v", "--verbose", "-U", "--upgrade", "--upgrade-strategy", "--pre"),
+        *("--no-deps", "--no-cache-dir", "--no-input", "--disable-pip-version-check", "--user"),
+        *("--progress-bar", "--only-binary", "--prefer-binary", "--force-reinstall", "-I"),
+        *("--ignore-installed", "--no-color", "--no-warn-script-location", "--timeout"),
+        *("--retries", "-y", "--yes"),
+    )
 )
 _READING = frozenset(("list", "show", "freeze", "check", "index", "debug", "help", "inspect", ""))
 _PIPS = re.compile(r"pip[0-9.]*")

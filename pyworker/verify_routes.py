@@ -259,6 +259,7 @@ ATTRIBUTES = {
     "__getattribute__": _NAMES,
     "__globals__": _FRAME,
     "__loader__": _LOADS,
+    "__match_args__": _NAMES,
     "__self__": "it may be the module of a builtin function; keep the object itself in a variable",
     "__spec__": _LOADS,
     "__subclasses__": "it gives classes of the whole interpreter; write the class itself",

@@ -16,8 +16,10 @@ _MOST_KEPT = 20_000  # verdicts kept; there are as many paths as code has names 
 
 _STANDARD = sys.stdlib_module_names
 _KEYS = frozenset(
-    "allowed_modules blocked_modules blocked_functions blocked_attributes "
-    "allowed_variables magics pip_packages commands".split()
+    (
+        *("allowed_modules", "blocked_modules", "blocked_functions", "blocked_attributes"),
+        *("allowed_variables", "magics", "pip_packages", "commands"),
+    )
 )
 
 
@@ -37,7 +39,10 @@ class Rules:
         self._variables = _patterns(policy.get("allowed_variables"))
         # Whether code must be looked at name by name.
         self.is_on = self._modules.is_on or bool(self._functions.names or self._attributes)
-        self._seen = {}
+        self._seen = {}  # path: verdict on its mention
+        self._imported = {}  # module: verdict on its import
+        self._extended = {}  # (path, name): path
+        self._plain = {}  # name: whether it says nothing behind an unknown object
         self._prepare()
 
     def _prepare(self):
@@ -72,7 +77,13 @@ class Rules:
 
     def module(self, name):
         """Returns the verdict on the import of a module, or on the use of one."""
-        return self._modules.verdict(_canonical(name)) or self._route_module(_canonical(name))
+        name = _canonical(name)
+        try:
+            return self._imported[name]
+        except KeyError:
+            _bound(self._imported)
+            verdict = self._imported[name] = self._modules.verdict(name) or self._route_module(name)
+            return verdict
 
     def _route_module(self, name):
         parts = name.split(".")
@@ -87,8 +98,7 @@ class Rules:
         try:
             return self._seen[path]
         except KeyError:
-            if len(self._seen) > _MOST_KEPT:
-                self._seen.clear()
+            _bound(self._seen)
             verdict = self._seen[path] = self._judge(path)
             return verdict
 
@@ -108,6 +118,10 @@ class Rules:
         """Returns the verdict on a path whose first name may be a variable of the user's."""
         return self._functions.verdict(path) or self._route(path)
 
+    def is_doorway(self, module):
+        """Says whether a module is refused and something below it is allowed."""
+        return self._modules.is_doorway(module)
+
     def attribute(self, name):
         """Returns the verdict on an attribute of any object."""
         if name in self._attributes:
@@ -115,8 +129,24 @@ class Rules:
         advice = routes.ATTRIBUTES.get(name)
         return None if advice is None else (f"can't be checked: {name}", advice)
 
+    def is_plain(self, name):
+        """Says whether an attribute tells nothing where the object isn't known."""
+        plain = self._plain.get(name)
+        if plain is None:
+            _bound(self._plain)
+            plain = self._plain[name] = not (self.attribute(name) or self.extend("", name))
+        return plain
+
     def extend(self, path, name):
         """Returns the path of an attribute; path is "" for an object that isn't known."""
+        key = path, name
+        extended = self._extended.get(key)
+        if extended is None:
+            _bound(self._extended)
+            extended = self._extended[key] = self._extend(path, name)
+        return extended
+
+    def _extend(self, path, name):
         bare = name.lstrip("_") or name
         if bare in self._leaks:
             return bare
@@ -147,6 +177,11 @@ class Rules:
         return f"variable {name} is not allowed", "use one of the names that the policy allows"
 
 
+def _bound(kept):
+    if len(kept) > _MOST_KEPT:
+        kept.clear()
+
+
 class _ModuleRules:
     """allowed_modules and blocked_modules: the longest name that fits decides."""
 
@@ -170,6 +205,11 @@ class _ModuleRules:
     def names(self, module):
         """Says whether a module is allowed by its own name."""
         return self._rules.get(module, False)
+
+    def is_doorway(self, module):
+        return any(
+            allowed and _is_below(name, module) for name, allowed in self._rules.items()
+        ) and bool(self.verdict(module))
 
     def verdict(self, name):
         if not self.is_on:

@@ -16,8 +16,10 @@ VALUE, CALLED, HARMLESS, CHANGED = "value", "called", "harmless", "changed"
 ATTRIBUTE, ITEM, BY_NAME = "attribute", "item", "by name"
 
 _NO_NODES = frozenset(
-    "ctx op ops id attr arg n s kind conversion level module asname type_comment str "
-    "type_ignores lineno col_offset end_lineno end_col_offset simple is_async".split()
+    (
+        *("ctx", "op", "ops", "id", "attr", "arg", "n", "s", "kind", "conversion", "level"),
+        *("module", "asname", "type_comment", "str", "type_ignores", "simple", "is_async"),
+    )
 )
 
 
@@ -69,9 +71,11 @@ class Walk:
     def __init__(self, tree):
         self.module = Scope(MODULE, None)
         self.bindings = []
+        self.names = []  # values that are a mere name, with their scopes
         self.uses = []
         self.imports = []  # Import and ImportFrom, with their scopes
         self.patterns = []  # MatchClass
+        self.sources = set()  # ids of calls of whose value something is taken
         self.spreads = set()  # ids of calls whose value is only spread into format()
         self.lookups = set()  # ids of calls of globals() that are only asked "in"
         self._todo = [(statement, self.module) for statement in tree.body]
@@ -130,6 +134,7 @@ class Walk:
             todo.append((node, scope))
             if not steps:
                 return
+            self.sources.add(id(node))
         steps.reverse()
         self.uses.append(Use(node, steps, scope, role, call))
 
@@ -240,7 +245,7 @@ def _enter(scope, binding, times):
 def _see_name(walk, node, scope):
     kind = type(node.ctx)
     if kind is ast.Load:
-        walk.uses.append(Use(node, (), scope, VALUE, None))
+        walk.names.append((node, scope))
     else:
         walk.bind(scope, node.id, node, is_deleted=kind is ast.Del)
 

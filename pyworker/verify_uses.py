@@ -14,15 +14,13 @@ from . import verify_routes as routes
 from .verify_constants import prefix, texts
 from .verify_tree import (
     ATTRIBUTE,
-    BY_NAME,
     CALLED,
     CHANGED,
     CLASS,
     FUNCTION,
-    HARMLESS,
     ITEM,
-    MODULE,
     VALUE,
+    Use,
     Walk,
 )
 
@@ -54,15 +52,19 @@ class Judge:
         if self._rules.is_on:
             for node, scope in walk.imports:
                 self._check_import(node, scope)
+            for binding in walk.bindings:
+                if binding.name == "__match_args__":
+                    self._check_match_args(binding)
             for node in walk.patterns:
                 self._check_pattern(node)
+            self._check_names()
             for use in walk.uses:
                 self._check_use(use)
         return sorted(self._found)
 
     def _report(self, node, verdict, place=None):
         line, offset = place or (node.lineno, node.col_offset)
-        self._found[line, offset, *verdict] = None
+        self._found[(line, offset, *verdict)] = None
 
     def _refuse(self, node, what, advice):
         self._report(node, (f"can't be checked: {what}", advice))
@@ -148,6 +150,17 @@ class Judge:
             if verdict:
                 self._report(node, verdict)
 
+    def _check_match_args(self, binding):
+        names = [
+            texts(item, binding.scope)
+            for item in getattr(binding.value, "elts", None) or (binding.value,)
+        ]
+        if None in names:
+            self._refuse(binding.node, "__match_args__", "write it as a tuple of names")
+            return
+        for name in sum(names, []):
+            self._check_text_attribute(name, binding.node)
+
     def _leak(self, name):
         path = self._rules.extend("", name)
         if not path:
@@ -155,6 +168,21 @@ class Judge:
         return self._rules.verdict(path) or _kept(path)
 
     # What is used.
+
+    def _check_names(self):
+        """Checks what is used by its mere name; most names are strangers."""
+        free = self._rules.free
+        imported = {binding.name for binding in self._walk.bindings if binding.path is not None}
+        for node, scope in self._walk.names:
+            if node.id in free or node.id in imported:
+                self._check_use(Use(node, (), scope, VALUE, None))
+
+    def _is_plain(self, use):
+        """Says quickly whether all steps from an unknown object are harmless."""
+        is_plain = self._rules.is_plain
+        return all(kind is ATTRIBUTE and is_plain(key) for kind, key, _ in use.steps) and not (
+            len(use.steps) > 1 and any(self._rules.is_word(key) for _, key, _ in use.steps)
+        )
 
     def _check_use(self, use):
         root = use.root
@@ -164,12 +192,17 @@ class Judge:
                 return
         else:
             paths = self._result(root, use.scope)
+        if not paths and self._is_plain(use):
+            if use.call is not None:
+                self._check_method(use)
+            return
         self._follow(use, paths)
 
     def _follow(self, use, paths):
         """Goes from a root along the steps; paths are (path, whether it is certain)."""
         first = use.steps[0] if use.steps else None
-        if self._judge_paths(paths, use.root):
+        doorway = first is not None and any(self._rules.is_doorway(path) for path, _ in paths)
+        if not doorway and self._judge_paths(paths, use.root):
             return
         self._check_namespace(use, first)
         before = ""
@@ -232,7 +265,7 @@ class Judge:
             return names
         start = prefix(key)
         if paths and not (start and not self._rules.may_begin(start)):
-            shown = paths[0][0].removeprefix("builtins.")
+            shown = _shown(paths[0][0])
             self._refuse(node, f"getattr({shown}, …)", _UNSEEN)
         return ()
 
@@ -248,7 +281,7 @@ class Judge:
                 return None
         if tables:
             if names is None:
-                self._refuse(node, f"{tables[0].removeprefix('builtins.')}[…]", _UNSEEN)
+                self._refuse(node, f"{_shown(tables[0])}[…]", _UNSEEN)
                 return None
             return [(self._item_path(tables[0], name), True) for name in names]
         if before in ("__dict__", "modules"):
@@ -275,37 +308,30 @@ class Judge:
         """Checks the value at the end of the steps in the use that is made of it."""
         for path, sure in paths:
             if path in routes.DIRECT:
-                if (
-                    use.role is CALLED
-                    and use.call is not None
-                    and (path not in routes.DIRECT - _FREE_CALLS or type(use.root) is ast.Name)
-                ):
-                    self._check_call(path, use.call, use.scope)
-                elif use.role is CALLED and use.call is None:
-                    continue
-                elif use.role is not CHANGED:
-                    shown = path.removeprefix("builtins.")
-                    self._refuse(use.root, shown, f"call {shown} where it is named")
-            elif sure and use.role is VALUE and self._is_held(path, use):
-                self._report(use.root, _kept(path))
-            elif use.role is VALUE and path in routes.TABLES:
-                if (
-                    id(use.root) not in self._walk.lookups
-                    and id(_last(use)) not in self._walk.lookups
-                ):
-                    self._refuse(use.root, path, f"use {path}[NAME], or NAME in {path}")
-            elif use.role is VALUE and path.endswith(".__dict__"):
-                if id(_last(use)) not in self._walk.lookups:
-                    self._refuse(use.root, path, "use x.NAME")
+                self._check_direct(path, use)
+            elif use.role is VALUE:
+                if sure and path in self._rules.strong:
+                    self._report(use.root, _kept(path))
+                elif path in routes.TABLES or path.endswith(".__dict__"):
+                    self._check_table(path, use)
         if use.role is CALLED and use.call is not None:
             self._check_method(use)
 
-    def _is_held(self, path, use):
-        if path in self._rules.strong:
-            return True
-        if path not in self._rules.careful or type(use.root) is not ast.Name or use.steps:
-            return False
-        return False
+    def _check_direct(self, path, use):
+        """Checks a function that must be called where it is named, by its own name."""
+        if use.role is CALLED:
+            if use.call is None:
+                return  # getattr, and its step has been taken
+            if type(use.root) is ast.Name and (not use.steps or not path.startswith("builtins.")):
+                self._check_call(path, use.call, use.scope)
+                return
+        shown = _shown(path)
+        self._refuse(use.root, shown, f"call {shown} where it is named")
+
+    def _check_table(self, path, use):
+        """Checks a table of modules, or of what a module holds, that is used as a whole."""
+        if id(_last(use)) not in self._walk.lookups:
+            self._refuse(use.root, path, "take one name of it, or ask for NAME in it")
 
     def _check_namespace(self, use, first):
         """Checks what is taken from globals() and its like."""
@@ -313,7 +339,7 @@ class Judge:
             return
         if not _is_namespace(use.root):
             return
-        kind, key, node = first
+        kind, key, _ = first
         if kind is ATTRIBUTE and key in _LOOKS_UP:
             self._walk.lookups.add(id(use.root))
             if key == "get" and use.call is not None and use.call.args:
@@ -327,8 +353,9 @@ class Judge:
             self._refuse(use.root, "globals().get(…)", _UNSEEN)
         for name in names or ():
             path = self._rules.free.get(name)
-            if path:
-                self._judge_paths([(path, name in self._rules.guarded)], use.root)
+            if path and not self._judge_paths([(path, name in self._rules.guarded)], use.root):
+                if path in self._rules.strong:
+                    self._report(use.root, _kept(path))
 
     # What is called.
 
@@ -347,7 +374,7 @@ class Judge:
             self._refuse(call, "getattr", "write getattr(object, name)")
 
     def _check_importer(self, path, call, scope):
-        shown = path.removeprefix("builtins.")
+        shown = _shown(path)
         names = texts(call.args[0], scope) if call.args else None
         if names is None or any(
             keyword.arg in (None, "name", "package") for keyword in call.keywords
@@ -362,13 +389,15 @@ class Judge:
                 self._refuse(call, f"{shown}({name!r})", "write the whole name of the module")
             elif verdict:
                 self._report(call, verdict)
+            elif _canonical(name) in self._rules.strong and id(call) not in self._walk.sources:
+                self._report(call, _kept(_canonical(name)))
 
     def _check_whole_namespace(self, path, call):
         if id(call) in self._walk.lookups or id(call) in self._walk.spreads:
             return
         if path == "builtins.vars" and call.args:
             return
-        shown = path.removeprefix("builtins.")
+        shown = _shown(path)
         self._refuse(call, f"{shown}()", f"use {shown}()[NAME], or NAME in {shown}()")
 
     def _check_operator(self, path, call, scope):
@@ -445,7 +474,7 @@ class Judge:
                 steps.append((ATTRIBUTE, name, node))
             while type(node) is ast.Attribute:
                 node = node.value
-            inner = type(use)(node, steps, use.scope, VALUE, None)
+            inner = Use(node, steps, use.scope, VALUE, None)
             self._check_use(inner)
         for name in _HIDDEN.findall(text):
             self._check_text_attribute(name, use.call)
@@ -600,11 +629,6 @@ def _targets(nodes):
     return names
 
 
-_FREE_CALLS = frozenset(("importlib.import_module",)) | {
-    path for path in routes.DIRECT if not path.startswith("builtins.")
-}
-
-
 def _canonical(name):
     root, dot, rest = name.partition(".")
     return f"{routes.SAME_MODULES.get(root, root)}{dot}{rest}"
@@ -616,6 +640,11 @@ def _is_call(node, name):
 
 def _is_namespace(node):
     return not node.args and any(_is_call(node, name) for name in ("globals", "locals", "vars"))
+
+
+def _shown(path):
+    """Returns a path as it is written in code."""
+    return path if path.endswith("__dict__") else path.removeprefix("builtins.")
 
 
 def _last(use):
