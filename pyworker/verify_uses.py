@@ -8,6 +8,7 @@ would be a stranger to the next piece of code.
 """
 
 import ast
+import itertools
 import re
 
 from . import verify_routes as routes
@@ -27,7 +28,7 @@ from .verify_tree import (
 _FIELD = re.compile(r"@\s*([^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*)*)")  # in the text of df.query
 _HIDDEN = re.compile(r"\.\s*(__\w+)")
 _TAKES_TEXT = frozenset(("eval", "query"))
-_LOOKS_UP = frozenset(("get", "keys", "__contains__"))
+_LOOKS_UP = frozenset(("keys", "__contains__", "__len__"))
 _NAMESPACES = frozenset(("builtins.globals", "builtins.locals", "builtins.vars"))
 _UNSEEN = "write the name itself, where a check can see it"
 
@@ -158,7 +159,7 @@ class Judge:
         if None in names:
             self._refuse(binding.node, "__match_args__", "write it as a tuple of names")
             return
-        for name in sum(names, []):
+        for name in itertools.chain.from_iterable(names):
             self._check_text_attribute(name, binding.node)
 
     def _leak(self, name):
@@ -204,11 +205,17 @@ class Judge:
         doorway = first is not None and any(self._rules.is_doorway(path) for path, _ in paths)
         if not doorway and self._judge_paths(paths, use.root):
             return
-        self._check_namespace(use, first)
+        if first is not None and _is_namespace(use.root):
+            self._walk.lookups.add(id(use.root))
         before = ""
         last = len(use.steps) - 1
         for i, (kind, key, node) in enumerate(use.steps):
             is_set = i == last and use.role is CHANGED
+            table = next(filter(_is_table, (path for path, _ in paths)), None)
+            if table and kind is not ITEM:
+                for name in (key,) if kind is ATTRIBUTE else texts(key, use.scope) or ("…",):
+                    self._take_method(table, name, use, i == last)
+                return
             if kind is ITEM:
                 paths = self._take_item(use, key, node, paths, before)
                 names = ()
@@ -272,8 +279,7 @@ class Judge:
     def _take_item(self, use, key, node, paths, before):
         """Returns the paths of an item, None after a violation."""
         names = texts(key, use.scope)
-        tables = [path for path, _ in paths if path in routes.TABLES or path in _NAMESPACES]
-        tables += [path for path, _ in paths if path.endswith(".__dict__")]
+        tables = [path for path, _ in paths if _is_table(path)]
         for name in names or ():
             verdict = self._rules.attribute(name)
             if verdict:
@@ -333,29 +339,25 @@ class Judge:
         if id(_last(use)) not in self._walk.lookups:
             self._refuse(use.root, path, "take one name of it, or ask for NAME in it")
 
-    def _check_namespace(self, use, first):
-        """Checks what is taken from globals() and its like."""
-        if type(use.root) is not ast.Call or first is None:
+    def _take_method(self, table, name, use, is_last):
+        """Checks a method of a table of modules, of variables, or of what a module holds."""
+        if name in _LOOKS_UP:
             return
-        if not _is_namespace(use.root):
-            return
-        kind, key, _ = first
-        if kind is ATTRIBUTE and key in _LOOKS_UP:
-            self._walk.lookups.add(id(use.root))
-            if key == "get" and use.call is not None and use.call.args:
-                self._take_from_namespace(use.call.args[0], use)
-        elif kind is ITEM:
-            self._walk.lookups.add(id(use.root))
+        if name == "get" and is_last and use.call is not None and use.call.args:
+            names = texts(use.call.args[0], use.scope)
+            if names is not None:
+                for text in names:
+                    self._take_whole(table, text, use)
+                return
+        shown = f"{_shown(table)}.{name}"
+        self._refuse(use.root, shown, "take one name of it, as x[NAME], or ask for NAME in it")
 
-    def _take_from_namespace(self, key, use):
-        names = texts(key, use.scope)
-        if names is None:
-            self._refuse(use.root, "globals().get(…)", _UNSEEN)
-        for name in names or ():
-            path = self._rules.free.get(name)
-            if path and not self._judge_paths([(path, name in self._rules.guarded)], use.root):
-                if path in self._rules.strong:
-                    self._report(use.root, _kept(path))
+    def _take_whole(self, table, name, use):
+        """Checks an item of a table that nothing is taken from at once."""
+        path = self._item_path(table, name)
+        sure = table not in _NAMESPACES or name in self._rules.guarded
+        if not self._judge_paths([(path, sure)], use.root) and path in self._rules.strong:
+            self._report(use.root, _kept(path))
 
     # What is called.
 
@@ -638,8 +640,12 @@ def _is_call(node, name):
     return type(node) is ast.Call and type(node.func) is ast.Name and node.func.id == name
 
 
+def _is_table(path):
+    return path in routes.TABLES or path in _NAMESPACES or path.endswith(".__dict__")
+
+
 def _is_namespace(node):
-    return not node.args and any(_is_call(node, name) for name in ("globals", "locals", "vars"))
+    return type(node) is ast.Call and not node.args and any(_is_call(node, name) for name in ("globals", "locals", "vars"))
 
 
 def _shown(path):

@@ -9,18 +9,8 @@ from unittest import mock
 from pyworker import verify, verify_routes, verify_rules, verify_uses
 from pyworker.tests import verify_fuzz
 
-_PROGRAMS = 1_500
+_PROGRAMS = 800
 _SEED = 20
-
-
-def _forget(check):
-    """Returns a judge that makes its rules anew, by what is patched now."""
-
-    def forgetful(code, policy):
-        verify._rules.cache_clear()
-        return check(code, policy)
-
-    return forgetful
 
 
 class TestFuzz(unittest.TestCase):
@@ -31,7 +21,7 @@ class TestFuzz(unittest.TestCase):
         found, cells = verify_fuzz.escapes(_SEED, _PROGRAMS)
         self.assertEqual(found, [])
         # Most cells reach for what is blocked; enough pass and run.
-        self.assertGreater(cells, 300)
+        self.assertGreater(cells, 400)
 
     def test_weaker_judges_are_caught(self):
         rules, judge = verify_rules.Rules, verify_uses.Judge
@@ -62,7 +52,7 @@ class TestFuzz(unittest.TestCase):
                 self.assertTrue(self._is_caught(), "nothing was found")
 
     def _is_caught(self):
-        for seed in range(_SEED, _SEED + 12):
+        for seed in range(_SEED, _SEED + 4):
             verify._rules.cache_clear()
             if verify_fuzz.escapes(seed, _PROGRAMS)[0]:
                 return True

@@ -24,6 +24,10 @@ POLICY = {
     "blocked_modules": ["subprocess", MODULE],
 }
 
+_STANDARD = (
+    *("builtins", "codecs", "functools", "glob", "importlib", "inspect", "io", "json"),
+    *("operator", "os", "random", "sys", "types"),
+)
 _NAMES = ("a", "b", "c", "f", "m", "o", "open", "os", "system", "eval")
 _MODULES = ("os", "io", "builtins", "sys", "glob", "random", "json", "posix", "operator", MODULE)
 _IMPORTABLE = (*_MODULES, "os.path", "importlib", "inspect", "functools", "types", "gc", "codecs")
@@ -43,6 +47,8 @@ class Maker:
 
     def program(self):
         """Returns the cells of a program."""
+        if self._chance() < 0.5:
+            return self._purposeful()
         self._boldness = self._pick((0.05, 0.2, 0.6))
         return [self._cell() for _ in range(self._random.randint(1, 4))]
 
@@ -62,6 +68,115 @@ class Maker:
 
     def _hidden(self):
         return self._pick(_HIDDEN) if self._chance() < self._boldness else self._name()
+
+    def _purposeful(self):
+        """Returns a program that does reach something, if no step of it is refused."""
+        cells, name = ["\n".join(f"import {module}" for module in _STANDARD)], "x1"
+        if self._chance() < 0.5:
+            module = self._pick(("os", "io", "builtins"))
+            cells.append(f"import {module} as x0")
+            value = f"x0.{'system' if module == 'os' else 'open'}"
+        else:
+            cells.append(self._bound("x0", self._way_to_os()))
+            value = self._taken("x0", "system") if self._chance() < 0.5 else self._way_to_function()
+        cells.append(self._bound(name, value))
+        for i in range(self._random.randint(0, 2)):
+            cells.append(self._bound(f"x{i + 2}", name))
+            name = f"x{i + 2}"
+        cells.append(self._pick((f"{name}({MARK!r})", f"list(map({name}, [{MARK!r}]))")))
+        if self._chance() < 0.3:
+            return ["\n".join(cells)]
+        return cells
+
+    def _plainly(self, text):
+        """Returns an expression for a text that has that value."""
+        while True:
+            found = self._text(text)
+            if found not in _NAMES:
+                return found
+
+    def _way_to_os(self):
+        text = self._plainly("os")
+        return self._pick(
+            (
+                "os",
+                "glob.os",
+                "random._os",
+                f"__import__({text})",
+                f"importlib.import_module({text})",
+                f"sys.modules[{text}]",
+                f"sys.modules.get({text})",
+                f"getattr(glob, {text})",
+                f"vars(glob)[{text}]",
+                f"glob.__dict__[{text}]",
+                f"globals()[{text}]",
+                f"globals().get({text})",
+                "(lambda: 0).__globals__['os']",
+                f"dict(inspect.getmembers(glob))[{text}]",
+                f"operator.attrgetter({text})(glob)",
+            )
+        )
+
+    def _taken(self, module, name):
+        """Returns an expression for what a module holds."""
+        text = self._plainly(name)
+        return self._pick(
+            (
+                f"{module}.{name}",
+                f"{module}.{name}",
+                f"getattr({module}, {text})",
+                f"vars({module})[{text}]",
+                f"{module}.__dict__[{text}]",
+                f"operator.attrgetter({text})({module})",
+                f"functools.reduce(getattr, [{text}], {module})",
+            )
+        )
+
+    def _way_to_function(self):
+        return self._pick(
+            (
+                lambda: self._pick(("open", "eval", "exec", "io.open", "codecs.open")),
+                lambda: self._taken("builtins", self._pick(("open", "eval"))),
+                lambda: self._taken("io", "open"),
+                lambda: self._taken("glob.os", "system"),
+                lambda: self._taken(self._way_to_os(), "remove"),
+                lambda: "json.codecs.open",
+                lambda: "json.codecs.builtins.open",
+                lambda: "print.__self__.open",
+                lambda: f"globals()[{self._plainly('__builtins__')}].open",
+                lambda: f"(lambda: 0).__globals__[{self._plainly('__builtins__')}].open",
+                lambda: f"(lambda: 0).__builtins__[{self._plainly('open')}]",
+                lambda: "inspect.currentframe().f_builtins['open']",
+                lambda: "sys._getframe().f_builtins['open']",
+            )
+        )()
+
+    def _bound(self, name, value):
+        """Returns a statement that binds a name to a value, in one of many ways."""
+        return self._pick(
+            (
+                f"{name} = {value}",
+                f"{name}, _ = {value}, 1",
+                f"{name}: object = {value}",
+                f"({name} := {value})",
+                f"for {name} in [{value}]: pass",
+                f"[({name} := y) for y in [{value}]]",
+                f"def make(v={value}): return v\n{name} = make()",
+                f"def make():\n    global {name}\n    {name} = {value}\nmake()",
+                f"class C:\n    v = staticmethod({value})\n{name} = C.v",
+                f"class C: pass\nC.v = staticmethod({value})\n{name} = C.v",
+                f"match {value}:\n    case {name}: pass",
+                f"with contextlib.nullcontext({value}) as {name}: pass",
+                f"globals()[{self._plainly(name)}] = {value}",
+                f"{name} = {{'k': {value}}}['k']",
+                f"{name} = (lambda: {value})()",
+                f"{name} = functools.partial({value})",
+                f"{name} = {value} if {name!r} else len",
+                f"try: 1 / 0\nexcept Exception: {name} = {value}",
+                f"if 0: open = 1\n{name} = {value}",
+                f"open = 1\ndel open\n{name} = {value}",
+            )
+        )
 
     def _import(self):
         module = self._pick(_IMPORTABLE)
