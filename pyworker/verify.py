@@ -27,6 +27,7 @@ import ast
 import functools
 import gc
 import re
+import threading
 import traceback
 import warnings
 
@@ -37,7 +38,8 @@ from pyworker.verify_uses import Judge
 _MOST = 100  # violations that are told one by one
 _LONGEST_SOURCE = 200  # characters
 _COLLECT = 500  # requests between two looks for cycles
-_RECURSION = 4_000  # what Python's own stack of 8 MiB bears in the parser
+_RECURSION = 4_000  # frames; the parser takes three levels of code for one
+_STACK = 64 << 20  # bytes; only what is used of it is memory
 _TREE = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _FILE = "<cell>"
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -93,7 +95,7 @@ def _check_command(command, rules):
     else:
         commands = magics.commands(command)
     places = _Places(command)
-    verdicts = verify_commands.check_command(commands, rules)
+    verdicts = verify_commands.check_command(command, commands, rules)
     return _few([places.violation(1, 1, *verdict) for verdict in verdicts])
 
 
@@ -183,5 +185,13 @@ def serve(requests, answers):
             gc.collect()
 
 
+def _main():
+    # Deep code needs a deep stack, which only a thread can be given.
+    threading.stack_size(_STACK)
+    thread = threading.Thread(target=serve, args=(sys.stdin.buffer, sys.stdout.buffer))
+    thread.start()
+    thread.join()
+
+
 if __name__ == "__main__":
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    _main()

@@ -19,6 +19,8 @@ _OPTIONS = frozenset(
     )
 )
 _READING = frozenset(("list", "show", "freeze", "check", "index", "debug", "help", "inspect", ""))
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.S)
+_HARMLESS_REDIRECTION = re.compile(r"(?:\d*|&)>>?[ \t]*(?:&[ \t]*\d+|/dev/null)(?![^\s;&|<>])")
 _PIPS = re.compile(r"pip[0-9.]*")
 _PYTHONS = re.compile(r"python[0-9.]*")
 
@@ -30,7 +32,7 @@ def check_magic(magic, rules):
     if magic.kind == "shell":
         if rules.magics.get("shell") == "refuse":
             return [("shell commands", "shell commands are refused; use Python instead")]
-        return check_command(magic.parsed, rules)
+        return check_command(magic.text, magic.parsed, rules)
     if rules.magics.get("pip") == "refuse":
         message = "packages can't be installed; use those that are there"
         return [(f"{magic.kind} in code", message)]
@@ -39,22 +41,31 @@ def check_magic(magic, rules):
     return check_install(magic.parsed, rules)
 
 
-def check_command(commands, rules):
-    """Returns the verdicts on a list of argv lists; None stands for what can't be read."""
+def check_command(text, commands, rules):
+    """Returns the verdicts on a shell's command line and the list of argv lists in it.
+
+    None in the place of the list stands for a line that can't be taken apart.
+    """
     if commands is None:
         if rules.commands is None or "*" in rules.commands:
             return []
-        message = (
-            "it is more than simple commands; write one command after the other, with plain words"
-        )
+        message = "it is more than simple commands; write plain words, one command after the other"
         return [("command that can't be checked", message)]
     verdicts = []
+    if rules.commands is not None and "*" not in rules.commands and _writes(text):
+        message = "redirections may go to /dev/null and other descriptors only; write from Python"
+        verdicts.append(("redirection to a file", message))
     for words in commands:
         name = words[0]
         if rules.commands is not None and not _is_one_of(name, rules.commands):
             verdicts.append((f"command {name} is not allowed", _allowed(rules.commands)))
         verdicts += _check_pip(words, rules)
     return verdicts
+
+
+def _writes(text):
+    """Says whether a command line that can be taken apart may write to a file."""
+    return ">" in _HARMLESS_REDIRECTION.sub(" ", _QUOTED.sub("q", text))
 
 
 def check_install(install, rules):

@@ -228,6 +228,9 @@ DIRECT = frozenset(
 )
 IMPORTERS = frozenset(("builtins.__import__", "importlib.import_module"))
 
+# What gives the variables by their names.
+NAMESPACES = frozenset(("builtins.globals", "builtins.locals", "builtins.vars"))
+
 # Tables whose items are modules or their contents.
 TABLES = frozenset(("sys.modules",))
 
@@ -279,3 +282,9 @@ ATTRIBUTES = {
     "load_module": _LOADS,
     "tb_frame": _FRAME,
 }
+
+
+def canonical(name):
+    """Returns a dotted name with its module under the name that rules use."""
+    root, dot, rest = name.partition(".")
+    return f"{SAME_MODULES.get(root, root)}{dot}{rest}"

@@ -77,7 +77,7 @@ class Rules:
 
     def module(self, name):
         """Returns the verdict on the import of a module, or on the use of one."""
-        name = _canonical(name)
+        name = routes.canonical(name)
         try:
             return self._imported[name]
         except KeyError:
@@ -196,7 +196,7 @@ class _ModuleRules:
                 self._add(name, is_allowed)
 
     def _add(self, name, is_allowed):
-        plain = _canonical(name.removesuffix(".*"))
+        plain = routes.canonical(name.removesuffix(".*"))
         if re.search(r"[*?\[]", plain):
             self._patterns.append((re.compile(fnmatch.translate(plain)), is_allowed))
         else:
@@ -297,11 +297,6 @@ def _function(name):
     root, _, rest = name.partition(".")
     path = f"{routes.SAME_MODULES.get(root, root)}.{rest}"
     return routes.SAME_FUNCTIONS.get(path, path)
-
-
-def _canonical(name):
-    root, dot, rest = name.partition(".")
-    return f"{routes.SAME_MODULES.get(root, root)}{dot}{rest}"
 
 
 def _root(path):

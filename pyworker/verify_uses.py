@@ -13,6 +13,7 @@ import re
 
 from . import verify_routes as routes
 from .verify_constants import prefix, texts
+from .verify_names import Names
 from .verify_tree import (
     ATTRIBUTE,
     CALLED,
@@ -29,7 +30,6 @@ _FIELD = re.compile(r"@\s*([^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*)*)")  # in the text o
 _HIDDEN = re.compile(r"\.\s*(__\w+)")
 _TAKES_TEXT = frozenset(("eval", "query"))
 _LOOKS_UP = frozenset(("keys", "__contains__", "__len__"))
-_NAMESPACES = frozenset(("builtins.globals", "builtins.locals", "builtins.vars"))
 _UNSEEN = "write the name itself, where a check can see it"
 
 
@@ -38,11 +38,9 @@ class Judge:
 
     def __init__(self, tree, rules):
         self._rules = rules
-        self._tree = tree
         self._walk = Walk(tree)
         self._found = {}
-        self._settled = {}
-        self._known = {}
+        self._resolver = Names(tree, self._walk, rules)
 
     def violations(self):
         """Returns (line, offset in bytes, rule, message) of each, lines from 1, in order."""
@@ -111,7 +109,7 @@ class Judge:
                 self._check_alias(alias, path, scope)
 
     def _extend_import(self, module, name):
-        return self._rules.extend(_canonical(module), name)
+        return self._rules.extend(routes.canonical(module), name)
 
     def _check_module(self, name, node, names=()):
         verdict = self._rules.module(name)
@@ -125,13 +123,13 @@ class Judge:
         return True
 
     def _check_star(self, node):
-        module = _canonical(node.module)
+        module = routes.canonical(node.module)
         if module in self._rules.careful:
             self._refuse(node, f"from {node.module} import *", "import what is needed by its name")
 
     def _check_alias(self, alias, path, scope):
         """Keeps modules that hold blocked functions under their own names."""
-        path = _canonical(path)
+        path = routes.canonical(path)
         if alias.asname is None and scope.kind is not CLASS:
             return
         bound = alias.asname or alias.name.partition(".")[0]
@@ -188,11 +186,11 @@ class Judge:
     def _check_use(self, use):
         root = use.root
         if type(root) is ast.Name:
-            paths = self._lookup(root, use.scope)
+            paths = self._resolver.lookup(root, use.scope)
             if not paths and not use.steps:
                 return
         else:
-            paths = self._result(root, use.scope)
+            paths = self._resolver.result(root, use.scope)
         if not paths and self._is_plain(use):
             if use.call is not None:
                 self._check_method(use)
@@ -262,7 +260,7 @@ class Judge:
         module = previous[1].lstrip("_")
         if not self._rules.is_word(module):
             return ""
-        path = self._rules.extend(_canonical(module), name)
+        path = self._rules.extend(routes.canonical(module), name)
         return path if self._rules.guess(path) else ""
 
     def _names(self, key, node, scope, paths):
@@ -297,8 +295,8 @@ class Judge:
 
     def _item_path(self, table, name):
         if table in routes.TABLES:
-            return _canonical(name)
-        if table in _NAMESPACES:
+            return routes.canonical(name)
+        if table in routes.NAMESPACES:
             return self._rules.free.get(name, name)
         return self._rules.extend(table.removesuffix(".__dict__"), name)
 
@@ -355,7 +353,7 @@ class Judge:
     def _take_whole(self, table, name, use):
         """Checks an item of a table that nothing is taken from at once."""
         path = self._item_path(table, name)
-        sure = table not in _NAMESPACES or name in self._rules.guarded
+        sure = table not in routes.NAMESPACES or name in self._rules.guarded
         if not self._judge_paths([(path, sure)], use.root) and path in self._rules.strong:
             self._report(use.root, _kept(path))
 
@@ -364,7 +362,7 @@ class Judge:
     def _check_call(self, path, call, scope):
         if path in routes.IMPORTERS:
             self._check_importer(path, call, scope)
-        elif path in _NAMESPACES:
+        elif path in routes.NAMESPACES:
             self._check_whole_namespace(path, call)
         elif path.startswith("operator."):
             self._check_operator(path, call, scope)
@@ -387,12 +385,13 @@ class Judge:
             return
         for name in names:
             verdict = self._rules.module(name)
+            module = routes.canonical(name)
             if name.startswith("."):
                 self._refuse(call, f"{shown}({name!r})", "write the whole name of the module")
             elif verdict:
                 self._report(call, verdict)
-            elif _canonical(name) in self._rules.strong and id(call) not in self._walk.sources:
-                self._report(call, _kept(_canonical(name)))
+            elif module in self._rules.strong and id(call) not in self._walk.sources:
+                self._report(call, _kept(module))
 
     def _check_whole_namespace(self, path, call):
         if id(call) in self._walk.lookups or id(call) in self._walk.spreads:
@@ -481,171 +480,21 @@ class Judge:
         for name in _HIDDEN.findall(text):
             self._check_text_attribute(name, use.call)
 
-    # What a name is.
-
-    def _result(self, root, scope):
-        """Returns the paths of what a call gives, as far as that is known."""
-        if type(root) is ast.Lambda or type(root) is not ast.Call:
-            return [("builtins.function", True)] if type(root) is ast.Lambda else []
-        path = self._callee(root.func, scope)
-        if path in routes.IMPORTERS and root.args:
-            names = texts(root.args[0], scope) or ()
-            return [
-                (name.partition(".")[0] if path == "builtins.__import__" else name, True)
-                for name in map(_canonical, names)
-                if not self._rules.module(name)
-            ]
-        if path in _NAMESPACES:
-            return [(path, True)] if not root.args else []
-        return [(f"{path}()", True)] if path else []
-
-    def _callee(self, node, scope):
-        names = []
-        while type(node) is ast.Attribute:
-            names.append(node.attr)
-            node = node.value
-        if type(node) is not ast.Name or len(names) > 10:
-            return ""
-        for path, _ in self._lookup(node, scope):
-            for name in reversed(names):
-                path = self._rules.extend(path, name)
-            return path
-        return ""
-
-    def _lookup(self, node, scope):
-        """Returns what a name may be: a list of (path, whether it is certain)."""
-        key = scope, node.id
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self._find(node.id, scope)
-        paths, is_bound = known
-        free = self._rules.free.get(node.id) if is_bound is not True else None
-        if free is None:
-            return paths
-        is_guarded = node.id in self._rules.guarded
-        if is_bound == "at top level" and (not is_guarded or self._is_settled(node)):
-            return paths
-        return [*paths, (free, is_guarded or free.startswith("builtins."))]
-
-    def _find(self, name, scope):
-        """Returns the paths of imports, and True, "at top level" or False for bound."""
-        module, paths, inner = self._walk.module, [], scope
-        while inner is not module:
-            if inner.declared.get(name) is ast.Global:
-                break
-            if name in inner.bound and (inner.kind is not CLASS or inner is scope):
-                paths += self._imported(inner, name)
-                if inner.kind is not CLASS:
-                    return paths, True
-            inner = inner.parent
-        if name not in module.bound:
-            return paths, False
-        return paths + self._imported(module, name), "at top level"
-
-    def _imported(self, scope, name):
-        paths = map(_canonical, scope.imports.get(name, ()))
-        refused = [(path, self._rules.module(path)) for path in paths]
-        return [
-            (self._relocated(path), True)
-            for path, verdict in refused
-            if not verdict or self._is_parent(path)
-        ]
-
-    def _relocated(self, path):
-        """Returns the path of what "from x import os" gives."""
-        module, _, name = path.rpartition(".")
-        return self._rules.extend(module, name) if module and path != "os.path" else path
-
-    def _is_parent(self, path):
-        """Says whether "import os.path" has bound the name of a module that is refused."""
-        return any(
-            alias.name.startswith(f"{path}.") and not self._rules.module(alias.name)
-            for node, _ in self._walk.imports
-            if type(node) is ast.Import
-            for alias in node.names
-        )
-
-    def _is_settled(self, node):
-        """Says whether at this place the code itself has certainly bound a name."""
-        spans = self._settled.get(node.id)
-        if spans is None:
-            spans = self._settled[node.id] = list(_spans(self._tree, node.id))
-        place = node.lineno, node.col_offset
-        return any(start <= place < end for start, end in spans)
-
-
-def _spans(tree, name):
-    """Yields (start, end) of the code before which a name is bound at top level."""
-    todo = [(tree.body, True)]
-    while todo:
-        body, is_top = todo.pop()
-        if not body:
-            continue
-        end = (10**9, 0) if is_top else (body[-1].end_lineno, body[-1].end_col_offset)
-        for statement in body:
-            if name in _certain_names(statement):
-                yield (statement.end_lineno, statement.end_col_offset), end
-            if name in _names_within(statement) and statement.body:
-                first, last = statement.body[0], statement.body[-1]
-                yield (
-                    (first.lineno, first.col_offset),
-                    (last.end_lineno, last.end_col_offset),
-                )
-            if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                for field in ("body", "orelse", "finalbody"):
-                    todo.append((getattr(statement, field, None), False))
-                for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-                    todo.append((part.body, False))
-
-
-def _certain_names(statement):
-    if isinstance(statement, ast.Assign):
-        return _targets(statement.targets)
-    if isinstance(statement, ast.AnnAssign) and statement.value is not None:
-        return _targets([statement.target])
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-        return (statement.name,)
-    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-        return [alias.asname or alias.name for alias in statement.names]
-    return ()
-
-
-def _names_within(statement):
-    if isinstance(statement, (ast.For, ast.AsyncFor)):
-        return _targets([statement.target])
-    if isinstance(statement, (ast.With, ast.AsyncWith)):
-        return _targets([item.optional_vars for item in statement.items])
-    return ()
-
-
-def _targets(nodes):
-    names, todo = [], list(nodes)
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.Name):
-            names.append(node.id)
-        elif isinstance(node, (ast.Tuple, ast.List)):
-            todo += node.elts
-        elif isinstance(node, ast.Starred):
-            todo.append(node.value)
-    return names
-
-
-def _canonical(name):
-    root, dot, rest = name.partition(".")
-    return f"{routes.SAME_MODULES.get(root, root)}{dot}{rest}"
-
 
 def _is_call(node, name):
     return type(node) is ast.Call and type(node.func) is ast.Name and node.func.id == name
 
 
 def _is_table(path):
-    return path in routes.TABLES or path in _NAMESPACES or path.endswith(".__dict__")
+    return path in routes.TABLES or path in routes.NAMESPACES or path.endswith(".__dict__")
 
 
 def _is_namespace(node):
-    return type(node) is ast.Call and not node.args and any(_is_call(node, name) for name in ("globals", "locals", "vars"))
+    return (
+        type(node) is ast.Call
+        and not node.args
+        and any(_is_call(node, name) for name in ("globals", "locals", "vars"))
+    )
 
 
 def _shown(path):

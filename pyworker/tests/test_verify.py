@@ -11,6 +11,11 @@ import warnings
 from pyworker import verify
 from pyworker.tests import verify_cases as cases
 
+try:
+    from pyworker import magics
+except ImportError:
+    magics = None
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -171,11 +176,84 @@ class TestVerify(unittest.TestCase):
             rules("x = '\\d'; 1 is 1", cases.OPEN)
         self.assertEqual(shown, [])
 
+    @unittest.skipUnless(sys.version_info >= (3, 12), "newer grammar")
+    def test_type_parameters(self):
+        for code in ("type T = open", "def f[T: open](x): pass", "class A[T](open): pass"):
+            with self.subTest(code=code):
+                self.assertEqual(rules(code, cases.OPEN), ["blocked function open"])
+        self.assertEqual(
+            rules("def f[T](x: T) -> T: return x\ntype P[K] = dict[K, int]", cases.OPEN), []
+        )
+
     def test_unknown_rules(self):
         with self.assertRaisesRegex(ValueError, "unknown rule 'blocked_function'"):
             verify.check("x", {"blocked_function": []})
         with self.assertRaisesRegex(ValueError, "unknown kind"):
             verify.check("x", {}, "cell")
+
+
+ALLOWED = {
+    "magics": {"pip": "allow", "shell": "allow"},
+    "pip_packages": ["numpy", "scikit_learn"],
+    "commands": ["ls", "git", "pip"],
+    "blocked_functions": ["open"],
+}
+REFUSED = {"magics": {"pip": "refuse", "shell": "refuse"}}
+
+
+@unittest.skipIf(magics is None, "no magics here")
+class TestMagics(unittest.TestCase):
+    def test_cells(self):
+        for code, expected in (
+            ("%pip install numpy>=2 Scikit.Learn[all]==1.0", []),
+            ("!pip install numpy", []),
+            ("%pip list", []),
+            ("!ls -l; git log", []),
+            ("!ls 2>/dev/null", []),
+            ("print('!rm x')", []),
+            ("x = 1\n!pip install evil", ["package evil is not allowed"]),
+            ("%conda install evil", ["package evil is not allowed"]),
+            ("%pip install -r x.txt", ["pip's option -r is not allowed"]),
+            ("%pip install ./numpy", ["package ./numpy is not allowed"]),
+            ("%pip install git+https://x/y", ["package git+https://x/y is not allowed"]),
+            ("%pip uninstall numpy", ["pip uninstall is not allowed"]),
+            ("!ls | grep x", ["command grep is not allowed"]),
+            ("!ls $(rm x)", ["command that can't be checked"]),
+            ("!A=1 ls", ["command that can't be checked"]),
+            ("!ls > x", ["redirection to a file"]),
+            (
+                "if x:\n    !rm y\n    open(1)",
+                ["command rm is not allowed", "blocked function open"],
+            ),
+        ):
+            with self.subTest(code=code):
+                self.assertEqual(rules(code, ALLOWED), expected)
+
+    def test_refused(self):
+        self.assertEqual(rules("%pip install numpy", REFUSED), ["pip in code"])
+        self.assertEqual(rules("x = !ls", REFUSED), ["shell commands"])
+
+    def test_places(self):
+        violations, _ = verify.check("x = 1\nif x:\n    y = !rm z", ALLOWED)
+        self.assertEqual([(v["line"], v["column"]) for v in violations], [(3, 9)])
+        self.assertEqual(violations[0]["source"], "y = !rm z")
+
+    def test_commands(self):
+        for command, expected in (
+            ("ls -l", []),
+            ("git log && ls", []),
+            ("rm x", ["command rm is not allowed"]),
+            ("/bin/ls", ["command /bin/ls is not allowed"]),
+            ("ls; rm x", ["command rm is not allowed"]),
+            ("ls `rm x`", ["command that can't be checked"]),
+            ("pip install evil", ["package evil is not allowed"]),
+            ("ls >> x", ["redirection to a file"]),
+        ):
+            with self.subTest(command=command):
+                violations, error = verify.check(command, ALLOWED, "command")
+                self.assertIsNone(error)
+                self.assertEqual([v["rule"] for v in violations], expected)
+        self.assertEqual(verify.check("pip install x", REFUSED, "command")[0][0]["line"], 1)
 
 
 def ask(*requests):

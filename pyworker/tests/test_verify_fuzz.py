@@ -6,7 +6,7 @@ For longer: make fuzz-verify.
 import unittest
 from unittest import mock
 
-from pyworker import verify, verify_routes, verify_rules, verify_uses
+from pyworker import verify, verify_names, verify_routes, verify_rules, verify_uses
 from pyworker.tests import verify_fuzz
 
 _PROGRAMS = 800
@@ -24,7 +24,7 @@ class TestFuzz(unittest.TestCase):
         self.assertGreater(cells, 400)
 
     def test_weaker_judges_are_caught(self):
-        rules, judge = verify_rules.Rules, verify_uses.Judge
+        rules, judge, names = verify_rules.Rules, verify_uses.Judge, verify_names.Names
         weaknesses = {
             "attributes of modules are not modules": mock.patch.object(
                 rules, "_extend", lambda self, path, name: f"{path}.{name}" if path else ""
@@ -37,10 +37,10 @@ class TestFuzz(unittest.TestCase):
                 _check_alias=lambda self, alias, path, scope: None,
             ),
             "names without a binding are nobody's": mock.patch.object(
-                judge, "_lookup", lambda self, node, scope: self._find(node.id, scope)[0]
+                names, "lookup", lambda self, node, scope: self._find(node.id, scope)[0]
             ),
             "every binding hides a builtin": mock.patch.object(
-                judge, "_is_settled", lambda self, node: True
+                names, "_is_settled", lambda self, node: True
             ),
             "attributes lead nowhere": mock.patch.object(verify_routes, "ATTRIBUTES", {}),
             "imports are not looked at": mock.patch.object(

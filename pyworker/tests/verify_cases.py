@@ -473,15 +473,22 @@ print(c, hasattr(c, "b"), [n for n in dir(c) if not n.startswith("_")])
     (None, "import scipy.special as s\ngetattr(s, f'gamma{kind}')(x)"),
     (
         None,
-        "import numpy as np, pandas as pd\nfor m in (np, pd):\n    print(m.__name__, m.__version__)",
+        "import numpy as np, pandas as pd\n"
+        "for m in (np, pd):\n"
+        "    print(m.__name__, m.__version__)",
     ),
     (
         None,
-        "import os\nfor root, dirs, files in os.walk('.'):\n    print(os.path.join(root, files[0]))",
+        "import os\n"
+        "for root, dirs, files in os.walk('.'):\n"
+        "    print(os.path.join(root, files[0]))",
     ),
     (
         None,
-        "from pathlib import Path\nfor p in Path('.').glob('*.csv'):\n    pd.read_csv(p)\nPath('a') / 'b'",
+        "from pathlib import Path\n"
+        "for p in Path('.').glob('*.csv'):\n"
+        "    pd.read_csv(p)\n"
+        "Path('a') / 'b'",
     ),
     (None, "import json\nprint(json.dumps({'a': 1}, indent=2))"),
     (None, "import requests\nr = requests.get('https://example.org/a.json', timeout=5)\nr.json()"),
@@ -496,12 +503,17 @@ print(c, hasattr(c, "b"), [n for n in dir(c) if not n.startswith("_")])
     (None, "from collections import Counter, defaultdict\ncounts = Counter(words).most_common(3)"),
     (
         None,
-        "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor() as pool:\n    list(pool.map(f, xs))",
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor() as pool:\n"
+        "    list(pool.map(f, xs))",
     ),
     (None, "import asyncio\nasync def g():\n    await asyncio.sleep(0)\nawait g()"),
     (
         None,
-        "from dataclasses import dataclass, field\n@dataclass\nclass P:\n    xs: list[int] = field(default_factory=list)",
+        "from dataclasses import dataclass, field\n"
+        "@dataclass\n"
+        "class P:\n"
+        "    xs: list[int] = field(default_factory=list)",
     ),
     (
         None,
@@ -509,11 +521,17 @@ print(c, hasattr(c, "b"), [n for n in dir(c) if not n.startswith("_")])
     ),
     (
         None,
-        "from functools import lru_cache, partial\n@lru_cache(maxsize=None)\ndef fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)",
+        "from functools import lru_cache, partial\n"
+        "@lru_cache(maxsize=None)\n"
+        "def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)",
     ),
     (
         None,
-        "import torch\nfrom torch import nn\nmodel = nn.Sequential(nn.Linear(2, 1))\nmodel.eval()\nlist(model.modules())",
+        "import torch\n"
+        "from torch import nn\n"
+        "model = nn.Sequential(nn.Linear(2, 1))\n"
+        "model.eval()\n"
+        "list(model.modules())",
     ),
     (None, "df.apply(lambda row: row['a'] + row.b, axis=1)"),
     (
@@ -525,7 +543,10 @@ print(c, hasattr(c, "b"), [n for n in dir(c) if not n.startswith("_")])
     (None, "try:\n    import cupy as xp\nexcept ImportError:\n    import numpy as xp\nxp.zeros(3)"),
     (
         None,
-        "match command:\n    case {'op': op, **rest}: pass\n    case Point(x=0, y=y): print(y)\n    case _: pass",
+        "match command:\n"
+        "    case {'op': op, **rest}: pass\n"
+        "    case Point(x=0, y=y): print(y)\n"
+        "    case _: pass",
     ),
     (
         None,

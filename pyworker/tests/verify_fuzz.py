@@ -173,7 +173,8 @@ class Maker:
                 f"{name} = functools.partial({value})",
                 f"{name} = {value} if {name!r} else len",
                 f"try: 1 / 0\nexcept Exception: {name} = {value}",
-                f"if 0: open = 1\n{name} = {value}",
+                f"if 0: open = 1\n{name} = open",
+                f"for open in []: pass\n{name} = open",
                 f"open = 1\ndel open\n{name} = {value}",
             )
         )
@@ -186,7 +187,7 @@ class Maker:
                 f"import {module}",
                 f"import {module} as {self._name()}",
                 f"from {module} import {self._pick((self._function(), self._pick(_MODULES)))}",
-                f"from {module} import {self._pick((self._function(), self._pick(_MODULES)))} as {self._name()}",
+                f"from {module} import {self._function()} as {self._name()}",
                 f"from {module} import *",
                 f"from os import {self._pick(('path', 'system', 'getcwd'))} as {self._name()}",
             )
@@ -326,8 +327,10 @@ class Maker:
             lambda: f"try:\n{body}\nexcept Exception as {name}:\n{body}\n",
             lambda: f"try:\n{body}\nfinally:\n    {name} = {value}",
             lambda: f"match {value}:\n    case {name}:\n{_indented(body)}",
-            lambda: f"match {self._module(0)}:\n    case object({self._function()}={name}):"
-            f"\n{_indented(body)}",
+            lambda: (
+                f"match {self._module(0)}:\n    case object({self._function()}={name}):"
+                f"\n{_indented(body)}"
+            ),
             lambda: f"with contextlib.nullcontext({value}) as {name}:\n{body}",
             lambda: f"@{value}\ndef {name}(*_):\n{body}",
         )
