@@ -88,12 +88,8 @@ def _check_code(code, rules):
 def _check_command(command, rules):
     if rules.commands is None and not rules.magics and rules.pip_packages is None:
         return []
-    try:
-        from pyworker import magics
-    except ImportError:
-        commands = None
-    else:
-        commands = magics.commands(command)
+    magics = _magics()
+    commands = None if magics is None else magics.commands(command)
     places = _Places(command)
     verdicts = verify_commands.check_command(command, commands, rules)
     return _few([places.violation(1, 1, *verdict) for verdict in verdicts])
@@ -101,13 +97,19 @@ def _check_command(command, rules):
 
 def _split(code):
     """Returns the code as Python reads it, and its magics."""
-    if "%" not in code and "!" not in code:
-        return code, []
+    magics = _magics() if "%" in code or "!" in code else None
+    return (code, []) if magics is None else magics.split(code)
+
+
+def _magics():
+    """Returns the module that finds magics; None where there is none, for sessions too."""
     try:
-        from pyworker import magics
-    except ImportError:
-        return code, []
-    return magics.split(code)
+        import pyworker.magics as magics
+    except ModuleNotFoundError as error:
+        if error.name != "pyworker.magics":
+            raise  # a magic that is not seen would be taken for a mere syntax error
+        return None
+    return magics
 
 
 def _parse(source):
@@ -175,6 +177,7 @@ def answer(line):
 def serve(requests, answers):
     """Answers the requests of a stream of bytes until it ends."""
     sys.setrecursionlimit(_RECURSION)
+    _read_everything()
     # Trees hold no cycles; looking for them would cost a fifth of each check.
     gc.freeze()
     gc.disable()
@@ -183,6 +186,15 @@ def serve(requests, answers):
         answers.flush()
         if number % _COLLECT == 0:
             gc.collect()
+
+
+def _read_everything():
+    """Reads as Python what a session might, that has changed its own limits.
+
+    What is a syntax error here is not judged: it must be one there as well.
+    """
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(0)
 
 
 def _main():

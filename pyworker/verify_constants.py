@@ -172,7 +172,9 @@ def _named(node, scope, depth):
         return None  # it may be another one by the time that the function is called
     if name in owner.values:
         value = owner.values[name]
-        return texts(value, scope, depth) if _comes_before(value, node, owner) else None
+        return (
+            _once(owner, name, [value], scope, depth) if _comes_before(value, node, owner) else None
+        )
     loop = owner.loops.get(name)
     if loop is None or type(loop.iter) not in (ast.List, ast.Tuple, ast.Set, ast.Name):
         return None
@@ -184,7 +186,15 @@ def _named(node, scope, depth):
         # A list can be changed, a tuple can't.
         if type(items) is not ast.Tuple or not _comes_before(items, node, owner):
             return None
-    return _united(items.elts, scope, depth)
+    return _once(owner, name, items.elts, scope, depth)
+
+
+def _once(owner, name, nodes, scope, depth):
+    """Reads what a name is bound to only once: names of names would take for ever."""
+    if name not in owner.texts:
+        owner.texts[name] = None  # of a name that is bound to itself
+        owner.texts[name] = _united(nodes, scope, depth)
+    return owner.texts[name]
 
 
 def _runs_at_top_level(scope):

@@ -1,11 +1,14 @@
 """What the names of a tree resolve to: imports of its own, builtins, and strangers."""
 
 import ast
+import bisect
 
 from . import verify_routes as routes
 from . import verify_settled
 from .verify_constants import texts
 from .verify_tree import CLASS
+
+_LAST = (float("inf"), 0)  # behind every place
 
 
 class Names:
@@ -104,6 +107,7 @@ class Names:
         """Says whether at this place the code itself has certainly bound a name."""
         spans = self._settled.get(node.id)
         if spans is None:
-            spans = self._settled[node.id] = list(verify_settled.spans(self._tree, node.id))
+            spans = self._settled[node.id] = verify_settled.spans(self._tree, node.id)
         place = node.lineno, node.col_offset
-        return any(start <= place < end for start, end in spans)
+        i = bisect.bisect_right(spans, (place, _LAST)) - 1
+        return i >= 0 and place < spans[i][1]

@@ -145,6 +145,7 @@ FUNCTIONS = {
     "builtins.__builtins__": "use the builtin functions by their names",
     "builtins.__loader__": _LOADS,
     "builtins.__spec__": _LOADS,
+    "__future__.barry_as_FLUFL": "code would be read in another way from then on",
     "cProfile.run": _RUNS,
     "cProfile.runctx": _RUNS,
     "cProfile.Profile().run": _RUNS,

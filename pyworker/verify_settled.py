@@ -4,6 +4,17 @@ import ast
 
 
 def spans(tree, name):
+    """Returns the (start, end) where it is, in order and apart from each other."""
+    merged = []
+    for start, end in sorted(_spans(tree, name)):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _spans(tree, name):
     """Yields (start, end) of the code before which a name is bound at top level."""
     todo = [(tree.body, True)]
     while todo:

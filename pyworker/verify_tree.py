@@ -26,7 +26,7 @@ _NO_NODES = frozenset(
 class Scope:
     """Where names are bound."""
 
-    __slots__ = ("bound", "declared", "imports", "kind", "loops", "parent", "values")
+    __slots__ = ("bound", "declared", "imports", "kind", "loops", "parent", "texts", "values")
 
     def __init__(self, kind, parent):
         self.kind = kind
@@ -35,6 +35,7 @@ class Scope:
         self.imports = {}  # name: paths
         self.values = {}  # name: the node that is assigned to it
         self.loops = {}  # name: the For whose target it is
+        self.texts = {}  # name: what it can be, as far as that has been asked
         self.declared = {}  # name: ast.Global or ast.Nonlocal
 
 

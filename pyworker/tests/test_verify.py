@@ -170,6 +170,15 @@ class TestVerify(unittest.TestCase):
                     self.assertEqual(answer["violations"][0]["rule"], "code that can't be checked")
         self.assertTrue(any(answer["violations"] for answer in answers))
 
+    def test_code_that_could_take_for_ever(self):
+        # It ends, or the suite does not.
+        chain = "".join(f"n{i + 1} = n{i} + n{i}\n" for i in range(60))
+        self.assertEqual(rules(f"n0 = ''\n{chain}getattr(x, n60)", cases.OPEN), [])
+        own = "def f():\n    n = n + n\n    m = m if m else m\n    return getattr(n, m + m)"
+        self.assertEqual(rules(own, cases.OPEN), [])
+        self.assertEqual(rules("open = 1\nopen\n" * 20_000, cases.OPEN), [])
+        self.assertEqual(rules("x = getattr(y, 'a' + 'b')\n" * 5_000, cases.OPEN), [])
+
     def test_warnings_are_not_shown(self):
         with warnings.catch_warnings(record=True) as shown:
             warnings.simplefilter("always")
@@ -295,6 +304,11 @@ class TestProcess(unittest.TestCase):
         self.assertEqual(second, {"id": "b", "violations": [], "syntax_error": None})
         self.assertEqual(third["violations"], [])
         self.assertIn("SyntaxError: invalid syntax", third["syntax_error"])
+
+    def test_long_numbers(self):
+        # A session may have lifted the limit that makes this a syntax error.
+        (answer,) = ask({"id": 1, "code": "x = " + "1" * 5_000 + "; open", "policy": cases.OPEN})
+        self.assertEqual(answer["violations"][0]["rule"], "blocked function open")
 
     def test_wrong_requests(self):
         answers = ask(
