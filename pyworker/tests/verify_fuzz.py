@@ -413,6 +413,16 @@ def repair():
         del sys.modules[name]
     sys.modules.update(tables)
 
+class Endless(BaseException):
+    pass
+
+def count(*_):
+    # Some programs call themselves twice and catch what comes of it.
+    calls[0] += 1
+    if calls[0] > 20_000:
+        raise Endless
+
+calls, profile = [0], sys.setprofile
 sys.addaudithook(hook)
 out, nothing = sys.stdout, open(os.devnull, "w")
 make, run, Error, Anything = compile, exec, SyntaxError, BaseException
@@ -425,12 +435,14 @@ for i, cells in enumerate(programs):
         except Error:
             continue  # a tree that is none of Python's
         sys.stdout = nothing
-        watched[0] = True
+        watched[0], calls[0] = True, 0
+        profile(count)
         try:
             run(code, names)
         except Anything:
             pass
         watched[0] = False
+        profile(None)
     repair()
     sys.stdout = out
 out.write("\n" + json.dumps(deeds) + "\n")
