@@ -20,6 +20,7 @@ CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 RACE ?= $(if $(CC_FOUND),-race)
 
 FUZZTIME ?= 10s
+FUZZ_VERIFY ?= 60
 SOAK ?= 10m
 SOAK_HTTP ?= 1h
 
@@ -142,6 +143,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
 		done; \
 	done
+
+.PHONY: fuzz-verify
+fuzz-verify: setup ## For FUZZ_VERIFY (60) seconds, run random code that the policy's judge lets pass, and watch it
+	"$$(./understudy setup 2>/dev/null)" -W ignore -m pyworker.tests.verify_fuzz $(FUZZ_VERIFY)
 
 .PHONY: clean
 clean: ## Remove what was built here; the Python environment stays

@@ -1,0 +1,326 @@
+"""The judge of code: what it refuses, what it lets pass, where, and how it bears up."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+import warnings
+
+from pyworker import verify
+from pyworker.tests import verify_cases as cases
+
+try:
+    from pyworker import magics
+except ImportError:
+    magics = None
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def shipped():
+    """Returns the policy of the shipped lists, read as far as the file goes."""
+    policy, key = {}, None
+    text = (ROOT / "internal" / "policy" / "defaults.yaml").read_text()
+    for line in text.splitlines():
+        line = line.split("#")[0].rstrip()
+        if re.fullmatch(r"\w+:", line):
+            key = line[:-1]
+        elif item := re.fullmatch(r"  - (\S+)", line):
+            policy.setdefault(key, []).append(item[1])
+        elif pair := re.fullmatch(r"  (\w+): (\w+)", line):
+            policy.setdefault(key, {})[pair[1]] = pair[2]
+        elif line:
+            raise ValueError(f"not understood: {line}")
+    return policy
+
+
+def rules(code, policy):
+    """Returns the rules that code breaks; fails where it is no Python."""
+    violations, error = verify.check(code, policy)
+    if error is not None:
+        raise AssertionError(f"{code!r}: {error}")
+    return [violation["rule"] for violation in violations]
+
+
+class TestVerify(unittest.TestCase):
+    def test_there_are_enough_cases(self):
+        self.assertGreaterEqual(len(cases.BYPASSES), 150)
+        self.assertGreaterEqual(len(cases.FALSE_ALARMS), 80)
+
+    def test_bypasses(self):
+        for policy, code, expected in cases.BYPASSES:
+            with self.subTest(code=code):
+                starts = tuple(expected.split("|"))
+                found = rules(code, policy)
+                self.assertTrue(any(rule.startswith(starts) for rule in found), found)
+
+    def test_false_alarms(self):
+        default = shipped()
+        for policy, code in cases.FALSE_ALARMS:
+            with self.subTest(code=code):
+                self.assertEqual(rules(code, default if policy is None else policy), [])
+
+    def test_bypasses_pass_without_rules(self):
+        for _, code, _ in cases.BYPASSES:
+            with self.subTest(code=code):
+                self.assertEqual(rules(code, {}), [])
+
+    def test_shipped_lists(self):
+        policy = shipped()
+        for code in (
+            "import subprocess",
+            "import socket",
+            "open('x')",
+            "import os; os.remove('x')",
+            "import os; os.execvp('sh', ['sh'])",
+            "import os; os.sched_setaffinity(0, {0})",
+            "Path('x').write_text('y')",
+            "import shutil; shutil.rmtree('x')",
+            "x.__subclasses__()",
+            "import http.server",
+            "from http import server",
+            "import asyncio; asyncio.create_subprocess_shell('ls')",
+        ):
+            with self.subTest(code=code):
+                self.assertEqual(len(rules(code, policy)), 1)
+        self.assertEqual(rules("import http.client", policy), [])
+
+    def test_places(self):
+        for code, expected in cases.PLACES:
+            with self.subTest(code=code):
+                violations, error = verify.check(code, cases.OPEN)
+                self.assertIsNone(error)
+                found = [(v["line"], v["column"]) for v in violations]
+                self.assertEqual(found, [place[:2] for place in expected])
+                for violation, (_, _, source) in zip(violations, expected):
+                    if source is not None:
+                        self.assertEqual(violation["source"], source)
+
+    def test_syntax_errors(self):
+        for code, expected in cases.SYNTAX:
+            with self.subTest(code=code):
+                violations, error = verify.check(code, cases.OPEN)
+                self.assertEqual(violations, [])
+                self.assertTrue(error.endswith(expected), error)
+
+    def test_top_level_await(self):
+        self.assertEqual(rules("await f(open)", cases.OPEN), ["blocked function open"])
+        self.assertEqual(rules("async for x in y: pass", cases.OPEN), [])
+
+    def test_all_at_once_and_in_order(self):
+        code = "import os\nx = eval\ny = open; os.system('a'); z = f.__globals__\n"
+        found = [(v["line"], v["column"]) for v in verify.check(code, cases.OPEN)[0]]
+        self.assertEqual(found, [(2, 5), (3, 5), (3, 11), (3, 33)])
+
+    def test_at_most_a_hundred(self):
+        violations, _ = verify.check("open\n" * 250, cases.OPEN)
+        self.assertEqual(len(violations), 101)
+        self.assertEqual(violations[-1]["message"], "and 150 more")
+
+    def test_odd_texts(self):
+        for code in ("x = 1\0", "\ud800", "\ufeffx = 1", "x = '\ud800'"):
+            with self.subTest(code=code):
+                violations, error = verify.check(code, cases.OPEN)
+                self.assertEqual(violations, [])
+                try:
+                    compile(code, "<cell>", "exec")
+                except (SyntaxError, ValueError):
+                    self.assertTrue(error)
+                else:
+                    self.assertIsNone(error)
+        self.assertEqual(rules("", cases.OPEN), [])
+        self.assertEqual(rules("# coding: utf-16\n", cases.OPEN), [])
+
+    def test_deep_code(self):
+        for code in (
+            "(" * 90 + "open" + ")" * 90,
+            "x" + ".y" * 500 + ".__globals__",
+            "+".join(["'a'"] * 900) + "+open",
+            "getattr(" * 60 + "os" + ", 'path')" * 60 + ".os.system",
+            "f(" * 80 + "open" + ")" * 80,
+        ):
+            with self.subTest(code=code[:40]):
+                self.assertTrue(rules(code, cases.OPEN))
+
+    def test_too_deep_code(self):
+        # In a process of its own, as it is used: a crash is no answer.
+        deep = [
+            "(" * 100_000 + ")" * 100_000,
+            "x" + ".y" * 200_000,
+            "-" * 100_000 + "1",
+            "1" + "+1" * 200_000,
+            "f" + "()" * 100_000,
+            "[" * 3_000,
+            "lambda: " * 20_000 + "0",
+            "not " * 100_000 + "x",
+            "x = " * 100_000 + "1",
+            "a if b else " * 50_000 + "c",
+            "if x:\n pass\n" + "elif x:\n pass\n" * 20_000,
+            "f'{" * 400 + "}'" * 400,
+        ]
+        answers = ask(
+            *({"id": i, "code": code, "policy": cases.OPEN} for i, code in enumerate(deep))
+        )
+        for code, answer in zip(deep, answers):
+            with self.subTest(code=code[:20]):
+                self.assertNotIn("error", answer)
+                if answer["violations"]:
+                    self.assertEqual(answer["violations"][0]["rule"], "code that can't be checked")
+        self.assertTrue(any(answer["violations"] for answer in answers))
+
+    def test_code_that_could_take_for_ever(self):
+        # It ends, or the suite does not.
+        chain = "".join(f"n{i + 1} = n{i} + n{i}\n" for i in range(60))
+        self.assertEqual(rules(f"n0 = ''\n{chain}getattr(x, n60)", cases.OPEN), [])
+        own = "def f():\n    n = n + n\n    m = m if m else m\n    return getattr(n, m + m)"
+        self.assertEqual(rules(own, cases.OPEN), [])
+        self.assertEqual(rules("open = 1\nopen\n" * 20_000, cases.OPEN), [])
+        self.assertEqual(rules("x = getattr(y, 'a' + 'b')\n" * 5_000, cases.OPEN), [])
+
+    def test_warnings_are_not_shown(self):
+        with warnings.catch_warnings(record=True) as shown:
+            warnings.simplefilter("always")
+            rules("x = '\\d'; 1 is 1", cases.OPEN)
+        self.assertEqual(shown, [])
+
+    @unittest.skipUnless(sys.version_info >= (3, 12), "newer grammar")
+    def test_type_parameters(self):
+        for code in ("type T = open", "def f[T: open](x): pass", "class A[T](open): pass"):
+            with self.subTest(code=code):
+                self.assertEqual(rules(code, cases.OPEN), ["blocked function open"])
+        self.assertEqual(
+            rules("def f[T](x: T) -> T: return x\ntype P[K] = dict[K, int]", cases.OPEN), []
+        )
+
+    def test_unknown_rules(self):
+        with self.assertRaisesRegex(ValueError, "unknown rule 'blocked_function'"):
+            verify.check("x", {"blocked_function": []})
+        with self.assertRaisesRegex(ValueError, "unknown kind"):
+            verify.check("x", {}, "cell")
+
+
+ALLOWED = {
+    "magics": {"pip": "allow", "shell": "allow"},
+    "pip_packages": ["numpy", "scikit_learn"],
+    "commands": ["ls", "git", "pip"],
+    "blocked_functions": ["open"],
+}
+REFUSED = {"magics": {"pip": "refuse", "shell": "refuse"}}
+
+
+@unittest.skipIf(magics is None, "no magics here")
+class TestMagics(unittest.TestCase):
+    def test_cells(self):
+        for code, expected in (
+            ("%pip install numpy>=2 Scikit.Learn[all]==1.0", []),
+            ("!pip install numpy", []),
+            ("%pip list", []),
+            ("!ls -l; git log", []),
+            ("!ls 2>/dev/null", []),
+            ("print('!rm x')", []),
+            ("x = 1\n!pip install evil", ["package evil is not allowed"]),
+            ("%conda install evil", ["package evil is not allowed"]),
+            ("%pip install -r x.txt", ["pip's option -r is not allowed"]),
+            ("%pip install ./numpy", ["package ./numpy is not allowed"]),
+            ("%pip install git+https://x/y", ["package git+https://x/y is not allowed"]),
+            ("%pip uninstall numpy", ["pip uninstall is not allowed"]),
+            ("!ls | grep x", ["command grep is not allowed"]),
+            ("!ls $(rm x)", ["command that can't be checked"]),
+            ("!A=1 ls", ["command that can't be checked"]),
+            ("!ls > x", ["redirection to a file"]),
+            (
+                "if x:\n    !rm y\n    open(1)",
+                ["command rm is not allowed", "blocked function open"],
+            ),
+        ):
+            with self.subTest(code=code):
+                self.assertEqual(rules(code, ALLOWED), expected)
+
+    def test_refused(self):
+        self.assertEqual(rules("%pip install numpy", REFUSED), ["pip in code"])
+        self.assertEqual(rules("x = !ls", REFUSED), ["shell commands"])
+
+    def test_places(self):
+        violations, _ = verify.check("x = 1\nif x:\n    y = !rm z", ALLOWED)
+        self.assertEqual([(v["line"], v["column"]) for v in violations], [(3, 9)])
+        self.assertEqual(violations[0]["source"], "y = !rm z")
+
+    def test_commands(self):
+        for command, expected in (
+            ("ls -l", []),
+            ("git log && ls", []),
+            ("rm x", ["command rm is not allowed"]),
+            ("/bin/ls", ["command /bin/ls is not allowed"]),
+            ("ls; rm x", ["command rm is not allowed"]),
+            ("ls `rm x`", ["command that can't be checked"]),
+            ("pip install evil", ["package evil is not allowed"]),
+            ("ls >> x", ["redirection to a file"]),
+        ):
+            with self.subTest(command=command):
+                violations, error = verify.check(command, ALLOWED, "command")
+                self.assertIsNone(error)
+                self.assertEqual([v["rule"] for v in violations], expected)
+        self.assertEqual(verify.check("pip install x", REFUSED, "command")[0][0]["line"], 1)
+
+
+def ask(*requests):
+    """Returns the answers of a judge's process to requests, each a dict or a line."""
+    lines = [r if type(r) is bytes else json.dumps(r).encode() for r in requests]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-B", str(ROOT / "pyworker" / "verify.py")],
+        input=b"".join(line + b"\n" for line in lines),
+        capture_output=True,
+        cwd="/" if sys.platform != "win32" else None,
+        check=True,
+    )
+    if done.stderr:
+        raise AssertionError(done.stderr)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class TestProcess(unittest.TestCase):
+    def test_conversation(self):
+        first, second, third = ask(
+            {"id": 1, "kind": "code", "code": "x = '\\d'\nopen", "policy": cases.OPEN},
+            {"id": "b", "kind": "code", "code": "x = 1", "policy": {}},
+            {"id": 3, "kind": "code", "code": "x =", "policy": cases.OPEN},
+        )
+        self.assertEqual((first["id"], first["syntax_error"]), (1, None))
+        self.assertEqual(
+            first["violations"],
+            [
+                {
+                    "line": 2,
+                    "column": 1,
+                    "source": "open",
+                    "rule": "blocked function open",
+                    "message": "the function open is blocked; if it is a variable of yours, "
+                    "give that another name",
+                }
+            ],
+        )
+        self.assertEqual(second, {"id": "b", "violations": [], "syntax_error": None})
+        self.assertEqual(third["violations"], [])
+        self.assertIn("SyntaxError: invalid syntax", third["syntax_error"])
+
+    def test_long_numbers(self):
+        # A session may have lifted the limit that makes this a syntax error.
+        (answer,) = ask({"id": 1, "code": "x = " + "1" * 5_000 + "; open", "policy": cases.OPEN})
+        self.assertEqual(answer["violations"][0]["rule"], "blocked function open")
+
+    def test_wrong_requests(self):
+        answers = ask(
+            b"no json",
+            b"[]",
+            {"id": 1},
+            {"id": 2, "code": "x", "policy": {"unknown": 1}},
+            {"id": 3, "code": 5, "policy": cases.OPEN},
+            {"id": 4, "code": "x", "kind": "other"},
+            {"id": 5, "code": "open", "policy": cases.OPEN},
+        )
+        for answer in answers[:-1]:
+            self.assertTrue(answer["error"])
+        self.assertEqual([answer["id"] for answer in answers], [None, None, 1, 2, 3, 4, 5])
+        self.assertEqual(len(answers[-1]["violations"]), 1)

@@ -1,0 +1,59 @@
+"""What the judge lets pass never reaches what is blocked; and a weaker judge is caught.
+
+For longer: make fuzz-verify.
+"""
+
+import unittest
+from unittest import mock
+
+from pyworker import verify, verify_names, verify_routes, verify_rules, verify_uses
+from pyworker.tests import verify_fuzz
+
+_PROGRAMS = 800
+_SEED = 20
+
+
+class TestFuzz(unittest.TestCase):
+    def tearDown(self):
+        verify._rules.cache_clear()
+
+    def test_nothing_blocked_is_reached(self):
+        found, cells = verify_fuzz.escapes(_SEED, _PROGRAMS)
+        self.assertEqual(found, [])
+        # Most cells reach for what is blocked; enough pass and run.
+        self.assertGreater(cells, 400)
+
+    def test_weaker_judges_are_caught(self):
+        rules, judge, names = verify_rules.Rules, verify_uses.Judge, verify_names.Names
+        weaknesses = {
+            "attributes of modules are not modules": mock.patch.object(
+                rules, "_extend", lambda self, path, name: f"{path}.{name}" if path else ""
+            ),
+            "modules may be copied": mock.patch.object(
+                judge, "_check_end", lambda self, use, paths: None
+            ),
+            "modules may have other names": mock.patch.multiple(
+                judge,
+                _check_alias=lambda self, alias, path, scope: None,
+            ),
+            "names without a binding are nobody's": mock.patch.object(
+                names, "lookup", lambda self, node, scope: self._find(node.id, scope)[0]
+            ),
+            "every binding hides a builtin": mock.patch.object(
+                names, "_is_settled", lambda self, node: True
+            ),
+            "attributes lead nowhere": mock.patch.object(verify_routes, "ATTRIBUTES", {}),
+            "imports are not looked at": mock.patch.object(
+                judge, "_check_import", lambda self, node, scope: None
+            ),
+        }
+        for weakness, patch in weaknesses.items():
+            with self.subTest(weakness), patch:
+                self.assertTrue(self._is_caught(), "nothing was found")
+
+    def _is_caught(self):
+        for seed in range(_SEED, _SEED + 4):
+            verify._rules.cache_clear()
+            if verify_fuzz.escapes(seed, _PROGRAMS)[0]:
+                return True
+        return False
