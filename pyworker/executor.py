@@ -15,6 +15,11 @@ from .echo import echo
 
 _LEAST_RECURSION = 500  # frames that our own work may need
 
+_UNVERIFIED = (
+    "outside this interpreter, where the server checks code, this is not valid Python; "
+    "write it so that no earlier __future__ import or setting is needed to read it"
+)
+
 
 class Executor:
     """Runs the executions of one session."""
@@ -47,11 +52,12 @@ class Executor:
         """Does what a "run" frame asks and returns the fields of its "done" frame."""
         session, execution = self._session, request["execution"]
         code, result_var_name = request["code"], request["result_var_name"]
+        compile_only = request.get("compile_only", False)
         session.interrupts.begin()
         notes = session.prepare()
         notes += filter(None, [session.code_file.write(code, vars(session.module))])
         session.figures.begin(execution)
-        error, seconds = self._run(code, f"<cell {execution}>")
+        error, seconds = self._run(code, f"<cell {execution}>", compile_only)
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         self._end_figures(notes)
@@ -74,14 +80,14 @@ class Executor:
         """Returns the fields of the "variables" frame."""
         return {"type": "variables", "variables": variables.describe(vars(self._session.module))}
 
-    def _run(self, code, filename):
+    def _run(self, code, filename, compile_only=False):
         """Runs a cell; returns (exception or None, seconds)."""
         sources.add(filename, code)
         self._compiled, self._part = False, None
         if self._recursion_limit != sys.getrecursionlimit():
             sys.setrecursionlimit(self._recursion_limit)
         start = time.perf_counter()
-        _, error = self._guard(lambda: self._run_cell(code, filename))
+        _, error = self._guard(lambda: self._run_cell(code, filename, compile_only))
         self._session.handlers.hold_at_last()
         seconds = time.perf_counter() - start
         self._recursion_limit = sys.getrecursionlimit()
@@ -89,11 +95,13 @@ class Executor:
             sys.setrecursionlimit(_LEAST_RECURSION)
         return error, seconds
 
-    def _run_cell(self, code, filename):
+    def _run_cell(self, code, filename, compile_only):
         try:
             self._session.handlers.release()
             self._session.forks.deaths.release()
             parts = self._compiler.compile(code, filename)
+            if compile_only:  # what the server took for a syntax error is none here
+                raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
             self._compiled = True
             if any(part.co_flags & cells.COROUTINE for part, _ in parts):
                 self.awaiting.run(self._run_awaiting(parts))
