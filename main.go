@@ -52,6 +52,8 @@ func run(c *config.Config) error {
 		return app.Install(c, os.Stdout, os.Stderr)
 	case "token":
 		return app.Token(c, os.Stdout, os.Stderr)
+	case "policy check":
+		return app.CheckPolicy(ctx, c, os.Stdout)
 	case "schema":
 		return app.Schema(os.Stdout)
 	case "version":

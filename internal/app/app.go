@@ -31,6 +31,8 @@ type App struct {
 	server  *server.MCPServer
 	shown   *tools.Resources
 
+	policy *policing // nil when nothing is checked
+
 	metrics *metrics.Metrics
 	ready   *readiness
 }
@@ -39,6 +41,10 @@ type App struct {
 // interpreters are forked from is started, in the background: a server without
 // it can still say so.
 func Open(c *config.Config, log *slog.Logger) (*App, error) {
+	rules, err := openPolicy(c, log)
+	if err != nil {
+		return nil, err
+	}
 	run, err := newRunDir(c.DataDir, log)
 	if err != nil {
 		return nil, err
@@ -48,10 +54,14 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.ready = newReadiness(a.python, run.path, log)
 	options := managerOptions(c, a.python, run.path, log)
 	options.Ended = a.metrics.Ended
+	if a.policy = newPolicing(rules, a.python, log); a.policy != nil {
+		options.Verifier = a.policy
+	}
 	a.python.started = a.started
 	a.manager = sessions.NewManager(options)
 	a.server, a.shown = newServer(newNoted(a.manager), a.newCalls(), c, log)
 	a.python.warm()
+	a.policy.warm()
 	return a, nil
 }
 
@@ -66,6 +76,7 @@ func (a *App) Close() error {
 	a.shown.Close()
 	a.manager.Close(ctx)
 	a.leaving.Wait()
+	a.policy.close()
 	return errors.Join(a.python.Close(), a.run.close())
 }
 

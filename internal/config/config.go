@@ -24,6 +24,7 @@ type Config struct {
 	Doctor   Doctor   `cmd:"" help:"Show what works here; exit status 1 when the main job can't."`
 	Demo     Demo     `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
 	Token    Token    `cmd:"" help:"Make a bearer token for a client that connects over a network, and the line for --auth-tokens."`
+	Policy   Policy   `cmd:"" help:"Check a file of rules for code, and code by it."`
 	Install  Install  `cmd:"" help:"Write or print the configuration of an MCP client."`
 	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools."`
 	Version  Version  `cmd:"" help:"Print the version."`

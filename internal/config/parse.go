@@ -45,7 +45,7 @@ func parse(source Source) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Command = context.Selected().Name
+	config.Command = commandOf(context.Selected())
 	if config.DataDir == "" && config.needsDataDir() {
 		if config.DataDir, err = defaultDataDir(source.Lookup); err != nil {
 			return nil, err
@@ -57,9 +57,17 @@ func parse(source Source) (*Config, error) {
 	return config, nil
 }
 
+// commandOf is the name of a command, after that of the one that it is a part of.
+func commandOf(node *kong.Node) string {
+	if node.Parent != nil && node.Parent.Type == kong.CommandNode {
+		return commandOf(node.Parent) + " " + node.Name
+	}
+	return node.Name
+}
+
 func (c *Config) needsDataDir() bool {
 	switch c.Command {
-	case "serve", "setup", "doctor", "demo":
+	case "serve", "setup", "doctor", "demo", "policy check":
 		return true
 	}
 	return false
@@ -80,6 +88,8 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.NamedMapper("transports", kong.MapperFunc(decodeTransports)),
 		kong.NamedMapper("origins", listOf(parseOrigin)),
 		kong.NamedMapper("hosts", listOf(parseHost)),
+		kong.NamedMapper("policy", kong.MapperFunc(decodePolicy)),
+		kong.NamedMapper("rules", listOf(parseRule)),
 		kong.NamedMapper("modules", kong.MapperFunc(decodeModules)),
 		kong.NamedMapper("text", kong.MapperFunc(decodeText)),
 		kong.Resolvers(&resolver{lookup: source.Lookup}),
