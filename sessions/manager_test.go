@@ -531,6 +531,27 @@ func TestCodeThatIsNoPython(t *testing.T) {
 	}
 }
 
+// TestUploadedModulesAreVerified: importing one would run it.
+func TestUploadedModulesAreVerified(t *testing.T) {
+	rules := &rules{answer: Errorf(CodeRefused, "Not run: line 1")}
+	m := newTestManager(t, echoes(), func(o *Options) { o.Verifier = rules })
+	defer m.Close(t.Context())
+	for _, name := range []string{"a.py", "b/c.PYW"} {
+		_, err := m.Upload(t.Context(), me, "", name, []byte("import os"))
+		wantCode(t, err, CodeRefused, "was not written", "line 1")
+	}
+	if _, err := m.Upload(t.Context(), me, "", "a.csv", []byte("import os")); err != nil || len(rules.asked) != 2 || rules.asked[1].code != "import os" {
+		t.Errorf("%v, %+v", err, rules.asked)
+	}
+	rules.answer = fmt.Errorf("%w: line 1", ErrSyntax)
+	_, err := m.Upload(t.Context(), me, "", "a.py", []byte("x ="))
+	wantCode(t, err, CodeRefused, "no valid Python", "another ending")
+	rules.answer = nil
+	if _, err := m.Upload(t.Context(), me, "", "a.py", []byte("x = 1")); err != nil {
+		t.Error(err)
+	}
+}
+
 // rules is a Verifier that answers what it is told to.
 type rules struct {
 	answer error

@@ -317,7 +317,8 @@ func (e *CrashError) Error() string { return e.Reason }
 // Verifier checks code before anything of it runs.
 type Verifier interface {
 	// Verify returns nil, or an *Error with CodeRefused that names every
-	// violation with its line, or ErrSyntax. A plugin is verified by its name.
+	// violation with its line, or ErrSyntax. A plugin is verified by its name, an
+	// uploaded module as code.
 	Verify(ctx context.Context, client Client, kind Kind, code string) error
 }
 

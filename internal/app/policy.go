@@ -32,6 +32,11 @@ func openPolicy(c *config.Config, log *slog.Logger) (*policy.Source, error) {
 	if err != nil {
 		return nil, &config.UsageError{Err: err}
 	}
+	book := source.Book()
+	log.Info("code is checked before it runs", "policy", g.Policy, "principals", book.Principals())
+	if book.Principals() > 0 && !c.Serve.Authenticates() {
+		log.Warn("the policy has rules for principals, and nobody authenticates: all clients have its base rules", "policy", g.Policy)
+	}
 	return source, nil
 }
 

@@ -51,10 +51,27 @@ func parse(source Source) (*Config, error) {
 			return nil, err
 		}
 	}
-	if config.Command == "serve" {
+	switch config.Command {
+	case "serve":
 		return config, config.Serve.Check()
+	case "doctor":
+		return config, config.askServe(source)
 	}
 	return config, nil
+}
+
+// askServe takes over the settings that the server would have without flags of its
+// own: kong resolves those of the chosen command alone.
+func (c *Config) askServe(source Source) error {
+	source.Args = []string{"serve"}
+	if c.Config != "" {
+		source.Args = append(source.Args, "--config", c.Config)
+	}
+	serving, err := parse(source)
+	if err == nil {
+		c.Serve = serving.Serve
+	}
+	return err
 }
 
 // commandOf is the name of a command, after that of the one that it is a part of.

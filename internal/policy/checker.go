@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
@@ -95,8 +96,17 @@ func (c *checker) ask(ctx context.Context, q question, limit time.Duration) (v v
 	}
 	if err != nil {
 		c.process.Kill()
+		err = withWords(err, c.process.LastWords())
 	}
 	return v, err
+}
+
+// withWords adds the last line of what a checker said, as "MemoryError".
+func withWords(err error, words string) error {
+	if words == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, words[strings.LastIndexByte(words, '\n')+1:])
 }
 
 func (c *checker) converse(q question) (verdict, error) {
