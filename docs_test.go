@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"understudy/internal/config"
+	"understudy/internal/policy"
 	"understudy/tools"
 )
 
@@ -28,6 +29,7 @@ func TestDocsAreTrue(t *testing.T) {
 		{"docs/operations.md", "metrics", metricTable(t)},
 		{"docs/operations.md", "limits", limitTable(t)},
 
+		{"docs/security.md", "defaults", "```yaml\n" + policy.Defaults() + "```\n"},
 		{"docs/reference.md", "clients", clientTable()},
 		{"docs/reference.md", "prompts", promptTable()},
 	} {

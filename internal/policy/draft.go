@@ -95,11 +95,17 @@ func (r reader) draft(place string, n *yaml.Node, others map[string]func(place s
 	return d, err
 }
 
-func known[T any](others map[string]T) []string {
+// Keys are the keys that rules may have.
+func Keys() []string {
 	names := []string{"extends", "magics"}
 	for _, k := range keys {
 		names = append(names, k.name)
 	}
+	return names
+}
+
+func known[T any](others map[string]T) []string {
+	names := Keys()
 	for name := range others {
 		names = append(names, name)
 	}
