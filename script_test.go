@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,8 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"understudy/pyworker"
 )
 
 func TestMain(m *testing.M) {
@@ -72,6 +75,10 @@ func scriptCondition(name string) (bool, error) {
 	if version, ok := strings.CutPrefix(name, "python>="); ok {
 		check := fmt.Sprintf("import sys; sys.exit(sys.version_info < tuple(map(int, %q.split('.'))))", version)
 		return exec.Command(python, "-c", check).Run() == nil, nil
+	}
+	if name == "checker" {
+		_, err := fs.Stat(pyworker.Files, "verify.py")
+		return err == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
 }

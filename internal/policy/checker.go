@@ -34,6 +34,8 @@ type verdict struct {
 	Violations []Violation `json:"violations"`
 	// SyntaxError is what Python prints of one; then nothing else was looked at.
 	SyntaxError *string `json:"syntax_error"`
+	// Error says why it could not judge; the rest means nothing then.
+	Error string `json:"error"`
 }
 
 // Violation is a place in the code that breaks a rule. Lines and columns count
@@ -46,6 +48,9 @@ type Violation struct {
 	// Message says what to write instead, or why.
 	Message string `json:"message"`
 }
+
+// ruleOfMore is the rule of a last violation that stands for more of them.
+const ruleOfMore = "more"
 
 // longestAnswer is how many bytes a checker may answer with: far more than its own
 // limit of violations gives.
@@ -129,6 +134,9 @@ func (c *checker) converse(q question) (verdict, error) {
 	}
 	if v.ID != q.ID {
 		return verdict{}, fmt.Errorf("%w (it is for question %d, not %d)", errTalk, v.ID, q.ID)
+	}
+	if v.Error != "" {
+		return verdict{}, fmt.Errorf("%w (%s)", errTalk, v.Error)
 	}
 	if v.Violations == nil && v.SyntaxError == nil {
 		return verdict{}, fmt.Errorf("%w (it says neither yes nor no)", errTalk)

@@ -44,6 +44,7 @@ func (p *process) LastWords() string {
 
 // starter starts checkers and keeps count.
 type starter struct {
+	file    string // that of testdata when it is ""
 	started atomic.Int32
 	last    atomic.Pointer[process]
 }
@@ -53,7 +54,11 @@ func (s *starter) start(context.Context) (Process, error) {
 	if python == "" {
 		python = "python3"
 	}
-	p := &process{cmd: exec.Command(python, "-I", "-S", "-B", "testdata/checker.py"), ended: make(chan struct{})}
+	file := s.file
+	if file == "" {
+		file = "testdata/checker.py"
+	}
+	p := &process{cmd: exec.Command(python, "-I", "-S", "-B", file), ended: make(chan struct{})}
 	p.cmd.Stderr = &p.words
 	in, err := p.cmd.StdinPipe()
 	if err != nil {

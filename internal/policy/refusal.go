@@ -18,8 +18,12 @@ const (
 // refusal tells the agent what is against the policy, and where.
 func refusal(kind sessions.Kind, violations []Violation) error {
 	var b strings.Builder
+	violations, more := counted(violations)
 	things, verb := "1 thing", "is"
-	if n := len(violations); n > 1 {
+	switch n := len(violations); {
+	case more != "":
+		things, verb = fmt.Sprintf("more than %d things", n), "are"
+	case n > 1:
 		things, verb = fmt.Sprintf("%d things", n), "are"
 	}
 	fmt.Fprintf(&b, "Not run: %s in the %s %s against the policy of this server.\n", things, nounOf(kind), verb)
@@ -32,11 +36,26 @@ func refusal(kind sessions.Kind, violations []Violation) error {
 		b.WriteString(line)
 		told++
 	}
-	if rest := len(violations) - told; rest > 0 {
+	switch rest := len(violations) - told; {
+	case rest > 0 && more != "":
+		fmt.Fprintf(&b, "… and more than %d more\n", rest)
+	case rest > 0:
 		fmt.Fprintf(&b, "… and %d more\n", rest)
+	case more != "":
+		fmt.Fprintf(&b, "… %s\n", more)
 	}
 	b.WriteString("Nothing has run and no variable has changed. Write it without these, and run all of it again; what the policy forbids, no other spelling makes right.")
 	return &sessions.Error{Code: sessions.CodeRefused, Message: b.String()}
+}
+
+// counted takes off a last violation that stands for more of them, and returns what
+// it says.
+func counted(violations []Violation) (_ []Violation, more string) {
+	last := len(violations) - 1
+	if last > 0 && violations[last].Rule == ruleOfMore {
+		return violations[:last], violations[last].Message
+	}
+	return violations, ""
 }
 
 func nounOf(kind sessions.Kind) string {

@@ -66,6 +66,7 @@ func TestRefusal(t *testing.T) {
 	if len(long.Error()) > 10_000 {
 		t.Errorf("a refusal has %d bytes", len(long.Error()))
 	}
+	refused(t, check(t, v, "bad\nbad\nmore"), "Not run: more than 2 things in", "line 2, column 1: bad — blocked word bad\n… and 7 more\nNothing")
 	if err := check(t, v, "syntax"); !errors.Is(err, sessions.ErrSyntax) {
 		t.Errorf("a syntax error: %v", err)
 	}
@@ -118,16 +119,16 @@ func TestWhoIsAskedWhat(t *testing.T) {
 func TestChecksThatFail(t *testing.T) {
 	var log bytes.Buffer
 	v, s := testVerifier(t, someRules, func(o *Options) {
-		o.Limit, o.Checkers = 300*time.Millisecond, 1
+		o.Limit, o.Checkers = time.Minute, 1
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	})
 	for code, words := range map[string]string{
-		"hang":     "took more than 300ms",
 		"crash":    "ran out of memory or crashed",
 		"kill":     "ran out of memory or crashed",
 		"huge":     "did not answer as it should",
 		"garbage":  "did not answer as it should",
 		"stranger": "did not answer as it should",
+		"error":    "did not answer as it should",
 		"silence":  "did not answer as it should",
 	} {
 		refused(t, check(t, v, code), "could not be checked", words, "Nothing has run", "Split it")
@@ -139,8 +140,17 @@ func TestChecksThatFail(t *testing.T) {
 	if !strings.Contains(log.String(), "crashed as it was told to") {
 		t.Errorf("the log lacks a checker's last words:\n%s", log.String())
 	}
-	if n := s.started.Load(); n < 7 {
+	if n := s.started.Load(); n < 6 {
 		t.Errorf("%d checkers were started", n)
+	}
+}
+
+func TestCheckThatTakesTooLong(t *testing.T) {
+	v, s := testVerifier(t, someRules, func(o *Options) { o.Limit = 2 * time.Second }) // Python must start in that time
+	refused(t, check(t, v, "hang"), "could not be checked", "took more than 2s", "Nothing has run")
+	<-s.last.Load().Ended()
+	if err := check(t, v, "good"); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -36,6 +36,10 @@ def check(question):
             answer["violations"] = [violation(1, "x" * 100, "big")] * 100_000
         elif word == "garbage":
             return "what?"
+        elif word == "error":
+            answer["error"] = "KeyError: 'policy'"
+        elif word == "more":
+            answer["violations"].append(violation(number, word, "more", "and 7 more"))
         elif word == "stranger":
             answer["id"] += 1
         elif word == "silence":
