@@ -22,6 +22,12 @@ type pool struct {
 	closed bool
 }
 
+// errBusy is the error of a check for which no checker had time.
+var errBusy = errors.New("all checkers of code are busy")
+
+// patience is how many times the limit of one check others wait for their turn.
+const patience = 4
+
 // errClosed is the error of a check after close.
 var errClosed = errors.New("the server is stopping")
 
@@ -40,13 +46,15 @@ func newPool(start func(context.Context) (Process, error), size int, limit time.
 	return &pool{start: start, log: log, limit: limit, slots: make(chan struct{}, size), busy: map[*checker]bool{}}
 }
 
-// ask has a checker answer. It waits for one as long as ctx allows.
+// ask has a checker answer. It waits a while for one, as long as ctx allows.
 func (p *pool) ask(ctx context.Context, q question) (verdict, error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, patience*p.limit, errBusy)
+	defer cancel()
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
-	case <-ctx.Done():
-		return verdict{}, context.Cause(ctx)
+	case <-waiting.Done():
+		return verdict{}, context.Cause(waiting)
 	}
 	for {
 		c, fresh, err := p.take(ctx)

@@ -113,6 +113,8 @@ func (v *Verifier) failed(ctx context.Context, err error) error {
 		return sessions.Errorf(sessions.CodeStart, "the Python interpreter could not be started: %w", start.err)
 	case errors.Is(err, errClosed):
 		return sessions.Errorf(sessions.CodeClosed, "%v", err)
+	case errors.Is(err, errBusy):
+		return sessions.Errorf(sessions.CodeBusy, "the server is busy checking the code of others; this code did not run. Try again")
 	case errors.Is(err, errSlow):
 		return unchecked(fmt.Sprintf("that took more than %v", v.pool.limit))
 	case errors.Is(err, errDied):

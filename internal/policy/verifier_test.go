@@ -209,6 +209,27 @@ func TestCancelledCheck(t *testing.T) {
 	}
 }
 
+// TestBusyCheckers: nobody waits for ever for a turn.
+func TestBusyCheckers(t *testing.T) {
+	v, s := testVerifier(t, someRules, func(o *Options) { o.Checkers, o.Limit = 1, 2*time.Second })
+	done := make(chan error, 10)
+	for range cap(done) {
+		go func() { done <- v.Verify(t.Context(), "", sessions.RunsCode, "hang") }()
+	}
+	busy := 0
+	for range cap(done) {
+		err := <-done
+		if sessions.CodeOf(err) == sessions.CodeBusy && strings.Contains(err.Error(), "Try again") {
+			busy++
+		} else {
+			refused(t, err, "took more than 2s")
+		}
+	}
+	if n := int(s.started.Load()); busy == 0 || busy+n != cap(done) {
+		t.Errorf("%d were told that checkers are busy, %d were checked", busy, n)
+	}
+}
+
 func TestLargeCodeTakesAFreshChecker(t *testing.T) {
 	v, s := testVerifier(t, someRules)
 	for range 2 {
