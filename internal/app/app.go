@@ -55,7 +55,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	options := managerOptions(c, a.python, run.path, log)
 	options.Ended = a.metrics.Ended
 	if a.policy = newPolicing(rules, a.python, log); a.policy != nil {
-		options.Verifier = a.policy
+		options.Verifier, a.ready.check = a.policy, a.policy.Warm
 	}
 	a.python.started = a.started
 	a.manager = sessions.NewManager(options)
@@ -74,9 +74,9 @@ func (a *App) Close() error {
 	defer cancel()
 	a.ready.close()
 	a.shown.Close()
+	a.policy.close() // first: a session ends once its code has been checked, or refused
 	a.manager.Close(ctx)
 	a.leaving.Wait()
-	a.policy.close()
 	return errors.Join(a.python.Close(), a.run.close())
 }
 

@@ -88,7 +88,7 @@ func (p *policing) warm() {
 	})
 }
 
-// close ends the checkers. Nobody runs code any more.
+// close ends the checkers. All code is refused from then on.
 func (p *policing) close() {
 	if p == nil {
 		return

@@ -14,6 +14,7 @@ type pool struct {
 	start func(context.Context) (Process, error)
 	log   *slog.Logger
 	limit time.Duration // of one check
+	wait  time.Duration // for a slot
 	slots chan struct{} // one for each check that may run
 
 	mu     sync.Mutex
@@ -43,12 +44,12 @@ func (e *startError) Unwrap() error { return e.err }
 const large = 256 << 10
 
 func newPool(start func(context.Context) (Process, error), size int, limit time.Duration, log *slog.Logger) *pool {
-	return &pool{start: start, log: log, limit: limit, slots: make(chan struct{}, size), busy: map[*checker]bool{}}
+	return &pool{start: start, log: log, limit: limit, wait: patience * limit, slots: make(chan struct{}, size), busy: map[*checker]bool{}}
 }
 
 // ask has a checker answer. It waits a while for one, as long as ctx allows.
 func (p *pool) ask(ctx context.Context, q question) (verdict, error) {
-	waiting, cancel := context.WithTimeoutCause(ctx, patience*p.limit, errBusy)
+	waiting, cancel := context.WithTimeoutCause(ctx, p.wait, errBusy)
 	defer cancel()
 	select {
 	case p.slots <- struct{}{}:
@@ -56,43 +57,53 @@ func (p *pool) ask(ctx context.Context, q question) (verdict, error) {
 	case <-waiting.Done():
 		return verdict{}, context.Cause(waiting)
 	}
-	for {
-		c, fresh, err := p.take(ctx)
-		if err != nil {
-			return verdict{}, err
-		}
-		v, err := c.ask(ctx, q, p.limit)
-		p.put(c, err == nil && len(q.Code) <= large)
-		if err == nil {
-			return v, nil
-		}
-		p.log.Warn("code could not be checked", "error", err, "bytes", len(q.Code), "stderr", c.process.LastWords())
-		if fresh || !errors.Is(err, errDied) {
-			return verdict{}, err
+	c, err := p.waiting()
+	if err != nil {
+		return verdict{}, err
+	}
+	if c != nil {
+		v, err := p.put(ctx, c, q)
+		if !errors.Is(err, errDied) {
+			return v, err
 		}
 		// It may have died of something else, before it was asked.
 	}
+	if c, err = p.fresh(ctx); err != nil {
+		return verdict{}, err
+	}
+	return p.put(ctx, c, q)
 }
 
-// take returns a checker, a fresh one when none is idle.
-func (p *pool) take(ctx context.Context) (c *checker, fresh bool, err error) {
-	if c, err := p.waiting(); c != nil || err != nil {
-		return c, false, err
+// put puts the question to a checker that was taken, and gives it back.
+func (p *pool) put(ctx context.Context, c *checker, q question) (verdict, error) {
+	v, err := c.ask(ctx, q, p.limit)
+	closed := p.release(c, err == nil && len(q.Code) <= large)
+	switch {
+	case err == nil:
+		return v, nil
+	case closed:
+		return verdict{}, errClosed
 	}
+	p.log.Warn("code could not be checked", "error", err, "bytes", len(q.Code), "stderr", c.process.LastWords())
+	return verdict{}, err
+}
+
+// fresh starts a checker and takes it.
+func (p *pool) fresh(ctx context.Context) (*checker, error) {
 	process, err := p.start(ctx)
 	if err != nil {
-		return nil, false, &startError{err}
+		return nil, &startError{err}
 	}
-	c = newChecker(process)
+	c := newChecker(process)
 	p.mu.Lock()
 	closed := p.closed
 	p.busy[c] = true
 	p.mu.Unlock()
 	if closed {
-		p.put(c, false)
-		return nil, false, errClosed
+		p.release(c, false)
+		return nil, errClosed
 	}
-	return c, true, nil
+	return c, nil
 }
 
 // waiting takes an idle checker, nil if there is none.
@@ -114,11 +125,13 @@ func (p *pool) waiting() (*checker, error) {
 	return nil, nil
 }
 
-// put gives a checker back that can go on, and ends any other.
-func (p *pool) put(c *checker, good bool) {
+// release gives a checker back that can go on, and ends any other. It reports
+// whether the pool is closed.
+func (p *pool) release(c *checker, good bool) (closed bool) {
 	p.mu.Lock()
 	delete(p.busy, c)
-	keep := good && !p.closed
+	closed = p.closed
+	keep := good && !closed
 	if keep {
 		p.idle = append(p.idle, c)
 	}
@@ -126,6 +139,7 @@ func (p *pool) put(c *checker, good bool) {
 	if !keep {
 		c.process.Kill()
 	}
+	return closed
 }
 
 // close ends all checkers.

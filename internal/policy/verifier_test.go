@@ -145,6 +145,26 @@ func TestChecksThatFail(t *testing.T) {
 	}
 }
 
+// TestCodeThatKillsCheckers takes at most one with it that has served before.
+func TestCodeThatKillsCheckers(t *testing.T) {
+	v, s := testVerifier(t, someRules, func(o *Options) { o.Checkers = 3 })
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() { _ = check(t, v, "sleep 0.05") })
+	}
+	all.Wait()
+	before := s.started.Load()
+	refused(t, check(t, v, "kill"), "could not be checked")
+	if n := s.started.Load() - before; n != 1 {
+		t.Errorf("%d checkers were started for it", n)
+	}
+	for range before {
+		if err := check(t, v, "good"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestCheckThatTakesTooLong(t *testing.T) {
 	v, s := testVerifier(t, someRules, func(o *Options) { o.Limit = 2 * time.Second }) // Python must start in that time
 	refused(t, check(t, v, "hang"), "could not be checked", "took more than 2s", "Nothing has run")
@@ -212,21 +232,19 @@ func TestCancelledCheck(t *testing.T) {
 // TestBusyCheckers: nobody waits for ever for a turn.
 func TestBusyCheckers(t *testing.T) {
 	v, s := testVerifier(t, someRules, func(o *Options) { o.Checkers, o.Limit = 1, 2*time.Second })
+	v.pool.wait = time.Millisecond
 	done := make(chan error, 10)
 	for range cap(done) {
 		go func() { done <- v.Verify(t.Context(), "", sessions.RunsCode, "hang") }()
 	}
-	busy := 0
-	for range cap(done) {
-		err := <-done
-		if sessions.CodeOf(err) == sessions.CodeBusy && strings.Contains(err.Error(), "Try again") {
-			busy++
-		} else {
-			refused(t, err, "took more than 2s")
+	for range cap(done) - 1 {
+		if err := <-done; sessions.CodeOf(err) != sessions.CodeBusy || !strings.Contains(err.Error(), "Try again") {
+			t.Error(err)
 		}
 	}
-	if n := int(s.started.Load()); busy == 0 || busy+n != cap(done) {
-		t.Errorf("%d were told that checkers are busy, %d were checked", busy, n)
+	refused(t, <-done, "took more than 2s")
+	if n := s.started.Load(); n != 1 {
+		t.Errorf("%d checkers were started", n)
 	}
 }
 
@@ -263,8 +281,8 @@ func TestClosedVerifier(t *testing.T) {
 	go func() { hangs <- v.Verify(context.Background(), "", sessions.RunsCode, "sleep 0\nhang") }()
 	v.Close()
 	<-idle.Ended()
-	if err := <-hangs; err == nil {
-		t.Error("code was let through as the server stopped")
+	if err := <-hangs; sessions.CodeOf(err) != sessions.CodeClosed {
+		t.Errorf("code was checked as the server stopped: %v", err)
 	}
 	if err := check(t, v, "good"); sessions.CodeOf(err) != sessions.CodeClosed {
 		t.Error(err)
