@@ -44,7 +44,7 @@ type entry struct {
 
 func newEntry(pattern string, rules Rules) *entry {
 	return &entry{
-		pattern: pattern, rules: rules, none: rules.None(), encoded: rules.encode(),
+		pattern: pattern, rules: rules, none: rules.None(), encoded: rules.sealed().encode(),
 		literals: len(pattern) - strings.Count(pattern, "*"),
 	}
 }

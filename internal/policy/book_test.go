@@ -59,7 +59,7 @@ func TestWholeFile(t *testing.T) {
 	if b.None() || b.Principals() != 3 {
 		t.Error(b.None(), b.Principals())
 	}
-	if text := string(b.of("https://issuer.example|bob").encoded); text != `{"allowed_modules":[]}` {
+	if text := string(b.of("https://issuer.example|bob").encoded); text != `{"allowed_modules":[],"magics":{"pip":"refuse","shell":"refuse"}}` {
 		t.Errorf("an empty list of what is allowed is encoded as %s", text)
 	}
 }
@@ -85,6 +85,30 @@ principals:
 	}
 	if got := b.Rules("").AllowedModules; got != nil {
 		t.Errorf("a caller without a name has those of a principal: %v", got)
+	}
+}
+
+// TestShellAndPipFollowTheRulesForCode: "!curl" must not be the way around a blocked
+// module, unless the operator says so.
+func TestShellAndPipFollowTheRulesForCode(t *testing.T) {
+	refused, allowed := map[string]string{"pip": Refused, "shell": Refused}, map[string]string{"pip": Allowed, "shell": Refused}
+	for text, want := range map[string]map[string]string{
+		"blocked_modules: [socket]":                                          refused,
+		"allowed_modules: []":                                                refused,
+		"blocked_functions: [open]\nmagics: {pip: allow}":                    allowed,
+		"blocked_attributes: [x]\npip_packages: [numpy]":                     {"shell": Refused},
+		"blocked_modules: [socket]\ncommands: [ls]":                          {"pip": Refused},
+		"blocked_modules: [socket]\ncommands: [ls]\nmagics: {shell: refuse}": refused,
+		"allowed_variables: [x]":                                             nil,
+		"blocked_modules: []":                                                nil,
+	} {
+		b, err := Parse("policy.yaml", []byte(text), Additions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, b.base.rules.sealed().Magics); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 )
@@ -28,6 +29,25 @@ const (
 
 // None reports whether everything is allowed.
 func (r Rules) None() bool { return reflect.DeepEqual(r, Rules{}) }
+
+// sealed returns the rules with those that follow from them: while code is held to
+// some modules, functions or attributes, lines of the shell and of pip, which know
+// none of these, are refused unless something is said about them.
+func (r Rules) sealed() Rules {
+	if r.AllowedModules == nil && len(r.BlockedModules)+len(r.BlockedFunctions)+len(r.BlockedAttributes) == 0 {
+		return r
+	}
+	sealed := map[string]string{}
+	if r.Commands == nil {
+		sealed["shell"] = Refused
+	}
+	if r.PipPackages == nil {
+		sealed["pip"] = Refused
+	}
+	maps.Copy(sealed, r.Magics)
+	r.Magics = sealed
+	return r
+}
 
 func (r Rules) encode() json.RawMessage {
 	text, err := json.Marshal(r)

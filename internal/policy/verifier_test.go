@@ -102,8 +102,9 @@ func TestWhoIsAskedWhat(t *testing.T) {
 			t.Errorf("what no rule is about was checked: %v", err)
 		}
 	}
+	const sealed = `"magics":{"pip":"refuse","shell":"refuse"}}`
 	for client, want := range map[sessions.Client]string{
-		"": `{"blocked_modules":["socket"]}`, "somebody": `{"blocked_modules":["socket"]}`, "ci": `{"allowed_modules":[]}`,
+		"": `{"blocked_modules":["socket"],` + sealed, "somebody": `{"blocked_modules":["socket"],` + sealed, "ci": `{"allowed_modules":[],` + sealed,
 	} {
 		q := asked(t, v.Verify(t.Context(), client, sessions.RunsCommand, "echo"))
 		var compact bytes.Buffer
