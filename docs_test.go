@@ -13,6 +13,7 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/plugins"
+	"understudy/internal/policy"
 	"understudy/tools"
 )
 
@@ -32,6 +33,7 @@ func TestDocsAreTrue(t *testing.T) {
 		{"docs/operations.md", "metrics", metricTable(t)},
 		{"docs/operations.md", "limits", limitTable(t)},
 
+		{"docs/security.md", "defaults", "```yaml\n" + policy.Defaults() + "```\n"},
 		{"docs/reference.md", "clients", clientTable()},
 		{"docs/reference.md", "prompts", promptTable()},
 		{"docs/plugins.md", "sql_query", quotedFile(t, "examples/plugins/sql_query.yaml", "yaml")},

@@ -58,6 +58,8 @@ func run(c *config.Config) error {
 		return app.TestPlugins(ctx, c, os.Stdout)
 	case "token":
 		return app.Token(c, os.Stdout, os.Stderr)
+	case "policy check":
+		return app.CheckPolicy(ctx, c, os.Stdout)
 	case "schema":
 		return app.Schema(os.Stdout)
 	case "version":

@@ -109,7 +109,7 @@ func checkFlags(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := []string{"--add-to", "--for", "--expires"}
+	known := []string{"--add-to", "--for", "--expires", "--principal"}
 	for _, s := range settings {
 		known = append(known, s.Flag)
 	}

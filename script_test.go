@@ -26,8 +26,6 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"understudy/pyworker"
 )
 
 func TestMain(m *testing.M) {
@@ -80,10 +78,6 @@ func scriptCondition(name string) (bool, error) {
 	if version, ok := strings.CutPrefix(name, "python>="); ok {
 		check := fmt.Sprintf("import sys; sys.exit(sys.version_info < tuple(map(int, %q.split('.'))))", version)
 		return exec.Command(python, "-c", check).Run() == nil, nil
-	}
-	if name == "plugins" { // the Python half knows them
-		_, err := pyworker.Files.Open("understudy_plugin.py")
-		return err == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
 }

@@ -18,6 +18,11 @@ from .echo import echo
 _ACTIONS = {"code": "_code", "plugin": "_plugin", "command": "_command"}
 _LEAST_RECURSION = 500  # frames that our own work may need
 
+_UNVERIFIED = (
+    "outside this interpreter, where the server checks code, this is not valid Python; "
+    "write it so that no earlier __future__ import or setting is needed to read it"
+)
+
 
 class Executor:
     """Runs the executions of one session."""
@@ -94,11 +99,12 @@ class Executor:
         """Returns an action for _run: the cell, which is the code file's contents too."""
         code, session = request["code"], self._session
         notes += filter(None, [session.code_file.write(code, vars(session.module))])
-        return self._cell(code, f"<cell {request['execution']}>")
+        compile_only = request.get("compile_only", False)
+        return self._cell(code, f"<cell {request['execution']}>", compile_only)
 
-    def _cell(self, code, filename):
+    def _cell(self, code, filename, compile_only=False):
         sources.add(filename, code)
-        return lambda: self._run_cell(code, filename)
+        return lambda: self._run_cell(code, filename, compile_only)
 
     def _plugin(self, request, _):
         """Returns an action for _run: the call of a plugin."""
@@ -137,8 +143,10 @@ class Executor:
                 self._session.handlers.hold()  # what one raised has kept it from the others
                 self._take_back()
 
-    def _run_cell(self, code, filename):
+    def _run_cell(self, code, filename, compile_only):
         parts = self._compiler.compile(code, filename)
+        if compile_only:  # what the server took for a syntax error is none here
+            raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
         self._compiled = True
         if any(part.co_flags & cells.COROUTINE for part, _ in parts):
             self.awaiting.run(self._run_awaiting(parts))

@@ -38,6 +38,11 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: err.Error(), Err: errors.Unwrap(err)}
 }
 
+// ErrSyntax is the error of a Verifier that finds the code to be no valid Python. It
+// is for Python in the session to report that, where code may have changed what is
+// valid: a __future__ import of an earlier execution does.
+var ErrSyntax = errors.New("the code is not valid Python")
+
 // CodeOf returns the code of an Error in err's chain, or "" for a fault of ours.
 func CodeOf(err error) Code {
 	var e *Error

@@ -58,7 +58,7 @@ type execution struct {
 func newExecution(number int, r RunRequest, t *transcript) *execution {
 	life, end := context.WithCancelCause(context.Background())
 	return &execution{
-		number: number, request: Request{number, r.kind(), r.Code, r.Arguments, r.ResultVarName}, limit: r.Timeout,
+		number: number, request: Request{Execution: number, Kind: r.kind(), Code: r.Code, Arguments: r.Arguments, ResultVarName: r.ResultVarName}, limit: r.Timeout,
 		started: time.Now(), transcript: t,
 		questions: questions{possible: r.Asking.possible()},
 		done:      make(chan struct{}), life: life, end: end,

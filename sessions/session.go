@@ -192,10 +192,9 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 			s.turn.release()
 		}
 	}()
-	if s.options.Verifier != nil {
-		if err := s.options.Verifier.Verify(ctx, s.owner(), r.kind(), r.Code); err != nil {
-			return nil, s.refused(err)
-		}
+	compileOnly, err := s.verify(ctx, r)
+	if err != nil {
+		return nil, s.refused(err)
 	}
 	if r.Reset {
 		s.renounce(ctx)
@@ -219,6 +218,7 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	}
 	s.count++
 	e = newExecution(s.count, r, newTranscript(s.executionDir(s.count), s.options))
+	e.request.CompileOnly = compileOnly
 	e.waiters = 1
 	s.history.add(e)
 	s.current = e
@@ -226,6 +226,19 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	s.untold = restartNote{}
 	s.running.Go(func() { s.execute(e, untold) })
 	return e, nil
+}
+
+// verify asks whether the code may run. Code that is no valid Python may not, but
+// Python is to say so.
+func (s *Session) verify(ctx context.Context, r RunRequest) (compileOnly bool, err error) {
+	if s.options.Verifier == nil {
+		return false, nil
+	}
+	err = s.options.Verifier.Verify(ctx, s.owner(), r.kind(), r.Code)
+	if errors.Is(err, ErrSyntax) {
+		return true, nil
+	}
+	return false, err
 }
 
 // end stops what runs, ends the worker and removes the session's files.

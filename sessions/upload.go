@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Upload is a file that was put into a working directory.
@@ -45,6 +47,9 @@ func (m *Manager) Upload(ctx context.Context, client Client, id, name string, da
 }
 
 func (s *Session) upload(ctx context.Context, local string, data []byte) (*Upload, error) {
+	if err := s.verifyUpload(ctx, local, data); err != nil {
+		return nil, err
+	}
 	_, leave, err := s.visit(ctx, aUser)
 	if err != nil {
 		return nil, err
@@ -58,6 +63,23 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 	u := &Upload{InterpreterID: s.id, Path: filepath.ToSlash(local), File: filepath.Join(s.workdir, local), Size: len(data)}
 	u.Replaced, err = put(root, local, data)
 	return u, err
+}
+
+// verifyUpload asks whether a module may be there: code could import it, and what is
+// imported nobody asks about.
+func (s *Session) verifyUpload(ctx context.Context, local string, data []byte) error {
+	if extension := strings.ToLower(filepath.Ext(local)); s.options.Verifier == nil || extension != ".py" && extension != ".pyw" {
+		return nil
+	}
+	err := s.options.Verifier.Verify(ctx, s.owner(), RunsCode, string(data))
+	var refused *Error
+	switch {
+	case errors.Is(err, ErrSyntax):
+		return Errorf(CodeRefused, "%q was not written: code could import it, and it is no valid Python, so that it can't be checked against the policy of this server; if it is to be read only, give it another ending", filepath.ToSlash(local))
+	case errors.As(err, &refused):
+		return &Error{Code: refused.Code, Message: fmt.Sprintf("%q was not written, as code could import it. %s", filepath.ToSlash(local), refused.Message), Err: refused.Err}
+	}
+	return err
 }
 
 // put writes a file by way of a temporary one beside it.

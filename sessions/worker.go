@@ -128,6 +128,9 @@ type Request struct {
 	Code          string          // the code, the plugin's name, or the command
 	Arguments     json.RawMessage // of a plugin: an object
 	ResultVarName string          // "" asks for no variable
+	// CompileOnly is set for code that could not be verified, as it is no Python:
+	// the worker says so as always, and runs nothing of it if it finds otherwise.
+	CompileOnly bool
 }
 
 // Kind says what an execution runs.
@@ -335,7 +338,8 @@ func (e *CrashError) Error() string { return e.Reason }
 // Verifier checks code before anything of it runs.
 type Verifier interface {
 	// Verify returns nil, or an *Error with CodeRefused that names every
-	// violation with its line. A plugin is verified by its name.
+	// violation with its line, or ErrSyntax. A plugin is verified by its name, an
+	// uploaded module as code.
 	Verify(ctx context.Context, client Client, kind Kind, code string) error
 }
 

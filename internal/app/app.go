@@ -32,6 +32,8 @@ type App struct {
 	server  *server.MCPServer
 	shown   *tools.Resources
 
+	policy *policing // nil when nothing is checked
+
 	metrics *metrics.Metrics
 	ready   *readiness
 }
@@ -40,6 +42,10 @@ type App struct {
 // interpreters are forked from is started, in the background: a server without
 // it can still say so.
 func Open(c *config.Config, log *slog.Logger) (*App, error) {
+	rules, err := openPolicy(c, log)
+	if err != nil {
+		return nil, err
+	}
 	run, err := newRunDir(c.DataDir, log)
 	if err != nil {
 		return nil, err
@@ -56,10 +62,14 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 		options.Equipper = a.plugins
 	}
 	options.Ended = a.metrics.Ended
+	if a.policy = newPolicing(rules, a.python, log); a.policy != nil {
+		options.Verifier, a.ready.check = a.policy, a.policy.Warm
+	}
 	a.python.started = a.started
 	a.manager = sessions.NewManager(options)
 	a.server, a.shown = a.newServer()
 	a.python.warm()
+	a.policy.warm()
 	return a, nil
 }
 
@@ -72,6 +82,7 @@ func (a *App) Close() error {
 	defer cancel()
 	a.ready.close()
 	a.shown.Close()
+	a.policy.close() // first: a session ends once its code has been checked, or refused
 	a.manager.Close(ctx)
 	a.leaving.Wait()
 	return errors.Join(a.python.Close(), a.run.close())

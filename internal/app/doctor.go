@@ -64,6 +64,7 @@ type group string
 // The headings.
 const (
 	groupPython    group = "Python"
+	groupGuards    group = "Guard rails"
 	groupLibraries group = "Libraries"
 	groupSystem    group = "System"
 )
@@ -83,6 +84,7 @@ func examine(ctx context.Context, c *config.Config) *findings {
 		if dataDirWorks { // workers run files that are kept there
 			f.worker(ctx, c, python)
 		}
+		f.policy(ctx, c, python)
 	}
 	f.limits()
 	f.guards()
@@ -167,7 +169,7 @@ func (f *findings) print(out io.Writer, asJSON bool) error {
 		return encoder.Encode(f)
 	}
 	var err error
-	for _, g := range []group{groupPython, groupLibraries, groupSystem} {
+	for _, g := range []group{groupPython, groupLibraries, groupGuards, groupSystem} {
 		_, failed := fmt.Fprintln(out, g)
 		err = errors.Join(err, failed, f.printGroup(out, g))
 	}

@@ -50,6 +50,24 @@ func TestDoctorTriesARealWorker(t *testing.T) {
 	}
 }
 
+func TestDoctorTriesThePolicy(t *testing.T) {
+	const note = "code may do whatever this user may"
+	if out, _ := doctor(t, "--data-dir", t.TempDir(), "--python", testPython(t)); !strings.Contains(out, note) {
+		t.Errorf("no word about the missing policy:\n%s", out)
+	}
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	t.Setenv("UNDERSTUDY_POLICY", path)
+	for rules, want := range map[string]string{"blocked_module: []": "policy.yaml, line 1", "blocked_modules: [socket]": "there are base rules"} {
+		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := doctor(t, "--data-dir", t.TempDir(), "--python", testPython(t))
+		if works := strings.HasPrefix(rules, "blocked_modules"); works != (err == nil) || !strings.Contains(out, want) {
+			t.Errorf("%v:\n%s", err, out)
+		}
+	}
+}
+
 func TestDoctorWithoutPython(t *testing.T) {
 	out, err := doctor(t, "--json", "--data-dir", t.TempDir(), "--python", "/nowhere/python")
 	if !errors.Is(err, errUnfit) {

@@ -48,8 +48,10 @@ const (
 type readiness struct {
 	dir    string // for the trial
 	python func(context.Context) (sessions.Starter, error)
-	log    *slog.Logger
-	now    func() time.Time
+	// check tries whether code can be checked before it runs; nil when none is.
+	check func(context.Context) error
+	log   *slog.Logger
+	now   func() time.Time
 
 	proven   atomic.Int64 // when an interpreter was last started, in Unix nanoseconds
 	stopping atomic.Bool
@@ -165,6 +167,13 @@ func (r *readiness) try() string {
 	if err != nil {
 		r.log.Warn("not ready: an interpreter could not be started", "error", err)
 		return "an interpreter could not be started; the server's log says why"
+	}
+	if r.check == nil {
+		return ""
+	}
+	if err := r.check(ctx); err != nil {
+		r.log.Warn("not ready: code can't be checked, so that none runs", "error", err)
+		return "code can't be checked before it runs; the server's log says why"
 	}
 	return ""
 }

@@ -108,6 +108,25 @@ func TestReadinessEnds(t *testing.T) {
 	}
 }
 
+// TestReadinessWithAPolicy: interpreters are of no use when no code can be checked.
+func TestReadinessWithAPolicy(t *testing.T) {
+	var log bytes.Buffer
+	r := newReadiness(nil, t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
+	r.python = func(context.Context) (sessions.Starter, error) { return &trialStarter{}, nil }
+	r.check = func(context.Context) error { return errors.New("no checker at /secret/path") }
+	if reason, err := r.verdict(t.Context()); err != nil || !strings.Contains(reason, "code can't be checked") || strings.Contains(reason, "secret") {
+		t.Errorf("%q %v", reason, err)
+	}
+	if !strings.Contains(log.String(), "/secret/path") {
+		t.Errorf("the log does not say why: %s", log.String())
+	}
+	r.check, r.checked = func(context.Context) error { return nil }, time.Time{}
+	if reason, err := r.verdict(t.Context()); reason != "" || err != nil {
+		t.Errorf("%q %v", reason, err)
+	}
+	r.close()
+}
+
 func TestReadiness(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Now()

@@ -41,6 +41,8 @@ type starter interface {
 	sessions.Starter
 	// Warm begins in the background what makes starts fast.
 	Warm()
+	// Helper starts a Python that does a job of the server's own.
+	Helper(file string) (*worker.Helper, error)
 	Close(ctx context.Context) error
 }
 
@@ -100,6 +102,16 @@ func (p *pythonStarter) ready(ctx context.Context) (starter, error) {
 	p.log.Info("found Python", "path", found.Path, "version", found.Version, "why", found.Why)
 	p.starter, err = newStarter(p.config, found.Path, p.log)
 	return p.starter, err
+}
+
+// Helper starts a Python that does a job of the server's own, with the Python that
+// was found.
+func (p *pythonStarter) Helper(ctx context.Context, file string) (*worker.Helper, error) {
+	starter, err := p.ready(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return starter.Helper(file)
 }
 
 // Close lets go of the starter, whose workers have been ended.

@@ -25,6 +25,7 @@ type Config struct {
 	Demo     Demo     `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
 	Plugins  Plugins  `cmd:"" help:"Show and try the plugins of a directory."`
 	Token    Token    `cmd:"" help:"Make a bearer token for a client that connects over a network, and the line for --auth-tokens."`
+	Policy   Policy   `cmd:"" help:"Check a file of rules for code, and code by it."`
 	Install  Install  `cmd:"" help:"Write or print the configuration of an MCP client."`
 	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools, of their record, and of a plugin's file."`
 	Version  Version  `cmd:"" help:"Print the version."`

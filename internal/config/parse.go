@@ -51,15 +51,32 @@ func parse(source Source) (*Config, error) {
 			return nil, err
 		}
 	}
-	if config.Command == "serve" {
+	switch config.Command {
+	case "serve":
 		return config, config.Serve.Check()
+	case "doctor":
+		return config, config.askServe(source)
 	}
 	return config, nil
 }
 
+// askServe takes over the settings that the server would have without flags of its
+// own: kong resolves those of the chosen command alone.
+func (c *Config) askServe(source Source) error {
+	source.Args = []string{"serve"}
+	if c.Config != "" {
+		source.Args = append(source.Args, "--config", c.Config)
+	}
+	serving, err := parse(source)
+	if err == nil {
+		c.Serve = serving.Serve
+	}
+	return err
+}
+
 func (c *Config) needsDataDir() bool {
 	switch c.Command {
-	case "serve", "setup", "doctor", "demo", "plugins check", "plugins test":
+	case "serve", "setup", "doctor", "demo", "plugins check", "plugins test", "policy check":
 		return true
 	}
 	return false
@@ -80,6 +97,8 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.NamedMapper("transports", kong.MapperFunc(decodeTransports)),
 		kong.NamedMapper("origins", listOf(parseOrigin)),
 		kong.NamedMapper("hosts", listOf(parseHost)),
+		kong.NamedMapper("policy", kong.MapperFunc(decodePolicy)),
+		kong.NamedMapper("rules", listOf(parseRule)),
 		kong.NamedMapper("modules", kong.MapperFunc(decodeModules)),
 		kong.NamedMapper("text", kong.MapperFunc(decodeText)),
 		kong.Resolvers(&resolver{lookup: source.Lookup}),

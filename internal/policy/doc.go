@@ -3,6 +3,8 @@
 // is a guard rail that catches mistakes and plain misuse; the sandbox is the wall.
 //
 // A rule names what is allowed or blocked (a module, a function, an attribute, a
-// variable, a magic, a command); a violation is a place in the code that breaks one;
-// a policy is the rules for some principals.
+// variable, a magic, a command). Rules are all that hold for somebody; a book is
+// the rules of one version of the file: the base rules, and those of principals. A
+// checker is a process of pyworker's that judges code by rules; a violation is a
+// place in the code that breaks one.
 package policy

@@ -364,6 +364,24 @@ func TestServerOfForksKilled(t *testing.T) {
 	}
 }
 
+// A helper that listens to nobody ends with a killed server all the same.
+func TestHelperOfAKilledServer(t *testing.T) {
+	t.Setenv("WORKER_TEST_HELPER", "1")
+	t.Setenv("WORKER_TEST_NO_WATCHDOG", "1")
+	server, _ := startMiniServer(t, "")
+	children := livingChildren(t, server.Process.Pid)
+	if len(children) != 2 {
+		t.Errorf("the server has the children %v, not a worker and a helper", children)
+	}
+	if err := server.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = server.Wait()
+	for _, pid := range children {
+		eventually(t, fmt.Sprintf("process %d ends", pid), func() bool { return !alive(pid) })
+	}
+}
+
 // A copy that is killed in the moment it is woken costs its session, at once,
 // and nobody else: least of all this process and its group.
 func TestUnderstudyDiesAsItWakes(t *testing.T) {

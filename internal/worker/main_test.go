@@ -95,6 +95,7 @@ func miniServer() int {
 	var s interface {
 		sessions.Starter
 		Warm()
+		Helper(string) (*Helper, error)
 	}
 	if os.Getenv("WORKER_TEST_START") == "zygote" {
 		options.CheckpointShare = 0.5
@@ -103,6 +104,16 @@ func miniServer() int {
 		spawner := NewSpawner(options)
 		spawner.packages = fakePackages
 		s = spawner
+	}
+	if os.Getenv("WORKER_TEST_HELPER") != "" {
+		h, err := s.Helper("helper.py")
+		if err == nil {
+			_, err = h.Write([]byte("hang\n"))
+		}
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
 	}
 	// The watchdog plays its part by the same variable.
 	os.Setenv(roleVariable, "watchdog")

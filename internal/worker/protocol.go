@@ -165,6 +165,9 @@ type runMessage struct {
 	Code          string          `json:"code"`
 	Arguments     json.RawMessage `json:"arguments"`
 	ResultVarName string          `json:"result_var_name"`
+	// CompileOnly is left out unless it is true: whoever checked the code took it
+	// for a syntax error, so that nothing of it may run.
+	CompileOnly bool `json:"compile_only,omitempty"`
 }
 
 type equipMessage struct {

@@ -24,6 +24,19 @@ class Namespace(WorkerCase):
         worker.run("import sys; sys.exit()")
         self.assertEqual(2, worker.value("x"))
 
+    def test_code_that_the_server_could_not_read(self):
+        worker = self.start()
+        answer = worker.compile("x = 1\ny =\n")
+        self.assertEqual("SyntaxError", answer.done["exception"]["type"])
+        self.assertIn('File "<cell 1>", line 2\n    y =\n', answer.done["exception"]["traceback"])
+        # What is Python here alone, by what ran before, does not run either.
+        worker.run("from __future__ import barry_as_FLUFL")
+        self.assertTrue(worker.run("1 <> 2").ok)
+        answer = worker.compile("print('ran')\n1 <> 2")
+        self.assertEqual("SyntaxError", answer.done["exception"]["type"])
+        self.assertIn("outside this interpreter", answer.done["exception"]["traceback"])
+        self.assertEqual("", answer.stdout)
+
     def test_main_guards_and_pickle(self):
         worker = self.start()
         answer = worker.run(

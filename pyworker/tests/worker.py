@@ -138,6 +138,13 @@ class Worker:
         self.begin(plugin, "", "plugin", **arguments)
         return self.finish()
 
+    def compile(self, code):
+        """Sends code of which nothing may run and waits for the answer."""
+        self._execution += 1
+        message = {"type": "run", "execution": self._execution, "kind": "code", "code": code}
+        self.send({**message, "arguments": {}, "result_var_name": "", "compile_only": True})
+        return self.finish()
+
     def begin(self, code, result_var_name="", kind="code", /, **arguments):
         """Sends a request to run something."""
         self._execution += 1

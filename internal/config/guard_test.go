@@ -1,0 +1,55 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestPolicySettings(t *testing.T) {
+	if must(t, nil).Serve.Policed() {
+		t.Error("code is checked when nobody asked for it")
+	}
+	c := must(t, configFile(t, "policy: defaults\nblock-modules: socket, scipy.*\n"), "--allow-modules", "pandas,os.path", "--block-functions", "os.exec*")
+	g := c.Serve.Guard
+	if !g.Policed() || g.Policy != PolicyDefaults || !slices.Equal(g.AllowModules, []string{"pandas", "os.path"}) ||
+		!slices.Equal(g.BlockModules, []string{"socket", "scipy.*"}) || !slices.Equal(g.BlockFunctions, []string{"os.exec*"}) {
+		t.Errorf("%+v", g)
+	}
+	if g := must(t, nil, "--policy", "p.yaml").Serve.Guard; !filepath.IsAbs(g.Policy) || filepath.Base(g.Policy) != "p.yaml" {
+		t.Errorf("the policy is %q", g.Policy)
+	}
+	for flag, value := range map[string]string{"--allow-modules": "import os", "--block-modules": "a,,b", "--block-functions": "open()"} {
+		if _, err := try(t, nil, flag, value); err == nil || !strings.Contains(err.Error(), "is not the name of") {
+			t.Errorf("%s %s: %v", flag, value, err)
+		}
+	}
+}
+
+func TestPolicyCheckArguments(t *testing.T) {
+	code := filepath.Join(t.TempDir(), "a.py")
+	if err := os.WriteFile(code, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := must(t, nil, "policy", "check", "defaults", code, "--principal", "ci")
+	if got := c.Policy.Check; c.Command != "policy check" || got.File != PolicyDefaults || !slices.Equal(got.Code, []string{code}) || got.Principal != "ci" || c.DataDir == "" {
+		t.Errorf("%q %+v", c.Command, got)
+	}
+	if _, err := try(t, nil, "policy", "check", "defaults", code+"x"); err == nil {
+		t.Error("a file that is not there was taken")
+	}
+}
+
+// TestDoctorKnowsTheServersSettings: it tries what serve would do.
+func TestDoctorKnowsTheServersSettings(t *testing.T) {
+	env := configFile(t, "start: spawn\npolicy: defaults\n")
+	path := env["UNDERSTUDY_CONFIG"]
+	if s := must(t, map[string]string{"UNDERSTUDY_QUEUE": "7"}, "doctor", "--config", path).Serve; s.Start != "spawn" || s.Policy != PolicyDefaults || s.Queue != 7 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := try(t, map[string]string{"UNDERSTUDY_QUEUE": "-7"}, "doctor"); err == nil {
+		t.Error("doctor took what serve refuses")
+	}
+}

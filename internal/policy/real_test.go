@@ -1,0 +1,119 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"understudy/pyworker"
+	"understudy/sessions"
+)
+
+// realChecker starts the checker that the program comes with.
+func realChecker(t testing.TB) *starter {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "pyworker"), pyworker.Files); err != nil {
+		t.Fatal(err)
+	}
+	return &starter{file: filepath.Join(dir, "pyworker", "verify.py")}
+}
+
+func realVerifier(t testing.TB, place string, more Additions) *Verifier {
+	t.Helper()
+	source, err := Open(place, more, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := NewVerifier(Options{Source: source, Start: realChecker(t).start})
+	t.Cleanup(v.Close)
+	return v
+}
+
+const usualCell = `import pandas as pd
+import numpy as np
+import matplotlib.pyplot as plt
+
+df = pd.read_csv("sales.csv", parse_dates=["day"])
+df = df[df.amount > 0].assign(month=lambda d: d.day.dt.to_period("M"))
+totals = df.groupby(["month", "shop"], as_index=False)["amount"].sum()
+
+def growth(series, periods=1):
+    """Relative change against some periods before."""
+    shifted = series.shift(periods)
+    return (series - shifted) / shifted.replace(0, np.nan)
+
+totals["growth"] = totals.groupby("shop")["amount"].transform(growth)
+best = {shop: part.amount.max() for shop, part in totals.groupby("shop")}
+
+fig, axes = plt.subplots(1, 2, figsize=(10, 4))
+for shop, part in totals.groupby("shop"):
+    axes[0].plot(part.month.astype(str), part.amount, label=f"{shop}: {best[shop]:.0f}")
+axes[0].legend()
+axes[1].hist(totals.growth.dropna(), bins=30)
+fig.suptitle("Sales")
+plt.show()
+print(totals.describe())
+totals.tail()
+`
+
+// TestDefaultsWithTheRealChecker: it understands all rules that are shipped, lets
+// usual work through, and refuses what they are there for.
+func TestDefaultsWithTheRealChecker(t *testing.T) {
+	v := realVerifier(t, DefaultsName, Additions{})
+	for _, code := range []string{"", "1 + 1", usualCell, "import re\nre.compile('a')"} {
+		if err := v.Verify(t.Context(), "", sessions.RunsCode, code); err != nil {
+			t.Errorf("%s\n%v", code, err)
+		}
+	}
+	for _, code := range []string{"import os\nos.system('ls')", "import subprocess", "eval('1')", "().__class__.__base__.__subclasses__()"} {
+		if err := v.Verify(t.Context(), "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+	if err := v.Verify(t.Context(), "", sessions.RunsCode, "x = (1,"); !errors.Is(err, sessions.ErrSyntax) || !strings.Contains(err.Error(), "line 1") {
+		t.Error(err)
+	}
+}
+
+// TestEveryRuleWithTheRealChecker: each key of the file is one of the checker's.
+func TestEveryRuleWithTheRealChecker(t *testing.T) {
+	for rules, code := range map[string]string{
+		"allowed_modules: [math]":                     "import json",
+		"blocked_modules: [json]":                     "import json",
+		"blocked_functions: [json.dumps]":             "import json\njson.dumps(1)",
+		"blocked_attributes: [secret]":                "x = 1\nx.secret",
+		"allowed_variables: [df_*]":                   "x = 1",
+		"{extends: defaults, blocked_functions: []}":  "import subprocess",
+		"{extends: defaults, blocked_modules: [...]}": "import subprocess",
+	} {
+		path := filepath.Join(t.TempDir(), "policy.yaml")
+		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v := realVerifier(t, path, Additions{})
+		if err := v.Verify(t.Context(), "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused || strings.Contains(err.Error(), "could not be checked") {
+			t.Errorf("%s: %v", rules, err)
+		}
+		if err := v.Verify(t.Context(), "", sessions.RunsCode, "df_1 = 1"); err != nil {
+			t.Errorf("%s: %v", rules, err)
+		}
+	}
+}
+
+// BenchmarkVerify is what a policy adds to each call: a usual cell of 27 lines under
+// the default rules, with the ways to the checker and back.
+func BenchmarkVerify(b *testing.B) {
+	v := realVerifier(b, DefaultsName, Additions{})
+	if err := v.Warm(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := v.Verify(b.Context(), "", sessions.RunsCode, usualCell); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

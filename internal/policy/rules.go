@@ -1,0 +1,124 @@
+package policy
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// Rules are what holds for somebody's code, as the checker takes them. A nil list
+// is a rule that is off; an empty allow-list allows nothing.
+type Rules struct {
+	AllowedModules    []string `json:"allowed_modules,omitzero"`
+	BlockedModules    []string `json:"blocked_modules,omitzero"`
+	BlockedFunctions  []string `json:"blocked_functions,omitzero"`
+	BlockedAttributes []string `json:"blocked_attributes,omitzero"`
+	AllowedVariables  []string `json:"allowed_variables,omitzero"`
+	// Magics says of "pip" and "shell" whether they are Allowed or Refused.
+	Magics      map[string]string `json:"magics,omitzero"`
+	PipPackages []string          `json:"pip_packages,omitzero"`
+	Commands    []string          `json:"commands,omitzero"`
+}
+
+// The values of Rules.Magics.
+const (
+	Allowed = "allow"
+	Refused = "refuse"
+)
+
+// None reports whether everything is allowed.
+func (r Rules) None() bool { return reflect.DeepEqual(r, Rules{}) }
+
+// sealed returns the rules with those that follow from them: while code is held to
+// some modules, functions or attributes, lines of the shell and of pip, which know
+// none of these, are refused unless something is said about them.
+func (r Rules) sealed() Rules {
+	if r.AllowedModules == nil && len(r.BlockedModules)+len(r.BlockedFunctions)+len(r.BlockedAttributes) == 0 {
+		return r
+	}
+	sealed := map[string]string{}
+	if r.Commands == nil {
+		sealed["shell"] = Refused
+	}
+	if r.PipPackages == nil {
+		sealed["pip"] = Refused
+	}
+	maps.Copy(sealed, r.Magics)
+	r.Magics = sealed
+	return r
+}
+
+func (r Rules) encode() json.RawMessage {
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // lists of texts can always be encoded
+	}
+	return text
+}
+
+// Additions are rules from the command line, beside those of the file.
+type Additions struct {
+	AllowModules, BlockModules, BlockFunctions []string
+}
+
+// None reports whether nothing is added.
+func (a Additions) None() bool {
+	return len(a.AllowModules)+len(a.BlockModules)+len(a.BlockFunctions) == 0
+}
+
+// check refuses what would be no rule.
+func (a Additions) check() error {
+	for flag, part := range map[string]struct {
+		names []string
+		check func(string) error
+	}{
+		"--allow-modules":   {a.AllowModules, checkModule},
+		"--block-modules":   {a.BlockModules, checkModule},
+		"--block-functions": {a.BlockFunctions, checkFunction},
+	} {
+		for _, name := range part.names {
+			if err := part.check(name); err != nil {
+				return &FlagError{flag, err}
+			}
+		}
+	}
+	return nil
+}
+
+// FlagError is a value of a flag that is no rule.
+type FlagError struct {
+	Flag string
+	Err  error
+}
+
+func (e *FlagError) Error() string { return e.Flag + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *FlagError) Unwrap() error { return e.Err }
+
+// with returns the rules with more of them.
+func (r Rules) with(a Additions) Rules {
+	add := func(list *[]string, more []string) {
+		if len(more) > 0 {
+			*list = joined(*list, more)
+		}
+	}
+	add(&r.AllowedModules, a.AllowModules)
+	add(&r.BlockedModules, a.BlockModules)
+	add(&r.BlockedFunctions, a.BlockFunctions)
+	return r
+}
+
+// joined returns a new list of both, each item once.
+func joined(lists ...[]string) []string {
+	all := []string{}
+	for _, list := range lists {
+		for _, item := range list {
+			if !slices.Contains(all, item) {
+				all = append(all, item)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,149 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"understudy/sessions"
+)
+
+// Options say how a Verifier judges. Source and Start are required.
+type Options struct {
+	Source *Source
+	// Start starts a checker.
+	Start func(context.Context) (Process, error)
+	// Principal names the caller of a request for whom there may be rules, "" for
+	// one without a name. Without it nobody has one.
+	Principal func(context.Context, sessions.Client) string
+	// Checkers is how many checks may run at once; at most four by default, one
+	// for each processor.
+	Checkers int
+	// Limit is how long one check may take; 5 s.
+	Limit time.Duration
+	// Logger gets what concerns the operator; by default nobody does.
+	Logger *slog.Logger
+}
+
+// Verifier refuses code that is against the rules for its caller. It satisfies
+// sessions.Verifier.
+type Verifier struct {
+	source    *Source
+	principal func(context.Context, sessions.Client) string
+	pool      *pool
+	log       *slog.Logger
+}
+
+// usualLimit is how long a check may take: hundreds of kilobytes of code take less
+// than a second.
+const usualLimit = 5 * time.Second
+
+// NewVerifier returns a Verifier that has started no checker yet. Close must be
+// called at the end.
+func NewVerifier(o Options) *Verifier {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Limit == 0 {
+		o.Limit = usualLimit
+	}
+	if o.Checkers == 0 {
+		o.Checkers = min(4, runtime.GOMAXPROCS(0))
+	}
+	if o.Principal == nil {
+		o.Principal = func(context.Context, sessions.Client) string { return "" }
+	}
+	return &Verifier{source: o.Source, principal: o.Principal, pool: newPool(o.Start, o.Checkers, o.Limit, o.Logger), log: o.Logger}
+}
+
+// Warm starts a checker, so that the first call need not wait for it.
+func (v *Verifier) Warm(ctx context.Context) error {
+	_, err := v.pool.ask(ctx, question{Kind: string(sessions.RunsCode), Code: "0", Policy: Rules{}.encode()})
+	return err
+}
+
+// Close ends the checkers. What is being checked is refused.
+func (v *Verifier) Close() { v.pool.close() }
+
+// mostCode is how many bytes of code are checked: its tree takes some hundred times
+// as much memory.
+const mostCode = 2 << 20
+
+// Verify returns nil if nothing in the code is against the rules for its caller. A
+// plugin is the operator's own code, and no rule is about it.
+func (v *Verifier) Verify(ctx context.Context, client sessions.Client, kind sessions.Kind, code string) error {
+	if kind == sessions.RunsPlugin {
+		return nil
+	}
+	principal := v.principal(ctx, client)
+	e := v.source.Book().of(principal)
+	if e.none {
+		return nil
+	}
+	if len(code) > mostCode {
+		return unchecked(fmt.Sprintf("it has %d bytes, and at most %d are checked", len(code), mostCode))
+	}
+	found, err := v.pool.ask(ctx, question{Kind: string(kind), Code: code, Policy: e.encoded})
+	switch {
+	case err != nil:
+		return v.failed(ctx, err)
+	case found.SyntaxError != nil && kind != sessions.RunsCode:
+		return unchecked("it can't be read: " + cut(*found.SyntaxError, longestLine))
+	case found.SyntaxError != nil:
+		return fmt.Errorf("%w: %s", sessions.ErrSyntax, *found.SyntaxError)
+	case len(found.Violations) == 0:
+		return nil
+	}
+	v.log.Warn("code was refused", "principal", nameOrNobody(principal), "rules", rulesOf(found.Violations), "violations", len(found.Violations))
+	return refusal(kind, found.Violations)
+}
+
+// failed says why the code was not checked. It does not run then.
+func (v *Verifier) failed(ctx context.Context, err error) error {
+	var start *startError
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &start):
+		return sessions.Errorf(sessions.CodeStart, "the Python interpreter could not be started: %w", start.err)
+	case errors.Is(err, errClosed):
+		return sessions.Errorf(sessions.CodeClosed, "%v", err)
+	case errors.Is(err, errBusy):
+		return sessions.Errorf(sessions.CodeBusy, "the server is busy checking the code of others; this code did not run. Try again")
+	case errors.Is(err, errSlow):
+		return unchecked(fmt.Sprintf("that took more than %v", v.pool.limit))
+	case errors.Is(err, errDied):
+		return unchecked("its checker ran out of memory or crashed")
+	}
+	return unchecked("its checker did not answer as it should")
+}
+
+func nameOrNobody(principal string) string {
+	if principal == "" {
+		return "nobody by name"
+	}
+	return principal
+}
+
+// rulesOf lists the broken rules, each once, and no code: the log is not for it.
+// What a rule says may be a name of the code's, and is cut.
+func rulesOf(violations []Violation) string {
+	const most, longest = 10, 80
+	var rules []string
+	for _, v := range violations {
+		rule := cut(v.Rule, longest)
+		if !slices.Contains(rules, rule) {
+			rules = append(rules, rule)
+		}
+	}
+	slices.Sort(rules)
+	if more := len(rules) - most; more > 0 {
+		rules = append(rules[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(rules, ", ")
+}

@@ -1,0 +1,309 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"understudy/sessions"
+)
+
+const someRules = "blocked_modules: [socket]\nprincipals:\n  free: {}\n  ci: {allowed_modules: []}\n"
+
+func testVerifier(t *testing.T, rules string, change ...func(*Options)) (*Verifier, *starter) {
+	t.Helper()
+	s := &starter{}
+	o := Options{
+		Source: sourceOf(t, rules), Start: s.start, Checkers: 2,
+		Principal: func(_ context.Context, c sessions.Client) string { return string(c) },
+	}
+	for _, change := range change {
+		change(&o)
+	}
+	v := NewVerifier(o)
+	t.Cleanup(v.Close)
+	return v, s
+}
+
+// check has code judged, as that of a principal without rules of its own.
+func check(t *testing.T, v *Verifier, code string) error {
+	t.Helper()
+	return v.Verify(t.Context(), "somebody", sessions.RunsCode, code)
+}
+
+func refused(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if sessions.CodeOf(err) != sessions.CodeRefused {
+		t.Fatalf("the error is %v", err)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q is not in:\n%v", word, err)
+		}
+	}
+}
+
+func TestRefusal(t *testing.T) {
+	v, s := testVerifier(t, someRules)
+	if err := check(t, v, "good"); err != nil {
+		t.Error(err)
+	}
+	refused(t, check(t, v, "bad"), "Not run: 1 thing in the code is against the policy of this server.\nline 1, column 1: bad — blocked word bad\n", "Nothing has run")
+	refused(t, check(t, v, "bad use good\nwell\nbad"), "2 things in the code are", "line 1, column 1: bad — blocked word bad: use good\nline 3, column 1: bad —")
+	refused(t, v.Verify(t.Context(), "", sessions.RunsCommand, "bad"), "1 thing in the command", "\ncolumn 1: bad —")
+	many := check(t, v, strings.Repeat("bad\n", 99)+"bad")
+	refused(t, many, "100 things", "line 40,", "… and 60 more")
+	long := check(t, v, strings.Repeat("bad "+strings.Repeat("é", 2000)+"\n", 30))
+	refused(t, long, "30 things", "more\nNothing has run")
+	if len(long.Error()) > 10_000 {
+		t.Errorf("a refusal has %d bytes", len(long.Error()))
+	}
+	refused(t, check(t, v, "bad\nbad\nmore"), "Not run: more than 2 things in", "line 2, column 1: bad — blocked word bad\n… and 7 more\nNothing")
+	if err := check(t, v, "syntax"); !errors.Is(err, sessions.ErrSyntax) {
+		t.Errorf("a syntax error: %v", err)
+	}
+	refused(t, v.Verify(t.Context(), "", sessions.RunsCommand, "syntax"), "could not be checked", "invalid syntax")
+	if n := s.started.Load(); n != 1 {
+		t.Errorf("%d checkers were started for one call after the other", n)
+	}
+}
+
+// asked returns what the checker was asked.
+func asked(t *testing.T, err error) (q struct {
+	question
+	PID int `json:"pid"`
+},
+) {
+	t.Helper()
+	refused(t, err)
+	_, told, _ := strings.Cut(err.Error(), "echo — echo: ")
+	told, _, _ = strings.Cut(told, "\n")
+	if err := json.Unmarshal([]byte(told), &q); err != nil {
+		t.Fatalf("%v: %s", err, told)
+	}
+	return q
+}
+
+func TestWhoIsAskedWhat(t *testing.T) {
+	v, s := testVerifier(t, someRules)
+	for _, err := range []error{
+		v.Verify(t.Context(), "free", sessions.RunsCode, "bad"),
+		v.Verify(t.Context(), "ci", sessions.RunsPlugin, "bad"),
+	} {
+		if err != nil || s.started.Load() != 0 {
+			t.Errorf("what no rule is about was checked: %v", err)
+		}
+	}
+	const sealed = `"magics":{"pip":"refuse","shell":"refuse"}}`
+	for client, want := range map[sessions.Client]string{
+		"": `{"blocked_modules":["socket"],` + sealed, "somebody": `{"blocked_modules":["socket"],` + sealed, "ci": `{"allowed_modules":[],` + sealed,
+	} {
+		q := asked(t, v.Verify(t.Context(), client, sessions.RunsCommand, "echo"))
+		var compact bytes.Buffer
+		_ = json.Compact(&compact, q.Policy)
+		if compact.String() != want || q.Kind != "command" || q.Code != "echo" {
+			t.Errorf("%q: %s %q %q", client, compact.String(), q.Kind, q.Code)
+		}
+	}
+}
+
+// TestChecksThatFail: whatever becomes of a checker, the code does not run, and
+// the next check goes well.
+func TestChecksThatFail(t *testing.T) {
+	var log bytes.Buffer
+	v, s := testVerifier(t, someRules, func(o *Options) {
+		o.Limit, o.Checkers = time.Minute, 1
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	for code, words := range map[string]string{
+		"crash":    "ran out of memory or crashed",
+		"kill":     "ran out of memory or crashed",
+		"huge":     "did not answer as it should",
+		"garbage":  "did not answer as it should",
+		"stranger": "did not answer as it should",
+		"error":    "did not answer as it should",
+		"silence":  "did not answer as it should",
+	} {
+		refused(t, check(t, v, code), "could not be checked", words, "Nothing has run", "Split it")
+		if err := check(t, v, "good"); err != nil {
+			t.Errorf("after %s: %v", code, err)
+		}
+	}
+	refused(t, check(t, v, strings.Repeat("#", mostCode+1)), "at most 2097152 are checked")
+	if !strings.Contains(log.String(), "crashed as it was told to") {
+		t.Errorf("the log lacks a checker's last words:\n%s", log.String())
+	}
+	if n := s.started.Load(); n < 6 {
+		t.Errorf("%d checkers were started", n)
+	}
+}
+
+// TestCodeThatKillsCheckers takes at most one with it that has served before.
+func TestCodeThatKillsCheckers(t *testing.T) {
+	v, s := testVerifier(t, someRules, func(o *Options) { o.Checkers = 3 })
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() { _ = check(t, v, "sleep 0.05") })
+	}
+	all.Wait()
+	before := s.started.Load()
+	refused(t, check(t, v, "kill"), "could not be checked")
+	if n := s.started.Load() - before; n != 1 {
+		t.Errorf("%d checkers were started for it", n)
+	}
+	for range before {
+		if err := check(t, v, "good"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestCheckThatTakesTooLong(t *testing.T) {
+	v, s := testVerifier(t, someRules, func(o *Options) { o.Limit = 2 * time.Second }) // Python must start in that time
+	refused(t, check(t, v, "hang"), "could not be checked", "took more than 2s", "Nothing has run")
+	<-s.last.Load().Ended()
+	if err := check(t, v, "good"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestIdleCheckerDies: nobody notices.
+func TestIdleCheckerDies(t *testing.T) {
+	v, s := testVerifier(t, someRules)
+	for range 5 { // before the next check, or in its midst
+		if err := check(t, v, "later"); err != nil {
+			t.Fatal(err)
+		}
+		if err := check(t, v, "good"); err != nil {
+			t.Fatal(err)
+		}
+		s.last.Load().Kill()
+	}
+}
+
+// TestCheckersInUse: so many checks run at once as there may be, and the others
+// wait for them.
+func TestCheckersInUse(t *testing.T) {
+	v, s := testVerifier(t, someRules, func(o *Options) { o.Checkers = 3 })
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	var pids []int
+	for range 20 {
+		all.Go(func() {
+			q := asked(t, v.Verify(t.Context(), "", sessions.RunsCode, "sleep 0.01\necho"))
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Contains(pids, q.PID) {
+				pids = append(pids, q.PID)
+			}
+		})
+	}
+	all.Wait()
+	if n := s.started.Load(); n > 3 || int(n) != len(pids) {
+		t.Errorf("%d checkers were started, and %d answered", n, len(pids))
+	}
+}
+
+func TestCancelledCheck(t *testing.T) {
+	v, _ := testVerifier(t, someRules, func(o *Options) { o.Checkers, o.Limit = 1, time.Minute })
+	ctx, cancel := context.WithCancel(t.Context())
+	first, second := make(chan error, 1), make(chan error, 1)
+	for _, done := range []chan error{first, second} { // one hangs, the other waits for it
+		go func() { done <- v.Verify(ctx, "", sessions.RunsCode, "hang") }()
+	}
+	cancel()
+	for _, done := range []chan error{first, second} {
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	if err := check(t, v, "good"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBusyCheckers: nobody waits for ever for a turn.
+func TestBusyCheckers(t *testing.T) {
+	v, s := testVerifier(t, someRules, func(o *Options) { o.Checkers, o.Limit = 1, 2*time.Second })
+	v.pool.wait = time.Millisecond
+	done := make(chan error, 10)
+	for range cap(done) {
+		go func() { done <- v.Verify(t.Context(), "", sessions.RunsCode, "hang") }()
+	}
+	for range cap(done) - 1 {
+		if err := <-done; sessions.CodeOf(err) != sessions.CodeBusy || !strings.Contains(err.Error(), "Try again") {
+			t.Error(err)
+		}
+	}
+	refused(t, <-done, "took more than 2s")
+	if n := s.started.Load(); n != 1 {
+		t.Errorf("%d checkers were started", n)
+	}
+}
+
+func TestLargeCodeTakesAFreshChecker(t *testing.T) {
+	v, s := testVerifier(t, someRules)
+	for range 2 {
+		if err := check(t, v, strings.Repeat("# a comment\n", large/12+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.started.Load(); n != 2 {
+		t.Errorf("%d checkers were started", n)
+	}
+}
+
+func TestVerifierWithoutPython(t *testing.T) {
+	v, _ := testVerifier(t, someRules, func(o *Options) {
+		o.Start = func(context.Context) (Process, error) { return nil, errors.New("no Python here") }
+	})
+	if err := check(t, v, "good"); sessions.CodeOf(err) != sessions.CodeStart || !strings.Contains(err.Error(), "no Python here") {
+		t.Error(err)
+	}
+	if err := v.Warm(t.Context()); err == nil {
+		t.Error("a checker was started of nothing")
+	}
+}
+
+func TestClosedVerifier(t *testing.T) {
+	v, s := testVerifier(t, someRules, func(o *Options) { o.Limit = time.Minute })
+	if err := v.Warm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	idle, hangs := s.last.Load(), make(chan error, 1)
+	go func() { hangs <- v.Verify(context.Background(), "", sessions.RunsCode, "sleep 0\nhang") }()
+	v.Close()
+	<-idle.Ended()
+	if err := <-hangs; sessions.CodeOf(err) != sessions.CodeClosed {
+		t.Errorf("code was checked as the server stopped: %v", err)
+	}
+	if err := check(t, v, "good"); sessions.CodeOf(err) != sessions.CodeClosed {
+		t.Error(err)
+	}
+}
+
+// TestRefusalsInTheLog: what was broken and by whom, and nothing of the code.
+func TestRefusalsInTheLog(t *testing.T) {
+	var log bytes.Buffer
+	v, _ := testVerifier(t, someRules, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	refused(t, check(t, v, "bad secret\nbad secret"))
+	if got := log.String(); strings.Contains(got, "secret") || strings.Count(got, "\n") != 1 ||
+		!strings.Contains(got, `principal=somebody rules="blocked word bad" violations=2`) {
+		t.Error(got)
+	}
+	var many []Violation
+	for i := range 30 {
+		many = append(many, Violation{Rule: fmt.Sprintf("%02d", i) + strings.Repeat("é", 500)})
+	}
+	if text := rulesOf(many); len(text) > 3000 || !strings.HasSuffix(text, "and 20 more") {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}

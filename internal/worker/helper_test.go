@@ -1,0 +1,107 @@
+package worker
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func startHelper(t *testing.T, s *Spawner) *Helper {
+	t.Helper()
+	h, err := s.Helper("helper.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Kill)
+	return h
+}
+
+// say tells the helper a line and decodes its answer.
+func say(t *testing.T, h *Helper, line string, answer any) {
+	t.Helper()
+	if _, err := io.WriteString(h, line+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := bufio.NewReader(h).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(text), answer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHelperIsApart: neither the server's environment nor its group, and no module
+// of anybody's but Python's.
+func TestHelperIsApart(t *testing.T) {
+	t.Setenv("SECRET_OF_THE_SERVER", "x")
+	t.Setenv("PYTHONPATH", t.TempDir())
+	h := startHelper(t, fakeSpawner(t))
+	var told struct {
+		Environ  map[string]string
+		Path     []string
+		Isolated int
+		Group    bool
+	}
+	say(t, h, "tell", &told)
+	for name := range told.Environ {
+		if !slices.Contains(neededVariables, name) && name != "LC_CTYPE" { // Python itself sets that
+			t.Errorf("%s is in its environment", name)
+		}
+	}
+	if slices.Contains(told.Path, "") || slices.Contains(told.Path, os.Getenv("PYTHONPATH")) || told.Isolated != 1 || !told.Group {
+		t.Errorf("%+v", told)
+	}
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	<-h.Ended()
+	if words := h.LastWords(); len(words) > mostLastWords || !strings.HasSuffix(words, "é\nlast words") || !utf8.ValidString(words) {
+		t.Errorf("%q", words)
+	}
+}
+
+func TestHelperHasSoMuchMemory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("one process can limit another on Linux only")
+	}
+	h := startHelper(t, fakeSpawner(t))
+	var answer any
+	say(t, h, fmt.Sprint("fill ", HelperMemory), &answer)
+	if answer != "MemoryError" {
+		t.Errorf("it could fill %v", answer)
+	}
+	say(t, h, "fill 1000", &answer)
+	if answer != 1000. {
+		t.Errorf("it could fill %v", answer)
+	}
+}
+
+// TestHelperThatHangs: its owner's Close ends it, and so does the Spawner's.
+func TestHelperThatHangs(t *testing.T) {
+	s := fakeSpawner(t)
+	for _, end := range []func(*Helper) error{(*Helper).Close, func(h *Helper) error { h.Kill(); return nil }} {
+		h := startHelper(t, s)
+		if _, err := io.WriteString(h, "hang\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := end(h); err != nil {
+			t.Error(err)
+		}
+		<-h.Ended()
+		h.Kill() // once more does nothing
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Helper("helper.py"); err == nil {
+		t.Error("a closed Spawner started a helper")
+	}
+}
