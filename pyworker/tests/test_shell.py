@@ -198,7 +198,7 @@ class Installs(WorkerCase):
 
 class Commands(WorkerCase):
     def command(self, worker, text):
-        worker.begin(text, kind="command")
+        worker.begin(text, "", "command")
         return worker.finish()
 
     def test_streams_and_exit_code(self):
@@ -244,7 +244,7 @@ class Commands(WorkerCase):
             "(trap '' INT; echo $BASHPID; sleep 1000000) | cat",
         ):
             with self.subTest(text):
-                worker.begin(text, kind="command")
+                worker.begin(text, "", "command")
                 worker.wait_for_text("\n")
                 pid = bytes(worker.output["stdout"]).split()[0].decode()
                 worker.interrupt()
@@ -260,7 +260,7 @@ class Commands(WorkerCase):
     def test_one_that_cleans_up_may(self):
         worker = self.start()
         text = "trap 'echo cleaned; exit 0' INT; echo here; while :; do sleep 0.01; done"
-        worker.begin(text, kind="command")
+        worker.begin(text, "", "command")
         worker.wait_for_line("here")
         worker.interrupt()
         answer = worker.finish()
@@ -270,7 +270,7 @@ class Commands(WorkerCase):
     def test_a_storm_of_interrupts_leaves_nothing(self):
         worker = self.start()
         for _ in range(50):
-            worker.begin("sleep 1000000", kind="command")
+            worker.begin("sleep 1000000", "", "command")
             for _ in range(3):
                 worker.interrupt()
             answer = worker.finish()
