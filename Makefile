@@ -145,7 +145,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: fuzz-verify
-fuzz-verify: setup ## For FUZZ_VERIFY (60) seconds, run random code that the policy's judge lets pass, and watch it
+fuzz-verify: setup ## For FUZZ_VERIFY (60) seconds, run random code that the policy's checker lets pass, and watch it
 	"$$(./understudy setup 2>/dev/null)" -W ignore -m pyworker.tests.verify_fuzz $(FUZZ_VERIFY)
 
 .PHONY: clean

@@ -1,4 +1,4 @@
-"""The judge of code: a process that says where code breaks the rules of a policy.
+"""The checker of code: a process that says where code breaks the rules of a policy.
 
     python -I -S -B LIBRARY/pyworker/verify.py
 
@@ -191,7 +191,7 @@ def serve(requests, answers):
 def _read_everything():
     """Reads as Python what a session might, that has changed its own limits.
 
-    What is a syntax error here is not judged: it must be one there as well.
+    What is a syntax error here is not checked: it must be one there as well.
     """
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)

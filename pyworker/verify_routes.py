@@ -1,4 +1,4 @@
-"""What the judge knows of Python: modules, functions that are the same, and routes.
+"""What the checker knows of Python: modules, functions that are the same, and routes.
 
 A *route* is a way to a function or a module that its name does not show: eval,
 frames, the table of loaded modules. While a rule about functions, modules or

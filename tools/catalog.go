@@ -74,6 +74,8 @@ type Options struct {
 	Read func(ctx context.Context, uri string, err error, took time.Duration)
 	// Mode is one of the constants Mode…; ModeFull.
 	Mode string
+	// Rules are told in the descriptions; nil is for a server that checks nothing.
+	Rules *Rules
 	// PluginSummary tells a model, in some lines, which plugins code can call now,
 	// and PluginTools returns, for ModePluginOnly, those that there are; nil is for a
 	// server that has none, and never will. They must not call refresh.
@@ -230,7 +232,26 @@ func (b *toolbox) describe(text string) string {
 		"{wait}", sessions.InWords(b.DefaultWait),
 		"{timeout}", sessions.InWords(b.DefaultTimeout),
 		"{history}", b.depth(),
+		"{lines}\n", item(b.notebookLines()),
+		"{rules}\n", item(b.ruled()),
+		"{set_variables}\n", item(b.sessionVariables()),
 	).Replace(b.inMode(text)))
+}
+
+// item is a line of a description's list, none for an empty text.
+func item(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "- " + text + "\n"
+}
+
+// sessionVariables tells of operation set_variables where plugins can read them.
+func (b *toolbox) sessionVariables() string {
+	if b.PluginSummary == nil && b.PluginTools == nil {
+		return ""
+	}
+	return "set_variables: set session variables (texts by name, in variables) for plugins; they are not among code's variables, and undo does not bring them back."
 }
 
 // depth says how far undo goes back.

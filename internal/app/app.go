@@ -120,6 +120,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: a.log,
 		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode, Read: calls.read,
 	}
+	options.Rules = a.policy.told()
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}

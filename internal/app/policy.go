@@ -14,6 +14,7 @@ import (
 	"understudy/internal/pythonenv"
 	"understudy/internal/transport"
 	"understudy/sessions"
+	"understudy/tools"
 )
 
 // checkerFile is what checks code, a file of the package pyworker.
@@ -43,6 +44,7 @@ func openPolicy(c *config.Config, log *slog.Logger) (*policy.Source, error) {
 // policing is the Verifier of a server, and what keeps it.
 type policing struct {
 	*policy.Verifier
+	source  *policy.Source
 	log     *slog.Logger
 	life    context.Context
 	endLife context.CancelFunc
@@ -59,7 +61,7 @@ func newPolicing(source *policy.Source, python *pythonStarter, log *slog.Logger)
 		Start: func(ctx context.Context) (policy.Process, error) { return asProcess(python.Helper(ctx, checkerFile)) },
 	})
 	life, endLife := context.WithCancel(context.Background())
-	return &policing{Verifier: v, log: log, life: life, endLife: endLife}
+	return &policing{Verifier: v, source: source, log: log, life: life, endLife: endLife}
 }
 
 // asProcess keeps a nil pointer from being an interface that is not nil.
@@ -86,6 +88,15 @@ func (p *policing) warm() {
 			p.log.Debug("no checker of code is there yet", "error", err)
 		}
 	})
+}
+
+// told is what the tools' descriptions say of the rules.
+func (p *policing) told() *tools.Rules {
+	if p == nil {
+		return nil
+	}
+	base := p.source.Book().Rules("")
+	return &tools.Rules{NoShell: base.Refuses("shell"), NoPip: base.Refuses("pip")}
 }
 
 // close ends the checkers. All code is refused from then on.

@@ -34,7 +34,7 @@ type verdict struct {
 	Violations []Violation `json:"violations"`
 	// SyntaxError is what Python prints of one; then nothing else was looked at.
 	SyntaxError *string `json:"syntax_error"`
-	// Error says why it could not judge; the rest means nothing then.
+	// Error says why it could not check; the rest means nothing then.
 	Error string `json:"error"`
 }
 

@@ -44,7 +44,7 @@ func refusal(kind sessions.Kind, violations []Violation) error {
 	case more != "":
 		fmt.Fprintf(&b, "… %s\n", more)
 	}
-	b.WriteString("Nothing has run and no variable has changed. Write it without these, and run all of it again; what the policy forbids, no other spelling makes right.")
+	b.WriteString("Nothing has run and no variable has changed. Write it without these, and run all of it again; other spellings of the same are refused too.")
 	return &sessions.Error{Code: sessions.CodeRefused, Message: b.String()}
 }
 

@@ -49,6 +49,9 @@ func (r Rules) sealed() Rules {
 	return r
 }
 
+// Refuses reports whether lines of a kind, "pip" or "shell", are refused as such.
+func (r Rules) Refuses(magic string) bool { return r.sealed().Magics[magic] == Refused }
+
 func (r Rules) encode() json.RawMessage {
 	text, err := json.Marshal(r)
 	if err != nil {

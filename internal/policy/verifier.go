@@ -13,7 +13,7 @@ import (
 	"understudy/sessions"
 )
 
-// Options say how a Verifier judges. Source and Start are required.
+// Options say how a Verifier checks. Source and Start are required.
 type Options struct {
 	Source *Source
 	// Start starts a checker.

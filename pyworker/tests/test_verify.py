@@ -1,4 +1,4 @@
-"""The judge of code: what it refuses, what it lets pass, where, and how it bears up."""
+"""The checker of code: what it refuses, what it lets pass, where, and how it bears up."""
 
 import json
 import pathlib
@@ -266,7 +266,7 @@ class TestMagics(unittest.TestCase):
 
 
 def ask(*requests):
-    """Returns the answers of a judge's process to requests, each a dict or a line."""
+    """Returns the answers of a checker's process to requests, each a dict or a line."""
     lines = [r if type(r) is bytes else json.dumps(r).encode() for r in requests]
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-B", str(ROOT / "pyworker" / "verify.py")],

@@ -1,4 +1,4 @@
-"""What the judge lets pass never reaches what is blocked; and a weaker judge is caught.
+"""What the checker lets pass never reaches what is blocked; and a weaker one is caught.
 
 For longer: make fuzz-verify.
 """

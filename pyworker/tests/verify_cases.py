@@ -1,4 +1,4 @@
-"""Code for the judge, by what it must say of it.
+"""Code for the checker, by what it must say of it.
 
 BYPASSES reach something that is blocked, or might: each is refused, with a rule that
 begins as given. FALSE_ALARMS are what people write, and pass under the shipped lists.

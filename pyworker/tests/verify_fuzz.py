@@ -1,8 +1,8 @@
-"""Programs made at random, and what the judge lets pass of them, run and watched.
+"""Programs made at random, and what the checker lets pass of them, run and watched.
 
     python -m pyworker.tests.verify_fuzz SECONDS [SEED]
 
-Each program is a few cells. Every cell is judged by itself, as a session's are, and
+Each program is a few cells. Every cell is checked by itself, as a session's are, and
 those that pass run one after the other in one namespace, in a child with an audit
 hook. The hook knows the deeds of blocked functions by what they are called with,
 stops them, and reports the program: it is an escape.
@@ -342,7 +342,7 @@ def _indented(text):
 
 
 def passed(program, check):
-    """Returns the cells of a program that the judge lets pass."""
+    """Returns the cells of a program that the checker lets pass."""
     cells = []
     for cell in program:
         violations, error = check(cell, POLICY)

@@ -1,0 +1,65 @@
+package tools
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// TestDescriptionsFollowTheRules: a model hears of lines that the policy refuses
+// neither as offered nor for the first time by a refusal.
+func TestDescriptionsFollowTheRules(t *testing.T) {
+	const (
+		lines = "\n- !command and %pip install lines work as in a notebook.\n"
+		ruled = "\n- Some modules and functions may not be allowed here; a refusal names them, and nothing has run.\n"
+	)
+	for name, c := range map[string]struct {
+		options Options
+		has     []string
+		hasNot  []string
+	}{
+		"none":       {Options{}, []string{lines}, []string{"allowed", "{"}},
+		"all":        {Options{Rules: &Rules{NoShell: true, NoPip: true}}, []string{ruled}, []string{"!command", "%pip", "{"}},
+		"no shell":   {Options{Rules: &Rules{NoShell: true}}, []string{ruled, "\n- %pip install lines"}, []string{"!command"}},
+		"no pip":     {Options{Rules: &Rules{NoPip: true}}, []string{ruled, "\n- !command lines"}, []string{"%pip"}},
+		"permissive": {Options{Rules: &Rules{}}, []string{lines, ruled}, nil},
+		"commands":   {Options{Mode: ModeCLIOnly, Rules: &Rules{}}, []string{"\n- Some commands are not allowed here"}, []string{"{"}},
+		"free":       {Options{Mode: ModeCLIOnly}, nil, []string{"allowed", "{"}},
+	} {
+		t.Run(name, func(t *testing.T) { checkTexts(t, c.options, false, c.has, c.hasNot) })
+	}
+}
+
+// TestSetVariablesIsForPlugins: where there are none it is not told of.
+func TestSetVariablesIsForPlugins(t *testing.T) {
+	const told = "\n- set_variables: "
+	checkTexts(t, Options{}, true, nil, []string{told, "{"})
+	checkTexts(t, Options{PluginSummary: func() string { return "" }}, true, []string{told}, []string{"{set"})
+	checkTexts(t, Options{Mode: ModePluginOnly, PluginTools: func() []PluginTool { return nil }}, true, []string{told}, []string{"{"})
+}
+
+// checkTexts looks at the description of manage_interpreters, or of what runs things.
+func checkTexts(t *testing.T, o Options, manages bool, has, hasNot []string) {
+	t.Helper()
+	listed, err := connect(t, "tester", &fakeManager{}, o).ListTools(t.Context(), mcp.ListToolsRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, tool := range listed.Tools {
+		if (tool.Name == manageInterpretersName) == manages {
+			text = tool.Description
+		}
+	}
+	for _, part := range has {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is missing in\n%s", part, text)
+		}
+	}
+	for _, part := range hasNot {
+		if text == "" || strings.Contains(text, part) {
+			t.Errorf("%q is in\n%s", part, text)
+		}
+	}
+}
