@@ -11,13 +11,14 @@ import (
 	"strings"
 	"testing"
 
+	"understudy/internal/app"
 	"understudy/internal/config"
 	"understudy/internal/plugins"
 	"understudy/internal/policy"
 	"understudy/tools"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated parts of README.md and docs/reference.md")
+var update = flag.Bool("update", false, "rewrite the generated parts of README.md and of the pages in docs")
 
 // TestDocsAreTrue compares the tables between the markers of the documents
 // with what the code says, and rewrites them with -update.
@@ -32,7 +33,6 @@ func TestDocsAreTrue(t *testing.T) {
 		{"docs/reference.md", "settings", settingTable(t)},
 		{"docs/operations.md", "metrics", metricTable(t)},
 		{"docs/operations.md", "limits", limitTable(t)},
-
 		{"docs/security.md", "defaults", "```yaml\n" + policy.Defaults() + "```\n"},
 		{"docs/reference.md", "clients", clientTable()},
 		{"docs/reference.md", "prompts", promptTable()},
@@ -185,6 +185,13 @@ func settingTable(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
+	groups := map[string]int{} // their places, by where they begin
+	for _, s := range settings {
+		if _, known := groups[s.Group]; !known {
+			groups[s.Group] = len(groups)
+		}
+	}
+	slices.SortStableFunc(settings, func(a, b config.Setting) int { return groups[a.Group] - groups[b.Group] })
 	group := "-"
 	for _, s := range settings {
 		if s.Group != group {
@@ -307,8 +314,14 @@ func TestPluginsOfTheDocs(t *testing.T) {
 	if all := strings.Count(string(text), "```yaml"); all != len(blocks) || all < 3 {
 		t.Fatalf("%d blocks of YAML, %d of them plugins", all, len(blocks))
 	}
+	var shown []string // those whose Python is there too
 	for _, block := range blocks {
-		for name, content := range map[string]string{block[2] + ".yaml": block[1], block[2] + ".py": ""} {
+		source := regexp.MustCompile("(?s)```python\n([^`]*\ndef " + block[2] + "\\(.*?)```").FindSubmatch(text)
+		code := ""
+		if source != nil {
+			shown, code = append(shown, block[2]), string(source[1])
+		}
+		for name, content := range map[string]string{block[2] + ".yaml": block[1], block[2] + ".py": code} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -326,6 +339,22 @@ func TestPluginsOfTheDocs(t *testing.T) {
 		if p.State != plugins.Ready {
 			t.Errorf("%s is %s: %s", p.Name, p.State, p.Reason())
 		}
+	}
+	passesItsTest(t, dir, shown)
+}
+
+// passesItsTest has Python load plugins and run the tests that come with them.
+func passesItsTest(t *testing.T, dir string, names []string) {
+	t.Helper()
+	if len(names) == 0 {
+		t.Fatal("no plugin's Python is shown")
+	}
+	c := &config.Config{}
+	c.Python, c.DataDir = os.Getenv("UNDERSTUDY_TEST_PYTHON"), t.TempDir()
+	c.Plugins.Dir, c.Plugins.Test.Names = dir, names
+	var said strings.Builder
+	if err := app.TestPlugins(t.Context(), c, &said); err != nil || strings.Count(said.String(), "passed, in ") != len(names) {
+		t.Errorf("%v: %v\n%s", names, err, said.String())
 	}
 }
 

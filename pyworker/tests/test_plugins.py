@@ -468,13 +468,13 @@ class Authors(PluginCase):
                 self.assertEqual(["True"], answer.stdout.splitlines()[-1:], answer.done)
 
     def test_the_documents_example(self):
-        text = pathlib.Path(ROOT, "docs", "plugin-authors.md").read_text()
+        text = pathlib.Path(ROOT, "docs", "plugins.md").read_text()
         source = text.partition("```python\n")[2].partition("```")[0]
         plugin = self.plugin("word_count", "", "(text, least=1)", configuration={"factor": 3})
         worker = self.with_plugins({**plugin, "source": source}, user="ann")
         self.assertEqual(6, worker.value("word_count('two words')"))
         self.assertIn("counting for ann", worker.logs[0]["message"])
-        worker.equip({**plugin, "source": source, "configuration": {}})
+        worker.equip({**plugin, "source": source, "configuration": {"factor": 1}})
         self.assertTrue(worker.value("__import__('understudy_plugin').run_test('word_count')"))
 
     def example(self, name, **configuration):
