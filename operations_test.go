@@ -99,7 +99,9 @@ func TestOperationsAreTrue(t *testing.T) {
 			t.Errorf("%s: %s", language, text)
 		}
 	}
-	checkFlags(t, "docs/operations.md")
+	for _, file := range []string{"README.md", "docs/operations.md", "docs/modes.md", "docs/plugins.md", "docs/reference.md"} {
+		checkFlags(t, file)
+	}
 }
 
 // checkFlags finds every flag that a document names among the settings.
@@ -109,7 +111,7 @@ func checkFlags(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := []string{"--add-to", "--for", "--expires", "--principal"}
+	known := []string{"--add-to", "--for", "--expires", "--principal", "--print"}
 	for _, s := range settings {
 		known = append(known, s.Flag)
 	}
@@ -190,6 +192,8 @@ func limitTable(t *testing.T) string {
 		{"calls of a client at once", "--max-calls-per-client", "429"},
 		{"requests of a client in a second", "--max-requests-per-second", "429"},
 		{"connections", "--max-connections", "they wait"},
+		{"a file that an agent uploads", "--max-upload", "the call is refused"},
+		{"failures of an interpreter in a row", "--max-retries", "the agent is told to stop; nothing is refused"},
 		{"output of a run in memory", "--output-limit", "the middle is left out of answers"},
 		{"output of a run on disk", "--spool-limit", "the rest is lost"},
 	} {
@@ -202,6 +206,9 @@ func limitTable(t *testing.T) string {
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", limit[0], limit[1], value, limit[2])
 	}
+	b.WriteString("| an artifact; artifacts of a run | | 50 MB; 100 | `artifact()` raises |\n")
+	b.WriteString("| a check by the policy | | 5 s, 2 MiB of code | the call is refused |\n")
+	b.WriteString("| plugins; their Python together | | 200; 8 MiB | those beyond are broken |\n")
 	b.WriteString("| a token's length | | 8 KiB | 400 |\n")
 	return b.String()
 }

@@ -13,7 +13,7 @@ type Auth struct {
 	AuthTokens         string   `type:"path" placeholder:"FILE" group:"Authentication" help:"File of the bearer tokens that let clients in, one line each; \"understudy token\" makes them. It is read again when it changes."`
 	AuthIssuer         string   `placeholder:"URL" group:"Authentication" help:"Let clients in with a JWT of this OAuth 2.1 or OpenID Connect issuer, as https://login.example.org. It needs --auth-audience."`
 	AuthAudience       []string `placeholder:"NAME,…" group:"Authentication" help:"What a JWT must be meant for (claim aud): this server's address as clients know it, as https://python.example.org/mcp. One of several is enough."`
-	AuthScopes         []string `placeholder:"SCOPE,…" group:"Authentication" help:"Scopes that a JWT must have, all of them."`
+	AuthScopes         []string `placeholder:"SCOPE,…" group:"Authentication" help:"Scopes that a JWT must have, all of them, separated by commas."`
 	AuthJWKSURL        string   `name:"auth-jwks-url" placeholder:"URL" group:"Authentication" help:"Where the issuer's keys are. Default: what the issuer's own metadata says."`
 	AuthPrincipalClaim string   `placeholder:"CLAIM" group:"Authentication" default:"sub" help:"Which claim of a JWT names the client, whose interpreters others can't reach. It must be one that the issuer never gives to two, nor to another later."`
 	PublicURL          string   `name:"public-url" placeholder:"URL" group:"Authentication" help:"How clients reach this server when a proxy is between, as https://python.example.org. Default: what each request says."`

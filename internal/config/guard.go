@@ -11,15 +11,15 @@ import (
 // Guard are the settings of what agents may run, and of what is there for them.
 type Guard struct {
 	Mode           string   `enum:"full,plugin-only,cli-only" default:"full" group:"Guard rails" help:"What agents may run: ${enum}. full is Python code; plugin-only has no code, and each plugin is a tool; cli-only runs one shell command a call."`
-	Policy         string   `type:"policy" placeholder:"FILE|defaults" group:"Guard rails" help:"Check all code by the rules of this YAML file before anything of it runs; defaults are the rules that come with the program. The file is read again when it changes. Without --policy and the next three flags nothing is checked."`
-	AllowModules   []string `type:"rules" placeholder:"MODULE,…" group:"Guard rails" help:"Modules that code may import, as pandas or scipy.*, beside those that the base rules of --policy allow; no others then."`
-	BlockModules   []string `type:"rules" placeholder:"MODULE,…" group:"Guard rails" help:"Modules that code may not import, beside those of the base rules of --policy."`
-	BlockFunctions []string `type:"rules" placeholder:"NAME,…" group:"Guard rails" help:"Functions that code may not use, as open or os.system, by whatever name, beside those of the base rules of --policy."`
+	Policy         string   `type:"policy" placeholder:"FILE|defaults" group:"Guard rails" help:"Check all code by the rules of this YAML file before anything of it runs; defaults are the rules that come with the program. The file is read again when it changes. Nothing is checked without --policy, --allow-modules, --block-modules and --block-functions."`
+	AllowModules   []string `type:"rules" placeholder:"MODULE,…" group:"Guard rails" help:"Modules that code may import, separated by commas, as pandas,scipy.*, beside those that the base rules of --policy allow; no others then."`
+	BlockModules   []string `type:"rules" placeholder:"MODULE,…" group:"Guard rails" help:"Modules that code may not import, separated by commas, beside those of the base rules of --policy."`
+	BlockFunctions []string `type:"rules" placeholder:"NAME,…" group:"Guard rails" help:"Functions that code may not use, by whatever name, separated by commas, as open,os.system, beside those of the base rules of --policy."`
 
 	MaxRetries int `default:"3" group:"Guard rails" help:"After this many failures of an interpreter's runs in a row the answer tells the agent to stop and ask its user; 0 never does."`
 
 	Plugins          string            `type:"existingdir" placeholder:"DIR" group:"Plugins" help:"Directory with plugins, each a NAME.yaml and a NAME.py: functions that code can call, or, with --mode plugin-only, that are tools."`
-	SessionVariables map[string]string `name:"session-variables" placeholder:"NAME=VALUE;…" group:"Plugins" help:"Session variables that every interpreter begins with, for plugins to read."`
+	SessionVariables map[string]string `name:"session-variables" placeholder:"NAME=VALUE;…" group:"Plugins" help:"Session variables that every interpreter begins with, for plugins to read: NAME=VALUE, separated by semicolons."`
 }
 
 // The values of Guard.Mode.
