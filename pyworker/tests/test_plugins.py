@@ -475,28 +475,34 @@ class Helpers(PluginCase):
     def test_loads_in_threads_keep_the_users_modules(self):
         self.write("helper.py", "def add(n): return 'plugin'\n")
         source = (
-            "import builtins, threading\n"
-            "builtins.loading.set()\n"
-            "builtins.meet(0.2)\n"
+            "from builtins import began, ended\n"
+            "{wait}\n"
             "from helper import add\n"
             "@plugin\ndef {name}(n): return add(n)\n"
         )
+        first = "began['t1'].set(); began['t2'].wait(0.5)"  # one that has to wait never begins
+        second = "began['t2'].set(); ended['t1'].wait(20)"
         worker = self.with_plugins(
-            *(self.plugin(name, source.format(name=name)) for name in ("t1", "t2", "t3"))
+            self.plugin("t1", source.format(name="t1", wait=first)),
+            self.plugin("t2", source.format(name="t2", wait=second)),
         )
         pathlib.Path(worker.workdir, "helper.py").write_text("def add(n): return 'user'\n")
         worker.run(
             "import builtins, threading\n"
-            "builtins.loading = threading.Event()\n"
-            "builtins.meet = lambda seconds: threading.Event().wait(seconds)\n"
-            "found = []\n"
-            "def use(f): found.append(f(0))\n"
-            "threads = [threading.Thread(target=use, args=[f]) for f in (t1, t2, t3)]\n"
-            "for t in threads: t.start(); loading.wait(); loading.clear()\n"
-            "for t in threads: t.join()\n"
+            "began, ended = ({name: threading.Event() for name in ('t1', 't2')} for _ in '12')\n"
+            "builtins.began, builtins.ended, found = began, ended, {}\n"
+            "def use(name):\n"
+            "    found[name] = vars(builtins)[name](0)\n"
+            "    ended[name].set()\n"
+            "one, two = (threading.Thread(target=use, args=[name]) for name in ('t1', 't2'))\n"
+            "one.start(); began['t1'].wait(); two.start()\n"
+            "one.join(); two.join()\n"
             "import helper"
         )
-        self.assertEqual([["plugin"] * 3, "user"], worker.value("[found, helper.add(0)]"))
+        self.assertEqual(
+            [{"t1": "plugin", "t2": "plugin"}, "user"],
+            worker.value("[found, helper.add(0)]"),
+        )
 
     def test_the_standard_library_comes_first(self):
         self.write("json.py", "def add(n): return 'own'\n")
@@ -619,6 +625,7 @@ class Authors(PluginCase):
         for path, kind in {"none.db": "FileNotFoundError", "text.db": "DatabaseError"}.items():
             error = self.failing(worker, f"sql_query({path!r}, 'select * from t')")
             self.assertEqual(kind, error["type"])
+            self.assertNotIn(worker.workdir, error["traceback"])
         self.assertEqual(
             ["odd?#%41 name.db", "text.db"], worker.value("sorted(__import__('os').listdir())")
         )
