@@ -27,7 +27,8 @@ def load(name, file, source, plugins):
     plugins are the names of all of them, which are no helpers.
     """
     fullname, folder = f"{PACKAGE}.{name}", os.path.dirname(file)
-    package = _open(folder)
+    _open(folder)
+    _Finder.plugins = frozenset(plugins)
     module = types.ModuleType(fullname)
     module.__file__, module.__package__ = file, PACKAGE
     module.__spec__ = late.load("importlib.machinery").ModuleSpec(fullname, None, origin=file)
@@ -40,7 +41,6 @@ def load(name, file, source, plugins):
     except BaseException:
         sys.modules.pop(fullname, None)
         raise
-    setattr(package, name, module)
     return module
 
 
@@ -51,34 +51,18 @@ def drop(name):
         vars(package).pop(name, None)
 
 
-def helpers(plugins):
-    """Returns the helpers that are loaded: {full name: (file, its state on disk)}."""
-    prefix, found = PACKAGE + ".", {}
-    for fullname, module in list(sys.modules.items()):
-        if type(fullname) is not str or not fullname.startswith(prefix):
-            continue
-        if fullname[len(prefix) :].partition(".")[0] not in plugins:
-            file = getattr(module, "__file__", None)
-            found[fullname] = (file, _state(file))
-    return found
-
-
 def forget_helpers(plugins):
-    """Has the helpers read anew by who imports them next."""
-    for fullname in helpers(plugins):
-        drop(fullname[len(PACKAGE) + 1 :])
-
-
-def _state(file):
-    try:
-        found = os.stat(file)
-    except (OSError, TypeError):
-        return None
-    return found.st_mtime_ns, found.st_size
+    """Has the helpers read anew by who imports them next. plugins are no helpers."""
+    prefix = PACKAGE + "."
+    for fullname in list(sys.modules):
+        if type(fullname) is str and fullname.startswith(prefix):
+            name = fullname[len(prefix) :]
+            if name.partition(".")[0] not in plugins:
+                drop(name)
 
 
 def _open(folder):
-    """Returns the package, which has modules of that folder from now on."""
+    """Has the package find modules of that folder from now on."""
     package = sys.modules.get(PACKAGE)
     if package is None:
         package = sys.modules[PACKAGE] = types.ModuleType(PACKAGE, "The operator's plugins.")
@@ -87,7 +71,6 @@ def _open(folder):
         package.__path__.append(folder)
     if _Finder not in sys.meta_path:
         sys.meta_path.insert(0, _Finder)
-    return package
 
 
 def _helpers_in(folder, plugins):
@@ -111,12 +94,20 @@ class _Finder:
     """Finds the modules of the package; bare names of helpers while a plugin is loaded."""
 
     bare = frozenset()
+    plugins = frozenset()  # names of those that are loaded by a call, not by an import
 
     @classmethod
     def find_spec(cls, fullname, path=None, _target=None):
         machinery = late.load("importlib.machinery")
         top = fullname.partition(".")[0]
         if top == PACKAGE and path is not None:
+            name = fullname.rpartition(".")[2]
+            if fullname == f"{PACKAGE}.{name}" and name in cls.plugins:
+                raise ImportError(
+                    f"{name} is a plugin, which is not imported: call {name}(), and put what "
+                    "plugins share into a file of its own beside them",
+                    name=fullname,
+                )
             kinds = (
                 (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
                 (_source_loader(), machinery.SOURCE_SUFFIXES),

@@ -10,7 +10,9 @@ the user's. That is a guard rail: code that searches the process finds them.
 
 import _thread
 import builtins
+import os
 import sys
+import types
 
 from . import kinds, late, plugin_modules, understudy_plugin
 from .understudy_plugin import Context, PluginError
@@ -26,7 +28,15 @@ class Plugins:
         self.workdir = workdir  # a function that returns the path
         self.variables = {}
         self._plugins = {}
-        self._helpers = {}
+        self._helpers = ""  # stands for the helpers as they are on disk
+        self._renew_lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._renew_lock)
+
+    def _renew_lock(self):
+        # One for all: a load changes what the names of modules mean. Who holds it may
+        # be a thread that a copy does not have.
+        self.loading = _thread.RLock()
 
     def equip(self, described, variables):
         """Makes these the plugins and session variables; what has not changed stays loaded."""
@@ -40,6 +50,8 @@ class Plugins:
         for name, one in described.items():
             if name not in self._plugins:
                 self._plugins[name] = Plugin(self)
+                self._install(name)
+            elif name not in vars(builtins):  # the user has deleted it
                 self._install(name)
             self._plugins[name].description = one
 
@@ -64,6 +76,7 @@ class Plugins:
         name, file = description["name"], description["file"]
         self._offer()  # the user may have emptied sys.modules
         try:
+            understudy_plugin.take_marks(f"{plugin_modules.PACKAGE}.{name}")
             module = plugin_modules.load(name, file, description["source"], set(self._plugins))
             marks = understudy_plugin.take_marks(module.__name__)
             loaded = self._make(description, marks)
@@ -76,7 +89,6 @@ class Plugins:
             raise PluginError(f"plugin {name} can't be loaded: it exits") from error
         finally:
             understudy_plugin.take_marks(f"{plugin_modules.PACKAGE}.{name}")
-        self._helpers = plugin_modules.helpers(self._plugins)
         return loaded
 
     def _offer(self):
@@ -97,8 +109,12 @@ class Plugins:
         [target], test = marks["plugin"], next(iter(marks["test"]), None)
         context = Context(name, dict(description.get("configuration") or {}), self)
         if isinstance(target, type):
-            return target(context), test
-        if _takes_context(target):
+            made = target(context)
+            _compare(description, made, {})
+            return made, test
+        takes = _takes_context(target)
+        _compare(description, target, {"context": context} if takes else {})
+        if takes:
             function = target
 
             def target(*args, **kwargs):
@@ -132,11 +148,11 @@ class Plugins:
             for name, plugin in self._plugins.items()
             if name not in described or not plugin.is_as(described[name])
         ]
-        now = plugin_modules.helpers(self._plugins)
-        if any(now.get(name) != state for name, state in self._helpers.items()):
+        helpers = next((one.get("helpers", "") for one in described.values()), self._helpers)
+        if helpers != self._helpers:
             changed = list(self._plugins)
             plugin_modules.forget_helpers(self._plugins)
-            self._helpers = {}
+            self._helpers = helpers
         for name in changed:
             self._plugins[name].unload()
 
@@ -151,7 +167,6 @@ class Plugin:
         self._plugins = plugins
         self._loaded = None
         self._signature = None, None  # the text, and what was made of it
-        self._lock = _thread.RLock()  # two threads must not load it twice
 
     def __call__(self, /, *args, **kwargs):
         target, _ = self.load()
@@ -194,7 +209,10 @@ class Plugin:
         """Returns (what calls go to, the test or None); raises PluginError."""
         if reason := self.description.get("broken"):
             raise PluginError(f"plugin {self.__name__} is broken: {reason}; ask the operator")
-        with self._lock:
+        loaded = self._loaded
+        if loaded is not None:  # without waiting for another's load
+            return loaded
+        with self._plugins.loading:
             if self._loaded is None:
                 self._loaded = self._plugins.load(self.description)
             return self._loaded
@@ -205,10 +223,15 @@ class Plugin:
         if test is None:
             return False
         code = getattr(test, "__code__", None)
-        if code is not None and code.co_argcount == 0:
-            test()
-        else:
-            test(self)
+        returned = test() if code is not None and code.co_argcount == 0 else test(self)
+        if isinstance(returned, types.CoroutineType):
+            returned = late.load("asyncio").run(returned)
+        if returned is not None:  # a generator has not run, a value is no verdict
+            kind = kinds.name(type(returned))
+            raise PluginError(
+                f"the test of plugin {self.__name__} returned a value of type {kind}; "
+                "a test returns nothing and raises, as by assert, when it fails"
+            )
         return True
 
     def is_as(self, description):
@@ -242,8 +265,42 @@ def _defaults(signature):
     defaults = {name: one.default for name, one in signature.parameters.items()}
     none = (signature.empty, ...)
     return {
-        name: value for name, value in defaults.items() if not any(value is one for one in none)
+        name: _own(value)
+        for name, value in defaults.items()
+        if not any(value is one for one in none)
     }
+
+
+def _own(value):
+    """Returns a default for one call: what a plugin does to it ends there."""
+    if isinstance(value, (list, dict)):
+        return late.load("copy").deepcopy(value)
+    return value
+
+
+def _compare(description, target, context):
+    """Raises PluginError unless a call of the described signature fits the target's.
+
+    context are the arguments that calls have beside the described ones.
+    """
+    described = _parse_signature(description.get("signature") or "")
+    try:
+        actual = late.load("inspect").signature(target)
+    except (TypeError, ValueError):  # of C, which may have none
+        return
+    if described is None:
+        return
+    parameters = described.parameters
+    given = [name for name, one in parameters.items() if one.default is not ...]
+    for names in (parameters, given):
+        try:
+            actual.bind(**dict.fromkeys(names), **context)
+        except TypeError as error:
+            name = description["name"]
+            raise PluginError(
+                f"plugin {name} can't be loaded: {name}.yaml describes {name}{described}, which "
+                f"does not fit {name}{actual} in {name}.py, called with the names: {error}"
+            ) from None
 
 
 def _takes_context(function):
@@ -263,11 +320,13 @@ def _failure(name, error):
     except Exception:
         text = ""
     where = ""
-    if trace := error.__traceback__:
-        while trace.tb_next is not None:
-            trace = trace.tb_next
-        file = trace.tb_frame.f_code.co_filename
-        if not isinstance(error, SyntaxError):  # which says it of its own accord
-            where = f" ({file.replace(chr(92), '/').rpartition('/')[2]}, line {trace.tb_lineno})"
+    trace, last = error.__traceback__, None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename != _failure.__code__.co_filename:
+            last = trace
+        trace = trace.tb_next
+    if last is not None and not isinstance(error, SyntaxError):  # which says it of its own accord
+        file = last.tb_frame.f_code.co_filename
+        where = f" ({file.replace(chr(92), '/').rpartition('/')[2]}, line {last.tb_lineno})"
     text = f"{kind}: {text}" if text else kind
     return f"plugin {name} can't be loaded: {text}{where}"

@@ -74,6 +74,7 @@ class Context:
 class _Decorator:
     """The decorator plugin, with plugin.test."""
 
+    __module__ = _NAME
     __slots__ = ()
 
     def __call__(self, target):

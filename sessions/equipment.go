@@ -21,9 +21,10 @@ type Plugin struct {
 	// Doc what help() shows: both are there before the source was loaded.
 	Signature string `json:"signature"`
 	Doc       string `json:"doc"`
-	// Version is another one whenever the plugin must be loaded anew: after a
-	// change of it, or of a module that it may import from its directory.
-	Version string `json:"version"`
+	// Helpers is another one whenever a module has changed that plugins may import
+	// from their directory. All are loaded anew then: which imports which is not
+	// known.
+	Helpers string `json:"helpers"`
 	// Broken says why it can't be used, "" when it can; there is no source then.
 	Broken string `json:"broken"`
 }

@@ -121,6 +121,7 @@ type toolbox struct {
 	settling  time.Duration
 
 	pluginArgs *schemas.Arguments[PluginArgs]
+	met        map[string]bool // plugins that have been tools; the board's to write
 }
 
 func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
@@ -132,6 +133,7 @@ func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
 		settling:  settling,
 
 		pluginArgs: arguments[PluginArgs]("a plugin"),
+		met:        map[string]bool{},
 	}
 }
 

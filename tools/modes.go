@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	_ "embed"
-	"fmt"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -115,5 +114,13 @@ func (b *toolbox) noCode() string {
 	if len(names) == 0 {
 		return "this server runs plugins only, no code, and there is no plugin that can be called; nothing was run. Tell the user that the operator must provide one"
 	}
-	return fmt.Sprintf("this server runs plugins only, no code; nothing was run. Call one of %s", someNames(names))
+	return "this server runs plugins only, no code; nothing was run. " + b.nextPlugin()
+}
+
+// nextPlugin says what to do instead of what there is not.
+func (b *toolbox) nextPlugin() string {
+	if names := b.usable(); len(names) > 0 {
+		return "Call one of " + someNames(names)
+	}
+	return "Tell the user that the operator must provide a plugin: there is none that can be called"
 }

@@ -44,7 +44,14 @@ func (b *toolbox) pluginCatalog() []server.ServerTool {
 			continue
 		}
 		all = append(all, b.pluginTool(p))
+		b.met[p.Name] = true
 	}
+	for name := range b.met { // who knows it from before is told what there is
+		if !slices.ContainsFunc(all, func(t server.ServerTool) bool { return t.Tool.Name == name }) {
+			all = append(all, b.refusing(name, fmt.Sprintf("there is no plugin %s any more; nothing was run. %s", name, b.nextPlugin())))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b server.ServerTool) int { return cmp.Compare(a.Tool.Name, b.Tool.Name) })
 	return all
 }
 

@@ -157,6 +157,12 @@ func TestPluginsChange(t *testing.T) {
 	if answer := call(t, c, "waiter", `{}`); answer.IsError {
 		t.Error(text(t, answer))
 	}
+	s.stock(waiter())
+	refresh()
+	if answer := call(t, c, "sql_query", `{"path":"a"}`); text(t, answer) != "there is no plugin sql_query any more; nothing was run. Call one of waiter" {
+		t.Error(text(t, answer))
+	}
+	<-notifications
 	s.stock(waiter(), PluginTool{Name: "sql_query", Broken: "half written"})
 	refresh()
 	if answer := call(t, c, "sql_query", `{"path":"a"}`); !strings.Contains(text(t, answer), "half written") {

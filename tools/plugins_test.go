@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -67,6 +68,19 @@ func TestDescriptionFollowsThePlugins(t *testing.T) {
 	refresh()
 	if d := descriptionOf(t, c); strings.Contains(d, "Plugins") {
 		t.Error(d)
+	}
+}
+
+// TestAnonymousCallersHearWhereVariablesAre: their next call has another interpreter
+// unless it names this one.
+func TestAnonymousCallersHearWhereVariablesAre(t *testing.T) {
+	c := connect(t, "tester", working(), Options{Client: func(context.Context) sessions.Client { return sessions.Anonymous }})
+	const told = " Pass 7f as interpreter_id to run_python_code."
+	if got := text(t, call(t, c, "manage_interpreters", `{"operation":"set_variables","variables":{"key":"v","old":null}}`)); !strings.HasSuffix(got, told) {
+		t.Error(got)
+	}
+	if got := text(t, call(t, c, "manage_interpreters", `{"operation":"set_variables","variables":{"key":"v","old":null},"interpreter_id":"7f"}`)); strings.Contains(got, told) {
+		t.Error(got)
 	}
 }
 

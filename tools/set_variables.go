@@ -22,7 +22,11 @@ func (b *toolbox) setVariables(ctx context.Context, client sessions.Client, args
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{settled(set), map[string]any{"interpreter_id": set.InterpreterID, "set_variables": set}}, nil
+	text := settled(set)
+	if client == sessions.Anonymous && args.InterpreterID == "" { // it may have been made for this
+		text += fmt.Sprintf(" Pass %s as interpreter_id to run_python_code.", set.InterpreterID)
+	}
+	return reply{text, map[string]any{"interpreter_id": set.InterpreterID, "set_variables": set}}, nil
 }
 
 // texts takes the argument variables: texts by name, null for what is to go.

@@ -27,7 +27,7 @@ def sql_query(path, query, limit=1000, *, context):
         raise ValueError(f"limit must be at least 1, not {limit}")
     timeout = context.config.get("timeout", 10)  # seconds
     room = context.config.get("max_bytes", 50_000_000)
-    connection = _open(os.path.join(context.workdir, path))
+    connection = _open(context.workdir, path)
     try:
         columns, rows = _fetch(connection, query, limit, room, timeout)
     finally:
@@ -35,9 +35,10 @@ def sql_query(path, query, limit=1000, *, context):
     return _table(columns, rows)
 
 
-def _open(path):
+def _open(workdir, name):
+    path = os.path.join(workdir, name)
     if not os.path.isfile(path):
-        raise FileNotFoundError(f"there is no file {path}")
+        raise FileNotFoundError(f"there is no file {name} in the working directory")
     uri = "file:" + urllib.parse.quote(path.replace(os.sep, "/")) + "?mode=ro"
     connection = sqlite3.connect(uri, uri=True)
     connection.set_authorizer(_authorize)

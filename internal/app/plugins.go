@@ -37,6 +37,10 @@ func openShelf(c *config.Config, log *slog.Logger) (*shelf, error) {
 	if c.Serve.Plugins == "" {
 		return nil, nil
 	}
+	if c.Serve.Mode == config.ModeCLIOnly {
+		log.Warn("plugins are not used: with --mode cli-only there is nothing that could call them", "dir", c.Serve.Plugins)
+		return nil, nil
+	}
 	s := &shelf{}
 	registry, err := plugins.Open(c.Serve.Plugins, plugins.Options{Logger: log, Changed: s.changed})
 	if err != nil {
@@ -67,7 +71,7 @@ func equipment(set plugins.Set) []sessions.Plugin {
 		}
 		given = append(given, sessions.Plugin{
 			Name: p.Name, File: p.File, Source: p.Source, Configuration: p.Configuration,
-			Signature: p.Signature, Doc: p.Doc, Version: p.Version, Broken: p.Reason(),
+			Signature: p.Signature, Doc: p.Doc, Helpers: p.Helpers, Broken: p.Reason(),
 		})
 	}
 	return given
@@ -108,8 +112,8 @@ func (s *shelf) tools() []tools.PluginTool {
 	return all
 }
 
-// attach has the tools follow the plugins, and each list of tools be of those that
-// are there when it is asked for.
+// attach has the tools follow the plugins: a list of tools, and a call of whatever
+// tool, is answered from those that are there when it comes.
 func (s *shelf) attach(to *server.MCPServer, refresh func()) {
 	if s == nil {
 		return
@@ -121,6 +125,7 @@ func (s *shelf) attach(to *server.MCPServer, refresh func()) {
 		server.WithHooks(&server.Hooks{})(to)
 	}
 	to.GetHooks().AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { s.registry.Set() })
+	to.GetHooks().AddBeforeCallTool(func(context.Context, any, *mcp.CallToolRequest) { s.registry.Set() })
 }
 
 // changed is called when the registry has read a change.

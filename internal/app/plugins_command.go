@@ -13,6 +13,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"understudy/internal/config"
 	"understudy/internal/plugins"
@@ -177,12 +178,25 @@ type verdict struct {
 func failure(words string, t *trial, outcome sessions.Outcome, err error) verdict {
 	detail := t.text.String()
 	if outcome.Exception != nil {
-		detail += outcome.Exception.Traceback
+		detail += withoutCell(outcome.Exception.Traceback)
 	}
 	if err != nil {
 		detail += err.Error()
 	}
 	return verdict{words, true, detail}
+}
+
+// withoutCell leaves our own line that has asked for the trial out of a traceback.
+func withoutCell(traceback string) string {
+	var rest strings.Builder
+	ours := false
+	for line := range strings.Lines(traceback) {
+		ours = strings.HasPrefix(line, `  File "<cell 1>", line 2, `) || ours && strings.HasPrefix(line, "    ")
+		if !ours {
+			rest.WriteString(line)
+		}
+	}
+	return rest.String()
 }
 
 // each tries the plugins that can be, and says what became of them.
@@ -214,12 +228,36 @@ func (b *bench) each(ctx context.Context, try func(context.Context, plugins.Plug
 }
 
 func (b *bench) say(p plugins.Plugin, v verdict) error {
-	text := p.Name + ": " + v.words + "\n"
-	for line := range strings.Lines(strings.TrimSpace(v.detail)) {
-		text += "  " + strings.TrimRight(line, "\n") + "\n"
+	var text strings.Builder
+	text.WriteString(p.Name + ": " + v.words + "\n")
+	for line := range strings.Lines(lastOf(strings.TrimSpace(v.detail))) {
+		text.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
 	}
-	_, err := io.WriteString(b.out, text)
+	_, err := io.WriteString(b.out, text.String())
 	return err
+}
+
+const (
+	mostDetailLines = 100
+	mostDetail      = 16_000 // bytes
+)
+
+// lastOf returns the end of a long text, where the exception is, and says how much
+// is left out.
+func lastOf(text string) string {
+	start := max(0, len(text)-mostDetail)
+	for start < len(text) && !utf8.RuneStart(text[start]) {
+		start++
+	}
+	kept := text[start:]
+	if lines := strings.Count(kept, "\n") + 1; lines > mostDetailLines {
+		all := strings.SplitN(kept, "\n", lines-mostDetailLines+1)
+		kept = all[len(all)-1]
+	}
+	if left := len(text) - len(kept); left > 0 {
+		return fmt.Sprintf("… %d bytes before this are left out\n%s", left, kept)
+	}
+	return kept
 }
 
 // run runs code in a fresh interpreter that has the plugins.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,10 +62,10 @@ func TestShelf(t *testing.T) {
 	}
 	given, revision := s.Plugins()
 	for i := range given {
-		if given[i].Version == "" {
-			t.Errorf("%s has no version", given[i].Name)
+		if given[i].Helpers == "" {
+			t.Errorf("%s knows no state of the helpers", given[i].Name)
 		}
-		given[i].Version, given[i].Doc = "", ""
+		given[i].Helpers, given[i].Doc = "", ""
 	}
 	want := []sessions.Plugin{
 		{Name: "bad", File: filepath.Join(dir, "bad.py"), Broken: "bad.yaml:1: it has no description"},
@@ -107,6 +108,15 @@ func TestWithoutPlugins(t *testing.T) {
 	s.attach(nil, nil)
 	if c := pluginConfig(t); s.preloading(c) != c {
 		t.Error("other settings")
+	}
+}
+
+// TestPluginsOfNoUse: where nothing could call them they are not read, which is said.
+func TestPluginsOfNoUse(t *testing.T) {
+	var log bytes.Buffer
+	s, err := openShelf(pluginConfig(t, "--mode", "cli-only", "--plugins", pluginDir(t, pluginFiles)), slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil || s != nil || !strings.Contains(log.String(), "plugins are not used") || strings.Contains(log.String(), "plugin found") {
+		t.Errorf("%v %v %s", s, err, &log)
 	}
 }
 
@@ -211,7 +221,7 @@ func TestCheckOfPlugins(t *testing.T) {
 		}, broken + "good: ok\n" + restOfBench, 2},
 		"raises": {func(_ context.Context, _ sessions.Request, sink sessions.Sink) (sessions.Outcome, error) {
 			sink.Output(sessions.Stdout, []byte("loading\n"))
-			return sessions.Outcome{Exception: &sessions.Exception{Traceback: "Traceback:\n  line 1\nPluginError: no\n"}}, nil
+			return sessions.Outcome{Exception: &sessions.Exception{Traceback: "Traceback:\n  File \"<cell 1>\", line 2, in <module>\n    understudy_plugin.check(\"good\")\n  line 1\nPluginError: no\n"}}, nil
 		}, broken + "good: broken\n  loading\n  Traceback:\n    line 1\n  PluginError: no\n" + restOfBench, 3},
 		"crashes": {func(context.Context, sessions.Request, sessions.Sink) (sessions.Outcome, error) {
 			return sessions.Outcome{}, &sessions.CrashError{Reason: "killed by SIGSEGV"}
@@ -245,6 +255,25 @@ func TestTestsOfPlugins(t *testing.T) {
 		if err := b.each(t.Context(), b.test); err != nil || out.String() != want {
 			t.Errorf("%s: %v %q", answer, err, &out)
 		}
+	}
+}
+
+// TestLongDetails: of much output its end is shown, which has the exception.
+func TestLongDetails(t *testing.T) {
+	var out bytes.Buffer
+	b := benchOf(t, &out, &sessions.Equipment{}, func(_ context.Context, _ sessions.Request, sink sessions.Sink) (sessions.Outcome, error) {
+		sink.Output(sessions.Stdout, bytes.Repeat([]byte("said\n"), 300_000))
+		return sessions.Outcome{Exception: &sessions.Exception{Traceback: "AssertionError: no\n"}}, nil
+	})
+	b.chosen = b.set.Ready()
+	if err := b.each(t.Context(), b.test); err == nil {
+		t.Error("it has passed")
+	}
+	if lines := strings.Split(out.String(), "\n"); len(lines) != mostDetailLines+3 || lines[0] != "good: failed" || lines[1] != "  … 1499505 bytes before this are left out" || lines[101] != "  AssertionError: no" {
+		t.Errorf("%d lines: %.200s", len(lines), &out)
+	}
+	if text := lastOf(strings.Repeat("ü", mostDetail)); len(text) > mostDetail+100 || !utf8.ValidString(text) {
+		t.Errorf("%d bytes of one line", len(text))
 	}
 }
 

@@ -34,7 +34,11 @@ func openPolicy(c *config.Config, log *slog.Logger) (*policy.Source, error) {
 		return nil, &config.UsageError{Err: err}
 	}
 	book := source.Book()
-	log.Info("code is checked before it runs", "policy", g.Policy, "principals", book.Principals())
+	if g.Mode == config.ModePluginOnly {
+		log.Warn("the policy has nothing to check: with --mode plugin-only there is no code of agents, and plugins are the operator's", "policy", g.Policy)
+	} else {
+		log.Info("code is checked before it runs", "policy", g.Policy, "principals", book.Principals())
+	}
 	if book.Principals() > 0 && !c.Serve.Authenticates() {
 		log.Warn("the policy has rules for principals, and nobody authenticates: all clients have its base rules", "policy", g.Policy)
 	}

@@ -10,6 +10,9 @@ import (
 // type beside them. It brings values to their type where that loses nothing.
 func (t tree) check(d *document) []fault {
 	faults := t.checkParameters(d.Parameters)
+	if strings.TrimSpace(d.Description) == "" {
+		faults = append(faults, faultf(t.lines["description"], "description is empty"))
+	}
 	for i, r := range d.Returns {
 		if !identifier.MatchString(r.Name) {
 			path := under(at("returns", i), "name")
@@ -95,6 +98,10 @@ func (t tree) checkSetting(path string, s setting) (setting, []fault) {
 	if !has("default") && !has("value") {
 		faults = append(faults, faultf(t.lines[path], "%s has no value; set it with value: …", clip(path)))
 	}
+	if kind := typeWords[s.Type]; has("value") && s.Value == nil && kind != "" {
+		path := under(path, "value")
+		faults = append(faults, faultf(t.lines[path], "%s is empty; it must be %s, as type says; leave it out for the default", clip(path), kind))
+	}
 	for key, value := range map[string]*any{"default": &s.Default, "value": &s.Value} {
 		if *value == nil {
 			continue
@@ -112,7 +119,7 @@ func (t tree) checkSetting(path string, s setting) (setting, []fault) {
 }
 
 func misfit(line int, path string, value any, kind string) fault {
-	return faultf(line, "%s is %s; it must be %s, as type says", clip(path), pythonOr(value), typeWords[kind])
+	return faultf(line, "%s is %s; it must be %s, as type says", clip(path), shown(path, value), typeWords[kind])
 }
 
 var typeWords = map[string]string{

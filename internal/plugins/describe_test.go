@@ -162,13 +162,13 @@ func TestFaults(t *testing.T) {
 		"a long text":       {"name: p\ndescription: " + strings.Repeat("d", 4001), "p.yaml:2: description has 4001 characters; at most 4000 are taken"},
 		"many":              {head + "examples: [" + strings.Repeat("a,", 21) + "]\n", "p.yaml:3: examples has 21 items; at most 20 are taken"},
 		"an anchor":         {head + "returns: &r []\nparameters: *r\n", "p.yaml:3: anchors and aliases are not taken; write the value again; p.yaml:4: anchors and aliases are not taken; write the value again"},
-		"a merge":           {head + "<<: {a: 1}\n", "p.yaml:3: a key must be a text; put it in quotes"},
+		"a merge":           {head + "<<: {a: 1}\n", "p.yaml:3: merge keys (<<) are not taken; write the values again"},
 		"a number as key":   {head + "configuration: {1: {default: 1}}\n", "p.yaml:3: configuration: a key must be a text; put it in quotes"},
-		"a tag":             {head + "configuration: {a: {default: !!python/object:os.system x}}\n", "p.yaml:3: configuration.a.default: the tag !!python/object:os.system is not taken"},
-		"bytes":             {head + "configuration: {a: {default: !!binary aGk=}}\n", "p.yaml:3: configuration.a.default: the tag !!binary is not taken"},
-		"a set":             {head + "configuration: {a: {default: !!set {x: }}}\n", "p.yaml:3: configuration.a.default: the tag !!set is not taken"},
-		"infinity":          {head + "configuration: {a: {default: .inf}}\n", "p.yaml:3: configuration.a.default: .inf is no number that JSON has"},
-		"a huge number":     {head + "configuration: {a: {default: !!int 99999999999999999999}}\n", "p.yaml:3: configuration.a.default: 99999999999999999999 is too large for a number; put it in quotes"},
+		"a tag":             {head + "configuration: {a: {default: !!python/object:os.system x}}\n", "p.yaml:3: configuration.a.default: its tag is not taken; put a text that begins with ! in quotes"},
+		"bytes":             {head + "configuration: {a: {default: !!binary aGk=}}\n", "p.yaml:3: configuration.a.default: its tag is not taken; put a text that begins with ! in quotes"},
+		"a set":             {head + "configuration: {a: {default: !!set {x: }}}\n", "p.yaml:3: configuration.a.default: its tag is not taken; put a text that begins with ! in quotes"},
+		"infinity":          {head + "configuration: {a: {default: .inf}}\n", "p.yaml:3: configuration.a.default: it is no number that JSON has"},
+		"a huge number":     {head + "configuration: {a: {default: !!int 99999999999999999999}}\n", "p.yaml:3: configuration.a.default: it is too large for a number; put it in quotes"},
 		"a keyword":         {head + "parameters: [{name: lambda, type: int}]\n", `p.yaml:3: parameters[0].name: "lambda" is a word of Python's; choose another name`},
 		"no identifier":     {head + "parameters: [{name: a-b, type: int}]\n", `p.yaml:3: parameters[0].name: "a-b" is no name for a parameter: it must be ` + identifierWords},
 		"a private name":    {head + "parameters: [{name: _a, type: int}]\n", `p.yaml:3: parameters[0].name: "_a" is no name for a parameter: it must be ` + identifierWords},
@@ -190,7 +190,9 @@ func TestFaults(t *testing.T) {
 		"an empty enum":        {head + "parameters: [{name: a, type: str, enum: []}]\n", `p.yaml:3: parameters[0].enum is empty`},
 		"returns no name":      {head + "returns: [{name: the rows, type: any}]\n", `p.yaml:3: returns[0].name is "the rows"; it must be ` + identifierWords},
 		"no value":             {head + "configuration:\n  key: {type: str}\n", "p.yaml:4: configuration.key has no value; set it with value: …"},
-		"a wrong value":        {head + "configuration:\n  key:\n    type: str\n    default: a\n    value: 1\n", "p.yaml:7: configuration.key.value is 1; it must be a text (put it in quotes), as type says"},
+		"a wrong value":        {head + "configuration:\n  key:\n    type: str\n    default: a\n    value: 1\n", "p.yaml:7: configuration.key.value is a number; it must be a text (put it in quotes), as type says"},
+		"a null value":         {head + "configuration: {a: {type: str, default: x, value: }}\n", "p.yaml:3: configuration.a.value is empty; it must be a text (put it in quotes), as type says; leave it out for the default"},
+		"a blank description":  {"name: p\ndescription: '  '\n", "p.yaml:2: description is empty"},
 		"no module":            {head + "preload: [numpy, 'import os']\n", `p.yaml:3: preload[1] is "import os"; it must be the name of a module, as sklearn.ensemble`},
 		"two at once": {"name: q\ndescription: d\nparameters: [{name: in, type: int}]\n",
 			`p.yaml:1: name is "q", and the file is p.yaml; they must be the same; p.yaml:3: parameters[0].name: "in" is a word of Python's; choose another name`},
@@ -204,6 +206,21 @@ func TestFaults(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestSecretsStayInTheFile: a reason is told to agents, and configuration may hold
+// what they must not see.
+func TestSecretsStayInTheFile(t *testing.T) {
+	for _, configuration := range []string{
+		"{a: {type: int, value: T0PSECRET}}", "{a: {type: int, default: T0PSECRET}}", "{a: {type: int, value: T0PSECRET}, b: 3}",
+		"{a: T0PSECRET}", "T0PSECRET", "[T0PSECRET]", "{a: [T0PSECRET]}", "{a: {type: bool, value: [T0PSECRET]}}",
+		"{a: {value: !T0PSECRET x}}", "{a: {value: *T0PSECRET}}", "{a: {value: &T0PSECRET x}}", "{a: {value: !!int T0PSECRET}}",
+	} {
+		p := describe("p", "p.yaml", []byte(head+"configuration: "+configuration+"\n"))
+		if p.State != Broken || strings.Contains(p.Reason(), "T0PSECRET") {
+			t.Errorf("%s: %s, %s", configuration, p.State, p.Reason())
+		}
 	}
 }
 
@@ -255,6 +272,6 @@ func FuzzDescribe(f *testing.F) {
 		if strings.Contains(p.Signature, "\n") {
 			t.Errorf("the signature has lines: %s", p.Signature)
 		}
-		digest(p, "")
+		digest(p)
 	})
 }

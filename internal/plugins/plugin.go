@@ -43,8 +43,12 @@ type Plugin struct {
 	Source        string
 	Configuration map[string]any // values that are set, as JSON has them
 	Preload       []string       // modules to import ahead
-	// Version is another one whenever it must be loaded anew.
+	// Helpers stands for the modules that it may import from the directory.
+	Helpers string
+	// Version is another one whenever anything of this is.
 	Version string
+
+	off bool // by enabled: false, whatever else is wrong
 }
 
 // Annotations are hints to clients about the plugin as a tool; what is nil its
@@ -86,6 +90,8 @@ func describe(name, file string, text []byte) Plugin {
 	for _, f := range faults {
 		p.breaks(place(file, f.line) + f.text)
 	}
+	enabled, said := t.value["enabled"].(bool)
+	p.off = said && !enabled
 	if text, ok := t.value["description"].(string); ok { // of a broken one too
 		p.Description = clipTo(oneLine(text), mostDescription)
 	}
@@ -118,7 +124,7 @@ func (t tree) checkNamed(want, name string) []fault {
 }
 
 func (p *Plugin) fill(d document) {
-	if d.Enabled != nil && !*d.Enabled {
+	if p.off {
 		p.State = Disabled
 	}
 	p.Signature, p.Doc = signature(d), doc(d)

@@ -129,10 +129,14 @@ func read(dir string, files listing) []Plugin {
 		case total > mostInAll:
 			p.breaks(fmt.Sprintf("%s.py: the sources of all plugins up to this one have %d bytes; at most %d are taken", name, total, mostInAll))
 		}
+		if p.off {
+			p.State = Disabled // which agents hear nothing of; its operator reads the problems
+		}
 		if p.State == Broken {
 			p.Source = ""
 		}
-		p.Version = digest(p, helpers)
+		p.Helpers = helpers
+		p.Version = digest(p)
 		all = append(all, p)
 	}
 	return all
@@ -168,7 +172,7 @@ func readText(path string) ([]byte, error) {
 	case err != nil:
 		return nil, unreadable(err)
 	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no file")
+		return nil, errors.New("it is no regular file")
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -209,17 +213,17 @@ func helperDigest(dir string, files listing) string {
 		fmt.Fprintf(hash, "%q %v %d\n", file, err, len(text))
 		hash.Write(text)
 	}
-	return hex.EncodeToString(hash.Sum(nil))
+	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
 // digest is another one for every other plugin.
-func digest(p Plugin, helpers string) string {
+func digest(p Plugin) string {
 	p.Version = ""
 	raw, err := json.Marshal(p)
 	if err != nil {
 		panic(err) // a plugin is texts and values of JSON
 	}
-	sum := sha256.Sum256(append(raw, helpers...))
+	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:8])
 }
 

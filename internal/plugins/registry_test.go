@@ -54,6 +54,14 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
+// TestDisabledWins: what is switched off may be unfinished.
+func TestDisabledWins(t *testing.T) {
+	p := open(t, map[string]string{"a.yaml": "name: a\nenabled: false\nparameters: 3\n"})[0]
+	if p.State != Disabled || len(p.Problems) != 3 {
+		t.Errorf("%s %q", p.State, p.Problems)
+	}
+}
+
 func TestSourceIsWithoutItsMark(t *testing.T) {
 	p := open(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "\ufeffx = 1\n"})[0]
 	if p.Source != "x = 1\n" || filepath.Base(p.File) != "a.py" || !filepath.IsAbs(p.File) {
@@ -68,7 +76,7 @@ func TestPluginsThatAreNoFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"a broken a.yaml: it is no file", "b broken b.py: it is no file", "c broken c.yaml: there is no c.py beside it"}
+	want := []string{"a broken a.yaml: it is no regular file", "b broken b.py: it is no regular file", "c broken c.yaml: there is no c.py beside it"}
 	if runtime.GOOS != "windows" {
 		if err := os.Symlink("nowhere", filepath.Join(dir, "c.py")); err != nil {
 			t.Fatal(err)
@@ -329,6 +337,10 @@ func TestSummary(t *testing.T) {
 		if lines[i] != want {
 			t.Errorf("line %d is %q", i, lines[i])
 		}
+	}
+	many[2].Description = strings.Repeat("long ", 700)
+	if got := Summary(Set{Plugins: many}); !strings.Contains(got, "\n- p18(") || !strings.Contains(got, "lo…\n- p03(") {
+		t.Error(got)
 	}
 	for i := range many {
 		many[i].Description, many[i].Signature = strings.Repeat("é", 3000), "("+strings.Repeat("x, ", 500)+")"

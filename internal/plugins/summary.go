@@ -26,11 +26,11 @@ func Summary(s Set) string {
 	}
 	shown := 0
 	for _, p := range ready[:min(len(ready), mostLines)] {
-		line := "- " + p.Name + clipTo(p.Signature, mostLine/2) + ": " + p.Headline()
+		line := clipTo("- "+p.Name+clipTo(p.Signature, mostLine/2)+": "+p.Headline(), mostLine)
 		if b.Len()+len(line) > mostWords {
 			break
 		}
-		b.WriteString(clipTo(line, mostLine) + "\n")
+		b.WriteString(line + "\n")
 		shown++
 	}
 	if rest := ready[shown:]; len(rest) > 0 {

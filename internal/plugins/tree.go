@@ -61,6 +61,9 @@ func parseTree(text []byte) (tree, []fault) {
 // syntaxFault takes the line out of an error of the YAML library.
 func syntaxFault(err error) fault {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	if strings.Contains(text, "unknown anchor") { // it names what may be a password
+		return fault{1, "it is no YAML: there is an alias of nothing; put texts that begin with * in quotes"}
+	}
 	if rest, found := strings.CutPrefix(text, "line "); found {
 		if number, message, found := strings.Cut(rest, ": "); found {
 			if line, err := strconv.Atoi(number); err == nil {
@@ -98,7 +101,7 @@ func (r *treeReader) read(node *yaml.Node, path string, depth int) any {
 	case node.Kind == yaml.ScalarNode:
 		return r.scalar(node, path)
 	default:
-		r.fault(node, "%sthe tag %s is not taken", of(path), clip(node.Tag))
+		r.tagFault(node, path, node.Tag)
 	}
 	return nil
 }
@@ -107,6 +110,10 @@ func (r *treeReader) mapping(node *yaml.Node, path string, depth int) any {
 	object := make(map[string]any, len(node.Content)/2)
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
+		if key.ShortTag() == "!!merge" {
+			r.fault(key, "%smerge keys (<<) are not taken; write the values again", of(path))
+			continue
+		}
 		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" || key.Anchor != "" {
 			r.fault(key, "%sa key must be a text; put it in quotes", of(path))
 			continue
@@ -137,21 +144,37 @@ func (r *treeReader) scalar(node *yaml.Node, path string) any {
 		if number, ok := integer(node); ok {
 			return number
 		}
-		r.fault(node, "%s%s is too large for a number; put it in quotes", of(path), clip(node.Value))
+		r.fault(node, "%s%s is too large for a number; put it in quotes", of(path), valueAt(path, node))
 		return nil
 	case "!!float":
 		var f float64
 		if err := node.Decode(&f); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
 			return decimal(f)
 		}
-		r.fault(node, "%s%s is no number that JSON has", of(path), clip(node.Value))
+		r.fault(node, "%s%s is no number that JSON has", of(path), valueAt(path, node))
 		return nil
 	default:
-		r.fault(node, "%sthe tag %s is not taken", of(path), clip(tag))
+		r.tagFault(node, path, tag)
 		return nil
 	}
-	r.fault(node, "%s%s can't be read", of(path), clip(node.Value))
+	r.fault(node, "%s%s can't be read", of(path), valueAt(path, node))
 	return nil
+}
+
+func (r *treeReader) tagFault(node *yaml.Node, path, tag string) {
+	if private(path) { // it may be a text that begins with !
+		r.fault(node, "%sits tag is not taken; put a text that begins with ! in quotes", of(path))
+		return
+	}
+	r.fault(node, "%sthe tag %s is not taken", of(path), clip(tag))
+}
+
+// valueAt is what a message calls the value of a node.
+func valueAt(path string, node *yaml.Node) string {
+	if private(path) {
+		return "it"
+	}
+	return clip(node.Value)
 }
 
 func integer(node *yaml.Node) (json.Number, bool) {

@@ -3,6 +3,7 @@ package plugins
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -66,9 +67,9 @@ func (t tree) explain(wrong *jsonschema.ValidationError) []fault {
 		}
 		return say("has no %s", listed(k.Missing, "and"))
 	case *kind.Enum:
-		return say("is %s; it must be one of %s", pythonOr(value), listed(literals(k.Want), "or"))
+		return say("is %s; it must be one of %s", shown(path, value), listed(literals(k.Want), "or"))
 	case *kind.Type:
-		return say("is %s; it must be %s", pythonOr(value), words(k.Want))
+		return say("is %s; it must be %s", shown(path, value), words(k.Want))
 	case *kind.MinLength, *kind.MinItems:
 		return say("is empty")
 	case *kind.MaxLength:
@@ -134,6 +135,28 @@ func words(types []string) string {
 		all = append(all, cmp.Or(names[t], t))
 	}
 	return listed(all, "or")
+}
+
+// private reports whether what is at path may be a secret of the operator's: what
+// is said of it is told to agents.
+func private(path string) bool {
+	return (path == "configuration" || strings.HasPrefix(path, "configuration.")) && !strings.HasSuffix(path, ".type")
+}
+
+// shown describes the value at path, by its kind alone where it is private.
+func shown(path string, value any) string {
+	if !private(path) {
+		return pythonOr(value)
+	}
+	switch value.(type) {
+	case string:
+		return "a text"
+	case json.Number:
+		return "a number"
+	case bool:
+		return "true or false"
+	}
+	return pythonOr(value)
 }
 
 // pythonOr describes a value: short ones as they are.

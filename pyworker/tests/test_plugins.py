@@ -104,6 +104,11 @@ class Callables(PluginCase):
         self.assertEqual("([2, 4], True, True)\n8\n3\n", answer.stdout, answer.done)
         self.assertEqual("4\n", worker.run("del double\ndouble(2)").stdout)
 
+    def test_a_default_is_each_calls_own(self):
+        source = "@plugin\ndef f(a, b):\n    a.append(1)\n    b[0] = 1\n    return [a, len(b)]\n"
+        worker = self.with_plugins(self.plugin("f", source, "(a=[], b={})"))
+        self.assertEqual([[[1], 1], [[1], 1]], worker.value("[f(), f()]"))
+
     def test_context(self):
         source = """
             @plugin
@@ -280,6 +285,34 @@ class Failures(PluginCase):
                 self.assertNotIn("pyworker", error["traceback"])
                 self.assertNotIn("frozen", error["traceback"])
 
+    def test_a_signature_that_does_not_fit(self):
+        made = "@plugin\nclass F:\n def __init__(self, context): pass\n def __call__(self, {}): 1\n"
+        for described, source in {
+            "(a, b=2)": "@plugin\ndef f(x, y=1): pass\n",
+            "(a)": "@plugin\ndef f(a, /): pass\n",
+            "(a, c=...)": "@plugin\ndef f(a, c): pass\n",
+            "(a,)": "@plugin\ndef f(a, b, *, context): pass\n",
+            "(a, )": made.format("b"),
+        }.items():
+            with self.subTest(source):
+                worker = self.with_plugins(self.plugin("f", source, described))
+                error = self.failing(worker, "f(1)")
+                self.assertEqual("PluginError", error["type"])
+                self.assertIn("f.yaml describes f(a", error["traceback"])
+        for source in (
+            "@plugin\ndef f(*, context, **given): return 7\n",
+            "@plugin\ndef f(b, a, c=3): return 7\n",
+            made.format("a, b").replace(": 1", ": return 7"),
+        ):
+            with self.subTest(source):
+                worker = self.with_plugins(self.plugin("f", source, "(a, b=2)"))
+                self.assertEqual(7, worker.value("f(1)"))
+
+    def test_what_no_line_of_the_plugin_has_done_has_no_line(self):
+        source = "@plugin\nclass A:\n def __init__(s): pass\n def __call__(s): pass"
+        worker = self.with_plugins(self.plugin("f", source))
+        self.assertNotIn("plugins.py", self.failing(worker, "f()")["traceback"])
+
     def test_it_is_tried_again(self):
         worker = self.with_plugins(
             self.plugin("f", "open('data.txt').close()\n@plugin\ndef f(): return 1\n")
@@ -345,6 +378,13 @@ class Changes(PluginCase):
         worker.equip(plugin)
         self.assertEqual("4\n", worker.run("double(2)").stdout)
 
+    def test_a_deleted_name_is_back_with_the_next_change(self):
+        plugin = self.plugin("double", DOUBLE)
+        worker = self.with_plugins(plugin)
+        worker.run("import builtins\ndel builtins.double")
+        worker.equip({**plugin, "doc": "New."})
+        self.assertEqual(4, worker.value("double(2)"))
+
     def test_what_the_user_puts_in_its_place_stays(self):
         plugin = self.plugin("double", DOUBLE)
         worker = self.with_plugins(plugin)
@@ -406,8 +446,63 @@ class Helpers(PluginCase):
         worker = self.with_plugins(*plugins)
         self.assertEqual(["old", "old"], worker.value("[a(0), b(0)]"))
         self.write("helper.py", "def add(n): return 'newer'\n")
-        worker.equip(*plugins)
+        worker.equip(*({**plugin, "helpers": "2"} for plugin in plugins))
         self.assertEqual(["newer", "newer"], worker.value("[a(0), b(0)]"))
+
+    def test_one_that_a_call_imports_is_read_anew(self):
+        self.write("helper.py", "def add(n): return 'old'\n")
+        late = "@plugin\ndef late():\n    from . import helper\n    return helper.add(0)\n"
+        plugin = self.plugin("late", late, helpers="1")
+        worker = self.with_plugins(plugin)
+        self.assertEqual("old", worker.value("late()"))
+        self.write("helper.py", "def add(n): return 'newer'\n")
+        worker.equip({**plugin, "helpers": "2"})
+        self.assertEqual("newer", worker.value("late()"))
+
+    def test_a_plugin_is_no_helper(self):
+        worker = self.with_plugins(
+            self.plugin("double", DOUBLE),
+            self.plugin("a", "from . import double\n@plugin\ndef a(): return double(1)\n"),
+        )
+        self.write("double.py", HEAD + DOUBLE)
+        self.assertIn("call double(), and put", self.failing(worker, "a()")["traceback"])
+        self.assertIn(
+            "call double(), and put",
+            self.failing(worker, "import understudy_plugins.double")["traceback"],
+        )
+        self.assertEqual([2, 4], worker.value("[double(1), double(2)]"))
+
+    def test_loads_in_threads_keep_the_users_modules(self):
+        self.write("helper.py", "def add(n): return 'plugin'\n")
+        source = (
+            "from builtins import began, ended\n"
+            "{wait}\n"
+            "from helper import add\n"
+            "@plugin\ndef {name}(n): return add(n)\n"
+        )
+        first = "began['t1'].set(); began['t2'].wait(0.5)"  # one that has to wait never begins
+        second = "began['t2'].set(); ended['t1'].wait(20)"
+        worker = self.with_plugins(
+            self.plugin("t1", source.format(name="t1", wait=first)),
+            self.plugin("t2", source.format(name="t2", wait=second)),
+        )
+        pathlib.Path(worker.workdir, "helper.py").write_text("def add(n): return 'user'\n")
+        worker.run(
+            "import builtins, threading\n"
+            "began, ended = ({name: threading.Event() for name in ('t1', 't2')} for _ in '12')\n"
+            "builtins.began, builtins.ended, found = began, ended, {}\n"
+            "def use(name):\n"
+            "    found[name] = vars(builtins)[name](0)\n"
+            "    ended[name].set()\n"
+            "one, two = (threading.Thread(target=use, args=[name]) for name in ('t1', 't2'))\n"
+            "one.start(); began['t1'].wait(); two.start()\n"
+            "one.join(); two.join()\n"
+            "import helper"
+        )
+        self.assertEqual(
+            [{"t1": "plugin", "t2": "plugin"}, "user"],
+            worker.value("[found, helper.add(0)]"),
+        )
 
     def test_the_standard_library_comes_first(self):
         self.write("json.py", "def add(n): return 'own'\n")
@@ -452,6 +547,21 @@ class Authors(PluginCase):
         self.assertIn("assert given(2) == 5", error["traceback"])
         self.assertEqual("PluginError", self.failing(worker, "u.check('broken')")["type"])
         self.assertEqual("PluginError", self.failing(worker, "u.check('none')")["type"])
+
+    def test_a_test_that_does_not_run_does_not_pass(self):
+        test = "@plugin.test\n{}"
+        worker = self.with_plugins(
+            self.plugin("a", DOUBLE + test.format("async def t(f): assert f(2) == 5\n")),
+            self.plugin("b", DOUBLE + test.format("async def t(f): assert f(2) == 4\n")),
+            self.plugin("c", DOUBLE + test.format("def t(f): yield f(2) == 4\n")),
+            self.plugin("d", DOUBLE + test.format("def t(f): return f(2) == 5\n")),
+        )
+        worker.run("import understudy_plugin as u")
+        self.assertEqual("AssertionError", self.failing(worker, "u.run_test('a')")["type"])
+        self.assertTrue(worker.value("u.run_test('b')"))
+        for name, kind in {"c": "generator", "d": "bool"}.items():
+            error = self.failing(worker, f"u.run_test({name!r})")
+            self.assertIn(f"returned a value of type {kind}; a test", error["traceback"])
 
     def test_examples(self):
         names = sorted(n[:-3] for n in os.listdir(EXAMPLES) if n.endswith(".py"))
@@ -515,6 +625,7 @@ class Authors(PluginCase):
         for path, kind in {"none.db": "FileNotFoundError", "text.db": "DatabaseError"}.items():
             error = self.failing(worker, f"sql_query({path!r}, 'select * from t')")
             self.assertEqual(kind, error["type"])
+            self.assertNotIn(worker.workdir, error["traceback"])
         self.assertEqual(
             ["odd?#%41 name.db", "text.db"], worker.value("sorted(__import__('os').listdir())")
         )
