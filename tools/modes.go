@@ -115,5 +115,5 @@ func (b *toolbox) noCode() string {
 	if len(names) == 0 {
 		return "this server runs plugins only, no code, and there is no plugin that can be called; nothing was run. Tell the user that the operator must provide one"
 	}
-	return fmt.Sprintf("this server runs plugins only, no code; nothing was run. Call one of %s", someNames(names))
+	return fmt.Sprintf("this server runs plugins only, no code; nothing was run. Call one of %s", someNames(names, 0))
 }
