@@ -13,6 +13,7 @@ from . import artifact_pages as pages
 from . import artifact_tables as tables
 from . import kinds, late, plotly_show
 
+_UNSEEN = "not shown: it is too large, broken, or Pillow can't read it"
 _STEP = 1 << 20  # bytes of a file that are copied at once
 _HEAD = 4_000  # bytes of a file that are looked at for a preview
 
@@ -23,8 +24,8 @@ class Form:
     `endings` are those that the file's name may have, the first by default; where
     there are none, a name keeps its own, and one without gets `ending`; `mime_type`
     counts where the name doesn't tell. `write` writes the content into a file.
-    `image` is a PNG for a model, and `beside` one that is saved next to the file; each
-    may be None.
+    `image` is a PNG for a model, or None. `draw` makes the PNG of a page, where there
+    is one that can be drawn.
     `name` is what it is called when nobody says. Two values of the same `fingerprint`
     look the same.
     """
@@ -37,7 +38,7 @@ class Form:
         self.mime_type = mime_type
         self.preview = preview
         self.image = image
-        self.beside = None
+        self.draw = None
         self.name = ""
         self.fingerprint = None
 
@@ -74,15 +75,24 @@ def of_shown(value, methods, max_side):
     return None
 
 
-def of_plotly(figure, drawn, max_side):
-    """Returns the Form of a figure of plotly or of its dict; drawn asks for an image too."""
-    page, text = plotly_show.page(figure)
-    form = _text("chart", page, (".html", ".htm"), preview=plotly_show.describe(figure))
-    form.fingerprint = hash(text)
-    if drawn:
-        form.beside = plotly_show.draw(text)
-        form.image = images.preview(form.beside, max_side) if form.beside else None
+def of_plotly(figure):
+    """Returns the Form of a figure of plotly or of its dict."""
+    fields = plotly_show.fields(figure)
+    traces, text = plotly_show.serialize(fields)
+
+    def write(file):
+        for piece in plotly_show.page(fields, traces):
+            file.write(piece)
+
+    form = Form("chart", write, (".html", ".htm"), mime_type=names.MIME_TYPES[".html"])
+    form.preview, form.fingerprint = plotly_show.describe(fields), hash(text)
+    form.draw = lambda complain: plotly_show.draw(text, complain)
     return form
+
+
+def of_drawing(png, page, max_side):
+    """Returns the Form of the image that a page of plotly has been drawn as."""
+    return _png(png, max_side, f"{page} as an image, {images.extent(png)}")
 
 
 # Each of these returns a Form, or None for a value that it is not for.
@@ -126,6 +136,8 @@ def _of_bytes(value, max_side):
     ending, mime_type = pages.sniff(data[:_HEAD])
     preview = pages.head_of_bytes(data[:_HEAD], len(data))
     image = images.preview(data, max_side) if mime_type.startswith("image/") else None
+    if mime_type.startswith("image/") and image is None:
+        preview = _UNSEEN
     return _bytes("file", data, ending=ending, preview=preview, image=image)
 
 
@@ -163,15 +175,21 @@ def _of_matplotlib_svg(value, _):
     return _bytes("svg", drawing.draw_svg(figure), (".svg",), preview=drawing.title_of(figure))
 
 
-def _of_plotly(value, max_side):
-    return of_plotly(value, True, max_side) if plotly_show.is_figure(value) else None
+def _of_plotly(value, _):
+    return of_plotly(value) if plotly_show.is_figure(value) else None
 
 
 def _of_pil(value, max_side):
     image = sys.modules.get("PIL.Image")
     if image is None or not isinstance(value, image.Image):
         return None
-    return _png(images.encode(value), max_side, f"{value.width}×{value.height} {value.mode}")
+    return _of_image(value, max_side, f"{value.width}×{value.height} {value.mode}")
+
+
+def _of_image(image, max_side, preview):
+    data = images.encode(image)
+    small = data if max(image.size) <= max_side else images.small(image, max_side)
+    return _bytes("image", data, (".png",), preview=preview, image=small)
 
 
 def _of_pixels(value, max_side):
@@ -185,9 +203,9 @@ def _of_array(value, max_side):
     """Takes any array that has the shape of a picture."""
     if not _is_array(value):
         return None
-    image = images.from_array(value)
+    image, remark = images.from_array(value)
     text = f"{image.width}×{image.height} {image.mode}, from {value.dtype} {value.shape}"
-    return _png(images.encode(image), max_side, text)
+    return _of_image(image, max_side, f"{text}; {remark}" if remark else text)
 
 
 def _of_saved_array(value, _):
@@ -287,9 +305,15 @@ def _png(data, max_side, preview):
     return _bytes("image", data, (".png",), preview=preview, image=images.preview(data, max_side))
 
 
+def has_method(kind, method):
+    """Says whether a class has a method, and not None in its place, which takes it away."""
+    found = (vars(base)[method] for base in kinds.bases(kind) if method in vars(base))
+    return next(found, None) is not None
+
+
 def _shown_by(value, method, max_side):
     """Returns the Form of what a method of the value's class gives, or None."""
-    if not any(method in vars(base) for base in kinds.bases(type(value))):
+    if not has_method(type(value), method):
         return None
     shown = getattr(value, method)()
     if isinstance(shown, tuple) and shown:
@@ -299,6 +323,8 @@ def _shown_by(value, method, max_side):
     if method == "_repr_png_":
         if isinstance(shown, str):  # some give base64
             shown = late.load("base64").b64decode(shown)
+        if not images.is_png(shown):
+            return None
         return _png(shown, max_side, images.extent(shown))
     if isinstance(shown, bytes):
         shown = shown.decode()
@@ -327,6 +353,8 @@ def _of_path(path, kind, max_side):
             image = images.preview(file.read(), max_side)
     form = Form(kind, lambda file: _copy(path, file), (), names.ending(base) or ending, mime_type)
     form.preview, form.image = pages.head_of_bytes(start, size), image
+    if mime_type.startswith("image/") and image is None:
+        form.preview = _UNSEEN
     form.name = base
     return form
 

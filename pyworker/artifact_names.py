@@ -2,6 +2,8 @@
 
 import re
 
+from . import late
+
 _LONGEST = 150  # bytes of UTF-8, so that a part-file's name fits too
 _STRANGE = re.compile(r"[^\w .,()+=@~-]")
 # What Windows takes for a device, whatever its ending.
@@ -40,7 +42,7 @@ def clean(name):
 
     It is empty when nothing is left.
     """
-    base = re.split(r"[/\\]", name)[-1]
+    base = late.load("unicodedata").normalize("NFC", re.split(r"[/\\]", name)[-1])
     base = _STRANGE.sub("_", base).lstrip(". ").rstrip(". ")
     if _DEVICE.match(base):
         base = "_" + base

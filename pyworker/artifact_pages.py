@@ -1,5 +1,7 @@
 """Previews of texts, pages and files, and what kind of file some bytes begin."""
 
+import re
+
 from . import late
 
 _LINES = 12
@@ -7,6 +9,8 @@ _WIDTH = 200  # characters of a line
 _VISIBLE = 400  # characters of a page
 _PARSED = 100_000  # characters of a page that are looked at
 
+# Control characters but tab and line feed, and those of Unicode for lines and directions.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _BEGINNINGS = (
     (b"\x89PNG\r\n\x1a\n", ".png", "image/png"),
     (b"\xff\xd8\xff", ".jpg", "image/jpeg"),
@@ -36,7 +40,8 @@ def head(text):
     lines = text[: _LINES * _WIDTH * 4].splitlines()
     shown = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines[:_LINES]]
     if len(lines) > _LINES or len(text) > _LINES * _WIDTH * 4:
-        shown.append(f"… ({text.count(chr(10)) + 1:,} lines, {len(text):,} characters in all)")
+        extent = f"{counted(text.count(chr(10)) + 1, 'line')}, {counted(len(text), 'character')}"
+        shown.append(f"… ({extent} in all)")
     return "\n".join(shown)
 
 
@@ -61,6 +66,11 @@ def _text(start):
         except UnicodeDecodeError:
             continue
     return None
+
+
+def plain(text):
+    """Returns a text without what moves a terminal's cursor or turns the text around."""
+    return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
 def counted(number, noun):

@@ -13,16 +13,20 @@ import os
 from _thread import RLock
 
 from . import artifact_names, kinds, plotly_show
+from .artifact_pages import counted, plain
 
 FOLDER = ".artifacts"  # in the working directory
 KINDS = ("chart", "image", "df", "file", "txt", "svg", "html")
 SIZE_LIMIT = 50_000_000  # bytes of one artifact
 COUNT_LIMIT = 100  # of one execution
+TOTAL_LIMIT = 200_000_000  # bytes of the artifacts of one execution
 PREVIEW_LIMIT = 2_000  # characters
 _NOTE_LIMIT = 5  # about values that could not be kept
+_REMEMBERED = 200  # artifacts that need not be written again
 
 # Methods by which a value of any class may be shown, the best first.
 _METHODS = ("_repr_png_", "_repr_svg_", "_repr_html_")
+_PICTURES = _METHODS[:2]
 # Tables that have such a method and are echoed as text all the same.
 _TABLES = {("pandas", "DataFrame"), ("pandas", "Series"), ("polars", "DataFrame")}
 _TABLES |= {("polars", "Series"), ("polars", "LazyFrame")}
@@ -56,9 +60,12 @@ class Artifacts:
         self._running = False
         self._pid = os.getpid()
         self._execution = 0
-        self._count = 0
+        self._sizes = {}  # in bytes, by name, of what the execution has kept
         self._unnamed = 0
+        self._swept = False  # the folder has no part-files of a process that died
         self._seen = set()  # fingerprints of what was shown by itself
+        self._written = {}  # (name, size) by fingerprint, of what was named by us
+        self._drawn = {}  # names of images by the names of their pages
         self._pending = []  # plotly figures that were echoed, to be kept as they are at the end
         self._notes = []
         self._builtin = _make_builtin(self)
@@ -68,6 +75,7 @@ class Artifacts:
         """Saves artifacts elsewhere from now on, in a branch."""
         folder = artifact_names.clean(interpreter_id)[:8]
         self._directory = os.path.join(workdir, FOLDER, folder)
+        self._written, self._drawn = {}, {}
 
     def install(self):
         """Puts artifact() among the builtins, again if it was replaced."""
@@ -77,23 +85,25 @@ class Artifacts:
     def begin(self, execution):
         """Begins to take what the execution keeps."""
         self._pid = os.getpid()
-        self._execution, self._count, self._unnamed = execution, 0, 0
+        self._execution, self._sizes, self._unnamed = execution, {}, 0
+        self._swept = False
         self._seen, self._pending, self._notes = set(), [], []
         self._running = True
 
     def finish(self, hurried):
         """Keeps the figures that were echoed; may run code of the user's.
 
-        When hurried it draws nothing that takes long. After an interrupt it may be
-        called again for the rest.
+        When hurried it only says what it does not keep: a page may take seconds, and
+        who is slow to end after an interrupt is killed. It may be called again after one.
         """
-        while self._pending:
-            figure = self._pending[0]
-            self._by_itself(
-                figure,
-                lambda forms, figure=figure: forms.of_plotly(figure, not hurried, self._max_side),
+        if hurried and (left := len(self._pending)):
+            self._pending.clear()
+            self._notes.append(
+                f"{counted(left, 'figure')} of plotly not kept as an artifact: the call was stopped"
             )
-            del self._pending[0]
+        while self._pending:
+            figure = self._pending.pop(0)
+            self._by_itself(figure, lambda forms, figure=figure: forms.of_plotly(figure))
 
     def end(self):
         """Takes nothing any more; returns notes about what could not be kept."""
@@ -119,13 +129,14 @@ class Artifacts:
         form = artifact_forms.of(value, kind, self._max_side, name or "")
         return self._store(form, name)
 
-    def echoed(self, value):
-        """Keeps a value whose echo says less than it shows."""
+    def echoed(self, value, text):
+        """Keeps a value whose echo, the text, says less than it shows."""
         if plotly_show.is_figure(value):
             if not any(figure is value for figure in self._pending):
                 self._pending.append(value)
         elif _is_shown(value):
-            self._by_itself(value, lambda forms: forms.of_shown(value, _METHODS, self._max_side))
+            methods = _METHODS if _says_nothing(text) else _PICTURES
+            self._by_itself(value, lambda forms: forms.of_shown(value, methods, self._max_side))
 
     def brief(self, value):
         """Returns what is echoed in place of a text that fills pages, or None."""
@@ -134,7 +145,7 @@ class Artifacts:
     def _show(self, figure):
         """Keeps what fig.show() of plotly shows: a dict."""
         if self._running and self._pid == os.getpid():
-            self._by_itself(figure, lambda forms: forms.of_plotly(figure, True, self._max_side))
+            self._by_itself(figure, lambda forms: forms.of_plotly(figure))
 
     def _by_itself(self, value, make):
         """Keeps what nobody has asked for: a failure is a note."""
@@ -145,69 +156,131 @@ class Artifacts:
             if form is None or form.fingerprint in self._seen:
                 return
             self._seen.add(form.fingerprint)
-            self._store(form, None)
+            self._again(form) or self._store(form, None, lasting=True)
         except Exception as error:
             what = kinds.name(type(value))
             self._notes.append(
                 f"a value of type {what} was not kept as an artifact: {_sentence(error)}"
             )
 
-    def _check(self):
+    def _check(self, name=None):
         if self._pid != os.getpid():
             raise RuntimeError(
                 "artifact() can't be used in a child process; let the parent call it"
             )
         if not self._running:
             raise RuntimeError("artifact() can be used only while a call runs code")
-        if self._count >= COUNT_LIMIT:
+        if len(self._sizes) >= COUNT_LIMIT and name not in self._sizes:
             raise RuntimeError(
                 f"there are {COUNT_LIMIT} artifacts of this call already, the limit; "
                 "keep the others in another call, or several things in one file"
             )
 
-    def _store(self, form, name):
-        self._check()
-        name = self._name(form, name)
+    def _store(self, form, name, lasting=False):
+        """Writes and sends an artifact, which is lasting if it needs not be written again."""
+        asked = artifact_names.clean(name or form.name)
+        name = _ended(asked, form) if asked else self._unused(form)
+        self._check(name)
+        _, wrong = artifact_names.split(asked)
+        if form.endings and wrong and wrong.lower() not in form.endings:
+            form.preview = f"not as {wrong}: it is saved as {form.endings[0]}\n{form.preview}"
+        self._sweep()
         path = os.path.join(self._directory, name)
         part = os.path.join(self._directory, f".{os.urandom(4).hex()}.part")
         size = _write(form, part)
         with self._lock:
             try:
-                self._check()
+                self._check(name)
+                self._weigh(name, size)
                 os.replace(part, path)
             except BaseException:
-                os.unlink(part)
+                _remove(part)
                 raise
-            self._count += 1
-            preview = self._beside(form, name)
-            self._send(form, name, path, size, preview)
+            self._forget(name)
+            self._send(form, name, path, size)
+            if lasting:
+                self._written[form.kind, form.fingerprint] = name, size
         if form.fingerprint is not None:
             self._seen.add(form.fingerprint)
+        if form.draw is not None:
+            self._draw(form, name)
         return Artifact(name, form.kind, path)
 
-    def _name(self, form, name):
-        name = artifact_names.clean(name or form.name)
-        if not name:
-            with self._lock:
+    def _again(self, form):
+        """Sends what was written by itself before, if it is still there; says whether it is."""
+        with self._lock:
+            name, size = self._written.get((form.kind, form.fingerprint), ("", 0))
+            path = os.path.join(self._directory, name)
+            try:
+                if not name or os.path.getsize(path) != size:
+                    return False
+            except OSError:
+                return False
+            self._check(name)
+            self._send(form, name, path, size)
+            return True
+
+    def _unused(self, form):
+        """Returns a name that no file has: nobody expects that an unnamed value replaces one."""
+        with self._lock:
+            while True:
                 self._unnamed += 1
-                name = f"{form.kind}-{self._execution}-{self._unnamed}"
-        if form.endings:
-            return artifact_names.with_ending(name, form.endings)
-        return name if artifact_names.ending(name) else name + form.ending
+                name = _ended(f"{form.kind}-{self._execution}-{self._unnamed}", form)
+                if not os.path.lexists(os.path.join(self._directory, name)):
+                    return name
 
-    def _beside(self, form, name):
-        """Saves the image of a page next to it; returns the preview, which says so."""
-        if form.beside is None:
-            return form.preview
-        beside = artifact_names.with_ending(name, (".png",))
+    def _draw(self, page, name):
+        """Keeps the image of a page as an artifact of its own, where it can be drawn."""
+        from . import artifact_forms
+
+        png = page.draw(self._notes.append)
+        if png is None:
+            return
+        form = artifact_forms.of_drawing(png, name, self._max_side)
+        stem, _ = artifact_names.split(name)
+        drawn, number = self._drawn.get(name) or f"{stem}.png", 1
+        while name not in self._drawn and os.path.lexists(os.path.join(self._directory, drawn)):
+            number += 1
+            drawn = f"{stem}.plotly-{number}.png"
         try:
-            with open(os.path.join(self._directory, beside), "wb") as file:
-                file.write(form.beside)
-        except OSError:
-            return form.preview
-        return f"{form.preview}\nas an image: {beside}, beside it"
+            self._store(form, drawn)
+        except (OSError, RuntimeError, ValueError) as error:
+            self._notes.append(f"the image of {name} was not kept: {_sentence(error)}")
+        else:
+            self._drawn[name] = drawn
 
-    def _send(self, form, name, path, size, preview):
+    def _weigh(self, name, size):
+        """Counts the bytes of an artifact, or raises ValueError."""
+        if sum(self._sizes.values()) - self._sizes.get(name, 0) + size > TOTAL_LIMIT:
+            raise ValueError(
+                f"the artifacts of this call have {TOTAL_LIMIT // 1_000_000} MB, the limit; "
+                "keep the others in another call"
+            )
+
+    def _forget(self, name):
+        """Takes note that another artifact has a name from now on."""
+        self._written = {mark: kept for mark, kept in self._written.items() if kept[0] != name}
+        while len(self._written) >= _REMEMBERED:
+            del self._written[next(iter(self._written))]
+        self._drawn = {page: drawn for page, drawn in self._drawn.items() if drawn != name}
+
+    def _sweep(self):
+        """Removes what a process that died has not written to its end."""
+        with self._lock:
+            if self._swept:
+                return
+            self._swept = True
+            try:
+                names = os.listdir(self._directory)
+            except OSError:
+                return
+            for name in names:
+                if name.startswith(".") and name.endswith(".part"):
+                    _remove(os.path.join(self._directory, name))
+
+    def _send(self, form, name, path, size):
+        self._sizes[name] = size
+        preview = plain(form.preview)
         if len(preview) > PREVIEW_LIMIT:
             preview = preview[: PREVIEW_LIMIT - 1] + "…"
         header = {
@@ -237,12 +310,20 @@ def _make_builtin(artifacts):
         second artifact of a name takes the place of the first.
 
         Raises TypeError for what the kind can't be made of, ValueError for an
-        unknown kind and for more than 50 MB, OSError when a file can't be read or
-        written, RuntimeError in a child process and after 100 artifacts of a call.
+        unknown kind and for more than 50 MB, or 200 MB in all of a call, OSError when
+        a file can't be read or written, RuntimeError in a child process and after 100
+        artifacts of a call.
         """
         return artifacts.keep(obj, name, kind)
 
+    artifact.__qualname__ = "artifact"
     return artifact
+
+
+def _says_nothing(text):
+    """Says whether an echo is of the kind <Map object at 0x7f…>."""
+    text = text.strip()
+    return not text or (text.startswith("<") and text.endswith(">"))
 
 
 def _is_shown(value):
@@ -251,7 +332,7 @@ def _is_shown(value):
     if kinds.module(kind) == "builtins":
         return False
     bases = kinds.bases(kind)
-    if not any(method in vars(base) for base in bases for method in _METHODS):
+    if not any(vars(base).get(method) is not None for base in bases for method in _METHODS):
         return False
     return not any((kinds.package(base), kinds.name(base)) in _TABLES for base in bases)
 
@@ -286,9 +367,22 @@ def _write(form, part):
             form.write(limited)
         return limited.size
     except BaseException:
-        if os.path.lexists(part):
-            os.unlink(part)
+        _remove(part)
         raise
+
+
+def _remove(part):
+    try:
+        os.unlink(part)
+    except FileNotFoundError:
+        pass
+
+
+def _ended(name, form):
+    """Returns a name with an ending that tells what is in the file."""
+    if form.endings:
+        return artifact_names.with_ending(name, form.endings)
+    return name if artifact_names.ending(name) else name + form.ending
 
 
 def _sentence(error):

@@ -19,10 +19,11 @@ def echo(value, artifacts):
     if "matplotlib" in sys.modules and _is_drawn(value, _DEPTH):
         return
     # As print() does, but in one write: each wakes the reader.
-    stream = sys.stdout
+    stream, text = sys.stdout, ""
     if stream is not None:
-        stream.write(f"{artifacts.brief(value) or value!s}\n")
-    artifacts.echoed(value)
+        text = f"{artifacts.brief(value) or value!s}\n"
+        stream.write(text)
+    artifacts.echoed(value, text)
 
 
 def _is_drawn(value, depth):

@@ -70,8 +70,12 @@ class Executor:
             notes += self._shell.take_notes()
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
+        signalled, start = session.interrupts.signalled, time.perf_counter()
         self._end_figures(notes)
         self._end_artifacts(notes)
+        # It is waited for, but what stops it has not stopped the code.
+        seconds += time.perf_counter() - start
+        session.interrupts.excuse(signalled)
         record = {"type": "done", "execution": execution, "ok": error is None}
         if self._exit_code is not None:
             record.update(ok=record["ok"] and self._exit_code == 0, exit_code=self._exit_code)
@@ -213,7 +217,7 @@ class Executor:
     def _end_figures(self, notes):
         _, error = self._guard(self._session.figures.end)
         if issubclass(type(error), KeyboardInterrupt):
-            notes.append("the drawing of figures was interrupted")
+            notes.append("the drawing of figures was stopped; the code had ended before")
         elif error is not None:
             self._session.complain("figures could not be captured", error)
             notes.append(f"figures could not be captured: {tracebacks.class_name(error)}")
@@ -223,7 +227,7 @@ class Executor:
         hurried = session.interrupts.signalled
         _, error = self._guard(lambda: session.artifacts.finish(hurried))
         if issubclass(type(error), KeyboardInterrupt):
-            notes.append("the drawing of plotly's figures was interrupted")
+            notes.append("the keeping of plotly's figures was stopped; the code had ended before")
             _, error = self._guard(lambda: session.artifacts.finish(True))
         notes += session.artifacts.end()
         if issubclass(type(error), KeyboardInterrupt):

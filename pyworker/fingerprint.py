@@ -138,6 +138,8 @@ def _array(value, room):
     dtype = getattr(value, "dtype", None)
     if not shape or dtype is None:
         return None
+    if dtype.hasobject and dtype.names:  # its elements would be new tuples each time
+        return shape, [_array(value[name], room) for name in dtype.names[:SAMPLE]]
     if dtype.hasobject:
         return shape, _sample(value.flat[:SAMPLE].tolist())
     if value.nbytes <= min(WHOLE_BYTES, room.left) and value.flags.c_contiguous:

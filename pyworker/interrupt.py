@@ -57,6 +57,13 @@ class Interrupts:
         """Begins an execution."""
         self.signalled = self._pending
 
+    def excuse(self, signalled):
+        """Says whether a signal had come before work of ours that is over now.
+
+        One that work has not met is left for the next guarded region.
+        """
+        self.signalled = signalled or self._pending
+
     def guarded(self, action):
         """Runs action() and returns (its value, None) or (None, its exception).
 

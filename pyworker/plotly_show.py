@@ -11,11 +11,17 @@ import os
 import sys
 
 from . import late
+from .artifact_images import is_png
 from .artifact_pages import counted
 
 _TABLE = "plotly.io._renderers"
 _DRAWING_SECONDS = 20  # in which an image must be there
 _MOST_TRACES = 12  # that are described
+_TRACES = "understudy: the traces"  # stands for them while the page around them is made
+_LARGEST = 50_000_000  # bytes of traces
+_VALUE = 8  # bytes of a number in JSON, or so
+_SAMPLE = 100  # values of a list that are measured
+_DEPTH = 6  # how deep a figure's dict is looked into
 
 # In a process of its own: kaleido starts a browser, which may hang, and would leave
 # threads and children behind that keep a session from being copied.
@@ -95,19 +101,73 @@ def is_figure(value):
     return base is not None and isinstance(value, base)
 
 
-def page(figure):
-    """Returns a figure, or its dict, as a page that needs no network, and as JSON."""
+def fields(figure):
+    """Returns the dict of a figure, or of one that is shown."""
+    return figure if isinstance(figure, dict) else figure.to_dict()
+
+
+def serialize(figure):
+    """Returns the traces of a figure's dict as JSON, and all of it.
+
+    Raises ValueError for one that is much too large for a page: to write it can't be
+    interrupted.
+    """
+    from plotly.io.json import to_json_plotly
+
+    if (weight := _weight(figure, 0)) > _LARGEST:
+        raise ValueError(
+            f"its page would have some {weight // 1_000_000} MB, more than {_LARGEST // 1_000_000} "
+            "MB, the limit of an artifact; show fewer points"
+        )
+    traces = to_json_plotly(figure.get("data", []))
+    parts = [f'"data":{traces}']
+    for key in ("layout", "frames"):
+        if figure.get(key):
+            parts.append(f'"{key}":{to_json_plotly(figure[key])}')
+    return traces, "{" + ",".join(parts) + "}"
+
+
+def page(figure, traces):
+    """Returns the pieces of a page that needs no network, of a figure's dict and its traces."""
     import plotly.io
+    from plotly.io.json import to_json_plotly
 
-    text = plotly.io.to_json(figure, validate=False)
-    return plotly.io.to_html(figure, include_plotlyjs=True, full_html=True, validate=False), text
+    empty = {**figure, "data": [_TRACES]}
+    text = plotly.io.to_html(empty, include_plotlyjs=True, full_html=True, validate=False)
+    head, _, tail = text.partition(to_json_plotly([_TRACES]))
+    return head, traces, tail
 
 
-def draw(text):
-    """Returns a figure's JSON as PNG, None where kaleido is not there or does not work."""
+def _weight(value, depth):
+    """Returns about how many bytes the values of a figure's dict have as JSON."""
+    if depth > _DEPTH:
+        return 0
+    if isinstance(value, dict):
+        return sum(_weight(each, depth + 1) for each in value.values())
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, (list, tuple)):
+        if value and isinstance(value[0], (dict, list, tuple)):
+            return sum(_weight(each, depth + 1) for each in value)
+        return len(value) * _mean(value[:: len(value) // _SAMPLE + 1])
+    return getattr(value, "size", 0) * _VALUE if hasattr(value, "dtype") else 0
+
+
+def _mean(values):
+    """Returns about how many bytes one of some values has as JSON, with its comma."""
+    lengths = [len(str(v)) + 1 if type(v) in (int, float, str) else _VALUE for v in values]
+    return sum(lengths) // len(lengths) if lengths else 0
+
+
+def draw(text, complain):
+    """Returns a figure's JSON as PNG, None where kaleido is not there or does not work.
+
+    complain is told, once, that it does not.
+    """
     global _drawing_failed
     if _drawing_failed or not _has_kaleido():
         return None
+    why = "kaleido can't draw one"
     subprocess = late.load("subprocess")
     try:
         with subprocess.Popen(
@@ -122,10 +182,13 @@ def draw(text):
             except BaseException:
                 _end(process)
                 raise
+    except subprocess.TimeoutExpired:
+        png, why = b"", f"kaleido took more than {_DRAWING_SECONDS} seconds for one"
     except (OSError, subprocess.SubprocessError):
         png = b""
-    if png[:4] != b"\x89PNG":
+    if not is_png(png):
         _drawing_failed = True
+        complain(f"plotly's figures are kept as pages without an image from now on: {why}")
         return None
     return png
 
@@ -153,11 +216,10 @@ def brief(figure):
 
 
 def describe(figure):
-    """Returns the title of a figure or its dict, and what is drawn in it."""
-    fields = figure if isinstance(figure, dict) else figure.to_dict()
-    title = fields.get("layout", {}).get("title")
+    """Returns the title of a figure's dict, and what is drawn in it."""
+    title = figure.get("layout", {}).get("title")
     title = title.get("text") if isinstance(title, dict) else title
-    traces = fields.get("data", [])
+    traces = figure.get("data", [])
     lines = [_describe_trace(trace) for trace in traces[:_MOST_TRACES]]
     if (more := len(traces) - _MOST_TRACES) > 0:
         lines.append(f"and {more} more")

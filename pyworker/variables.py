@@ -26,14 +26,13 @@ class Snapshot:
 
     def advance(self, namespace):
         """Returns the difference to the namespace as it is now, and keeps that."""
-        names = map(sorted, self._marks.update(namespace))
-        return dict(zip(("added", "changed", "removed"), map(_cap, names)))
-
-
-def _cap(names):
-    if len(names) <= NAMED:
-        return names
-    return [*names[:NAMED], f"… and {len(names) - NAMED} more"]
+        names = dict(
+            zip(("added", "changed", "removed"), map(sorted, self._marks.update(namespace)))
+        )
+        difference = {key: some[:NAMED] for key, some in names.items()}
+        if more := {key: len(some) - NAMED for key, some in names.items() if len(some) > NAMED}:
+            difference["more"] = more
+        return difference
 
 
 def describe(namespace, patience=PATIENCE):

@@ -3,6 +3,7 @@ package sessions
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -117,18 +118,37 @@ func (t *transcript) Figure(f Figure) {
 func (t *transcript) Artifact(a Artifact) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	for _, before := range t.keeps {
+		if before.Name == a.Name {
+			a.Replaced = before.Replaced + 1
+		}
+	}
+	held := &t.fresh
+	if t.all != nil {
+		held = t.all
+	}
+	for _, before := range held.artifacts {
+		if before.Name == a.Name {
+			t.previews -= len(before.Image)
+		}
+	}
 	if t.previews += len(a.Image); t.previews > maxPreviews {
 		a.Image = nil
 	}
-	t.fresh.artifacts = append(t.fresh.artifacts, a)
-	if len(t.keeps) < maxShown {
-		kept := a
-		kept.Image = nil
-		t.keeps = append(t.keeps, kept)
-	}
+	t.fresh.artifacts = withNewest(t.fresh.artifacts, a)
 	if t.all != nil {
-		t.all.artifacts = append(t.all.artifacts, a)
+		t.all.artifacts = withNewest(t.all.artifacts, a)
 	}
+	a.Image = nil
+	if t.keeps = withNewest(t.keeps, a); len(t.keeps) > maxShown {
+		t.keeps = t.keeps[:maxShown]
+	}
+}
+
+// withNewest adds a in the place of one of its name, which it has replaced on disk.
+func withNewest(artifacts []Artifact, a Artifact) []Artifact {
+	others := slices.DeleteFunc(artifacts, func(each Artifact) bool { return each.Name == a.Name })
+	return append(others, a)
 }
 
 func (t *transcript) append(stream Stream, text []byte) {

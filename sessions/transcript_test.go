@@ -190,3 +190,18 @@ func FuzzTranscript(f *testing.F) {
 		}
 	})
 }
+
+// TestTranscriptKeepsTheNewestArtifactOfAName: those before it are no more.
+func TestTranscriptKeepsTheNewestArtifactOfAName(t *testing.T) {
+	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
+	tr.Artifact(Artifact{Name: "a", Size: 1, Image: make([]byte, maxPreviews)})
+	tr.Artifact(Artifact{Name: "b"})
+	tr.Artifact(Artifact{Name: "a", Size: 2, Image: make([]byte, maxPreviews)})
+	got := tr.take().artifacts
+	if len(got) != 2 || got[0].Name != "b" || got[1].Size != 2 || got[1].Image == nil || got[1].Replaced != 1 {
+		t.Errorf("%d artifacts, the last of size %d, replaced %d", len(got), got[len(got)-1].Size, got[len(got)-1].Replaced)
+	}
+	if kept := tr.inventory().artifacts; len(kept) != 2 || kept[1].Size != 2 || kept[1].Image != nil {
+		t.Errorf("%+v", kept)
+	}
+}

@@ -214,6 +214,8 @@ type Artifact struct {
 	Preview string `json:"preview,omitempty"`
 	// Image is a PNG small enough for a model, nil where there is none.
 	Image []byte `json:"-"`
+	// Replaced is how many of its name the same execution has kept before it.
+	Replaced int `json:"-"`
 }
 
 // Outcome is what the worker reports of one finished execution, before the
@@ -286,6 +288,8 @@ type VariableDiff struct {
 	Added   []string `json:"added,omitempty"`
 	Changed []string `json:"changed,omitempty"`
 	Removed []string `json:"removed,omitempty"`
+	// More is how many names are not in a list, by its name, where there are very many.
+	More map[string]int `json:"more,omitempty" jsonschema_description:"How many more were added, changed or removed than are named"`
 }
 
 // Empty reports whether no variable was touched.

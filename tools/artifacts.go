@@ -11,6 +11,9 @@ import (
 )
 
 const (
+	// mostExhibits is how many of the artifacts of one answer are shown as images:
+	// each costs a model as much as a page of text.
+	mostExhibits = 8
 	// leastPreview is how many characters a preview can hardly do with less than.
 	leastPreview = 60
 	// someArtifacts is how many artifacts of one execution are named in a list.
@@ -22,7 +25,7 @@ const (
 func exhibits(r *sessions.Result) []sessions.Figure {
 	shown := r.Figures[:len(r.Figures):len(r.Figures)]
 	for _, a := range r.Artifacts {
-		if a.Image != nil {
+		if a.Image != nil && len(shown) < len(r.Figures)+mostExhibits {
 			shown = append(shown, sessions.Figure{Path: a.Path, URI: a.URI, MIMEType: a.MIMEType, Title: a.Name, Preview: a.Image})
 		}
 	}
@@ -77,6 +80,10 @@ func (v view) artifactHeads() []string {
 	for i, a := range v.Artifacts {
 		heads[i] = artifactHead(a)
 		if a.Image == nil {
+			continue
+		}
+		if seen == len(v.Figures)+mostExhibits {
+			heads[i] += fmt.Sprintf("; not shown: an answer shows %d", mostExhibits)
 			continue
 		}
 		if v.pictures != nil && v.pictures[seen].missing != "" {
@@ -164,7 +171,7 @@ func artifactState(briefs []sessions.Brief, a address) (state string, err error)
 	for _, b := range briefs { // oldest first
 		for _, kept := range b.Artifacts {
 			if kept.Name == a.name {
-				times++
+				times += 1 + kept.Replaced
 				state, err = fmt.Sprint(b.Execution, times, kept.Size), nil
 			}
 		}

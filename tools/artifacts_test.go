@@ -147,3 +147,22 @@ func TestManyArtifacts(t *testing.T) {
 		t.Errorf("%d bytes: %+v", size, record)
 	}
 }
+
+// TestFewImagesOfArtifacts: of very many, the answer says that they are not shown.
+func TestFewImagesOfArtifacts(t *testing.T) {
+	image := plot(t, 10, 10)
+	r := example(func(r *sessions.Result) {
+		r.Figures = inFull(figuresOf(image))
+		for range mostExhibits + 2 {
+			r.Artifacts = append(r.Artifacts, sessions.Artifact{Name: "a.png", Kind: "image", URI: "understudy://a", Image: image})
+		}
+	})
+	if n := len(exhibits(r)); n != 1+mostExhibits {
+		t.Errorf("%d images", n)
+	}
+	answer := box(Options{}).answer(t.Context(), mcp.CallToolRequest{}, r, asked{})
+	text := answer.Content[0].(mcp.TextContent).Text
+	if n := strings.Count(text, "; not shown: an answer shows 8\n"); n != 2 {
+		t.Errorf("%d are not shown: %s", n, text)
+	}
+}

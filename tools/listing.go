@@ -36,7 +36,7 @@ func undid(u *sessions.Undone) reply {
 func notes(all []string) string {
 	lines := make([]string, len(all))
 	for i, note := range all {
-		lines[i] = "[note] " + clip(note, 2000)
+		lines[i] = "[note] " + clip(oneLine(note), 2000)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -120,7 +120,7 @@ func (b *toolbox) noCode() string {
 // nextPlugin says what to do instead of what there is not.
 func (b *toolbox) nextPlugin() string {
 	if names := b.usable(); len(names) > 0 {
-		return "Call one of " + someNames(names)
+		return "Call one of " + someNames(names, 0)
 	}
 	return "Tell the user that the operator must provide a plugin: there is none that can be called"
 }

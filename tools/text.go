@@ -255,7 +255,7 @@ func (v view) leftByCommand(lost bool, reason string) string {
 func (v view) noteLines() string {
 	lines := make([]string, len(v.Notes))
 	for i, note := range v.Notes {
-		lines[i] = "[note] " + note
+		lines[i] = "[note] " + oneLine(note)
 	}
 	text, _ := cut(strings.Join(lines, "\n"), v.budget/8, 0)
 	return text
@@ -304,21 +304,21 @@ func (v view) variableLine() string {
 		names []string
 	}{{"added", v.Variables.Added}, {"changed", v.Variables.Changed}, {"removed", v.Variables.Removed}} {
 		if len(group.names) > 0 {
-			parts = append(parts, group.verb+": "+someNames(group.names))
+			parts = append(parts, group.verb+": "+someNames(group.names, v.Variables.More[group.verb]))
 		}
 	}
 	return "[variables] " + strings.Join(parts, "; ")
 }
 
-// someNames lists at most twenty names.
-func someNames(names []string) string {
+// someNames lists at most twenty names; further ones are only known by number.
+func someNames(names []string, further int) string {
 	const most = 20
 	short := make([]string, 0, most)
 	for _, name := range names[:min(most, len(names))] {
 		short = append(short, clip(name, 60))
 	}
 	text := strings.Join(short, ", ")
-	if more := len(names) - most; more > 0 {
+	if more := len(names) - len(short) + further; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text

@@ -228,3 +228,14 @@ func lastLine(text string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return lines[len(lines)-1]
 }
+
+// TestManyNames: those that the worker has only counted count, too.
+func TestManyNames(t *testing.T) {
+	names := slices.Repeat([]string{"x"}, 1000)
+	r := example(func(r *sessions.Result) {
+		r.Variables = &sessions.VariableDiff{Added: names, More: map[string]int{"added": 29_002}}
+	})
+	if text := (view{Result: r, budget: 4000}).text(); !strings.Contains(text, " and 29982 more\n") {
+		t.Error(text)
+	}
+}

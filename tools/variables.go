@@ -135,6 +135,9 @@ func (f found) title() string {
 	case f.all == 0:
 		return "No variables are defined."
 	case f.pattern != "" && len(f.Variables) == 0:
+		if f.LeftOut > 0 {
+			return fmt.Sprintf("None of the first %s of %s matches %q.", humanize.Comma(int64(f.all-f.LeftOut)), sessions.Counted(f.all, "variable"), clip(f.asked, 60))
+		}
 		return fmt.Sprintf("None of %s matches %q.", sessions.Counted(f.all, "variable"), clip(f.asked, 60))
 	case f.pattern != "":
 		return fmt.Sprintf("%d of %s:", len(f.Variables), sessions.Counted(f.all, "variable"))

@@ -77,6 +77,9 @@ func TestWhatIsSaidOfAMatch(t *testing.T) {
 	if r := described(m.of(names), nil, 1000); r.text != want || r.record["left_out"] != nil {
 		t.Error(r)
 	}
+	if r := described(m.of(sessions.Namespace{Variables: named("y:int"), LeftOut: 3}), nil, 1000); !strings.HasPrefix(r.text, `None of the first 1 of 4 variables matches "x*".`) {
+		t.Error(r.text)
+	}
 	if r := described(m.of(sessions.Namespace{Variables: named("y:int")}), nil, 1000); r.text != `None of 1 variable matches "x*".` {
 		t.Error(r.text)
 	}

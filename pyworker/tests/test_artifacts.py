@@ -209,6 +209,25 @@ os.waitpid(pid, 0);
         self.assertIn("there are 100 artifacts of this call already", answer.exception["traceback"])
         self.assertEqual(100, len(answer.artifacts))
         self.one("artifact('x')")
+        code = "for i in range(101): artifact(str(i), 'progress')"
+        self.assertEqual(101, len(self.kept(code)), "what is replaced does not count")
+
+    def test_total_limit(self):
+        code = "for i in range(5): artifact(b'x' * 45_000_000, f'n{i}')"
+        self.assertIn("the artifacts of this call have 200 MB, the limit", self.refused(code))
+        self.assertEqual(5, len(self.kept(code.replace("n{i}", "same"))))
+
+    def test_part_files_of_the_dead_are_removed(self):
+        header, _ = self.one("artifact('x', 'x')")
+        folder = os.path.dirname(header["path"])
+        with open(os.path.join(folder, ".01234567.part"), "w"):
+            pass
+        self.one("artifact('x', 'x')")
+        self.assertEqual(["x.txt"], os.listdir(folder))
+
+    def test_previews_are_plain(self):
+        header, _ = self.one(r"artifact('a\x1b[2J\r[stop] b\u202ec\td\r\ne')")
+        self.assertEqual("a\ufffd[2J\n[stop] b\ufffdc\td\ne", header["preview"])
 
     def test_interrupt(self):
         code = """
@@ -239,6 +258,56 @@ Both()
         self.assertEqual("both\nboth\n<class '__main__.Both'>\n", answer.stdout)
         self.assertEqual(1, len(answer.artifacts))
 
+    def test_a_text_that_says_something_is_enough(self):
+        answer = self.worker.run("""
+class Model:
+    def _repr_html_(self): return '<i>model</i>'
+    def __repr__(self): return 'Model(depth=3)'
+class No(Model):
+    _repr_html_ = None
+    __repr__ = object.__repr__
+class Junk(Model):
+    def _repr_png_(self): return b'not a png'
+    __repr__ = object.__repr__
+Model()
+No()
+""")
+        self.assertEqual(([], []), (answer.artifacts, answer.notes))
+        header, _ = self.one("Junk()")
+        self.assertEqual("<i>model</i>", self.text(header))
+        header, _ = self.one("artifact(Model(), 'model')")
+        self.assertEqual("model.html", header["name"])
+        self.assertIn(
+            "can't make an image", self.refused(r"artifact(b'\x89PNG\r\n\x1a\n', kind='image')")
+        )
+
+    def test_unnamed_ones_replace_nothing(self):
+        headers = self.kept("""
+class Shown:
+    def _repr_html_(self): return '<i>shown</i>'
+artifact('mine', 'html-1-1.html', 'html')
+Shown()
+artifact('other', kind='html')
+""")
+        self.assertEqual(
+            ["html-1-1.html", "html-1-2.html", "html-1-3.html"], [h["name"] for h in headers]
+        )
+        self.assertEqual("mine", self.text(headers[0]))
+
+    def test_what_is_unchanged_is_not_written_again(self):
+        header, _ = self.one("""
+class Shown:
+    def _repr_html_(self): return '<i>shown</i>'
+Shown()
+""")
+        os.utime(header["path"], (1, 1))
+        again, _ = self.one("Shown()")
+        self.assertEqual((header["name"], header["path"]), (again["name"], again["path"]))
+        self.assertEqual(1, os.stat(header["path"]).st_mtime)
+        self.one(f"artifact('another text', {header['name']!r}, 'html')")
+        again, _ = self.one("Shown()")
+        self.assertNotEqual(header["name"], again["name"])
+
     def test_metadata(self):
         header, _ = self.one("""
 class Pair:
@@ -251,7 +320,7 @@ Pair()
         answer = self.worker.run("""
 class Nothing:
     def _repr_html_(self): return None
-    def __repr__(self): return 'nothing'
+    def __repr__(self): return '<nothing>'
 class Broken(Nothing):
     def _repr_html_(self): raise ValueError('no luck')
 from unittest.mock import MagicMock
@@ -262,7 +331,7 @@ after = 1
 """)
         self.assertTrue(answer.ok)
         self.assertEqual([], answer.artifacts)
-        self.assertEqual("nothing\nnothing\n<MagicMock", answer.stdout[:26])
+        self.assertEqual("<nothing>\n<nothing>\n<MagicMock", answer.stdout[:30])
         self.assertEqual(
             ["a value of type Broken was not kept as an artifact: ValueError: no luck"],
             answer.notes,
@@ -333,6 +402,12 @@ artifact(fig, 'line')
         header, image = self.one("from PIL import Image\nImage.new('CMYK', (3000, 20))")
         self.assertEqual(("image-1-1.png", "3000×20 CMYK"), (header["name"], header["preview"]))
         self.assertEqual((1568, 10), artifact_size(image))
+        answer = self.worker.run("Image.new('L', (9000, 9950))")
+        self.assertEqual("", answer.stderr)
+        self.assertEqual(1568, artifact_size(answer.artifacts[0][1][0])[1])
+        answer = self.worker.run("Image.new('1', (20_000, 20_000))")
+        self.assertEqual([], answer.artifacts)
+        self.assertIn("20000×20000 pixels is too large", answer.notes[0])
         header, image = self.one(
             "Image.new('RGB', (30, 20)).save('a.jpg')\nartifact('a.jpg', kind='image')"
         )
@@ -347,9 +422,27 @@ artifact(fig, 'line')
         self.assertEqual((30, 20), artifact_size(image))
         header, image = self.one("artifact(np.eye(4), 'eye.jpg', kind='image')")
         self.assertEqual("eye.png", header["name"])
+        self.assertTrue(header["preview"].startswith("not as .jpg: it is saved as .png\n"))
+        cases = [
+            ("np.array([[-3., 0], [0, 3]])", "values -3 to 3 shown as black to white", [0, 255]),
+            ("np.full((2, 2), 3.0)", "all values are 3, shown as grey", [128, 128]),
+            ("np.arange(1000).reshape(2, 500)", "values 0 to 999 shown as", [0, 255]),
+            ("np.array([[0, 200], [100, 255]])", None, [0, 255]),
+            ("np.array([[0, .5], [np.nan, 1]])", None, [0, 255]),
+            ("np.array([[0, 2], [np.inf, -1e308]])", "values -1e+308 to 2", [0, 255]),
+        ]
+        for number, (code, remark, ends) in enumerate(cases):
+            with self.subTest(code):
+                header, _ = self.one(f"kept = artifact({code}, 'a{number}', kind='image')\nkept")
+                if remark is None:
+                    self.assertNotIn(";", header["preview"])
+                else:
+                    self.assertIn(remark, header["preview"])
+                ask = "from PIL import Image\nlist(Image.open(kept.path).getextrema())"
+                self.assertEqual(str(ends), self.worker.run(ask).stdout.strip())
         header, _ = self.one("artifact(np.arange(5))")
         self.assertEqual(
-            ("file-3-1.npy", "array of shape (5,), int64"), (header["name"], header["preview"])
+            ("file-15-1.npy", "array of shape (5,), int64"), (header["name"], header["preview"])
         )
         self.assertIn("is no image", self.refused("artifact(np.arange(5), kind='image')"))
 
@@ -382,6 +475,23 @@ fig
         )
         header, _ = self.one("artifact(fig, 'named')\nfig")
         self.assertEqual("named.html", header["name"])
+        self.assertEqual("chart-2-1.html", self.one("fig")[0]["name"], "it is there already")
+
+    @needs("plotly")
+    def test_large_figures_of_plotly(self):
+        answer = self.worker.run("""
+import plotly.graph_objects as go
+fig = go.Figure(go.Scatter(y=[1 / 3] * 3_000_000))
+fig
+go.Figure(go.Bar(y=[1]))
+""")
+        self.assertIn("its page would have some 57 MB", answer.notes[0])
+        self.assertEqual(1, len(answer.artifacts))
+        answer = self.worker.run("fig\nimport signal\nsignal.raise_signal(signal.SIGINT)")
+        self.assertEqual("KeyboardInterrupt", answer.exception["type"])
+        self.assertEqual(
+            ["1 figure of plotly not kept as an artifact: the call was stopped"], answer.notes
+        )
 
     @needs("plotly")
     def test_plotly_that_was_there_before(self):
@@ -428,13 +538,28 @@ class KaleidoTest(Kept):
             return 0
 
     def test_image(self):
-        header, image = self.one(
+        answer = self.worker.run(
             "import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1])).show()"
         )
-        self.assertEqual("bar (1 point)\nas an image: chart-1-1.png, beside it", header["preview"])
+        (page, attachments), (drawn, (image,)) = answer.artifacts
+        self.assertEqual(("bar (1 point)", []), (page["preview"], attachments))
+        self.assertEqual("chart-1-1.png", drawn["name"])
+        self.assertEqual("chart-1-1.html as an image, 2×1", drawn["preview"])
         self.assertEqual((2, 1), artifact_size(image))
-        with open(header["path"].replace(".html", ".png"), "rb") as file:
+        with open(drawn["path"], "rb") as file:
             self.assertEqual(image, file.read())
+
+    def test_image_replaces_no_artifact(self):
+        code = """
+import plotly.graph_objects as go
+artifact(b'mine', 'sales.png')
+artifact(go.Figure(go.Bar(y=[1])), 'sales')
+artifact(go.Figure(go.Bar(y=[2])), 'sales')
+"""
+        headers = self.kept(code)
+        names = ["sales.png", "sales.html", "sales.plotly-2.png"]
+        self.assertEqual([*names, *names[1:]], [header["name"] for header in headers])
+        self.assertEqual("mine", self.text(headers[0]))
 
     def test_interrupt(self):
         with open(os.path.join(self.folder, "hang"), "w"):
@@ -445,7 +570,9 @@ class KaleidoTest(Kept):
         self.worker.interrupt()
         answer = self.worker.finish()
         self.assertTrue(answer.ok)
-        self.assertEqual(["the drawing of plotly's figures was interrupted"], answer.notes)
+        self.assertFalse(answer.signalled, "the code had ended")
+        note = "the keeping of plotly's figures was stopped; the code had ended before"
+        self.assertEqual([note], answer.notes)
         ((header, attachments),) = answer.artifacts
         self.assertEqual(("bar (1 point)", []), (header["preview"], attachments))
         self.assertEqual("3", self.worker.run("1 + 2").stdout.strip())
@@ -455,9 +582,11 @@ class KaleidoTest(Kept):
             pass
         self.worker.run("from pyworker import plotly_show\nplotly_show._DRAWING_SECONDS = 0.2")
         code = "import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1])).show()"
-        header, image = self.one(code)
-        self.assertIsNone(image)
+        answer = self.worker.run(code)
+        self.assertIn("kaleido took more than 0.2 seconds for one", answer.notes[0])
+        ((header, _),) = answer.artifacts
         self.assertEqual("bar (1 point)", header["preview"])
+        self.assertGreaterEqual(answer.done["exec_time"], 0.2)
         begun = self.times_begun()  # not even that, on a slow machine
         self.one(code)
         self.assertEqual(begun, self.times_begun(), "it is not tried again")

@@ -7,6 +7,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import importlib.util
 import pathlib
 import time
 import types
@@ -150,9 +151,25 @@ class Changes(unittest.TestCase):
         self.assertEqual({"changed": ["series"]}, self.change())
 
     def test_many_variables_are_capped_in_the_record(self):
-        found = self.change(**{f"x{i:05}": i for i in range(3000)})["added"]
-        self.assertEqual(1001, len(found))
-        self.assertEqual("… and 2000 more", found[-1])
+        found = self.change(**{f"x{i:05}": i for i in range(3000)})
+        self.assertEqual(1000, len(found["added"]))
+        self.assertEqual("x00999", found["added"][-1])
+        self.assertEqual({"added": 2000}, found["more"])
+
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "numpy is not installed")
+    def test_structured_arrays(self):
+        import numpy as np
+
+        inner = [("c", "O"), ("d", "f4")]
+        array = np.zeros(3, dtype=[("a", "i4"), ("b", "O"), ("n", inner)])
+        self.change(array=array)
+        self.assertEqual({}, self.change())
+        array["b"][1] = "new"
+        self.assertEqual({"changed": ["array"]}, self.change())
+        array["n"]["c"][2] = "new"
+        self.assertEqual({"changed": ["array"]}, self.change())
+        array["a"][0] = 1
+        self.assertEqual({"changed": ["array"]}, self.change())
 
 
 class Descriptions(unittest.TestCase):
