@@ -4,6 +4,7 @@ import _signal
 import os
 import time
 
+_LONGEST_END = 2  # seconds
 _NAP = (0.001, 0.05)  # seconds between two rounds of killing: the first, the longest
 
 
@@ -78,10 +79,12 @@ def can_find_marked():
 def end_marked(variable):
     """Kills all processes that have this b"NAME=value" in their environment.
 
-    It does so again and again until there is none, but for those of another user's.
+    It does so again and again until there is none, but for those of another user's;
+    what can't die now has been told to.
     """
     nap, longest = _NAP
-    while [pid for pid in _marked(variable) if _kill(pid)]:
+    until = time.monotonic() + _LONGEST_END
+    while [pid for pid in _marked(variable) if _kill(pid)] and time.monotonic() < until:
         time.sleep(nap)
         nap = min(2 * nap, longest)
 
