@@ -50,11 +50,21 @@ def parse_install(text):
     Raises Unclear, with what to do, where a shell would do more than split words.
     """
     program, *words = _words(text.replace("\\\n", " "))
+    return parse_words(program, words)
+
+
+def parse_words(program, words):
+    """Returns the Install of a call of "pip" or "conda" with these arguments.
+
+    Raises Unclear if it is not clear which of them is the verb.
+    """
     with_value = _WITH_VALUE[program]
     verb, requirements, options = "", [], []
     rest = iter(words)
     for word in rest:
-        if word == "--":
+        if word == "--" and not verb:
+            raise Unclear("leave -- out")
+        elif word == "--":
             requirements += rest
         elif word.startswith("--"):
             options.append(_long(word, rest, with_value))
@@ -114,7 +124,8 @@ def _words(text):
 
 def _check(text, at, word):
     char = text[at]
-    if char in "<>" and word and not "".join(word).isdigit() and _VERSION.match(text, at):
+    # A number there would be a descriptor's. Mostly the first piece tells already.
+    if char in "<>" and word and not all(map(str.isdigit, word)) and _VERSION.match(text, at):
         return
     if char in _NOT_HERE:
         raise Unclear(_NOT_HERE[char])

@@ -4,6 +4,7 @@ import _signal
 import os
 import time
 
+_LONGEST_END = 2  # seconds
 _NAP = (0.001, 0.05)  # seconds between two rounds of killing: the first, the longest
 
 
@@ -68,6 +69,37 @@ def end_all():
             return
         time.sleep(nap)
         nap = min(2 * nap, longest)
+
+
+def can_find_marked():
+    """Says whether end_marked can find anything here."""
+    return os.path.exists("/proc/self/environ")
+
+
+def end_marked(variable):
+    """Kills all processes that have this b"NAME=value" in their environment.
+
+    It does so again and again until there is none, but for those of another user's;
+    what can't die now has been told to.
+    """
+    nap, longest = _NAP
+    until = time.monotonic() + _LONGEST_END
+    while [pid for pid in _marked(variable) if _kill(pid)] and time.monotonic() < until:
+        time.sleep(nap)
+        nap = min(2 * nap, longest)
+
+
+def _marked(variable):
+    """Returns the ids of the living processes with this in the environment."""
+    return [int(pid) for pid in _names("/proc") if pid.isdigit() and variable in _environ(pid)]
+
+
+def _environ(pid):
+    try:
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+            return file.readall().split(b"\0")
+    except OSError:  # it has ended, or is another user's
+        return []
 
 
 def _kill(pid):

@@ -57,6 +57,7 @@ class Magic(NamedTuple):
     captured: bool = False  # assigned: its value is a list of lines
     end_line: int = 0
     end_column: int = 0  # behind the last character
+    lead: int = 0  # characters from the column to the text
 
 
 def split(code):
@@ -143,7 +144,8 @@ def _read(text, captured):
     kind, command, parsed, problem = _understand(text)
     if kind is None:
         return None
-    return Magic(0, 0, kind, command, parsed, problem, captured)
+    lead = text.find(command, 1) if kind == "shell" else 0
+    return Magic(0, 0, kind, command, parsed, problem, captured, lead=lead)
 
 
 def _understand(text):

@@ -2,7 +2,9 @@
 
 A magic runs as a child like any other: it belongs to the worker's process group,
 so an interrupt reaches both. A command, which is all that an execution runs, has
-a process group of its own, to which the worker passes an interrupt on.
+a process group of its own, to which the worker passes an interrupt on. On Linux
+each has a mark in its environment too, by which all that it has started is found
+when it is to end, in whatever group and below whatever parent.
 """
 
 import os
@@ -10,7 +12,7 @@ import signal
 import sys
 import time
 
-from . import late
+from . import kin, late
 from .magictree import CALLED
 
 STOP_SECONDS = 1.0  # after an interrupt, until what goes on is killed
@@ -18,6 +20,7 @@ NOTED = 5  # magics of one execution whose failures are noted
 
 _NOT_FOUND = 127  # exit code, as of shells
 _BY_SIGNAL = 128  # and a signal's number: exit code, as of shells
+_MARK = "UNDERSTUDY_COMMAND"  # names the magic or command, for its processes
 _SHELLS = ("/bin/bash", "/usr/bin/bash")
 
 
@@ -121,10 +124,10 @@ def _run_child(command, captured):
         return printed, _exit_code(process.returncode)
     except KeyboardInterrupt:  # which the child has got too
         _wait_for(process, STOP_SECONDS)
-        process.kill()
+        _end(process)
         raise KeyboardInterrupt from None
     except BaseException:  # what a handler of the user's raises
-        process.kill()
+        _end(process)
         raise
     finally:
         process.wait()
@@ -132,17 +135,23 @@ def _run_child(command, captured):
 
 def _start(command, captured=False, own_group=False):
     subprocess = late.load("subprocess")
-    more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE if captured else None}
+    mark = f"{os.getpid()}.{time.monotonic_ns()}"
+    more = {"env": {**os.environ, _MARK: mark}} if kin.can_find_marked() else {}
+    more |= {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE if captured else None}
     if own_group and os.name == "nt":
         more["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
     elif own_group:
         more["start_new_session"] = True
     if type(command) is str and os.name == "nt":
-        return subprocess.Popen(command, shell=True, **more)
+        return subprocess.Popen(command, shell=True, **more)  # Windows has no marks
     if type(command) is str:
         shell = next(filter(os.path.exists, _SHELLS), "/bin/sh")
-        command = [shell, "-c", "--", command]
-    return subprocess.Popen(command, **more)
+        # -p: functions and start-up files that the environment has are no commands.
+        safely = ["-p"] if shell in _SHELLS else []
+        command = [shell, *safely, "-c", "--", command]
+    process = subprocess.Popen(command, **more)
+    process.mark = f"{_MARK}={mark}".encode()
+    return process
 
 
 def _install_argv(magic):
@@ -160,13 +169,21 @@ def _exit_code(returncode):
 
 
 def _end_group(process):
-    """Ends the process, which knows of the interrupt, and what is left of its group."""
+    """Ends the process, which knows of the interrupt, and what is left of it."""
     _wait_for(process, STOP_SECONDS)
     if hasattr(os, "killpg"):
         _signal_group(process, signal.SIGKILL)
     else:
         process.kill()
+    _end(process)
     process.wait()
+
+
+def _end(process):
+    """Kills a process and, where that can be, all that it has started."""
+    process.kill()
+    if kin.can_find_marked():
+        kin.end_marked(process.mark)
 
 
 def _signal_group(process, number):

@@ -8,8 +8,10 @@ must then refuse it.
 import os
 import re
 
-_OPERATORS = re.compile(r"&&|\|\||\|&|;(?!;)|&(?![>])|\||\n")
-_REDIRECTION = re.compile(r"&>>?|[0-9]*(?:>>|>\||>&|<&|<>|>|<(?![<(]))")
+# What bash alone understands is left out: to others "a &> f b" is "a & > f b", and
+# ">&" is followed by a descriptor.
+_OPERATORS = re.compile(r"&&|\|\||;(?!;)|&(?!>)|\|(?!&)|\n")
+_REDIRECTION = re.compile(r"[0-9]*(?:>>|>\||[<>]&(?=[ \t]*[0-9-])|<>|>(?!&)|<(?![<(&]))")
 _VARIABLE = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\}|[0-9?#$!@*-])")
 _PLAIN = re.compile(r"[^\s\\'\"$`;&|<>()#{}*?\[\]~!\0]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
@@ -23,8 +25,14 @@ class Unclear(ValueError):
     """A command line can't be taken apart; the message says why."""
 
 
+class Command(list):
+    """The argv of a simple command; at is the offset of its first word in the text."""
+
+    at = 0
+
+
 def commands(text):
-    """Returns the argv of each simple command of a shell's command line, in order.
+    """Returns the Command of each simple command of a shell's command line, in order.
 
     Redirections are left out. Values of variables stay as they are written. It is
     None when the first words can't be told for sure: with substitutions, compound
@@ -45,11 +53,11 @@ class _Reader:
         self._text = text
         self._at = 0
         self._commands = []
-        self._words = []  # of the present command
+        self._words = Command()  # the present one
         self._redirected = False  # the next word is a redirection's
 
     def read(self):
-        """Returns the list of argv lists."""
+        """Returns the list of commands."""
         text = self._text
         while self._at < len(text):
             if text[self._at] in " \t":
@@ -67,7 +75,8 @@ class _Reader:
                 self._at = operator.end()
                 self._end_command()
             else:
-                self._add(*self._read_word())
+                start = self._at
+                self._add(start, *self._read_word())
         self._end_command()
         return self._commands
 
@@ -75,13 +84,13 @@ class _Reader:
         self._check_redirected()
         if self._words:
             self._commands.append(self._words)
-        self._words = []
+        self._words = Command()
 
     def _check_redirected(self):
         if self._redirected:
             raise Unclear("a redirection has no file")
 
-    def _add(self, word, is_literal):
+    def _add(self, at, word, is_literal):
         if self._redirected:
             self._redirected = False
             return
@@ -90,6 +99,7 @@ class _Reader:
                 raise Unclear("the command's name is only known when it runs")
             if word in _RESERVED or _ASSIGNMENT.match(word):
                 raise Unclear("not a simple command")
+            self._words.at = at
         self._words.append(word)
 
     def _read_word(self):

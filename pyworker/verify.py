@@ -80,8 +80,7 @@ def _check_code(code, rules):
         return [places.violation(1, 1, *_TOO_DEEP)], None
     told = [(line, places.column(line, at), *verdict) for line, at, *verdict in found]
     for magic in magics:
-        verdicts = verify_commands.check_magic(magic, rules)
-        told += [(magic.line, magic.column, *verdict) for verdict in verdicts]
+        told += verify_commands.check_magic(magic, rules)
     return _few([places.violation(*one) for one in sorted(set(told))]), None
 
 
@@ -91,8 +90,9 @@ def _check_command(command, rules):
     magics = _magics()
     commands = None if magics is None else magics.commands(command)
     places = _Places(command)
-    verdicts = verify_commands.check_command(command, commands, rules)
-    return _few([places.violation(1, 1, *verdict) for verdict in verdicts])
+    found = verify_commands.check_alone(command, commands, rules)
+    told = [(*verify_commands.place(command, one.at), one.rule, one.message) for one in found]
+    return _few([places.violation(*one) for one in told])
 
 
 def _split(code):

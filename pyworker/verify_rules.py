@@ -34,8 +34,11 @@ class Rules:
         self.pip_packages = policy.get("pip_packages")
         self.commands = policy.get("commands")
         self._modules = _ModuleRules(policy.get("allowed_modules"), policy.get("blocked_modules"))
-        self._functions = _FunctionRules(policy.get("blocked_functions") or ())
+        functions = list(policy.get("blocked_functions") or ())
         self._attributes = frozenset(policy.get("blocked_attributes") or ())
+        if self._modules.is_on or functions or self._attributes:
+            functions += self._environment()
+        self._functions = _FunctionRules(functions)
         self._variables = _patterns(policy.get("allowed_variables"))
         # Whether code must be looked at name by name.
         self.is_on = self._modules.is_on or bool(self._functions.names or self._attributes)
@@ -44,6 +47,19 @@ class Rules:
         self._extended = {}  # (path, name): path
         self._plain = {}  # name: whether it says nothing behind an unknown object
         self._prepare()
+
+    def _environment(self):
+        """Returns what code could tell programs with to be, or do, something else.
+
+        By PATH another program has an allowed name; by PIP_INDEX_URL another package.
+        """
+        limited = (("shell", self.commands), ("pip", self.pip_packages))
+        if any(
+            names is not None and "*" not in names and self.magics.get(kind) != "refuse"
+            for kind, names in limited
+        ):
+            return ["os.environ", "os.environb", "os.putenv", "os.unsetenv"]
+        return []
 
     def _prepare(self):
         """Collects the modules that need care, and what a name without a binding is."""

@@ -12,7 +12,6 @@ const (
 	StatusTimeout     Status = "timeout"
 	StatusInterrupted Status = "interrupted"
 	StatusCrashed     Status = "crashed"
-	StatusRefused     Status = "refused"
 	StatusRunning     Status = "running"
 )
 
@@ -21,7 +20,7 @@ const (
 type Result struct {
 	InterpreterID string `json:"interpreter_id" jsonschema_description:"Which interpreter ran the code"`
 	Execution     int    `json:"execution" jsonschema_description:"Number of this run in its interpreter, from 1"`
-	Status        Status `json:"status" jsonschema:"enum=ok,enum=error,enum=timeout,enum=interrupted,enum=crashed,enum=refused,enum=running" jsonschema_description:"How the run stands"`
+	Status        Status `json:"status" jsonschema:"enum=ok,enum=error,enum=timeout,enum=interrupted,enum=crashed,enum=running" jsonschema_description:"How the run stands"`
 	Success       bool   `json:"success" jsonschema_description:"True for status ok only"`
 
 	Result         json.RawMessage `json:"result,omitempty" jsonschema_description:"The value of result_var_name as JSON, or what the plugin returned; null when it is not defined"`

@@ -112,13 +112,14 @@ func orDefault[T comparable](value, otherwise T) T {
 // toolbox is what the handlers share.
 type toolbox struct {
 	Options
-	manager   Manager
-	server    *server.MCPServer
-	runArgs   *schemas.Arguments[RunPythonCodeArgs]
-	shellArgs *schemas.Arguments[RunShellCommandArgs]
-	manArgs   *schemas.Arguments[ManageInterpretersArgs]
-	drawing   sync.Mutex // one picture at a time is decoded: each takes about 30 MB
-	settling  time.Duration
+	manager    Manager
+	server     *server.MCPServer
+	runArgs    *schemas.Arguments[RunPythonCodeArgs]
+	shellArgs  *schemas.Arguments[RunShellCommandArgs]
+	manArgs    *schemas.Arguments[ManageInterpretersArgs]
+	manCLIArgs *schemas.Arguments[ManageCommandsArgs]
+	drawing    sync.Mutex // one picture at a time is decoded: each takes about 30 MB
+	settling   time.Duration
 
 	pluginArgs *schemas.Arguments[PluginArgs]
 	met        map[string]bool // plugins that have been tools; the board's to write
@@ -127,10 +128,11 @@ type toolbox struct {
 func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
 	return &toolbox{
 		Options: o.withDefaults(), manager: m, server: s,
-		runArgs:   arguments[RunPythonCodeArgs](runPythonCodeName),
-		shellArgs: arguments[RunShellCommandArgs](runShellCommandName),
-		manArgs:   arguments[ManageInterpretersArgs](manageInterpretersName),
-		settling:  settling,
+		runArgs:    arguments[RunPythonCodeArgs](runPythonCodeName),
+		shellArgs:  arguments[RunShellCommandArgs](runShellCommandName),
+		manArgs:    arguments[ManageInterpretersArgs](manageInterpretersName),
+		manCLIArgs: arguments[ManageCommandsArgs](manageInterpretersName),
+		settling:   settling,
 
 		pluginArgs: arguments[PluginArgs]("a plugin"),
 		met:        map[string]bool{},
@@ -211,7 +213,8 @@ func hooksOf(s *server.MCPServer) *server.Hooks {
 }
 
 // Schemas returns the contract with clients: the input schema of every tool,
-// by the tool's name, and the schema of "execution_record".
+// by the tool's name, and the schema of "execution_record". What
+// manage_interpreters takes in ModeCLIOnly is "manage_interpreters_cli".
 func Schemas() (map[string]json.RawMessage, error) {
 	record, err := schemas.Reflect(sessions.Result{}, sessions.StackFrame{})
 	if err != nil {
@@ -220,8 +223,12 @@ func Schemas() (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{"execution_record": record}
 	for _, mode := range []string{ModeFull, ModeCLIOnly} {
 		for _, tool := range newToolbox(nil, nil, Options{Mode: mode}).catalog() {
+			name := tool.Tool.Name
+			if mode == ModeCLIOnly && name == manageInterpretersName {
+				name += "_cli"
+			}
 			if tool.Tool.Meta == nil || tool.Tool.Meta.AdditionalFields[hiddenKey] == nil {
-				all[tool.Tool.Name] = tool.Tool.RawInputSchema
+				all[name] = tool.Tool.RawInputSchema
 			}
 		}
 	}

@@ -16,7 +16,7 @@ const envelope = 1000
 // clients that read it. The whole stays within what the client takes.
 func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, result *sessions.Result, call asked) *mcp.CallToolResult {
 	result = located(result)
-	answer := &mcp.CallToolResult{IsError: result.Status == sessions.StatusRefused}
+	answer := &mcp.CallToolResult{}
 	f := b.fit(ctx, request)
 	var record *sessions.Result
 	left := f.Bytes - envelope - linkFrame*(2+min(mostLinks, len(result.Figures)+len(result.Artifacts)))

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -35,19 +36,48 @@ type ManageInterpretersArgs struct {
 	Variables map[string]any `json:"variables,omitempty" jsonschema_description:"For set_variables: texts by name; null removes one."`
 }
 
+// ManageCommandsArgs are the arguments of manage_interpreters where commands are all
+// that runs.
+type ManageCommandsArgs struct {
+	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=upload" jsonschema_description:"What to do."`
+	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, not needed for create and list, else your default one when left out."`
+	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For operation wait: seconds to wait before answering 'running' again. 0 answers at once."`
+	Path          string   `json:"path,omitempty" jsonschema_description:"For upload: where to put the file, relative to the working directory."`
+	Content       *string  `json:"content,omitempty" jsonschema_description:"For upload: the file as text."`
+	ContentBase64 *string  `json:"content_base64,omitempty" jsonschema_description:"For upload, instead: the file as base64."`
+}
+
+// ofCode are the operations that this mode doesn't have: they are about what code
+// has done, and undo would end what commands have left in the background.
+var ofCode = []string{"undo", "variables", "set_variables"}
+
+// manageArgs reads the arguments of a call.
+func (b *toolbox) manageArgs(request mcp.CallToolRequest) (ManageInterpretersArgs, error) {
+	if b.Mode != ModeCLIOnly {
+		return decode(b.manArgs, request)
+	}
+	args, err := decode(b.manCLIArgs, request)
+	return ManageInterpretersArgs{
+		Operation: args.Operation, InterpreterID: args.InterpreterID, Wait: args.Wait,
+		Path: args.Path, Content: args.Content, ContentBase64: args.ContentBase64,
+	}, err
+}
+
 func (b *toolbox) manageInterpretersTool() server.ServerTool {
 	text, title := manageInterpretersText, "Manage Python interpreters"
+	schema := b.manArgs.Schema()
 	if b.Mode == ModeCLIOnly {
 		text, title = manageInterpretersCLIText, "Manage interpreters"
+		schema = b.manCLIArgs.Schema()
 	}
-	tool := mcp.NewToolWithRawSchema(manageInterpretersName, b.describe(text), b.manArgs.Schema())
+	tool := mcp.NewToolWithRawSchema(manageInterpretersName, b.describe(text), schema)
 	tool.Meta = b.toolMeta()
 	tool.Annotations = annotations(title)
 	return server.ServerTool{Tool: tool, Handler: b.manageInterpreters}
 }
 
 func (b *toolbox) manageInterpreters(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	args, err := decode(b.manArgs, request)
+	args, err := b.manageArgs(request)
 	if err == nil && args.Operation == "delete" && args.InterpreterID == "" {
 		err = sessions.Errorf(sessions.CodeInvalid, "interpreter_id is required for delete operation")
 	}
@@ -175,6 +205,9 @@ func (b *toolbox) explainOperation(err error) error {
 	var wrong *schemas.ArgumentError
 	if !errors.As(err, &wrong) || wrong.Argument != "operation" || wrong.Choice == "" {
 		return err
+	}
+	if b.Mode == ModeCLIOnly && slices.Contains(ofCode, wrong.Choice) {
+		return sessions.Errorf(sessions.CodeInvalid, "%s is for code, and this server runs shell commands only (--mode cli-only); nothing was changed. Files are all that commands keep: change them back by %s", wrong.Choice, runShellCommandName)
 	}
 	return sessions.Errorf(sessions.CodeInvalid, "Unknown operation: %s (%s)", clip(wrong.Choice, 60), wrong.Message)
 }

@@ -76,10 +76,19 @@ func (o Options) inMode(text string) string {
 	case ModePluginOnly:
 		return strings.ReplaceAll(text, runPythonCodeName, "a plugin's tool")
 	case ModeCLIOnly:
-		return strings.ReplaceAll(text, runPythonCodeName, runShellCommandName)
+		return ofCommands.Replace(text)
 	}
 	return text
 }
+
+// ofCommands has texts that speak of code speak of commands.
+var ofCommands = strings.NewReplacer(
+	runPythonCodeName, runShellCommandName,
+	"It has no variables now.", "Nothing runs there now; its files stay.",
+	"with its variables", "with a copy of its files",
+	"; its variables are gone", "; what ran there has ended",
+	"; its variables are kept", "",
+)
 
 // hiddenKey marks a tool, in its Meta, that is in no list and refuses each call.
 const hiddenKey = "understudy.hidden"

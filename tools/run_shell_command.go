@@ -46,16 +46,10 @@ func (b *toolbox) runShellCommand(ctx context.Context, request mcp.CallToolReque
 		return b.failure(runShellCommandName, err), nil
 	}
 
-	client, progress := b.Client(ctx), b.progress(ctx, request)
-	result, err := b.manager.Run(ctx, client, sessions.RunRequest{
+	return b.execute(ctx, request, runShellCommandName, sessions.RunRequest{
 		Kind: sessions.RunsCommand, Code: args.Command, InterpreterID: args.InterpreterID,
-		Timeout: seconds(args.Timeout), Wait: waiting(args.Wait), Progress: progress.listener(),
-	})
-	progress.end(ctx)
-	if err != nil {
-		return b.failure(runShellCommandName, err), nil
-	}
-	return b.answer(ctx, request, result, asked{newID: client == sessions.Anonymous && args.InterpreterID == ""}), nil
+		Timeout: seconds(args.Timeout), Wait: waiting(args.Wait),
+	}), nil
 }
 
 // checkCommand refuses what can't be handed to a shell.

@@ -198,8 +198,6 @@ func (v view) ending() string {
 		return fmt.Sprintf("[interrupted] The %s was interrupted after %s.", v.subject(), sessions.InWords(secondsOf(v.ExecTime)))
 	case sessions.StatusCrashed:
 		return fmt.Sprintf("[crashed] The Python process died while it ran the %s.", v.subject())
-	case sessions.StatusRefused:
-		return fmt.Sprintf("[refused] The %s was not run.", v.subject())
 	}
 	return ""
 }

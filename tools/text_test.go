@@ -137,9 +137,6 @@ var examples = []struct {
 	{"died between calls", "", example(func(r *sessions.Result) {
 		r.Stdout, r.InterpreterRestarted, r.StateRestored, r.RestartReason = "1\n", true, no(), "the process was killed (SIGKILL)"
 	})},
-	{"refused", "", example(func(r *sessions.Result) {
-		r.Status, r.Notes = sessions.StatusRefused, []string{"line 1: module os is not allowed"}
-	})},
 	{"running", "", example(func(r *sessions.Result) {
 		r.Status, r.Stdout, r.ExecTime = sessions.StatusRunning, "epoch 1\n", 45.01
 	})},

@@ -86,6 +86,9 @@ func examine(ctx context.Context, c *config.Config) *findings {
 		}
 		f.policy(ctx, c, python)
 	}
+	f.mode(c)
+	f.plugins(c)
+	f.start(c)
 	f.limits()
 	f.guards()
 	return f

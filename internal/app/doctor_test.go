@@ -43,7 +43,7 @@ func TestDoctorTriesARealWorker(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"asked for with --python", "started and ran 1+1", "figures", "numpy", "disk space", "fork"} {
+	for _, want := range []string{"asked for with --python", "started and ran 1+1", "figures", "numpy", "disk space", "--start", "full: Python code"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -57,7 +57,7 @@ func TestDoctorTriesThePolicy(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "policy.yaml")
 	t.Setenv("UNDERSTUDY_POLICY", path)
-	for rules, want := range map[string]string{"blocked_module: []": "policy.yaml, line 1", "blocked_modules: [socket]": "there are base rules"} {
+	for rules, want := range map[string]string{"blocked_module: []": "policy.yaml, line 1", "blocked_modules: [socket]": "it has base rules"} {
 		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
 			t.Fatal(err)
 		}

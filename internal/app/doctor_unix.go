@@ -44,7 +44,6 @@ func (f *findings) limit(name string, resource int, few uint64) {
 }
 
 func (f *findings) guards() {
-	f.add(groupSystem, "fork", stateNote, "not used yet: every interpreter is a process of its own (--start spawn), without branch and undo")
 	if runtime.GOOS == "linux" {
 		f.add(groupSystem, "clean-up", stateOK, "%s", cleanUp())
 		return

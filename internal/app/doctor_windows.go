@@ -16,6 +16,5 @@ func freeSpace(directory string) (uint64, error) {
 func (f *findings) limits() {}
 
 func (f *findings) guards() {
-	f.add(groupSystem, "fork", stateNote, "Windows has none: every interpreter is a process of its own, without branch and undo")
 	f.add(groupSystem, "clean-up", stateOK, "job objects end what interpreters leave behind")
 }

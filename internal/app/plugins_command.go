@@ -77,12 +77,22 @@ func readPlugins(c *config.Config) (plugins.Set, error) {
 // CheckPlugins is the command plugins check: besides the files it tries whether
 // each plugin can be loaded. Its error says how many can't be used.
 func CheckPlugins(ctx context.Context, c *config.Config, out io.Writer) error {
-	b, err := newBench(ctx, c, out, c.Plugins.Check.Names)
+	return tryPlugins(ctx, c, out, c.Plugins.Check.Names, (*bench).check)
+}
+
+// TestPlugins is the command plugins test: it runs the test that each plugin may
+// have. Its error says how many have failed.
+func TestPlugins(ctx context.Context, c *config.Config, out io.Writer) error {
+	return tryPlugins(ctx, c, out, c.Plugins.Test.Names, (*bench).test)
+}
+
+func tryPlugins(ctx context.Context, c *config.Config, out io.Writer, names []string, try func(*bench, context.Context, plugins.Plugin) (verdict, error)) error {
+	b, err := newBench(ctx, c, out, names)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	return b.each(ctx, b.check)
+	return b.each(ctx, func(ctx context.Context, p plugins.Plugin) (verdict, error) { return try(b, ctx, p) })
 }
 
 func (b *bench) check(ctx context.Context, p plugins.Plugin) (verdict, error) {
@@ -91,17 +101,6 @@ func (b *bench) check(ctx context.Context, p plugins.Plugin) (verdict, error) {
 		return failure("broken", t, outcome, err), ctx.Err()
 	}
 	return verdict{words: "ok"}, nil
-}
-
-// TestPlugins is the command plugins test: it runs the test that each plugin may
-// have. Its error says how many have failed.
-func TestPlugins(ctx context.Context, c *config.Config, out io.Writer) error {
-	b, err := newBench(ctx, c, out, c.Plugins.Test.Names)
-	if err != nil {
-		return err
-	}
-	defer b.close()
-	return b.each(ctx, b.test)
 }
 
 func (b *bench) test(ctx context.Context, p plugins.Plugin) (verdict, error) {

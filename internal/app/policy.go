@@ -114,10 +114,10 @@ func (p *policing) close() {
 }
 
 // errAgainstPolicy is the error of a check that found something.
-var errAgainstPolicy = errors.New("there is code that would not run: see above")
+var errAgainstPolicy = errors.New("there is something that would not run: see above")
 
 // CheckPolicy is the command policy check: it reads a file of rules, and says of
-// each file of code whether it would run under them.
+// each file of code and each command whether it would run under them.
 func CheckPolicy(ctx context.Context, c *config.Config, out io.Writer) (err error) {
 	check := c.Policy.Check
 	source, err := policy.Open(check.File, policy.Additions{}, nil)
@@ -125,7 +125,7 @@ func CheckPolicy(ctx context.Context, c *config.Config, out io.Writer) (err erro
 		return err
 	}
 	fmt.Fprintf(out, "%s: the rules can be read; %s\n", check.File, inWords(source.Book()))
-	if len(check.Code) == 0 {
+	if len(check.Code)+len(check.Command) == 0 {
 		return nil
 	}
 	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: c.Python, DataDir: c.DataDir})
@@ -143,35 +143,48 @@ func CheckPolicy(ctx context.Context, c *config.Config, out io.Writer) (err erro
 		Principal: func(context.Context, sessions.Client) string { return check.Principal },
 	})
 	defer v.Close()
-	return judge(ctx, v, check.Code, out)
+	trials, err := trialsOf(check)
+	if err != nil {
+		return err
+	}
+	return judge(ctx, v, trials, out)
 }
 
-// judge tells of each file what a call with its code would be told.
-func judge(ctx context.Context, v *policy.Verifier, files []string, out io.Writer) error {
-	var bad error
-	for _, name := range files {
+// policyTrial is what one call would run.
+type policyTrial struct {
+	name string
+	kind sessions.Kind
+	text string
+}
+
+func trialsOf(check config.PolicyCheck) ([]policyTrial, error) {
+	var all []policyTrial
+	for _, name := range check.Code {
 		code, err := os.ReadFile(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		err = v.Verify(ctx, "", sessions.RunsCode, string(code))
-		switch sessions.CodeOf(err) {
-		case sessions.CodeRefused:
-			bad = errAgainstPolicy
-			fmt.Fprintf(out, "%s: %v\n", name, err)
-			continue
-		case "":
-		default:
-			return err
-		}
+		all = append(all, policyTrial{name, sessions.RunsCode, string(code)})
+	}
+	for _, command := range check.Command {
+		all = append(all, policyTrial{command, sessions.RunsCommand, command})
+	}
+	return all, nil
+}
+
+// judge tells of each trial what a call with it would be told.
+func judge(ctx context.Context, v *policy.Verifier, trials []policyTrial, out io.Writer) error {
+	var bad error
+	for _, trial := range trials {
+		err := v.Verify(ctx, "", trial.kind, trial.text)
 		switch {
-		case errors.Is(err, sessions.ErrSyntax):
+		case err == nil:
+			fmt.Fprintf(out, "%s: it would run\n", trial.name)
+		case sessions.CodeOf(err) == sessions.CodeRefused, errors.Is(err, sessions.ErrSyntax):
 			bad = errAgainstPolicy
-			fmt.Fprintf(out, "%s: %v\n", name, err)
-		case err != nil:
-			return err
+			fmt.Fprintf(out, "%s: %v\n", trial.name, err)
 		default:
-			fmt.Fprintf(out, "%s: it would run\n", name)
+			return err
 		}
 	}
 	return bad
@@ -181,7 +194,7 @@ func judge(ctx context.Context, v *policy.Verifier, files []string, out io.Write
 func inWords(b *policy.Book) string {
 	base := "the base rules allow everything"
 	if !b.Rules("").None() {
-		base = "there are base rules"
+		base = "it has base rules, for everybody without rules of their own"
 	}
 	switch n := b.Principals(); n {
 	case 0:

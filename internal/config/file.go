@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -72,13 +73,72 @@ func entries(path string, pairs []*yaml.Node, flags []*kong.Flag) (map[string]en
 		if _, twice := found[key.Value]; twice {
 			return nil, fmt.Errorf("%s: it is set twice", place)
 		}
-		text, err := scalar(value)
+		text, err := textOf(value, kindOf(key.Value, flags))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", place, err)
 		}
 		found[key.Value] = entry{text: text, place: place}
 	}
 	return found, nil
+}
+
+// kindOf is how a setting is kept.
+func kindOf(key string, flags []*kong.Flag) reflect.Kind {
+	i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == key })
+	return flags[i].Target.Kind()
+}
+
+// textOf writes a value as the command line has it. Where the setting is a list or a
+// mapping, so may be the value.
+func textOf(value *yaml.Node, kind reflect.Kind) (string, error) {
+	if value.Kind == yaml.AliasNode {
+		value = value.Alias
+	}
+	switch {
+	case kind == reflect.Slice && value.Kind == yaml.SequenceNode:
+		return joinedItems(value.Content)
+	case kind == reflect.Map && value.Kind == yaml.MappingNode:
+		return joinedPairs(value.Content)
+	}
+	text, err := scalar(value)
+	if err != nil && kind == reflect.Slice {
+		return "", fmt.Errorf("%w, or a list of them", err)
+	}
+	if err != nil && kind == reflect.Map {
+		return "", fmt.Errorf("%w, or a mapping of names to them", err)
+	}
+	return text, err
+}
+
+func joinedItems(items []*yaml.Node) (string, error) {
+	var texts []string
+	for _, item := range items {
+		text, err := scalar(item)
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("an item of the list: %w", err)
+		case strings.Contains(text, ","):
+			return "", fmt.Errorf("%q: an item of the list can't have a comma", text)
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ","), nil
+}
+
+func joinedPairs(pairs []*yaml.Node) (string, error) {
+	var texts []string
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name := pairs[i].Value
+		text, err := scalar(pairs[i+1])
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("%s: %w", name, err)
+		case strings.ContainsAny(name, "=;"):
+			return "", fmt.Errorf("%q: a name can't have = or ;", name)
+		}
+		texts = append(texts, name+"="+strings.ReplaceAll(text, ";", `\;`))
+	}
+	return strings.Join(texts, ";"), nil
 }
 
 func checkKey(key string, flags []*kong.Flag) error {

@@ -31,13 +31,14 @@ const (
 
 // Policy are the commands about rules for code.
 type Policy struct {
-	Check PolicyCheck `cmd:"" help:"Read a file of rules, and say of files of code whether they would run; exit status 1 when the rules can't be read, or code would not run."`
+	Check PolicyCheck `cmd:"" help:"Read a file of rules, and say of files of code and of commands whether they would run; exit status 1 when the rules can't be read, or code would not run."`
 }
 
 // PolicyCheck are the arguments and flags of policy check.
 type PolicyCheck struct {
 	File      string   `arg:"" type:"policy" placeholder:"FILE" help:"The rules, as for --policy: a YAML file, or defaults."`
 	Code      []string `arg:"" optional:"" type:"existingfile" help:"Files of Python code."`
+	Command   []string `sep:"none" placeholder:"TEXT" help:"A shell command to try too, as run_shell_command is given; may be repeated."`
 	Principal string   `placeholder:"NAME" help:"Take the rules for this principal. Default: the base rules."`
 }
 

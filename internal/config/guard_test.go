@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestPolicySettings(t *testing.T) {
@@ -51,5 +53,33 @@ func TestDoctorKnowsTheServersSettings(t *testing.T) {
 	}
 	if _, err := try(t, map[string]string{"UNDERSTUDY_QUEUE": "-7"}, "doctor"); err == nil {
 		t.Error("doctor took what serve refuses")
+	}
+}
+
+// TestListsInTheFile: lists and mappings may be written as YAML has them.
+func TestListsInTheFile(t *testing.T) {
+	config := must(t, configFile(t, "allow-modules: [pandas, os.path]\npreload:\n  - json\nsession-variables:\n  customer: acme\n  both: a;b=c\n"))
+	if diff := cmp.Diff([]string{"pandas", "os.path"}, config.Serve.AllowModules); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"json"}, config.Serve.Preload); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"customer": "acme", "both": "a;b=c"}, config.Serve.SessionVariables); diff != "" {
+		t.Error(diff)
+	}
+	for text, want := range map[string]string{
+		"timeout: [1]":                  "line 1: timeout: its value must be one text, number or truth value",
+		"allow-modules: {a: b}":         "or a list of them",
+		"session-variables: [a]":        "or a mapping of names to them",
+		"allow-modules: ['a,b']":        "can't have a comma",
+		"session-variables: {a: [b]}":   "session-variables: a: its value must be one text",
+		"session-variables: {'a=b': c}": "a name can't have",
+		"no-such: 1":                    "unknown setting",
+	} {
+		_, err := try(t, configFile(t, text))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "--python") {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"io"
 	"os"
 	"reflect"
@@ -42,6 +43,10 @@ func parse(source Source) (*Config, error) {
 		return nil, err
 	}
 	context, err := parser.Parse(source.Args)
+	var inFile *fileError
+	if errors.As(err, &inFile) {
+		return nil, inFile
+	}
 	if err != nil {
 		return nil, err
 	}

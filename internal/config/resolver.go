@@ -58,8 +58,17 @@ func (r *resolver) readFile(context *kong.Context) error {
 		file, err = map[string]entry{}, nil
 	}
 	r.file = file
-	return err
+	if err != nil {
+		return &fileError{err}
+	}
+	return nil
 }
+
+// fileError is a mistake in the file itself, which kong would blame on whichever
+// flag it was resolving.
+type fileError struct{ error }
+
+func (e *fileError) Unwrap() error { return e.error }
 
 // filePath returns the file to read, and whether somebody asked for it.
 func (r *resolver) filePath(context *kong.Context) (path string, required bool) {

@@ -44,7 +44,7 @@ func refusal(kind sessions.Kind, violations []Violation) error {
 	case more != "":
 		fmt.Fprintf(&b, "… %s\n", more)
 	}
-	b.WriteString("Nothing has run and no variable has changed. Write it without these, and run all of it again; other spellings of the same are refused too.")
+	b.WriteString("Nothing has run" + changed(kind) + ". Write it without these, and run all of it again; other spellings of the same are refused too.")
 	return &sessions.Error{Code: sessions.CodeRefused, Message: b.String()}
 }
 
@@ -63,6 +63,14 @@ func nounOf(kind sessions.Kind) string {
 		return "command"
 	}
 	return "code"
+}
+
+// changed says of code what else has not happened.
+func changed(kind sessions.Kind) string {
+	if kind == sessions.RunsCommand {
+		return ""
+	}
+	return " and no variable has changed"
 }
 
 // describe is one violation as a line of text.

@@ -212,6 +212,10 @@ class Split(unittest.TestCase):
                 self.assertEqual(expected, [verb, requirements, options])
                 self.assertEqual(len(words), len([w for w in words if w.strip()]))
 
+    def test_the_verb_is_what_pip_takes_for_it(self):
+        _, (magic,) = magics.split("%pip -- install evil")
+        self.assertIn("leave -- out", magic.problem)
+
     def test_installs_need_no_shell(self):
         for code, problem in NO_INSTALLS:
             with self.subTest(code):
@@ -241,6 +245,8 @@ class Split(unittest.TestCase):
             "x = !ls\n" * 10_000,
             "%pip install " + "a " * 60_000,
             "!echo " + "\\\n" * 60_000,
+            "%pip install " + "a>1" * 200_000,
+            "%pip install " + "''" * 100_000 + ">1" * 50_000,
             "!echo " + "a 'b' " * 100_000,
             "f'" + "{x:" * 20_000 + "\n!ls",
             "(" * 60_000 + "\n!ls",

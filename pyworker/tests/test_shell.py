@@ -150,6 +150,44 @@ class Lines(WorkerCase):
         self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
         self.assertEqual("2\n", worker.run("1 + 1").stdout)
 
+    @unittest.skipUnless(os.path.isdir("/proc/self"), "processes are found by /proc")
+    def test_nothing_of_it_is_left(self):
+        worker = self.start()
+        worker.run(
+            "import signal\ndef stop(*_): raise ValueError\nsignal.signal(signal.SIGALRM, stop)"
+        )
+        for code in (
+            "!trap '' INT; sleep 1000000 & echo $!; wait; echo after",
+            "!(trap '' INT; echo $BASHPID; exec sleep 1000000) & sleep 1000000",
+            "!setsid sh -c 'echo $$; exec sleep 1000000' & sleep 1000000",
+            "signal.setitimer(signal.ITIMER_REAL, 0.5)\n!sleep 1000000 & echo $!; wait",
+        ):
+            with self.subTest(code):
+                worker.begin(code)
+                worker.wait_for_text("\n")
+                pid = bytes(worker.output["stdout"]).split()[0].decode()
+                if "setitimer" not in code:
+                    worker.interrupt()
+                self.assertIn("exception", worker.finish().done)
+                while alive(pid):  # it has been killed, which may take a moment
+                    time.sleep(0.01)
+
+    def test_what_it_leaves_in_the_background_lives_on(self):
+        worker = self.start()
+        pid = int(worker.run("!sleep 1000000 >/dev/null 2>&1 & echo $!").stdout)
+        worker.run_until_printed("!echo here; sleep 1000000", "here")
+        worker.interrupt()
+        worker.finish()
+        os.kill(pid, 9)
+
+    def test_the_environment_has_no_commands(self):
+        worker = self.start()
+        worker.run("import os; os.environ['BASH_FUNC_ls%%'] = '() { echo no; }'")
+        worker.run(
+            "os.environ['BASH_ENV'] = os.path.abspath('x'); print('echo no', file=open('x', 'w'))"
+        )
+        self.assertNotIn("no", worker.run("!ls /; echo $BASH_ENV | wc -l").stdout.split())
+
 
 class Installs(WorkerCase):
     def test_it_is_the_sessions_own_pip(self):
@@ -242,6 +280,7 @@ class Commands(WorkerCase):
             "trap '' INT; sleep 1000000 & echo $!; while :; do sleep 1000000; done",
             "sleep 1000000 & echo $!; sleep 1000000",
             "(trap '' INT; echo $BASHPID; sleep 1000000) | cat",
+            "setsid -w sh -c 'echo $$; exec sleep 1000000'",
         ):
             with self.subTest(text):
                 worker.begin(text, "", "command")

@@ -18,7 +18,7 @@ SIMPLE = (
     ("\\ls", [["ls"]]),
     ("a; b", [["a"], ["b"]]),
     ("a && b || c", [["a"], ["b"], ["c"]]),
-    ("a | b |& c & d", [["a"], ["b"], ["c"], ["d"]]),
+    ("a | b | c & d", [["a"], ["b"], ["c"], ["d"]]),
     ("a\nb\n", [["a"], ["b"]]),
     ("a;b&c|d", [["a"], ["b"], ["c"], ["d"]]),
     ("a &", [["a"]]),
@@ -29,8 +29,6 @@ SIMPLE = (
     ("a > f", [["a"]]),
     ("a >f 2>&1 b", [["a", "b"]]),
     ("a 2>/dev/null | b", [["a"], ["b"]]),
-    ("a &> f", [["a"]]),
-    ("a &>> f; b", [["a"], ["b"]]),
     ("a < f > g", [["a"]]),
     ("> f a", [["a"]]),
     ("> f", []),
@@ -58,6 +56,7 @@ UNCLEAR = (
     "! id", "time id", "coproc id", "[[ a ]]", "A=1 id", "A='1' id", "A+=1 id", "A[0]=1 id",
     "/bin/i? x", "i* x", "~/id", "{id,x}", "[i]d", "echo 'a", 'echo "a', "id \\", "id >", "id > ;",
     "a;; b", "a <", "'' a", "a\0b", "a\u00a0b", "a\u2028b", "a\rb", "i$X", "echo a ) b",
+    "a &> f", "a &>> f; b", "a >& f", "a |& b", "a &>f rm -rf /",
 )  # fmt: skip
 
 
@@ -67,6 +66,10 @@ class Commands(unittest.TestCase):
         for text, expected in SIMPLE:
             with self.subTest(text):
                 self.assertEqual(expected, commands(text))
+
+    def test_places(self):
+        found = commands("a b; 'c'\n >f d\\\n e | g")
+        self.assertEqual([0, 5, 13, 21], [command.at for command in found])
 
     def test_what_is_unclear(self):
         for text in UNCLEAR:

@@ -217,6 +217,30 @@ class TestMagics(unittest.TestCase):
             ("%pip install numpy>=2 Scikit.Learn[all]==1.0", []),
             ("!pip install numpy", []),
             ("%pip list", []),
+            ("%pip list --format=json -o\n%pip show -v numpy pandas\n%pip --version", []),
+            ("%pip --python x.sh list", ["pip's option --python is not allowed"]),
+            ("%pip list --log x", ["pip's option --log is not allowed"]),
+            ("%pip --log x", ["pip's option --log is not allowed"]),
+            ("%pip show -f --log x", ["pip's option -f is not allowed"]),
+            (
+                "%pip index versions numpy --index-url http://x",
+                ["pip's option --index-url is not allowed"],
+            ),
+            ("%pip freeze -r x", ["pip's option -r is not allowed"]),
+            ("%pip show 'a; touch x'", ["pip show a; touch x is not allowed"]),
+            ("%conda list -p x", ["conda's option -p is not allowed"]),
+            ("%conda debug x", ["conda debug is not allowed"]),
+            ("!git log && pip install numpy==$X", ["install that can't be checked"]),
+            ("!git log && pip list {--log=x,}", ["install that can't be checked"]),
+            ("!git log && pip list --format=$X", ["install that can't be checked"]),
+            ("!git log && pip list -v", []),
+            ("!ls &>/dev/null rm x", ["command that can't be checked"]),
+            (
+                "import os\nos.environ['PATH'] = 'x'\nos.putenv('PATH', 'x')",
+                ["blocked function os.environ", "blocked function os.putenv"],
+            ),
+            ("from os import environ", ["blocked function os.environ"]),
+            ("import os\nos.getenv('PATH')", []),
             ("!ls -l; git log", []),
             ("!ls 2>/dev/null", []),
             ("print('!rm x')", []),
@@ -246,6 +270,26 @@ class TestMagics(unittest.TestCase):
         violations, _ = verify.check("x = 1\nif x:\n    y = !rm z", ALLOWED)
         self.assertEqual([(v["line"], v["column"]) for v in violations], [(3, 9)])
         self.assertEqual(violations[0]["source"], "y = !rm z")
+        for code, kind, expected in (
+            ("x = 1\ny = ! git log; rm z", "code", [(2, 16, "y = ! git log; rm z")]),
+            ("!ls \\\n ; rm x", "code", [(2, 4, "; rm x")]),
+            ("%pip install x", "code", [(1, 1, "%pip install x")]),
+            (
+                "echo a\nls x; curl z\n pip install y",
+                "command",
+                [(1, 1, "echo a"), (2, 7, "ls x; curl z"), (3, 2, "pip install y")],
+            ),
+        ):
+            with self.subTest(code=code):
+                violations, _ = verify.check(code, ALLOWED, kind)
+                places = [(v["line"], v["column"], v["source"]) for v in violations]
+                self.assertEqual(places, expected)
+
+    def test_environment(self):
+        code = "import os\nos.environ['X'] = 'y'"
+        self.assertEqual(rules(code, {**ALLOWED, **REFUSED}), [])
+        self.assertEqual(rules(code, {**ALLOWED, "commands": ["*"], "pip_packages": None}), [])
+        self.assertEqual(rules(code, {"commands": ["ls"]}), [])
 
     def test_commands(self):
         for command, expected in (
@@ -262,7 +306,13 @@ class TestMagics(unittest.TestCase):
                 violations, error = verify.check(command, ALLOWED, "command")
                 self.assertIsNone(error)
                 self.assertEqual([v["rule"] for v in violations], expected)
-        self.assertEqual(verify.check("pip install x", REFUSED, "command")[0][0]["line"], 1)
+        for command in ("ls", "pip install x", "$(echo pip) install x"):
+            violations, _ = verify.check(command, REFUSED, "command")
+            self.assertEqual([v["rule"] for v in violations], ["shell commands"])
+        listed = {**REFUSED, "commands": ["ls"]}
+        self.assertEqual(verify.check("ls -l", listed, "command"), ([], None))
+        self.assertEqual(verify.check("rm x", listed, "command")[0][0]["line"], 1)
+        self.assertNotIn("Python", verify.check("ls > x", ALLOWED, "command")[0][0]["message"])
 
 
 def ask(*requests):
