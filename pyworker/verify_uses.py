@@ -273,7 +273,7 @@ class Judge:
         if names is not None:
             return names
         start = prefix(key)
-        if start.startswith("__") or paths and not (start and not self._rules.may_begin(start)):
+        if start.startswith("__") or (paths and not (start and not self._rules.may_begin(start))):
             shown = _shown(paths[0][0]) if paths else "…"
             self._refuse(node, f"getattr({shown}, …)", _UNSEEN)
         return ()

@@ -701,21 +701,21 @@ print(c, hasattr(c, "b"), [n for n in dir(c) if not n.startswith("_")])
     (None, 'import scipy.io; scipy.io.loadmat("x")'),
     (
         None,
-        "import altair as alt; alt.Chart(df).a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a()",
+        "import altair as alt; alt.Chart(df)" + ".a()" * 40,
     ),
     (None, "import numpy as np; array.ctypes.data; df.ctypes"),
     (
         None,
-        "df.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b.a().b",
+        "df" + ".a().b" * 60,
     ),
     (None, "import numpy as np; x = np.zeros(3); x.ctypes.data"),
     (
         None,
-        "import pandas as pd; (pd.DataFrame().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a().a())",
+        "import pandas as pd; (pd.DataFrame()" + ".a()" * 60 + ")",
     ),
     (
         LISTED,
-        "import numpy as np; np.random.rand(3); np.array; np.copy(x); np.select(a,b); pd.io.formats.style",
+        "import numpy as np; np.random.rand(3); np.copy(x); np.select(a,b); pd.io.formats.style",
     ),
     (LISTED, "from numpy import random, select"),
     (LISTED, 'import pandas as pd; pd.io.json.read_json("x")'),
