@@ -10,3 +10,9 @@ import "embed"
 //
 //go:embed *.py requirements.lock
 var Files embed.FS
+
+// FromMemory is the program that runs a file of the package from what it is told on
+// its standard input.
+//
+//go:embed from_memory.py
+var FromMemory string

@@ -2,7 +2,8 @@
 
     python -I -S -B LIBRARY/pyworker/verify.py
 
-It reads requests from stdin and answers on stdout, a JSON object a line; the end of
+The server starts it by from_memory.py, so that it is none of the files in LIBRARY. It
+reads requests from stdin and answers on stdout, a JSON object a line; the end of
 stdin ends it. It runs nothing of what it reads. A request is {"id": any, "kind":
 "code" or "command", "code": text, "policy": rules}; the answer has the same id and
 
@@ -43,6 +44,17 @@ _STACK = 64 << 20  # bytes; only what is used of it is memory
 _TREE = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 _FILE = "<cell>"
 _LINE_END = re.compile(r"\r\n|\r|\n")
+
+# Code that takes all ways through the judge, those into syntax errors and magics among them.
+_SAMPLES = (
+    "'{0.a}'.format(open); df.query('@x.y'); import os",
+    "ｏｐｅｎ",
+    "x = (",
+    "x = '\\ud800'\n\0",
+    "%pip install x>=1\n!ls -l; pip install 'y'\n!python -m pip list\nx = !ls $(ls)",
+    "!'",
+    "%%bash\nls",
+)
 
 _TOO_DEEP = (
     "code that can't be checked",
@@ -178,6 +190,7 @@ def serve(requests, answers):
     """Answers the requests of a stream of bytes until it ends."""
     sys.setrecursionlimit(_RECURSION)
     _read_everything()
+    _import_everything()
     # Trees hold no cycles; looking for them would cost a fifth of each check.
     gc.freeze()
     gc.disable()
@@ -195,6 +208,13 @@ def _read_everything():
     """
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
+
+
+def _import_everything():
+    """Imports what any check needs before the first: files may be changed later."""
+    for code in _SAMPLES:
+        check(code, {"blocked_functions": ["open"], "commands": ["ls"], "pip_packages": ["x"]})
+    check("ls", {"commands": ["ls"]}, "command")
 
 
 def _main():

@@ -40,6 +40,8 @@ def _constant(node, scope, depth):
 
 
 def _sum(node, scope, depth):
+    if type(node.op) is ast.Mult:
+        return _repeated(node, scope, depth)
     if type(node.op) is not ast.Add:
         return None
     # A long sum is deep to the left only.
@@ -49,6 +51,18 @@ def _sum(node, scope, depth):
         parts.append(node.right)
         node = node.left
     return _joined([node, *reversed(parts)], scope, depth)
+
+
+def _repeated(node, scope, depth):
+    text, times = node.left, node.right
+    if type(text) is ast.Constant and type(text.value) is int:
+        text, times = times, text
+    if type(times) is not ast.Constant or type(times.value) is not int or times.value > 100:
+        return None
+    values = texts(text, scope, depth)
+    if values is None or any(len(value) > 100 for value in values):
+        return None
+    return [value * times.value for value in values]
 
 
 def _joined(nodes, scope, depth):

@@ -60,8 +60,29 @@ RELATIVES = {
 # Modules that many others hold as an attribute: x.os is taken for the module os.
 LEAKS = frozenset(("os", "sys", "subprocess", "shutil", "builtins", "importlib", "posix", "pty"))
 
+# Modules that libraries hold as well: behind a library's name, as numpy.ctypeslib.ctypes,
+# that of a refused one is taken for it. Behind an unknown object it may be anything: an
+# array has an attribute ctypes. Names that libraries give to things of their own, as
+# scipy.signal or numpy.random, are not here.
+HELD = frozenset(
+    (
+        *("asyncio", "bz2", "cffi", "cloudpickle", "codecs", "ctypes", "dbm", "dill", "distutils"),
+        *("doctest", "ensurepip", "faulthandler", "fcntl", "fileinput", "ftplib", "gzip"),
+        *("imaplib", "linecache", "lzma", "mailbox", "marshal", "mmap", "msvcrt"),
+        *("multiprocessing", "nntplib", "pathlib", "pdb", "pickle", "pkgutil", "poplib", "runpy"),
+        *("shelve", "smtplib", "socket", "socketserver", "sqlite3", "tarfile", "telnetlib"),
+        *("tempfile", "termios", "tkinter", "urllib", "venv", "webbrowser", "winreg", "xmlrpc"),
+        *("zipfile", "zipimport"),
+    )
+)
+
 # Attributes that have the name of a module and are none, or another one.
-NO_MODULES = frozenset(("ast.operator", "datetime.time", "email.message", "xml.dom.pulldom"))
+NO_MODULES = frozenset(
+    (
+        *("ast.operator", "datetime.time", "email.message", "xml.dom.pulldom"),
+        *("numpy.ndarray.ctypes", "six.moves.urllib", "torch.multiprocessing"),
+    )
+)
 
 # The names under which modules are usually imported.
 USUAL_NAMES = {
@@ -95,6 +116,8 @@ _LOADS = "it gives modules that can't be seen; write import NAME"
 _PICKLE = "what it reads may call any function; use CSV, JSON, Parquet or NumPy files"
 _FRAME = "it leads to every variable of the interpreter; pass what is needed as an argument"
 _MAKES = "it makes functions from code that can't be checked; write them with def"
+_PROGRAMS = "it runs other programs, or changes files, without a name that a rule could know"
+_TEXT = "it evaluates text; write the annotation itself"
 _NAMES = "it takes attributes by name, where a check can't see them; write them with a dot"
 
 # Modules that are routes as a whole.
@@ -114,13 +137,25 @@ MODULES = {
     "ctypes": "it calls any function of any library",
     "dill": _PICKLE,
     "doctest": _RUNS,
+    "distutils.ccompiler": _PROGRAMS,
+    "distutils.cmd": _PROGRAMS,
+    "distutils.command": _PROGRAMS,
+    "distutils.core": _RUNS,
+    "distutils.dir_util": _PROGRAMS,
+    "distutils.file_util": _PROGRAMS,
+    "distutils.spawn": _PROGRAMS,
     "imp": _LOADS,
     "importlib._bootstrap": _LOADS,
     "importlib._bootstrap_external": _LOADS,
+    "importlib.abc": _LOADS,
     "importlib.machinery": _LOADS,
     "logging.config": "it calls what its configuration names; use logging.basicConfig",
     "marshal": _MAKES,
     "matplotlib_capture": "it belongs to the interpreter",
+    "multiprocessing.connection": _PICKLE,
+    "multiprocessing.reduction": _PICKLE,
+    "multiprocessing.util": _PROGRAMS,
+    "numpy.distutils": _PROGRAMS,
     "pdb": _RUNS,
     "pip": "write %pip install NAME, where that is allowed",
     "pkg_resources": _LOADS,
@@ -128,6 +163,7 @@ MODULES = {
     "pyworker": "it belongs to the interpreter",
     "rlcompleter": _RUNS,
     "runpy": _RUNS,
+    "setuptools._distutils": _PROGRAMS,
     "site": _RUNS,
     "test": _RUNS,
     "trace": _RUNS,
@@ -164,6 +200,7 @@ FUNCTIONS = {
     "importlib.util.LazyLoader": _LOADS,
     "inspect.currentframe": _FRAME,
     "inspect.getattr_static": _NAMES,
+    "inspect.get_annotations": _TEXT,
     "inspect.getclosurevars": _FRAME,
     "inspect.getinnerframes": _FRAME,
     "inspect.getmembers": "it gives what a module holds; use dir(x), and x.NAME",
@@ -175,6 +212,16 @@ FUNCTIONS = {
     "IPython.embed": _RUNS,
     "IPython.get_ipython": _RUNS,
     "IPython.start_ipython": _RUNS,
+    "joblib.load": _PICKLE,
+    "multiprocessing.Pipe": _PICKLE,
+    **{
+        f"numpy.testing{private}.{name}": _RUNS
+        for private in ("", "._private.utils", ".utils")
+        for name in ("measure", "rundocs", "runstring")
+    },
+    "pandas.read_pickle": _PICKLE,
+    "pandas.io.pickle.read_pickle": _PICKLE,
+    "pandas.io.api.read_pickle": _PICKLE,
     "pandas.eval": f"{_RUNS} (df.eval and df.query take constant text)",
     "pickle.Unpickler": _PICKLE,
     "pickle._Unpickler": _PICKLE,
@@ -204,9 +251,12 @@ FUNCTIONS = {
     "types.CodeType": _MAKES,
     "types.FunctionType": _MAKES,
     "types.LambdaType": _MAKES,
-    "typing.ForwardRef": "it evaluates text; write the annotation itself",
-    "typing.evaluate_forward_ref": "it evaluates text; write the annotation itself",
-    "annotationlib.ForwardRef": "it evaluates text; write the annotation itself",
+    "typing.ForwardRef": _TEXT,
+    "typing.evaluate_forward_ref": _TEXT,
+    "typing.get_type_hints": _TEXT,
+    "uuid._get_command_stdout": _PROGRAMS,
+    "annotationlib.ForwardRef": _TEXT,
+    "annotationlib.get_annotations": _TEXT,
 }
 
 # Functions that must be called where they are named, so that a check sees with what.
@@ -244,13 +294,17 @@ DISTINCT = {
     "_builtin_open": "builtins.open",
     "_current_frames": "sys._current_frames",
     "_getframe": "sys._getframe",
+    "_get_command_stdout": "uuid._get_command_stdout",
     "attrgetter": "operator.attrgetter",
     "currentframe": "inspect.currentframe",
     "getclosurevars": "inspect.getclosurevars",
     "getattr_static": "inspect.getattr_static",
+    "get_type_hints": "typing.get_type_hints",
     "getouterframes": "inspect.getouterframes",
     "import_module": "importlib.import_module",
     "methodcaller": "operator.methodcaller",
+    "read_pickle": "pandas.read_pickle",
+    "runstring": "numpy.testing.runstring",
     "module_from_spec": "importlib.util.module_from_spec",
     "spec_from_file_location": "importlib.util.spec_from_file_location",
 }
@@ -281,6 +335,7 @@ ATTRIBUTES = {
     "gi_code": _MAKES,
     "gi_frame": _FRAME,
     "load_module": _LOADS,
+    "source_to_code": _MAKES,
     "tb_frame": _FRAME,
 }
 

@@ -12,6 +12,7 @@ import sys
 
 from . import verify_routes as routes
 
+_LONGEST_PATH = 24  # names; each costs a question, and a question looks at all before it
 _MOST_KEPT = 20_000  # verdicts kept; there are as many paths as code has names for
 
 _STANDARD = sys.stdlib_module_names
@@ -65,12 +66,15 @@ class Rules:
         """Collects the modules that need care, and what a name without a binding is."""
         refused = {name for name in _STANDARD if self._modules.verdict(name)}
         holders = set(self._functions.holders)
-        self.strong = frozenset({"builtins", "sys"} | {m for m in holders if _root(m) in _STANDARD})
+        self.strong = frozenset(
+            {"builtins", "sys"} | {m if _root(m) in _STANDARD else _root(m) for m in holders}
+        )
         weak = {_root(path) for path in (*routes.FUNCTIONS, *routes.DIRECT, *routes.MODULES)}
         # A standard module's attribute of this name is that module.
         self._words = (self.strong | (refused if self._modules.blocks else set()) | weak) & set(
             _STANDARD
         )
+        self._held = routes.HELD & (self.strong | refused | weak)
         self._leaks = routes.LEAKS & (self.strong | refused | weak)
         self.careful = self.strong | holders | {m for m in weak if m in _STANDARD}
         self.free = {name: name for name in _STANDARD if not name.startswith("_")}
@@ -98,7 +102,9 @@ class Rules:
             return self._imported[name]
         except KeyError:
             _bound(self._imported)
-            verdict = self._imported[name] = self._modules.verdict(name) or self._route_module(name)
+            verdict = self._imported[name] = (
+                _too_long(name) or self._modules.verdict(name) or self._route_module(name)
+            )
             return verdict
 
     def _route_module(self, name):
@@ -115,7 +121,7 @@ class Rules:
             return self._seen[path]
         except KeyError:
             _bound(self._seen)
-            verdict = self._seen[path] = self._judge(path)
+            verdict = self._seen[path] = _too_long(path) or self._judge(path)
             return verdict
 
     def _judge(self, path):
@@ -132,7 +138,7 @@ class Rules:
 
     def guess(self, path):
         """Returns the verdict on a path whose first name may be a variable of the user's."""
-        return self._functions.verdict(path) or self._route(path)
+        return _too_long(path) or self._functions.verdict(path) or self._route(path)
 
     def is_doorway(self, module):
         """Says whether a module is refused and something below it is allowed."""
@@ -169,6 +175,9 @@ class Rules:
         if not path:
             return routes.DISTINCT.get(name, "")
         full = f"{path}.{name}"
+        if bare in self._held and "()" not in path and full not in routes.NO_MODULES:
+            if not path.startswith("builtins.") and bare != path:
+                return bare
         if (
             bare in self._words
             and _root(path) in _STANDARD
@@ -177,6 +186,14 @@ class Rules:
         ):
             return bare
         return routes.SAME_FUNCTIONS.get(full, full)
+
+    def holds(self, path, name):
+        """Says whether a library, or what has its usual name, gives a module that is refused."""
+        return (
+            name.lstrip("_") in self._held
+            and _root(path) not in _STANDARD
+            and self.extend(path, name) in self._held
+        )
 
     def is_word(self, name):
         """Says whether a module that needs care has this name."""
@@ -191,6 +208,16 @@ class Rules:
         if self._variables is None or self._variables.fullmatch(name):
             return None
         return f"variable {name} is not allowed", "use one of the names that the policy allows"
+
+
+def _too_long(path):
+    if path.count(".") < _LONGEST_PATH:
+        return None
+    shown = ".".join(path.split(".", 3)[:3])
+    return (
+        f"can't be checked: {shown}. …",
+        "it is a chain of too many names; keep a part of it in a variable",
+    )
 
 
 def _bound(kept):

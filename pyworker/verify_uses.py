@@ -185,6 +185,8 @@ class Judge:
 
     def _check_use(self, use):
         root = use.root
+        if use.call is not None:
+            self._check_keywords(use.call)
         if type(root) is ast.Name:
             paths = self._resolver.lookup(root, use.scope)
             if not paths and not use.steps:
@@ -245,6 +247,8 @@ class Judge:
                 path = self._rules.extend("", name) or self._pair(previous, name)
                 known = [(path, True)] if path else []
             known = [(path, sure or path in self._rules.strong) for path, sure in known]
+            if any(self._rules.holds(path, name) for path, _ in paths):
+                known = [(path, True) for path, _ in known]
             found += known
         return found
 
@@ -269,8 +273,8 @@ class Judge:
         if names is not None:
             return names
         start = prefix(key)
-        if paths and not (start and not self._rules.may_begin(start)):
-            shown = _shown(paths[0][0])
+        if start.startswith("__") or (paths and not (start and not self._rules.may_begin(start))):
+            shown = _shown(paths[0][0]) if paths else "…"
             self._refuse(node, f"getattr({shown}, …)", _UNSEEN)
         return ()
 
@@ -288,6 +292,9 @@ class Judge:
                 self._refuse(node, f"{_shown(tables[0])}[…]", _UNSEEN)
                 return None
             return [(self._item_path(tables[0], name), True) for name in names]
+        if before == "__dict__" and names is None:
+            self._refuse(node, "__dict__[…]", _UNSEEN)
+            return None
         if before in ("__dict__", "modules"):
             leaks = [self._rules.extend("", name) for name in names or ()]
             return [(path, True) for path in leaks if path]
@@ -416,6 +423,11 @@ class Judge:
         if verdict:
             self._report(node, verdict)
 
+    def _check_keywords(self, call):
+        for keyword in call.keywords:
+            if keyword.arg == "eval_str" and not _is_false(keyword.value):
+                self._refuse(call, "eval_str", "it evaluates text; leave it out")
+
     def _check_timeit(self, path, call):
         defined = self._walk.module.values
         for argument in call.args[:2]:
@@ -424,7 +436,7 @@ class Judge:
             if type(argument) is ast.Name and argument.id not in defined:
                 if self._walk.module.bound.get(argument.id):
                     continue
-            self._refuse(call, path, "give it a function or a lambda, not text")
+            self._refuse(call, path, "give it a lambda, as lambda: f(x), or a def of this code")
             return
         if not call.args or any(k.arg in (None, "stmt", "setup", "globals") for k in call.keywords):
             self._refuse(call, path, "give it a function or a lambda, not text")
@@ -483,6 +495,10 @@ class Judge:
 
 def _is_call(node, name):
     return type(node) is ast.Call and type(node.func) is ast.Name and node.func.id == name
+
+
+def _is_false(node):
+    return type(node) is ast.Constant and node.value is False
 
 
 def _is_table(path):

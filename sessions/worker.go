@@ -141,6 +141,9 @@ const (
 	RunsCode    Kind = "code"    // Python code
 	RunsPlugin  Kind = "plugin"  // a plugin is called, with arguments
 	RunsCommand Kind = "command" // a command of the shell
+	// RunsFile is for a Verifier only: the bytes of a file with Python code, which
+	// says itself how they are to be read.
+	RunsFile Kind = "file"
 )
 
 // Sink receives what an execution says while it runs. Its methods are called

@@ -101,6 +101,11 @@ func cut(text string, most int) string {
 	return text
 }
 
+// unreadable refuses a file that Python might read in another way than the checker.
+func unreadable(why string) error {
+	return sessions.Errorf(sessions.CodeRefused, "It could not be checked against the policy of this server: %s.", why)
+}
+
 // unchecked refuses code whose check came to nothing.
 func unchecked(why string) error {
 	return sessions.Errorf(sessions.CodeRefused,

@@ -88,6 +88,12 @@ func (v *Verifier) Verify(ctx context.Context, client sessions.Client, kind sess
 	if len(code) > mostCode {
 		return unchecked(fmt.Sprintf("it has %d bytes, and at most %d are checked", len(code), mostCode))
 	}
+	if kind == sessions.RunsFile {
+		if problem := encodingProblem(code); problem != "" {
+			return unreadable(problem)
+		}
+		kind = sessions.RunsCode
+	}
 	found, err := v.pool.ask(ctx, question{Kind: string(kind), Code: code, Policy: e.encoded})
 	switch {
 	case err != nil:

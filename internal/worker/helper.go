@@ -1,13 +1,17 @@
 package worker
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
+
+	"understudy/pyworker"
 )
 
 // Helper is a Python that does a job of the server's own, apart from all
@@ -20,6 +24,7 @@ type Helper struct {
 	out   io.Reader
 	words lastWords
 	ended chan struct{}
+	fed   chan struct{} // closed when it has got the library, or never will
 }
 
 // HelperMemory is how many bytes of address space a helper may have (Linux).
@@ -27,21 +32,21 @@ const HelperMemory = 1 << 30
 
 // Helper starts a Python that runs a file of the package pyworker. Python is
 // isolated: neither the environment nor the working directory of the server says
-// what it imports.
+// what it imports. The package comes from the server's memory: the files of it are
+// there for workers, and code in sessions may have changed them.
 func (s *Spawner) Helper(file string) (*Helper, error) {
 	if _, err := s.begin(); err != nil {
 		return nil, err
 	}
 	defer s.starting.Done()
-	dir, err := s.library.ensure()
+	texts, err := s.library.texts(helperPackage)
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(s.options.Python, "-I", "-S", "-B", "-X", "utf8", filepath.Join(dir, "pyworker", file))
-	cmd.Dir = dir
+	cmd := exec.Command(s.options.Python, "-I", "-S", "-B", "-X", "utf8", "-c", pyworker.FromMemory, path.Join(helperPackage, file))
 	cmd.Env = bareEnvironment()
 	cmd.SysProcAttr = processAttributes()
-	h := &Helper{cmd: cmd, ended: make(chan struct{})}
+	h := &Helper{cmd: cmd, ended: make(chan struct{}), fed: make(chan struct{})}
 	cmd.Stderr = &h.words
 	if h.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -59,7 +64,26 @@ func (s *Spawner) Helper(file string) (*Helper, error) {
 		_ = waitChild(cmd)
 		close(h.ended)
 	}()
+	go func() {
+		_, _ = h.in.Write(texts) // an error is that of whoever writes next
+		close(h.fed)
+	}()
 	return h, nil
+}
+
+// helperPackage is the package that a helper's file is of.
+const helperPackage = "pyworker"
+
+// texts returns the files of a package by their names, as one line of JSON.
+func (l *library) texts(name string) ([]byte, error) {
+	texts := map[string]string{}
+	for file, data := range l.files {
+		if filepath.Dir(file) == name {
+			texts[filepath.Base(file)] = string(data)
+		}
+	}
+	line, err := json.Marshal(texts)
+	return append(line, '\n'), err
 }
 
 // neededVariables are those without which Python might not start: where libraries
@@ -81,7 +105,10 @@ func bareEnvironment() []string {
 func (h *Helper) Read(p []byte) (int, error) { return h.out.Read(p) }
 
 // Write tells it something.
-func (h *Helper) Write(p []byte) (int, error) { return h.in.Write(p) }
+func (h *Helper) Write(p []byte) (int, error) {
+	<-h.fed
+	return h.in.Write(p)
+}
 
 // Ended is closed when its process has ended.
 func (h *Helper) Ended() <-chan struct{} { return h.ended }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -65,6 +66,26 @@ func TestHelperIsApart(t *testing.T) {
 	<-h.Ended()
 	if words := h.LastWords(); len(words) > mostLastWords || !strings.HasSuffix(words, "é\nlast words") || !utf8.ValidString(words) {
 		t.Errorf("%q", words)
+	}
+}
+
+// TestHelperReadsNoFiles: code in a session can change those of the library.
+func TestHelperReadsNoFiles(t *testing.T) {
+	s := fakeSpawner(t)
+	start(t, s)
+	files, err := filepath.Glob(filepath.Join(s.options.LibraryDir, "*", "pyworker", "*.py"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if err := os.WriteFile(file, []byte("raise SystemExit('changed')"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var answer any
+	say(t, startHelper(t, s), "fill 1000", &answer)
+	if answer != 1000. {
+		t.Error(answer)
 	}
 }
 

@@ -176,6 +176,8 @@ class TestVerify(unittest.TestCase):
         self.assertEqual(rules(f"n0 = ''\n{chain}getattr(x, n60)", cases.OPEN), [])
         own = "def f():\n    n = n + n\n    m = m if m else m\n    return getattr(n, m + m)"
         self.assertEqual(rules(own, cases.OPEN), [])
+        for chain in ("a" + ".b" * 4_000, "a." + "b." * 2_000 + "c"):
+            self.assertTrue(rules(f"import a; {chain}", cases.OPEN))
         self.assertEqual(rules("open = 1\nopen\n" * 20_000, cases.OPEN), [])
         self.assertEqual(rules("x = getattr(y, 'a' + 'b')\n" * 5_000, cases.OPEN), [])
 
@@ -359,6 +361,41 @@ class TestProcess(unittest.TestCase):
         # A session may have lifted the limit that makes this a syntax error.
         (answer,) = ask({"id": 1, "code": "x = " + "1" * 5_000 + "; open", "policy": cases.OPEN})
         self.assertEqual(answer["violations"][0]["rule"], "blocked function open")
+
+    def test_nothing_is_imported_after_the_start(self):
+        # Sessions may change files; the judge has read all that it needs of them.
+        code = (
+            "import sys; sys.path.insert(0, sys.argv[1])\n"
+            "from pyworker import verify\n"
+            "from pyworker.tests import verify_cases as cases\n"
+            "verify._import_everything(); before = set(sys.modules)\n"
+            "codes = [(case[0] or cases.OPEN, case[1]) for case in cases.BYPASSES"
+            " + cases.FALSE_ALARMS]\n"
+            "codes += [(cases.OPEN, case[0]) for case in cases.SYNTAX]\n"
+            "codes += [(cases.OPEN, c) for c in ('%pip list', '!ls', '1 % 2', '\\ud800')]\n"
+            "for policy, code in codes: verify.check(code, policy)\n"
+            "print(*sorted(set(sys.modules) - before))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-B", "-c", code, str(ROOT)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        self.assertEqual(done.stdout.strip(), "")
+
+    def test_from_memory(self):
+        # Only what it is told counts: there are no files of it where it looks.
+        texts = {p.name: p.read_text("utf-8") for p in (ROOT / "pyworker").glob("*.py")}
+        request = {"id": 1, "code": "open; x = !ls", "policy": dict(cases.OPEN, commands=[])}
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-B", "-c", texts["from_memory.py"], "pyworker/verify.py"],
+            input=f"{json.dumps(texts)}\n{json.dumps(request)}\n".encode(),
+            capture_output=True,
+            check=True,
+        )
+        self.assertEqual(done.stderr, b"")
+        self.assertTrue(json.loads(done.stdout)["violations"])
 
     def test_wrong_requests(self):
         answers = ask(

@@ -7,6 +7,10 @@ begins as given. FALSE_ALARMS are what people write, and pass under the shipped 
 OPEN = {"blocked_functions": ["open", "os.system", "eval", "os.exec*"]}
 CLOSED = {"allowed_modules": ["numpy", "pandas.*", "math", "os.path"]}
 NO_OS = {"blocked_modules": ["os", "subprocess"], "allowed_modules": ["*", "os.path"]}
+LISTED = {"allowed_modules": ["pandas", "math", "numpy"]}
+NO_READ = {"blocked_functions": ["pandas.read_csv"]}
+NO_CTYPES = {"blocked_modules": ["ctypes", "mmap", "socket"]}
+NO_TREE = {"blocked_attributes": ["__subclasses__"]}
 NO_COMPILE = {"blocked_functions": ["compile", "input"]}
 
 # (policy, code, how the rule begins of one of the violations)
@@ -327,6 +331,117 @@ BYPASSES = [
             "if a:\n    while b:\n        y = 1",
         )
     ),
+    # Modules that libraries hold, functions that run text, names put together.
+    (NO_CTYPES, "from numpy.ctypeslib import ctypes", "blocked module ctypes"),
+    (NO_CTYPES, "import numpy as np; np.ctypeslib.ctypes.CDLL(None)", "blocked module ctypes"),
+    (NO_CTYPES, "np.ctypeslib.ctypes.CDLL(None)", "blocked module ctypes"),
+    (
+        NO_CTYPES,
+        'o=object; n="_"*2+"subclasses"+"_"*2; getattr(o,n)()',
+        "can't be checked: __subclasses__",
+    ),
+    (
+        NO_CTYPES,
+        'getattr(w.__init__, "_"*2+"globals"+"_"*2)["system"]("x")',
+        "can't be checked: __globals__",
+    ),
+    (NO_CTYPES, 'getattr(o, f"__{n}__")', "can't be checked: getattr(…, …)"),
+    (NO_CTYPES, "t=type(type(1)); t.__dict__[n](object)", "can't be checked: __dict__[…]"),
+    (
+        NO_CTYPES,
+        'import importlib.abc; importlib.abc.InspectLoader.source_to_code("x")',
+        "can't be checked: importlib.abc",
+    ),
+    (NO_CTYPES, "import importlib; importlib.abc.InspectLoader", "can't be checked: importlib.abc"),
+    (
+        NO_CTYPES,
+        "import typing; typing.get_type_hints(f)",
+        "can't be checked: typing.get_type_hints",
+    ),
+    (NO_CTYPES, "from typing import get_type_hints", "can't be checked: typing.get_type_hints"),
+    (
+        NO_CTYPES,
+        "import inspect; inspect.signature(f, eval_str=True)",
+        "can't be checked: eval_str",
+    ),
+    (NO_CTYPES, "s(f, eval_str=True)", "can't be checked: eval_str"),
+    (
+        NO_CTYPES,
+        "import inspect; inspect.get_annotations(f, eval_str=True)",
+        "can't be checked: eval_str",
+    ),
+    (
+        NO_CTYPES,
+        'import numpy as np; np.testing.runstring("x",{})',
+        "can't be checked: numpy.testing.runstring",
+    ),
+    (NO_CTYPES, "from numpy.testing import measure", "can't be checked: numpy.testing.measure"),
+    (
+        NO_CTYPES,
+        'import multiprocessing; multiprocessing.util.spawnv_passfds(b"x")',
+        "can't be checked: multiprocessing.util",
+    ),
+    (NO_CTYPES, "import multiprocessing.util as u", "can't be checked: multiprocessing.util"),
+    (
+        NO_CTYPES,
+        'import uuid; uuid._get_command_stdout("x")',
+        "can't be checked: uuid._get_command_stdout",
+    ),
+    (NO_CTYPES, "import distutils.spawn", "can't be checked: distutils.spawn"),
+    (NO_CTYPES, "from distutils.spawn import spawn", "can't be checked: distutils.spawn"),
+    (
+        NO_CTYPES,
+        "from setuptools._distutils import spawn",
+        "can't be checked: setuptools._distutils",
+    ),
+    (
+        NO_CTYPES,
+        "import setuptools; setuptools._distutils.spawn",
+        "can't be checked: distutils.spawn",
+    ),
+    (
+        NO_CTYPES,
+        "import multiprocessing as mp; r,w = mp.Pipe()",
+        "can't be checked: multiprocessing.Pipe",
+    ),
+    (
+        NO_CTYPES,
+        "from multiprocessing.reduction import ForkingPickler",
+        "can't be checked: multiprocessing.reduction",
+    ),
+    (NO_CTYPES, "pd.read_pickle(b)", "can't be checked: pandas.read_pickle"),
+    (NO_CTYPES, "import pandas as pd; pd.read_pickle(b)", "can't be checked: pandas.read_pickle"),
+    (NO_CTYPES, "x.read_pickle(b)", "can't be checked: pandas.read_pickle"),
+    (NO_CTYPES, 'import joblib; joblib.load("x")', "can't be checked: joblib.load"),
+    (
+        NO_CTYPES,
+        "import a; a.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b",
+        "can't be checked: a.b.b. …",
+    ),
+    (
+        NO_CTYPES,
+        "import a.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b",
+        "can't be checked: a.b.b. …",
+    ),
+    (NO_CTYPES, "from pandas.io.common import mmap", "blocked module mmap"),
+    (
+        NO_CTYPES,
+        "import joblib; joblib.externals.cloudpickle.loads(b)",
+        "can't be checked: cloudpickle",
+    ),
+    (LISTED, 'pd.io.common.tarfile.open("x","w")', "module tarfile is not allowed"),
+    (LISTED, 'import pandas as pd; pd.io.common.codecs.open("x")', "module codecs is not allowed"),
+    (LISTED, "from pandas.io.common import zipfile", "module zipfile is not allowed"),
+    (LISTED, "from pandas.io.clipboard import ctypes", "module ctypes is not allowed"),
+    (LISTED, "import pandas.io.common as q; q.tarfile", "module tarfile is not allowed"),
+    (
+        NO_READ,
+        'import pandas as pd; q = pd; q.read_csv("x")',
+        "can't be checked: pandas as a value",
+    ),
+    (NO_READ, "(pd,)[0].read_csv", "can't be checked: pandas as a value"),
+    (NO_READ, "f(pd)", "can't be checked: pandas as a value"),
+    (NO_READ, "import pandas as pd; f(pd)", "can't be checked: pandas as a value"),
 ]
 
 # (policy or None for the shipped lists, code)
@@ -564,6 +679,50 @@ print(c, hasattr(c, "b"), [n for n in dir(c) if not n.startswith("_")])
     (None, "print(f'{x:>{width}} {y!r} {z=}')"),
     (None, "@property\ndef f(self): return super().__getattribute__(name)"),
     (None, "a = b = c = 0\na += 1\n(x, *y), z = f()\nlambda *a, **k: (a, k)"),
+    # Names that libraries share with modules, and attributes of arrays.
+    (None, "from scipy import signal"),
+    (None, "import numpy as np; np.array([1]).ctypes"),
+    (None, "arr.ctypes.data"),
+    (None, "import numpy as np; np.ctypeslib.as_array(x)"),
+    (None, 'import torch; torch.multiprocessing.set_start_method("spawn")'),
+    (None, "f.__annotations__"),
+    (None, "import inspect; inspect.signature(f)"),
+    (None, "from distutils.version import LooseVersion"),
+    (None, "import setuptools; setuptools.__version__"),
+    (None, "from multiprocessing import Pool"),
+    (None, "getattr(df, name)()"),
+    (None, '"ab"*2'),
+    (None, "from typing import List"),
+    (None, "import np.random"),
+    (None, "import requests; requests.Session()"),
+    (None, 'obj.__dict__["x"]'),
+    (None, "timeit.timeit(lambda: f())"),
+    (None, 'df.to_pickle("x")'),
+    (None, 'import scipy.io; scipy.io.loadmat("x")'),
+    (
+        None,
+        "import altair as alt; alt.Chart(df)" + ".a()" * 40,
+    ),
+    (None, "import numpy as np; array.ctypes.data; df.ctypes"),
+    (
+        None,
+        "df" + ".a().b" * 60,
+    ),
+    (None, "import numpy as np; x = np.zeros(3); x.ctypes.data"),
+    (
+        None,
+        "import pandas as pd; (pd.DataFrame()" + ".a()" * 60 + ")",
+    ),
+    (
+        LISTED,
+        "import numpy as np; np.random.rand(3); np.copy(x); np.select(a,b); pd.io.formats.style",
+    ),
+    (LISTED, "from numpy import random, select"),
+    (LISTED, 'import pandas as pd; pd.io.json.read_json("x")'),
+    (NO_READ, "import pandas as pd; isinstance(x, pd.DataFrame); f(pd.DataFrame)"),
+    (NO_READ, 'import pandas as pd; pd.read_json("x")'),
+    (NO_READ, "print(pd.__version__)"),
+    (NO_READ, "df.merge(x)"),
 ]
 
 # (code, [(line, column, source)]) under OPEN
