@@ -65,6 +65,9 @@ func run(c *config.Config) error {
 	case "version":
 		return app.PrintVersion(c, os.Stdout)
 	default:
+		// Who has left has closed our outputs. A line of log must not end the server
+		// before it has ended its sessions.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		return app.Serve(ctx, c, log)
 	}
 }

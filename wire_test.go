@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -139,6 +140,38 @@ func (w *wire) gone() {
 	w.t.Helper()
 	if left := marked(w.mark); len(left) > 0 {
 		w.t.Errorf("processes are left: %v", left)
+	}
+}
+
+// TestClientThatClosesTheLogToo: what the server would still say of its end meets a
+// broken pipe, and the end is an orderly one all the same.
+func TestClientThatClosesTheLogToo(t *testing.T) {
+	data := t.TempDir()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := startWire(t, data, func(c *exec.Cmd) {
+		c.Args = []string{c.Args[0], "serve", "--log-level", "debug"}
+		c.Stderr = write
+	})
+	_ = write.Close()
+	drained := make(chan struct{})
+	go func() { // until it has answered: a full pipe would hold it up
+		defer close(drained)
+		_, _ = io.Copy(io.Discard, read)
+	}()
+	w.initialize()
+	w.call("run_python_code", map[string]any{"code": "1"})
+	_ = read.Close()
+	<-drained
+	_ = w.in.Close()
+	if err := w.cmd.Wait(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+	w.gone()
+	if left, _ := filepath.Glob(filepath.Join(data, "run", "*")); len(left) > 0 {
+		t.Errorf("files are left: %v", left)
 	}
 }
 
