@@ -90,7 +90,7 @@ type agent struct {
 	mark   string // in the environment of every process of the server's
 	cmd    *exec.Cmd
 	last   *mcp.CallToolResult
-	stderr bytes.Buffer
+	stderr serverLog
 	exited chan error // of a server over HTTP
 
 	mu       sync.Mutex
@@ -98,6 +98,25 @@ type agent struct {
 	arrived  chan struct{} // gets a token with each progress message
 
 	heard chan string // what came to who listens
+}
+
+// serverLog is what the servers of a script have logged. The client library writes
+// to it until a server has ended, and says when that is to nobody.
+type serverLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *serverLog) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+func (l *serverLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 func agentOf(ts *testscript.TestScript) *agent {
