@@ -48,6 +48,9 @@ type equipped struct {
 func (s *Session) equip(ctx context.Context) error {
 	var equipment Equipment
 	now := equipped{worker: s.lead()}
+	if now.worker == nil { // the session has ended in this moment, which its caller finds
+		return nil
+	}
 	equipment.Variables, now.variables = s.variablesNow()
 	if s.options.Equipper != nil {
 		equipment.Plugins, now.revision = s.options.Equipper.Plugins()

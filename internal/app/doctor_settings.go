@@ -49,7 +49,7 @@ func (f *findings) plugins(c *config.Config) {
 // start says how interpreters come to be.
 func (f *findings) start(c *config.Config) {
 	switch {
-	case c.Serve.Start == "zygote":
+	case c.Serve.Start == startZygote:
 		f.add(groupSystem, "start", stateOK, "interpreters are forked from a process with the libraries (--start zygote), with branch and undo")
 	case runtime.GOOS == "linux":
 		f.add(groupSystem, "start", stateNote, "every interpreter is a process of its own (--start spawn), without branch and undo; --start zygote has them")

@@ -159,10 +159,10 @@ func (t *trial) Output(_ sessions.Stream, text []byte) {
 	t.text.Write(text)
 }
 
-// Figure keeps a figure.
 // Artifact is never called: the trials keep none.
 func (t *trial) Artifact(sessions.Artifact) {}
 
+// Figure keeps a figure.
 func (t *trial) Figure(figure sessions.Figure) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -147,7 +147,7 @@ func CheckPolicy(ctx context.Context, c *config.Config, out io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	return judge(ctx, v, trials, out)
+	return tell(ctx, v, trials, out)
 }
 
 // policyTrial is what one call would run.
@@ -172,8 +172,8 @@ func trialsOf(check config.PolicyCheck) ([]policyTrial, error) {
 	return all, nil
 }
 
-// judge tells of each trial what a call with it would be told.
-func judge(ctx context.Context, v *policy.Verifier, trials []policyTrial, out io.Writer) error {
+// tell says of each trial what a call with it would be told.
+func tell(ctx context.Context, v *policy.Verifier, trials []policyTrial, out io.Writer) error {
 	var bad error
 	for _, trial := range trials {
 		err := v.Verify(ctx, "", trial.kind, trial.text)

@@ -50,12 +50,17 @@ func (s *stream) ask(ctx context.Context, method mcp.MCPMethod, params any) (mes
 }
 
 // withdraw tells the client that nobody waits for its answer any more, so that it
-// can take the form from its user.
+// can take the form from its user. It waits for no client that reads nothing: the
+// call has gone on.
 func (s *stream) withdraw(number int) {
-	s.answer(mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
+	withdrawn := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
 		Method: methodCancelled,
 		Params: mcp.NotificationParams{AdditionalFields: map[string]any{"requestId": number, "reason": "the code does not wait for it any more"}},
-	}})
+	}}
+	select {
+	case s.notifications <- withdrawn:
+	default:
+	}
 }
 
 // refusal is the error that the client answered with, nil when there is none.
