@@ -11,11 +11,6 @@ import warnings
 from pyworker import verify
 from pyworker.tests import verify_cases as cases
 
-try:
-    from pyworker import magics
-except ImportError:
-    magics = None
-
 ROOT = pathlib.Path(__file__).parents[2]
 
 
@@ -212,7 +207,6 @@ ALLOWED = {
 REFUSED = {"magics": {"pip": "refuse", "shell": "refuse"}}
 
 
-@unittest.skipIf(magics is None, "no magics here")
 class TestMagics(unittest.TestCase):
     def test_cells(self):
         for code, expected in (
