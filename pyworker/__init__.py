@@ -62,6 +62,7 @@ An execution passes through the modules like this::
                         plugins     or the call of one
                         figures     around the run
                         encode      the asked variable as JSON
+                        metric      the variable that measures it, if one does
                         tracebacks  or the exception
                         variables   what has changed
          -> protocol    the record goes back

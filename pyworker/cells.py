@@ -24,9 +24,14 @@ class Compiler:
         self._keep = keep  # takes a magic and returns its number
         self._future = 0  # compiler flags
 
-    def compile(self, code, filename):
-        """Returns the parts of a cell as a list of (code object, echoed)."""
+    def compile(self, code, filename, read=None):
+        """Returns the parts of a cell as a list of (code object, echoed).
+
+        read, if given, is called with the statements of the cell.
+        """
         tree = self._parse(code, filename)
+        if read is not None:
+            read(tree.body)
         if "__future__" in code:
             self._add_future(tree, filename)
         return [

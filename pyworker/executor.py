@@ -38,6 +38,7 @@ class Executor:
         self._part = None  # of the present cell, the part that ran last
         self._returned = []  # what the plugin that was called has returned, if it has
         self._exit_code = None  # of the present command, once it has ended
+        self._watch = None  # on the variable that measures the present run, if one does
 
     def initialize(self, code):
         """Runs the operator's code; returns its traceback, "" if all went well."""
@@ -62,6 +63,7 @@ class Executor:
         result_var_name = request["result_var_name"]
         session.interrupts.begin()
         notes = session.prepare()
+        self._watch = None
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
         session.artifacts.begin(execution)
@@ -83,6 +85,8 @@ class Executor:
             record.update(self._result(result_var_name, notes))
         elif self._returned and error is None:
             record.update(self._encode("what the plugin returned", self._returned.pop(), notes))
+        if self._watch is not None:
+            record["metric"] = self._metric(error is not None)
         if error is not None:
             record["exception"] = self._exception(error, notes)
             tracebacks.let_go(error)
@@ -103,6 +107,8 @@ class Executor:
         """Returns an action for _run: the cell, which is the code file's contents too."""
         code, session = request["code"], self._session
         notes += filter(None, [session.code_file.write(code, vars(session.module))])
+        if name := request.get("metric_var_name"):
+            self._watch = late.load_own("metric").Watch(name, vars(session.module))
         compile_only = request.get("compile_only", False)
         return self._cell(code, f"<cell {request['execution']}>", compile_only)
 
@@ -148,7 +154,8 @@ class Executor:
                 self._take_back()
 
     def _run_cell(self, code, filename, compile_only):
-        parts = self._compiler.compile(code, filename)
+        begin = None if self._watch is None else self._watch.begin
+        parts = self._compiler.compile(code, filename, begin)
         if compile_only:  # what the server took for a syntax error is none here
             raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
         self._compiled = True
@@ -243,6 +250,16 @@ class Executor:
             notes.append(f"{name} is not defined")
             return {"result": None, "result_encoding": "json"}
         return self._encode(name, names[name], notes)
+
+    def _metric(self, failed):
+        """Returns what the variable came to that measures the run."""
+        watch, self._watch = self._watch, None
+        metric, error = self._guard(lambda: watch.end(failed))
+        if error is None:
+            return metric
+        if issubclass(type(error), KeyboardInterrupt):
+            return {"problem": f"the reading of {watch.label} was interrupted"}
+        return {"problem": f"{watch.label} could not be read ({tracebacks.class_name(error)})"}
 
     def _encode(self, name, value, notes):
         fields = {"result_type": kinds.name(type(value))}

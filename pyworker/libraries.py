@@ -73,7 +73,7 @@ def _columns(names, dtypes):
 # numpy
 
 
-def _plain(array):
+def plain(array):
     """Returns an array as numpy's own, whatever subclass it is of."""
     ndarray = next(b for b in kinds.bases(type(array)) if kinds.home(b) and _is_ndarray(b))
     return ndarray.view(array, ndarray)
@@ -95,7 +95,7 @@ def _array_text(value):
 
 
 def _derived_array_text(value):
-    array = _plain(value)
+    array = plain(value)
     yield f"<{_name(value)} of {_times(array.shape)} {array.dtype!s:.60}: "
     yield (array.flat[:HEAD].tolist(),)
     yield ">"
@@ -176,6 +176,11 @@ def _derived_table_text(value):
 
 def _series_text(value):
     yield from _sequence_text(value, value.iloc, _manager(value).blocks[0].values)
+
+
+def is_plain_series(value):
+    """Says whether what a Series holds is numpy's or pandas' own."""
+    return bool(_axes(value)) and _is_known(_manager(value).blocks[0].values)
 
 
 def _index_text(value):
@@ -326,7 +331,7 @@ def _nbytes(value):
 
 _ARRAY = Reader(_array_text, _shape, _nbytes)
 _DERIVED_ARRAY = Reader(
-    _derived_array_text, lambda value: _plain(value).shape, lambda value: _plain(value).nbytes
+    _derived_array_text, lambda value: plain(value).shape, lambda value: plain(value).nbytes
 )
 _DERIVED_TABLE = Reader(_derived_table_text, _table_shape, _table_size)
 _MOMENT = Reader(_moment_text)

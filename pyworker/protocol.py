@@ -61,6 +61,7 @@ FROM_GO = {
         "code": str,  # the code; the plugin's name; the command
         "arguments": dict,  # of a plugin
         "result_var_name": str,
+        # compile_only and metric_var_name are left out unless they are wanted
     },
     "equip": {"plugins": list, "session_variables": dict},
     "answer": {"question": int, "text": str, "refusal": str},

@@ -145,10 +145,12 @@ class Worker:
         self.send({**message, "arguments": {}, "result_var_name": "", "compile_only": True})
         return self.finish()
 
-    def begin(self, code, result_var_name="", kind="code", /, **arguments):
+    def begin(self, code, result_var_name="", kind="code", /, metric_var_name="", **arguments):
         """Sends a request to run something."""
         self._execution += 1
         message = {"type": "run", "execution": self._execution, "kind": kind, "code": code}
+        if metric_var_name:
+            message["metric_var_name"] = metric_var_name
         self.send({**message, "arguments": arguments, "result_var_name": result_var_name})
 
     def finish(self):
