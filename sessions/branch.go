@@ -44,6 +44,8 @@ func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing
 		child.discardFiles(parent)
 		return Listing{}, callerGone(ctx, err)
 	}
+	child.origin = child.states.place()
+	child.introduce()
 	child.leave()
 	child.running.Done()
 	patience, cancel := context.WithTimeout(ctx, firstCopyPatience)
@@ -74,6 +76,7 @@ func (s *Session) descend(parent *Session) {
 	s.foretold = parent.foretold
 	s.failures = parent.failedInARow()
 	s.sessionVariables, s.variablesSet = parent.variablesNow()
+	s.secrets = parent.secretsNow()
 	s.turn.held = true
 	s.running.Add(1)
 }

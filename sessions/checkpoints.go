@@ -16,6 +16,7 @@ const checkpointTime = 2 * time.Second
 // checkpoint is one state of a session: as an execution left it.
 type checkpoint struct {
 	after      int        // that execution; the last one before the state began, if none ran in it
+	in         string     // the interpreter in which it ran: a branch begins with another's state
 	understudy Understudy // holds the state; nil when none does
 	pristine   bool       // nothing ran: a fresh start gives the same state
 	due        bool       // its copy has yet to be made
@@ -35,6 +36,13 @@ func (c checkpoint) obstacle() string {
 		return "the process that held their copy was ended from outside"
 	}
 	return ""
+}
+
+func (c checkpoint) place() Place {
+	if c.pristine {
+		return Place{}
+	}
+	return Place{InterpreterID: c.in, Execution: c.after}
 }
 
 func (c checkpoint) dismiss() {
@@ -57,11 +65,13 @@ func hasExited(process interface{ Exited() <-chan struct{} }) bool {
 // changes them; anybody may read them.
 type checkpoints struct {
 	mu      sync.Mutex
+	id      string       // of the interpreter
 	present checkpoint   // the state as it is now
 	past    []checkpoint // older ones, the newest last
 	trimmed bool         // older ones were let go for want of history
 	bereft  bool         // the states before the oldest were lost in a crash
 	ended   bool         // nothing is kept any more
+	last    Place        // the present state when it ended
 }
 
 // startAfresh lets go of all states: nothing has run since execution after.
@@ -87,6 +97,10 @@ func (c *checkpoints) bereave() {
 func (c *checkpoints) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.ended {
+		return
+	}
+	c.last = c.present.place()
 	c.ended = true
 	c.dismissAll()
 	c.present, c.past = checkpoint{reason: "the interpreter has ended"}, nil
@@ -101,17 +115,20 @@ func (c *checkpoints) dismissAll() {
 
 // inherit begins a branch: its state is its parent's.
 func (c *checkpoints) inherit(parent *checkpoints) {
-	after := parent.latest()
+	place := parent.place()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.present = checkpoint{after: after, due: true}
+	c.present = checkpoint{after: place.Execution, in: place.InterpreterID, due: true}
 }
 
-// latest returns the execution that left the present state.
-func (c *checkpoints) latest() int {
+// place names the present state, of an interpreter that has ended the last one.
+func (c *checkpoints) place() Place {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.present.after
+	if c.ended {
+		return c.last
+	}
+	return c.present.place()
 }
 
 // advance notes that an execution has changed the state.
@@ -120,7 +137,7 @@ func (c *checkpoints) advance(execution int) {
 	defer c.mu.Unlock()
 	if !c.ended {
 		c.past = append(c.past, c.present)
-		c.present = checkpoint{after: execution, due: true}
+		c.present = checkpoint{after: execution, in: c.id, due: true}
 	}
 }
 
@@ -142,7 +159,7 @@ func (c *checkpoints) put(u Understudy, reason string) {
 		return
 	}
 	c.present.dismiss()
-	c.present = checkpoint{after: c.present.after, understudy: u, reason: reason}
+	c.present = checkpoint{after: c.present.after, in: c.present.in, understudy: u, reason: reason}
 }
 
 // trim lets go of what is older than history allows.
@@ -169,7 +186,7 @@ func (c *checkpoints) takePresent() (u Understudy, pristine bool, obstacle strin
 	if obstacle := p.obstacle(); obstacle != "" || p.pristine {
 		return nil, p.pristine, obstacle
 	}
-	c.present = checkpoint{after: p.after, due: true}
+	c.present = checkpoint{after: p.after, in: p.in, due: true}
 	return p.understudy, false, ""
 }
 
@@ -205,7 +222,7 @@ func (c *checkpoints) takeOlder() (u Understudy, since []int) {
 	}
 	chosen := c.past[place]
 	c.past = c.past[:place]
-	c.present = checkpoint{after: chosen.after, due: true}
+	c.present = checkpoint{after: chosen.after, in: chosen.in, due: true}
 	return chosen.understudy, since
 }
 
@@ -242,7 +259,7 @@ func (c *checkpoints) takeEarlier() (earlier checkpoint, ok bool) {
 	}
 	earlier = c.past[last]
 	if !earlier.pristine {
-		c.past[last] = checkpoint{after: earlier.after, reason: "its copy did not wake"}
+		c.past[last] = checkpoint{after: earlier.after, in: earlier.in, reason: "its copy did not wake"}
 	}
 	return earlier, true
 }
@@ -258,7 +275,7 @@ func (c *checkpoints) stepBack() {
 	last := len(c.past) - 1
 	earlier := c.past[last]
 	c.past = c.past[:last]
-	c.present = checkpoint{after: earlier.after, pristine: earlier.pristine, due: !earlier.pristine}
+	c.present = checkpoint{after: earlier.after, in: earlier.in, pristine: earlier.pristine, due: !earlier.pristine}
 }
 
 // refusal says in a sentence, without its full stop, why nothing can be undone.

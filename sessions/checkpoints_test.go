@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,11 +15,17 @@ import (
 // remembered and printed, but for these words:
 //
 //	crash, hang       the worker dies; it runs until it is killed
+//	crash once        it dies, but not a second time
 //	raise             it ends with an exception
 //	threads, 3 threads  it leaves threads behind, so that it can't be copied
 func remembers() *fakeStarter {
+	var crashed atomic.Bool
 	f := workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
-		switch r.Code {
+		code := r.Code
+		if code == "crash once" && !crashed.Swap(true) {
+			code = "crash"
+		}
+		switch code {
 		case "crash":
 			sink.Output(Stdout, []byte("before\n"))
 			w.die("killed by SIGSEGV at <cell 1>, line 1")

@@ -17,6 +17,14 @@
 //     the worker dies it is woken in its place.
 //   - branch: a new session that begins with the state of another, its parent.
 //   - undo: going back to the checkpoint before the present one.
+//   - place: the name of a state: the interpreter and the execution that left it.
+//     A branch is in its parent's place until something has run in it.
+//   - parent of an execution: the place it began with. What it follows is the
+//     execution whose outcome the agent had before it: the same, but after one that
+//     lost its process it is that one, whose state is nowhere.
+//   - trial: an execution that is one of an experiment, with a plan or with a metric,
+//     the variable that measures it.
+//   - recorder: who is told of executions and of where sessions stand, to keep it.
 //   - event: what an execution says while it runs: output, figures.
 //   - result: what an execution gave, as its record on the wire.
 //   - question: what the code asks a person with input(); a reply answers it.

@@ -23,6 +23,8 @@ const (
 type execution struct {
 	number     int
 	request    Request
+	trial      *Trial // nil for what is no trial
+	lineage    lineage
 	limit      time.Duration
 	started    time.Time
 	transcript *transcript
@@ -37,6 +39,7 @@ type execution struct {
 	life      context.Context
 	end       context.CancelCauseFunc
 	abandoned atomic.Bool // a call that waited for it was cancelled
+	noted     sync.Once   // the Recorder has heard that it runs, or need not
 
 	stopMu  sync.Mutex
 	cause   stopCause       // why it is to be stopped; the first wins
@@ -55,10 +58,14 @@ type execution struct {
 	collected bool
 }
 
-func newExecution(number int, r RunRequest, t *transcript) *execution {
+func newExecution(number int, r RunRequest, t *transcript, l lineage) *execution {
 	life, end := context.WithCancelCause(context.Background())
+	request := Request{Execution: number, Kind: r.kind(), Code: r.Code, Arguments: r.Arguments, ResultVarName: r.ResultVarName}
+	if r.Trial != nil {
+		request.MetricVarName = r.Trial.MetricVarName
+	}
 	return &execution{
-		number: number, request: Request{Execution: number, Kind: r.kind(), Code: r.Code, Arguments: r.Arguments, ResultVarName: r.ResultVarName}, limit: r.Timeout,
+		number: number, request: request, trial: r.Trial, lineage: l, limit: r.Timeout,
 		started: time.Now(), transcript: t,
 		questions: questions{possible: r.Asking.possible()},
 		done:      make(chan struct{}), life: life, end: end,

@@ -9,8 +9,13 @@ import (
 // to date, and tells r. Success begins anew. A run that was interrupted has
 // shown nothing: somebody wanted it to end, and the number stays. An undo leaves
 // it too, and a branch inherits it, because both go on with what was tried; only
-// a fresh interpreter (reset, restart) is a new beginning. The caller has the turn.
-func (s *Session) countFailure(r *Result) {
+// a fresh interpreter (reset, restart) is a new beginning. Trials don't count either
+// way: that many of them fail is what an experiment is like, and what is to be done
+// then is not for the user to say. The caller has the turn.
+func (s *Session) countFailure(r *Result, trial *Trial) {
+	if trial != nil {
+		return
+	}
 	switch r.Status {
 	case StatusOK:
 		s.setFailures(0)

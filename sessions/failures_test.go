@@ -78,6 +78,18 @@ func TestFailuresInARow(t *testing.T) {
 	})
 }
 
+// TestTrialsAreNotCounted: that many fail is what an experiment is like.
+func TestTrialsAreNotCounted(t *testing.T) {
+	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 2 })
+	defer m.Close(t.Context())
+	for _, step := range []struct {
+		request  RunRequest
+		failures int
+	}{{trial("error"), 0}, {trial("crash"), 0}, {RunRequest{Code: "error"}, 1}, {trial("error"), 0}, {trial("ok"), 0}, {RunRequest{Code: "error"}, 2}} {
+		wantFailures(t, mustRun(t, m, step.request), step.failures, step.failures == 2)
+	}
+}
+
 // TestAnInterruptedRunShowsNothing: it neither counts nor is a success.
 func TestAnInterruptedRunShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -147,6 +147,8 @@ func (w *fakeWorker) Ended() *CrashError {
 func (w *fakeWorker) Info() WorkerInfo {
 	return WorkerInfo{PID: 42, Python: "3.11.7", Origin: "fake", Notes: w.notes}
 }
+func (w *fakeWorker) Resident() uint64 { return 0 }
+
 func (w *fakeWorker) Usage() (Usage, error) {
 	if w.starter.measuring != nil {
 		w.starter.measuring()

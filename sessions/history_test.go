@@ -229,7 +229,7 @@ func TestAReadThatComesTooLate(t *testing.T) {
 func TestWeighsWhatItKeeps(t *testing.T) {
 	var h history
 	add := func(number, code int, spooled int64) []*execution {
-		e := newExecution(number, RunRequest{Code: strings.Repeat("x", code)}, newTranscript(t.TempDir(), &Options{OutputLimit: 100, SpoolAfter: 100}))
+		e := newExecution(number, RunRequest{Code: strings.Repeat("x", code)}, newTranscript(t.TempDir(), &Options{OutputLimit: 100, SpoolAfter: 100}), lineage{})
 		e.transcript.spools[Stdout].size = spooled
 		e.result = &Result{}
 		h.add(e)

@@ -152,8 +152,16 @@ func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err erro
 		return false, err
 	case <-patient.Done():
 		close(abandoned)
-		return true, Errorf(CodeBusy, "interpreter %q is still starting; this code did not run. Run it again in a few seconds", s.id)
+		return true, s.stillStarting(codeDidNotRun)
 	}
+}
+
+// stillStarting says what was not done because there is no worker yet.
+func (s *Session) stillStarting(notDone string) error {
+	if why := s.options.waiting(); why != "" {
+		return Errorf(CodeBusy, "interpreter %q is still starting: %s; %s. Try again in a minute", s.id, why, notDone)
+	}
+	return Errorf(CodeBusy, "interpreter %q is still starting; %s. Try again in a few seconds", s.id, notDone)
 }
 
 // later returns the end of a call's waiting, or of startPatience if that is later.
@@ -181,6 +189,7 @@ func (s *Session) revive() {
 	if crash := w.Ended(); crash != nil {
 		reason += ": " + crash.Reason
 	}
+	defer s.moved(s.states.place())
 	note := s.bringBack(s.life)
 	note.reason = reason
 	if !note.restored {
@@ -295,10 +304,14 @@ func (s *Session) layDown(ctx context.Context) error {
 // caller has the turn.
 func (s *Session) dropWorker(ctx context.Context) {
 	s.mu.Lock()
-	w, ran := s.worker, s.count
+	w, ran, ended := s.worker, s.count, s.ended
 	s.worker = nil
 	s.mu.Unlock()
-	s.states.startAfresh(ran)
+	if ended { // the state that it had last is its last one
+		s.states.end()
+	} else {
+		s.states.startAfresh(ran)
+	}
 	if w != nil {
 		s.closeWorker(ctx, w)
 	}
@@ -315,9 +328,10 @@ func (s *Session) closeWorker(ctx context.Context, w Worker) {
 // renounce drops the worker and its variables because that was asked for, so
 // that nothing is to be said of it, nor of failures. The caller has the turn.
 func (s *Session) renounce(ctx context.Context) {
+	defer s.moved(s.states.place())
 	s.dropWorker(ctx)
 	s.setFailures(0)
-	s.untold, s.fruitless = restartNote{}, nil
+	s.untold, s.fruitless, s.fatal, s.buggy = restartNote{}, nil, 0, 0
 }
 
 // kill ends the worker by force, whoever has the turn.

@@ -20,6 +20,9 @@ func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, er
 	if oldest != nil {
 		oldest.end(context.WithoutCancel(ctx))
 	}
+	if err == nil && b.parent == nil {
+		s.introduce()
+	}
 	return s, err
 }
 

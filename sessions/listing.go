@@ -86,6 +86,9 @@ type Progress struct {
 	LastLine string
 	// Queued is true while the call still waits for its turn.
 	Queued bool
+	// Phase says in a clause what a call waits for that has no interpreter yet, "" when
+	// nothing is to be said of it.
+	Phase string
 }
 
 // listing describes the session to its owner, but for its memory.

@@ -43,6 +43,7 @@ type RunRequest struct {
 	Timeout       time.Duration   // 0 is the default
 	Wait          time.Duration   // 0 is the default; negative answers at once
 	Reset         bool            // fresh variables first
+	Trial         *Trial          // nil for what is no trial of an experiment
 	Progress      func(Progress)
 	Asking        Asking // for the code's input()
 }
@@ -101,7 +102,7 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	defer depart()
 	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
 	defer cancel()
-	watch := newWatch(r.Progress)
+	watch := m.newWatch(r.Progress)
 	defer watch.end()
 
 	s, err := m.enter(ctx, waiting, client, r.InterpreterID)
@@ -146,7 +147,7 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	}
 	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
 	defer cancel()
-	watch := newWatch(r.Progress)
+	watch := m.newWatch(r.Progress)
 	defer watch.end()
 	watch.follow(e)
 	result, err := s.await(ctx, waiting, e, r.Asking)
@@ -172,6 +173,7 @@ func (s *Session) await(ctx, waiting context.Context, e *execution, asking Askin
 		return nil, err
 	}
 	if question != nil {
+		s.noteRunning(e)
 		return e.asks(s.id, question, asking), nil
 	}
 	select {
@@ -181,6 +183,7 @@ func (s *Session) await(ctx, waiting context.Context, e *execution, asking Askin
 		}
 		return nil, Errorf(CodeInvalid, "the result of execution %d was returned to another call", e.number)
 	default:
+		s.noteRunning(e)
 		return e.snapshot(s.id), nil
 	}
 }

@@ -577,44 +577,6 @@ func (refuser) Verify(context.Context, Client, Kind, string) error {
 	return Errorf(CodeRefused, "line 1: os is not allowed")
 }
 
-func TestRecorderSeesTheExecutionBeforeTheAnswer(t *testing.T) {
-	var entries recorder
-	m := newTestManager(t, echoes(), func(o *Options) { o.Recorder = &entries })
-	defer m.Close(t.Context())
-	mustRun(t, m, RunRequest{Code: "a"})
-	if len(entries) != 1 || entries[0].Code != "a" || entries[0].Client != me || entries[0].Result.Status != StatusOK {
-		t.Errorf("%+v", entries)
-	}
-}
-
-func TestRecorderGetsWhatEarlierAnswersHandedOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var entries recorder
-		m := newTestManager(t, workerThat(func(_ *fakeWorker, _ Request, sink Sink) (Outcome, error) {
-			sink.Output(Stdout, []byte("start\n"))
-			sink.Figure(Figure{Path: "/f.png"})
-			time.Sleep(time.Minute)
-			sink.Output(Stderr, []byte("end\n"))
-			return Outcome{OK: true}, nil
-		}), func(o *Options) { o.Recorder = &entries })
-		defer m.Close(t.Context())
-		if r := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second}); r.Stdout != "start\n" || len(r.Figures) != 1 {
-			t.Fatalf("%+v", r)
-		}
-		if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 2 * time.Minute}); err != nil || r.Stdout != "" || r.Stderr != "end\n" || len(r.Figures) != 0 {
-			t.Fatalf("%+v %v", r, err)
-		}
-		r := entries[0].Result
-		if r.Stdout != "start\n" || r.Stderr != "end\n" || len(r.TermOut) != 2 || len(r.Figures) != 1 {
-			t.Errorf("recorded %+v", r)
-		}
-	})
-}
-
-type recorder []Entry
-
-func (r *recorder) Record(_ context.Context, e Entry) error { *r = append(*r, e); return nil }
-
 func TestClosedManagerStartsNothing(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
 	m.Close(t.Context())

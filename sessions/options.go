@@ -61,3 +61,12 @@ type Options struct {
 	tally *tally // the Manager's
 	homes *homes // likewise
 }
+
+// waiting says in a clause what the start of a worker waits for now, "" for nothing
+// but its process.
+func (o *Options) waiting() string {
+	if w, ok := o.Starter.(Waiter); ok {
+		return w.Waiting()
+	}
+	return ""
+}

@@ -57,6 +57,8 @@ type Result struct {
 	// Stop is set from --max-retries failures in a row on.
 	Stop string `json:"stop,omitempty" jsonschema_description:"After too many failures in a row: that the agent should stop and ask its user"`
 
+	Trial *TrialReport `json:"trial,omitempty" jsonschema_description:"How the run is judged as a trial of an experiment"`
+
 	WaitsForInput bool `json:"waits_for_input,omitempty" jsonschema_description:"The running code waits for a person's answer to input()"`
 	// Question is one that the call returns with, for the client to put.
 	Question *Asked `json:"-"`

@@ -16,6 +16,7 @@ type attempt struct {
 	killed  bool        // it ignored the interrupt
 	ended   int         // processes that were killed beside the worker
 	asked   time.Time   // when it was interrupted
+	began   Place       // the state that it began with
 }
 
 // attempt runs the execution's code on w under its time limit: at the limit,
@@ -104,25 +105,31 @@ func (a attempt) lostWorker() bool { return a.crash != nil || a.killed }
 // execution.
 func (s *Session) execute(e *execution, untold restartNote) {
 	defer s.turn.release()
+	recorded := s.watchRunning(e)
 	a, note := s.tries(e)
 	s.fruitless = a.fruitless(e, note)
 	note, e.killed, e.lostWorker = note.after(untold), a.killed, a.lostWorker()
 	e.died = a.lostWorker() && a.cause != stoppedByEnd
+	s.fatal = 0
+	if e.died {
+		s.fatal = e.number
+	}
 	if a.fault != nil {
 		s.log.Error("execution failed", "execution", e.number, "error", a.fault)
 	}
 	e.transcript.finish()
 	result := s.report(e, a, note)
-	s.countFailure(result)
-	s.record(e, result)
+	s.countFailure(result, e.trial)
+	if !a.lostWorker() {
+		s.states.advance(e.number)
+	}
+	recorded()
+	s.record(e, a, result)
 	if s.options.Ended != nil {
 		s.options.Ended(*result)
 	}
 	e.transcript.close()
 	s.turn.tidy()
-	if !a.lostWorker() {
-		s.states.advance(e.number)
-	}
 	s.finished(e)
 	e.finish(result)
 	s.remember(e)
@@ -132,6 +139,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 // tries runs the code, once more after a crash if the operator wants that.
 func (s *Session) tries(e *execution) (attempt, restartNote) {
 	a := s.attempt(e, s.lead())
+	a.began = e.lineage.parent
 	if !a.lostWorker() {
 		return a, restartNote{}
 	}
@@ -145,7 +153,9 @@ func (s *Session) tries(e *execution) (attempt, restartNote) {
 	if err := s.equip(e.life); err != nil { // a copy may be from before a change
 		s.log.Warn("telling plugins before the second try", "execution", e.number, "error", err)
 	}
+	began := s.states.place() // maybe an older one than that of the first try
 	a = s.attempt(e, w)
+	a.began = began
 	if !a.lostWorker() {
 		return a, first
 	}
@@ -181,16 +191,4 @@ func (s *Session) replaceWorker(e *execution, a attempt) restartNote {
 		note.reason = a.crash.Reason
 	}
 	return note
-}
-
-func (s *Session) record(e *execution, result *Result) {
-	if s.options.Recorder == nil {
-		return
-	}
-	whole := *result
-	whole.fill(e.transcript.recorded())
-	entry := Entry{Client: s.owner(), Kind: e.request.Kind, Code: e.request.Code, Started: e.started, Result: &whole}
-	if err := s.options.Recorder.Record(context.Background(), entry); err != nil {
-		s.log.Error("recording execution", "execution", e.number, "error", err)
-	}
 }

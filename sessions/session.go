@@ -31,6 +31,9 @@ type Session struct {
 	running sync.WaitGroup // the goroutine of the running execution, of a start, of a branch being made
 
 	parent string // the id of the session that this one was branched from, or ""
+	origin Place  // the state that it was branched with
+
+	introduced sync.Once // the Recorder has heard of it, or will not
 
 	// untold is what became of the interpreter since the last result, foretold
 	// the last reason that was told why its state can't be copied, and fruitless
@@ -40,6 +43,8 @@ type Session struct {
 	foretold  string
 	failing   string // why the last copy failed that nothing stood against
 	fruitless *fruitless
+	fatal     int // the last execution if it lost its process and nothing else ran since, or the last trial if it was buggy and is undone
+	buggy     int // the last trial if it was buggy
 
 	equipped equipped // likewise
 
@@ -60,10 +65,12 @@ type Session struct {
 	resident    uint64 // bytes of the worker when it was last measured
 	epitaph     string // why the server ended it of its own accord; nobody enters then
 	ended       bool
+	endedAt     time.Time
 	// sessionVariables are what plugins find. The map is not changed but replaced;
 	// variablesSet counts how often.
 	sessionVariables map[string]string
 	variablesSet     int
+	secrets          []string // all values that they have had; replaced, not changed
 
 	// Guarded by the Manager's mu.
 	named     bool // a caller has shown its id
@@ -78,7 +85,9 @@ func newSession(id string, client Client, options *Options) (*Session, error) {
 		sessionVariables: options.SessionVariables,
 	}
 	s.life, s.endLife = context.WithCancel(context.Background())
+	s.keepSecret(options.SessionVariables)
 	s.turn.limit = options.Queue
+	s.states.id = id
 	s.states.startAfresh(0)
 	if s.workdir == "" {
 		s.workdir = filepath.Join(options.WorkdirRoot, id)
@@ -147,6 +156,9 @@ func (s *Session) entered() error {
 func (s *Session) busy(notDone string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.current == nil && s.worker == nil {
+		return s.stillStarting(notDone)
+	}
 	if s.current == nil {
 		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.id, notDone)
 	}
@@ -192,11 +204,15 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 			s.turn.release()
 		}
 	}()
+	s.introduce()
 	compileOnly, err := s.verify(ctx, r)
 	if err != nil {
 		return nil, s.refused(err)
 	}
 	if r.Reset {
+		if err := s.mayBeginAfresh(ctx, r); err != nil {
+			return nil, err
+		}
 		s.renounce(ctx)
 	} else {
 		s.revive()
@@ -208,24 +224,37 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	if err := s.equip(waiting); err != nil {
 		return nil, callerGone(ctx, Errorf(CodeStart, "the interpreter did not take its plugins: %w", err))
 	}
+	number := s.ran() + 1 // only who has the turn changes it
+	e = newExecution(number, r, newTranscript(s.executionDir(number), s.options), s.lineage())
+	e.request.CompileOnly = compileOnly
+	if err := s.announce(ctx, e); err != nil {
+		return nil, err
+	}
+	if err := s.launch(e); err != nil {
+		s.withdraw(e)
+		return nil, err
+	}
+	return e, nil
+}
+
+// launch has e run from here on, with the turn that the caller has.
+func (s *Session) launch(e *execution) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return nil, s.missing()
+		return s.missing()
 	}
 	if s.seizing > 0 { // it would be killed at once
-		return nil, Errorf(CodeBusy, "interpreter %q is being restarted; this code did not run. Run it again", s.id)
+		return Errorf(CodeBusy, "interpreter %q is being restarted; this code did not run. Run it again", s.id)
 	}
-	s.count++
-	e = newExecution(s.count, r, newTranscript(s.executionDir(s.count), s.options))
-	e.request.CompileOnly = compileOnly
+	s.count = e.number
 	e.waiters = 1
 	s.history.add(e)
 	s.current = e
 	untold := s.untold
 	s.untold = restartNote{}
 	s.running.Go(func() { s.execute(e, untold) })
-	return e, nil
+	return nil
 }
 
 // verify asks whether the code may run. Code that is no valid Python may not, but
@@ -248,7 +277,7 @@ func (s *Session) end(ctx context.Context) {
 		s.mu.Unlock()
 		return
 	}
-	s.ended = true
+	s.ended, s.endedAt = true, time.Now()
 	s.endLife()
 	if s.current != nil {
 		s.current.end(errEnd)
@@ -268,7 +297,8 @@ func (s *Session) end(ctx context.Context) {
 	if err == nil {
 		s.turn.release()
 	}
-	s.removeFiles()
+	s.standEnded()
+	s.removeFiles() // last: a session whose files are gone has nothing left to do
 }
 
 func (s *Session) removeFiles() {

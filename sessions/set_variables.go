@@ -118,6 +118,7 @@ func (s *Session) setVariables(variables map[string]*string) (*Setting, error) {
 		return nil, tooManyVariables(len(now))
 	}
 	s.sessionVariables = now
+	s.keepSecret(now)
 	s.variablesSet++
 	done.Names = slices.AppendSeq([]string{}, maps.Keys(now))
 	slices.Sort(done.Names)

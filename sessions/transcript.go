@@ -184,6 +184,21 @@ func (t *transcript) recorded() excerpt {
 	return t.located(t.all.take())
 }
 
+// printed returns the whole of both streams. What is long, and what was cut from
+// memory, is in a file then.
+func (t *transcript) printed() (all [2]Printed) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for stream := range t.spools {
+		s := &t.spools[stream]
+		all[stream] = Printed{Text: s.start, Size: s.size + int64(len(s.start)), Lost: s.lost}
+		if s.file != nil {
+			all[stream].Path = s.path
+		}
+	}
+	return all
+}
+
 // located adds to x where the whole of a long stream is.
 func (t *transcript) located(x excerpt) excerpt {
 	dropped := [2]int64{x.stdoutTruncated, x.stderrTruncated}

@@ -87,6 +87,7 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 	if !ok { // its copy died this moment
 		return nil, notUndone(refusal{text: fmt.Sprintf("execution %d can't be undone: the process that held the earlier state has ended", undoable[0])})
 	}
+	defer s.moved(s.states.place())
 	undone := &Undone{InterpreterID: s.id, Execution: undoable[0]}
 	if earlier.pristine {
 		undone.Notes = s.beginAgain(ctx)
@@ -98,7 +99,10 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 		s.states.stepBack()
 		undone.Notes = w.Info().Notes
 	}
-	s.untold = restartNote{} // what became of a state that is no more
+	s.untold, s.fatal = restartNote{}, 0 // what became of a state that is no more
+	if undone.Execution == s.buggy {     // what runs next mends it
+		s.fatal = s.buggy
+	}
 	left, refused := s.states.undoable(s.options.History)
 	undone.Left = len(left)
 	undone.Message = undone.sentences(earlier, left, refused)

@@ -15,11 +15,12 @@ type watch struct {
 	stop      chan struct{}
 	running   sync.WaitGroup
 	began     time.Time
+	phase     func() string // what the start of an interpreter waits for
 }
 
 // newWatch starts telling report, which may be nil.
-func newWatch(report func(Progress)) *watch {
-	w := &watch{stop: make(chan struct{}), began: time.Now()}
+func (m *Manager) newWatch(report func(Progress)) *watch {
+	w := &watch{stop: make(chan struct{}), began: time.Now(), phase: m.options.waiting}
 	if report != nil {
 		w.running.Go(func() { w.tell(report) })
 	}
@@ -52,5 +53,5 @@ func (w *watch) progress() Progress {
 	if e := w.execution.Load(); e != nil {
 		return e.progress()
 	}
-	return Progress{Elapsed: time.Since(w.began), Queued: true}
+	return Progress{Elapsed: time.Since(w.began), Queued: true, Phase: w.phase()}
 }

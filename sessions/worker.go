@@ -18,6 +18,13 @@ type Starter interface {
 	ForkObstacle() string
 }
 
+// Waiter is a Starter whose starts may wait for something slow that is no worker's.
+type Waiter interface {
+	// Waiting says in a clause what all starts wait for now, as "the workspace is
+	// being prepared (3.1 of 12 GB)", and "" when they wait for nothing.
+	Waiting() string
+}
+
 // Spec says what a worker is started for.
 type Spec struct {
 	// InterpreterID is the session's id.
@@ -66,6 +73,9 @@ type Worker interface {
 	Info() WorkerInfo
 	// Usage says what the worker's process uses now.
 	Usage() (Usage, error)
+	// Resident is the memory of Usage alone, which is had in microseconds; 0 where
+	// it is not known.
+	Resident() uint64
 }
 
 // Purpose says what a copy of a worker is for.
@@ -128,6 +138,7 @@ type Request struct {
 	Code          string          // the code, the plugin's name, or the command
 	Arguments     json.RawMessage // of a plugin: an object
 	ResultVarName string          // "" asks for no variable
+	MetricVarName string          // "" measures nothing
 	// CompileOnly is set for code that could not be verified, as it is no Python:
 	// the worker says so as always, and runs nothing of it if it finds otherwise.
 	CompileOnly bool
@@ -244,6 +255,8 @@ type Outcome struct {
 
 	Exception *Exception
 	Variables VariableDiff
+	// Metric is what the request's MetricVarName came to; nil if it named none.
+	Metric *Metric
 
 	// Obstacle says in a clause why the worker can't be copied in the state
 	// that the execution left, "" when it can.
@@ -348,21 +361,6 @@ type Verifier interface {
 	// violation with its line, or ErrSyntax. A plugin is verified by its name, an
 	// uploaded module as code.
 	Verify(ctx context.Context, client Client, kind Kind, code string) error
-}
-
-// Recorder is told of executions. Record is called before the answer leaves.
-type Recorder interface {
-	Record(ctx context.Context, entry Entry) error
-}
-
-// Entry is one finished execution as a Recorder gets it: its Result has all
-// output and figures, also those that earlier answers handed out.
-type Entry struct {
-	Client  Client
-	Kind    Kind
-	Code    string
-	Started time.Time
-	Result  *Result
 }
 
 // Client names who calls.

@@ -165,6 +165,8 @@ type runMessage struct {
 	Code          string          `json:"code"`
 	Arguments     json.RawMessage `json:"arguments"`
 	ResultVarName string          `json:"result_var_name"`
+	// MetricVarName is left out where nothing is to be measured.
+	MetricVarName string `json:"metric_var_name,omitempty"`
 	// CompileOnly is left out unless it is true: whoever checked the code took it
 	// for a syntax error, so that nothing of it may run.
 	CompileOnly bool `json:"compile_only,omitempty"`
@@ -229,6 +231,13 @@ type doneMessage struct {
 	Exception      *exceptionMessage     `json:"exception,omitempty"`
 	Variables      sessions.VariableDiff `json:"variables"`
 	Obstacle       string                `json:"obstacle"`
+	Metric         *metricMessage        `json:"metric,omitempty"`
+}
+
+// metricMessage is a number that is finite, or why there is none.
+type metricMessage struct {
+	Value   *float64 `json:"value,omitempty"`
+	Problem string   `json:"problem,omitempty"`
 }
 
 type exceptionMessage struct {

@@ -23,6 +23,28 @@ func (p *process) usage() (usage sessions.Usage, err error) {
 	return usage, err
 }
 
+// Resident is the second field of statm, which counts pages.
+func (w *worker) Resident() (memory uint64) {
+	p := w.process
+	select {
+	case <-p.dead:
+		return 0
+	default:
+	}
+	p.withPID(func() { memory = residentOf(p.pid) })
+	return memory
+}
+
+func residentOf(pid int) uint64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	fields := bytes.Fields(data)
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseUint(string(fields[1]), 10, 64)
+	return pages * uint64(os.Getpagesize())
+}
+
 // usageOf adds up what the kernel says of a process's pages: 2 ms for one with
 // the scientific libraries, for it looks at each page.
 func usageOf(pid int) (usage sessions.Usage, err error) {

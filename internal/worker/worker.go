@@ -285,6 +285,9 @@ func (m doneMessage) outcome() sessions.Outcome {
 		Variables:      m.Variables,
 		Obstacle:       m.Obstacle,
 	}
+	if m.Metric != nil {
+		outcome.Metric = &sessions.Metric{Value: m.Metric.Value, Problem: m.Metric.Problem}
+	}
 	if m.Exception != nil {
 		exception := sessions.Exception(*m.Exception)
 		outcome.Exception = &exception

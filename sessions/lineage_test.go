@@ -1,0 +1,356 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// diary is a Recorder that writes down what it is told, in lines like these:
+//
+//	A stands A1             interpreter A is in the state that its execution 1 left
+//	B stands A1, of A at A1 likewise, a branch
+//	A ended A1              the last state that it had
+//	A2 begins A1 A1         execution 2 begins: parent, follows
+//	A2 A1 A1 A2             it is recorded: parent, follows, present
+//
+// Interpreters are called A, B, C as they are made; "-" is the state before anything ran.
+type diary struct {
+	begin  func(context.Context, Entry) error // nil: all may begin
+	record func(Entry) (*TrialReport, error)
+
+	mu    sync.Mutex
+	lines []string
+	names map[string]string
+	last  []Entry // recorded
+}
+
+func (d *diary) write(format string, args ...any) {
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+// name returns the letter of an interpreter. The caller holds mu.
+func (d *diary) name(id string) string {
+	if d.names == nil {
+		d.names = map[string]string{}
+	}
+	if d.names[id] == "" {
+		d.names[id] = string(rune('A' + len(d.names)))
+	}
+	return d.names[id]
+}
+
+func (d *diary) place(p Place) string {
+	if p == (Place{}) {
+		return "-"
+	}
+	return d.name(p.InterpreterID) + fmt.Sprint(p.Execution)
+}
+
+func (d *diary) Begin(ctx context.Context, e Entry) error {
+	d.mu.Lock()
+	d.write("%s%d begins %s %s", d.name(e.InterpreterID), e.Execution, d.place(e.Parent), d.place(e.Follows))
+	d.mu.Unlock()
+	if d.begin != nil {
+		return d.begin(ctx, e)
+	}
+	return nil
+}
+
+func (d *diary) Record(_ context.Context, e Entry) (*TrialReport, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.write("%s%d %s %s %s", d.name(e.InterpreterID), e.Execution, d.place(e.Parent), d.place(e.Follows), d.place(e.Present))
+	d.last = append(d.last, e)
+	if d.record != nil {
+		return d.record(e)
+	}
+	return nil, nil
+}
+
+func (d *diary) Stand(_ context.Context, s Standing) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	line := d.name(s.InterpreterID) + " stands " + d.place(s.Present)
+	if !s.Ended.IsZero() {
+		line = d.name(s.InterpreterID) + " ended " + d.place(s.Present)
+	}
+	if s.Parent != "" {
+		line += ", of " + d.name(s.Parent) + " at " + d.place(s.Origin)
+	}
+	d.lines = append(d.lines, line)
+	return nil
+}
+
+func (d *diary) told() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.lines
+}
+
+// id returns the id of the interpreter of that letter, "" if there is none.
+func (d *diary) id(letter string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, name := range d.names {
+		if name == letter {
+			return id
+		}
+	}
+	return ""
+}
+
+// stage is where the steps of a lineage are played.
+type stage struct {
+	*testing.T
+	manager *Manager
+	starter *fakeStarter
+	diary   *diary
+}
+
+// play does a step: the letter of an interpreter, and what is done with it, which
+// is the code to run unless it is one of these.
+func (s *stage) play(step string) {
+	s.Helper()
+	letter, what, _ := strings.Cut(step, " ")
+	id := s.diary.id(letter)
+	var err error
+	switch what {
+	case "create":
+		_, err = s.manager.Create(s.Context(), me)
+	case "branch":
+		_, err = s.manager.Branch(s.Context(), me, id)
+	case "undo":
+		_, err = s.manager.Undo(s.Context(), me, id)
+	case "undo refused":
+		if _, refused := s.manager.Undo(s.Context(), me, id); refused == nil {
+			err = errors.New("it was undone")
+		}
+	case "restart":
+		_, err = s.manager.Restart(s.Context(), me, id)
+	case "delete":
+		err = s.manager.Delete(s.Context(), me, id)
+	case "dies":
+		list(s.T, s.manager) // the copies are made by then
+		s.workerOf(id).die("killed by SIGKILL")
+	default:
+		code, reset := strings.CutPrefix(what, "reset ")
+		_, err = s.manager.Run(s.Context(), me, RunRequest{Code: code, InterpreterID: id, Reset: reset})
+	}
+	if err != nil {
+		s.Fatalf("%s: %v", step, err)
+	}
+}
+
+func (s *stage) workerOf(id string) (found *fakeWorker) {
+	for _, w := range s.starter.started() {
+		if w.spec.InterpreterID == id {
+			found = w
+		}
+	}
+	return found
+}
+
+type lineageCase struct {
+	name  string
+	steps []string
+	want  []string // after the first line, which is "A stands -"
+	after func(*Options)
+}
+
+var rerunning = func(o *Options) { o.RerunAfterCrash = true }
+
+var lineages = []lineageCase{
+	{"one after another", []string{"A a", "A raise", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 A3"}, nil},
+
+	{"a crash", []string{"A a", "A crash", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A1", "A3 A1 A2 A3"}, nil},
+	{"two crashes", []string{"A a", "A crash", "A crash", "A b", "A c"}, []string{"A1 - - A1", "A2 A1 A1 A1", "A3 A1 A2 A1", "A4 A1 A3 A4", "A5 A4 A4 A5"}, nil},
+	{"a crash first", []string{"A crash", "A b"}, []string{"A1 - - -", "A2 - A1 A2"}, nil},
+	{"a crash to an older state", []string{"A a", "A threads", "A crash", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 A1", "A4 A1 A3 A4"}, nil},
+	{"a crash that loses all", []string{"A threads", "A crash", "A b"}, []string{"A1 - - A1", "A2 A1 A1 -", "A3 - A2 A3"}, nil},
+
+	{"run once more", []string{"A a", "A crash", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A1", "A3 A1 A2 A3"}, rerunning},
+	{"run once more from an older state", []string{"A a", "A threads", "A crash", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A3 A1 A2 A1", "A4 A1 A3 A4"}, rerunning},
+	{"run once more with success", []string{"A a", "A crash once", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 A3"}, rerunning},
+
+	{"undo", []string{"A a", "A b", "A undo", "A c"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A stands A1", "A3 A1 A1 A3"}, nil},
+	{"undo of the first", []string{"A a", "A undo", "A b"}, []string{"A1 - - A1", "A stands -", "A2 - - A2"}, nil},
+	{"undo of a crash", []string{"A a", "A crash", "A undo", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A1", "A3 A1 A2 A3"}, nil},
+	{"undo refused", []string{"A threads", "A crash", "A undo refused", "A b"}, []string{"A1 - - A1", "A2 A1 A1 -", "A3 - A2 A3"}, nil},
+
+	{"restart", []string{"A a", "A restart", "A b"}, []string{"A1 - - A1", "A stands -", "A2 - - A2"}, nil},
+	{"restart of nothing", []string{"A create", "A restart", "A a"}, []string{"A1 - - A1"}, nil},
+	{"reset", []string{"A a", "A reset b"}, []string{"A1 - - A1", "A stands -", "A2 - - A2"}, nil},
+	{"reset after a crash", []string{"A a", "A crash", "A reset b"}, []string{"A1 - - A1", "A2 A1 A1 A1", "A stands -", "A3 - - A3"}, nil},
+
+	{"a death between two calls", []string{"A a", "A dies", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A2"}, nil},
+	{"a death after a crash", []string{"A a", "A crash", "A dies", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A1", "A3 A1 A2 A3"}, nil},
+	{"a death to an older state", []string{"A a", "A threads", "A dies", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A stands A1", "A3 A1 A1 A3"}, nil},
+	{"a death that loses all", []string{"A threads", "A dies", "A b"}, []string{"A1 - - A1", "A stands -", "A2 - - A2"}, nil},
+
+	{"branch", []string{"A a", "A branch", "B b", "A c"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B2 A1 A1 B2", "A2 A1 A1 A2"}, nil},
+	{"branch of nothing", []string{"A create", "A branch", "B b"}, []string{"B stands -, of A at -", "B1 - - B1"}, nil},
+	{"branch of a fresh branch", []string{"A a", "A branch", "B branch", "C c"}, []string{"A1 - - A1", "B stands A1, of A at A1", "C stands A1, of B at A1", "C2 A1 A1 C2"}, nil},
+	{"branch of a branch", []string{"A a", "A branch", "B b", "B branch", "C c"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B2 A1 A1 B2", "C stands B2, of B at B2", "C3 B2 B2 C3"}, nil},
+	{"branch after undo", []string{"A a", "A b", "A undo", "A branch", "B c"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A stands A1", "B stands A1, of A at A1", "B3 A1 A1 B3"}, nil},
+	{"branch after a crash", []string{"A a", "A crash", "A branch", "B b", "A c"}, []string{"A1 - - A1", "A2 A1 A1 A1", "B stands A1, of A at A1", "B3 A1 A1 B3", "A3 A1 A2 A3"}, nil},
+	{"branch of what a crash lost", []string{"A threads", "A crash", "A branch", "B b"}, []string{"A1 - - A1", "A2 A1 A1 -", "B stands -, of A at -", "B3 - - B3"}, nil},
+	{"branch after a death to an older state", []string{"A a", "A threads", "A dies", "A branch", "B b"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A stands A1", "B stands A1, of A at A1", "B3 A1 A1 B3"}, nil},
+	{"a crash in a fresh branch", []string{"A a", "A branch", "B crash", "B b"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B2 A1 A1 A1", "B3 A1 B2 B3"}, nil},
+	{"undo in a branch", []string{"A a", "A branch", "B b", "B undo", "B c"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B2 A1 A1 B2", "B stands A1, of A at A1", "B3 A1 A1 B3"}, nil},
+	{"restart of a branch", []string{"A a", "A branch", "B restart", "B b"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B stands -, of A at A1", "B2 - - B2"}, nil},
+
+	{"delete", []string{"A a", "A b", "A delete"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A ended A2"}, nil},
+	{"delete of a fresh branch", []string{"A a", "A branch", "B delete"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B ended A1, of A at A1"}, nil},
+}
+
+// TestLineage: which state each execution began with, which outcome the agent had
+// before it, what it left, and when the state changed without one.
+func TestLineage(t *testing.T) {
+	for _, c := range lineages {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, c.after)
+			for _, step := range c.steps {
+				s.play(step)
+			}
+			if diff := cmp.Diff(append([]string{"A stands -"}, c.want...), s.diary.told()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func newStage(t *testing.T, change func(*Options)) *stage {
+	t.Helper()
+	f, d := remembers(), &diary{}
+	m := surviving(t, f, func(o *Options) {
+		o.History, o.Recorder, o.Workdir = 3, d, t.TempDir()
+		if change != nil {
+			change(o)
+		}
+	})
+	return &stage{t, m, f, d}
+}
+
+// TestLineageWithoutCopies: where nothing can be copied a crash loses all.
+func TestLineageWithoutCopies(t *testing.T) {
+	s := newStage(t, nil)
+	s.starter.forks = false
+	for _, step := range []string{"A a", "A b", "A crash", "A c", "A dies", "A d"} {
+		s.play(step)
+	}
+	want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 -", "A4 - A3 A4", "A stands -", "A5 - - A5"}
+	if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTheOriginOfABranchWhoseParentDiesUnderIt is the state that came back.
+func TestTheOriginOfABranchWhoseParentDiesUnderIt(t *testing.T) {
+	s := newStage(t, nil)
+	for _, step := range []string{"A a", "A threads"} {
+		s.play(step)
+	}
+	list(t, s.manager)
+	died := false
+	s.starter.forking = func(_ context.Context, w *fakeWorker, purpose Purpose) error {
+		if purpose == ToBranch && !died {
+			died = true
+			w.die("killed by SIGKILL")
+			return w.crash
+		}
+		return nil
+	}
+	s.play("A branch")
+	s.play("B b")
+	want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A stands A1", "B stands A1, of A at A1", "B3 A1 A1 B3"}
+	if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAnUndoThatFailsSaysWhichStateIsBack(t *testing.T) {
+	s := newStage(t, nil)
+	for _, step := range []string{"A a", "A b", "A c"} {
+		s.play(step)
+	}
+	list(t, s.manager)
+	s.starter.waking = func(_ context.Context, u *fakeUnderstudy) error {
+		if len(u.memory) > 1 {
+			return errors.New("its pipes are gone")
+		}
+		return nil
+	}
+	s.play("A undo refused")
+	if told := s.diary.told(); told[len(told)-1] != "A stands A1" {
+		t.Error(told)
+	}
+}
+
+// TestABranchThatIsNotMadeIsNotTold of, nor is its end.
+func TestABranchThatIsNotMadeIsNotTold(t *testing.T) {
+	s := newStage(t, nil)
+	s.play("A a")
+	list(t, s.manager)
+	s.starter.waking = func(context.Context, *fakeUnderstudy) error { return errors.New("its pipes are gone") }
+	if _, err := s.manager.Branch(t.Context(), me, ""); err == nil {
+		t.Fatal("it was made")
+	}
+	if diff := cmp.Diff([]string{"A stands -", "A1 - - A1"}, s.diary.told()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTheEndOfAllIsTold by Close, of sessions of nobody too.
+func TestTheEndOfAllIsTold(t *testing.T) {
+	s := newStage(t, nil)
+	r, err := s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "b", InterpreterID: r.InterpreterID}); err != nil {
+		t.Fatal(err)
+	}
+	s.manager.Close(t.Context())
+	if diff := cmp.Diff([]string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A ended A2"}, s.diary.told()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAnExecutionThatEndsWithItsInterpreterLeavesItsLastState as it was before.
+func TestAnExecutionThatEndsWithItsInterpreterLeavesItsLastState(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		s.play("A a")
+		if _, err := s.manager.Run(t.Context(), me, RunRequest{Code: "hang", Wait: -1}); err != nil {
+			t.Fatal(err)
+		}
+		s.play("A delete")
+		want := []string{"A stands -", "A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 A1", "A ended A1"}
+		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestARestartThatStopsWhatRuns leaves nothing behind for the next to follow.
+func TestARestartThatStopsWhatRuns(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		s.play("A a")
+		if _, err := s.manager.Run(t.Context(), me, RunRequest{Code: "hang", Wait: -1}); err != nil {
+			t.Fatal(err)
+		}
+		s.play("A restart")
+		s.play("A b")
+		want := []string{"A stands -", "A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 -", "A3 - - A3"}
+		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

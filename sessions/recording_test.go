@@ -1,0 +1,446 @@
+package sessions
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func trial(code string) RunRequest {
+	return RunRequest{Code: code, Trial: &Trial{Plan: "a plan", MetricVarName: "score", Maximize: true}}
+}
+
+// TestATrialIsAnnounced before it runs, and any other execution only if it takes a
+// while or is answered as running.
+func TestATrialIsAnnounced(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		mustRun(t, s.manager, RunRequest{Code: "a"})
+		mustRun(t, s.manager, trial("b"))
+		for _, wait := range []time.Duration{-1, time.Second} {
+			r := RunRequest{Code: "hang", Wait: wait}
+			if wait > 0 {
+				r.Timeout = unrecordedFor + time.Millisecond
+			}
+			mustRun(t, s.manager, r)
+			if _, err := s.manager.Interrupt(t.Context(), me, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := []string{
+			"A stands -", "A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 A2",
+			"A3 begins A2 A2", "A3 A2 A2 A2", "A4 begins A2 A3", "A4 A2 A3 A2",
+		}
+		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestARefusedTrialLeavesNothingBehind: no number, no turn, no file, nothing in the
+// history.
+func TestARefusedTrialLeavesNothingBehind(t *testing.T) {
+	s := newStage(t, nil)
+	s.play("A a")
+	s.diary.begin = func(context.Context, Entry) error {
+		return Errorf(CodeInvalid, "maximize is true here and was false in trial 1")
+	}
+	_, err := s.manager.Run(t.Context(), me, trial("b"))
+	wantCode(t, err, CodeInvalid, "maximize is true here")
+	s.diary.begin = nil
+	session := s.manager.sessions[s.diary.id("A")]
+	if n := len(session.history.list()); n != 1 {
+		t.Errorf("%d executions are remembered", n)
+	}
+	if files, err := os.ReadDir(session.dir); err == nil && len(files) > 0 {
+		t.Errorf("it left %v", files)
+	}
+	if r := mustRun(t, s.manager, trial("c")); r.Execution != 2 || r.Stdout != "a c" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestARefusedTrialResetsNothing: what it would have dropped stays.
+func TestARefusedTrialResetsNothing(t *testing.T) {
+	s := newStage(t, nil)
+	s.play("A a")
+	before := s.workerOf(s.diary.id("A"))
+	s.diary.begin = func(_ context.Context, e Entry) error {
+		if e.Parent != (Place{}) || e.Follows != (Place{}) {
+			t.Errorf("it goes on from %+v", e.Parent)
+		}
+		return Errorf(CodeInvalid, "no")
+	}
+	r := trial("b")
+	r.Reset = true
+	_, err := s.manager.Run(t.Context(), me, r)
+	wantCode(t, err, CodeInvalid, "no")
+	if s.workerOf(s.diary.id("A")) != before {
+		t.Error("there is another worker")
+	}
+	s.diary.begin = nil
+	if r := mustRun(t, s.manager, RunRequest{Code: "c"}); r.Execution != 2 || r.Stdout != "a c" {
+		t.Errorf("%+v", r)
+	}
+	r.Code = "d"
+	if r := mustRun(t, s.manager, r); r.Execution != 3 || r.Stdout != "d" {
+		t.Errorf("%+v", r)
+	}
+	want := []string{"A stands -", "A1 - - A1", "A2 begins - -", "A2 A1 A1 A2", "A3 begins - -", "A stands A2", "A stands -", "A3 begins - -", "A3 - - A3"}
+	if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestABuggyTrialIsFollowedThoughItIsUndone: what runs next mends it.
+func TestABuggyTrialIsFollowedThoughItIsUndone(t *testing.T) {
+	s := newStage(t, nil)
+	s.diary.record = func(e Entry) (*TrialReport, error) {
+		if e.Trial == nil {
+			return nil, nil
+		}
+		return &TrialReport{Buggy: e.Code == "bug"}, nil
+	}
+	s.play("A a")
+	for _, code := range []string{"bug", "bug", "fine", "b"} {
+		mustRun(t, s.manager, trial(code))
+		s.play("A undo")
+	}
+	mustRun(t, s.manager, trial("bug"))
+	s.play("A c")
+	s.play("A undo")
+	s.play("A d")
+	var got []string
+	for _, e := range s.diary.last {
+		got = append(got, fmt.Sprintf("%s: %s %s", e.Code, s.diary.place(e.Parent), s.diary.place(e.Follows)))
+	}
+	want := []string{"a: - -", "bug: A1 A1", "bug: A1 A2", "fine: A1 A3", "b: A1 A1", "bug: A1 A1", "c: A6 A6", "d: A6 A6"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestARefusedTrialOfNobody takes its interpreter with it, which no call could reach.
+func TestARefusedTrialOfNobody(t *testing.T) {
+	s := newStage(t, nil)
+	s.diary.begin = func(context.Context, Entry) error { return Errorf(CodeInvalid, "no") }
+	_, err := s.manager.Run(t.Context(), Anonymous, trial("b"))
+	wantCode(t, err, CodeInvalid, "no")
+	if diff := cmp.Diff([]string{"A stands -", "A1 begins - -", "A ended -"}, s.diary.told()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestATrialRunsThoughItCouldNotBeAnnounced: a journal that fails costs no result.
+func TestATrialRunsThoughItCouldNotBeAnnounced(t *testing.T) {
+	s := newStage(t, nil)
+	s.diary.begin = func(context.Context, Entry) error { return errors.New("the disk is full") }
+	s.diary.record = func(Entry) (*TrialReport, error) { return nil, errors.New("the disk is full") }
+	r := mustRun(t, s.manager, trial("b"))
+	if r.Stdout != "b" || r.Trial != nil || !strings.Contains(notes(r), "this run is not in the journal: the disk is full") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// delayed returns a begin that waits until go is closed or the call ends, and what
+// is closed when it has begun.
+func delayed() (begin func(context.Context, Entry) error, began, release chan struct{}) {
+	began, release = make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	return func(ctx context.Context, _ Entry) error {
+		once.Do(func() { close(began) })
+		select {
+		case <-release:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}, began, release
+}
+
+// TestAnAnnouncedTrialThatDoesNotRun is withdrawn: its call was cancelled, or the
+// interpreter was restarted or ended, while the Recorder took its time.
+func TestAnAnnouncedTrialThatDoesNotRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		act  func(s *stage, cancel func(), release chan struct{})
+		want []string
+	}{
+		"cancelled": {func(_ *stage, cancel func(), _ chan struct{}) { cancel() }, []string{"A stands A1"}},
+		"restarted": {func(s *stage, _ func(), release chan struct{}) {
+			time.AfterFunc(time.Second, func() { close(release) })
+			s.play("A restart")
+		}, []string{"A stands A1", "A stands -"}},
+		"deleted": {func(s *stage, _ func(), release chan struct{}) {
+			time.AfterFunc(time.Second, func() { close(release) })
+			s.play("A delete")
+		}, []string{"A ended A1", "A ended A1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(t, nil)
+				s.play("A a")
+				begin, began, release := delayed()
+				s.diary.begin = begin
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				failed := make(chan error, 1)
+				go func() {
+					_, err := s.manager.Run(ctx, me, trial("b"))
+					failed <- err
+				}()
+				<-began
+				c.act(s, cancel, release)
+				if err := <-failed; err == nil {
+					t.Error("it ran")
+				}
+				synctest.Wait()
+				want := append([]string{"A stands -", "A1 - - A1", "A2 begins A1 A1"}, c.want...)
+				if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// TestTheReportOfATrialReachesWhoTakesItsResult, also an operation "wait".
+func TestTheReportOfATrialReachesWhoTakesItsResult(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		score := 0.5
+		s.diary.record = func(e Entry) (*TrialReport, error) {
+			return &TrialReport{Number: e.Execution, Stage: StageDraft, Metric: e.Metric.Value}, nil
+		}
+		s.starter.start = func(Spec) (*fakeWorker, error) {
+			return &fakeWorker{run: func(_ *fakeWorker, r Request, _ Sink) (Outcome, error) {
+				time.Sleep(time.Minute)
+				if r.MetricVarName != "score" {
+					return Outcome{}, errors.New("nothing is measured")
+				}
+				return Outcome{OK: true, Metric: &Metric{Value: &score}}, nil
+			}}, nil
+		}
+		if r := mustRun(t, s.manager, RunRequest{Code: "b", Trial: trial("").Trial, Wait: time.Second}); r.Status != StatusRunning || r.Trial != nil {
+			t.Errorf("%+v", r)
+		}
+		r, err := s.manager.Await(t.Context(), me, WaitRequest{Wait: time.Hour})
+		if err != nil || r.Trial == nil || r.Trial.Number != 1 || *r.Trial.Metric != score {
+			t.Errorf("%+v %v", r, err)
+		}
+	})
+}
+
+// TestAnAnswerAsRunningIsRecordedBeforeItLeaves, once, however many leave.
+func TestAnAnswerAsRunningIsRecordedBeforeItLeaves(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		mustRun(t, s.manager, RunRequest{Code: "hang", Wait: -1})
+		if told := s.diary.told(); told[len(told)-1] != "A1 begins - -" {
+			t.Errorf("%q", told)
+		}
+		for range 3 {
+			if _, err := s.manager.Await(t.Context(), me, WaitRequest{Wait: time.Second}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := strings.Count(strings.Join(s.diary.told(), "\n"), "begins"); n != 1 {
+			t.Errorf("%q", s.diary.told())
+		}
+	})
+}
+
+// TestNothingIsToldAfterTheRecord of an execution that ends while its Begin goes on.
+func TestNothingIsToldAfterTheRecord(t *testing.T) {
+	s := newStage(t, func(o *Options) { o.Grace = time.Millisecond })
+	s.diary.begin = func(_ context.Context, e Entry) error {
+		<-s.workerOf(e.InterpreterID).Exited()
+		s.diary.mu.Lock()
+		defer s.diary.mu.Unlock()
+		s.diary.write("begun")
+		return nil
+	}
+	mustRun(t, s.manager, RunRequest{Code: "hang", Timeout: unrecordedFor + 100*time.Millisecond})
+	want := []string{"A stands -", "A1 begins - -", "begun", "A1 - - -"}
+	if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+type printedCase struct {
+	text         []byte
+	after, limit int
+	memory       int
+	inFile       bool
+	size, lost   int
+}
+
+// check wants the beginning of the text as it was printed.
+func (c printedCase) check(t *testing.T, p Printed) {
+	t.Helper()
+	got := p.Text
+	if p.Path != "" {
+		var err error
+		if got, err = os.ReadFile(p.Path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if (p.Path != "") != c.inFile || p.Size != int64(c.size) || p.Lost != int64(c.lost) || !bytes.Equal(got, c.text[:c.size]) {
+		t.Errorf("%q of %d bytes, %d lost, file %q", got, p.Size, p.Lost, p.Path)
+	}
+}
+
+// TestWhatWasPrintedIsWholeWhenItIsRecorded, in memory or in a file, and nothing is
+// added to it afterwards.
+func TestWhatWasPrintedIsWholeWhenItIsRecorded(t *testing.T) {
+	long := bytes.Repeat([]byte("käse\xff"), 1000)
+	for name, c := range map[string]printedCase{
+		"nothing":                  {nil, 100, 1000, 1 << 20, false, 0, 0},
+		"short":                    {[]byte("short\xff"), 100, 1000, 1 << 20, false, 6, 0},
+		"long":                     {long, 100, 1 << 20, 1 << 20, true, len(long), 0},
+		"cut from memory":          {long, 1 << 20, 1 << 20, 100, true, len(long), 0},
+		"beyond the limit":         {long, 100, 1000, 1 << 20, true, 1000, len(long) - 1000},
+		"no file may be long":      {long, 100, 0, 1 << 20, true, 0, len(long)},
+		"short, no file be long":   {[]byte("short"), 100, 0, 1 << 20, false, 5, 0},
+		"cut and no file be long":  {long, 1 << 20, 0, 100, true, 0, len(long)},
+		"an incomplete character":  {[]byte("k\xc3"), 100, 1000, 1 << 20, false, 2, 0},
+		"as long as memory allows": {long[:100], 100, 1000, 1 << 20, false, 100, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, func(o *Options) {
+				o.SpoolAfter, o.SpoolLimit, o.OutputLimit = c.after, int64(c.limit), c.memory
+			})
+			s.starter.start = func(Spec) (*fakeWorker, error) {
+				return &fakeWorker{run: func(_ *fakeWorker, _ Request, sink Sink) (Outcome, error) {
+					for _, b := range bytes.SplitAfter(c.text, []byte("k")) {
+						sink.Output(Stderr, b)
+					}
+					return Outcome{OK: true}, nil
+				}}, nil
+			}
+			s.diary.record = func(e Entry) (*TrialReport, error) {
+				c.check(t, e.Printed[Stderr])
+				return nil, nil
+			}
+			mustRun(t, s.manager, RunRequest{Code: "x"})
+			c.check(t, s.diary.last[0].Printed[Stderr])
+			if p := s.diary.last[0].Printed[Stdout]; p.Size != 0 || p.Path != "" || len(p.Text) != 0 {
+				t.Errorf("%+v", p)
+			}
+		})
+	}
+}
+
+// TestPulsesTellWhatRuns, and wait for nothing.
+func TestPulsesTellWhatRuns(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newTestManager(t, obeys(), func(o *Options) { o.SessionVariables = map[string]string{"key": "secret"} })
+		defer m.Close(t.Context())
+		if _, err := m.Create(t.Context(), me); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second) // so that one is older
+		mustRun(t, m, RunRequest{Code: "work", Wait: time.Second})
+		pulses := m.Pulses()
+		if len(pulses) != 2 || pulses[0].Execution != 0 || pulses[0].Code != "" {
+			t.Fatalf("%+v", pulses)
+		}
+		p := pulses[1]
+		if p.Execution != 1 || p.Code != "work" || p.Limit != time.Hour || p.Tail != "working\n" || p.Client != me || time.Since(p.Started) != time.Second {
+			t.Errorf("%+v", p)
+		}
+		if diff := cmp.Diff([]string{"secret"}, p.Secrets); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// preparing is a starter whose starts wait for a workspace.
+type preparing struct {
+	*fakeStarter
+	until time.Time
+}
+
+func (p preparing) Waiting() string {
+	if time.Now().Before(p.until) {
+		return "the workspace is being prepared (3 of 12 GB)"
+	}
+	return ""
+}
+
+// TestWhatAStartWaitsForIsSaid in progress and in answers that come before it is done.
+func TestWhatAStartWaitsForIsSaid(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := echoes()
+		starting := f.start
+		f.start = func(spec Spec) (*fakeWorker, error) {
+			time.Sleep(time.Minute)
+			return starting(spec)
+		}
+		m := newTestManager(t, preparing{f, time.Now().Add(time.Minute)}, nil)
+		defer m.Close(t.Context())
+		phases := map[string]bool{}
+		r := RunRequest{Code: "x", Wait: 20 * time.Second, Progress: func(p Progress) { phases[p.Phase] = true }}
+		for range 2 { // the one that begins the start, and one that waits for its turn
+			_, err := m.Run(t.Context(), me, r)
+			wantCode(t, err, CodeBusy, "is still starting: the workspace is being prepared (3 of 12 GB); this code did not run. Try again in a minute")
+		}
+		if diff := cmp.Diff(map[string]bool{"the workspace is being prepared (3 of 12 GB)": true}, phases); diff != "" {
+			t.Error(diff)
+		}
+		if r := mustRun(t, m, RunRequest{Code: "x"}); r.Stdout != "x" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func TestRecorderSeesTheExecutionBeforeTheAnswer(t *testing.T) {
+	var entries recorder
+	m := newTestManager(t, echoes(), func(o *Options) { o.Recorder = &entries })
+	defer m.Close(t.Context())
+	mustRun(t, m, RunRequest{Code: "a"})
+	if len(entries) != 1 || entries[0].Code != "a" || entries[0].Client != me || entries[0].Result.Status != StatusOK {
+		t.Errorf("%+v", entries)
+	}
+}
+
+func TestRecorderGetsWhatEarlierAnswersHandedOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var entries recorder
+		m := newTestManager(t, workerThat(func(_ *fakeWorker, _ Request, sink Sink) (Outcome, error) {
+			sink.Output(Stdout, []byte("start\n"))
+			sink.Figure(Figure{Path: "/f.png"})
+			time.Sleep(time.Minute)
+			sink.Output(Stderr, []byte("end\n"))
+			return Outcome{OK: true}, nil
+		}), func(o *Options) { o.Recorder = &entries })
+		defer m.Close(t.Context())
+		if r := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second}); r.Stdout != "start\n" || len(r.Figures) != 1 {
+			t.Fatalf("%+v", r)
+		}
+		if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 2 * time.Minute}); err != nil || r.Stdout != "" || r.Stderr != "end\n" || len(r.Figures) != 0 {
+			t.Fatalf("%+v %v", r, err)
+		}
+		r := entries[0].Result
+		if r.Stdout != "start\n" || r.Stderr != "end\n" || len(r.TermOut) != 2 || len(r.Figures) != 1 {
+			t.Errorf("recorded %+v", r)
+		}
+	})
+}
+
+type recorder []Entry
+
+func (r *recorder) Begin(context.Context, Entry) error    { return nil }
+func (r *recorder) Stand(context.Context, Standing) error { return nil }
+func (r *recorder) Record(_ context.Context, e Entry) (*TrialReport, error) {
+	*r = append(*r, e)
+	return nil, nil
+}
