@@ -1,0 +1,228 @@
+package journal
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"understudy/sessions"
+)
+
+// Options are how a server keeps its journal.
+type Options struct {
+	// Run says who writes. Its ID is made, and Started is now.
+	Run Run
+	// Keep is how long runs are kept once they have ended; 0 is for ever.
+	Keep time.Duration
+	// Size is how large the journal may become, with its files, in bytes, before the
+	// oldest runs that have ended are removed; 0 sets no limit.
+	Size   int64
+	Logger *slog.Logger
+}
+
+// Journal records what one server does. It is a sessions.Recorder.
+//
+// What it has stored survives the death of any process at any moment. It is written
+// with synchronous=NORMAL: when the whole machine loses its power the last moments
+// may be missing, and the file is sound.
+type Journal struct {
+	path    string
+	options Options
+	run     string
+	log     *slog.Logger
+	started time.Time
+	upkeep  upkeep
+	later   later
+	saved   func(experiment string)
+	// patience is how long a call waits for the lock; tests wait longer.
+	patience time.Duration
+	masks    masks
+
+	mu         sync.Mutex
+	lock       *flock.Flock
+	lockFile   os.FileInfo
+	file       os.FileInfo // the one that is open
+	looked     time.Time   // when it was last made sure that it is that at the path
+	loss       error       // what was lost, and no answer has said
+	db         *sql.DB
+	conn       *sql.Conn // the one that writes
+	statements map[string]*sql.Stmt
+	closed     bool
+	locked     bool                    // another process held it at the last try
+	known      map[string]bool         // interpreters that are in the file
+	unrecorded map[sessions.Place]bool // ended, and storing that has failed
+	tried      time.Time               // when that was
+}
+
+// Open makes or opens the journal at path and begins a run in it. Its file and the
+// directory beside it are for their owner alone.
+func Open(path string, options Options) (*Journal, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepare(path); err != nil {
+		return nil, err
+	}
+	j := &Journal{
+		path: path, options: options, run: rand.Text()[:10], started: time.Now(), log: options.Logger, patience: patience,
+		statements: map[string]*sql.Stmt{}, known: map[string]bool{}, unrecorded: map[sessions.Place]bool{},
+	}
+	if j.log == nil {
+		j.log = slog.New(slog.DiscardHandler)
+	}
+	if j.lock, j.lockFile, err = hold(path, j.run); err != nil {
+		return nil, err
+	}
+	if err := j.connect(); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the journal %s: %w", path, inWords(err, path)), j.letGo())
+	}
+	j.upkeep.start(j)
+	j.later.start(j)
+	return j, nil
+}
+
+// prepare makes the journal's directories, and its file so that nobody else may
+// ever read it.
+func prepare(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("making the journal's directory: %w", err)
+	}
+	if err := checkFilesystem(filepath.Dir(path)); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the journal: %w", err)
+	}
+	if err := errors.Join(file.Chmod(0o600), file.Close()); err != nil {
+		return fmt.Errorf("keeping the journal from other users: %w", err)
+	}
+	return nil
+}
+
+// Notify has saved told of an experiment whenever another trial of it is stored. It
+// must not wait: a call does. It is set before anything is recorded.
+func (j *Journal) Notify(saved func(experiment string)) { j.saved = saved }
+
+// SetPython notes the version of the Python that runs, which is known later than the
+// rest of the run.
+func (j *Journal) SetPython(version string) error {
+	return j.write(func() error {
+		j.options.Run.Python = version
+		return j.exec("UPDATE runs SET python = ? WHERE id = ?", version, j.run)
+	})
+}
+
+// RunID returns the id of this run.
+func (j *Journal) RunID() string { return j.run }
+
+// Path returns where the journal is.
+func (j *Journal) Path() string { return j.path }
+
+// connect opens the file, brings it to the newest version, and begins the run.
+func (j *Journal) connect() error {
+	ctx := context.Background()
+	var err error
+	// auto_vacuum counts only before the first table is made. Checkpoints are made
+	// beside the calls.
+	j.db, err = sql.Open("sqlite", source(j.path, "mode=rw", fmt.Sprintf("_pragma=busy_timeout(%d)", patience.Milliseconds()), "_pragma=auto_vacuum(incremental)",
+		"_pragma=journal_mode(wal)", "_pragma=synchronous(normal)", "_pragma=wal_autocheckpoint(0)"))
+	if err != nil {
+		return err
+	}
+	if j.conn, err = j.db.Conn(ctx); err != nil {
+		return err
+	}
+	if err := migrate(ctx, j.conn, j.path); err != nil {
+		return err
+	}
+	if err := j.beginRun(ctx); err != nil {
+		return err
+	}
+	if j.file, err = os.Stat(j.path); err != nil {
+		return err
+	}
+	_, err = j.conn.ExecContext(ctx, "PRAGMA busy_timeout = 0") // see takeLock
+	return err
+}
+
+// Close ends the run, and its interpreters if their own ends were not told. Recording
+// is refused from then on.
+func (j *Journal) Close(ctx context.Context) error {
+	j.upkeep.stop()
+	j.later.stop()
+	now := time.Now().UnixNano()
+	err := j.write(func() error {
+		return errors.Join(
+			j.exec("UPDATE runs SET ended = ? WHERE id = ?", now, j.run),
+			j.exec("UPDATE interpreters SET ended = ? WHERE run = ? AND ended = 0", now, j.run),
+			j.exec("DELETE FROM pulses WHERE run = ?", j.run))
+	})
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.closed = true
+	if err == nil && j.conn != nil {
+		// Whoever reads keeps some of the log from being emptied: it stays then.
+		_, err = j.conn.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	}
+	return errors.Join(err, j.letGo())
+}
+
+// letGo closes the file and gives back the lock, with the run's directory if it is
+// empty.
+func (j *Journal) letGo() error {
+	errs := []error{j.disconnect()}
+	errs = append(errs, j.lock.Close())
+	file := lockOf(j.path, j.run)
+	_ = os.Remove(file)
+	_ = os.Remove(filepath.Dir(file)) // not while files are in it
+	return errors.Join(errs...)
+}
+
+// masks are the maskers of the last few sessions.
+type masks struct {
+	mu   sync.Mutex
+	last []masking
+}
+
+type masking struct {
+	secrets []string
+	mask    *masker
+}
+
+// mostMasks is how many maskers are kept: to make one for many keys takes as long as
+// some calls.
+const mostMasks = 16
+
+// maskFor returns what masks these secrets.
+func (j *Journal) maskFor(secrets []string) *masker {
+	if len(secrets) == 0 {
+		return nil
+	}
+	m := &j.masks
+	m.mu.Lock()
+	at := slices.IndexFunc(m.last, func(one masking) bool { return slices.Equal(one.secrets, secrets) })
+	if at >= 0 {
+		defer m.mu.Unlock()
+		return m.last[at].mask
+	}
+	m.mu.Unlock()
+	made := masking{slices.Clone(secrets), newMasker(secrets)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.last = append(m.last, made); len(m.last) > mostMasks {
+		m.last = slices.Delete(m.last, 0, 1)
+	}
+	return made.mask
+}

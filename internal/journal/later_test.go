@@ -1,0 +1,137 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"understudy/sessions"
+)
+
+// spoolOf makes an execution that printed a long text, which is in a file.
+func spoolOf(t *testing.T, a *agent, text string) sessions.Entry {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "stdout")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := a.next("print(secret)", nil)
+	e.Printed[sessions.Stdout] = sessions.Printed{Text: []byte{}, Path: file, Size: int64(len(text))}
+	return a.done(e, sessions.Result{Stdout: text[:10] + sessions.Marker(int64(len(text)-20)) + text[len(text)-10:], StdoutTruncated: int64(len(text) - 20)})
+}
+
+func only(t *testing.T, file string) *Detail {
+	t.Helper()
+	all, err := open(t, file).Executions(t.Context(), Query{Detail: true})
+	if err != nil || len(all) != 1 || all[0].Detail == nil {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	return all[0].Detail
+}
+
+// A long output is searched for secrets after the answer, though its own file goes.
+func TestLongOutputIsKeptLater(t *testing.T) {
+	const secret = "sk-0123456789abcdef"
+	for what, text := range map[string]string{
+		"a secret": strings.Repeat("line\n", longestWait/2) + secret + "\n",
+		"none":     strings.Repeat("line\n", longestWait/2),
+	} {
+		file := newPath(t)
+		j := begin(t, file, Options{})
+		a := newAgent(t, j, "a", "c")
+		a.secrets = []string{secret}
+		e := spoolOf(t, a, text)
+		j.mu.Lock() // settling waits
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			if _, err := j.Record(context.Background(), e); err != nil {
+				t.Error(err)
+			}
+			if err := os.Remove(e.Printed[0].Path); err != nil {
+				t.Error(err)
+			}
+		}()
+		j.mu.Unlock()
+		<-stopped
+		end(t, j)
+		d := only(t, file)
+		got, err := os.ReadFile(d.Stdout.Path)
+		if want := strings.ReplaceAll(text, secret, masked); err != nil || d.Stdout.Pending || string(got) != want {
+			t.Errorf("%s: %d bytes of %d, pending %v, %v", what, len(got), len(want), d.Stdout.Pending, err)
+		}
+		if parts, _ := filepath.Glob(filepath.Join(filesOf(file), "*", "*.part")); len(parts) > 0 {
+			t.Errorf("%s: left %v", what, parts)
+		}
+	}
+}
+
+// Until then the row says so, and no file has it; of a server that is gone it is lost.
+func TestOutputThatIsBeingKept(t *testing.T) {
+	const secret = "sk-0123456789abcdef"
+	file := newPath(t)
+	j := begin(t, file, Options{})
+	a := newAgent(t, j, "a", "c")
+	a.secrets = []string{secret}
+	text := strings.Repeat("line\n", longestWait/2) + secret
+	e := spoolOf(t, a, text)
+	d, queued, err := j.detailOf(e, *e.Result, j.maskFor(a.secrets))
+	if err != nil || len(queued) != 1 || !d.Stdout.Pending {
+		t.Fatalf("%d are queued, %v", len(queued), err)
+	}
+	err = j.write(func() error {
+		r, err := j.place(e, nil)
+		if err == nil {
+			r.ended(e)
+			err = j.storeWhole(r, e, d)
+			queued[0].id = r.id
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := only(t, file).Stdout; !o.Pending || o.Path != "" || o.Lost != 0 {
+		t.Errorf("while it is kept: %v %q %d", o.Pending, o.Path, o.Lost)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filesOf(file), "*", "a-1-*")); len(left) > 0 {
+		t.Errorf("there already: %v", left)
+	}
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	j.later.settle(queued[0], queued[0].keep(ended))
+	if o := only(t, file).Stdout; o.Pending || o.Path != "" || o.Lost < int64(len(text))-200 {
+		t.Errorf("after it was ended: %v %q %d", o.Pending, o.Path, o.Lost)
+	}
+}
+
+func BenchmarkMaskFile(b *testing.B) {
+	text := bytes.Repeat([]byte("abcd efgh ijkl\n"), 1<<20)
+	var pems []string
+	for i := range 8 {
+		var pem strings.Builder
+		for line := range 27 {
+			pem.WriteString(strings.Repeat(string(rune('a'+line))+string(rune('A'+i))+"z+", 16) + "\n")
+		}
+		pems = append(pems, pem.String())
+	}
+	for name, secrets := range map[string][]string{"short": {"SEKRETabcdef"}, "8 PEM": pems, "4 characters": {"sk-1"}} {
+		b.Run(name, func(b *testing.B) {
+			m := newMasker(secrets)
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				if _, err := m.pass(b.Context(), nil, bytes.NewReader(text), false); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("making", func(b *testing.B) {
+		for b.Loop() {
+			_ = newMasker(pems)
+		}
+	})
+}

@@ -1,0 +1,338 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"understudy/sessions"
+)
+
+func TestMask(t *testing.T) {
+	pem := "-----BEGIN KEY-----\nMIIEvQIBADANBg/+kqhkiG9w\nshort\n-----END KEY-----\n"
+	for _, test := range []struct{ what, secret, text, want string }{
+		{"plain", "sk-1234", "key=sk-1234;", "key=[session variable];"},
+		{"too short", "abc", "abc", "abc"},
+		{"four characters", "äöüß", "äöüß", masked},
+		{"several", "sk-1234", "sk-1234sk-1234", masked + masked},
+		{"white space around", " sk-1234\n", "(sk-1234)", "(" + masked + ")"},
+		{"in JSON", "a\"b\\c/d<é", `{"k": "a\"b\\c/d<é"}`, `{"k": "` + masked + `"}`},
+		{"in JSON of Go", "a\"b\\c/d<é", `a\"b\\c/d\u003cé`, masked},
+		{"in JSON of Python", "a\"b\\c/d<é", `a\"b\\c/d<\u00e9`, masked},
+		{"as repr", "it's\na \x01 tab\t", `'it\'s\na \x01 tab\t'`, `'` + masked + `'`},
+		{"as repr with the other quote", "it's\na \x01", `"it's\na \x01"`, `"` + masked + `"`},
+		{"as bytes", "clé secrète", `b'cl\xc3\xa9 secr\xc3\xa8te'`, `b'` + masked + `'`},
+		{"several lines", pem, "x = '''" + pem + "'''", "x = '''" + masked + "'''"},
+		{"several lines with other ends", pem, strings.ReplaceAll(pem, "\n", "\r\n"), masked},
+		{"a line of them", pem, "    MIIEvQIBADANBg/+kqhkiG9w", "    " + masked},
+		{"a short line of them", pem, "short", "short"},
+	} {
+		if got := newMasker([]string{test.secret}).text(test.text); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.what, got, test.want)
+		}
+	}
+	if got := newMasker([]string{"secret", "secret-longer"}).text("secret-longer"); got != masked {
+		t.Errorf("of two values the longer is masked first: %q", got)
+	}
+	if m := newMasker([]string{"", "abc"}); m != nil || m.text("abc") != "abc" {
+		t.Error("there is nothing to mask")
+	}
+}
+
+func TestMaskJSON(t *testing.T) {
+	m := newMasker([]string{"12345", "pass\"word"})
+	for _, test := range []struct{ text, want string }{
+		{`{"n":12345,"pass\"word":["x pass\"word"],"big":9007199254740993}`, `{"[session variable]":["x [session variable]"],"big":9007199254740993,"n":"[session variable]"}`},
+		{`{"b":  1, "a": 2}`, `{"b":  1, "a": 2}`},
+		{`"'pass\"word'"`, `"'[session variable]'"`},
+		{``, ``},
+	} {
+		got, err := m.json(json.RawMessage(test.text))
+		if err != nil || string(got) != test.want {
+			t.Errorf("got %s, %v; want %s", got, err, test.want)
+		}
+	}
+}
+
+// Values on the border of two pieces of a file are found and masked.
+func TestMaskFiles(t *testing.T) {
+	const secret = "sk-0123456789"
+	m := newMasker([]string{secret})
+	for _, at := range []int{0, pieceSize - 1, pieceSize - 5, pieceSize + m.forms.longest - 3, pieceSize + m.forms.longest, 2*pieceSize + 7, 3*pieceSize - len(secret)} {
+		text := bytes.Repeat([]byte("."), 3*pieceSize)
+		copy(text[at:], secret)
+		if found, err := m.pass(t.Context(), nil, bytes.NewReader(text), false); err != nil || !found {
+			t.Errorf("at %d: not found, %v", at, err)
+		}
+		var out bytes.Buffer
+		want := strings.Replace(string(text), secret, masked, 1)
+		if found, err := m.pass(t.Context(), &out, bytes.NewReader(text), false); err != nil || !found || out.String() != want {
+			t.Errorf("at %d: %d bytes, %v; want %d", at, out.Len(), err, len(want))
+		}
+	}
+	for _, test := range []struct {
+		text  string
+		cut   bool
+		found bool
+	}{{"sk-012345678", false, false}, {"x sk-012345678", true, true}, {"x sk-", true, false}} {
+		if found, err := m.pass(t.Context(), nil, strings.NewReader(test.text), test.cut); err != nil || found != test.found {
+			t.Errorf("%q: found is %v, %v", test.text, found, err)
+		}
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := m.pass(stopped, nil, strings.NewReader("x"), false); err == nil {
+		t.Error("it can't be ended")
+	}
+}
+
+// A word is masked where it stands alone, and stays in the middle of others.
+func TestMaskWords(t *testing.T) {
+	m := newMasker([]string{"json", "Berlin", "hunter2x"})
+	for text, want := range map[string]string{
+		"json_data = json.loads(s)": "json_data = " + masked + ".loads(s)",
+		`'a\njson'`:                 `'a\n` + masked + `'`,
+		"Berliner in Berlin":        "Berliner in " + masked,
+		"xhunter2x":                 "x" + masked, // no word
+		"json":                      masked,
+	} {
+		if got := m.text(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+	var out bytes.Buffer
+	text := strings.Repeat("json_x\n", pieceSize/3)
+	if found, err := m.pass(t.Context(), &out, strings.NewReader(text), false); err != nil || found || out.String() != text {
+		t.Errorf("a file of words: %v, %v", found, err)
+	}
+}
+
+// What a cut leaves of a value goes with it.
+func TestMaskAtCuts(t *testing.T) {
+	const secret = "SEKRETabcdefghijklmnop0123456789"
+	m := newMasker([]string{secret})
+	for text, want := range map[string]string{
+		"x " + secret[:20] + "… [3000 characters left out]":                      "x " + masked + "… [3000 characters left out]",
+		"x " + secret[:20] + sessions.Marker(9) + secret[25:] + " y":             "x " + masked + sessions.Marker(9) + masked + " y",
+		"1 column: " + secret[:31] + "…":                                         "1 column: " + masked + "…",
+		"SEKR… SEKRET no cut":                                                    masked + "… SEKRET no cut",
+		secret[:9] + "\n[7 characters left out]\n" + secret[20:] + secret + " …": masked + "\n[7 characters left out]\n" + masked + masked + " …",
+	} {
+		if got := m.text(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A value that one stream has whole is masked where the other divides it.
+func TestMaskStreams(t *testing.T) {
+	const secret = "SEKRETabcdefghijklmnop0123456789"
+	m := newMasker([]string{secret})
+	for _, test := range []struct{ pieces, want []string }{
+		{[]string{"a " + secret[:9], "err", secret[9:] + " b", "took 1 s"}, []string{"a " + masked, "err", " b", "took 1 s"}},
+		{[]string{secret[:5], secret[:7], secret[5:9], secret[7:], secret[9:] + secret}, []string{masked, masked, "", "", masked}},
+		{[]string{"a" + secret[:9], sessions.Marker(3), secret[9:], "e"}, []string{"a" + masked, sessions.Marker(3), masked, "e"}},
+		{[]string{"plain"}, []string{"plain"}},
+		{nil, nil},
+	} {
+		got := slices.Clone(test.pieces)
+		if m.streams(got); !slices.Equal(got, test.want) {
+			t.Errorf("%q: got %q, want %q", test.pieces, got, test.want)
+		}
+	}
+}
+
+// Fields of a fixed set of values stay.
+func TestMaskLeavesStatus(t *testing.T) {
+	m := newMasker([]string{"error", "repr", "image/png", "ValueError", "plot"})
+	got, err := m.result(&sessions.Result{
+		Status: sessions.StatusError, ResultEncoding: "repr", ExcType: "ValueError", Traceback: "ValueError: plot",
+		Figures: []sessions.Figure{{MIMEType: "image/png", Title: "plot"}},
+	})
+	if err != nil || got.Status != sessions.StatusError || got.ResultEncoding != "repr" || got.ExcType != "ValueError" ||
+		got.Figures[0].MIMEType != "image/png" || got.Figures[0].Title != masked || got.Traceback != masked+": "+masked {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// What is stored of a trial is masked before it is cut, and so is what names it.
+func TestTrialsHaveNoSecrets(t *testing.T) {
+	const secret = "SEKRETabcdefghijklmnop0123456789"
+	j := begin(t, newPath(t), Options{})
+	a := newAgent(t, j, "a", "c")
+	a.secrets = []string{secret}
+	if err := j.Stand(t.Context(), sessions.Standing{InterpreterID: "a", Workdir: "/wd-" + secret, Secrets: a.secrets}); err != nil {
+		t.Fatal(err)
+	}
+	e := a.next("raise", &sessions.Trial{MetricVarName: secret})
+	if err := j.Begin(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	traceback := "ValueError: " + strings.Repeat("z", 270) + secret
+	if _, err := j.Record(t.Context(), a.done(e, sessions.Result{Status: sessions.StatusError, ExcType: "ValueError", Traceback: traceback})); err != nil {
+		t.Fatal(err)
+	}
+	end(t, j)
+	if text, err := os.ReadFile(j.Path()); err != nil || bytes.Contains(text, []byte("SEKRET")) {
+		t.Errorf("a part of it is there, %v", err)
+	}
+}
+
+// No byte below the journal's directory holds a value, whatever it came in by.
+func TestSecretsAreNowhere(t *testing.T) {
+	const secret = "s3cr3t \"value\" of\nthe <user>"
+	j := begin(t, newPath(t), Options{})
+	a := newAgent(t, j, "a", "c")
+	a.secrets = []string{secret}
+	scratch := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(scratch, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	long := strings.Repeat("line\n", 50_000) + secret
+	quoted, err := json.Marshal(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "x"
+	e := a.next("x = "+string(quoted)+secret, &sessions.Trial{Plan: secret, MetricVarName: name})
+	e.Arguments = json.RawMessage(`{"k": ` + string(quoted) + `}`)
+	if err := j.Begin(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	e.Printed[0] = sessions.Printed{Text: []byte{}, Path: write("stdout", long), Size: int64(len(long))}
+	e = a.done(e, sessions.Result{
+		Status: sessions.StatusError, ExcType: "E", Stdout: long, Stderr: secret, TermOut: []string{long, secret}, Result: quoted,
+		Notes: []string{secret}, Traceback: "E: " + secret, ExcInfo: &sessions.ExceptionInfo{Args: []json.RawMessage{quoted}, Msg: secret},
+		ExcStack:  []sessions.StackFrame{{Text: secret}},
+		Variables: &sessions.VariableDiff{Added: []string{secret}, More: map[string]int{secret: 1}},
+		Artifacts: []sessions.Artifact{{Name: secret, Kind: "txt", MIMEType: "text/plain", Path: write("a.txt", "cell "+secret), Preview: secret}},
+		Figures:   []sessions.Figure{{Path: write("f.png", "png"), Title: secret}},
+	})
+	if _, err := j.Record(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Pulse(t.Context(), []sessions.Pulse{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}); err != nil {
+		t.Fatal(err)
+	}
+	if e.Result.Notes[0] != secret {
+		t.Error("the client's answer was changed")
+	}
+	files := 0
+	err = filepath.WalkDir(filepath.Dir(j.Path()), func(name string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(name)
+		for _, form := range []string{"s3cr3t", "the <user>", `the \u003cuser`} {
+			if bytes.Contains(text, []byte(form)) {
+				t.Errorf("%s holds %q", name, form)
+			}
+		}
+		return err
+	})
+	if err != nil || files < 6 {
+		t.Errorf("%d files, %v", files, err)
+	}
+	all, err := open(t, j.Path()).Executions(t.Context(), Query{Detail: true})
+	if err != nil || len(all) != 1 || len(all[0].Detail.Artifacts) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if text, err := os.ReadFile(all[0].Detail.Artifacts[0].File); err != nil || string(text) != "cell "+masked {
+		t.Errorf("artifact: %q, %v", text, err)
+	}
+}
+
+func FuzzMask(f *testing.F) {
+	for _, secret := range []string{"sk-1234", "it's \"\\", "ключ\n\t", "a\u2028b<>&", "\x7f\x00\u0085ab", "🔑🔑🔑🔑", "aaaa"} {
+		f.Add(secret, "before ", " after")
+	}
+	f.Fuzz(func(t *testing.T, secret, before, after string) {
+		// What stands for a value must not be made of it.
+		if !utf8.ValidString(secret) || strings.ContainsAny(secret, "[]") || strings.Contains(masked, strings.TrimSpace(secret)) {
+			return
+		}
+		m := newMasker([]string{secret})
+		if m == nil {
+			return
+		}
+		inJSON, err := json.Marshal(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inner := string(inJSON[1 : len(inJSON)-1])
+		for _, way := range []string{secret, inner, asciiJSON(secret), repr(secret, '\'', false), repr(secret, '"', true)} {
+			if clean := m.text(before + way + after); slices.ContainsFunc(slices.Concat(m.forms.buckets...), func(f form) bool {
+				return !f.word && strings.Contains(clean, f.text) && !strings.Contains(masked, f.text) && !strings.ContainsAny(f.text, "[]")
+			}) {
+				t.Errorf("%q is left of %q in %q", secret, way, clean)
+			}
+		}
+		document, err := json.Marshal(map[string]any{"k" + before: []any{before + secret + after, repr(secret, '\'', false)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean, err := m.json(document)
+		if err != nil {
+			t.Fatalf("%s: %v", document, err)
+		}
+		var value map[string][]string
+		if err := json.Unmarshal(clean, &value); err != nil {
+			t.Fatalf("%s: %v", clean, err)
+		}
+		for _, texts := range value {
+			for _, text := range texts {
+				if !isWord(secret) && strings.Contains(text, secret) {
+					t.Errorf("%q is left in %q", secret, text)
+				}
+			}
+		}
+	})
+}
+
+// Python itself says how it writes a value.
+func TestMaskAgainstPython(t *testing.T) {
+	python := os.Getenv("UNDERSTUDY_TEST_PYTHON")
+	if python == "" {
+		t.Skip("UNDERSTUDY_TEST_PYTHON is not set")
+	}
+	const script = `import json, sys
+for s in json.load(sys.stdin):
+    forms = [s, repr(s), ascii(s), repr([s]), repr({"k": s}), repr(s.encode()), json.dumps(s), json.dumps([s], ensure_ascii=False)]
+    print(json.dumps(forms))`
+	secrets := []string{"sk-1234", "it's", `say "it's"`, "back\\slash", "tab\tnew\nline\r", "bell\x07\x00\x7f\u0085", "ключ🔑", "a\u2028b\u00a0c", "zero\u200bwidth", "<&>/"}
+	in, err := json.Marshal(secrets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-c", script)
+	cmd.Stdin = bytes.NewReader(in)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	for _, secret := range secrets {
+		m := newMasker([]string{secret})
+		var forms []string
+		if err := decoder.Decode(&forms); err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range forms {
+			if !strings.Contains(m.text(form), masked) {
+				t.Errorf("%q is not masked in %s", secret, form)
+			}
+		}
+	}
+}

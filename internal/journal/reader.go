@@ -1,0 +1,314 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"understudy/sessions"
+)
+
+// Reader reads a journal that others may write. It never writes, and nobody who
+// writes waits for it. Its methods may be called by many at once.
+type Reader struct {
+	db    *sql.DB
+	path  string
+	files string
+
+	mu   sync.Mutex
+	dead map[string]bool // runs whose server is known to be gone; none comes back
+}
+
+// OpenReader opens a journal to read. A file that is not there is an error that
+// says so and names --journal.
+func OpenReader(path string) (*Reader, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	switch _, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no journal at %s: no server has run with it yet, or --journal names another file", path)
+	case err != nil:
+		return nil, fmt.Errorf("opening the journal: %w", err)
+	}
+	db, err := openToRead(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{db: db, path: path, files: filesOf(path), dead: map[string]bool{}}, nil
+}
+
+// openToRead opens the file beside others who write it. Where SQLite could not make
+// the small files that it shares with them, nobody writes: it is read as it is then.
+func openToRead(path string) (*sql.DB, error) {
+	db, err := tryToRead(path, "mode=ro")
+	if code := codeOf(err); code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
+		return db, err
+	}
+	if size := fileSize(path + "-wal"); size == 0 {
+		if still, failed := tryToRead(path, "mode=ro", "immutable=1"); failed == nil {
+			return still, nil
+		}
+	}
+	return nil, err
+}
+
+func tryToRead(path string, parameters ...string) (*sql.DB, error) {
+	parameters = append(parameters, "_pragma=busy_timeout(2000)", "_pragma=query_only(1)")
+	db, err := sql.Open("sqlite", source(path, parameters...))
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(4)
+	version, err := schemaVersion(context.Background(), db, path)
+	if err == nil && version != len(migrations) {
+		err = &olderError{version}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the journal %s: %w", path, inWords(err, path)), db.Close())
+	}
+	return db, nil
+}
+
+// olderError says that a journal has a version that only servers take, which bring it
+// up to date.
+type olderError struct{ version int }
+
+func (e *olderError) Error() string {
+	if e.version == 0 {
+		return "it is empty: no server has written to it yet"
+	}
+	return fmt.Sprintf("it has version %d of the format, and this program reads %d; a server of this version that is started with it brings it up to date", e.version, len(migrations))
+}
+
+// Is says of an empty file that it is as good as none: a server makes it one moment
+// before it fills it.
+func (e *olderError) Is(target error) bool { return e.version == 0 && target == fs.ErrNotExist }
+
+func isOlder(err error) bool {
+	var older *olderError
+	return errors.As(err, &older)
+}
+
+// fileSize returns how large a file is, 0 where there is none.
+func fileSize(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// Close lets go of the file.
+func (r *Reader) Close() error { return r.db.Close() }
+
+const selectRuns = `SELECT id, started, ended, pid, version, config, python, steps, workspace, run_dir,
+	(SELECT count(*) FROM executions WHERE run = runs.id),
+	(SELECT count(*) FROM executions WHERE experiment IN (SELECT name FROM experiments WHERE run = runs.id)) FROM runs `
+
+// Runs returns the newest runs, the newest first.
+func (r *Reader) Runs(ctx context.Context, limit int) ([]Run, error) {
+	return r.runs(ctx, selectRuns+"ORDER BY started DESC, id LIMIT ?", limit)
+}
+
+// Run finds a run by the beginning of its id, "" is the newest.
+func (r *Reader) Run(ctx context.Context, id string) (*Run, error) {
+	if id == "" {
+		newest, err := r.Runs(ctx, 1)
+		return oneOf(newest, err, func() string { return fmt.Sprintf("the journal %s has no runs yet", r.path) }, runName)
+	}
+	from, to := prefix(strings.ToUpper(id))
+	found, err := r.runs(ctx, selectRuns+"WHERE id >= ? AND id < ? ORDER BY started DESC LIMIT 6", from, to)
+	return oneOf(found, err, func() string {
+		return fmt.Sprintf("the journal %s has no run whose id begins with %q; understudy watch lists them", r.path, id)
+	}, runName)
+}
+
+func (r *Reader) runs(ctx context.Context, query string, args ...any) ([]Run, error) {
+	return collect(ctx, r.db, func(rows *sql.Rows) (run Run, err error) {
+		var started, ended int64
+		err = rows.Scan(&run.ID, &started, &ended, &run.PID, &run.Version, &run.Config, &run.Python, &run.Steps,
+			&run.Workspace, &run.RunDir, &run.Executions, &run.Trials)
+		run.Started, run.Ended = timeOf(started), timeOf(ended)
+		run.Alive = run.Ended.IsZero() && r.alive(run.ID)
+		return run, err
+	}, query, args...)
+}
+
+func runName(r Run) string { return r.ID + " of " + r.Started.Format(time.DateTime) }
+
+// alive reports whether a run's server is there. Only a lock that is there and free
+// says for good that it is not: the journal's files may have been moved away, and may
+// come back.
+func (r *Reader) alive(run string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.dead[run] {
+		return false
+	}
+	held, known := isHeld(lockOf(r.path, run))
+	if !known {
+		return r.mayLive(run)
+	}
+	r.dead[run] = !held
+	return held
+}
+
+// mayLive reports whether a run has not ended whose lock is gone, and a process has the
+// id of its server.
+func (r *Reader) mayLive(run string) bool {
+	var pid int
+	var ended int64
+	err := r.db.QueryRowContext(context.Background(), "SELECT pid, ended FROM runs WHERE id = ?", run).Scan(&pid, &ended)
+	return err == nil && ended == 0 && processLives(pid)
+}
+
+const selectInterpreters = `SELECT id, run, client, workdir, parent, origin_interpreter, origin_execution,
+	present_interpreter, present_execution, created, ended FROM interpreters `
+
+// Interpreters returns those of a run, oldest first.
+func (r *Reader) Interpreters(ctx context.Context, run string) ([]Interpreter, error) {
+	return r.interpreters(ctx, selectInterpreters+"WHERE run = ? ORDER BY created, id", run)
+}
+
+// Interpreter finds one by the beginning of its id, in all runs; "" is the last that
+// ran something.
+func (r *Reader) Interpreter(ctx context.Context, id string) (*Interpreter, error) {
+	if id == "" {
+		last, err := r.interpreters(ctx, selectInterpreters+"WHERE id = (SELECT interpreter FROM executions ORDER BY id DESC LIMIT 1)")
+		return oneOf(last, err, func() string { return fmt.Sprintf("the journal %s has no executions yet", r.path) }, interpreterName)
+	}
+	from, to := prefix(strings.ToLower(id))
+	found, err := r.interpreters(ctx, selectInterpreters+"WHERE id >= ? AND id < ? ORDER BY created DESC LIMIT 6", from, to)
+	return oneOf(found, err, func() string {
+		return fmt.Sprintf("the journal %s has no interpreter whose id begins with %q; understudy watch lists them", r.path, id)
+	}, interpreterName)
+}
+
+func (r *Reader) interpreters(ctx context.Context, query string, args ...any) ([]Interpreter, error) {
+	return collect(ctx, r.db, func(rows *sql.Rows) (i Interpreter, err error) {
+		var created, ended int64
+		err = rows.Scan(&i.ID, &i.Run, &i.Client, &i.Workdir, &i.Parent, &i.Origin.InterpreterID, &i.Origin.Execution,
+			&i.Present.InterpreterID, &i.Present.Execution, &created, &ended)
+		i.Created, i.Ended = timeOf(created), timeOf(ended)
+		return i, err
+	}, query, args...)
+}
+
+func interpreterName(i Interpreter) string { return i.ID }
+
+// Experiments returns the names of a run's experiments, the oldest first.
+func (r *Reader) Experiments(ctx context.Context, run string) ([]string, error) {
+	return collect(ctx, r.db, func(rows *sql.Rows) (name string, err error) {
+		return name, rows.Scan(&name)
+	}, "SELECT name FROM experiments WHERE run = ? AND trials > 0 ORDER BY number", run)
+}
+
+// Pulses returns what the interpreters of a run do now, oldest first; none when
+// its server has ended.
+func (r *Reader) Pulses(ctx context.Context, run string) ([]Pulse, error) {
+	if !r.alive(run) {
+		return nil, nil
+	}
+	return collect(ctx, r.db, func(rows *sql.Rows) (p Pulse, err error) {
+		var at, started, limit int64
+		err = rows.Scan(&p.Run, &at, &p.InterpreterID, &p.Client, &p.Memory, &p.Waiting, &p.Execution, &p.Code, &started, &limit, &p.Tail)
+		p.At, p.Started, p.Limit = timeOf(at), timeOf(started), time.Duration(limit)
+		return p, err
+	}, `SELECT run, at, interpreter, client, memory, waiting, execution, code, started, time_limit, tail
+		FROM pulses WHERE run = ? ORDER BY position`, run)
+}
+
+// collect returns the rows of a query.
+func collect[T any](ctx context.Context, db *sql.DB, scan func(*sql.Rows) (T, error), query string, args ...any) (all []T, err error) {
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		one, err := scan(rows)
+		if err != nil {
+			return nil, fmt.Errorf("reading the journal: %w", err)
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}
+
+// NotFoundError says that nothing, or more than one, has the id that was asked for.
+type NotFoundError struct{ text string }
+
+func (e *NotFoundError) Error() string { return e.text }
+
+// oneOf returns the one that was found, or an error about none or several.
+func oneOf[T any](found []T, err error, none func() string, name func(T) string) (*T, error) {
+	switch {
+	case err != nil:
+		return nil, err
+	case len(found) == 0:
+		return nil, &NotFoundError{none()}
+	case len(found) > 1:
+		names := make([]string, len(found))
+		for i := range found {
+			names[i] = name(found[i])
+		}
+		more := ""
+		if len(names) > 5 {
+			names, more = names[:5], " and more"
+		}
+		return nil, &NotFoundError{fmt.Sprintf("several begin with that: %s%s; give more of the id", strings.Join(names, ", "), more)}
+	}
+	return &found[0], nil
+}
+
+// prefix returns the range of ids, which are letters and digits, that begin with one.
+func prefix(id string) (from, to string) { return id, id + "~" }
+
+// timeOf is the time of a number of nanoseconds, zero for 0.
+func timeOf(nanoseconds int64) time.Time {
+	if nanoseconds == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanoseconds)
+}
+
+// nanoseconds is the number that timeOf takes.
+func nanoseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// lost is how an execution stands whose server was killed while it ran, or while a file
+// of it was made.
+func (e *Execution) lost() {
+	if e.Detail.pending() {
+		for _, o := range []*Output{&e.Detail.Stdout, &e.Detail.Stderr} {
+			if o.Pending {
+				o.lose()
+			}
+		}
+	}
+	if e.Status != sessions.StatusRunning {
+		return
+	}
+	e.Status = StatusLost
+	if e.Trial != nil {
+		e.Trial.Buggy, e.Trial.Why = true, whyLost
+	}
+}
+
+const whyLost = "its server was killed while it ran"

@@ -1,0 +1,158 @@
+package journal
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/sessions"
+)
+
+// ended makes a run with some executions and a file, which ended so long ago.
+func endedRun(t *testing.T, file string, ago time.Duration, size int) string {
+	t.Helper()
+	j := begin(t, file, Options{})
+	a := newAgent(t, j, "i"+strings.ToLower(j.RunID()), "c")
+	figure := filepath.Join(t.TempDir(), "f.png")
+	if err := os.WriteFile(figure, make([]byte, size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range batch + 1 {
+		a.try(1, true, sessions.Result{Notes: []string{strings.Repeat("x", 1000)}})
+	}
+	a.run("plot", sessions.Result{Figures: []sessions.Figure{{Path: figure}}})
+	if err := j.write(func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	end(t, j)
+	r, err := OpenReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	db, conn := connection(t, file)
+	defer db.Close()
+	defer conn.Close()
+	if _, err := conn.ExecContext(t.Context(), "UPDATE runs SET ended = ?, started = ? WHERE id = ?",
+		time.Now().Add(-ago).UnixNano(), time.Now().Add(-ago).UnixNano(), j.RunID()); err != nil {
+		t.Fatal(err)
+	}
+	return j.RunID()
+}
+
+// quiet opens a journal whose upkeep is done by the test alone.
+func quiet(t *testing.T, file string, options Options) *Journal {
+	t.Helper()
+	j := begin(t, file, Options{})
+	j.upkeep.stop()
+	j.options.Keep, j.options.Size = options.Keep, options.Size
+	return j
+}
+
+func left(t *testing.T, file string) (runs []string) {
+	t.Helper()
+	all, err := open(t, file).Runs(t.Context(), 99)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range all {
+		runs = append(runs, run.ID)
+	}
+	slices.Sort(runs)
+	return runs
+}
+
+func TestOldRunsGo(t *testing.T) {
+	file := newPath(t)
+	old, young := endedRun(t, file, 48*time.Hour, 10), endedRun(t, file, time.Hour, 10)
+	stranger := filepath.Join(filesOf(file), "AAAAAAAAAA") // no run of the journal's
+	if err := os.Mkdir(stranger, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	j := quiet(t, file, Options{Keep: 24 * time.Hour})
+	before := fileSize(file)
+	if err := j.clean(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{young, j.RunID()}
+	slices.Sort(want)
+	if got := left(t, file); !slices.Equal(got, want) {
+		t.Errorf("left %v, want %v", got, want)
+	}
+	for name, there := range map[string]bool{filepath.Join(filesOf(file), old): false, filepath.Join(filesOf(file), young): true, stranger: true} {
+		if _, err := os.Stat(name); (err == nil) != there {
+			t.Errorf("%s is there: %v", name, err == nil)
+		}
+	}
+	for _, table := range []string{"executions", "interpreters", "experiments"} {
+		var count int
+		if err := j.conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" WHERE run = ?", old).Scan(&count); err != nil || count != 0 {
+			t.Errorf("%d of %s, %v", count, table, err)
+		}
+	}
+	var details, executions, free int
+	if err := j.conn.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM details), (SELECT count(*) FROM executions)").Scan(&details, &executions); err != nil || details != executions {
+		t.Errorf("%d details of %d executions, %v", details, executions, err)
+	}
+	if err := j.conn.QueryRowContext(t.Context(), "PRAGMA freelist_count").Scan(&free); err != nil || free != 0 {
+		t.Errorf("%d pages are free, %v", free, err)
+	}
+	if err := j.checkpoint(t.Context()); err != nil || fileSize(file) >= before {
+		t.Errorf("%d bytes of %d, %v", fileSize(file), before, err)
+	}
+	checkSound(t, file)
+}
+
+func TestLargeJournalShrinks(t *testing.T) {
+	file := newPath(t)
+	first, second, third := endedRun(t, file, 3*time.Hour, 1<<20), endedRun(t, file, 2*time.Hour, 1<<20), endedRun(t, file, time.Hour, 1<<20)
+	j := quiet(t, file, Options{Size: 5 << 19}) // 2.5 MB: two of them with what is beside
+	if err := j.clean(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{second, third, j.RunID()}
+	slices.Sort(want)
+	if got := left(t, file); !slices.Equal(got, want) {
+		t.Errorf("left %v, want %v without %s", got, want, first)
+	}
+}
+
+// What lives stays, however old and large it is.
+func TestLiveRunsStay(t *testing.T) {
+	file := newPath(t)
+	live := begin(t, file, Options{})
+	newAgent(t, live, "a", "c").run("x", fine)
+	j := quiet(t, file, Options{Keep: time.Nanosecond, Size: 1})
+	if err := j.clean(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := left(t, file); len(got) != 2 {
+		t.Errorf("left %v", got)
+	}
+	if err := j.remove(t.Context(), "../elsewhere"); err == nil {
+		t.Error("something that is no run was removed")
+	}
+}
+
+// The log does not grow with what is written.
+func TestLogIsBounded(t *testing.T) {
+	j := quiet(t, newPath(t), Options{})
+	a := newAgent(t, j, "a", "c")
+	big := strings.Repeat("x", 60_000)
+	most := int64(0)
+	for range 20 {
+		for range 20 {
+			a.run("x", sessions.Result{Notes: []string{big}})
+		}
+		most = max(most, fileSize(j.Path()+"-wal"))
+		if err := j.checkpoint(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if most > 8<<20 {
+		t.Errorf("the log has grown to %d bytes, with 1.2 MB between two checkpoints", most)
+	}
+}

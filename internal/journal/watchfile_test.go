@@ -1,0 +1,162 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/sessions"
+)
+
+// A journal that is removed, moved or replaced is begun anew, and an answer says so.
+func TestJournalThatIsRemoved(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("open files can't be removed")
+	}
+	for what, remove := range map[string]func(file string) error{
+		"removed": func(file string) error {
+			return errors.Join(os.Remove(file), os.Remove(file+"-wal"), os.Remove(file+"-shm"))
+		},
+		"moved": func(file string) error {
+			return errors.Join(os.Rename(file, file+".old"), os.Rename(file+"-wal", file+".old-wal"), os.Rename(file+"-shm", file+".old-shm"))
+		},
+		"removed with its files": func(file string) error {
+			return errors.Join(os.Remove(file), os.Remove(file+"-wal"), os.Remove(file+"-shm"), os.RemoveAll(filesOf(file)))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			file := newPath(t)
+			j := begin(t, file, Options{Run: Run{Version: "v1", PID: os.Getpid()}})
+			a := newAgent(t, j, "a", "c")
+			a.run("1", sessions.Result{})
+			if err := remove(file); err != nil {
+				t.Fatal(err)
+			}
+			j.looked = time.Time{}
+			a.stand() // says nothing to anyone
+			_, err := j.Record(t.Context(), a.done(a.next("2", nil), fine))
+			var incomplete *sessions.Incomplete
+			if !errors.As(err, &incomplete) || !strings.Contains(err.Error(), "removed or replaced") {
+				t.Errorf("got %v", err)
+			}
+			a.run("3", sessions.Result{})
+			all, err := open(t, file).Executions(t.Context(), Query{})
+			if err != nil || len(all) != 2 || all[0].Code != "2" || all[1].Parent != all[0].ID {
+				t.Errorf("%+v, %v", all, err)
+			}
+			if run, err := open(t, file).Run(t.Context(), ""); err != nil || !run.Alive || run.ID != j.RunID() || run.Version != "v1" {
+				t.Errorf("%+v, %v", run, err)
+			}
+			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%v, %v", info.Mode(), err)
+			}
+			checkSound(t, file)
+		})
+	}
+}
+
+// The checkpoint makes no file where there is none.
+func TestCheckpointMakesNoFile(t *testing.T) {
+	j := quiet(t, newPath(t), Options{})
+	other := filepath.Join(t.TempDir(), "gone.db")
+	path := j.path
+	j.path = other
+	if err := j.checkpoint(t.Context()); err == nil {
+		t.Error("there was nothing")
+	}
+	j.path = path
+	if _, err := os.Stat(other); err == nil {
+		t.Error("it was made")
+	}
+}
+
+// A run whose lock is gone is not removed while its server lives, and gets it back.
+func TestLiveRunWithoutLock(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("open files can't be removed")
+	}
+	file := newPath(t)
+	live := begin(t, file, Options{Run: Run{PID: os.Getpid()}})
+	a := newAgent(t, live, "a", "c")
+	a.run("1", sessions.Result{})
+	if err := os.RemoveAll(filesOf(file)); err != nil {
+		t.Fatal(err)
+	}
+	j := quiet(t, file, Options{Keep: time.Nanosecond})
+	if err := j.clean(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if run, err := open(t, file).Run(t.Context(), live.RunID()); err != nil || !run.Alive || run.Executions != 1 {
+		t.Errorf("%+v, %v", run, err)
+	}
+	live.looked = time.Time{}
+	if _, err := live.Record(t.Context(), a.done(a.next("2", nil), fine)); err == nil || !strings.Contains(err.Error(), "was removed while") {
+		t.Errorf("got %v", err)
+	}
+	if held, _ := isHeld(lockOf(file, live.RunID())); !held {
+		t.Error("the lock is not there again")
+	}
+}
+
+// An existing file that others may read is closed to them.
+func TestOpenClosesTheFileToOthers(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes are of Unix")
+	}
+	file := newPath(t)
+	end(t, begin(t, file, Options{}))
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	newAgent(t, begin(t, file, Options{}), "a", "c")
+	for _, name := range []string{file, file + "-wal"} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+// Files that would stay do not cost the history.
+func TestForeignFilesDoNotCount(t *testing.T) {
+	file := newPath(t)
+	old := endedRun(t, file, time.Hour, 10)
+	stranger := filepath.Join(filesOf(file), "AAAAAAAAAA")
+	if err := errors.Join(os.Mkdir(stranger, 0o700), os.WriteFile(filepath.Join(stranger, "x"), make([]byte, 4<<20), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	j := quiet(t, file, Options{Size: 3 << 20})
+	if err := j.clean(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := left(t, file); len(got) != 2 {
+		t.Errorf("left %v without %s", got, old)
+	}
+}
+
+// Code may write to the file of a figure: the journal's stays.
+func TestFiguresAreCopies(t *testing.T) {
+	j := begin(t, newPath(t), Options{})
+	a := newAgent(t, j, "a", "c")
+	figure := filepath.Join(t.TempDir(), "f.png")
+	write := func(text string) {
+		if err := os.WriteFile(figure, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("png")
+	a.run("plot", sessions.Result{Figures: []sessions.Figure{{Path: figure}}})
+	write("overwritten")
+	if kept, err := os.ReadFile(only(t, j.Path()).Figures[0].File); err != nil || string(kept) != "png" {
+		t.Errorf("%q, %v", kept, err)
+	}
+	// A file that can't be kept is told.
+	_, err := j.Record(t.Context(), a.done(a.next("plot", nil), sessions.Result{Figures: []sessions.Figure{{Path: figure + "x"}}}))
+	var incomplete *sessions.Incomplete
+	if !errors.As(err, &incomplete) || !strings.Contains(err.Error(), "figure 1") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,137 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// How long a call waits for another process that holds the file. Several servers
+// that write wait milliseconds for each other; after one that holds it for longer
+// was met, the calls do not wait again until it is gone.
+const (
+	patience      = 2 * time.Second
+	briefPatience = 50 * time.Millisecond
+)
+
+var errClosed = errors.New("the journal is closed")
+
+// write runs do in a transaction. Only one does at a time.
+func (j *Journal) write(do func() error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return errClosed
+	}
+	if err := j.look(); err != nil {
+		return err
+	}
+	err := j.takeLock()
+	if err == nil {
+		err = finish(context.Background(), j.conn, func() error {
+			if len(j.known) == 0 { // the first time, or after a failure
+				if err := j.beginRun(context.Background()); err != nil {
+					return err
+				}
+			}
+			if err := j.tellUnrecorded(); err != nil {
+				return err
+			}
+			return do()
+		})
+	}
+	if j.locked = isBusy(err); j.locked {
+		j.tried = time.Now()
+	}
+	if err != nil {
+		clear(j.known)
+		return inWords(err, j.path)
+	}
+	clear(j.unrecorded)
+	j.upkeep.written()
+	return nil
+}
+
+// takeLock begins a transaction. It tries again at short intervals: SQLite's own wait
+// sleeps so long between two looks that it starves beside a server that writes much.
+func (j *Journal) takeLock() error {
+	wait := j.patience
+	if j.locked {
+		wait = briefPatience
+		if time.Since(j.tried) < briefPatience {
+			wait = 0 // others have waited just now: they shall not queue
+		}
+	}
+	for began := time.Now(); ; {
+		_, err := j.conn.ExecContext(context.Background(), "BEGIN IMMEDIATE")
+		if !isBusy(err) || time.Since(began) > wait {
+			return err
+		}
+		time.Sleep(time.Millisecond + rand.N(2*time.Millisecond))
+	}
+}
+
+// statement returns a prepared statement. The caller is in a transaction.
+func (j *Journal) statement(query string) (*sql.Stmt, error) {
+	if s := j.statements[query]; s != nil {
+		return s, nil
+	}
+	s, err := j.conn.PrepareContext(context.Background(), query)
+	if err == nil {
+		j.statements[query] = s
+	}
+	return s, err
+}
+
+// exec runs a statement in the transaction of the caller.
+func (j *Journal) exec(query string, args ...any) error {
+	s, err := j.statement(query)
+	if err == nil {
+		_, err = s.ExecContext(context.Background(), args...)
+	}
+	return err
+}
+
+// get reads one row in the transaction of the caller; without one found is false.
+func (j *Journal) get(query string, args []any, into ...any) (found bool, err error) {
+	s, err := j.statement(query)
+	if err != nil {
+		return false, err
+	}
+	err = s.QueryRowContext(context.Background(), args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func codeOf(err error) int {
+	var failure *sqlite.Error
+	if !errors.As(err, &failure) {
+		return sqlite3.SQLITE_OK
+	}
+	return failure.Code() & 0xff // without what is more exact
+}
+
+func isBusy(err error) bool { return codeOf(err) == sqlite3.SQLITE_BUSY }
+
+// inWords says what a reader can do about a failure of SQLite.
+func inWords(err error, path string) error {
+	switch codeOf(err) {
+	case sqlite3.SQLITE_BUSY:
+		return fmt.Errorf("another process holds %s locked", path)
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("the disk with %s is full", path)
+	case sqlite3.SQLITE_READONLY:
+		return fmt.Errorf("%s can't be written: %w", path, err)
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%s is damaged or no journal (%w); move it away, or choose another file with --journal", path, err)
+	}
+	return err
+}
