@@ -1,0 +1,97 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// countdown is a context that ends when it has been asked a number of times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestCancelBetweenEntries ends where no bytes are read: in lists of directories and
+// of links.
+func TestCancelBetweenEntries(t *testing.T) {
+	many := func(one func(name string) entry) (entries []entry) {
+		for i := range 1000 {
+			entries = append(entries, one(fmt.Sprint("n", i)))
+		}
+		return entries
+	}
+	links := many(func(name string) entry { return symlink(name, "x") })
+	for name, data := range map[string][]byte{
+		"folders.zip": zipped(t, many(folder)...), "folders.tar": tarred(t, many(folder)...), "links.tar": tarred(t, links...),
+	} {
+		ctx := &countdown{t.Context(), 1 << 20}
+		p := mustPlan(t, Options{}, files(t, map[string]string{name: string(data)}))
+		if _, err := p.Prepare(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if asked := 1<<20 - ctx.left; asked < 1000 {
+			t.Errorf("%s: it asked %d times whether to go on", name, asked)
+		}
+	}
+}
+
+// TestRemoveTree stops, and goes on later.
+func TestRemoveTree(t *testing.T) {
+	dir := files(t, map[string]string{"w/a/b": "1", "w/c": "2", "kept": "3"})
+	if err := os.Symlink(filepath.Join(dir, "kept"), filepath.Join(dir, "w", "l")); err != nil {
+		t.Skip(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if err := removeTree(&countdown{t.Context(), 2}, root, "w"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := removeTree(t.Context(), root, "w"); err != nil {
+		t.Error(err)
+	}
+	if left := names(t, dir); !slices.Equal(left, []string{"kept"}) {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// TestCancel stops a preparation at every point at which it asks whether to go on.
+func TestCancel(t *testing.T) {
+	text := strings.Repeat("some data\n", 50_000)
+	nested := string(zipped(t, file("d/y", text)))
+	dir := files(t, map[string]string{
+		"a/x": text, "b.zip": string(zipped(t, file("x", text), file("n.zip", nested))),
+		"c/d.tar.gz": string(gzipped(t, tarred(t, file("x", text), symlink("l", "x")))), "e.csv": text,
+	})
+	for points := 0; ; points++ {
+		p := mustPlan(t, Options{}, dir)
+		_, err := p.Prepare(&countdown{t.Context(), points})
+		if err == nil {
+			if points < 20 {
+				t.Errorf("it asked only %d times", points)
+			}
+			return
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("after %d questions: %v", points, err)
+		}
+		if left := tree(t, p.Dir()); slices.ContainsFunc(left, func(line string) bool { return !slices.Contains(emptyWorkspace, line) }) {
+			t.Fatalf("after %d questions: left behind: %v", points, left)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+//go:build unix
+
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestLinksOfDirectories says what becomes of links in a directory that is copied.
+func TestLinksOfDirectories(t *testing.T) {
+	outside := files(t, map[string]string{"o.csv": "out", "dir/p": "out2", "o.zip": string(zipped(t, file("q", "3")))})
+	dir := files(t, map[string]string{"x": "1", "d/y": "2", "a.zip": string(zipped(t, file("z", "4")))})
+	ws := filepath.Join(t.TempDir(), "w")
+	for name, target := range map[string]string{
+		"inside": "d/y", "inside-dir": "d", "d/up": "..", "absolute": filepath.Join(dir, "x"),
+		"out.csv": filepath.Join(outside, "o.csv"), "out-dir": filepath.Join(outside, "dir"), "out.zip": filepath.Join(outside, "o.zip"),
+		"archive.zip": "a.zip", "nowhere": "missing", "round": "round", "device": os.DevNull,
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Two that lead round by way of the outside, and one into the workspace.
+	for link, target := range map[string]string{filepath.Join(outside, "dir", "again"): outside, filepath.Join(dir, "ws"): ws} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := mustPlan(t, Options{Dir: ws}, dir)
+	made := mustPrepare(t, p)
+	got := tree(t, p.Input())
+	for _, want := range []string{
+		"inside->d/y", "inside-dir->d", "d/up->..", "absolute->x", "out.csv=out", "out-dir/p=out2", "out/q=3", "archive/z=4", "a/z=4", "x=1",
+		"out-dir/again/o.csv=out",
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("input/ lacks %q: %q", want, got)
+		}
+	}
+	for _, left := range []string{"nowhere", "round", "device", "pipe", "ws", "out-dir/again/dir/again"} {
+		if slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, left) && line != "round" }) {
+			t.Errorf("input/ has %s: %q", left, got)
+		}
+	}
+	if notes := strings.Join(made.Notes, "\n"); !contains(notes, "nowhere", "a pipe", "a device", "in a circle", "link out of the data") {
+		t.Errorf("notes %s", notes)
+	}
+}
+
+// TestLinksThatMultiply has directories outside with two links each to the next one.
+func TestLinksThatMultiply(t *testing.T) {
+	outside, dir := t.TempDir(), files(t, map[string]string{"x": "1"})
+	link := func(target, name string) {
+		t.Helper()
+		if err := os.Symlink(target, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const levels = 24
+	for i := range levels {
+		level := filepath.Join(outside, strconv.Itoa(i))
+		if err := os.Mkdir(level, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		next := filepath.Join(outside, strconv.Itoa(i+1))
+		link(next, filepath.Join(level, "a"))
+		link(next, filepath.Join(level, "b"))
+	}
+	if err := os.WriteFile(filepath.Join(outside, strconv.Itoa(levels)), []byte("end"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link(filepath.Join(outside, "0"), filepath.Join(dir, "graph"))
+	link("/", filepath.Join(dir, "disk"))
+	p := mustPlan(t, Options{}, dir)
+	made := mustPrepare(t, p)
+	if made.Files > 10 || !contains(strings.Join(made.Notes, "\n"), "disk is a link to /, which the data is in") {
+		t.Errorf("%+v", made)
+	}
+	end := filepath.Join(p.Input(), "graph", strings.Repeat("b/", levels))
+	if text, err := os.ReadFile(end); err != nil || string(text) != "end" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestChangeBehindLink is data that has changed where a link out of it leads.
+func TestChangeBehindLink(t *testing.T) {
+	outside, dir := files(t, map[string]string{"d/v.csv": "old"}), files(t, map[string]string{"x": "1"})
+	if err := os.Symlink(filepath.Join(outside, "d"), filepath.Join(dir, "d")); err != nil {
+		t.Fatal(err)
+	}
+	options := Options{Dir: filepath.Join(t.TempDir(), "w")}
+	p := mustPlan(t, options, dir)
+	mustPrepare(t, p)
+	if now := p.Progress(); now.Done != now.Total || now.Total != 4 {
+		t.Errorf("progress %+v", now)
+	}
+	if err := os.WriteFile(filepath.Join(outside, "d", "v.csv"), []byte("newer"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mustPlan(t, options, dir).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "has changed since") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestCopiedModes keeps modes and times but for what others may write.
+func TestCopiedModes(t *testing.T) {
+	dir := files(t, map[string]string{"d/loose": "1", "read-only": "2"})
+	for name, mode := range map[string]os.FileMode{"d/loose": 0o777, "read-only": 0o444, "d": 0o777} {
+		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(dir, name), someTime, someTime); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := mustPlan(t, Options{}, dir)
+	mustPrepare(t, p)
+	for name, want := range map[string]os.FileMode{"d/loose": 0o755, "read-only": 0o444, "d": 0o755 | os.ModeDir} {
+		info, err := os.Stat(filepath.Join(p.Input(), name))
+		if err != nil || info.Mode() != want || !info.ModTime().Equal(someTime) {
+			t.Errorf("%s: mode %v, time %v, %v; want %v", name, info.Mode(), info.ModTime(), err, want)
+		}
+	}
+}
+
+// TestUnreadable fails at once for a source, and by name for what is in one.
+func TestUnreadable(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	dir := files(t, map[string]string{"d/x": "1"})
+	if err := os.Chmod(filepath.Join(dir, "d", "x"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewPlan([]string{filepath.Join(dir, "d", "x")}, Options{Dir: filepath.Join(t.TempDir(), "w")}); err == nil || !strings.Contains(err.Error(), "can't be read") {
+		t.Errorf("as a source: %v", err)
+	}
+	if _, err := mustPlan(t, Options{}, dir).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), filepath.Join("d", "x")) {
+		t.Errorf("in a source: %v", err)
+	}
+}

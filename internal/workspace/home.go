@@ -1,0 +1,247 @@
+package workspace
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gofrs/flock"
+)
+
+// unusedEnding is that of the file beside a workspace which says that nothing has
+// run in it. It is locked by the server whose workspace it is, so that the next
+// one can tell what a killed server left.
+const unusedEnding = ".unused"
+
+// Home is a workspace that this server has made. It goes with the server unless
+// something has run in it.
+type Home struct {
+	Dir string // its absolute path
+
+	mu     sync.Mutex
+	unused *flock.Flock // nil once it is used
+}
+
+// NewHome makes a workspace of that name below root, or of a name that begins
+// with it.
+func NewHome(root, name string) (*Home, error) {
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory for them (choose another with --workspace): %w", err)
+	}
+	for range 100 {
+		h, err := newHome(filepath.Join(root, name))
+		if h != nil || err != nil {
+			return h, err
+		}
+		name = name + "-" + rand.Text()[:4]
+	}
+	return nil, fmt.Errorf("making a workspace in %s: other servers take every name", root)
+}
+
+// newHome makes a workspace; nil if the name is taken, or if another server took
+// the directory for one that was left before it was locked.
+func newHome(dir string) (*Home, error) {
+	if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	// The directory is there first: a server that is killed here leaves an empty
+	// one, and never a lock whose directory is another's.
+	unused, err := mark(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(dir))
+	}
+	if unused == nil {
+		return nil, nil
+	}
+	if _, err := os.Lstat(dir); err != nil {
+		return nil, unused.Close()
+	}
+	return &Home{Dir: dir, unused: unused}, nil
+}
+
+// unusedText is what the file beside a workspace holds, with the workspace's name: a
+// file of another kind says nothing.
+func unusedText(dir string) string {
+	return "understudy: nothing has run in " + filepath.Base(dir) + "\n"
+}
+
+// mark says that a workspace is unused, and locks what says so; nil if another server
+// has it. The text is there before the lock, as Windows lets nobody write to a file
+// that is locked.
+func mark(dir string) (*flock.Flock, error) {
+	name := dir + unusedEnding
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, err = file.WriteString(unusedText(dir))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, errors.Join(err, os.Remove(name))
+	}
+	unused := flock.New(name, flock.SetFlag(os.O_RDONLY))
+	ok, err := unused.TryLock()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", name, err), os.Remove(name))
+	}
+	if _, gone := os.Lstat(name); !ok || gone != nil {
+		return nil, unused.Close()
+	}
+	return unused, nil
+}
+
+// marked reports whether the file beside a workspace says that it is unused. What
+// can't be read doesn't say it, as on Windows a file that is locked.
+func marked(dir string) bool {
+	file, err := os.Open(dir + unusedEnding)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	want := unusedText(dir)
+	text := make([]byte, len(want)+1)
+	n, _ := io.ReadFull(file, text)
+	return string(text[:n]) == want
+}
+
+// Use says that something is about to run in it: it stays, even if the server is
+// killed. More calls do nothing.
+func (h *Home) Use() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.unused == nil {
+		return nil
+	}
+	if err := release(h.unused); err != nil {
+		return fmt.Errorf("keeping the workspace: %w", err)
+	}
+	h.unused = nil
+	return nil
+}
+
+// Close removes it if nothing was used in it, or if what was started in it ran
+// nothing and left nothing. It reports whether it is gone.
+// After context.DeadlineExceeded the rest goes at another server's start.
+func (h *Home) Close(ran bool) (removed bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ran || !untouched(h.Dir) {
+		if h.unused != nil {
+			err = release(h.unused)
+		}
+		return false, err
+	}
+	if h.unused == nil { // should there be no time to remove all, another server does
+		if h.unused, err = mark(h.Dir); err != nil || h.unused == nil {
+			return false, err
+		}
+	}
+	limited, cancel := context.WithTimeout(context.Background(), removeTime)
+	defer cancel()
+	if err := removeHome(limited, h.Dir); err != nil {
+		return false, errors.Join(err, h.unused.Close())
+	}
+	return true, release(h.unused)
+}
+
+// removeHome removes a workspace.
+func removeHome(ctx context.Context, dir string) error {
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	return errors.Join(removeTree(ctx, root, filepath.Base(dir)), root.Close())
+}
+
+// untouched reports whether a workspace holds nothing but what was prepared.
+func untouched(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	for _, entry := range entries {
+		if !slices.Contains([]string{InputName, WorkingName, partialName, ownName}, entry.Name()) {
+			return false
+		}
+	}
+	if input, err := os.Lstat(filepath.Join(dir, InputName)); err == nil {
+		stamp, err := os.Lstat(filepath.Join(dir, ownName, stampName))
+		if err != nil || input.ModTime().After(stamp.ModTime()) { // somebody put something there
+			return false
+		}
+	}
+	working, err := os.ReadDir(filepath.Join(dir, WorkingName))
+	return len(working) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist))
+}
+
+// release removes a lock's file and lets go of the lock; in this order, as another
+// server that gets the lock then finds nothing to remove. Windows removes no file
+// that is open.
+func release(lock *flock.Flock) error {
+	early := os.Remove(lock.Path())
+	err := lock.Close()
+	if early != nil {
+		early = os.Remove(lock.Path())
+	}
+	if errors.Is(early, fs.ErrNotExist) {
+		early = nil
+	}
+	return errors.Join(err, early)
+}
+
+// Sweep removes the workspaces below root of servers that were killed before anything
+// ran, until ctx ends. It may take long, and run beside everything else.
+func Sweep(ctx context.Context, root string, log *slog.Logger) {
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		log.Warn("looking for workspaces of servers that died", "error", err)
+		return
+	}
+	for _, entry := range entries {
+		name, unused := strings.CutSuffix(entry.Name(), unusedEnding)
+		if !unused || !entry.Type().IsRegular() || name == "" {
+			continue
+		}
+		dir := filepath.Join(root, name)
+		if err := sweepOne(ctx, dir); err != nil && ctx.Err() == nil {
+			log.Warn("removing an unused workspace of a server that died", "dir", dir, "error", err)
+		}
+	}
+}
+
+func sweepOne(ctx context.Context, dir string) error {
+	if !marked(dir) { // it is not ours
+		return nil
+	}
+	lock := flock.New(dir+unusedEnding, flock.SetFlag(os.O_RDONLY)) // not made anew if it goes now
+	free, err := lock.TryLock()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !free {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(lock.Path()); err != nil { // its server has just said that it is used
+		return lock.Close()
+	}
+	if !untouched(dir) { // somebody put something there
+		return release(lock)
+	}
+	if err := removeHome(ctx, dir); err != nil {
+		return errors.Join(err, lock.Close())
+	}
+	return release(lock)
+}

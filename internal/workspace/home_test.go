@@ -1,0 +1,161 @@
+package workspace
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func newTestHome(t *testing.T, root, name string) *Home {
+	t.Helper()
+	h, err := NewHome(root, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []string{}
+	for _, entry := range entries {
+		list = append(list, entry.Name())
+	}
+	return list
+}
+
+// TestHome says when a workspace goes with its server.
+func TestHome(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		use  bool   // an interpreter started
+		ran  bool   // and code ran
+		file string // somebody wrote it
+		gone bool
+	}{
+		{name: "unused", gone: true},
+		{name: "started, and nothing ran", use: true, gone: true},
+		{name: "ran", use: true, ran: true},
+		{name: "file in working", file: "working/x"},
+		{name: "uploaded file", file: "x.csv"},
+		{name: "file in input", file: "input/notes.txt"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			root := filepath.Join(t.TempDir(), "workspaces")
+			h := newTestHome(t, root, "abc")
+			mustPrepare(t, mustPlan(t, Options{Dir: h.Dir}, files(t, map[string]string{"x": "1"})))
+			if test.use {
+				for range 2 {
+					if err := h.Use(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if test.file != "" {
+				name := filepath.Join(h.Dir, test.file)
+				err := os.WriteFile(name, nil, 0o600)
+				later := time.Now().Add(time.Second) // clocks of file systems tick slowly
+				if err = errors.Join(err, os.Chtimes(filepath.Dir(name), later, later)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			gone, err := h.Close(test.ran)
+			if err != nil || gone != test.gone {
+				t.Errorf("gone: %v, %v", gone, err)
+			}
+			want := []string{"abc"}
+			if test.gone {
+				want = []string{}
+			}
+			if got := names(t, root); !slices.Equal(got, want) {
+				t.Errorf("left: %v", got)
+			}
+		})
+	}
+}
+
+// TestSweep removes what killed servers have left unused, and nothing else.
+func TestSweep(t *testing.T) {
+	root := t.TempDir()
+	alive := newTestHome(t, root, "alive")
+	used := newTestHome(t, root, "used")
+	if err := used.Use(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"dead", "written"} { // as if their servers were killed: unlocked
+		if err := os.MkdirAll(filepath.Join(root, name, WorkingName), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, name)+unusedEnding, []byte(unusedText(name)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "written", WorkingName, "x"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"foreign", "precious"} {
+		if err := os.MkdirAll(filepath.Join(root, name, WorkingName), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "precious")+unusedEnding, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	next := newTestHome(t, root, "next")
+	Sweep(t.Context(), root, quiet)
+	want := []string{"alive", "alive.unused", "foreign", "next", "next.unused", "precious", "precious.unused", "used", "written"}
+	if got := names(t, root); !slices.Equal(got, want) {
+		t.Errorf("left %v, want %v", got, want)
+	}
+	for _, h := range []*Home{alive, next} {
+		if gone, err := h.Close(false); !gone || err != nil {
+			t.Errorf("%s: %v", h.Dir, err)
+		}
+	}
+}
+
+// TestTakenName finds another name.
+func TestTakenName(t *testing.T) {
+	root := t.TempDir()
+	first := newTestHome(t, root, "abc")
+	second := newTestHome(t, root, "abc")
+	if first.Dir == second.Dir {
+		t.Fatal("two servers have one workspace")
+	}
+	for _, h := range []*Home{first, second} {
+		if _, err := h.Close(false); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSweepMeetsStart is another server that takes the lock of one that is just
+// starting for one that was left.
+func TestSweepMeetsStart(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "abc")
+	lock := flock.New(dir + unusedEnding)
+	if ok, err := lock.TryLock(); !ok || err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	h := newTestHome(t, root, "abc")
+	if h.Dir == dir {
+		t.Error("it took a directory that another server is about to remove")
+	}
+	if _, err := h.Close(false); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,137 @@
+package workspace
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Limits bound what archives may unpack to. They are against bombs, not against
+// large data: who meets one can unpack the archive and give the directory.
+type Limits struct {
+	// Unpacked is how many bytes all archives together may unpack to.
+	Unpacked int64
+	// Entries is how many files, directories and links they may hold together.
+	Entries int
+	// Ratio is how many times its own size an archive may unpack to, with the
+	// archives in it, once that is more than RatioFrom bytes.
+	Ratio     int64
+	RatioFrom int64
+	// Depth is how many archives deep is unpacked: 1 leaves archives in archives.
+	Depth int
+	// Reserve is how many bytes of the disk stay free.
+	Reserve int64
+}
+
+// UsualLimits are those of a server. Text compresses to a tenth, tables of
+// numbers that repeat to a fiftieth; what a bomb needs is a thousand and more.
+var UsualLimits = Limits{
+	Unpacked: 50e9, Entries: 1_000_000, Ratio: 200, RatioFrom: 100e6, Depth: 3, Reserve: 1e9,
+}
+
+// limitError says which limit an archive has passed. It ends the preparation,
+// unlike an archive in another that can't be read and stays as it is.
+type limitError struct{ reason string }
+
+func (e *limitError) Error() string { return e.reason }
+
+func overLimit(format string, args ...any) error {
+	return &limitError{fmt.Sprintf(format, args...) + "; if that is right, unpack it yourself and give its directory as data"}
+}
+
+// meter counts what is written, in the whole preparation.
+type meter struct {
+	limits   Limits
+	room     int64 // bytes that the disk has left for it
+	unpacked int64
+	entries  int
+	held     int // bytes of names and targets that are held in memory
+}
+
+const (
+	entryBytes = 4096     // that an entry takes of the disk, beside its content
+	heldLimit  = 64 << 20 // bytes
+)
+
+// hold counts what of an entry is held until its archive is unpacked.
+func (m *meter) hold(texts ...string) error {
+	for _, text := range texts {
+		m.held += len(text)
+	}
+	if m.held > heldLimit {
+		return overLimit("the names of its links and of the archives in it are too long together")
+	}
+	return nil
+}
+
+// wrote counts bytes that are about to be written.
+func (m *meter) wrote(n int64) error {
+	if m.room -= n; m.room < 0 {
+		return &limitError{fmt.Sprintf("the disk is full but for the %s that stay free: make room, or choose another disk with --workspace", size(m.limits.Reserve))}
+	}
+	return nil
+}
+
+// outermost counts what one archive unpacks to, with those in it.
+type outermost struct {
+	*meter
+	size int64 // bytes of the archive itself
+	out  int64
+}
+
+// take counts bytes that are about to be written.
+func (o *outermost) take(n int64) error {
+	o.out += n
+	o.unpacked += n
+	if o.unpacked > o.limits.Unpacked {
+		return overLimit("the archives unpack to more than %s", size(o.limits.Unpacked))
+	}
+	if err := o.checkRatio(o.out); err != nil {
+		return err
+	}
+	return o.wrote(n)
+}
+
+// checkRatio refuses an archive that makes too much of its bytes.
+func (o *outermost) checkRatio(out int64) error {
+	if out > o.limits.RatioFrom && out/o.limits.Ratio > o.size {
+		return overLimit("the archive has %s and unpacks to more than %d times its size", size(o.size), o.limits.Ratio)
+	}
+	return nil
+}
+
+// claim refuses early what an archive says that it will unpack to. What it hides
+// is found by take.
+func (o *outermost) claim(bytes uint64) error {
+	switch {
+	case bytes > uint64(max(0, o.limits.Unpacked-o.unpacked)):
+		return overLimit("it says that it unpacks to %s, and archives may to %s", humanize.Bytes(bytes), size(o.limits.Unpacked))
+	case bytes > uint64(max(0, o.room)):
+		return &limitError{fmt.Sprintf("it unpacks to %s, and the disk has %s for it: make room, or choose another disk with --workspace", humanize.Bytes(bytes), size(o.room))}
+	}
+	return o.checkRatio(o.out + int64(bytes))
+}
+
+// entry counts an entry.
+func (o *outermost) entry() error {
+	if o.entries++; o.entries > o.limits.Entries {
+		return o.tooMany()
+	}
+	return o.wrote(entryBytes)
+}
+
+func (o *outermost) tooMany() error {
+	return overLimit("the archives hold more than %s entries", humanize.Comma(int64(o.limits.Entries)))
+}
+
+// freeRoom is how many bytes may be written below dir.
+func freeRoom(dir string, reserve int64) int64 {
+	free, err := freeBytes(dir)
+	if err != nil {
+		return math.MaxInt64 // unknown: the disk itself will say
+	}
+	return int64(min(free, math.MaxInt64)) - reserve
+}
+
+func size(bytes int64) string { return humanize.Bytes(uint64(max(0, bytes))) }
