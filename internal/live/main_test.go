@@ -1,0 +1,13 @@
+package live
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // what is shown is local time
+	goleak.VerifyTestMain(m)
+}
