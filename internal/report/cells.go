@@ -1,0 +1,178 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"understudy/internal/journal"
+	"understudy/sessions"
+)
+
+// Cell is an execution as something that can be run again, as in a notebook.
+type Cell struct {
+	Execution journal.Execution
+	// Code is what a notebook runs: the code with its magics, a plugin's call in
+	// Python, a command behind "!" or below "%%bash".
+	Code string
+	// Failed says that it ended with an exception, at its time limit, by an interrupt,
+	// or with another exit code than 0. What comes behind it was run all the same.
+	Failed bool
+	// Skipped says that it must not be run again: it has not ended, or its process was
+	// lost with all that it had done there.
+	Skipped bool
+	// Note is a sentence for people about what is special with it, or "".
+	Note string
+}
+
+// Cells makes cells of executions, as of a line of Reader.Line, one of each.
+func Cells(line []journal.Execution) []Cell {
+	cells := make([]Cell, len(line))
+	for i, e := range line {
+		cells[i] = newCell(e)
+	}
+	return cells
+}
+
+func newCell(e journal.Execution) Cell {
+	c := Cell{Execution: e, Code: e.Code, Failed: e.Status != sessions.StatusOK}
+	switch e.Kind {
+	case sessions.RunsPlugin:
+		c.Code = pluginCall(e.Code, e.Arguments)
+		c.Note = fmt.Sprintf("It calls the plugin %s, which must be there.", e.Code)
+	case sessions.RunsCommand:
+		c.Code = commandMagic(e.Code)
+	}
+	switch e.Status {
+	case sessions.StatusRunning:
+		c.Skipped, c.Note = true, "It has not ended yet."
+	case journal.StatusLost:
+		c.Skipped, c.Note = true, "Its server was killed while it ran."
+	case sessions.StatusCrashed:
+		c.Skipped, c.Note = true, "It crashed its process, and left nothing behind."
+	case sessions.StatusTimeout:
+		c.Skipped, c.Note = lostProcess(e), ended(e, "was ended at its time limit")
+	case sessions.StatusInterrupted:
+		c.Skipped, c.Note = lostProcess(e), ended(e, "was interrupted")
+	}
+	return c
+}
+
+// ended says how an execution was ended from outside, and what it left.
+func ended(e journal.Execution, how string) string {
+	left := "and was seen to change no variables, though maybe what is within them, or files"
+	switch {
+	case lostProcess(e):
+		left = "and its process with it"
+	case e.Kind == sessions.RunsCommand:
+		left = "and may have changed files"
+	case e.Changed:
+		left = "and had changed variables, which may differ in another run"
+	}
+	return fmt.Sprintf("It %s after %s, %s.", how, shortDuration(e.ExecTime), left)
+}
+
+// lostProcess says whether an execution's process ended with it.
+func lostProcess(e journal.Execution) bool {
+	return e.Detail != nil && e.Detail.Record.RestartReason != ""
+}
+
+// commandMagic is a command of the shell as a notebook runs it.
+func commandMagic(command string) string {
+	if strings.Contains(command, "\n") {
+		return "%%bash\n" + command
+	}
+	return "!" + command
+}
+
+// pluginCall is the call of a plugin as Python.
+func pluginCall(name string, arguments json.RawMessage) string {
+	decoder := json.NewDecoder(bytes.NewReader(arguments))
+	var pieces []string
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+		return name + "()"
+	}
+	for decoder.More() {
+		key, err := decoder.Token()
+		if err != nil {
+			break
+		}
+		var value json.RawMessage
+		if decoder.Decode(&value) != nil {
+			break
+		}
+		pieces = append(pieces, fmt.Sprintf("%v=%s", key, pythonValue(value)))
+	}
+	return name + "(" + strings.Join(pieces, ", ") + ")"
+}
+
+// pythonValue writes a JSON value as Python.
+func pythonValue(value json.RawMessage) string {
+	decoder := json.NewDecoder(bytes.NewReader(value))
+	decoder.UseNumber()
+	var text strings.Builder
+	writePython(&text, decoder)
+	return text.String()
+}
+
+// writePython writes the next value of a decoder. JSON that is cut is written as far
+// as it goes.
+func writePython(to *strings.Builder, from *json.Decoder) {
+	token, err := from.Token()
+	if err != nil {
+		return
+	}
+	switch value := token.(type) {
+	case json.Delim:
+		to.WriteString(value.String())
+		for first := true; from.More(); first = false {
+			if !first {
+				to.WriteString(", ")
+			}
+			writePython(to, from)
+			if value == '{' {
+				to.WriteString(": ")
+				writePython(to, from)
+			}
+		}
+		if end, err := from.Token(); err == nil {
+			fmt.Fprint(to, end)
+		}
+	case string:
+		to.WriteString(pythonString(value))
+	case bool:
+		to.WriteString(map[bool]string{true: "True", false: "False"}[value])
+	case nil:
+		to.WriteString("None")
+	default:
+		fmt.Fprint(to, value)
+	}
+}
+
+// pythonString writes a text as a literal of Python on one line, with plain ASCII
+// escapes for what is not printed.
+func pythonString(text string) string {
+	var to strings.Builder
+	to.WriteByte('"')
+	for _, char := range text {
+		switch {
+		case char == '"' || char == '\\':
+			to.WriteByte('\\')
+			to.WriteRune(char)
+		case char == '\n':
+			to.WriteString(`\n`)
+		case char == '\t':
+			to.WriteString(`\t`)
+		case char > 0xffff && !strconv.IsPrint(char):
+			fmt.Fprintf(&to, `\U%08x`, char)
+		case !strconv.IsPrint(char):
+			fmt.Fprintf(&to, `\u%04x`, char)
+		default:
+			to.WriteRune(char)
+		}
+	}
+	to.WriteByte('"')
+	return to.String()
+}

@@ -1,0 +1,38 @@
+package report
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"understudy/internal/journal"
+	"understudy/sessions"
+)
+
+func TestCellsSayWhatCanBeRunAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		execution journal.Execution
+		want      Cell
+	}{
+		"code":          {journal.Execution{Kind: sessions.RunsCode, Code: "x = 1", Status: sessions.StatusOK}, Cell{Code: "x = 1"}},
+		"error":         {journal.Execution{Kind: sessions.RunsCode, Code: "1/0", Status: sessions.StatusError}, Cell{Code: "1/0", Failed: true}},
+		"crash":         {journal.Execution{Kind: sessions.RunsCode, Code: "die()", Status: sessions.StatusCrashed}, Cell{Code: "die()", Failed: true, Skipped: true, Note: "It crashed its process, and left nothing behind."}},
+		"limit":         {journal.Execution{Kind: sessions.RunsCode, Code: "f()", Status: sessions.StatusTimeout, ExecTime: 1500 * time.Millisecond}, Cell{Code: "f()", Failed: true, Note: "It was ended at its time limit after 1.5 s, and was seen to change no variables, though maybe what is within them, or files."}},
+		"limit, killed": {journal.Execution{Kind: sessions.RunsCode, Code: "f()", Status: sessions.StatusTimeout, ExecTime: time.Second, Detail: &journal.Detail{Record: sessions.Result{RestartReason: "killed"}}}, Cell{Code: "f()", Failed: true, Skipped: true, Note: "It was ended at its time limit after 1.0 s, and its process with it."}},
+		"limit, later":  {journal.Execution{Kind: sessions.RunsCode, Code: "f()", Status: sessions.StatusTimeout, ExecTime: time.Minute, Changed: true}, Cell{Code: "f()", Failed: true, Note: "It was ended at its time limit after 1 min 0 s, and had changed variables, which may differ in another run."}},
+		"command":       {journal.Execution{Kind: sessions.RunsCommand, Code: "ls -l", Status: sessions.StatusOK}, Cell{Code: "!ls -l"}},
+		"more commands": {journal.Execution{Kind: sessions.RunsCommand, Code: "ls\npwd", Status: sessions.StatusOK}, Cell{Code: "%%bash\nls\npwd"}},
+		"plugin": {
+			journal.Execution{Kind: sessions.RunsPlugin, Code: "find", Status: sessions.StatusOK, Arguments: json.RawMessage(`{"text": "a\"\u2028\n", "n": 12345678901234567890, "all": true, "of": [null, {"k": 1.5}], "none": {}}`)},
+			Cell{Code: `find(text="a\"\u2028\n", n=12345678901234567890, all=True, of=[None, {"k": 1.5}], none={})`, Note: "It calls the plugin find, which must be there."},
+		},
+		"plugin without": {journal.Execution{Kind: sessions.RunsPlugin, Code: "find", Status: sessions.StatusOK}, Cell{Code: "find()", Note: "It calls the plugin find, which must be there."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Cells([]journal.Execution{test.execution})[0]
+			if got.Code != test.want.Code || got.Failed != test.want.Failed || got.Skipped != test.want.Skipped || got.Note != test.want.Note {
+				t.Errorf("got %q failed %v skipped %v note %q", got.Code, got.Failed, got.Skipped, got.Note)
+			}
+		})
+	}
+}

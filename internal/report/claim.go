@@ -1,0 +1,56 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// Claim sees to it that a directory which a person has named may be written to: that it
+// is not there, is empty, or has an experiment's files. Those of them that another
+// report would leave there are removed; nothing else is touched.
+func Claim(dir string) error {
+	there, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(there) == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking into the report's directory (choose another one with --out): %w", err)
+	}
+	if !hasExperiment(dir) {
+		return fmt.Errorf("%s is not empty and has no journal.json of an experiment, so its files might be yours; choose a new directory with --out", dir)
+	}
+	stale := []string{"best_solution.py", "metric.svg", "report.md"}
+	figures, err := os.ReadDir(filepath.Join(dir, figuresDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("looking for an earlier report's figures: %w", err)
+	}
+	for _, figure := range figures {
+		if figureName.MatchString(figure.Name()) && figure.Type().IsRegular() {
+			stale = append(stale, filepath.Join(figuresDir, figure.Name()))
+		}
+	}
+	for _, name := range stale {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing an earlier report's file: %w", err)
+		}
+	}
+	return nil
+}
+
+// figureName are the names that images gives.
+var figureName = regexp.MustCompile(`^(?:trial-\d+|[0-9a-f]{1,8}-\d+)-\d+\.[A-Za-z0-9]{1,5}$`)
+
+// hasExperiment says whether a directory has a journal.json as Write writes it.
+func hasExperiment(dir string) bool {
+	text, err := os.ReadFile(filepath.Join(dir, "journal.json"))
+	if err != nil {
+		return false
+	}
+	var saved Saved
+	return json.Unmarshal(text, &saved) == nil && saved.Run.ID != "" && saved.Nodes != nil && saved.NodeToParent != nil
+}

@@ -1,0 +1,301 @@
+package report
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"understudy/internal/journal"
+	"understudy/sessions"
+)
+
+func TestAnExperimentsFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "experiment")
+	paths, err := Write(dir, newSample(t).load(t), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, path := range paths {
+		names = append(names, filepath.Base(path))
+	}
+	if want := []string{"tree_plot.html", "journal.json", "config.yaml", "best_solution.py", "metric.svg", "report.md"}; !cmp.Equal(names, want) {
+		t.Errorf("wrote %v", names)
+	}
+	for _, name := range names[1:] { // the page is looked at by a browser
+		golden(t, filepath.Join(dir, name), filepath.Join("testdata", "experiment", name+".golden"))
+	}
+	if info, err := os.Stat(filepath.Join(dir, "figures", "trial-3-1.png")); err != nil || info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
+		t.Errorf("the figure: %v, %v", info, err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".new-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func golden(t *testing.T, path, want string) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(want), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(want, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expected, err := os.ReadFile(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if difference := cmp.Diff(plainEnds(string(expected)), string(got)); difference != "" {
+		t.Errorf("%s, if wanted go test ./internal/report -update:\n%s", want, difference)
+	}
+}
+
+func TestARunWithoutTrialsIsReported(t *testing.T) {
+	s := &sample{Run: journal.Run{ID: "ABCDEFGH12"}}
+	s.add(journal.Execution{Code: "x = 1", Detail: &journal.Detail{TermOut: []string{"\x1b[31m10%\r100%\x1b[0m\n"}}})
+	s.add(journal.Execution{Parent: 1, Kind: sessions.RunsCommand, Code: "ls", Status: sessions.StatusError})
+	x, err := Load(t.Context(), source{s}, s.Run, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := Write(dir, x, true); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, section := range []string{"## Introduction", "## Preprocessing", "## Modelling Methods", "## Results Discussion", "## Future Work", "2 times", "```python\nx = 1\n", "!ls", "```text\n100%\n", "an exception"} {
+		if !strings.Contains(string(text), section) {
+			t.Errorf("no %q in\n%s", section, text)
+		}
+	}
+	for _, name := range []string{"best_solution.py", "metric.svg"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s of no trials", name)
+		}
+	}
+}
+
+func TestNothingMeasuredIsSaid(t *testing.T) {
+	s := &sample{Run: journal.Run{ID: "ABCDEFGH12", Steps: 1}}
+	s.add(journal.Execution{Code: "x = 1", Trial: &journal.Trial{Stage: sessions.StageDraft}, Status: sessions.StatusRunning})
+	x := s.load(t)
+	text := reportText(x, nil)
+	if !strings.Contains(text, "Nothing was measured.") || !strings.Contains(text, "no plan was given") {
+		t.Error(text)
+	}
+	page, err := treePage(x)
+	if err != nil || !strings.Contains(string(page), `"state":"running"`) {
+		t.Errorf("%v in %s", err, page)
+	}
+	if plot := metricPlot(x); plot != nil {
+		t.Errorf("a plot of nothing: %s", plot)
+	}
+}
+
+func TestPlotsOfOddMetricsAreWhole(t *testing.T) {
+	for name, values := range map[string][]float64{
+		"one": {3}, "equal": {0, 0}, "huge": {-1.7e308, 1.7e308}, "tiny": {5e-324, 1e-323}, "close": {0.9, 0.9000000001}, "negative": {-3, -2.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &sample{}
+			for i := range values {
+				s.add(journal.Execution{Trial: &journal.Trial{MetricName: "<m>&", Metric: &values[i], Stage: sessions.StageDraft}})
+			}
+			plot := string(metricPlot(s.load(t)))
+			for _, bad := range []string{"NaN", "Inf", "<m>"} {
+				if strings.Contains(plot, bad) {
+					t.Errorf("%s in %s", bad, plot)
+				}
+			}
+			if strings.Count(plot, "<circle") != len(values)+2 { // the best's ring, the legend's
+				t.Errorf("marks are missing in %s", plot)
+			}
+		})
+	}
+}
+
+func TestMarkdownIsShownAsItWasWritten(t *testing.T) {
+	if got, want := inline("a|b <i>*x*</i>\n[l](u) `c` & d\\"), `a\|b &lt;i&gt;\*x\*&lt;/i&gt; \[l\](u) \`+"`c\\` &amp; d\\\\"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := fenced("python", "````\nx"); !strings.HasPrefix(got, "`````python\n") || !strings.HasSuffix(got, "\n`````\n") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestFiguresThatAreGoneAreNamedInThePage(t *testing.T) {
+	s := newSample(t)
+	s.find(4).Detail.Figures[0].File = filepath.Join(t.TempDir(), "gone.png")
+	x := s.load(t)
+	dir := t.TempDir()
+	if _, err := Write(dir, x, true); err != nil {
+		t.Fatal(err)
+	}
+	data := newTreeData(x)
+	if got := data.Nodes[2].Figures; len(got) != 1 || got[0].Source != "" || got[0].Name != "figures/trial-3-1.png" {
+		t.Errorf("got %+v", got)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
+	if err != nil || strings.Contains(string(text), "### Figures") {
+		t.Errorf("a link to nothing, %v", err)
+	}
+}
+
+func TestMetricsOfOtherNamesAreNamed(t *testing.T) {
+	s := newSample(t)
+	t3 := s.find(4).Trial // on the way to the best, and measured by something else
+	t3.MetricName, *t3.Metric = "other", 1e300
+	x := s.load(t)
+	if x.Best.Trial.MetricName != "score" {
+		t.Fatalf("the best measures %s", x.Best.Trial.MetricName)
+	}
+	text := reportText(x, nil)
+	for want, times := range map[string]int{"other = 1e+300": 2, "1e+300": 2, "Some of them measure `other` instead": 1, "| 12.125 | -1238 |": 1} {
+		if got := strings.Count(text, want); got != times {
+			t.Errorf("%q is there %d times:\n%s", want, got, text)
+		}
+	}
+	if plot := string(metricPlot(x)); !strings.Contains(plot, ">other</text>") || !strings.Contains(plot, "score (some: other) by trial") {
+		t.Error(plot)
+	}
+	if data := newTreeData(x); data.Metric != "score" || data.Nodes[2].Measures != "other" || data.Nodes[3].Measures != "score" {
+		t.Errorf("%+v", data)
+	}
+}
+
+// TestHiddenCharactersAreCleaned: nothing that acts on a terminal, or turns the
+// direction of text, is in a file as it is.
+func TestHiddenCharactersAreCleaned(t *testing.T) {
+	const hidden = "\x1b]0;title\a\u202e\u2066\u009b"
+	s := newSample(t)
+	e := s.find(3)
+	e.Code += hidden
+	e.Trial.Plan, e.Trial.Why, e.Detail.TermOut = hidden, hidden, []string{hidden}
+	e.Detail.Record.Traceback += hidden
+	e.Detail.Stdout.Text, e.Detail.Artifacts = hidden, []journal.Artifact{{Artifact: sessions.Artifact{Name: hidden, Preview: hidden}}}
+	x := s.load(t)
+	dir := t.TempDir()
+	paths, err := Write(dir, x, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Document{Run: x.Run, Cells: Cells(s.executions)}
+	page, err := d.Page()
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := map[string]string{"page": string(page), "script": string(d.Script())}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written[filepath.Base(path)] = string(text)
+	}
+	for name, text := range written {
+		if at := strings.IndexFunc(text, isHidden); at >= 0 {
+			t.Errorf("%s has %q", name, text[at:min(at+60, len(text))])
+		}
+	}
+	var saved Saved
+	if err := json.Unmarshal([]byte(written["journal.json"]), &saved); err != nil || saved.Nodes[1].Plan != hidden {
+		t.Errorf("journal.json has the plan %q, %v", saved.Nodes[1].Plan, err)
+	}
+}
+
+// TestOnlyTheJournalsFilesAreFigures: what the session's code puts where a figure was,
+// or in the place of the journal's file, is not read.
+func TestOnlyTheJournalsFilesAreFigures(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "other.txt")
+	if err := os.WriteFile(other, []byte("of somebody else"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link.png")
+	if err := os.Symlink(other, link); err != nil {
+		t.Skip(err)
+	}
+	for name, figure := range map[string]journal.Figure{
+		"not kept":  {Figure: sessions.Figure{Path: link, MIMEType: "image/png"}},
+		"kept link": {Figure: sessions.Figure{MIMEType: "image/png"}, File: link},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSample(t)
+			s.find(4).Detail.Figures = []journal.Figure{figure}
+			s.find(4).Detail.Artifacts = []journal.Artifact{{Artifact: sessions.Artifact{Path: figure.Path, MIMEType: "image/png"}, File: figure.File}}
+			x := s.load(t)
+			dir := t.TempDir()
+			if _, err := Write(dir, x, true); err != nil {
+				t.Fatal(err)
+			}
+			if copied, err := os.ReadDir(filepath.Join(dir, "figures")); err != nil || len(copied) > 0 {
+				t.Errorf("copied %v, %v", copied, err)
+			}
+			for _, image := range newTreeData(x).Nodes[2].Figures {
+				if image.Source != "" {
+					t.Errorf("the page has %s", image.Source)
+				}
+			}
+			for _, o := range outputs(x.Executions[2]) {
+				if o.Data != nil {
+					t.Errorf("a notebook has %q", o.Data)
+				}
+			}
+		})
+	}
+}
+
+func TestThePageHoldsOnlyAsManyImagesAsThereIsRoomFor(t *testing.T) {
+	s := newSample(t)
+	large := filepath.Join(t.TempDir(), "large.png")
+	if err := os.WriteFile(large, make([]byte, pageImage+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	middling := filepath.Join(t.TempDir(), "middling.png")
+	if err := os.WriteFile(middling, make([]byte, pageImage), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{large, middling, middling, middling, middling, middling, middling, middling} {
+		d := s.find(5).Detail
+		d.Figures = append(d.Figures, journal.Figure{Figure: sessions.Figure{MIMEType: "image/png"}, File: file})
+	}
+	embedded := 0
+	for _, node := range newTreeData(s.load(t)).Nodes {
+		for _, figure := range node.Figures {
+			if figure.Source != "" {
+				embedded++
+			}
+		}
+	}
+	if want := pageImages / pageImage; embedded != want {
+		t.Errorf("%d images are in the page, want %d", embedded, want)
+	}
+}
+
+func TestSavedJournalIsReadBack(t *testing.T) {
+	text, err := journalJSON(newSample(t).load(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var saved Saved
+	if err := json.Unmarshal(text, &saved); err != nil {
+		t.Fatal(err)
+	}
+	if len(saved.Nodes) != 6 || *saved.Best != "3fa9c0de11112222@5" || saved.NodeToParent["3fa9c0de11112222@7"] != "3fa9c0de11112222@4" || !strings.Contains(saved.Nodes[1].Code, hostile) {
+		t.Errorf("got %+v", saved)
+	}
+}

@@ -1,0 +1,167 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"understudy/internal/journal"
+	"understudy/sessions"
+)
+
+// Saved is the file journal.json.
+type Saved struct {
+	Run   SavedRun    `json:"run"`
+	Nodes []SavedNode `json:"nodes"` // oldest first
+	// NodeToParent has the ids of nodes that go on from another one, and those others'.
+	NodeToParent map[string]string `json:"node2parent"`
+	// Best is the id of the best node, null where nothing was measured.
+	Best *string `json:"best"`
+}
+
+// SavedRun is the server's run in journal.json. Times are in RFC 3339.
+type SavedRun struct {
+	ID        string     `json:"id"`
+	Started   time.Time  `json:"started"`
+	Ended     *time.Time `json:"ended,omitempty"`
+	Version   string     `json:"version"`
+	Python    string     `json:"python,omitempty"`
+	Steps     int        `json:"steps,omitempty"`
+	Workspace string     `json:"workspace,omitempty"`
+}
+
+// SavedNode is a trial in journal.json, or an execution of a run without trials.
+type SavedNode struct {
+	ID            string                  `json:"id"`   // the interpreter's, "@", and the execution
+	Step          int                     `json:"step"` // the trial's number, from 1
+	InterpreterID string                  `json:"interpreter_id"`
+	Execution     int                     `json:"execution"`
+	Started       time.Time               `json:"started"`
+	Code          string                  `json:"code"`
+	Plan          string                  `json:"plan"`
+	Stage         string                  `json:"stage,omitempty"` // draft, debug or improve
+	DebugDepth    int                     `json:"debug_depth"`
+	Parent        *string                 `json:"parent"` // id, null for a draft
+	Status        sessions.Status         `json:"status"`
+	IsBuggy       bool                    `json:"is_buggy"`
+	Why           string                  `json:"why,omitempty"`
+	Metric        *SavedMetric            `json:"metric"` // null if nothing was to be measured
+	ExecTime      float64                 `json:"exec_time"`
+	Memory        uint64                  `json:"memory,omitempty"` // bytes
+	TermOut       []string                `json:"term_out"`         // long output without its middle
+	ExcType       string                  `json:"exc_type,omitempty"`
+	ExcInfo       *sessions.ExceptionInfo `json:"exc_info,omitempty"`
+	ExcStack      []sessions.StackFrame   `json:"exc_stack,omitempty"`
+	Traceback     string                  `json:"traceback,omitempty"`
+	Figures       []string                `json:"figures,omitempty"` // files, from this one's directory
+	Output        []string                `json:"output_files,omitempty"`
+}
+
+// SavedMetric is what a node measures; Value is null where it failed to.
+type SavedMetric struct {
+	Name     string   `json:"name"`
+	Value    *float64 `json:"value"`
+	Maximize bool     `json:"maximize"`
+}
+
+// journalJSON is the file journal.json.
+func journalJSON(x *Experiment) ([]byte, error) {
+	saved := Saved{
+		Run: SavedRun{
+			ID: x.Run.ID, Started: x.Run.Started.UTC(), Version: x.Run.Version,
+			Python: x.Run.Python, Steps: x.Run.Steps, Workspace: x.Run.Workspace,
+		},
+		Nodes:        make([]SavedNode, len(x.Executions)),
+		NodeToParent: map[string]string{},
+	}
+	if !x.Run.Ended.IsZero() {
+		ended := x.Run.Ended.UTC()
+		saved.Run.Ended = &ended
+	}
+	ids := x.nodeIDs()
+	for i, e := range x.Executions {
+		parent := ids[parentOf(e)]
+		saved.Nodes[i] = savedNode(e, parent)
+		if parent != "" {
+			saved.NodeToParent[nodeID(e)] = parent
+		}
+	}
+	if x.Best != nil {
+		best := nodeID(*x.Best)
+		saved.Best = &best
+	}
+	text, err := json.MarshalIndent(saved, "", " ")
+	return append(escapeHidden(text), '\n'), err
+}
+
+// escapeHidden escapes what JSON may have in its texts as it is, and terminals act on.
+func escapeHidden(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isHidden) {
+		return text
+	}
+	var escaped bytes.Buffer
+	for _, char := range string(text) {
+		if isHidden(char) {
+			fmt.Fprintf(&escaped, `\u%04x`, char)
+		} else {
+			escaped.WriteRune(char)
+		}
+	}
+	return escaped.Bytes()
+}
+
+// savedNode is one node; parent is the id of the one it goes on from, or "".
+func savedNode(e journal.Execution, parent string) SavedNode {
+	node := SavedNode{
+		ID: nodeID(e), InterpreterID: e.Place.InterpreterID, Execution: e.Place.Execution,
+		Started: e.Started.UTC(), Code: e.Code, Status: e.Status, ExecTime: e.ExecTime.Seconds(),
+		Memory: e.Memory, TermOut: []string{}, Figures: imageNames(e),
+	}
+	if parent != "" {
+		node.Parent = &parent
+	}
+	if t := e.Trial; t != nil {
+		node.Step, node.Plan, node.Stage, node.DebugDepth = t.Number, t.Plan, t.Stage, t.Depth
+		node.IsBuggy, node.Why = t.Buggy, t.Why
+		if t.MetricName != "" {
+			node.Metric = &SavedMetric{Name: t.MetricName, Value: t.Metric, Maximize: t.Maximize}
+		}
+	}
+	if d := e.Detail; d != nil {
+		if d.TermOut != nil {
+			node.TermOut = d.TermOut
+		}
+		node.ExcType, node.ExcInfo = d.Record.ExcType, d.Record.ExcInfo
+		node.ExcStack, node.Traceback = d.Record.ExcStack, d.Record.Traceback
+		for _, output := range []journal.Output{d.Stdout, d.Stderr} {
+			if output.Path != "" {
+				node.Output = append(node.Output, output.Path)
+			}
+		}
+	}
+	return node
+}
+
+// nodeID names an execution for all time.
+func nodeID(e journal.Execution) string {
+	return fmt.Sprintf("%s@%d", e.Place.InterpreterID, e.Place.Execution)
+}
+
+// nodeIDs returns the ids of nodes by those of the journal.
+func (x *Experiment) nodeIDs() map[int64]string {
+	ids := make(map[int64]string, len(x.Executions))
+	for _, e := range x.Executions {
+		ids[e.ID] = nodeID(e)
+	}
+	return ids
+}
+
+// parentOf returns what an execution goes on from: a trial's trial, else the
+// execution whose state it began with.
+func parentOf(e journal.Execution) int64 {
+	if e.Trial != nil {
+		return e.Trial.Parent
+	}
+	return e.Parent
+}

@@ -1,0 +1,151 @@
+# Written by understudy, so that this notebook prints and draws as the session did:
+# the value of every line is printed with print(), ";" at its end silences it, figures
+# keep their size, and a shell command prints what it prints in a terminal. The cells
+# below run without this one too, and then show their values as Jupyter does.
+def _understudy(echo, warn, numbers):
+    import ast
+    import builtins
+    import subprocess
+    import sys
+    import threading
+    import warnings
+
+    from IPython import get_ipython
+    from IPython.core.magic import no_var_expand
+    from IPython.display import display
+
+    shell = get_ipython()
+    source = [""]  # of the present cell, as Python
+    name = "__understudy_echo__"
+
+    def is_drawn(value, depth=3):
+        """Says whether a value is what a plotting function gives back."""
+        kinds = (("matplotlib.artist", "Artist"), ("matplotlib.container", "Container"))
+        kinds = (getattr(sys.modules.get(module), kind, None) for module, kind in kinds)
+        if isinstance(value, tuple(filter(None, kinds))):
+            return True
+        if type(value).__module__ in ("seaborn.axisgrid", "seaborn._core.plot"):
+            return True
+        if depth and isinstance(value, (list, tuple)):
+            return any(is_drawn(item, depth - 1) for item in value[:20])
+        if depth and type(value) is dict:
+            filled = [v for v in value.values() if not (type(v) is list and not v)]
+            return bool(filled) and all(is_drawn(v, 1) for v in filled)
+        if depth and type(value).__module__ == "numpy" and getattr(value, "shape", ()):
+            return value.dtype.hasobject and value.size > 0 and is_drawn(value.flat[0], 0)
+        return False
+
+    def show(value):
+        if value is None or is_drawn(value):
+            return
+        plotly = sys.modules.get("plotly.basedatatypes")
+        plotly = plotly is not None and isinstance(value, plotly.BaseFigure)
+        if plotly or any(hasattr(type(value), f"_repr_{kind}_") for kind in ("png", "svg")):
+            display(value)
+        if not plotly:  # whose text fills pages
+            print(value)
+
+    class Echo:
+        """Has the values of top-level expressions printed."""
+
+        def visit(self, tree):
+            lines = source[0].encode().splitlines()
+            try:
+                flags = shell.compile.flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+                compile(tree, "<cell>", "exec", flags, dont_inherit=True)
+            except SyntaxError as error:  # before anything of the cell has run
+                builtins.__understudy_error__ = error
+                tree.body = ast.parse("raise __understudy_error__").body
+            for number, part in enumerate(tree.body):
+                last = number == len(tree.body) - 1
+                if isinstance(part, ast.Expr) and (echo == "all" or (echo == "last" and last)):
+                    rest = lines[part.end_lineno - 1][part.end_col_offset :].strip()
+                    if rest[:1] != b";" or rest[1:].strip()[:1] not in (b"", b"#"):
+                        function = ast.Name(name, ast.Load())
+                        call = ast.Call(function, [part.value], [])
+                        tree.body[number] = ast.copy_location(ast.Expr(call), part)
+            return ast.fix_missing_locations(tree)
+
+    def note_source(lines):
+        source[0] = "".join(lines)
+        return lines
+
+    def file_name(raw, code, count):
+        """Names a cell as messages of the session do. This cell is the first one."""
+        return f"<cell {numbers[count - 2] if 2 <= count < len(numbers) + 2 else count}>"
+
+    def run(command, catch=False):
+        """Runs a command, prints what it prints as it comes, and returns its lines."""
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+
+            def pass_on(pipe, stream):
+                for line in pipe:
+                    stream.write(line.decode("utf-8", "replace"))
+
+            errors = threading.Thread(target=pass_on, args=(process.stderr, sys.stderr))
+            errors.start()
+            if catch:
+                printed = process.stdout.read().decode("utf-8", "replace").splitlines()
+            else:
+                printed = pass_on(process.stdout, sys.stdout)
+            errors.join()
+        shell.user_ns["_exit_code"] = process.returncode
+        return printed
+
+    def bash(command, catch=False):
+        return run(["/bin/bash", "-c", "--", command], catch)
+
+    @no_var_expand
+    def pip(line):
+        quietly = "--disable-pip-version-check --no-input"
+        bash(f"'{sys.executable}' -m pip {quietly} {line}")
+
+    def raw_input(prompt=""):
+        try:
+            return ask(prompt)
+        except NotImplementedError:  # nobody is there to answer
+            print(prompt, end="")
+            raise EOFError("input() got no answer") from None
+
+    setattr(builtins, name, show)
+    if not hasattr(builtins, "artifact"):
+        builtins.artifact = lambda value, *_, **__: display(value)
+    shell.ast_node_interactivity = "none"
+    shell.ast_transformers.append(Echo())
+    shell.input_transformers_post.append(note_source)
+    cleanups = shell.input_transformer_manager.cleanup_transforms
+    cleanups[:] = [each for each in cleanups if getattr(each, "__name__", "") == "cell_magic"]
+    shell.compile.get_code_name = file_name
+    shell.automagic = False
+    for exiting in ("exit", "quit"):
+        shell.user_ns.pop(exiting, None)  # which end the kernel
+        shell.builtin_trap.auto_builtins.pop(exiting, None)
+    warnings.filterwarnings("ignore", "To exit: use 'exit'")
+    if not warn:
+        warnings.simplefilter("ignore")
+    if sys.platform != "win32":
+        shell.system = bash
+        shell.getoutput = lambda command, *_, **__: bash(command, catch=True)
+        shell.register_magic_function(lambda _, cell: bash(cell), "cell", "bash")
+        shell.register_magic_function(pip, "line", "pip")
+    if hasattr(shell, "kernel"):
+        ask, shell.kernel.raw_input = shell.kernel.raw_input, raw_input
+    try:
+        import pandas
+
+        pandas.set_option("display.max_columns", 0)  # as many as fit, as in a terminal
+    except ImportError:
+        pass
+    try:
+        import matplotlib
+
+        shell.run_line_magic("config", "InlineBackend.print_figure_kwargs = {'bbox_inches': None}")
+        matplotlib.use = lambda *_, **__: None  # what draws for the notebook stays
+    except ImportError:
+        pass
+
+
+_understudy(echo="all", warn=True, numbers=[])
+del _understudy

@@ -1,0 +1,143 @@
+package report
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"understudy/internal/journal"
+	"understudy/sessions"
+)
+
+func TestScanPython(t *testing.T) {
+	for name, test := range map[string]struct {
+		code    string
+		magics  []string
+		awaits  bool
+		futures []string
+	}{
+		"plain":              {code: "x = 5 % 3\ny = x != 2\nz = f'{x!r} {x=!s}'"},
+		"shell":              {code: "!ls -l\nif x:\n    !pwd", magics: []string{"!ls -l", "!pwd"}},
+		"continued":          {code: "!ls \\\n  -l\nx = 1", magics: []string{"!ls \\\n  -l"}},
+		"assigned":           {code: "x = !ls\ny == 1\nz =%pip list", magics: []string{"!ls", "%pip list"}},
+		"in strings":         {code: "x = '''\n!ls\n%pip install y\n'''\ny = \"\\\"\\\n!ls\"\nz = r'\\'\n"},
+		"in brackets":        {code: "x = (5\n%d)\ny = [\n!a\n]"},
+		"behind a backslash": {code: "x = 5 \\\n%d"},
+		"in comments":        {code: "# it's\n!ls\n# !ls \"", magics: []string{"!ls"}},
+		"keyword of a call":  {code: "f(x=!y)"},
+		"open string":        {code: "x = 'abc\n!ls", magics: []string{"!ls"}},
+		"await":              {code: "x = await f()", awaits: true},
+		"await within":       {code: "async def f():\n    await g()\n    async with x: pass\nf()"},
+		"await after":        {code: "async def f():\n    pass\nawait f()", awaits: true},
+		"async for":          {code: "async for x in y:\n    pass", awaits: true},
+		"async in brackets":  {code: "x = [y async for y in z]", awaits: true},
+		"await as text":      {code: "x = 'await'  # await\nawaited = x.awaits"},
+		"future":             {code: "'''doc'''\nfrom __future__ import annotations, division  # yes\nx = 1", futures: []string{"annotations", "division"}},
+		"future in brackets": {code: "from __future__ import (\n    annotations,  # a\n    division,\n); x = 1", futures: []string{"annotations", "division"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := scanPython(test.code)
+			var magics, futures []string
+			for _, m := range found.magics {
+				magics = append(magics, test.code[m.start:m.end])
+			}
+			for _, f := range found.futures {
+				futures = append(futures, f.names...)
+			}
+			if !cmp.Equal(magics, test.magics) || !cmp.Equal(futures, test.futures) || found.awaits != test.awaits {
+				t.Errorf("magics %q, futures %q, awaits %v", magics, futures, found.awaits)
+			}
+		})
+	}
+}
+
+// FuzzPlainPython looks that no code breaks the scanner, or ends its own comment.
+func FuzzPlainPython(f *testing.F) {
+	for _, seed := range []string{"", "!", "x = !ls\\", "'''", "from __future__ import (", "\\", "f'{", "%%a\r\n\x00", "=%", "(\n!"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, code string) {
+		e := journal.Execution{Kind: sessions.RunsCode, Code: code, Status: sessions.StatusOK}
+		PlainPython("", Cells([]journal.Execution{e}))
+		e.Status = sessions.StatusError
+		PlainPython("", Cells([]journal.Execution{e}))
+		e.Status = sessions.StatusCrashed
+		_, script, _ := strings.Cut(PlainPython("", Cells([]journal.Execution{e})), "\n# %%")
+		for line := range strings.Lines(script) {
+			if line != "\n" && !strings.HasPrefix(line, "#") && line != " [1] @0\n" {
+				t.Errorf("%q is left of %q", line, code)
+			}
+		}
+	})
+}
+
+// python returns a Python to run scripts with.
+func python(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("UNDERSTUDY_TEST_PYTHON"), "python3", "python"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	t.Skip("needs Python on PATH or in UNDERSTUDY_TEST_PYTHON")
+	return ""
+}
+
+func TestTheBestSolutionRunsAndGivesItsMetric(t *testing.T) {
+	metric := 7.0
+	s := &sample{Run: journal.Run{ID: "ABCDEFGH12"}}
+	s.add(journal.Execution{Code: "'''of\n# %% [1]\n!not a command'''\nimport asyncio\nasync def two():\n    await asyncio.sleep(0)\n    return 2", Changed: true})
+	follow := func(e journal.Execution) *journal.Execution {
+		e.Parent = int64(len(s.executions))
+		e.Changed = e.Changed || e.Status == ""
+		return s.add(e)
+	}
+	follow(journal.Execution{Code: "x = await two()\ntext = '''a\n  b\\n'''"})
+	follow(journal.Execution{Code: "from __future__ import annotations\nclass A:\n    def f(self) -> Missing:\n        return 1"})
+	follow(journal.Execution{Code: "y = 1\nz = '''it's\n\"\"\"'''\n1/0\ny = 100", Status: sessions.StatusError, Changed: true, Detail: &journal.Detail{Record: sessions.Result{ExcType: "ZeroDivisionError"}}})
+	follow(journal.Execution{Code: "x = = 1\n'''\x00", Status: sessions.StatusError})
+	follow(journal.Execution{Code: "from __future__ import braces", Status: sessions.StatusError})
+	follow(journal.Execution{Code: "deep = {'a': {'b': []}}\nid = len = print = None\ntype = 3"})
+	follow(journal.Execution{Code: "deep['a']['b'].append('\x1b\u202e')\nopen('written.py', 'w').write('one = 1')\nraise OSError('deep')", Status: sessions.StatusError})
+	follow(journal.Execution{Code: "import written\nassert deep['a']['b'] == ['\\x1b\\u202e'] and written.one == 1\nkept = artifact(deep, name='deep.txt')"})
+	follow(journal.Execution{Code: "import time\nwritten.two = 2\ntime.sleep(600)", Status: sessions.StatusTimeout, ExecTime: 100 * time.Millisecond})
+	follow(journal.Execution{Code: "sleep 600", Kind: sessions.RunsCommand, Status: sessions.StatusTimeout, ExecTime: 100 * time.Millisecond})
+	follow(journal.Execution{Code: "assert written.two == 2\nimport os; os.abort()", Status: sessions.StatusCrashed})
+	follow(journal.Execution{Code: "y = 3\nwhile True:\n    pass", Status: sessions.StatusTimeout, Changed: true, ExecTime: 100 * time.Millisecond})
+	follow(journal.Execution{Code: "raise_me = 1\nraise SystemExit(3)", Status: sessions.StatusError, Changed: true})
+	follow(journal.Execution{Code: "lines = !echo 'a  b'; echo c\nif lines:\n    !echo shown \\\n  twice\n%matplotlib inline\nassert lines == ['a  b', 'c'], lines"})
+	follow(journal.Execution{Code: "%pip --version\nassert _exit_code == 0"})
+	follow(journal.Execution{Code: "echo command > file.txt\ncat file.txt", Kind: sessions.RunsCommand})
+	follow(journal.Execution{Code: "find", Arguments: []byte(`{"a": "x\ny"}`), Kind: sessions.RunsPlugin})
+	follow(journal.Execution{Code: "import inspect\nassert z == 'it\\'s\\n\"\"\"' and text == 'a\\n  b\\n', (z, text)\nscore = x + y + 2 * A().f()  # last", Trial: &journal.Trial{
+		Plan: "Add\n\"\"\"it\"\"\" up.", Stage: sessions.StageDraft, MetricName: "score", Maximize: true, Metric: &metric}})
+	path := filepath.Join(t.TempDir(), "best_solution.py")
+	script := solution(s.load(t))
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), python(t), path)
+	command.Dir = t.TempDir()
+	var problems strings.Builder
+	command.Stderr = &problems
+	output, err := command.Output()
+	if err != nil || !strings.HasSuffix(string(output), "score = 7\n") || !strings.Contains(string(output), "shown twice\n") || !strings.Contains(string(output), "command\n") {
+		t.Fatalf("%v: %s\n%s\n%s", err, output, problems.String(), script)
+	}
+	for _, failed := range []string{"ZeroDivisionError: division by zero", "KeyboardInterrupt", "SystemExit: 3", "OSError: deep", "the command was ended", "would keep deep.txt"} {
+		if !strings.Contains(problems.String(), failed) {
+			t.Errorf("no %s in %s", failed, problems.String())
+		}
+	}
+	if strings.ContainsAny(script, "\x1b\u202e") || strings.Contains(problems.String(), "differs") {
+		t.Errorf("%s\n%s", script, problems.String())
+	}
+	if !strings.Contains(script, `# Left out, as plugins live in the server: find(a="x\ny")`) {
+		t.Errorf("the plugin's call is not named:\n%s", script)
+	}
+}

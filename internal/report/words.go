@@ -1,0 +1,38 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// shortDuration says a duration in few characters, as "0.3 s" or "2 min 5 s".
+func shortDuration(d time.Duration) string {
+	switch seconds := d.Seconds(); {
+	case seconds < 0.0995:
+		return fmt.Sprintf("%.0f ms", seconds*1000)
+	case seconds < 9.95:
+		return fmt.Sprintf("%.1f s", seconds)
+	case seconds < 59.5:
+		return fmt.Sprintf("%.0f s", seconds)
+	}
+	d = d.Round(time.Second)
+	if d < time.Hour {
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+}
+
+// number writes a metric as people read it: six digits that count, no zeros behind.
+func number(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }
+
+// firstLine is the first line of a text that says something.
+func firstLine(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}
