@@ -58,6 +58,12 @@ func run(c *config.Config) error {
 		return app.TestPlugins(ctx, c, os.Stdout)
 	case "token":
 		return app.Token(c, os.Stdout, os.Stderr)
+	case "watch":
+		return app.Watch(ctx, c, os.Stdin, os.Stdout)
+	case "report":
+		return app.Report(ctx, c, os.Stdout)
+	case "export":
+		return app.Export(ctx, c, os.Stdout)
 	case "policy check":
 		return app.CheckPolicy(ctx, c, os.Stdout)
 	case "schema":

@@ -59,8 +59,8 @@ func For[T any](tool string) (*Arguments[T], error) {
 
 func fields(t reflect.Type) func(func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if !yield(t.Field(i)) {
+		for _, field := range reflect.VisibleFields(t) { // those of embedded structs, too
+			if !field.Anonymous && !yield(field) {
 				return
 			}
 		}

@@ -81,7 +81,18 @@ type Options struct {
 	// server that has none, and never will. They must not call refresh.
 	PluginSummary func() string
 	PluginTools   func() []PluginTool
-	Logger        *slog.Logger
+	// Preview returns a text in Markdown on the data in input/ of the working
+	// directory. Nil is for a server without data.
+	Preview func(context.Context) (string, error)
+	// Trials lets runs be trials of an experiment, of which Steps are planned; 20.
+	// RunDir is where the files of experiments are, for the prompts.
+	Trials bool
+	Steps  int
+	RunDir string
+	// Report tells the facts of the caller's experiment, for the prompt that writes
+	// them up; nil has the model go by what it remembers.
+	Report func(context.Context, sessions.Client) (string, error)
+	Logger *slog.Logger
 }
 
 // withDefaults fills in what was left zero.
@@ -92,6 +103,7 @@ func (o Options) withDefaults() Options {
 	o.Mode = orDefault(o.Mode, ModeFull)
 	o.Figures = orDefault(o.Figures, FiguresContent)
 	o.StructuredContent = orDefault(o.StructuredContent, StructuredAuto)
+	o.Steps = orDefault(o.Steps, 20)
 	o.MaxUpload = orDefault(o.MaxUpload, 10_000_000)
 	o.DefaultWait = orDefault(o.DefaultWait, 45*time.Second)
 	o.DefaultTimeout = orDefault(o.DefaultTimeout, time.Hour)
@@ -116,6 +128,7 @@ type toolbox struct {
 	server     *server.MCPServer
 	runArgs    *schemas.Arguments[RunPythonCodeArgs]
 	shellArgs  *schemas.Arguments[RunShellCommandArgs]
+	trialArgs  *schemas.Arguments[RunTrialArgs]
 	manArgs    *schemas.Arguments[ManageInterpretersArgs]
 	manCLIArgs *schemas.Arguments[ManageCommandsArgs]
 	drawing    sync.Mutex // one picture at a time is decoded: each takes about 30 MB
@@ -130,6 +143,7 @@ func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
 		Options: o.withDefaults(), manager: m, server: s,
 		runArgs:    arguments[RunPythonCodeArgs](runPythonCodeName),
 		shellArgs:  arguments[RunShellCommandArgs](runShellCommandName),
+		trialArgs:  arguments[RunTrialArgs](runPythonCodeName),
 		manArgs:    arguments[ManageInterpretersArgs](manageInterpretersName),
 		manCLIArgs: arguments[ManageCommandsArgs](manageInterpretersName),
 		settling:   settling,
@@ -167,7 +181,7 @@ func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 	r := &board{toolbox: b}
 	r.refresh()
 	if b.Mode == ModeFull {
-		addPrompts(s) // which teach to run code
+		b.addPrompts(s) // which teach to run code
 		return r.refresh
 	}
 	hooksOf(s).AddAfterListTools(leaveOutHidden)
@@ -214,7 +228,8 @@ func hooksOf(s *server.MCPServer) *server.Hooks {
 
 // Schemas returns the contract with clients: the input schema of every tool,
 // by the tool's name, and the schema of "execution_record". What
-// manage_interpreters takes in ModeCLIOnly is "manage_interpreters_cli".
+// manage_interpreters takes in ModeCLIOnly is "manage_interpreters_cli", and what
+// run_python_code takes with Options.Trials is "run_python_code_trials".
 func Schemas() (map[string]json.RawMessage, error) {
 	record, err := schemas.Reflect(sessions.Result{}, sessions.StackFrame{})
 	if err != nil {
@@ -232,6 +247,7 @@ func Schemas() (map[string]json.RawMessage, error) {
 			}
 		}
 	}
+	all[runPythonCodeName+"_trials"] = newToolbox(nil, nil, Options{Trials: true}).trialArgs.Schema()
 	return all, nil
 }
 
@@ -243,6 +259,7 @@ func (b *toolbox) describe(text string) string {
 		"{history}", b.depth(),
 		"{lines}\n", item(b.notebookLines()),
 		"{rules}\n", item(b.ruled()),
+		"{trials}\n", item(b.tellsOfTrials()),
 		"{set_variables}\n", item(b.sessionVariables()),
 	).Replace(b.inMode(text)))
 }

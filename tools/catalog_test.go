@@ -51,15 +51,16 @@ func TestSchemas(t *testing.T) {
 func TestEveryTool(t *testing.T) {
 	for era, options := range eras {
 		t.Run(era, func(t *testing.T) {
-			checkCatalog(t, ModeFull, []string{"manage_interpreters", "run_python_code"}, options...)
-			checkCatalog(t, ModeCLIOnly, []string{"manage_interpreters", "run_shell_command"}, options...)
+			checkCatalog(t, Options{Mode: ModeFull}, []string{"manage_interpreters", "run_python_code"}, options...)
+			checkCatalog(t, Options{Mode: ModeFull, Trials: true}, []string{"manage_interpreters", "run_python_code"}, options...)
+			checkCatalog(t, Options{Mode: ModeCLIOnly}, []string{"manage_interpreters", "run_shell_command"}, options...)
 		})
 	}
 }
 
-func checkCatalog(t *testing.T, mode string, want []string, options ...client.ClientOption) {
+func checkCatalog(t *testing.T, o Options, want []string, options ...client.ClientOption) {
 	t.Helper()
-	c := connect(t, "tester", &fakeManager{}, Options{Mode: mode}, options...)
+	c := connect(t, "tester", &fakeManager{}, o, options...)
 	listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -67,14 +68,14 @@ func checkCatalog(t *testing.T, mode string, want []string, options ...client.Cl
 	var names []string
 	for _, tool := range listed.Tools {
 		names = append(names, tool.Name)
-		checkTool(t, mode, tool)
+		checkTool(t, o, tool)
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func checkTool(t *testing.T, mode string, tool mcp.Tool) {
+func checkTool(t *testing.T, o Options, tool mcp.Tool) {
 	t.Helper()
 	if len(tool.Name) > 60 {
 		t.Errorf("%s: some clients take names up to 60 characters", tool.Name)
@@ -91,8 +92,11 @@ func checkTool(t *testing.T, mode string, tool mcp.Tool) {
 		t.Errorf("%s declares an output schema: some clients then ignore text and images", tool.Name)
 	}
 	committed := tool.Name
-	if mode == ModeCLIOnly && committed == manageInterpretersName {
+	switch {
+	case o.Mode == ModeCLIOnly && committed == manageInterpretersName:
 		committed += "_cli"
+	case o.Trials && committed == runPythonCodeName:
+		committed += "_trials"
 	}
 	checkSchema(t, committed, tool)
 }

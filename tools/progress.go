@@ -76,6 +76,9 @@ func (p *progress) report(s sessions.Progress) {
 
 func progressMessage(s sessions.Progress) string {
 	elapsed := sessions.InWords(s.Elapsed.Truncate(time.Second))
+	if s.Phase != "" {
+		return s.Phase + ", " + elapsed + " so far"
+	}
 	if s.Queued {
 		return "waiting for its turn, " + elapsed + " so far"
 	}

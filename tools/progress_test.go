@@ -17,7 +17,7 @@ func TestProgress(t *testing.T) {
 	p := &progress{notify: func(params map[string]any) { got = append(got, params) }}
 	for _, s := range []sessions.Progress{
 		{Elapsed: time.Second, Queued: true},
-		{Elapsed: 2 * time.Second, Queued: true},
+		{Elapsed: 2 * time.Second, Queued: true, Phase: "the workspace is being prepared (3 of 12 GB)"},
 		{Elapsed: time.Second, Limit: time.Hour},
 		{Elapsed: 1200 * time.Millisecond, Limit: time.Hour, LastLine: "too soon"},
 		{Elapsed: 12 * time.Second, Limit: time.Hour, LastLine: "epoch 3"},
@@ -32,7 +32,7 @@ func TestProgress(t *testing.T) {
 
 	want := []map[string]any{
 		{"progress": 1., "message": "waiting for its turn, 1 second so far"},
-		{"progress": 2., "message": "waiting for its turn, 2 seconds so far"},
+		{"progress": 2., "message": "the workspace is being prepared (3 of 12 GB), 2 seconds so far"},
 		{"progress": 3., "message": "1 second of 1 hour", "total": 3602.},
 		{"progress": 14., "message": "12 seconds of 1 hour: epoch 3", "total": 3602.},
 		{"progress": 15., "message": "13 seconds of 10 seconds"},

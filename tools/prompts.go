@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -17,11 +18,18 @@ var (
 	debugText string
 	//go:embed prompts/compare.md
 	compareText string
+	//go:embed prompts/experiment.md
+	experimentText string
+	//go:embed prompts/report.md
+	reportText string
 )
 
 // promptArgument is what a user may fill in. An empty otherwise means that they
-// must; else it stands in their place.
-type promptArgument struct{ name, description, otherwise string }
+// must; else it stands in their place. What check refuses is told them.
+type promptArgument struct {
+	name, description, otherwise string
+	check                        func(value string) error
+}
 
 // prompt is an entry of a client's menu: a text for the model, with {name}
 // where an argument goes.
@@ -29,31 +37,39 @@ type prompt struct {
 	name, title, description string
 	text                     string
 	arguments                []promptArgument
+	previewed                bool // it ends with what data there is, where there is some
+	// experiments says that it is for servers with Options.Trials only.
+	experiments bool
+	// known is what the server fills in, by name: further places of the text, and
+	// what stands for arguments that a user leaves out.
+	known func(ctx context.Context, b *toolbox, given map[string]string) map[string]string
 }
 
 // prompts is the only list of the prompts.
 var prompts = []prompt{
 	{
-		name: "analyze", title: "Analyze data", text: analyzeText,
+		name: "analyze", title: "Analyze data", text: analyzeText, previewed: true,
 		description: "Work out a data task step by step in Python, with plots.",
 		arguments: []promptArgument{
-			{"task", "What to find out.", ""},
-			{"data", "Where the data is: a file, a URL, a variable.", "find out from the task and the working directory; ask if it is not there"},
+			{"task", "What to find out.", "", nil},
+			{"data", "Where the data is: a file, a URL, a variable.", "find out from the task and the working directory; ask if it is not there", nil},
 		},
 	},
 	{
 		name: "debug", title: "Debug Python code", text: debugText,
 		description: "Reproduce a failure, find its cause, mend it and check.",
-		arguments:   []promptArgument{{"problem", "The code that fails, or where it is, and what goes wrong.", ""}},
+		arguments:   []promptArgument{{"problem", "The code that fails, or where it is, and what goes wrong.", "", nil}},
 	},
 	{
 		name: "compare", title: "Compare approaches", text: compareText,
 		description: "Try several approaches on copies of one interpreter and measure them.",
 		arguments: []promptArgument{
-			{"question", "What the approaches are to achieve, and how success is measured.", ""},
-			{"approaches", "Which ones to try.", "choose three that differ in kind"},
+			{"question", "What the approaches are to achieve, and how success is measured.", "", nil},
+			{"approaches", "Which ones to try.", "choose three that differ in kind", nil},
 		},
 	},
+	experimentPrompt,
+	reportPrompt,
 }
 
 // Prompts returns what clients' menus offer, for the documentation.
@@ -66,9 +82,11 @@ func Prompts() []mcp.Prompt {
 }
 
 // addPrompts adds the prompts to the server.
-func addPrompts(s *server.MCPServer) {
+func (b *toolbox) addPrompts(s *server.MCPServer) {
 	for _, p := range prompts {
-		s.AddPrompt(p.declaration(), p.get)
+		if b.Trials || !p.experiments {
+			s.AddPrompt(p.declaration(), b.prompter(p))
+		}
 	}
 }
 
@@ -81,31 +99,58 @@ func (p prompt) declaration() mcp.Prompt {
 	return declared
 }
 
-// get is the handler of prompts/get.
-func (p prompt) get(_ context.Context, request mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	text, err := p.fill(request.Params.Arguments)
-	if err != nil {
-		return nil, err
+// prompter returns the handler of prompts/get for a prompt.
+func (b *toolbox) prompter(p prompt) server.PromptHandlerFunc {
+	return func(ctx context.Context, request mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		var known map[string]string
+		if p.known != nil {
+			known = p.known(ctx, b, request.Params.Arguments)
+		}
+		text, err := p.fill(request.Params.Arguments, known)
+		if err != nil {
+			return nil, err
+		}
+		if p.previewed {
+			text = sections(text, b.previewText(ctx))
+		}
+		return &mcp.GetPromptResult{
+			Description: p.description,
+			Messages:    []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(text))},
+		}, nil
 	}
-	return &mcp.GetPromptResult{
-		Description: p.description,
-		Messages:    []mcp.PromptMessage{mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent(text))},
-	}, nil
 }
 
-// fill puts the arguments into the text, all at once, so that braces in one of
-// them stay what they are.
-func (p prompt) fill(given map[string]string) (string, error) {
-	var pairs []string
+// fill puts the arguments and what the server knows into the text, all at once, so
+// that braces in one of them stay what they are.
+func (p prompt) fill(given, known map[string]string) (string, error) {
+	places := maps.Clone(known)
+	if places == nil {
+		places = map[string]string{}
+	}
 	for _, a := range p.arguments {
-		value := strings.TrimSpace(given[a.name])
-		switch {
-		case value == "" && a.otherwise == "":
-			return "", fmt.Errorf("argument %q of prompt %q is missing: %s", a.name, p.name, a.description)
-		case value == "":
-			value = a.otherwise
+		value, err := a.value(given[a.name], known[a.name])
+		if err != nil {
+			return "", fmt.Errorf("argument %q of prompt %q %w", a.name, p.name, err)
 		}
-		pairs = append(pairs, "{"+a.name+"}", cutBytes(value, usualText, mostBytes/4))
+		places[a.name] = value
+	}
+	pairs := make([]string, 0, 2*len(places))
+	for name, value := range places {
+		pairs = append(pairs, "{"+name+"}", cutBytes(value, usualText, mostBytes/4))
 	}
 	return strings.TrimSpace(strings.NewReplacer(pairs...).Replace(p.text)), nil
+}
+
+// value is what stands in the place of the argument.
+func (a promptArgument) value(given, known string) (string, error) {
+	given = strings.TrimSpace(given)
+	switch {
+	case given == "" && a.otherwise == "":
+		return "", fmt.Errorf("is missing: %s", a.description)
+	case given == "":
+		return orDefault(known, a.otherwise), nil
+	case a.check != nil:
+		return given, a.check(given)
+	}
+	return given, nil
 }

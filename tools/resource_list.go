@@ -22,11 +22,14 @@ func (l *shelf) list(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, re
 	l.updates.listed(ctx, result.Resources)
 }
 
-// own lists what a client would want to look at: its interpreters, the newest
-// first, each with its newest figures, artifacts and long outputs. The templates reach all
-// the rest.
+// own lists what a client would want to look at: the data, and its interpreters, the
+// newest first, each with its newest figures, artifacts and long outputs. The templates
+// reach all the rest.
 func (l *shelf) own(client sessions.Client) []mcp.Resource {
 	all := []mcp.Resource{}
+	if l.Preview != nil {
+		all = append(all, previewResource())
+	}
 	for _, id := range slices.Backward(l.library.Own(client)) {
 		some := append([]mcp.Resource{
 			jsonResource(interpreterURI(id), "interpreter "+short(id)),

@@ -57,6 +57,8 @@ func (l *shelf) read(ctx context.Context, uri string) ([]mcp.ResourceContents, e
 		return fileContents(uri, artifact.MIMEType, file, a)
 	case aDirectory:
 		return l.readDirectory(ctx, client, uri, a)
+	case aPreview:
+		return l.readPreview(ctx)
 	default:
 		return l.readFile(ctx, client, uri, a)
 	}

@@ -489,6 +489,8 @@ func (u *updates) state(ctx context.Context, client sessions.Client, uri string)
 			return "", err
 		}
 		return artifactState(briefs, a)
+	case aPreview:
+		return u.shelf.previewState(ctx)
 	default:
 		if a.name == "" {
 			a.name = "."

@@ -36,6 +36,7 @@ const (
 	anArtifact
 	aDirectory
 	aFile
+	aPreview
 )
 
 // address is a URI of a resource, taken apart.
@@ -108,6 +109,9 @@ func withLines(uri string, r sessions.Range) string {
 // wrong parameter is named.
 func parseAddress(uri string) (address, error) {
 	unknown := sessions.Errorf(sessions.CodeNotFound, "no such resource; resources/templates/list shows what there is")
+	if uri == previewURI {
+		return address{kind: aPreview}, nil
+	}
 	rest, ours := strings.CutPrefix(uri, resourceRoot)
 	if !ours || len(uri) > 16<<10 {
 		return address{}, unknown

@@ -36,23 +36,27 @@ func (b *toolbox) runPythonCodeTool() server.ServerTool {
 	if b.PluginSummary != nil {
 		text = sections(text, b.PluginSummary())
 	}
-	tool := mcp.NewToolWithRawSchema(runPythonCodeName, text, b.runArgs.Schema())
+	schema := b.runArgs.Schema()
+	if b.Trials {
+		schema = b.trialArgs.Schema()
+	}
+	tool := mcp.NewToolWithRawSchema(runPythonCodeName, text, schema)
 	tool.Meta = b.toolMeta()
 	tool.Annotations = annotations("Run Python code")
 	return server.ServerTool{Tool: tool, Handler: b.runPythonCode}
 }
 
 func (b *toolbox) runPythonCode(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	args, err := decode(b.runArgs, request)
+	args, trial, err := b.runArguments(request)
 	if err == nil {
-		err = checkVariable(args.ResultVarName)
+		err = checkVariable("result_var_name", "result", args.ResultVarName)
 	}
 	if err != nil {
 		return b.failure(runPythonCodeName, err), nil
 	}
 	return b.execute(ctx, request, runPythonCodeName, sessions.RunRequest{
 		Code: args.Code, InterpreterID: args.InterpreterID, ResultVarName: args.ResultVarName,
-		Timeout: seconds(args.Timeout), Wait: waiting(args.Wait), Reset: args.Reset,
+		Timeout: seconds(args.Timeout), Wait: waiting(args.Wait), Reset: args.Reset, Trial: trial,
 	}), nil
 }
 
@@ -126,11 +130,12 @@ var keywords = []string{
 	"is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
 }
 
-// checkVariable refuses a result_var_name that can't be a variable's.
-func checkVariable(name string) error {
+// checkVariable refuses a name that can't be a variable's. The argument is the one
+// that has it, and usual is what such a variable is often called.
+func checkVariable(argument, usual, name string) error {
 	if name == "" || identifier.MatchString(name) && !slices.Contains(keywords, name) {
 		return nil
 	}
-	return &schemas.ArgumentError{Argument: "result_var_name", Message: fmt.Sprintf(
-		"argument \"result_var_name\" must be the name of one variable, not %q; assign the expression to a variable at the end of code, as in result = …, and give that name", clip(name, 60))}
+	return &schemas.ArgumentError{Argument: argument, Message: fmt.Sprintf(
+		"argument %q must be the name of one variable, not %q; assign the expression to a variable at the end of code, as in %s = …, and give that name", argument, clip(name, 60), usual)}
 }

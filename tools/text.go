@@ -36,7 +36,7 @@ type view struct {
 
 // text is what the model reads.
 func (v view) text() string {
-	tail := sections(v.failure(), v.noteLines(), v.shown(), v.variableLine(), v.running(), v.handle(), v.failures(), v.closing())
+	tail := sections(v.failure(), v.noteLines(), v.shown(), v.variableLine(), v.running(), v.handle(), v.trial(), v.failures(), v.closing())
 	labels := 100 + len(v.Heading) // "[stderr]", "[result] …"
 	room := max(0, v.budget-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.typeName()))
 
@@ -350,7 +350,7 @@ func (v view) failures() string {
 	switch {
 	case v.Stop != "":
 		return "[stop] " + v.Stop
-	case v.FailuresInARow > 1:
+	case v.FailuresInARow > 1 && v.Trial == nil: // a trial's own line says that
 		return fmt.Sprintf("[failures] %d runs in a row have failed.", v.FailuresInARow)
 	}
 	return ""

@@ -140,6 +140,29 @@ var examples = []struct {
 	{"running", "", example(func(r *sessions.Result) {
 		r.Status, r.Stdout, r.ExecTime = sessions.StatusRunning, "epoch 1\n", 45.01
 	})},
+	{"trial, draft", "", example(func(r *sessions.Result) { r.Trial = trial(1, func(t *sessions.TrialReport) {}) })},
+	{"trial, improve", "", example(func(r *sessions.Result) {
+		r.Trial = trial(7, func(t *sessions.TrialReport) {
+			t.Stage, t.Parent = sessions.StageImprove, 4
+			t.Best = &sessions.BestTrial{Number: 4, InterpreterID: "3fa9", Execution: 12, Metric: 0.921}
+		})
+	})},
+	{"trial, buggy", "", example(func(r *sessions.Result) {
+		r.Status, r.ExcType, r.Traceback, r.FailuresInARow = sessions.StatusError, "ValueError", valueError, 2
+		r.Trial = trial(3, func(t *sessions.TrialReport) {
+			t.Stage, t.Parent, t.Depth, t.Buggy, t.Why, t.Metric, t.Best = sessions.StageDebug, 2, 2, true, "ValueError: invalid\nliteral.", nil, nil
+		})
+	})},
+	{"trial, buggy too often", "", example(func(r *sessions.Result) {
+		r.Status, r.FailuresInARow, r.Stop = sessions.StatusError, 4, "4 runs in a row have failed. Stop."
+		r.Trial = trial(5, func(t *sessions.TrialReport) {
+			t.Stage, t.Parent, t.Depth, t.Buggy, t.Why, t.Metric = sessions.StageDebug, 4, 3, true, "score is nan", nil
+			t.Best = &sessions.BestTrial{Number: 1, InterpreterID: "3fa9", Execution: 2, Metric: 12.5}
+		})
+	})},
+	{"trial without a metric", "", example(func(r *sessions.Result) {
+		r.Trial = trial(2, func(t *sessions.TrialReport) { t.Name, t.Metric, t.Maximize, t.Best = "", nil, nil, nil })
+	})},
 	{"no limit", "", example(func(r *sessions.Result) { r.TimeLimit = 0 })},
 	{"whole output kept", "", example(func(r *sessions.Result) {
 		r.Stdout, r.StdoutTruncated, r.OutputPath = "head"+sessions.Marker(9000)+"tail\n", 9000, "/data/s/output/3/stdout"
@@ -162,13 +185,24 @@ var examples = []struct {
 	})},
 }
 
+// trial is the report of a draft that is the best so far, as change has it.
+func trial(number int, change func(*sessions.TrialReport)) *sessions.TrialReport {
+	less, score := false, 0.12345678901
+	t := &sessions.TrialReport{
+		Number: number, Stage: sessions.StageDraft, Name: "loss", Metric: &score, Maximize: &less,
+		Best: &sessions.BestTrial{Number: number, InterpreterID: id, Execution: 3, Metric: score},
+	}
+	change(t)
+	return t
+}
+
 // TestText compares every kind of answer with what was read and found good.
 func TestText(t *testing.T) {
 	const file = "testdata/answers.txtar"
 	var got txtar.Archive
 	got.Comment = []byte("What a model reads of every kind of result, with a budget of 1000 characters.\nRewritten by go test ./tools -update; read it before you commit it.\n")
 	for _, e := range examples {
-		text := view{Result: e.result, asked: asked{variable: e.variable}, budget: 1000}.text()
+		text := view{Result: advised(e.result), asked: asked{variable: e.variable}, budget: 1000}.text()
 		got.Files = append(got.Files, txtar.File{Name: e.name, Data: []byte(text + "\n")})
 	}
 	if *update {

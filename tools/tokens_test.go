@@ -15,6 +15,9 @@ import (
 const (
 	mostTokens       = 1500
 	mostPromptTokens = 350
+	// Trials are asked for, and so are the prompts about them.
+	mostTrialTokens      = 250
+	mostExperimentTokens = 650
 )
 
 // TestTokenCost keeps the tools and the instructions within their bound.
@@ -32,14 +35,21 @@ func TestTokenCost(t *testing.T) {
 		return n
 	}
 
-	for _, mode := range []string{ModeFull, ModeCLIOnly} {
-		c := connect(t, "tester", &fakeManager{}, Options{History: 1, Mode: mode})
+	for name, test := range map[string]struct {
+		options Options
+		most    int
+	}{
+		ModeFull:    {Options{History: 1}, mostTokens},
+		ModeCLIOnly: {Options{History: 1, Mode: ModeCLIOnly}, mostTokens},
+		"trials":    {Options{History: 1, Trials: true}, mostTokens + mostTrialTokens},
+	} {
+		c := connect(t, "tester", &fakeManager{}, test.options)
 		listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum := count(Options{Mode: mode}.Instructions())
-		t.Logf("%s: instructions: %d tokens", mode, sum)
+		sum := count(test.options.Instructions())
+		t.Logf("%s: instructions: %d tokens", name, sum)
 		for _, tool := range listed.Tools {
 			encoded, err := json.Marshal(tool)
 			if err != nil {
@@ -49,14 +59,18 @@ func TestTokenCost(t *testing.T) {
 			t.Logf("%s: %d tokens", tool.Name, n)
 			sum += n
 		}
-		t.Logf("together: %d of %d", sum, mostTokens)
-		if sum > mostTokens || sum < 300 {
-			t.Errorf("%s: tools and instructions cost %d tokens, at most %d wanted", mode, sum, mostTokens)
+		t.Logf("together: %d of %d", sum, test.most)
+		if sum > test.most || sum < 300 {
+			t.Errorf("%s: tools and instructions cost %d tokens, at most %d wanted", name, sum, test.most)
 		}
 	}
 	for _, p := range prompts {
-		if n := count(p.text); n > mostPromptTokens {
-			t.Errorf("prompt %s costs %d tokens, at most %d wanted", p.name, n, mostPromptTokens)
+		most := mostPromptTokens
+		if p.experiments {
+			most = mostExperimentTokens
+		}
+		if n := count(p.text); n > most {
+			t.Errorf("prompt %s costs %d tokens, at most %d wanted", p.name, n, most)
 		} else {
 			t.Logf("prompt %s: %d tokens", p.name, n)
 		}

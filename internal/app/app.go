@@ -26,13 +26,16 @@ type App struct {
 	log     *slog.Logger
 	run     *runDir
 	python  *pythonStarter
+	data    *preparing // nil without --data
 	manager *sessions.Manager
 	plugins *shelf         // nil where there are none
 	leaving sync.WaitGroup // the ends of sessions whose clients have said goodbye
 	server  *server.MCPServer
 	shown   *tools.Resources
 
-	policy *policing // nil when nothing is checked
+	policy  *policing   // nil when nothing is checked
+	journal *journaling // nil when nothing is recorded
+	saving  *saving     // nil where there are no trials
 
 	metrics *metrics.Metrics
 	ready   *readiness
@@ -46,31 +49,55 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := newRunDir(c.DataDir, log)
-	if err != nil {
-		return nil, err
+	a := &App{config: c, log: log}
+	if err := a.openFiles(); err != nil {
+		return nil, errors.Join(err, a.closeFiles(context.Background()))
 	}
-	shelf, err := openShelf(c, log)
-	if err != nil {
-		return nil, errors.Join(err, run.close())
-	}
-	a := &App{config: c, log: log, run: run, plugins: shelf, python: newPythonStarter(shelf.preloading(c), log)}
+	a.python = newPythonStarter(a.plugins.preloading(c), log)
 	a.metrics = a.newMetrics()
-	a.ready = newReadiness(a.python, run.path, log)
-	options := managerOptions(c, a.python, run.path, log)
+	a.ready = newReadiness(a.python, a.run.path, log)
+	options := managerOptions(c, a.python, a.run.path, log)
 	if a.plugins != nil {
 		options.Equipper = a.plugins
 	}
 	options.Ended = a.metrics.Ended
+	a.data.equip(&options)
 	if a.policy = newPolicing(rules, a.python, log); a.policy != nil {
 		options.Verifier, a.ready.check = a.policy, a.policy.Warm
 	}
 	a.python.started = a.started
+	a.journal.record(&options, a.python)
 	a.manager = sessions.NewManager(options)
+	a.journal.beat(a.manager.Pulses)
 	a.server, a.shown = a.newServer()
 	a.python.warm()
 	a.policy.warm()
+	a.data.begin()
 	return a, nil
+}
+
+// openFiles opens what is kept in files, in the order in which one needs the other.
+func (a *App) openFiles() (err error) {
+	if a.run, err = newRunDir(a.config.DataDir, a.log); err != nil {
+		return err
+	}
+	if a.plugins, err = openShelf(a.config, a.log); err != nil {
+		return err
+	}
+	if a.data, err = openWorkspace(a.config, filepath.Base(a.run.path), a.log); err != nil {
+		return err
+	}
+	if a.journal, err = openJournal(a.config, a.data.dir(), a.log); err != nil {
+		return err
+	}
+	a.saving, err = openSaving(a.config, a.journal, a.log)
+	return err
+}
+
+// closeFiles is its mirror, but that the journal is closed before the files of
+// experiments, which say when the run ended.
+func (a *App) closeFiles(ctx context.Context) error {
+	return errors.Join(a.journal.close(ctx), a.saving.close(), a.data.close(), a.run.close())
 }
 
 // closeTime bounds the orderly end of all sessions; what is left is killed.
@@ -82,10 +109,11 @@ func (a *App) Close() error {
 	defer cancel()
 	a.ready.close()
 	a.shown.Close()
+	a.data.stop()    // interpreters wait for it
 	a.policy.close() // first: a session ends once its code has been checked, or refused
 	a.manager.Close(ctx)
 	a.leaving.Wait()
-	return errors.Join(a.python.Close(), a.run.close())
+	return errors.Join(a.python.Close(), a.closeFiles(ctx))
 }
 
 func managerOptions(c *config.Config, starter sessions.Starter, run string, log *slog.Logger) sessions.Options {
@@ -120,6 +148,13 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: a.log,
 		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode, Read: calls.read,
 	}
+	options.Trials, options.Steps, options.RunDir = c.Serve.Trials, c.Serve.Steps, experimentsDir(c)
+	if a.saving != nil {
+		options.Report = a.saving.facts
+	}
+	if a.data != nil {
+		options.Preview = newPreview(a.data.plan.Input(), c.Serve.Data, a.data.state)
+	}
 	options.Rules = a.policy.told()
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
@@ -134,6 +169,14 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 	)
 	a.plugins.attach(s, tools.Register(s, m, options))
 	return s, tools.RegisterResources(s, m, options)
+}
+
+// experimentsDir is where experiments have their directories.
+func experimentsDir(c *config.Config) string {
+	if c.Serve.RunDir != "" {
+		return c.Serve.RunDir
+	}
+	return filepath.Join(c.DataDir, "experiments")
 }
 
 // clientOf names the owner of the sessions that a request may reach.

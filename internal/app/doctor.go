@@ -89,6 +89,7 @@ func examine(ctx context.Context, c *config.Config) *findings {
 	f.mode(c)
 	f.plugins(c)
 	f.start(c)
+	f.journal(c)
 	f.limits()
 	f.guards()
 	return f

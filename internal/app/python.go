@@ -27,6 +27,8 @@ type pythonStarter struct {
 	log    *slog.Logger
 	// started is told of each fresh interpreter; nil: nobody is.
 	started func(origin string, took time.Duration)
+	// found is told once which Python it is; nil: nobody is.
+	found func(version string)
 
 	life    context.Context // ends with Close
 	endLife context.CancelFunc
@@ -100,7 +102,9 @@ func (p *pythonStarter) ready(ctx context.Context) (starter, error) {
 		return nil, err
 	}
 	p.log.Info("found Python", "path", found.Path, "version", found.Version, "why", found.Why)
-	p.starter, err = newStarter(p.config, found.Path, p.log)
+	if p.starter, err = newStarter(p.config, found.Path, p.log); err == nil && p.found != nil {
+		p.found(found.Version)
+	}
 	return p.starter, err
 }
 

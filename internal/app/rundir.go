@@ -66,7 +66,10 @@ func removeLeftovers(root string, log *slog.Logger) {
 	}
 }
 
-// close removes the directory.
+// close removes the directory, if there is one.
 func (d *runDir) close() error {
+	if d == nil {
+		return nil
+	}
 	return errors.Join(d.lock.Unlock(), os.RemoveAll(d.path))
 }

@@ -25,6 +25,9 @@ type Config struct {
 	Demo     Demo     `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
 	Plugins  Plugins  `cmd:"" help:"Show and try the plugins of a directory."`
 	Token    Token    `cmd:"" help:"Make a bearer token for a client that connects over a network, and the line for --auth-tokens."`
+	Watch    Watch    `cmd:"" help:"Watch interpreters and experiments in the terminal, of servers that run and of those that have ended."`
+	Report   Report   `cmd:"" help:"Write the report of an experiment: what was tried, results, the best solution, figures."`
+	Export   Export   `cmd:"" help:"Write what an interpreter ran as a notebook, a page or a script."`
 	Policy   Policy   `cmd:"" help:"Check a file of rules for code, and code by it."`
 	Install  Install  `cmd:"" help:"Write or print the configuration of an MCP client."`
 	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools, of their record, and of a plugin's file."`
@@ -39,7 +42,8 @@ type Config struct {
 type Shared struct {
 	Config    string `placeholder:"FILE" help:"Read settings from this YAML file, whose keys are the names of these flags. Default: ${config_file}, if it exists."`
 	Python    string `placeholder:"PATH" group:"Python" help:"Python to run, 3.10 or newer: a path, or a name on PATH. Default: the active virtual environment, then the one made by setup, then python3 on PATH."`
-	DataDir   string `type:"path" placeholder:"DIR" group:"Files" help:"Where the Python environment and the sessions' files are kept. Default: ${data_dir}."`
+	DataDir   string `type:"path" placeholder:"DIR" group:"Files" help:"Where the Python environment, the journal and the sessions' files are kept. Default: ${data_dir}."`
+	Journal   string `type:"path" placeholder:"PATH" group:"Journal" help:"The journal: a file with a record of every run, which report, export and watch read. Files that belong to it are beside it. Default: journal.db in the data directory."`
 	LogLevel  string `enum:"debug,info,warn,error" default:"info" group:"Log" help:"Write log messages of this level and above to standard error: ${enum}."`
 	LogFormat string `enum:"text,json" default:"text" group:"Log" help:"How log messages are written: ${enum}."`
 }
@@ -65,6 +69,8 @@ type Serve struct {
 	Auth `embed:""`
 
 	Guard `embed:""`
+
+	Experiments `embed:""`
 
 	Start    string   `enum:"zygote,spawn" default:"${default_start}" group:"Python" help:"How an interpreter starts: ${enum}. zygote forks it from a process that has the libraries imported already, in milliseconds, and keeps a copy of it for crashes, branch and undo; it needs Linux. spawn starts a process of its own, without these."`
 	Preload  []string `type:"modules" default:"numpy,pandas,matplotlib.pyplot" placeholder:"MODULE,…" group:"Python" help:"What is imported before interpreters are forked (--start zygote), separated by commas; none imports nothing. A module that can't be imported is logged and left out."`
@@ -189,6 +195,7 @@ func (s Serve) Check() error {
 		s.checkTimes(),
 		s.Auth.check(s.OverNetwork()),
 		s.Guard.check(),
+		s.Experiments.check(s.Mode, s.Workdir),
 		atLeast("history", int64(s.History), 0),
 		checkShare("checkpoint-memory", s.CheckpointMemory),
 		atLeast("max-sessions-per-client", int64(s.MaxSessionsPerClient), 0),

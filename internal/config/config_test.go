@@ -66,9 +66,10 @@ func TestDefaults(t *testing.T) {
 		Timeout: time.Hour, MaxTimeout: 24 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
 		AbandonedTTL: time.Hour, OnDisconnect: "keep",
 		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000, MaxUpload: 10_000_000,
-		Auth:    Auth{AuthPrincipalClaim: "sub"},
-		Guard:   Guard{Mode: ModeFull, MaxRetries: 3},
-		Figures: "content", StructuredContent: "auto",
+		Auth:        Auth{AuthPrincipalClaim: "sub"},
+		Guard:       Guard{Mode: ModeFull, MaxRetries: 3},
+		Experiments: Experiments{JournalKeep: 90 * 24 * time.Hour, JournalSize: 2_000_000_000, Steps: 20, DataMode: DataCopy},
+		Figures:     "content", StructuredContent: "auto",
 	}
 	if diff := cmp.Diff(want, config.Serve); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -24,6 +24,14 @@ func defaultDataDir(env lookup) (string, error) {
 	return filepath.Join(directory, "understudy"), nil
 }
 
+// JournalPath returns where the journal is.
+func (s Shared) JournalPath() string {
+	if s.Journal != "" {
+		return s.Journal
+	}
+	return filepath.Join(s.DataDir, "journal.db")
+}
+
 // userDir finds a directory of the user's by the custom of the system. A
 // relative XDG path is ignored, as the specification asks.
 func userDir(env lookup, xdg, underHome, windows string) (string, error) {

@@ -81,7 +81,7 @@ func (c *Config) askServe(source Source) error {
 
 func (c *Config) needsDataDir() bool {
 	switch c.Command {
-	case "serve", "setup", "doctor", "demo", "plugins check", "plugins test", "policy check":
+	case "serve", "setup", "doctor", "demo", "plugins check", "plugins test", "policy check", "watch", "report", "export":
 		return true
 	}
 	return false

@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"understudy/internal/config"
+	"understudy/internal/journal"
+	"understudy/sessions"
+)
+
+// pulseEvery is how often who watches learns what runs.
+const pulseEvery = time.Second
+
+// journaling is the journal of this server, and who tells it what runs. nil records
+// nothing.
+type journaling struct {
+	*journal.Journal
+	log     *slog.Logger
+	life    context.Context
+	end     context.CancelFunc
+	beating sync.WaitGroup
+}
+
+// openJournal opens the journal. A server without one still serves, unless it was
+// asked for by name, or trials need it.
+func openJournal(c *config.Config, workspace string, log *slog.Logger) (*journaling, error) {
+	if c.Serve.NoJournal {
+		return nil, nil
+	}
+	settings, err := c.YAML()
+	if err != nil {
+		return nil, fmt.Errorf("writing the settings for the journal: %w", err)
+	}
+	j, err := journal.Open(c.JournalPath(), journal.Options{
+		Run: runOf(c, workspace, settings), Keep: c.Serve.JournalKeep, Size: c.Serve.JournalSize, Logger: log,
+	})
+	switch {
+	case err != nil && (c.Journal != "" || c.Serve.Trials):
+		return nil, fmt.Errorf("%w (choose another file with --journal, or record nothing with --no-journal)", err)
+	case err != nil:
+		log.Warn("nothing is recorded: the journal can't be opened", "error", err)
+		return nil, nil
+	}
+	log.Debug("recording", "journal", j.Path(), "run", j.RunID())
+	life, end := context.WithCancel(context.Background())
+	return &journaling{Journal: j, log: log, life: life, end: end}, nil
+}
+
+// runOf describes this server for its journal.
+func runOf(c *config.Config, workspace, settings string) journal.Run {
+	run := journal.Run{PID: os.Getpid(), Version: Version(), Config: settings, Workspace: workspace}
+	if c.Serve.Trials {
+		run.Steps, run.RunDir = c.Serve.Steps, experimentsDir(c)
+	}
+	return run
+}
+
+// record has sessions and the search for Python tell the journal.
+func (j *journaling) record(o *sessions.Options, python *pythonStarter) {
+	if j == nil {
+		return
+	}
+	o.Recorder = j.Journal
+	python.found = func(version string) {
+		if err := j.SetPython(version); err != nil {
+			j.log.Error("recording the version of Python", "error", err)
+		}
+	}
+}
+
+// beat tells the journal once a second what the sessions do, while it changes.
+func (j *journaling) beat(pulses func() []sessions.Pulse) {
+	if j == nil {
+		return
+	}
+	j.beating.Go(func() {
+		ticks := time.NewTicker(pulseEvery)
+		defer ticks.Stop()
+		var before []sessions.Pulse
+		for {
+			select {
+			case <-j.life.Done():
+				return
+			case <-ticks.C:
+			}
+			now := pulses()
+			if !news(before, now) {
+				continue
+			}
+			if before = now; j.Pulse(j.life, now) != nil {
+				before = nil // who watches learns it later; calls say what is wrong
+			}
+		}
+	})
+}
+
+// news reports whether something runs, or has changed.
+func news(before, now []sessions.Pulse) bool {
+	runs := func(p sessions.Pulse) bool { return p.Execution != 0 }
+	return slices.ContainsFunc(now, runs) || !slices.EqualFunc(before, now, func(a, b sessions.Pulse) bool {
+		return a.InterpreterID == b.InterpreterID && a.Client == b.Client && a.Execution == b.Execution && a.Waiting == b.Waiting
+	})
+}
+
+// close ends the run. No session is left.
+func (j *journaling) close(ctx context.Context) error {
+	if j == nil {
+		return nil
+	}
+	j.end()
+	j.beating.Wait()
+	if err := j.Close(ctx); err != nil {
+		return errors.Join(errors.New("closing the journal"), err)
+	}
+	return nil
+}
+
+// journal says whether what is run can be recorded.
+func (f *findings) journal(c *config.Config) {
+	path := c.JournalPath()
+	if c.Serve.NoJournal {
+		f.add(groupSystem, "journal", stateNote, "nothing is recorded (--no-journal)")
+		return
+	}
+	size, err := journal.Check(path)
+	switch {
+	case err != nil && (c.Journal != "" || c.Serve.Trials):
+		f.add(groupSystem, "journal", stateFailed, "%v", err)
+	case err != nil:
+		f.add(groupSystem, "journal", stateNote, "nothing is recorded: %v; choose another file with --journal", err)
+	default:
+		f.add(groupSystem, "journal", stateOK, "%s, %s with its files", path, humanize.Bytes(uint64(size)))
+	}
+}

@@ -1,0 +1,92 @@
+package app
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"understudy/internal/config"
+	"understudy/internal/journal"
+	"understudy/sessions"
+)
+
+func parsed(t *testing.T, args ...string) *config.Config {
+	t.Helper()
+	c, err := config.Parse(config.Source{Args: append([]string{"serve", "--data-dir", t.TempDir()}, args...), Lookup: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A journal that can't be opened stops a server only if it was asked for.
+func TestJournalThatCantBeOpened(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("no journal ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		what  string
+		args  []string
+		fails bool
+		warns bool
+	}{
+		{"by default", nil, false, true},
+		{"named", []string{"--journal", text}, true, false},
+		{"trials", []string{"--trials"}, true, false},
+		{"none is wanted", []string{"--no-journal"}, false, false},
+	} {
+		c := parsed(t, test.args...)
+		if c.Journal == "" {
+			if err := os.Rename(text, c.JournalPath()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var log bytes.Buffer
+		j, err := openJournal(c, "", slog.New(slog.NewTextHandler(&log, nil)))
+		if j != nil || (err != nil) != test.fails || strings.Contains(log.String(), "nothing is recorded") != test.warns {
+			t.Errorf("%s: %v, %v, log %q", test.what, j, err, log.String())
+		}
+		f := &findings{Works: true}
+		f.journal(c)
+		if len(f.Checks) != 1 || f.Works == test.fails {
+			t.Errorf("%s: the doctor says %+v", test.what, f)
+		}
+		if c.Journal == "" {
+			if err := os.Rename(c.JournalPath(), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// The run describes its server, and knows no secret of it.
+func TestRunInTheJournal(t *testing.T) {
+	c := parsed(t, "--trials", "--steps", "7", "--session-variables", "KEY=sk-12345")
+	j, err := openJournal(c, "", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	beats := make(chan struct{}, 100)
+	j.beat(func() []sessions.Pulse {
+		beats <- struct{}{}
+		return []sessions.Pulse{{InterpreterID: "a", Execution: 1}}
+	})
+	<-beats
+	if err := j.close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := journal.OpenReader(c.JournalPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	run, err := r.Run(t.Context(), "")
+	if err != nil || run.Steps != 7 || run.RunDir != filepath.Join(c.DataDir, "experiments") || run.PID != os.Getpid() ||
+		!strings.Contains(run.Config, "steps: 7") || strings.Contains(run.Config, "sk-12345") {
+		t.Errorf("%+v, %v", run, err)
+	}
+}

@@ -1,0 +1,230 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"understudy/internal/config"
+	"understudy/internal/workspace"
+	"understudy/sessions"
+)
+
+// progressEvery is how often the log says how far a long preparation is.
+const progressEvery = 10 * time.Second
+
+// preparing is the workspace of --data. It is prepared in the background: clients
+// are greeted meanwhile, and only interpreters wait.
+type preparing struct {
+	plan *workspace.Plan
+	home *workspace.Home // nil for the directory of --workspace, which stays
+	log  *slog.Logger
+	ran  atomic.Bool // something has run in it
+
+	life    context.Context // ends with stop
+	endLife context.CancelFunc
+	work    sync.WaitGroup
+	done    chan struct{} // closed when it is prepared, or can't be
+	err     error         // to be read once done is closed
+}
+
+// openWorkspace checks the data of --data and makes the directory for it; nil when
+// there is none.
+func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, error) {
+	if len(c.Serve.Data) == 0 {
+		return nil, nil
+	}
+	p := &preparing{log: log, done: make(chan struct{})}
+	dir, err := c.Serve.Workspace, error(nil)
+	if dir != "" {
+		err = os.MkdirAll(dir, 0o700)
+	} else if p.home, err = workspace.NewHome(filepath.Join(c.DataDir, "workspaces"), run); err == nil {
+		dir = p.home.Dir
+	}
+	if err != nil {
+		return nil, fmt.Errorf("workspace: %w", err)
+	}
+	p.plan, err = workspace.NewPlan(c.Serve.Data, workspace.Options{Dir: dir, Link: c.Serve.DataMode == config.DataLink, Logger: log})
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	p.life, p.endLife = context.WithCancel(context.Background())
+	return p, nil
+}
+
+// dir is the directory of the workspace, "" where there is none.
+func (p *preparing) dir() string {
+	if p == nil {
+		return ""
+	}
+	return p.plan.Dir()
+}
+
+// equip has all interpreters work in the workspace, and wait for it.
+func (p *preparing) equip(o *sessions.Options) {
+	if p == nil {
+		return
+	}
+	o.Workdir = p.plan.Dir()
+	o.Starter = &waitingStarter{Starter: o.Starter, data: p}
+	ended := o.Ended
+	o.Ended = func(r sessions.Result) {
+		p.ran.Store(true)
+		if ended != nil {
+			ended(r)
+		}
+	}
+}
+
+// begin prepares the workspace in the background.
+func (p *preparing) begin() {
+	if p == nil {
+		return
+	}
+	p.work.Go(func() {
+		defer close(p.done)
+		began := time.Now()
+		made, err := p.plan.Prepare(p.life)
+		if err != nil {
+			p.err = fmt.Errorf("the workspace could not be prepared: %w", err)
+			if p.life.Err() == nil {
+				p.log.Error("the workspace could not be prepared", "error", err)
+			}
+			return
+		}
+		p.tell(made, time.Since(began))
+	})
+	p.work.Go(p.tellProgress)
+	if p.home != nil {
+		p.work.Go(func() { workspace.Sweep(p.life, filepath.Dir(p.home.Dir), p.log) })
+	}
+}
+
+// tell logs what was prepared.
+func (p *preparing) tell(made workspace.Summary, took time.Duration) {
+	for _, note := range made.Notes {
+		p.log.Warn("preparing the workspace: " + note)
+	}
+	if made.More > 0 {
+		p.log.Warn("preparing the workspace: there is more to say than is logged", "notes_left_out", made.More)
+	}
+	if made.Reused {
+		p.log.Info("the workspace has its data from an earlier run", "dir", p.plan.Dir())
+		return
+	}
+	p.log.Info("the workspace is prepared", "dir", p.plan.Dir(), "files", made.Files,
+		"size", humanize.Bytes(uint64(made.Bytes)), "took", took.Round(time.Millisecond))
+}
+
+// tellProgress logs how far a long preparation is.
+func (p *preparing) tellProgress() {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-tick.C:
+			now := p.plan.Progress()
+			p.log.Info("preparing the workspace: "+soFar(now), "at", now.Name)
+		}
+	}
+}
+
+// soFar is as "3.1 GB of 12 GB".
+func soFar(now workspace.Progress) string {
+	if now.Total == 0 {
+		return "looking through the data"
+	}
+	return fmt.Sprintf("%s of %s", humanize.Bytes(uint64(now.Done)), humanize.Bytes(uint64(now.Total)))
+}
+
+// wait returns when the workspace is prepared, or says why it can't be.
+func (p *preparing) wait(ctx context.Context) error {
+	select {
+	case <-p.done:
+		return p.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// waiting says in a clause what a start waits for, "" once it waits for nothing.
+func (p *preparing) waiting() string {
+	select {
+	case <-p.done:
+		return ""
+	default:
+		return "the workspace is being prepared (" + soFar(p.plan.Progress()) + ")"
+	}
+}
+
+// state says in a clause what is waited for, "" when for nothing, and why the workspace
+// can't be prepared.
+func (p *preparing) state() (string, error) {
+	if words := p.waiting(); words != "" {
+		return words, nil
+	}
+	return "", p.err
+}
+
+// use notes that something is about to run in the workspace.
+func (p *preparing) use() error {
+	if p.home == nil {
+		return nil
+	}
+	return p.home.Use()
+}
+
+// stop gives up what is not prepared yet.
+func (p *preparing) stop() {
+	if p == nil {
+		return
+	}
+	p.endLife()
+	p.work.Wait()
+}
+
+// close removes a workspace of this run that nothing ran in.
+func (p *preparing) close() error {
+	if p == nil || p.home == nil {
+		return nil
+	}
+	removed, err := p.home.Close(p.ran.Load())
+	if errors.Is(err, context.DeadlineExceeded) { // no failure of the server
+		p.log.Info("the workspace was not used; there was no time to remove all of it, and a later server will", "dir", p.home.Dir)
+		return nil
+	}
+	if !removed && err == nil {
+		p.log.Info("the workspace stays", "dir", p.home.Dir)
+	}
+	return err
+}
+
+// waitingStarter starts interpreters once the workspace is prepared.
+type waitingStarter struct {
+	sessions.Starter
+	data *preparing
+}
+
+// Start waits for the workspace, as long as ctx allows.
+func (w *waitingStarter) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
+	if err := w.data.wait(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.data.use(); err != nil {
+		return nil, err
+	}
+	return w.Starter.Start(ctx, spec)
+}
+
+// Waiting says in a clause what starts wait for now, "" when for nothing.
+func (w *waitingStarter) Waiting() string { return w.data.waiting() }

@@ -1,0 +1,157 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gofrs/flock"
+
+	"understudy/internal/config"
+	"understudy/internal/workspace"
+	"understudy/sessions"
+)
+
+// startCounter is a Starter that only counts.
+type startCounter struct {
+	sessions.Starter
+	starts int
+}
+
+func (s *startCounter) Start(context.Context, sessions.Spec) (sessions.Worker, error) {
+	s.starts++
+	return nil, nil
+}
+
+// dataConfig is the configuration of a server with one file of data.
+func dataConfig(t *testing.T, named bool) *config.Config {
+	t.Helper()
+	source := filepath.Join(t.TempDir(), "x.csv")
+	if err := os.WriteFile(source, []byte("a,b\n1,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := &config.Config{}
+	c.DataDir, c.Serve.Data, c.Serve.DataMode = t.TempDir(), []string{source}, config.DataCopy
+	if named {
+		c.Serve.Workspace = filepath.Join(t.TempDir(), "deep", "w")
+	}
+	return c
+}
+
+func mustOpenWorkspace(t *testing.T, c *config.Config, log *slog.Logger) *preparing {
+	t.Helper()
+	p, err := openWorkspace(c, "run1", log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// held keeps a preparation waiting, as another server would that prepares the
+// same workspace.
+func held(t *testing.T, dir string) (release func()) {
+	t.Helper()
+	own := filepath.Join(dir, ".understudy")
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lock := flock.New(filepath.Join(own, "lock"))
+	if ok, err := lock.TryLock(); !ok || err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = lock.Close() }
+}
+
+func TestStartsWaitForTheWorkspace(t *testing.T) {
+	p := mustOpenWorkspace(t, dataConfig(t, true), slog.New(slog.DiscardHandler))
+	release := held(t, p.plan.Dir())
+	counter := &startCounter{}
+	ended := 0
+	options := sessions.Options{Starter: counter, Ended: func(sessions.Result) { ended++ }}
+	p.equip(&options)
+	if info, err := os.Stat(options.Workdir); err != nil || !info.IsDir() {
+		t.Errorf("the working directory is not there at once: %v", err)
+	}
+	p.begin()
+
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := options.Starter.Start(impatient, sessions.Spec{}); !errors.Is(err, context.Canceled) || counter.starts != 0 {
+		t.Errorf("%v, %d starts", err, counter.starts)
+	}
+	waiting := options.Starter.(interface{ Waiting() string })
+	if text := waiting.Waiting(); text != "the workspace is being prepared (looking through the data)" {
+		t.Errorf("waiting for %q", text)
+	}
+	release()
+	if _, err := options.Starter.Start(t.Context(), sessions.Spec{}); err != nil || counter.starts != 1 {
+		t.Errorf("%v, %d starts", err, counter.starts)
+	}
+	if text := waiting.Waiting(); text != "" {
+		t.Errorf("waiting for %q", text)
+	}
+	if _, err := os.Stat(filepath.Join(p.plan.Input(), "x.csv")); err != nil {
+		t.Error(err)
+	}
+	options.Ended(sessions.Result{})
+	if ended != 1 {
+		t.Error("who was told of ends is not told any more")
+	}
+	p.stop()
+	if err := p.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStoppedPreparation leaves nobody waiting, and nothing on the disk.
+func TestStoppedPreparation(t *testing.T) {
+	c := dataConfig(t, false)
+	var log bytes.Buffer
+	p := mustOpenWorkspace(t, c, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	release := held(t, p.plan.Dir())
+	defer release()
+	options := sessions.Options{Starter: &startCounter{}}
+	p.equip(&options)
+	p.begin()
+	p.stop()
+	if _, err := options.Starter.Start(t.Context(), sessions.Spec{}); err == nil {
+		t.Error("an interpreter started in a workspace that is not prepared")
+	}
+	if err := p.close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(filepath.Join(c.DataDir, "workspaces")); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if log.Len() > 0 {
+		t.Errorf("who asked for it is told of an error: %s", &log)
+	}
+}
+
+// TestBrokenDataLeavesNoWorkspace refuses before a server begins.
+func TestBrokenDataLeavesNoWorkspace(t *testing.T) {
+	c := dataConfig(t, false)
+	c.Serve.Data = append(c.Serve.Data, filepath.Join(t.TempDir(), "missing"))
+	if _, err := openWorkspace(c, "run1", slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "does not exist") {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(filepath.Join(c.DataDir, "workspaces")); err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func TestSoFar(t *testing.T) {
+	for want, now := range map[string]workspace.Progress{
+		"looking through the data": {},
+		"3.1 GB of 12 GB":          {Done: 3.1e9, Total: 12e9},
+	} {
+		if got := soFar(now); got != want {
+			t.Errorf("%+v: %q, want %q", now, got, want)
+		}
+	}
+}

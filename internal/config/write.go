@@ -1,0 +1,93 @@
+package config
+
+import (
+	"io"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// withheld stands for a secret in the settings that YAML writes.
+const withheld = "[session variable]"
+
+// YAML writes the settings of the server in the form of the file, without secrets:
+// session variables have names only, also where other settings repeat a value of
+// four characters or more, and addresses no passwords.
+func (c *Config) YAML() (string, error) {
+	settled := *c
+	nowhere := func(string) (string, bool) { return "", false }
+	parser, err := newParser(&settled, Source{Lookup: nowhere, Stdout: io.Discard}.withDefaults())
+	if err != nil {
+		return "", err
+	}
+	document := &yaml.Node{Kind: yaml.MappingNode}
+	for _, flag := range settings(parser.Model) {
+		if flag.Name == "config" {
+			continue // its settings are here
+		}
+		if isEmpty(flag.Target) {
+			continue // nothing was set
+		}
+		var key, value yaml.Node
+		key.SetString(flag.Name)
+		if err := value.Encode(c.plain(flag.Target)); err != nil {
+			return "", err
+		}
+		document.Content = append(document.Content, &key, &value)
+	}
+	text, err := yaml.Marshal(document)
+	return string(text), err
+}
+
+func isEmpty(value reflect.Value) bool {
+	switch value.Kind() {
+	case reflect.String, reflect.Slice, reflect.Map:
+		return value.Len() == 0
+	}
+	return false
+}
+
+// plain returns a setting's value as YAML writes it.
+func (c *Config) plain(value reflect.Value) any {
+	switch v := value.Interface().(type) {
+	case time.Duration:
+		return v.String()
+	case map[string]string:
+		names := map[string]string{}
+		for name := range v {
+			names[name] = withheld
+		}
+		return names
+	case string:
+		return c.withoutSecrets(v)
+	case []string:
+		clean := make([]string, len(v))
+		for i := range v {
+			clean[i] = c.withoutSecrets(v[i])
+		}
+		return clean
+	default:
+		return v
+	}
+}
+
+func (c *Config) withoutSecrets(text string) string {
+	if address, err := url.Parse(text); err == nil && address.User != nil {
+		text = address.Redacted()
+	}
+	var values []string
+	for _, value := range c.Serve.SessionVariables {
+		if len([]rune(value)) >= 4 {
+			values = append(values, value)
+		}
+	}
+	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
+	for _, value := range values {
+		text = strings.ReplaceAll(text, value, withheld)
+	}
+	return text
+}

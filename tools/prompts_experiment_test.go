@@ -1,0 +1,126 @@
+package tools
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+)
+
+// experimenting are the options of a server with all that experiments can have.
+var experimenting = Options{
+	Trials: true, Steps: 12, RunDir: "/data/experiments",
+	Preview: func(context.Context) (string, error) { return "customers.csv: 600 rows\n", nil },
+	Report: func(_ context.Context, client sessions.Client) (string, error) {
+		return "trial 4 of " + string(client) + " is best", nil
+	},
+}
+
+// TestPromptsOfExperiments: they are there for servers that keep trials.
+func TestPromptsOfExperiments(t *testing.T) {
+	for name, test := range map[string]struct {
+		options Options
+		want    string
+	}{
+		"plain":  {Options{}, "analyze compare debug"},
+		"trials": {Options{Trials: true}, "analyze compare debug experiment report"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listed, err := connect(t, "tester", &fakeManager{}, test.options).ListPrompts(t.Context(), mcp.ListPromptsRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, p := range listed.Prompts {
+				names = append(names, p.Name)
+			}
+			if got := strings.Join(names, " "); got != test.want {
+				t.Errorf("%s, not %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestPromptFillsIn: what the server knows is in the text, what it doesn't leaves no
+// hole.
+func TestPromptFillsIn(t *testing.T) {
+	broken := Options{
+		Trials:  true,
+		Preview: func(context.Context) (string, error) { return "half", errors.New("no disk") },
+		Report:  func(context.Context, sessions.Client) (string, error) { return "half", errors.New("no disk") },
+	}
+	for name, test := range map[string]struct {
+		options   Options
+		prompt    string
+		arguments map[string]string
+		want, not []string
+	}{
+		"experiment": {experimenting, "experiment", map[string]string{"task": "find {churn}"},
+			[]string{"Task: find {churn}\n", "Trials: 12\n", "Data: in input/ of", "customers.csv: 600 rows", "/data/experiments", "5 of them", "share one working directory", `"create" an interpreter`, "After 3 debugs", "as the metric asks for"}, nil},
+		"filled in": {experimenting, "experiment", map[string]string{"task": "t", "metric": "AUC", "direction": "maximize", "steps": "7", "data": "s3"},
+			[]string{"Metric: AUC\n", "Direction: maximize\n", "Trials: 7\n", "Data: s3\n", "customers.csv", "3 of them"}, []string{"12"}},
+		"few":             {experimenting, "experiment", map[string]string{"task": "t", "steps": "1", "direction": "Minimize"}, []string{"Trials: 1\n", "; 1 of them"}, nil},
+		"nobody":          {experimenting, "experiment", map[string]string{"task": "t"}, []string{"Always give interpreter_id"}, []string{`"create"`}},
+		"nothing known":   {Options{Trials: true}, "experiment", map[string]string{"task": "t"}, []string{"Trials: 20\n", "Data: find out"}, []string{"input/", "best_solution"}},
+		"no preview":      {broken, "experiment", map[string]string{"task": "t"}, []string{"Data: in input/", "could not be previewed"}, []string{"half"}},
+		"report":          {experimenting, "report", nil, []string{"trial 4 of stdio is best", "colleagues", "facts of the journal, which are below"}, nil},
+		"report by heart": {Options{Trials: true}, "report", map[string]string{"readers": "the board"}, []string{"what you remember of the trials", "the board"}, []string{"journal"}},
+		"no facts":        {broken, "report", nil, []string{"what you remember of the trials"}, []string{"half", "journal"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.options.Client = func(context.Context) sessions.Client { return "stdio" }
+			if name == "nobody" {
+				test.options.Client = func(context.Context) sessions.Client { return sessions.Anonymous }
+			}
+			got, err := getPrompt(t, test.options, test.prompt, test.arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("no %q in\n%s", want, got)
+				}
+			}
+			for _, not := range append(test.not, "{task}", "{files}", "{facts}", "{steps}", "{shared}", "{unbranched}") {
+				if strings.Contains(got, not) {
+					t.Errorf("%q in\n%s", not, got)
+				}
+			}
+		})
+	}
+}
+
+// TestPromptRefusals: a value that means nothing is refused by its argument's name.
+func TestPromptRefusals(t *testing.T) {
+	for name, test := range map[string]struct {
+		arguments map[string]string
+		want      string
+	}{
+		"sideways":   {map[string]string{"task": "t", "direction": "up"}, `argument "direction" of prompt "experiment" must be maximize or minimize, not "up"`},
+		"no steps":   {map[string]string{"task": "t", "steps": "0"}, `argument "steps" of prompt "experiment" must be a whole number of trials, at least 1, not "0"`},
+		"many steps": {map[string]string{"task": "t", "steps": "many"}, `argument "steps" of prompt "experiment" must be a whole number of trials, at least 1, not "many"`},
+		"no task":    {map[string]string{"task": " "}, `argument "task" of prompt "experiment" is missing: What the solution is to do.`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := getPrompt(t, experimenting, "experiment", test.arguments); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, not %s", err, test.want)
+			}
+		})
+	}
+}
+
+func getPrompt(t *testing.T, o Options, name string, arguments map[string]string) (string, error) {
+	t.Helper()
+	var request mcp.GetPromptRequest
+	request.Params.Name, request.Params.Arguments = name, arguments
+	got, err := connect(t, "tester", &fakeManager{}, o).GetPrompt(t.Context(), request)
+	if err != nil {
+		return "", err
+	}
+	words, _ := mcp.AsTextContent(got.Messages[0].Content)
+	return words.Text, nil
+}
