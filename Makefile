@@ -13,6 +13,7 @@ UV := 0.13.9
 PYTHON ?= $(shell command -v python3 || command -v python)
 TOOLS := build/tools
 CONFORMANCE := build/conformance
+NOTEBOOKS := build/notebooks
 PIP := $(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check
 
 # The race detector needs a C compiler; without one the tests run without it.
@@ -108,6 +109,20 @@ $(CONFORMANCE)/python.ready: testdata/conformance/requirements.lock
 	$(CONFORMANCE)/python/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
+.PHONY: notebooks
+notebooks: setup $(NOTEBOOKS)/ready ## Export a session and an experiment as notebooks, run them in Jupyter, and compare the outputs
+	UNDERSTUDY_NOTEBOOKS="$(CURDIR)/$(NOTEBOOKS)" UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" \
+		$(GO) test -count=1 -run '^(TestNotebook|TestExperiment$$)' .
+
+# Jupyter's kernel finds the scientific libraries where setup has put them.
+$(NOTEBOOKS)/ready: testdata/notebooks/requirements.lock | setup
+	@set -e; python="$$(./understudy setup 2>/dev/null)"; \
+	place='import sysconfig; print(sysconfig.get_path("purelib"))'; \
+	"$$python" -m venv --clear $(NOTEBOOKS); \
+	$(NOTEBOOKS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<; \
+	"$$python" -c "$$place" >"$$($(NOTEBOOKS)/bin/python -c "$$place")/understudy.pth"
+	touch $@
+
 .PHONY: bench
 bench: setup ## Measure speed and memory beside ipykernel; renews docs/benchmarks.md
 	UNDERSTUDY_BENCH_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) run ./bench -write
@@ -128,7 +143,7 @@ update: ## Rewrite the committed schemas and the generated parts of the document
 
 .PHONY: lock
 lock: $(TOOLS)/uv-$(UV) ## Pin the newest libraries, and anew what package.json asks for
-	@set -e; for place in pyworker testdata/conformance; do \
+	@set -e; for place in pyworker testdata/conformance testdata/notebooks; do \
 		$(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.10 --upgrade \
 			--custom-compile-command "make lock" $$place/requirements.in -o $$place/requirements.lock; \
 	done
@@ -140,7 +155,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	@set -e; for package in $$($(GO) list ./...); do \
 		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
 			echo "$$package $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$package; \
 		done; \
 	done
 

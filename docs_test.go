@@ -27,6 +27,7 @@ func TestDocsAreTrue(t *testing.T) {
 	for _, part := range []struct{ file, name, text string }{
 		{"README.md", "tools", toolTable(schemas)},
 		{"docs/reference.md", "run_python_code", argumentTable(schemas["run_python_code"])},
+		{"docs/experiments.md", "trial-arguments", argumentTable(trialArguments(schemas))},
 		{"docs/modes.md", "run_shell_command", argumentTable(schemas["run_shell_command"])},
 		{"docs/reference.md", "manage_interpreters", argumentTable(schemas["manage_interpreters"])},
 		{"docs/reference.md", "record", fieldTable(schemas["execution_record"])},
@@ -122,6 +123,15 @@ func orderedProperties(t *testing.T, text json.RawMessage) []property {
 		list = append(list, property{fmt.Sprint(name), kind, p.Description, p.Enum})
 	}
 	return list
+}
+
+// trialArguments are those that only trials have.
+func trialArguments(all map[string]schema) schema {
+	trials, usual := all["run_python_code_trials"], all["run_python_code"]
+	trials.Properties = slices.DeleteFunc(trials.Properties, func(p property) bool {
+		return slices.ContainsFunc(usual.Properties, func(u property) bool { return u.Name == p.Name })
+	})
+	return trials
 }
 
 func toolTable(all map[string]schema) string {

@@ -58,6 +58,7 @@ var sections = []section{
 	{"figures", measureFigures},
 	{"sessions", measureSessions},
 	{"http", measureHTTP},
+	{"journal", measureJournal},
 }
 
 func main() {

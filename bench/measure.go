@@ -79,6 +79,21 @@ func ratios(a, b values) values {
 	return all
 }
 
+// differences subtracts values that were measured in the same rounds.
+func differences(a, b values) values {
+	all := make(values, len(a))
+	for i := range a {
+		all[i] = a[i] - b[i]
+	}
+	return all
+}
+
+// share returns the value that so large a share of all does not exceed.
+func (v values) share(part float64) float64 {
+	sorted := slices.Sorted(slices.Values(v))
+	return sorted[min(len(sorted)-1, int(part*float64(len(sorted))))]
+}
+
 func (v values) least() float64 { return slices.Min(v) }
 
 func (v values) most() float64 { return slices.Max(v) }

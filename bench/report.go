@@ -42,6 +42,11 @@ func atMost(what string, cost, wanted float64) target {
 	return target{what, fmt.Sprintf("at most %.2f× the time", wanted), fmt.Sprintf("%.2f× the time", cost), cost <= wanted}
 }
 
+// atMostMore is the target of adding at most so many seconds.
+func atMostMore(what string, added, wanted float64) target {
+	return target{what, fmt.Sprintf("at most %.0f ms more", wanted*1e3), fmt.Sprintf("%.2f ms more", added*1e3), added <= wanted}
+}
+
 // table is the answer to one question.
 type table struct {
 	title string
