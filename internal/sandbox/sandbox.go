@@ -1,0 +1,70 @@
+// Package sandbox says what a session may reach and use: its wall. All policy is made
+// here and becomes a Profile, which travels with the start of a worker; the worker
+// puts it into force before any code of a user's (pyworker/confine.py).
+package sandbox
+
+import "time"
+
+// Mode is the value of --sandbox.
+type Mode string
+
+// The modes.
+const (
+	Off      Mode = "off"
+	Standard Mode = "standard" // reads the system and Python, writes its own files
+	Strict   Mode = "strict"   // namespaces are required, and less of the system is there
+)
+
+// Layer is one of the things that a wall is made of.
+type Layer string
+
+// The layers, in the order in which they are told.
+const (
+	Rlimits    Layer = "rlimits"    // limits of each process
+	UID        Layer = "uid"        // no root; another user for each session where the server is root
+	Landlock   Layer = "landlock"   // which files may be reached
+	Seccomp    Layer = "seccomp"    // which system calls there are
+	Namespaces Layer = "namespaces" // a file system, a network and shared memory of its own
+	Cgroups    Layer = "cgroups"    // limits of all processes together
+)
+
+// Settings are the operator's choices.
+type Settings struct {
+	Mode Mode
+	// Floor are the layers without which nothing is served.
+	Floor []Layer
+	// Read and Write are paths that sessions may reach beside what the mode gives.
+	Read, Write []string
+	// Python are the directories that its interpreter and its libraries need.
+	Python  []string
+	Network Network
+	Limits  Limits
+}
+
+// Network says what a session may connect to. The zero value is nothing.
+type Network struct {
+	// All is the network as the server has it.
+	All bool
+	// Hosts may be reached through the server's proxy, as "pypi.org", "*.example.com"
+	// or "localhost:8080".
+	Hosts []string
+}
+
+// Limits are those of one session, its copies and children included. 0 sets none.
+type Limits struct {
+	Memory    int64         // bytes
+	Processes int           // threads count too
+	CPUs      float64       // how many processors it may keep busy
+	OpenFiles int           // of each process
+	FileSize  int64         // bytes of one file
+	Disk      int64         // bytes of its working directory and its /tmp
+	Output    int64         // bytes that one execution may print
+	Poll      time.Duration // between two looks where the kernel doesn't watch; 0 is the usual
+}
+
+// LayerState says how one layer stands here.
+type LayerState struct {
+	Layer  Layer  `json:"layer"`
+	Active bool   `json:"active"`
+	Detail string `json:"detail"` // what it does here, or why it is not there
+}
