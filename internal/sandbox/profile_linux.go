@@ -118,12 +118,7 @@ func (w *Wall) port() int {
 
 // environment is what a session finds in the place of what the server's user has.
 func (w *Wall) environment(temporary string) map[string]string {
-	home := filepath.Join(temporary, "home")
-	env := map[string]string{
-		"HOME": home, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user",
-		"XDG_CACHE_HOME": filepath.Join(home, ".cache"), "XDG_CONFIG_HOME": filepath.Join(home, ".config"),
-		"XDG_DATA_HOME": filepath.Join(home, ".local", "share"),
-	}
+	env := map[string]string{"HOME": temporary, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user"}
 	if w.namespaced() && w.port() != 0 {
 		proxy := fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
