@@ -39,7 +39,7 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	home, workdir = real(home), real(workdir)
+	home, workdir = resolved(home), resolved(workdir)
 	temporary := filepath.Join(home, "tmp")
 	read, write := w.paths(home, workdir)
 	shared := []string{"/dev/shm"}
@@ -68,8 +68,8 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	return p, nil
 }
 
-// real is a path without links, as rules go by where they lead.
-func real(path string) string {
+// resolved is a path without links, as rules go by where they lead.
+func resolved(path string) string {
 	if found, err := filepath.EvalSymlinks(path); err == nil {
 		return found
 	}
