@@ -212,6 +212,15 @@ class _Wall:
             self._add(ruleset, fd, rights & _FILE_RIGHTS)  # it is no directory
 
     def set_limits(self):
+        """Limits this process, and makes it likelier than the server to be ended by the kernel.
+
+        Its copies, which have the state from before, can't be told apart from it where
+        it may not write to /proc later.
+        """
+        if self._profile.get("expose"):
+            with open("/proc/self/oom_score_adj", "r+b", buffering=0) as file:
+                score = int(file.read()) + self._profile["expose"]
+                file.write(str(min(score, 1000)).encode())
         for which, soft, hard in self._profile.get("rlimits", ()):
             _, most = resource.getrlimit(which)
             if most != resource.RLIM_INFINITY:

@@ -12,6 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// exposure is how many thousandths of the machine's memory a session seems to use more
+// than it does, when the kernel chooses whom it ends.
+const exposure = 300
+
 // proxyPort is where a session finds the server's proxy, in its own network.
 const proxyPort = 3128
 
@@ -45,8 +49,11 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	shared := []string{"/dev/shm"}
 	p := &Profile{
 		User:    e.user,
+		Expose:  exposure,
 		Rlimits: rlimitsFor(w.settings.Limits, e.user != 0 || w.namespaced() && NamespaceCountsProcesses()),
 	}
+	// A core of a crash would be the host's to handle, often by a program of root's.
+	p.Rlimits = append(p.Rlimits, [3]uint64{unix.RLIMIT_CORE, 0, 0})
 	if w.namespaced() {
 		p.Unshare = w.unshare()
 		p.View = newView(w.host, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
@@ -58,7 +65,13 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	}
 	p.Environment = w.environment(temporary)
 	if w.host.Landlock > 0 {
-		p.Landlock = newLandlock(w.host.Landlock, read, append(slices.Clone(devices), "/proc"), append(shared, write...))
+		use := devices
+		if w.users.active() {
+			use = append(slices.Clone(use), "/proc") // a process sets some things of itself there
+		} else {
+			read = append(read, "/proc") // it could set them of others
+		}
+		p.Landlock = newLandlock(w.host.Landlock, read, use, append(shared, write...))
 	}
 	if w.host.NoSeccomp == "" {
 		if p.Seccomp, err = filter(w.settings.Network.All || p.Network != nil); err != nil {
