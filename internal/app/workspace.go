@@ -226,5 +226,19 @@ func (w *waitingStarter) Start(ctx context.Context, spec sessions.Spec) (session
 	return w.Starter.Start(ctx, spec)
 }
 
+// Confines reports whether there are walls, which do not wait for the workspace.
+func (w *waitingStarter) Confines() bool {
+	walls, ok := w.Starter.(confiner)
+	return ok && walls.Confines()
+}
+
+// Admit hands directories to a family of sessions.
+func (w *waitingStarter) Admit(family string, dirs ...string) error {
+	return w.Starter.(confiner).Admit(family, dirs...)
+}
+
+// Release forgets a family that has ended.
+func (w *waitingStarter) Release(family string) { w.Starter.(confiner).Release(family) }
+
 // Waiting says in a clause what starts wait for now, "" when for nothing.
 func (w *waitingStarter) Waiting() string { return w.data.waiting() }
