@@ -169,14 +169,7 @@ func trialSpec(wall *sandbox.Wall, name, home string) (sessions.Spec, error) {
 	return spec, errors.Join(os.Chmod(home, 0o711), wall.Admit(spec.Family, temporary, spec.Workdir))
 }
 
-// confiner is a starter whose workers are behind walls.
-type confiner interface {
-	Confines() bool
-	Admit(family string, dirs ...string) error
-	Release(family string)
-}
-
-var _, _ confiner = (*pythonStarter)(nil), (*waitingStarter)(nil)
+var _, _ sessions.Confiner = (*pythonStarter)(nil), (*waitingStarter)(nil)
 
 // Confines reports whether sessions are behind a wall.
 func (p *pythonStarter) Confines() bool { return p.config.Serve.SandboxMode() != config.SandboxOff }
