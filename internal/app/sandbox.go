@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"understudy/internal/config"
 	"understudy/internal/pythonenv"
@@ -15,6 +16,7 @@ import (
 	"understudy/internal/worker"
 	"understudy/pyworker"
 	"understudy/sessions"
+	"understudy/tools"
 )
 
 // confineFile is what puts a wall around a worker, a file of the package pyworker. It
@@ -103,7 +105,18 @@ func pythonDirectories(ctx context.Context, c *config.Config, python string, log
 		}
 		return what != ""
 	})
-	return append(found, python, libraryDir(c)), nil
+	return append(outermost(found), python, libraryDir(c)), nil
+}
+
+// outermost leaves out what is in another directory of a sorted list.
+func outermost(sorted []string) (kept []string) {
+	for _, path := range sorted {
+		in := func(dir string) bool { return strings.HasPrefix(path, dir+string(filepath.Separator)) }
+		if !slices.ContainsFunc(kept, in) {
+			kept = append(kept, path)
+		}
+	}
+	return kept
 }
 
 // tellWall logs what the wall is, and what it leaves open to those who call from
@@ -119,6 +132,18 @@ func tellWall(c *config.Config, wall *sandbox.Wall, log *slog.Logger) {
 	for _, sentence := range wall.Open() {
 		log.Warn("the sandbox leaves open: " + sentence)
 	}
+}
+
+// toldWalls is what models hear of the sandbox, nil for none.
+func toldWalls(c *config.Config) *tools.Walls {
+	if c.Serve.SandboxMode() == config.SandboxOff {
+		return nil
+	}
+	told := &tools.Walls{Network: c.Serve.AllowNet, Write: c.Serve.Write}
+	if c.Serve.AllowsAllNet() {
+		told.Network = []string{sessions.NetworkAll}
+	}
+	return told
 }
 
 // activeLayers are those that work here.
