@@ -145,6 +145,8 @@ type WorkerInfo struct {
 	InitError string
 	// Notes are plain sentences about what a woken copy had to leave behind.
 	Notes []string
+	// Wall confines the worker; nil if nothing does.
+	Wall *Wall
 }
 
 // Usage is what a process uses, in bytes; 0 where the system can't tell.
