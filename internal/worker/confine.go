@@ -12,6 +12,9 @@ func (s *Spawner) confinement(spec sessions.Spec) (*sandbox.Profile, error) {
 	if s.options.Wall == nil {
 		return nil, nil
 	}
+	if _, err := s.library.ensure(); err != nil { // rules are for files that are there
+		return nil, err
+	}
 	return s.options.Wall.Profile(spec.Family, spec.Home, spec.Workdir)
 }
 
