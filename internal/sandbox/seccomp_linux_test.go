@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/elastic/go-seccomp-bpf/arch"
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/worker/workertest"
@@ -131,6 +133,8 @@ var forbidden = map[string]call{
 	"setdomainname":         calling("setdomainname", 0, bits),
 	"fanotify_init":         calling("fanotify_init", bits, 0),
 	"memfd_secret":          calling("memfd_secret", bits),
+	"kill all":              calling("kill", bits, 0),
+	"kill all, 32 bits":     calling("kill", 1<<32-1, 0),
 	"TIOCSTI":               calling("ioctl", bits, unix.TIOCSTI, 0),
 	"TIOCSTI, high bits":    calling("ioctl", bits, 1<<32|unix.TIOCSTI, 0),
 	"TIOCLINUX":             calling("ioctl", bits, unix.TIOCLINUX, 0),
@@ -271,8 +275,8 @@ func TestForbiddenCalls(t *testing.T) {
 // TestWhatForbids makes sure that it is the filter: root is told something else.
 func TestWhatForbids(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("the kernel refuses users other than root most of it as well")
+	if endings(t, nil, []call{forbidden["swapoff"]})[0] == unix.EPERM {
+		t.Skip("the kernel refuses these calls as well to who has no privileges")
 	}
 	names, ends := tryAll(t, nil, forbidden, forbiddenWithoutInet)
 	var same []string
@@ -281,12 +285,9 @@ func TestWhatForbids(t *testing.T) {
 			same = append(same, names[i])
 		}
 	}
-	slices.Sort(same)
-	if len(same) > 0 {
-		t.Logf("without a filter these fail in the same way: %q", same)
-	}
-	if len(same) > 12 {
-		t.Errorf("%d calls prove nothing", len(same))
+	// Some hosts refuse root one or the other.
+	if len(same) > len(names)/8 {
+		t.Errorf("without a filter these fail in the same way, so their trials prove nothing: %q", same)
 	}
 }
 
@@ -301,25 +302,34 @@ func TestPermittedCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			info, ends := map[string]unix.Errno{}, []unix.Errno(nil)
-			names, free := tryAll(t, nil, test.tables...)
-			for i, end := range free {
-				info[names[i]] = end
+			free := map[string]unix.Errno{}
+			names, ends := tryAll(t, nil, test.tables...)
+			for i, end := range ends {
+				free[names[i]] = end
 			}
 			names, ends = tryAll(t, mustFilter(t, test.inet), test.tables...)
 			for i, end := range ends {
-				if end != info[names[i]] {
-					t.Errorf("%s: got %d (%v), without a filter %v", names[i], int(end), end, info[names[i]])
+				if end != free[names[i]] {
+					t.Errorf("%s: got %d (%v), without a filter %v", names[i], int(end), end, free[names[i]])
 				}
 			}
 		})
 	}
 }
 
+// interrupt asks for a process's id as 32-bit programs do, whose calls have other numbers.
+var interrupt = []byte{
+	0xb8, 20, 0, 0, 0, // mov eax, 20
+	0xcd, 0x80, // int 0x80
+	0x48, 0x98, // cdqe
+	0xc3, // ret
+}
+
 func TestCallsThatAreMissing(t *testing.T) {
 	t.Parallel()
 	calls := map[string]call{"clone3": calling("clone3", 0, 0), "new": {Number: 600}}
 	if runtime.GOARCH == "amd64" {
+		calls["int 0x80"] = call{Code: interrupt}
 		calls["x32's getpid"] = call{Number: 0x40000000 | 39}
 		calls["x32's execve"] = call{Number: 0x40000000 | 520}
 	}
@@ -327,6 +337,92 @@ func TestCallsThatAreMissing(t *testing.T) {
 	for i, end := range ends {
 		if end != unix.ENOSYS {
 			t.Errorf("%s: got %d (%v), want ENOSYS", names[i], int(end), end)
+		}
+	}
+}
+
+func TestOrdinaryPrograms(t *testing.T) {
+	t.Parallel()
+	for name, inet := range map[string]bool{"inet": true, "no inet": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			input, err := json.Marshal(map[string]any{"filter": mustFilter(t, inet), "inet": inet})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var complaints bytes.Buffer
+			cmd := exec.Command(workertest.Python(t), "testdata/ordinary.py")
+			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+			cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &complaints
+			if output, err := cmd.Output(); err != nil {
+				t.Errorf("%v after %q\n%s", err, output, &complaints)
+			}
+		})
+	}
+}
+
+// TestFilterOfAnyArchitecture assembles the filter of the architecture that the tests
+// don't run on.
+func TestFilterOfAnyArchitecture(t *testing.T) {
+	t.Parallel()
+	usual, err := usualCalls()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"amd64", "arm64"} {
+		info, err := arch.GetInfo(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers := answersTo(info, usual, conditionalCalls(true))
+		if _, err := encode(assembleFilter(info, answers)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for want, names := range map[*answer][]string{
+			&allowed: {"openat", "execve", "mmap", "futex", "wait4", "ppoll", "epoll_pwait", "rt_sigaction", "landlock_restrict_self"},
+			&refused: {"mount", "ptrace", "bpf", "setns", "unshare", "init_module", "io_uring_setup", "pidfd_getfd"},
+			&missing: {"clone3"},
+		} {
+			for _, call := range names {
+				if got := answers[info.SyscallNames[call]]; !slices.Equal(got, *want) {
+					t.Errorf("%s: %s is answered %v, want %v", name, call, got, *want)
+				}
+			}
+		}
+	}
+}
+
+// TestFilterAnswers runs the program on all numbers, by an interpreter of x/net/bpf.
+func TestFilterAnswers(t *testing.T) {
+	t.Parallel()
+	info, err := arch.GetInfo("arm64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := map[int]answer{3: allowed, 4: allowed, 7: missing, 9: allowed, 300: allowed}
+	vm, err := bpf.NewVM(assembleFilter(info, answers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number := range 400 {
+		want := refused
+		if got, ok := answers[number]; ok {
+			want = got
+		} else if number > 300 {
+			want = missing
+		}
+		for id, want := range map[uint32]answer{uint32(info.ID): want, 0x40000003: missing} {
+			// The interpreter reads packets, whose numbers have their highest byte first.
+			data := make([]byte, 64)
+			binary.BigEndian.PutUint32(data[numberOffset:], uint32(number))
+			binary.BigEndian.PutUint32(data[archOffset:], id)
+			got, err := vm.Run(data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != int(want[0].(bpf.RetConstant).Val) {
+				t.Errorf("%d of %#x: got %#x", number, id, got)
+			}
 		}
 	}
 }
