@@ -100,10 +100,40 @@ func TestAPlaceIsWaitedFor(t *testing.T) {
 	}
 }
 
+// TestIdleTunnelsEnd when their time is over, which here comes when the test says so.
 func TestIdleTunnelsEnd(t *testing.T) {
-	w := beginWith(t, Options{Hosts: []string{"example.com:7"}}, func(p *Proxy) { p.idle = 50 * time.Millisecond })
+	w := begin(t, "example.com:7")
 	w.echo(t)
-	ended(t, w.tunnel(t, "example.com:7"))
+	conn := w.tunnel(t, "example.com:7")
+	if err := goes(conn); err != nil {
+		t.Fatal(err)
+	}
+	w.proxy.mu.Lock()
+	defer w.proxy.mu.Unlock()
+	for s := range w.proxy.open["ann"] {
+		s.mu.Lock()
+		for in := range s.inlets {
+			in.timer.Reset(0)
+		}
+		s.mu.Unlock()
+	}
+	ended(t, conn)
+}
+
+// TestBytesKeepATunnelOpen: its time begins anew with them.
+func TestBytesKeepATunnelOpen(t *testing.T) {
+	one, other := net.Pipe()
+	defer other.Close()
+	in := newInlet(one, time.Hour, func() {})
+	defer in.Close()
+	go func() { _, _ = other.Write([]byte("x")) }()
+	if _, err := in.Read(make([]byte, 1)); err != nil || !in.timer.Stop() {
+		t.Errorf("the timer does not run, %v", err)
+	}
+	in.moved(1) // a timer that has stopped stays so
+	if in.timer.Stop() {
+		t.Error("it runs again")
+	}
 }
 
 // TestTheListenerEndsItsConnections, tunnels too, and no others.
@@ -128,6 +158,31 @@ func TestTheListenerEndsItsConnections(t *testing.T) {
 	if err := goes(staying); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestRelease ends what has the name, and nothing else.
+func TestRelease(t *testing.T) {
+	w := begin(t, "example.com:7")
+	w.echo(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.proxy.Serve("bob", l)
+	ann, bob := w.tunnel(t, "example.com:7"), (&world{addr: l.Addr().String()}).tunnel(t, "example.com:7")
+	w.proxy.Release("ann")
+	ended(t, ann)
+	if err := goes(bob); err != nil {
+		t.Error(err)
+	}
+	if conn, err := net.Dial("tcp", w.addr); err == nil {
+		_, err = conn.Read(make([]byte, 1)) // it may have been in the queue
+		if conn.Close(); err == nil {
+			t.Error("it is served still")
+		}
+	}
+	w.proxy.Release("nobody")
+	(*Proxy)(nil).Release("ann")
 }
 
 func TestClose(t *testing.T) {

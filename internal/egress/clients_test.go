@@ -159,8 +159,8 @@ func TestPip(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(target, "understudy_tiny.py")); err != nil || string(text) != "answer = 42\n" {
 		t.Errorf("%q, %v", text, err)
 	}
-	// pip says why it tries again, but of an answer only with -v.
-	for index, more := range map[string][]string{"https://evil.net/simple": {"--retries", "1"}, "http://evil.net/simple": {"-v", "--trusted-host", "evil.net"}} {
+	// pip says why it tries again, but of an answer only with -vv.
+	for index, more := range map[string][]string{"https://evil.net/simple": {"--retries", "1"}, "http://evil.net/simple": {"-vv", "--trusted-host", "evil.net"}} {
 		out, err := install(index, more...)
 		if err == nil || !strings.Contains(out, "the server's --allow-net does not list this host") {
 			t.Errorf("%s: %v, %s", index, err, out)

@@ -52,8 +52,9 @@ type Proxy struct {
 
 	life    context.Context // ends with Close
 	endLife context.CancelFunc
-	mu      sync.Mutex // of closed, and of work.Go against work.Wait
+	mu      sync.Mutex // of what follows, and of work.Go against work.Wait
 	closed  bool
+	open    map[string]map[*served]struct{} // by name
 	work    sync.WaitGroup
 }
 
@@ -62,6 +63,7 @@ func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		own: o.Own, lookup: o.Lookup, dial: o.Dial, machine: machineAddresses, log: o.Logger,
 		perSession: perSession, slots: make(chan struct{}, inAll), patience: patience, idle: idling,
+		open: map[string]map[*served]struct{}{},
 	}
 	var errs []error
 	for _, host := range o.Hosts {
@@ -90,8 +92,9 @@ func New(o Options) (*Proxy, error) {
 	return p, nil
 }
 
-// Serve answers what comes to l until l is closed, by whomever; connections end with
-// it. It takes l over and returns at once. The name is for the log.
+// Serve answers what comes to l until l is closed, by whomever, or its name released;
+// connections end with it. It takes l over and returns at once. Several listeners may
+// have a name.
 func (p *Proxy) Serve(name string, l net.Listener) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +103,36 @@ func (p *Proxy) Serve(name string, l net.Listener) {
 		return
 	}
 	s := newServed(p, name, l)
-	p.work.Go(s.run)
+	if p.open[name] == nil {
+		p.open[name] = map[*served]struct{}{}
+	}
+	p.open[name][s] = struct{}{}
+	p.work.Go(func() {
+		s.run()
+		p.forget(name, s)
+	})
+}
+
+func (p *Proxy) forget(name string, s *served) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open[name], s)
+	if len(p.open[name]) == 0 {
+		delete(p.open, name)
+	}
+}
+
+// Release closes the listeners that have the name, and their connections end. It does
+// not wait for them. A Proxy that is nil has none.
+func (p *Proxy) Release(name string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.open[name] {
+		s.endLife()
+	}
 }
 
 // Close closes all listeners and connections, and waits for them. A Proxy that is

@@ -81,27 +81,36 @@ func (s *served) Close() (err error) {
 // enter waits for a place among the session's connections and among all; nil if
 // there is none. The function frees it.
 func (s *served) enter() func() {
+	if !s.take(s.slots) {
+		return nil
+	}
+	if !s.take(s.proxy.slots) {
+		<-s.slots
+		return nil
+	}
+	return func() {
+		<-s.proxy.slots
+		<-s.slots
+	}
+}
+
+// take reports whether it got one of the slots in time.
+func (s *served) take(slots chan struct{}) bool {
+	select {
+	case slots <- struct{}{}: // before any timer is asked
+		return true
+	default:
+	}
 	timeout := time.NewTimer(s.proxy.patience)
 	defer timeout.Stop()
-	taken := 0
-	free := func() {
-		for _, slots := range []chan struct{}{s.slots, s.proxy.slots}[:taken] {
-			<-slots
-		}
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-timeout.C:
+		return false
+	case <-s.life.Done():
+		return false
 	}
-	for _, slots := range []chan struct{}{s.slots, s.proxy.slots} {
-		select {
-		case slots <- struct{}{}:
-			taken++
-		case <-timeout.C:
-			free()
-			return nil
-		case <-s.life.Done():
-			free()
-			return nil
-		}
-	}
-	return free
 }
 
 func (s *served) admit(conn net.Conn, free func()) *inlet {
