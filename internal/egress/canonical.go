@@ -76,6 +76,12 @@ func parsePort(text string) (uint16, error) {
 	return uint16(n), nil
 }
 
+// longestHost is what a name of 253 characters may take in UTF-8. Longer texts aren't
+// looked at: punycode takes time that grows with the square of the length.
+const longestHost = 1024
+
+var errTooLong = errors.New("a name has 1 to 253 characters")
+
 // names has IDN mapped as browsers do it. Characters are checked by us, because
 // underscores are in use.
 var names = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false))
@@ -88,11 +94,18 @@ func canonical(host string) (string, netip.Addr, error) {
 		}
 		return "", addr.Unmap(), nil
 	}
+	if len(host) > longestHost {
+		return "", netip.Addr{}, errTooLong
+	}
 	name, err := names.ToASCII(strings.TrimSuffix(host, "."))
 	if err != nil {
 		return "", netip.Addr{}, errors.New("that is no name of a host")
 	}
 	name = strings.ToLower(name)
+	// Once more: for some texts that are none it makes names that it refuses itself.
+	if again, err := names.ToASCII(name); err != nil || again != name {
+		return "", netip.Addr{}, errors.New("that is no name of a host")
+	}
 	if err := checkName(name); err != nil {
 		return "", netip.Addr{}, err
 	}
@@ -103,7 +116,7 @@ func canonical(host string) (string, netip.Addr, error) {
 // libraries read 127.1 and 0x7f.1 as addresses.
 func checkName(name string) error {
 	if name == "" || len(name) > 253 {
-		return errors.New("a name has 1 to 253 characters")
+		return errTooLong
 	}
 	label := ""
 	for label = range strings.SplitSeq(name, ".") {

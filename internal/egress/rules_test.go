@@ -100,9 +100,18 @@ func TestBypass(t *testing.T) {
 	}
 }
 
+// TestALongHostTakesNoTime: punycode would, as the square of its length.
+func TestALongHostTakesNoTime(t *testing.T) {
+	for _, text := range []string{strings.Repeat("ü", 1<<20) + ":443", strings.Repeat("a.", 1<<20) + ":443"} {
+		if _, err := parseTarget(text, 0); err == nil || !strings.Contains(err.Error(), "253") {
+			t.Error(err)
+		}
+	}
+}
+
 // FuzzTarget: what is read is canonical, and nobody gets by the rules.
 func FuzzTarget(f *testing.F) {
-	for _, text := range []string{"pypi.org:443", "PYPI.org.:443", "[::1]:80", "bücher.example:80", "xn--bcher-kva.example:1", "127.1:80", "ⓟypi.org:443"} {
+	for _, text := range []string{"pypi.org:443", "PYPI.org.:443", "[::1]:80", "bücher.example:80", "xn--bcher-kva.example:1", "127.1:80", "ⓟypi.org:443", "\xb0:1"} {
 		f.Add(text)
 	}
 	all := rules{{name: "pypi.org"}, {name: "example.com", wild: true}}
