@@ -170,6 +170,9 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 		trials["proc"] = &withProc
 	}
 	host, err := probe(ctx, python, confine, trials)
+	if _, failed := FindCgroup(); failed != nil {
+		host.NoCgroups = failed.Error()
+	}
 	if root.User == 0 && trials["users"] == nil {
 		host.NoUsers = "this container has no other user than root"
 	}
