@@ -192,7 +192,11 @@ func (s *Session) copyFiles(ctx context.Context, parent *Session) (left []string
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	return copyDir(ctx, to, from)
+	of, err := parent.ownerOf(from)
+	if err != nil {
+		return nil, err
+	}
+	return copyDir(ctx, to, from, of)
 }
 
 // discardFiles removes what was copied for a branch that was not made, also

@@ -131,9 +131,6 @@ func (f *family) removeHome() error {
 		return err
 	}
 	name := homeName(f.id)
-	if !f.options.KeepWorkdirs {
-		return root.RemoveAll(name)
-	}
 	home, err := openBelow(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -141,8 +138,10 @@ func (f *family) removeHome() error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(home.RemoveAll(homeTmp), home.RemoveAll(homePackages), home.Close())
-	_ = root.Remove(name) // it stays while a working directory is in it
+	err = errors.Join(removeTree(home, homeTmp), removeTree(home, homePackages), home.Close())
+	if gone := root.Remove(name); !f.options.KeepWorkdirs { // else a working directory may be in it
+		err = errors.Join(err, gone)
+	}
 	return err
 }
 
