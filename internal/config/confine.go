@@ -49,7 +49,12 @@ const (
 const NetAll = "all"
 
 // SandboxMode is --sandbox with auto resolved: off, standard or strict.
-func (s Serve) SandboxMode() string { return sandboxMode(s.Sandbox, s.OverNetwork(), runtime.GOOS) }
+func (s Serve) SandboxMode() string { return s.SandboxModeOver(s.OverNetwork()) }
+
+// SandboxModeOver is what SandboxMode would be over HTTP and SSE, or over stdio.
+func (s Serve) SandboxModeOver(network bool) string {
+	return sandboxMode(s.Sandbox, network, runtime.GOOS)
+}
 
 // sandboxMode leaves stdio open: its client is an agent on its user's own machine,
 // which is meant to reach that user's files. Commands that read no settings of the

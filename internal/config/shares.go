@@ -51,15 +51,25 @@ func (c *Config) checkShares() error {
 	}
 	var problems []error
 	for _, share := range c.shares() {
-		for _, secret := range c.secrets() {
-			if within(secret.path, share.path) && (share.writable || !secret.readable) {
-				problems = append(problems, fmt.Errorf("%s is %s, which holds %s (%s) and would give it to the code in the sandbox; name a directory without it",
-					share.setting, share.path, secret.what, secret.path))
-				break // one reason is enough
-			}
+		if what := c.ownIn(share.path, share.writable); what != "" {
+			problems = append(problems, fmt.Errorf("%s is %s, which holds %s and would give it to the code in the sandbox; name a directory without it",
+				share.setting, share.path, what))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// OwnIn says in words what a directory holds that is the server's own and that no
+// session may read, "" for nothing.
+func (c *Config) OwnIn(directory string) string { return c.ownIn(directory, false) }
+
+func (c *Config) ownIn(directory string, writable bool) string {
+	for _, secret := range c.secrets() {
+		if within(secret.path, directory) && (writable || !secret.readable) {
+			return fmt.Sprintf("%s (%s)", secret.what, secret.path)
+		}
+	}
+	return ""
 }
 
 func (c *Config) shares() []share {
