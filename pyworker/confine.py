@@ -124,7 +124,7 @@ class _Wall:
 
     def open_network(self):
         network = self._profile.get("network")
-        if not network:
+        if network is None:  # {} is one without a proxy
             return 0
         probe = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
         request = struct.pack("16sH22x", b"lo", 0x1 | 0x40)  # IFF_UP, IFF_RUNNING
