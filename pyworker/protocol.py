@@ -67,7 +67,7 @@ FROM_GO = {
     "answer": {"question": int, "text": str, "refusal": str},
     "variables": {},
     "fork": {"detached": bool},
-    "wake": {"interpreter_id": str, "workdir": str, "mark": str},
+    "wake": {"interpreter_id": str, "workdir": str, "mark": str},  # and a branch's tag
     "spawn": {"kind": str, "preload": list},
     "adopt": {"pid": int},
     "reap": {"pid": int},

@@ -211,7 +211,7 @@ func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, e
 	w := u.spawner.newWorker(u.process, newLine(output, ends.fault, kin))
 	w.spec.Store(&spec)
 	w.join(newConn(u.conn.stream, u.log))
-	err = w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, Mark: mark.value}, ends.child)
+	err = w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, Mark: mark.value, Tag: mark.tag}, ends.child)
 	ends.started()
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))

@@ -121,11 +121,14 @@ type forkedMessage struct {
 
 // A wakeMessage comes with the descriptors of stdout, stderr and fault, and of
 // the stage and its bell if there is one, when the copy is to be a worker of its
-// own; with none it takes the place of its dead worker.
+// own; with none it takes the place of its dead worker. The tag is a branch's: a server
+// that is root without CAP_SYS_RESOURCE, as in most containers, can't give one to a
+// process of another user.
 type wakeMessage struct {
 	InterpreterID string `json:"interpreter_id"`
 	Workdir       string `json:"workdir"`
 	Mark          string `json:"mark"`
+	Tag           uint64 `json:"tag,omitempty"`
 }
 
 // A spawnMessage comes with the descriptors of the new process: a worker's
