@@ -1,0 +1,90 @@
+package sandbox
+
+import (
+	"fmt"
+)
+
+// Layers says of each layer how it stands here.
+func (w *Wall) Layers() []LayerState {
+	if w == nil {
+		return nil
+	}
+	return []LayerState{
+		{Rlimits, true, "limits of each process"},
+		w.userLayer(),
+		w.landlockLayer(),
+		state(Seccomp, w.host.NoSeccomp, "an allow-list of system calls"),
+		w.namespaceLayer(),
+		state(Cgroups, w.host.NoCgroups, "the kernel watches memory, processes and processors of all processes together"),
+	}
+}
+
+// state describes a layer that is there unless something stands against it.
+func state(layer Layer, obstacle, detail string) LayerState {
+	if obstacle != "" {
+		return LayerState{layer, false, obstacle}
+	}
+	return LayerState{layer, true, detail}
+}
+
+func (w *Wall) userLayer() LayerState {
+	switch {
+	case w.users.active():
+		return LayerState{UID, true, "the server is root: each interpreter has a user of its own"}
+	case w.host.User == 0:
+		return LayerState{UID, false, "the server is root, and code would be too: " + w.host.NoUsers}
+	}
+	return LayerState{UID, true, "code runs as the server's own user, which is not root"}
+}
+
+func (w *Wall) landlockLayer() LayerState {
+	version := w.host.Landlock
+	switch {
+	case version == 0:
+		return LayerState{Landlock, false, "this kernel has none (Linux 5.13 and newer do, unless it is switched off)"}
+	case version < 6:
+		return LayerState{Landlock, true, fmt.Sprintf("version %d: files, and memory and environment of others", version)}
+	}
+	return LayerState{Landlock, true, fmt.Sprintf("version %d: files, memory, environment and signals of others", version)}
+}
+
+func (w *Wall) namespaceLayer() LayerState {
+	if !w.namespaced() {
+		return LayerState{Namespaces, false, w.host.NoNamespaces}
+	}
+	detail := "a file system, a /tmp, shared memory and a network of its own"
+	if w.settings.Network.All {
+		detail = "a file system, a /tmp and shared memory of its own"
+	}
+	return LayerState{Namespaces, true, detail}
+}
+
+// Open says in sentences what is open, of what the wall should close.
+func (w *Wall) Open() (open []string) {
+	if w == nil {
+		return []string{"everything that the server's user may do"}
+	}
+	add := func(when bool, sentence string) {
+		if when {
+			open = append(open, sentence)
+		}
+	}
+	confined, apart := w.host.Landlock > 0, w.users.active()
+	add(!confined && !w.namespaced(), "all files that the user of an interpreter may read or write")
+	add(!confined && w.namespaced(), "reading of files outside home directories that are for everybody to read")
+	add(!confined && !apart, "memory, environment and files of other interpreters")
+	add(w.host.User == 0 && !apart, "what root may do that no other layer stops")
+	add(!apart && w.host.Landlock < 6, "signals to other interpreters and to the server, which have the same user")
+	add(!w.namespaced(), "connections to Unix sockets whose path is known; names and modes of files anywhere; shared memory of others")
+	add(!w.namespaced() && !apart, "changing the mode, owner and times of files that the server's user owns")
+	add(!w.users.active() || w.host.NoProc != "", "the command lines of other processes")
+	add(w.host.NoSeccomp != "", "all system calls of the kernel")
+	add(w.settings.Network.All, "the network, this machine's own services among it (--allow-net all)")
+	add(len(w.settings.Network.Hosts) > 0 && !w.namespaced(), "nothing of --allow-net: its hosts can't be told apart without a network namespace, so there is no network at all")
+	return open
+}
+
+// Networked reports whether sessions reach hosts through the proxy.
+func (w *Wall) Networked() bool {
+	return w != nil && w.namespaced() && len(w.settings.Network.Hosts) > 0 && !w.settings.Network.All
+}

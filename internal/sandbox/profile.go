@@ -1,0 +1,49 @@
+package sandbox
+
+// A Profile is a wall as a worker puts it into force. It travels as JSON; its twin is
+// pyworker/confine.py, which goes through it in this order.
+type Profile struct {
+	// Unshare are the flags of unshare(2): namespaces that the session gets for itself.
+	Unshare uintptr  `json:"unshare,omitempty"`
+	Network *netView `json:"network,omitempty"` // of a network namespace of its own
+	View    *view    `json:"view,omitempty"`    // of a mount namespace of its own
+
+	Landlock *landlock `json:"landlock,omitempty"`
+	// Rlimits are (resource, soft, hard).
+	Rlimits [][3]uint64 `json:"rlimits,omitempty"`
+	// User is the user and group to become, 0 to stay.
+	User        int               `json:"user,omitempty"`
+	Environment map[string]string `json:"environment,omitempty"`
+	// Seccomp is an array of struct sock_filter.
+	Seccomp []byte `json:"seccomp,omitempty"`
+}
+
+// netView is a network namespace with nothing but its loopback device.
+type netView struct {
+	// Port is where the session finds the server's proxy, 0 for none.
+	Port int `json:"port,omitempty"`
+}
+
+// view is what a session sees of the file system. All of it is read-only but for what
+// is bound writable.
+type view struct {
+	Covers []string    `json:"covers"` // directories that seem empty
+	Memory [][2]string `json:"memory"` // (path, options) of tmpfs
+	Proc   bool        `json:"proc"`   // a /proc that shows no processes of others
+	Binds  []bind      `json:"binds"`  // in the order in which they are mounted
+}
+
+// bind is [source, target, writable].
+type bind [3]any
+
+// landlock is a set of rules for files. Words is how many of the attributes the
+// kernel's version knows.
+type landlock struct {
+	Files  uint64 `json:"files"`  // the rights that need a rule
+	Scopes uint64 `json:"scopes"` // what must not leave the session
+	Words  int    `json:"words"`
+	Rules  []rule `json:"rules"`
+}
+
+// rule is [path, rights].
+type rule [2]any

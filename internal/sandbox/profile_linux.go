@@ -1,0 +1,172 @@
+package sandbox
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// proxyPort is where a session finds the server's proxy, in its own network.
+const proxyPort = 3128
+
+// The paths of a system that hold no secrets of anybody's, and what programs read of
+// it. /proc shows a process its own and, by way of Landlock, no other's memory or
+// environment; it is written to for what a process may set of itself.
+var (
+	ofSystem = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/snap", "/etc", "/sys", "/var/cache/fontconfig", "/var/lib/texmf"}
+	ofStrict = []string{
+		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/sys/devices/system",
+		"/etc/alternatives", "/etc/ca-certificates", "/etc/fonts", "/etc/group", "/etc/host.conf", "/etc/hosts", "/etc/ld.so.cache",
+		"/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/locale.alias", "/etc/locale.conf", "/etc/localtime", "/etc/magic", "/etc/mime.types",
+		"/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/etc/pki", "/etc/protocols", "/etc/resolv.conf", "/etc/services", "/etc/ssl", "/etc/timezone",
+		"/var/cache/fontconfig",
+	}
+	devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
+	// What resolves names is linked from /etc.
+	ofResolver = []string{"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf"}
+)
+
+// Profile returns the wall of a family's session. Home is the family's directory, which
+// holds tmp, and workdir where the session works.
+func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
+	e, err := w.enclosure(family)
+	if err != nil {
+		return nil, err
+	}
+	home, workdir = real(home), real(workdir)
+	temporary := filepath.Join(home, "tmp")
+	read, write := w.paths(home, workdir)
+	shared := []string{"/dev/shm"}
+	p := &Profile{
+		User:    e.user,
+		Rlimits: rlimitsFor(w.settings.Limits, e.user != 0 || w.namespaced() && NamespaceCountsProcesses()),
+	}
+	if w.namespaced() {
+		p.Unshare = w.unshare()
+		p.View = newView(w.host, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
+		if !w.settings.Network.All {
+			p.Network = &netView{Port: w.port()}
+		}
+		temporary = "/tmp"
+		shared = append(shared, "/tmp")
+	}
+	p.Environment = w.environment(temporary)
+	if w.host.Landlock > 0 {
+		p.Landlock = newLandlock(w.host.Landlock, read, append(slices.Clone(devices), "/proc"), append(shared, write...))
+	}
+	if w.host.NoSeccomp == "" {
+		if p.Seccomp, err = filter(w.settings.Network.All || p.Network != nil); err != nil {
+			return nil, fmt.Errorf("the filter of system calls: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// real is a path without links, as rules go by where they lead.
+func real(path string) string {
+	if found, err := filepath.EvalSymlinks(path); err == nil {
+		return found
+	}
+	return path
+}
+
+// paths returns what a session may read and write by Landlock's rules.
+func (w *Wall) paths(home, workdir string) (read, write []string) {
+	system := ofSystem
+	if w.settings.Mode == Strict {
+		system = ofStrict
+	}
+	read = slices.Concat(system, w.resolver(), existing(w.settings.Python), existing(w.settings.Read))
+	write = append(existing(w.settings.Write), home)
+	if !within(workdir, []string{home}) {
+		write = append(write, workdir)
+	}
+	return read, write
+}
+
+func (w *Wall) resolver() []string {
+	if w.settings.Network.All {
+		return existing(ofResolver)
+	}
+	return nil
+}
+
+func (w *Wall) unshare() uintptr {
+	var flags uintptr = unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+	if w.host.User != 0 {
+		flags |= unix.CLONE_NEWUSER
+	}
+	if !w.settings.Network.All {
+		flags |= unix.CLONE_NEWNET
+	}
+	return flags
+}
+
+// port is the proxy's, 0 without hosts to reach.
+func (w *Wall) port() int {
+	if len(w.settings.Network.Hosts) == 0 {
+		return 0
+	}
+	return proxyPort
+}
+
+// environment is what a session finds in the place of what the server's user has.
+func (w *Wall) environment(temporary string) map[string]string {
+	home := filepath.Join(temporary, "home")
+	env := map[string]string{
+		"HOME": home, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user",
+		"XDG_CACHE_HOME": filepath.Join(home, ".cache"), "XDG_CONFIG_HOME": filepath.Join(home, ".config"),
+		"XDG_DATA_HOME": filepath.Join(home, ".local", "share"),
+	}
+	if w.namespaced() && w.port() != 0 {
+		proxy := fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
+		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
+			env[name], env[strings.ToLower(name)] = proxy, proxy
+		}
+		env["NO_PROXY"], env["no_proxy"] = "localhost,127.0.0.1", "localhost,127.0.0.1"
+	}
+	return env
+}
+
+// detect tries one profile for each thing that a host may refuse.
+func detect(ctx context.Context, python string, confine []byte) (Host, error) {
+	dir, err := os.MkdirTemp("", "understudy-sandbox-")
+	if err != nil {
+		return Host{}, err
+	}
+	defer os.RemoveAll(dir)
+	inet, err := filter(true)
+	if err != nil {
+		return Host{}, err
+	}
+	root := Host{User: os.Geteuid()}
+	everything := &Wall{host: root, settings: Settings{Network: Network{Hosts: []string{"localhost"}}}}
+	spaces := &Profile{
+		Unshare: everything.unshare(), Network: &netView{Port: proxyPort},
+		View: newView(Host{User: root.User, NoProc: "not yet"}, nil, []string{dir}, dir, 1<<20),
+	}
+	withProc := *spaces
+	withProc.View = newView(root, nil, []string{dir}, dir, 1<<20)
+	trials := map[string]*Profile{
+		"seccomp": {Seccomp: inet}, "namespaces": spaces,
+	}
+	if root.User == 0 {
+		first, count := userRange(readUserMap())
+		trials["users"] = &Profile{User: cmp.Or(first, 1)}
+		if count == 0 {
+			delete(trials, "users")
+		}
+		trials["proc"] = &withProc
+	}
+	host, err := probe(ctx, python, confine, trials)
+	if root.User == 0 && trials["users"] == nil {
+		host.NoUsers = "this container has no other user than root"
+	}
+	return host, err
+}

@@ -1,0 +1,104 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+const (
+	// firstUser is far from what systems give to people, services and containers
+	// (systemd ends at 0x6fffffff, subordinate ids begin at 100000 and seldom pass
+	// some ten millions).
+	firstUser = 0x70000000
+	mostUsers = 1 << 16
+	// lastInContainer is below nobody (65534), which others use too.
+	lastInContainer = 65000
+	mostInContainer = 4096
+)
+
+// users hands out user ids, where the server is root: each family gets one of its own.
+type users struct {
+	first, count int // no count: the server's own user is everybody's
+
+	mu    sync.Mutex
+	next  int
+	taken map[int]bool
+}
+
+func newUsers(host Host) *users {
+	u := &users{taken: map[int]bool{}}
+	if host.User == 0 && host.NoUsers == "" {
+		u.first, u.count = userRange(readUserMap())
+	}
+	return u
+}
+
+// span is a line of /proc/self/uid_map: ids as they are seen here.
+type span struct{ first, count int }
+
+func readUserMap() (spans []span) {
+	data, err := os.ReadFile("/proc/self/uid_map")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			continue
+		}
+		first, err1 := strconv.Atoi(fields[0])
+		count, err2 := strconv.Atoi(fields[2])
+		if err1 == nil && err2 == nil {
+			spans = append(spans, span{first, count})
+		}
+	}
+	return spans
+}
+
+// userRange returns the ids that may be used: on a whole machine far away ones, in a
+// container, which has few, the highest that it has.
+func userRange(spans []span) (first, count int) {
+	for _, s := range spans {
+		if s.first <= firstUser && s.first+s.count >= firstUser+mostUsers {
+			return firstUser, mostUsers
+		}
+	}
+	for _, s := range spans {
+		end := min(s.first+s.count, lastInContainer)
+		begin := max(s.first, end-mostInContainer, 1)
+		if end-begin > count {
+			first, count = begin, end-begin
+		}
+	}
+	return first, count
+}
+
+// active reports whether there are ids to hand out.
+func (u *users) active() bool { return u.count > 0 }
+
+// take returns an id that no family has, 0 where all are the server's own user.
+func (u *users) take() (int, error) {
+	if !u.active() {
+		return 0, nil
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for range u.count {
+		id := u.first + u.next
+		u.next = (u.next + 1) % u.count // the one that was free for longest
+		if !u.taken[id] {
+			u.taken[id] = true
+			return id, nil
+		}
+	}
+	return 0, fmt.Errorf("no user is left for another sandbox: %d are taken", u.count)
+}
+
+func (u *users) give(id int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.taken, id)
+}

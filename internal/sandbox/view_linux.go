@@ -1,0 +1,93 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// hidden are directories in which people and services keep what is theirs.
+var hidden = []string{"/root", "/home", "/run", "/srv", "/mnt", "/media", "/boot", "/tmp", "/var/tmp"}
+
+// newView returns what a session sees: all that there is, read-only, but for what is
+// hidden; read and write come through. Its own temporary directory is at /tmp.
+func newView(host Host, read, write []string, temporary string, shared int64) *view {
+	size := ""
+	if shared > 0 {
+		size = fmt.Sprintf(",size=%d", shared)
+	}
+	v := &view{
+		Covers: []string{},
+		Memory: [][2]string{{"/dev/shm", "mode=1777" + size}},
+		Proc:   host.User == 0 && host.NoProc == "",
+		Binds:  []bind{},
+	}
+	binds := []bind{{temporary, "/tmp", true}}
+	if !v.Proc {
+		binds = append(binds, bind{"/proc", "/proc", true})
+	}
+	covers := existing(hidden)
+	for _, path := range slices.Concat(read, write) {
+		if closed := closedAbove(path); closed != "" && host.User == 0 {
+			covers = append(covers, closed)
+		}
+	}
+	v.Covers = outermost(covers)
+	v.Covers = slices.DeleteFunc(v.Covers, func(path string) bool { return path == "/tmp" }) // bound over
+	for _, path := range existing(read) {
+		if within(path, append(v.Covers, "/tmp")) {
+			binds = append(binds, bind{path, path, false})
+		}
+	}
+	for _, path := range existing(write) {
+		binds = append(binds, bind{path, path, true})
+	}
+	slices.SortStableFunc(binds, func(a, b bind) int { return depth(a[1].(string)) - depth(b[1].(string)) })
+	v.Binds = binds
+	return v
+}
+
+func depth(path string) int { return strings.Count(filepath.Clean(path), "/") }
+
+// existing returns the paths that there are, without links.
+func existing(paths []string) (found []string) {
+	for _, path := range paths {
+		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, real) {
+			found = append(found, real)
+		}
+	}
+	return found
+}
+
+// outermost leaves out what is within another.
+func outermost(paths []string) (found []string) {
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		if !within(path, found) {
+			found = append(found, path)
+		}
+	}
+	return found
+}
+
+// within reports whether a path is one of the directories or lies in one.
+func within(path string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	})
+}
+
+// closedAbove returns the outermost directory above a path that other users may not
+// search, "" if there is none: a session that is another user gets there only if the
+// directory is covered and the path mounted below.
+func closedAbove(path string) string {
+	closed := ""
+	for dir := filepath.Dir(path); dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && info.Mode().Perm()&0o001 == 0 {
+			closed = dir
+		}
+	}
+	return closed
+}

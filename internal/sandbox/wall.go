@@ -1,0 +1,160 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Wall makes the profiles of all sessions of a server. A nil one confines nothing.
+type Wall struct {
+	settings Settings
+	host     Host
+	users    *users
+
+	mu       sync.Mutex
+	families map[string]*enclosure
+}
+
+// enclosure is what a family has of its own. A family is a session and its branches,
+// which are forks of its processes and so behind the same wall.
+type enclosure struct {
+	user int // 0: the server's own
+}
+
+// ErrBelowFloor says that a layer is missing without which nothing is to be served.
+var ErrBelowFloor = errors.New("the sandbox is below its floor")
+
+// New returns the wall that the settings ask for, as far as the host allows it. It
+// returns none for mode off, and an ErrBelowFloor where too little is allowed.
+func New(settings Settings, host Host) (*Wall, error) {
+	if settings.Mode == Off || settings.Mode == "" {
+		if len(settings.Floor) > 0 {
+			return nil, fmt.Errorf("%w: --sandbox is off, and --sandbox-floor asks for %s", ErrBelowFloor, join(settings.Floor))
+		}
+		return nil, nil
+	}
+	w := &Wall{settings: settings, host: host, users: newUsers(host), families: map[string]*enclosure{}}
+	floor := settings.Floor
+	if settings.Mode == Strict {
+		floor = append(slices.Clone(floor), Landlock, Seccomp, Namespaces, UID)
+	}
+	var missing []string
+	for _, s := range w.Layers() {
+		if !s.Active && slices.Contains(floor, s.Layer) {
+			missing = append(missing, fmt.Sprintf("%s (%s)", s.Layer, s.Detail))
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("%w: it needs %s; lower --sandbox or --sandbox-floor, or let the host allow it", ErrBelowFloor, strings.Join(missing, "; "))
+	}
+	return w, nil
+}
+
+func join(layers []Layer) string {
+	var all []string
+	for _, l := range layers {
+		all = append(all, string(l))
+	}
+	return strings.Join(all, ", ")
+}
+
+// Mode is what the wall was asked to be.
+func (w *Wall) Mode() Mode {
+	if w == nil {
+		return Off
+	}
+	return w.settings.Mode
+}
+
+// Limits are those of each session.
+func (w *Wall) Limits() Limits {
+	if w == nil {
+		return Limits{}
+	}
+	return w.settings.Limits
+}
+
+// Admit makes the family's wall known and hands it directories that the server has
+// made for it.
+func (w *Wall) Admit(family string, dirs ...string) error {
+	e, err := w.enclosure(family)
+	if err != nil || e.user == 0 {
+		return err
+	}
+	for _, dir := range dirs {
+		if err := handOver(dir, e.user); err != nil {
+			return fmt.Errorf("handing %s to the session's user: %w", dir, err)
+		}
+	}
+	return nil
+}
+
+func (w *Wall) enclosure(family string) (*enclosure, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e := w.families[family]; e != nil {
+		return e, nil
+	}
+	user, err := w.users.take()
+	if err != nil {
+		return nil, err
+	}
+	e := &enclosure{user: user}
+	w.families[family] = e
+	return e, nil
+}
+
+// Release forgets a family whose sessions have ended and whose files are gone.
+func (w *Wall) Release(family string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e := w.families[family]; e != nil {
+		w.users.give(e.user)
+		delete(w.families, family)
+	}
+}
+
+// handOver makes a directory and all in it a user's. Links are not followed, and
+// nothing outside can be reached.
+func handOver(dir string, user int) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // nothing is written by way of it
+	return lchownAll(root, ".", user)
+}
+
+func lchownAll(root *os.Root, name string, user int) error {
+	if err := root.Lchown(name, user, user); err != nil {
+		return err
+	}
+	info, err := root.Lstat(name)
+	if err != nil || !info.IsDir() {
+		return err
+	}
+	dir, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	names, err := dir.Readdirnames(-1)
+	if err = errors.Join(err, dir.Close()); err != nil {
+		return err
+	}
+	for _, each := range names {
+		if err := lchownAll(root, name+string(os.PathSeparator)+each, user); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// namespaced reports whether sessions have namespaces of their own.
+func (w *Wall) namespaced() bool { return w.host.NoNamespaces == "" }

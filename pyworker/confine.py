@@ -1,0 +1,334 @@
+"""Puts a wall around this process, as the server has drawn it.
+
+The policy is the server's (internal/sandbox in Go makes the profile); here it is only
+put into force, in the order in which the kernel allows it, before any code of the
+user's. Whatever fails raises Refused: a wall with a hole is none. Copies and children
+inherit all of it.
+
+With --probe this file says, as a program of its own, what the host allows.
+"""
+
+import _socket
+import base64
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import struct
+import sys
+
+# Linux numbers these system calls alike on all architectures.
+_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
+
+_AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
+_OPEN_TREE_CLONE, _MOVE_EMPTY_PATH = 1, 4
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
+
+_NEW_USER = 0x10000000
+
+_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 4, 22, 24
+_PR_SET_SECUREBITS, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 28, 38, 47
+_SECCOMP_MODE_FILTER = 2
+_AMBIENT_CLEAR_ALL = 4
+_CAPABILITIES_V3 = 0x20080522
+_KEEP_NOBODY_ROOT = 0b1111  # NOROOT and NO_SETUID_FIXUP, both locked
+
+_LANDLOCK_PATH = 1
+# The rights that make sense for what is no directory.
+_FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15
+
+_PROXY_BACKLOG = 64
+
+
+class Refused(OSError):
+    """A part of the wall could not be put into force."""
+
+
+def apply(profile):
+    """Puts the profile into force, for good.
+
+    Returns the descriptor on which the server's proxy is to listen, 0 for none.
+    """
+    wall = _Wall(profile)
+    with _step("entering namespaces"):
+        wall.enter_namespaces()
+    with _step("bringing up the loopback device"):
+        listener = wall.open_network()
+    with _step("mounting the session's view of the file system"):
+        wall.mount_view()
+    with _step("reading the rules for files"):
+        ruleset = wall.make_ruleset()
+    with _step("setting limits"):
+        wall.set_limits()
+    with _step("giving up privileges"):
+        wall.drop_privileges()
+    with _step("making a home directory that the session's user can reach"):
+        wall.set_environment()
+    with _step("restricting files (Landlock)"):
+        wall.restrict(ruleset)
+    with _step("restricting system calls (seccomp)"):
+        wall.filter_calls()
+    return listener
+
+
+class _step:
+    """Says of an OSError what was being done."""
+
+    def __init__(self, what):
+        self._what = what
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if isinstance(error, OSError):
+            where = f" ({error.filename})" if error.filename else ""
+            raise Refused(f"the sandbox: {self._what}{where}: {error.strerror}") from None
+        return False
+
+
+class _Wall:
+    """The steps of apply, in their order."""
+
+    def __init__(self, profile):
+        self._profile = profile
+        self._c = ctypes.CDLL(None, use_errno=True)
+
+    def enter_namespaces(self):
+        flags = self._profile.get("unshare", 0)
+        if not flags:
+            return
+        uid, gid = os.geteuid(), os.getegid()
+        self._check(self._c.unshare(flags))
+        if flags & _NEW_USER:
+            _write("/proc/self/setgroups", "deny")
+            _write("/proc/self/uid_map", f"{uid} {uid} 1")
+            _write("/proc/self/gid_map", f"{gid} {gid} 1")
+
+    def open_network(self):
+        network = self._profile.get("network")
+        if not network:
+            return 0
+        probe = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+        request = struct.pack("16sH22x", b"lo", 0x1 | 0x40)  # IFF_UP, IFF_RUNNING
+        fcntl.ioctl(probe.fileno(), 0x8914, request)  # SIOCSIFFLAGS
+        probe.close()
+        if not network.get("port"):
+            return 0
+        listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+        listener.bind(("127.0.0.1", network["port"]))
+        listener.listen(_PROXY_BACKLOG)
+        return listener.detach()
+
+    def mount_view(self):
+        view = self._profile.get("view")
+        if not view:
+            return
+        os.chdir("/")
+        self._mount(None, "/", None, _MS_REC | _MS_PRIVATE, None)
+        # What stays visible is taken out first, while it can be reached.
+        trees = [
+            (self._clone(source, writable), target) for source, target, writable in view["binds"]
+        ]
+        self._set_attributes(_AT_FDCWD, b"/", _AT_RECURSIVE, _ATTR_RDONLY | _ATTR_NOSUID)
+        for path in view["covers"]:
+            self._mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755,size=256k")
+        for path, options in view["memory"]:
+            self._mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
+        if view["proc"]:
+            flags = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
+            self._mount("proc", "/proc", "proc", flags, "hidepid=ptraceable")
+        for (tree, folder), target in trees:
+            _make_place(target, folder)
+            self._call(_MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(target), _MOVE_EMPTY_PATH)
+            os.close(tree)
+        for path in view["covers"]:
+            self._set_attributes(_AT_FDCWD, os.fsencode(path), 0, _ATTR_RDONLY)
+
+    def _clone(self, source, writable):
+        """Returns (a mount of source that is nowhere yet, whether it is a folder)."""
+        flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE
+        try:
+            tree = self._call(_OPEN_TREE, _AT_FDCWD, os.fsencode(source), flags)
+        except OSError as error:
+            error.filename = source
+            raise
+        if source != "/proc":
+            attributes = _ATTR_NOSUID | _ATTR_NODEV | (0 if writable else _ATTR_RDONLY)
+            self._set_attributes(tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE, attributes)
+        return tree, os.path.isdir(source)
+
+    def make_ruleset(self):
+        """Returns a descriptor of what files may be reached, or None."""
+        landlock = self._profile.get("landlock")
+        if not landlock:
+            return None
+        words = (landlock["files"], 0, landlock["scopes"])[: landlock["words"]]
+        attributes = (ctypes.c_uint64 * len(words))(*words)
+        ruleset = self._call(
+            _LANDLOCK_CREATE, ctypes.byref(attributes), ctypes.sizeof(attributes), 0
+        )
+        for path, rights in landlock["rules"]:
+            self._allow(ruleset, path, rights)
+        return ruleset
+
+    def _allow(self, ruleset, path, rights):
+        try:
+            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return  # not every system has all of them
+        try:
+            if not os.path.isdir(path):
+                rights &= _FILE_RIGHTS
+            rule = rights.to_bytes(8, sys.byteorder) + fd.to_bytes(4, sys.byteorder)
+            self._call(_LANDLOCK_ADD, ruleset, _LANDLOCK_PATH, rule, 0)
+        except OSError as error:
+            error.filename = path
+            raise
+        finally:
+            os.close(fd)
+
+    def set_limits(self):
+        for which, soft, hard in self._profile.get("rlimits", ()):
+            _, most = resource.getrlimit(which)
+            if most != resource.RLIM_INFINITY:
+                soft, hard = min(soft, most), min(hard, most)
+            resource.setrlimit(which, (soft, hard))
+
+    def drop_privileges(self):
+        user = self._profile.get("user", 0)
+        self._drop_capability_bounds()
+        if user:
+            os.setgroups([])
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+        self._drop_capabilities()
+        # A change of user makes a process's /proc files root's: it could not write
+        # its own, as the one that says whom the kernel ends first.
+        self._prctl(_PR_SET_DUMPABLE, 1)
+        self._prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+    def _drop_capability_bounds(self):
+        """Leaves nothing that an exec could gain; without privileges there is nothing."""
+        for capability in range(64):
+            if self._c.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
+                break  # past the last one, or not allowed
+        self._c.prctl(_PR_SET_SECUREBITS, _KEEP_NOBODY_ROOT, 0, 0, 0)
+
+    def _drop_capabilities(self):
+        self._c.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)  # Linux 4.3
+        header = (ctypes.c_uint32 * 2)(_CAPABILITIES_V3, 0)
+        self._check(self._c.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())))
+
+    def set_environment(self):
+        os.environ.update(self._profile.get("environment", {}))
+        folder = os.environ.get("HOME")
+        if folder:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+        tempfile = sys.modules.get("tempfile")
+        if tempfile is not None:
+            tempfile.tempdir = None  # may have been found before
+
+    def restrict(self, ruleset):
+        if ruleset is not None:
+            self._call(_LANDLOCK_RESTRICT, ruleset, 0)
+            os.close(ruleset)
+
+    def filter_calls(self):
+        program = base64.b64decode(self._profile.get("seccomp", ""))
+        if not program:
+            return
+
+        # A struct sock_fprog: the number of instructions, and where they are.
+        code = ctypes.create_string_buffer(program, len(program))
+        it = (ctypes.c_size_t * 2)(len(program) // 8, ctypes.addressof(code))
+        self._prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(it))
+
+    def _prctl(self, option, *arguments):
+        arguments = [self._long(a) if isinstance(a, int) else a for a in arguments]
+        rest = [self._long(0)] * (4 - len(arguments))
+        self._check(self._c.prctl(option, *arguments, *rest))
+
+    def _mount(self, source, target, kind, flags, options):
+        source, target, kind, options = (
+            text if text is None else os.fsencode(text) for text in (source, target, kind, options)
+        )
+        if self._c.mount(source, target, kind, self._long(flags), options):
+            failure = ctypes.get_errno()
+            raise OSError(failure, os.strerror(failure), os.fsdecode(target))
+
+    def _set_attributes(self, fd, path, flags, attributes):
+        """Sets attributes of a mount, of all below it with _AT_RECURSIVE."""
+        it = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
+        self._call(_MOUNT_SETATTR, fd, path, flags, ctypes.byref(it), ctypes.sizeof(it))
+
+    def _call(self, number, *arguments):
+        arguments = [self._long(a) if isinstance(a, int) else a for a in arguments]
+        return self._check(self._c.syscall(self._long(number), *arguments))
+
+    def _long(self, number):
+        return ctypes.c_long(number)
+
+    def _check(self, returned):
+        if returned < 0:
+            failure = ctypes.get_errno()
+            raise OSError(failure, os.strerror(failure))
+        return returned
+
+
+def _make_place(target, folder):
+    """Makes something to mount on, where a cover hides what was there."""
+    if folder:
+        os.makedirs(target, exist_ok=True)
+    elif not os.path.exists(target):
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+def _write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def _probe(trials):
+    """Returns what the host allows; trials are profiles by name."""
+    return {
+        "landlock": _landlock_version(),
+        "user": os.geteuid(),
+        **{name: _failure_of(profile) for name, profile in trials.items()},
+    }
+
+
+def _landlock_version():
+    """Returns the ABI of Landlock, 0 where there is none."""
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    number, version = ctypes.c_long(_LANDLOCK_CREATE), ctypes.c_long(1)
+    return max(call(number, None, ctypes.c_long(0), version), 0)
+
+
+def _failure_of(profile):
+    """Returns why the profile can't be put into force, "" if it can."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        said = b""
+        try:
+            apply(profile)
+        except BaseException as error:
+            said = str(error).encode() or type(error).__name__.encode()
+        os.write(writer, said)
+        os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as file:
+        said = file.read()
+    _, status = os.waitpid(child, 0)
+    if status:
+        return f"a process that tried it ended with {os.waitstatus_to_exitcode(status)}"
+    return said.decode(errors="replace")
+
+
+if __name__ == "__main__":
+    json.dump(_probe(json.load(sys.stdin)), sys.stdout)
