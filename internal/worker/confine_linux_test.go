@@ -65,17 +65,20 @@ func (w walled) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker,
 }
 
 func TestSuiteBehindTheWall(t *testing.T) {
-	for name, begin := range map[string]func(testing.TB, ...func(*Options)) sessions.Starter{
-		"spawn":  func(t testing.TB, change ...func(*Options)) sessions.Starter { return testSpawner(t, change...) },
-		"zygote": func(t testing.TB, change ...func(*Options)) sessions.Starter { return testZygote(t, change...) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			workertest.Suite(t, func(t testing.TB) sessions.Starter {
-				library := filepath.Join(t.TempDir(), "lib")
-				wall := testWall(t, sandbox.Settings{Python: []string{library}})
-				return walled{begin(t, func(o *Options) { o.Echo, o.LibraryDir, o.Wall = "none", library, wall }), wall, t}
-			})
-		})
+	workertest.Suite(t, func(t testing.TB) sessions.Starter {
+		library := filepath.Join(t.TempDir(), "lib")
+		wall := testWall(t, sandbox.Settings{Python: []string{library}})
+		return walled{testZygote(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t}
+	})
+}
+
+func TestSpawnedBehindTheWall(t *testing.T) {
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}})
+	w := workertest.Start(t, walled{testSpawner(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t})
+	_, sink := workertest.Run(t, w, "import os, socket; print(os.path.exists('/root'), os.getuid() != 0, socket.create_server(('127.0.0.1', 8000)).getsockname()[1])")
+	if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "True True 8000" {
+		t.Errorf("got %q", got)
 	}
 }
 
