@@ -12,7 +12,6 @@ import errno
 import json
 import os
 import signal
-import sys
 import traceback
 
 ALWAYS = "always"
@@ -50,7 +49,7 @@ def attempt(by, control=True):
 
 
 def run(skip=(), without_wall=False):
-    """Makes all registered attempts, and prints a line of JSON before and after each.
+    """Makes all registered attempts, and writes a line of JSON before and after each.
 
     Those in skip have been made: one has ended the process, and this is the next one.
     """
@@ -88,8 +87,9 @@ def judge(function):
 
 
 def _tell(line):
-    sys.__stdout__.flush()
-    os.write(1, b"\n" + json.dumps(line).encode() + b"\n")
+    # Whatever becomes of this process, the test finds what was written.
+    with open("verdicts.jsonl", "a") as verdicts:
+        verdicts.write(json.dumps(line) + "\n")
 
 
 # What attempts are made of.
@@ -102,6 +102,26 @@ def holds(text, secret=None):
     if (secret or T["secret"]) not in text:
         raise Stopped("there is nothing of it in what was read")
     return "it was read"
+
+
+# What the secret in the server's environment begins with.
+_BEGINNING = b"environment-"
+
+
+def holds_environment(text):
+    """Returns text if the secret of the server's environment is in it.
+
+    That is compared in disguise, since one attempt searches this process's memory for
+    it, where it must not be because of the attempts.
+    """
+    told = T["environment_disguised"]
+    at = text.find(_BEGINNING)
+    while at >= 0:
+        found = text[at : at + len(told)]
+        if "".join(chr(c ^ 1) for c in reversed(found)) == told:
+            return "it was read"
+        at = text.find(_BEGINNING, at + 1)
+    raise Stopped("there is nothing of it in what was read")
 
 
 def opened(path, flags=os.O_RDONLY):
@@ -175,4 +195,4 @@ def describe(status):
 def fields_of_status():
     """Returns the fields of /proc/self/status."""
     with open("/proc/self/status") as status:
-        return dict(line.rstrip().split(":\t", 1) for line in status if ":\t" in line)
+        return dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)

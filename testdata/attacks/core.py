@@ -2,7 +2,18 @@
 
 import os
 
-from attempting import ALWAYS, Stopped, T, attempt, checked, fields_of_status, holds, in_child, libc
+from attempting import (
+    ALWAYS,
+    Stopped,
+    T,
+    attempt,
+    checked,
+    fields_of_status,
+    holds,
+    holds_environment,
+    in_child,
+    libc,
+)
 
 
 @attempt("landlock | namespaces | own_uid")
@@ -50,8 +61,8 @@ def core_privileges():
 @attempt("landlock | own_uid")
 def core_process():
     """Reads the server's environment."""
-    with open(f"/proc/{T['pids']['server']}/environ") as environ:
-        return holds(environ.read(), T["environment_secret"])
+    with open(f"/proc/{T['pids']['server']}/environ", "rb") as environ:
+        return holds_environment(environ.read())
 
 
 @attempt("namespaces | seccomp | landlock4")
@@ -84,5 +95,3 @@ def core_limits():
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] > T["open_files"]:
         return "it has none"
     raise Stopped("it has one")
-
-

@@ -335,7 +335,7 @@ def change_a_setting_of_the_kernel():
     return opened("/proc/sys/kernel/core_pattern", os.O_WRONLY)
 
 
-@attempt("landlock | namespaces | uid")
+@attempt("landlock | namespaces | uid", control=False)
 def reach_the_magic_request():
     """Opens /proc/sysrq-trigger to write to it."""
     return opened("/proc/sysrq-trigger", os.O_WRONLY)

@@ -266,4 +266,3 @@ def type_for_others():
     finally:
         os.close(master)
         os.close(slave)
-

@@ -16,6 +16,7 @@ from attempting import (
     checked,
     fields_of_status,
     holds,
+    holds_environment,
     in_child,
     libc,
     opened,
@@ -143,8 +144,8 @@ def signal_a_thread():
 
 
 def environment(who):
-    with open(f"/proc/{who}/environ") as environ:
-        return holds(environ.read(), T["environment_secret"])
+    with open(f"/proc/{who}/environ", "rb") as environ:
+        return holds_environment(environ.read())
 
 
 @attempt(PARTED)
@@ -173,16 +174,12 @@ def read_its_own_initial_environment():
 @attempt(ALWAYS)
 def find_the_secret_in_its_own_environment():
     """Looks for the server's secret in os.environ."""
-    return holds(" ".join(os.environ.values()), T["environment_secret"])
+    return holds_environment(b" ".join(os.environb.values()))
 
 
 @attempt(ALWAYS, control=False)
 def find_the_secret_in_its_own_memory():
     """Searches its own memory, a copy of the zygote's, for the server's secret."""
-    # The text that is looked for is never whole in this process.
-    secret = [ord(c) ^ 1 for c in reversed(T["environment_secret_reversed"])]
-    first = bytes(c ^ 1 for c in secret[:8])
-    rest = [c ^ 1 for c in secret[8:]]
     with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
         for line in maps.readlines():
             begin, end = (int(n, 16) for n in line.split()[0].split("-"))
@@ -193,11 +190,11 @@ def find_the_secret_in_its_own_memory():
                 text = memory.read(end - begin)
             except (OSError, ValueError):
                 continue
-            at = text.find(first)
-            while at >= 0:
-                if list(text[at + 8 : at + 8 + len(rest)]) == rest:
-                    return f"it is in {line.strip()}"
-                at = text.find(first, at + 1)
+            try:
+                holds_environment(text)
+            except Stopped:
+                continue
+            return f"it is in {line.strip()}"
     raise Stopped("it is not there")
 
 
@@ -314,7 +311,7 @@ def offer_the_server_to_the_killer():
     return opened(f"/proc/{PIDS['server']}/oom_score_adj", os.O_WRONLY)
 
 
-@attempt("uid")
+@attempt("uid", control=False)
 def hide_from_the_killer():
     """Makes itself the last to be killed when memory is short."""
 
@@ -326,7 +323,7 @@ def hide_from_the_killer():
     return in_child(hide)
 
 
-@attempt("uid")
+@attempt("uid", control=False)
 def raise_its_own_limits():
     """Raises a hard limit of its own."""
 
@@ -334,7 +331,10 @@ def raise_its_own_limits():
         _, hard = resource.getrlimit(resource.RLIMIT_NICE)
         if hard >= 40:
             raise Beside("the limit is the highest already")
-        resource.setrlimit(resource.RLIMIT_NICE, (hard + 1, hard + 1))
+        try:
+            resource.setrlimit(resource.RLIMIT_NICE, (hard + 1, hard + 1))
+        except ValueError as error:  # how Python says EPERM here
+            raise Stopped(str(error)) from None
         return "it is higher"
 
     return in_child(raise_it)
