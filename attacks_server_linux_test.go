@@ -1,16 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,15 +73,19 @@ type attacked struct {
 	tokens           map[string]string
 	attacker, victim *client.Client
 	workdir          string // the attacker's
+	walled           bool   // there is to be a wall
 	wall             layers // nil: none
 	targets          map[string]any
+
+	mu     sync.Mutex
+	logged string // the layers, as the server's log has them
 }
 
 // startAttacked starts a server as a user, with all that there is to be found, and the
 // sessions of two clients. All of it ends with the test.
 func startAttacked(t *testing.T, user attackUser, flags ...string) *attacked {
 	t.Helper()
-	a := &attacked{user: user, targets: map[string]any{}, tokens: map[string]string{}}
+	a := &attacked{user: user, walled: !slices.Equal(flags, withoutWall), targets: map[string]any{}, tokens: map[string]string{}}
 	a.makeFiles(t)
 	a.listen(t)
 	a.share(t)
@@ -115,7 +121,7 @@ func (a *attacked) makeFiles(t *testing.T) {
 	}{
 		{"home/.ssh/id_ed25519", told, 0o600}, {"open/secret.txt", told, 0o644}, {"open/writable", told, 0o666},
 		{"plugins/greet.py", "def greet():\n    \"\"\"Greets.\"\"\"\n    return 'hello'\n", 0o644},
-		{"data/canary", told, 0o600}, {"in-tmp", told, 0o644}, {"outside/kept", told, 0o600},
+		{"data/canary", told, 0o600}, {"outside/kept", told, 0o600},
 	} {
 		path := a.path(made.name)
 		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(made.text), made.mode), os.Chmod(path, made.mode))
@@ -134,7 +140,16 @@ func (a *attacked) makeFiles(t *testing.T) {
 	} {
 		a.targets[key] = a.path(name)
 	}
-	a.targets["secret"], a.targets["in_tmp"] = told, filepath.Base(a.dir)
+	a.targets["secret"] = told
+	file, err := os.CreateTemp("", "in-tmp-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(file.Name()) })
+	a.targets["in_tmp"] = filepath.Base(file.Name())
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // own makes all files so far the user's.
@@ -317,7 +332,7 @@ func (a *attacked) start(t *testing.T, flags []string) {
 	}
 	address := make(chan string, 1)
 	var reading sync.WaitGroup
-	reading.Go(func() { readLog(t, stderr, address) })
+	reading.Go(func() { a.readLog(t, stderr, address) })
 	t.Cleanup(func() {
 		_ = a.cmd.Process.Signal(syscall.SIGTERM)
 		reading.Wait()
@@ -383,33 +398,47 @@ func (a *attacked) settle(t *testing.T) {
 	listed, text := mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "list"})
 	own := listed["interpreters"].([]any)[0].(map[string]any)
 	a.workdir = own["workdir"].(string)
-	a.wall = wallOf(t, own, a.user, text)
+	if a.wall = a.wallLogged(); (a.wall != nil) != a.walled {
+		t.Fatalf("the server says that its wall is %v:\n%s", a.wall, text)
+	}
 }
 
 // openFileLimit is more than the sandbox allows and less than a server has.
 const openFileLimit = 4096
 
-// wallOf reads which layers an interpreter's listing names.
-func wallOf(t *testing.T, listed map[string]any, user attackUser, text string) layers {
-	t.Helper()
-	sandbox, ok := listed["sandbox"].(map[string]any)
-	if !ok || sandbox["mode"] == "off" {
-		return nil
+var layersLogged = regexp.MustCompile(`msg="code runs in the sandbox" .*layers="?\[([a-z ]*)`)
+
+// readLog reads the server's log to its end: where it listens, and of what its wall is.
+func (a *attacked) readLog(t *testing.T, stderr io.Reader, address chan<- string) {
+	defer close(address)
+	told := false
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		t.Log("server:", lines.Text())
+		if found := layersLogged.FindStringSubmatch(lines.Text()); found != nil {
+			a.mu.Lock()
+			a.logged = found[1]
+			a.mu.Unlock()
+		}
+		if at := servingAt.FindStringSubmatch(lines.Text()); at != nil && !told {
+			address <- at[1]
+			told = true
+		}
 	}
-	named, ok := sandbox["layers"].([]any)
-	if !ok {
-		t.Fatalf("which layers are there? %s", text)
-	}
-	wall := layers{}
-	for _, each := range named {
-		name := fmt.Sprint(each)
+}
+
+// wallLogged returns the layers that the server says it has, nil for none.
+func (a *attacked) wallLogged() (wall layers) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for name := range strings.FieldsSeq(a.logged) {
 		wall = append(wall, name)
-		switch {
-		case name == "uid" && user.uid == 0:
-			wall = append(wall, "own_uid")
-		case name == "landlock":
-			abi := landlockVersion()
-			for n := range abi {
+		switch name {
+		case "uid":
+			if a.user.uid == 0 {
+				wall = append(wall, "own_uid")
+			}
+		case "landlock":
+			for n := range landlockVersion() {
 				wall = append(wall, "landlock"+strconv.Itoa(n+1))
 			}
 		}
@@ -443,7 +472,7 @@ func (a *attacked) findProcesses(t *testing.T) {
 
 func parentOf(t *testing.T, pid int) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -457,7 +486,7 @@ func parentOf(t *testing.T, pid int) int {
 
 func childrenOf(t *testing.T, pid int) (children []int) {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(pid) + "/children")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,9 +130,15 @@ def opened(path, flags=os.O_RDONLY):
     return f"{path} was opened"
 
 
-def planted(directory, name="planted-by-an-attempt"):
-    """Makes a file in a directory, and removes it again."""
+def planted(directory, name="planted-by-an-attempt", beside=None):
+    """Makes a file in a directory, and removes it again.
+
+    Where a session has a /tmp of its own there are directories in it on the way to its
+    files. What lies beside tells the real one.
+    """
     path = os.path.join(directory, name)
+    if beside and beside not in os.listdir(directory):
+        raise Stopped("there is an empty directory in its place")
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     os.unlink(path)
     return f"a file was made in {directory}"

@@ -188,7 +188,7 @@ def list_the_home_directory():
 @attempt(HIDDEN)
 def write_at_home():
     """Leaves a file in the home directory of the server's user, as a .profile."""
-    return planted(T["home"], ".profile")
+    return planted(T["home"], ".profile", ".ssh")
 
 
 @attempt(HIDDEN)
@@ -218,19 +218,19 @@ def write_to_the_journal():
 @attempt(HIDDEN)
 def list_the_data_directory():
     """Lists the server's data directory."""
-    return holds(" ".join(os.listdir(T["data"])), "run")
+    return holds(" ".join(os.listdir(T["data"])), "canary")
 
 
 @attempt(HIDDEN)
 def write_to_the_data_directory():
     """Makes a file in the server's data directory."""
-    return planted(T["data"])
+    return planted(T["data"], beside="canary")
 
 
 @attempt(HIDDEN)
 def replace_the_servers_program():
     """Makes a file beside the server's program, as somebody does who replaces it."""
-    return planted(os.path.dirname(T["program"]))
+    return planted(os.path.dirname(T["program"]), beside="understudy")
 
 
 @attempt(HIDDEN)
@@ -290,7 +290,7 @@ def write_another_file_of_the_host():
 @attempt("landlock | namespaces")
 def write_to_a_directory_of_everybody():
     """Makes a file in a directory that anybody may write to."""
-    return planted(T["open"])
+    return planted(T["open"], beside="secret.txt")
 
 
 @attempt("landlock | namespaces")

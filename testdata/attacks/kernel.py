@@ -141,8 +141,8 @@ def socket_of_the_virtual_machine():
 
 @attempt("seccomp")
 def socket_of_the_kernels_settings():
-    """Makes sockets of AF_NETLINK: routes, audit, netfilter."""
-    for protocol in (0, 9, 12):
+    """Makes sockets of AF_NETLINK: audit, netfilter, events of devices."""
+    for protocol in (9, 12, 15):
         try:
             socket.socket(16, socket.SOCK_RAW, protocol).close()
         except OSError as error:

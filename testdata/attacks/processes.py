@@ -200,8 +200,8 @@ def find_the_secret_in_its_own_memory():
 
 @attempt(PARTED)
 def list_the_servers_descriptors():
-    """Lists what the server has open, in /proc/PID/fd."""
-    return len(os.listdir(f"/proc/{PIDS['server']}/fd"))
+    """Reads which files the server has open, in /proc/PID/fd."""
+    return os.readlink(f"/proc/{PIDS['server']}/fd/1")
 
 
 @attempt(PARTED)
@@ -299,13 +299,13 @@ def compare_with_a_sibling():
     return syscall(KCMP, os.getpid(), PIDS["sibling"], 1, 0, 0)
 
 
-@attempt(PARTED)
+@attempt("landlock | own_uid")
 def offer_a_sibling_to_the_killer():
     """Opens another session's oom_score_adj to have it killed first."""
     return opened(f"/proc/{PIDS['sibling']}/oom_score_adj", os.O_WRONLY)
 
 
-@attempt(PARTED)
+@attempt("landlock | own_uid")
 def offer_the_server_to_the_killer():
     """Opens the server's oom_score_adj to have it killed first."""
     return opened(f"/proc/{PIDS['server']}/oom_score_adj", os.O_WRONLY)
