@@ -15,16 +15,25 @@ import (
 // attackGroups are the files of testdata/attacks with attempts, in their order.
 var attackGroups = []string{"files", "processes", "privilege", "kernel", "shared", "network"}
 
+// wallsToAttack are those that there can be on one machine: what the program is started
+// by, and its mode.
+var wallsToAttack = []struct{ name, program, mode string }{
+	{"standard", "understudy", "standard"},
+	{"strict", "understudy", "strict"},
+	// Where the outer layers are missing the inner ones show that they hold.
+	{"contained", "contained", "standard"},
+}
+
 // TestAttacks has a session try to get through the wall, behind every wall that there
 // can be here: at what another client's session, the server, its user and the machine
 // have. Each attempt says what it tries and which layers are to stop it; it is skipped
 // only where it got through and none of these is there.
 func TestAttacks(t *testing.T) {
 	for _, user := range attackUsers(t) {
-		for _, mode := range []string{"standard", "strict"} {
-			t.Run(user.name+"/"+mode, func(t *testing.T) {
+		for _, wall := range wallsToAttack {
+			t.Run(user.name+"/"+wall.name, func(t *testing.T) {
 				t.Parallel()
-				a := startAttacked(t, user, "--sandbox", mode, "--history", "2")
+				a := startAttacked(t, user, wall.program, "--sandbox", wall.mode, "--history", "2")
 				for _, group := range attackGroups {
 					a.attack(t, group, a.wall)
 				}
@@ -41,7 +50,7 @@ func TestAttacksWithoutAWall(t *testing.T) {
 		t.Skip("only root may do what the wall is there to stop")
 	}
 	t.Parallel()
-	a := startAttacked(t, user, withoutWall...)
+	a := startAttacked(t, user, "understudy", withoutWall...)
 	for _, group := range attackGroups {
 		a.attack(t, group, nil)
 	}

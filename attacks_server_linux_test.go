@@ -73,6 +73,7 @@ type attacked struct {
 	tokens           map[string]string
 	attacker, victim *client.Client
 	workdir          string // the attacker's
+	program          string // understudy, or contained
 	walled           bool   // there is to be a wall
 	wall             layers // nil: none
 	targets          map[string]any
@@ -83,9 +84,9 @@ type attacked struct {
 
 // startAttacked starts a server as a user, with all that there is to be found, and the
 // sessions of two clients. All of it ends with the test.
-func startAttacked(t *testing.T, user attackUser, flags ...string) *attacked {
+func startAttacked(t *testing.T, user attackUser, program string, flags ...string) *attacked {
 	t.Helper()
-	a := &attacked{user: user, walled: !slices.Equal(flags, withoutWall), targets: map[string]any{}, tokens: map[string]string{}}
+	a := &attacked{user: user, program: program, walled: !slices.Equal(flags, withoutWall), targets: map[string]any{}, tokens: map[string]string{}}
 	a.makeFiles(t)
 	a.listen(t)
 	a.share(t)
@@ -129,7 +130,7 @@ func (a *attacked) makeFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Mkdir(a.path("bin"), 0o755), copyFile(a.path("bin", "understudy"), mustSelf(t)), os.Chmod(a.path("open"), 0o777)); err != nil {
+	if err := errors.Join(os.Mkdir(a.path("bin"), 0o755), copyFile(a.path("bin", "understudy"), mustSelf(t)), os.Link(a.path("bin", "understudy"), a.path("bin", "contained")), os.Chmod(a.path("open"), 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(a.dir, 0o755); err != nil {
@@ -318,7 +319,7 @@ func (a *attacked) start(t *testing.T, flags []string) {
 	}
 	t.Cleanup(func() { _, _ = stranger.Process.Kill(), stranger.Wait() })
 
-	a.cmd = exec.Command(a.path("bin", "understudy"), append([]string{
+	a.cmd = exec.Command(a.path("bin", a.program), append([]string{
 		"serve", "--transport", "http", "--addr", "127.0.0.1:0", "--preload", "none", "--structured-content", "always",
 		"--auth-tokens", a.path("tokens"), "--plugins", a.path("plugins"), "--grace", "1s", "--stop-grace", "1s",
 	}, flags...)...)

@@ -77,7 +77,9 @@ def judge(function):
     except Beside as beside:
         return {"verdict": "beside", "why": str(beside)}
     except OSError as error:
-        name = errno.errorcode.get(error.errno, "") if isinstance(error.errno, int) else ""
+        if error.errno is None:  # Python's own opinion, as of a path that is too long
+            return {"verdict": "broken", "why": str(error)}
+        name = errno.errorcode.get(error.errno, "")
         return {"verdict": "stopped", "why": f"{type(error).__name__} {name}".strip()}
     except Exception:
         return {"verdict": "broken", "why": traceback.format_exc()[-1500:]}
