@@ -30,6 +30,7 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 		r.excuse("InterpreterCrash", a.crash.Reason)
 	}
 	r.explain(a, a.endedBefore(e))
+	s.explainWall(r)
 	r.restarted(note)
 	if a.cause != stoppedByEnd && !note.gone {
 		s.foretell(r, a)
