@@ -8,9 +8,14 @@ inherit all of it.
 With --probe this file says, as a program of its own, what the host allows.
 """
 
+import _socket
 import base64
+import ctypes
+import fcntl
 import json
 import os
+import resource
+import struct
 import sys
 
 # Linux numbers these system calls alike on all architectures.
@@ -38,7 +43,7 @@ _FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15
 _PROXY_BACKLOG = 64
 
 
-class Refused(Exception):
+class Refused(OSError):
     """A part of the wall could not be put into force."""
 
 
@@ -60,7 +65,8 @@ def apply(profile):
         wall.set_limits()
     with _step("giving up privileges"):
         wall.drop_privileges()
-    wall.set_environment()
+    with _step("making a home directory that the session's user can reach"):
+        wall.set_environment()
     with _step("restricting files (Landlock)"):
         wall.restrict(ruleset)
     with _step("restricting system calls (seccomp)"):
@@ -88,10 +94,7 @@ class _Wall:
     """The steps of apply, in their order."""
 
     def __init__(self, profile):
-        import ctypes
-
         self._profile = profile
-        self._ctypes = ctypes
         self._c = ctypes.CDLL(None, use_errno=True)
 
     def enter_namespaces(self):
@@ -109,10 +112,6 @@ class _Wall:
         network = self._profile.get("network")
         if not network:
             return 0
-        import _socket
-        import fcntl
-        import struct
-
         probe = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
         request = struct.pack("16sH22x", b"lo", 0x1 | 0x40)  # IFF_UP, IFF_RUNNING
         fcntl.ioctl(probe.fileno(), 0x8914, request)  # SIOCSIFFLAGS
@@ -168,9 +167,9 @@ class _Wall:
         if not landlock:
             return None
         words = (landlock["files"], 0, landlock["scopes"])[: landlock["words"]]
-        attributes = (self._ctypes.c_uint64 * len(words))(*words)
+        attributes = (ctypes.c_uint64 * len(words))(*words)
         ruleset = self._call(
-            _LANDLOCK_CREATE, self._ctypes.byref(attributes), self._ctypes.sizeof(attributes), 0
+            _LANDLOCK_CREATE, ctypes.byref(attributes), ctypes.sizeof(attributes), 0
         )
         for path, rights in landlock["rules"]:
             self._allow(ruleset, path, rights)
@@ -193,8 +192,6 @@ class _Wall:
             os.close(fd)
 
     def set_limits(self):
-        import resource
-
         for which, soft, hard in self._profile.get("rlimits", ()):
             _, most = resource.getrlimit(which)
             if most != resource.RLIM_INFINITY:
@@ -222,7 +219,6 @@ class _Wall:
         self._c.prctl(_PR_SET_SECUREBITS, _KEEP_NOBODY_ROOT, 0, 0, 0)
 
     def _drop_capabilities(self):
-        ctypes = self._ctypes
         self._c.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)  # Linux 4.3
         header = (ctypes.c_uint32 * 2)(_CAPABILITIES_V3, 0)
         self._check(self._c.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())))
@@ -245,7 +241,6 @@ class _Wall:
         program = base64.b64decode(self._profile.get("seccomp", ""))
         if not program:
             return
-        ctypes = self._ctypes
 
         # A struct sock_fprog: the number of instructions, and where they are.
         code = ctypes.create_string_buffer(program, len(program))
@@ -262,24 +257,24 @@ class _Wall:
             text if text is None else os.fsencode(text) for text in (source, target, kind, options)
         )
         if self._c.mount(source, target, kind, self._long(flags), options):
-            failure = self._ctypes.get_errno()
+            failure = ctypes.get_errno()
             raise OSError(failure, os.strerror(failure), os.fsdecode(target))
 
     def _set_attributes(self, fd, path, flags, attributes):
         """Sets attributes of a mount, of all below it with _AT_RECURSIVE."""
-        it = (self._ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
-        self._call(_MOUNT_SETATTR, fd, path, flags, self._ctypes.byref(it), self._ctypes.sizeof(it))
+        it = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
+        self._call(_MOUNT_SETATTR, fd, path, flags, ctypes.byref(it), ctypes.sizeof(it))
 
     def _call(self, number, *arguments):
         arguments = [self._long(a) if isinstance(a, int) else a for a in arguments]
         return self._check(self._c.syscall(self._long(number), *arguments))
 
     def _long(self, number):
-        return self._ctypes.c_long(number)
+        return ctypes.c_long(number)
 
     def _check(self, returned):
         if returned < 0:
-            failure = self._ctypes.get_errno()
+            failure = ctypes.get_errno()
             raise OSError(failure, os.strerror(failure))
         return returned
 
@@ -309,8 +304,6 @@ def _probe(trials):
 
 def _landlock_version():
     """Returns the ABI of Landlock, 0 where there is none."""
-    import ctypes
-
     call = ctypes.CDLL(None, use_errno=True).syscall
     number, version = ctypes.c_long(_LANDLOCK_CREATE), ctypes.c_long(1)
     return max(call(number, None, ctypes.c_long(0), version), 0)

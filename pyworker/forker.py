@@ -52,6 +52,8 @@ def run(control_fd):
     """Lives as root, and in its forks as what they become. Never returns."""
     for name in _FOR_WORKERS:
         late.load(name)
+    if sys.platform == "linux":
+        late.load_own("confine")
     figures.find_capture()
     # Before the imports, so that no worker lets go of what they leave in linecache.
     sources.install()

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import channel, waking
+from . import channel, late, waking
 from .capture import Streams
 from .executor import Executor
 from .fault import Fault
@@ -65,6 +65,7 @@ class _Worker:
         self._fault = fault
         self._session = None
         self._executor = None
+        self._listener = 0  # the server takes it with our first answer
 
     def serve(self):
         """Serves until it is told to stop, or the other side has closed."""
@@ -76,6 +77,7 @@ class _Worker:
             if kind == "stop":
                 return
             check_fields(request)
+            self._let_go_of_listener()
             answer = getattr(self, "_" + kind)(request)
             self._interrupts.rest()
             if answer is not None:
@@ -95,13 +97,22 @@ class _Worker:
     def _start(self, request):
         if request["protocol"] != VERSION:
             raise ProtocolError("protocol", f"version {request['protocol']}, not {VERSION}")
+        profile = request.get("confine")
+        if profile:
+            self._listener = late.load_own("confine").apply(profile)
         self._session = open_session(
             request, self._frames, self._streams, self._interrupts, self._fault
         )
         self._executor = Executor(self._session)
         self._session.forks.prepare(ready())
         code = request["init_code"]
-        return ready(self._executor.initialize(code) if code else "")
+        said = ready(self._executor.initialize(code) if code else "")
+        return {**said, "listener": self._listener} if self._listener else said
+
+    def _let_go_of_listener(self):
+        if self._listener:
+            os.close(self._listener)
+            self._listener = 0
 
     def _run(self, request):
         with self._session.forks.foresight:

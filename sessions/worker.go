@@ -31,6 +31,9 @@ type Spec struct {
 	InterpreterID string
 	// Workdir is the absolute path of the session's working directory.
 	Workdir string
+	// Family names those who share one wall: a session and its branches. Home is the
+	// absolute path of their directory, "" if they have none.
+	Family, Home string
 	// FirstExecution is the number that the worker's first execution bears,
 	// so that figures and source lines of a restarted session keep unique names.
 	FirstExecution int

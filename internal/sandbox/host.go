@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -33,7 +34,16 @@ const detectTime = 30 * time.Second
 func Detect(ctx context.Context, python string, confine []byte) (Host, error) {
 	ctx, cancel := context.WithTimeout(ctx, detectTime)
 	defer cancel()
-	return detect(ctx, python, confine)
+	host, err := detect(ctx, python, confine)
+	if err != nil {
+		return nothing(err.Error()), err
+	}
+	return host, nil
+}
+
+// nothing is a host that allows nothing.
+func nothing(why string) Host {
+	return Host{User: os.Geteuid(), NoSeccomp: why, NoNamespaces: why, NoUsers: why, NoProc: why, NoCgroups: why}
 }
 
 // probe has Python try each of the profiles and say why it failed.

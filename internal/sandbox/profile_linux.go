@@ -42,6 +42,7 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	home, workdir = real(home), real(workdir)
 	temporary := filepath.Join(home, "tmp")
 	read, write := w.paths(home, workdir)
+	shared := []string{"/dev/shm"}
 	p := &Profile{
 		User:    e.user,
 		Rlimits: rlimitsFor(w.settings.Limits, e.user != 0 || w.namespaced() && NamespaceCountsProcesses()),
@@ -53,11 +54,11 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 			p.Network = &netView{Port: w.port()}
 		}
 		temporary = "/tmp"
-		write = append(write, "/tmp")
+		shared = append(shared, "/tmp")
 	}
 	p.Environment = w.environment(temporary)
 	if w.host.Landlock > 0 {
-		p.Landlock = newLandlock(w.host.Landlock, read, append(slices.Clone(devices), "/proc"), write)
+		p.Landlock = newLandlock(w.host.Landlock, read, append(slices.Clone(devices), "/proc"), append(shared, write...))
 	}
 	if w.host.NoSeccomp == "" {
 		if p.Seccomp, err = filter(w.settings.Network.All || p.Network != nil); err != nil {
@@ -82,7 +83,7 @@ func (w *Wall) paths(home, workdir string) (read, write []string) {
 		system = ofStrict
 	}
 	read = slices.Concat(system, w.resolver(), existing(w.settings.Python), existing(w.settings.Read))
-	write = append(existing(w.settings.Write), home, "/dev/shm")
+	write = append(existing(w.settings.Write), home)
 	if !within(workdir, []string{home}) {
 		write = append(write, workdir)
 	}

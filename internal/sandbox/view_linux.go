@@ -37,7 +37,7 @@ func newView(host Host, read, write []string, temporary string, shared int64) *v
 	v.Covers = outermost(covers)
 	v.Covers = slices.DeleteFunc(v.Covers, func(path string) bool { return path == "/tmp" }) // bound over
 	for _, path := range existing(read) {
-		if within(path, append(v.Covers, "/tmp")) {
+		if within(path, append([]string{"/tmp", "/dev/shm"}, v.Covers...)) {
 			binds = append(binds, bind{path, path, false})
 		}
 	}

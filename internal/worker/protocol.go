@@ -3,6 +3,7 @@ package worker
 import (
 	"encoding/json"
 
+	"understudy/internal/sandbox"
 	"understudy/sessions"
 )
 
@@ -104,6 +105,8 @@ type startMessage struct {
 	// CheckpointLimit is how many bytes of memory of its own the worker may
 	// have and still be copied; 0: it is never copied.
 	CheckpointLimit int64 `json:"checkpoint_limit"`
+	// Confine is the wall that the worker puts around itself; left out without one.
+	Confine *sandbox.Profile `json:"confine,omitempty"`
 }
 
 // A forkMessage comes with the copy's end of its frames' socket.
@@ -197,6 +200,9 @@ type readyMessage struct {
 	InitError string `json:"init_error"`
 	// Notes are about what a woken copy had to leave behind.
 	Notes []string `json:"notes"`
+	// Listener is the worker's descriptor of the socket for the server's proxy, 0 if
+	// there is none. The worker closes it with the next request.
+	Listener int `json:"listener,omitempty"`
 }
 
 type figureMessage struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"understudy/internal/sandbox"
 	"understudy/sessions"
 )
 
@@ -46,6 +48,12 @@ type Options struct {
 	// Spares is how many workers a Zygote keeps forked ahead, beside those that
 	// were asked for: a start that takes one need not wait for a fork.
 	Spares int
+
+	// Wall confines the workers; nil: nothing does.
+	Wall *sandbox.Wall
+	// Serve, if set, gets the socket on which the sessions of a family look for the
+	// server's proxy, in a network of their own. It closes it.
+	Serve func(family string, l net.Listener)
 
 	// Env is added to the workers' environment, as "NAME=value".
 	Env []string
@@ -190,13 +198,29 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
 	mark := s.nonce.worker(spec.InterpreterID, number)
-	greeting, err := encodeFrame(typeStart, s.startMessage(spec, mark))
+	message := s.startMessage(spec, mark)
+	if message.Confine, err = s.confinement(spec); err != nil {
+		return nil, err
+	}
+	greeting, err := encodeFrame(typeStart, message)
 	if err != nil {
 		return nil, err
 	}
-	if w, err := s.startAhead(ctx, mark, greeting); w != nil || err != nil {
-		return w, err
+	w, err := s.startAhead(ctx, mark, greeting)
+	if w == nil && err == nil {
+		w, err = s.startAnew(ctx, mark, greeting)
 	}
+	if err != nil {
+		return nil, err
+	}
+	if err := w.takeListener(spec.Family); err != nil {
+		return nil, errors.Join(err, w.Close(context.Background()))
+	}
+	return w, nil
+}
+
+// startAnew launches a process and begins a session in it.
+func (s *Spawner) startAnew(ctx context.Context, mark mark, greeting []byte) (*worker, error) {
 	w, err := s.launch(ctx, mark, greeting)
 	if err != nil {
 		return nil, err
@@ -407,6 +431,7 @@ func (s *Spawner) environment(dir string, mark mark) []string {
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		switch {
+		case s.options.Wall != nil && !harmless(name):
 		case strangeVariables[name] || strings.HasPrefix(name, "UNDERSTUDY_"):
 		case name == "PYTHONPATH" && value != "":
 			path += string(os.PathListSeparator) + value

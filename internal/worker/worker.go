@@ -32,6 +32,7 @@ type worker struct {
 	greeted bool   // the start frame was sent before the process was there
 	untaken bool   // it ended before it had read that frame to its end
 	origin  string // the forker it comes from; "" of a spawned one
+	listener int // the worker's descriptor of a socket that is for us, 0 for none
 	// interrupts reach the execution under way.
 	interrupts interrupter
 
@@ -79,7 +80,7 @@ func (w *worker) greet(ctx context.Context, greeting []byte) error {
 		w.untaken = errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 		return w.startFault(ctx, err)
 	}
-	w.info = infoOf(w.process, ready)
+	w.info, w.listener = infoOf(w.process, ready), ready.Listener
 	w.info.Origin = orDefault(w.origin, "spawn")
 	return nil
 }

@@ -1,0 +1,45 @@
+package worker
+
+import (
+	"strings"
+
+	"understudy/internal/sandbox"
+	"understudy/sessions"
+)
+
+// confinement returns the wall that a worker is to put around itself, nil for none.
+func (s *Spawner) confinement(spec sessions.Spec) (*sandbox.Profile, error) {
+	if s.options.Wall == nil {
+		return nil, nil
+	}
+	if _, err := s.library.ensure(); err != nil { // rules are for files that are there
+		return nil, err
+	}
+	return s.options.Wall.Profile(spec.Family, spec.Home, spec.Workdir)
+}
+
+// harmlessVariables are those of the server's environment that a confined worker gets:
+// what programs need to run, and nothing that may be a secret.
+var harmlessVariables = map[string]bool{
+	"PATH": true, "LANG": true, "LANGUAGE": true, "TZ": true, "TZDIR": true, "TERM": true, "COLUMNS": true, "LINES": true,
+	"LD_LIBRARY_PATH": true, "PYTHONPATH": true, "PYTHONDONTWRITEBYTECODE": true, "PYTHONHASHSEED": true, "PYTHONUTF8": true,
+	"PYTHONWARNINGS": true, "PYTHONUNBUFFERED": true, "PYTHONNOUSERSITE": true, "VIRTUAL_ENV": true, "CONDA_PREFIX": true,
+	"SSL_CERT_FILE": true, "SSL_CERT_DIR": true, "REQUESTS_CA_BUNDLE": true, "CURL_CA_BUNDLE": true, "PIP_CERT": true,
+	"CUDA_VISIBLE_DEVICES": true, "NUMEXPR_MAX_THREADS": true, "SOURCE_DATE_EPOCH": true,
+}
+
+// harmlessPrefixes begin the names of others.
+var harmlessPrefixes = []string{"LC_", "OMP_", "OPENBLAS_", "MKL_", "BLIS_", "MPL", "NUMBA_", "FONTCONFIG_"}
+
+// harmless reports whether a variable may reach code that is confined.
+func harmless(name string) bool {
+	if harmlessVariables[name] {
+		return true
+	}
+	for _, prefix := range harmlessPrefixes {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}

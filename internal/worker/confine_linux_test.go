@@ -1,0 +1,112 @@
+package worker
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"understudy/internal/sandbox"
+	"understudy/internal/worker/workertest"
+	"understudy/pyworker"
+	"understudy/sessions"
+)
+
+// hostOf finds out once what this machine allows.
+var hostOf = sync.OnceValues(func() (sandbox.Host, error) {
+	confine, err := pyworker.Files.ReadFile("confine.py")
+	if err != nil {
+		return sandbox.Host{}, err
+	}
+	return sandbox.Detect(context.Background(), os.Getenv("UNDERSTUDY_TEST_PYTHON"), confine)
+})
+
+// testWall returns a wall as the server would build it for the tests' Python.
+func testWall(t testing.TB, settings sandbox.Settings) *sandbox.Wall {
+	t.Helper()
+	python := workertest.Python(t)
+	host, err := hostOf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Mode = sandbox.Standard
+	real, err := filepath.EvalSymlinks(python)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings.Python = append(settings.Python, filepath.Dir(filepath.Dir(python)), filepath.Dir(filepath.Dir(real)))
+	w, err := sandbox.New(settings, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// walled makes of any start one of a family that has a home.
+type walled struct {
+	sessions.Starter
+	wall *sandbox.Wall
+	t    testing.TB
+}
+
+// Start hands the working directory to the session's user first.
+func (w walled) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
+	spec.Family, spec.Home = spec.InterpreterID, filepath.Join(w.t.TempDir(), "home")
+	temporary := filepath.Join(spec.Home, "tmp")
+	if err := os.MkdirAll(temporary, 0o711); err != nil {
+		return nil, err
+	}
+	if err := w.wall.Admit(spec.Family, temporary, spec.Workdir); err != nil {
+		return nil, err
+	}
+	return w.Starter.Start(ctx, spec)
+}
+
+func TestSuiteBehindTheWall(t *testing.T) {
+	workertest.Suite(t, func(t testing.TB) sessions.Starter {
+		library := filepath.Join(t.TempDir(), "lib")
+		wall := testWall(t, sandbox.Settings{Python: []string{library}})
+		return walled{testZygote(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t}
+	})
+}
+
+func TestSpawnedBehindTheWall(t *testing.T) {
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}})
+	w := workertest.Start(t, walled{testSpawner(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t})
+	_, sink := workertest.Run(t, w, "import os, socket; print(os.path.exists('/root'), os.getuid() != 0, socket.create_server(('127.0.0.1', 8000)).getsockname()[1])")
+	if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "True True 8000" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A copy that steps in, and a branch, are behind the wall of their original.
+func TestCopiesStayBehindTheWall(t *testing.T) {
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}})
+	z := testZygote(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall })
+	w := workertest.Start(t, walled{z, wall, t})
+	const escape = "try:\n  print(open('/var/escape', 'w'))\nexcept OSError:\n  print('stopped')"
+	for _, purpose := range []sessions.Purpose{sessions.ToBranch, sessions.ToStandBy} {
+		u, err := w.Fork(context.Background(), purpose)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if purpose == sessions.ToStandBy {
+			w.Kill()
+		}
+		woken, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: os.TempDir(), FirstExecution: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, sink := workertest.Run(t, woken, escape)
+		if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "stopped" {
+			t.Errorf("purpose %d: got %q", purpose, got)
+		}
+		if err := woken.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}
+}
