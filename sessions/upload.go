@@ -55,6 +55,9 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 		return nil, err
 	}
 	defer leave()
+	if err := s.admit(); err != nil { // first: what is written belongs to whom the directory belongs to
+		return nil, err
+	}
 	root, err := s.openWorkdir()
 	if err != nil {
 		return nil, err

@@ -25,10 +25,32 @@ type Waiter interface {
 	Waiting() string
 }
 
+// Confiner is a Starter whose workers are behind walls, one for each family: a session
+// that no other was branched from, with its branches and theirs.
+type Confiner interface {
+	// Confines reports whether there are walls at all; without, the other methods are
+	// not called. The answer is always the same, and waits for nothing.
+	Confines() bool
+	// Admit sees to the wall of a family, whose id is that of its first session, and
+	// hands directories of the server's to who its workers run as: the directories
+	// themselves, as what is in them is handed over already. It is called before the
+	// first worker of each session starts.
+	Admit(family string, dirs ...string) error
+	// Release is told that no process and no file of the family is left, but for
+	// working directories that are kept.
+	Release(family string)
+}
+
 // Spec says what a worker is started for.
 type Spec struct {
 	// InterpreterID is the session's id.
 	InterpreterID string
+	// Family is the id of the session's family, the same for all branches.
+	Family string
+	// Home is the absolute path of the directory that only the family reaches, with
+	// what is installed for it in packages; "" where there is none yet. There is one
+	// from the start behind a wall, with tmp in it.
+	Home string
 	// Workdir is the absolute path of the session's working directory.
 	Workdir string
 	// Family names those who share one wall: a session and its branches. Home is the
