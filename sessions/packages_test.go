@@ -25,6 +25,7 @@ func TestPackagesBelongToTheFamily(t *testing.T) {
 			}
 			return Outcome{OK: true}, nil
 		})
+		f.forks = true
 		m := newTestManager(t, f, func(*Options) {})
 		defer m.Close(t.Context())
 		arguments := json.RawMessage(`{"packages":["x"]}`)

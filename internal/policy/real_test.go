@@ -107,12 +107,12 @@ func TestEveryRuleWithTheRealChecker(t *testing.T) {
 // TestInstallsWithTheRealChecker: they are judged as the line of code that does the same.
 func TestInstallsWithTheRealChecker(t *testing.T) {
 	for rules, refusedFor := range map[string]string{
-		"magics: {pip: refuse}":                           "packages can't be installed",
-		"blocked_modules: [json]":                         "packages can't be installed",
-		"pip_packages: [numpy]":                           "package polars is not allowed: packages that can be installed: numpy",
-		"{blocked_modules: [json], pip_packages: [numpy]}":     "package polars is not allowed",
-		"pip_packages: [numpy, polars]":                   "",
-		"blocked_functions: [open]\nmagics: {pip: allow}": "",
+		"magics: {pip: refuse}":                            "packages can't be installed",
+		"blocked_modules: [json]":                          "packages can't be installed",
+		"pip_packages: [numpy]":                            "package polars is not allowed: packages that can be installed: numpy",
+		"{blocked_modules: [json], pip_packages: [numpy]}": "package polars is not allowed",
+		"pip_packages: [numpy, polars]":                    "",
+		"blocked_functions: [open]\nmagics: {pip: allow}":  "",
 	} {
 		path := filepath.Join(t.TempDir(), "policy.yaml")
 		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
