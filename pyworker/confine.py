@@ -11,6 +11,7 @@ With --probe this file says, as a program of its own, what the host allows.
 import _socket
 import base64
 import ctypes
+import errno
 import fcntl
 import json
 import os
@@ -41,6 +42,10 @@ _LANDLOCK_PATH = 1
 _FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15
 
 _PROXY_BACKLOG = 64
+
+_c = ctypes.CDLL(None, use_errno=True)
+for _ in (_c.capset, _c.mount, _c.prctl, _c.syscall, _c.unshare) if sys.platform == "linux" else ():
+    pass  # is looked up here, once, for all forks
 
 
 class Refused(OSError):
@@ -95,7 +100,7 @@ class _Wall:
 
     def __init__(self, profile):
         self._profile = profile
-        self._c = ctypes.CDLL(None, use_errno=True)
+        self._c = _c
 
     def enter_namespaces(self):
         flags = self._profile.get("unshare", 0)
@@ -181,15 +186,21 @@ class _Wall:
         except FileNotFoundError:
             return  # not every system has all of them
         try:
-            if not os.path.isdir(path):
-                rights &= _FILE_RIGHTS
-            rule = rights.to_bytes(8, sys.byteorder) + fd.to_bytes(4, sys.byteorder)
-            self._call(_LANDLOCK_ADD, ruleset, _LANDLOCK_PATH, rule, 0)
+            self._add(ruleset, fd, rights)
         except OSError as error:
             error.filename = path
             raise
         finally:
             os.close(fd)
+
+    def _add(self, ruleset, fd, rights):
+        try:
+            rule = rights.to_bytes(8, sys.byteorder) + fd.to_bytes(4, sys.byteorder)
+            self._call(_LANDLOCK_ADD, ruleset, _LANDLOCK_PATH, rule, 0)
+        except OSError as error:
+            if error.errno != errno.EINVAL or rights == rights & _FILE_RIGHTS:
+                raise
+            self._add(ruleset, fd, rights & _FILE_RIGHTS)  # it is no directory
 
     def set_limits(self):
         for which, soft, hard in self._profile.get("rlimits", ()):
@@ -226,8 +237,8 @@ class _Wall:
     def set_environment(self):
         os.environ.update(self._profile.get("environment", {}))
         folder = os.environ.get("HOME")
-        if folder:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+        if folder and not os.path.isdir(folder):
+            os.mkdir(folder, 0o700)
         tempfile = sys.modules.get("tempfile")
         if tempfile is not None:
             tempfile.tempdir = None  # may have been found before
@@ -304,9 +315,8 @@ def _probe(trials):
 
 def _landlock_version():
     """Returns the ABI of Landlock, 0 where there is none."""
-    call = ctypes.CDLL(None, use_errno=True).syscall
     number, version = ctypes.c_long(_LANDLOCK_CREATE), ctypes.c_long(1)
-    return max(call(number, None, ctypes.c_long(0), version), 0)
+    return max(_c.syscall(number, None, ctypes.c_long(0), version), 0)
 
 
 def _failure_of(profile):

@@ -8,8 +8,13 @@ import (
 	"strings"
 )
 
-// hidden are directories in which people and services keep what is theirs.
-var hidden = []string{"/root", "/home", "/run", "/srv", "/mnt", "/media", "/boot", "/tmp", "/var/tmp"}
+// hidden are directories in which people and services keep what is theirs, and in
+// which sockets have known names. The others hold as much where Landlock doesn't see to
+// it that nothing there can be read.
+var (
+	hidden     = []string{"/root", "/home", "/run"}
+	hiddenElse = []string{"/srv", "/mnt", "/media", "/boot", "/var/tmp"}
+)
 
 // newView returns what a session sees: all that there is, read-only, but for what is
 // hidden; read and write come through. Its own temporary directory is at /tmp.
@@ -29,15 +34,19 @@ func newView(host Host, read, write []string, temporary string, shared int64) *v
 		binds = append(binds, bind{"/proc", "/proc", true})
 	}
 	covers := existing(hidden)
+	if host.Landlock == 0 {
+		covers = append(covers, existing(hiddenElse)...)
+	}
 	for _, path := range slices.Concat(read, write) {
 		if closed := closedAbove(path); closed != "" && host.User == 0 {
 			covers = append(covers, closed)
 		}
 	}
-	v.Covers = outermost(covers)
-	v.Covers = slices.DeleteFunc(v.Covers, func(path string) bool { return path == "/tmp" }) // bound over
+	replaced := []string{"/dev/shm", "/tmp"} // nothing of what was there is seen
+	covers = outermost(append(covers, replaced...))
+	v.Covers = slices.DeleteFunc(slices.Clone(covers), func(path string) bool { return slices.Contains(replaced, path) })
 	for _, path := range existing(read) {
-		if within(path, append([]string{"/tmp", "/dev/shm"}, v.Covers...)) {
+		if within(path, covers) {
 			binds = append(binds, bind{path, path, false})
 		}
 	}
