@@ -155,7 +155,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 	if a.data != nil {
 		options.Preview = newPreview(a.data.plan.Input(), c.Serve.Data, a.data.state)
 	}
-	options.Rules = a.policy.told()
+	options.Rules, options.Install = a.policy.told(), installOptions(c)
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}
