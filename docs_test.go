@@ -34,7 +34,7 @@ func TestDocsAreTrue(t *testing.T) {
 		{"docs/reference.md", "settings", settingTable(t)},
 		{"docs/operations.md", "metrics", metricTable(t)},
 		{"docs/operations.md", "limits", limitTable(t)},
-		{"docs/security.md", "defaults", "```yaml\n" + policy.Defaults() + "```\n"},
+		{"docs/policy.md", "defaults", "```yaml\n" + policy.Defaults() + "```\n"},
 		{"docs/reference.md", "clients", clientTable()},
 		{"docs/reference.md", "prompts", promptTable()},
 		{"docs/plugins.md", "sql_query", quotedFile(t, "examples/plugins/sql_query.yaml", "yaml")},

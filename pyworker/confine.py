@@ -43,9 +43,19 @@ _FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15
 
 _PROXY_BACKLOG = 64
 
+# What takes time is made here, once for all forks of a process.
 _c = ctypes.CDLL(None, use_errno=True)
+_MountAttributes, _CapabilityHeader, _CapabilitySets, _Program, *_RulesetAttributes = (
+    ctypes.c_uint64 * 4,
+    ctypes.c_uint32 * 2,
+    ctypes.c_uint32 * 6,
+    ctypes.c_size_t * 2,  # a struct sock_fprog: how many instructions, and where
+    ctypes.c_uint64 * 1,
+    ctypes.c_uint64 * 2,
+    ctypes.c_uint64 * 3,
+)
 for _ in (_c.capset, _c.mount, _c.prctl, _c.syscall, _c.unshare) if sys.platform == "linux" else ():
-    pass  # is looked up here, once, for all forks
+    pass  # is looked up
 
 
 class Refused(OSError):
@@ -70,8 +80,7 @@ def apply(profile):
         wall.set_limits()
     with _step("giving up privileges"):
         wall.drop_privileges()
-    with _step("making a home directory that the session's user can reach"):
-        wall.set_environment()
+    wall.set_environment()
     with _step("restricting files (Landlock)"):
         wall.restrict(ruleset)
     with _step("restricting system calls (seccomp)"):
@@ -172,7 +181,7 @@ class _Wall:
         if not landlock:
             return None
         words = (landlock["files"], 0, landlock["scopes"])[: landlock["words"]]
-        attributes = (ctypes.c_uint64 * len(words))(*words)
+        attributes = _RulesetAttributes[len(words) - 1](*words)
         ruleset = self._call(
             _LANDLOCK_CREATE, ctypes.byref(attributes), ctypes.sizeof(attributes), 0
         )
@@ -203,6 +212,15 @@ class _Wall:
             self._add(ruleset, fd, rights & _FILE_RIGHTS)  # it is no directory
 
     def set_limits(self):
+        """Limits this process, and makes it likelier than the server to be ended by the kernel.
+
+        Its copies, which have the state from before, can't be told apart from it where
+        it may not write to /proc later.
+        """
+        if self._profile.get("expose"):
+            with open("/proc/self/oom_score_adj", "r+b", buffering=0) as file:
+                score = int(file.read()) + self._profile["expose"]
+                file.write(str(min(score, 1000)).encode())
         for which, soft, hard in self._profile.get("rlimits", ()):
             _, most = resource.getrlimit(which)
             if most != resource.RLIM_INFINITY:
@@ -231,14 +249,11 @@ class _Wall:
 
     def _drop_capabilities(self):
         self._c.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)  # Linux 4.3
-        header = (ctypes.c_uint32 * 2)(_CAPABILITIES_V3, 0)
-        self._check(self._c.capset(ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)())))
+        header = _CapabilityHeader(_CAPABILITIES_V3, 0)
+        self._check(self._c.capset(ctypes.byref(header), ctypes.byref(_CapabilitySets())))
 
     def set_environment(self):
         os.environ.update(self._profile.get("environment", {}))
-        folder = os.environ.get("HOME")
-        if folder and not os.path.isdir(folder):
-            os.mkdir(folder, 0o700)
         tempfile = sys.modules.get("tempfile")
         if tempfile is not None:
             tempfile.tempdir = None  # may have been found before
@@ -249,13 +264,12 @@ class _Wall:
             os.close(ruleset)
 
     def filter_calls(self):
-        program = base64.b64decode(self._profile.get("seccomp", ""))
+        program = bytearray(base64.b64decode(self._profile.get("seccomp", "")))
         if not program:
             return
 
-        # A struct sock_fprog: the number of instructions, and where they are.
-        code = ctypes.create_string_buffer(program, len(program))
-        it = (ctypes.c_size_t * 2)(len(program) // 8, ctypes.addressof(code))
+        code = ctypes.c_char.from_buffer(program)
+        it = _Program(len(program) // 8, ctypes.addressof(code))
         self._prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(it))
 
     def _prctl(self, option, *arguments):
@@ -273,7 +287,7 @@ class _Wall:
 
     def _set_attributes(self, fd, path, flags, attributes):
         """Sets attributes of a mount, of all below it with _AT_RECURSIVE."""
-        it = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
+        it = _MountAttributes(attributes, 0, 0, 0)
         self._call(_MOUNT_SETATTR, fd, path, flags, ctypes.byref(it), ctypes.sizeof(it))
 
     def _call(self, number, *arguments):

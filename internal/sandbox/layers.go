@@ -76,9 +76,10 @@ func (w *Wall) Open() (open []string) {
 	add(w.host.User == 0 && !apart, "what root may do that no other layer stops")
 	add(!apart && w.host.Landlock < 6, "signals to other interpreters and to the server, which have the same user")
 	add(!w.namespaced(), "connections to Unix sockets whose path is known; names and modes of files anywhere; shared memory of others")
+	add(w.namespaced() && !apart && w.host.Landlock < 9, "connections to Unix sockets outside of /run, /tmp and home directories, if the server's user may open them")
 	add(!w.namespaced() && !apart, "changing the mode, owner and times of files that the server's user owns")
 	add(!w.users.active() || w.host.NoProc != "", "the command lines of other processes")
-	add(w.host.NoSeccomp != "", "all system calls of the kernel")
+	add(w.host.NoSeccomp != "", "all system calls of the kernel, those for the network among them unless there are namespaces")
 	add(w.settings.Network.All, "the network, this machine's own services among it (--allow-net all)")
 	add(len(w.settings.Network.Hosts) > 0 && !w.namespaced(), "nothing of --allow-net: its hosts can't be told apart without a network namespace, so there is no network at all")
 	return open

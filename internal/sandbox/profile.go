@@ -11,6 +11,8 @@ type Profile struct {
 	Landlock *landlock `json:"landlock,omitempty"`
 	// Rlimits are (resource, soft, hard).
 	Rlimits [][3]uint64 `json:"rlimits,omitempty"`
+	// Expose is added to the process's oom_score_adj.
+	Expose int `json:"expose,omitempty"`
 	// User is the user and group to become, 0 to stay.
 	User        int               `json:"user,omitempty"`
 	Environment map[string]string `json:"environment,omitempty"`

@@ -12,6 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// exposure is how many thousandths of the machine's memory a session seems to use more
+// than it does, when the kernel chooses whom it ends.
+const exposure = 300
+
 // proxyPort is where a session finds the server's proxy, in its own network.
 const proxyPort = 3128
 
@@ -39,14 +43,17 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	home, workdir = real(home), real(workdir)
+	home, workdir = resolved(home), resolved(workdir)
 	temporary := filepath.Join(home, "tmp")
 	read, write := w.paths(home, workdir)
 	shared := []string{"/dev/shm"}
 	p := &Profile{
 		User:    e.user,
+		Expose:  exposure,
 		Rlimits: rlimitsFor(w.settings.Limits, e.user != 0 || w.namespaced() && NamespaceCountsProcesses()),
 	}
+	// A core of a crash would be the host's to handle, often by a program of root's.
+	p.Rlimits = append(p.Rlimits, [3]uint64{unix.RLIMIT_CORE, 0, 0})
 	if w.namespaced() {
 		p.Unshare = w.unshare()
 		p.View = newView(w.host, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
@@ -58,7 +65,13 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	}
 	p.Environment = w.environment(temporary)
 	if w.host.Landlock > 0 {
-		p.Landlock = newLandlock(w.host.Landlock, read, append(slices.Clone(devices), "/proc"), append(shared, write...))
+		use := devices
+		if w.users.active() {
+			use = append(slices.Clone(use), "/proc") // a process sets some things of itself there
+		} else {
+			read = append(read, "/proc") // it could set them of others
+		}
+		p.Landlock = newLandlock(w.host.Landlock, read, use, append(shared, write...))
 	}
 	if w.host.NoSeccomp == "" {
 		if p.Seccomp, err = filter(w.settings.Network.All || p.Network != nil); err != nil {
@@ -68,8 +81,8 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	return p, nil
 }
 
-// real is a path without links, as rules go by where they lead.
-func real(path string) string {
+// resolved is a path without links, as rules go by where they lead.
+func resolved(path string) string {
 	if found, err := filepath.EvalSymlinks(path); err == nil {
 		return found
 	}
@@ -118,12 +131,7 @@ func (w *Wall) port() int {
 
 // environment is what a session finds in the place of what the server's user has.
 func (w *Wall) environment(temporary string) map[string]string {
-	home := filepath.Join(temporary, "home")
-	env := map[string]string{
-		"HOME": home, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user",
-		"XDG_CACHE_HOME": filepath.Join(home, ".cache"), "XDG_CONFIG_HOME": filepath.Join(home, ".config"),
-		"XDG_DATA_HOME": filepath.Join(home, ".local", "share"),
-	}
+	env := map[string]string{"HOME": temporary, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user"}
 	if w.namespaced() && w.port() != 0 {
 		proxy := fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {

@@ -63,8 +63,8 @@ func depth(path string) int { return strings.Count(filepath.Clean(path), "/") }
 // existing returns the paths that there are, without links.
 func existing(paths []string) (found []string) {
 	for _, path := range paths {
-		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, real) {
-			found = append(found, real)
+		if path, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, path) {
+			found = append(found, path)
 		}
 	}
 	return found

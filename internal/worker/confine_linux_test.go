@@ -32,11 +32,11 @@ func testWall(t testing.TB, settings sandbox.Settings) *sandbox.Wall {
 		t.Fatal(err)
 	}
 	settings.Mode = sandbox.Standard
-	real, err := filepath.EvalSymlinks(python)
+	resolved, err := filepath.EvalSymlinks(python)
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings.Python = append(settings.Python, filepath.Dir(filepath.Dir(python)), filepath.Dir(filepath.Dir(real)))
+	settings.Python = append(settings.Python, filepath.Dir(filepath.Dir(python)), filepath.Dir(filepath.Dir(resolved)))
 	w, err := sandbox.New(settings, host)
 	if err != nil {
 		t.Fatal(err)

@@ -24,15 +24,15 @@ const stderrTail = 2000
 
 // worker is one worker. It satisfies sessions.Worker.
 type worker struct {
-	spawner *Spawner
-	process *process
-	line    *line
-	log     *slog.Logger
-	info    sessions.WorkerInfo
-	greeted bool   // the start frame was sent before the process was there
-	untaken bool   // it ended before it had read that frame to its end
-	origin  string // the forker it comes from; "" of a spawned one
-	listener int // the worker's descriptor of a socket that is for us, 0 for none
+	spawner  *Spawner
+	process  *process
+	line     *line
+	log      *slog.Logger
+	info     sessions.WorkerInfo
+	greeted  bool   // the start frame was sent before the process was there
+	untaken  bool   // it ended before it had read that frame to its end
+	origin   string // the forker it comes from; "" of a spawned one
+	listener int    // the worker's descriptor of a socket that is for us, 0 for none
 	// interrupts reach the execution under way.
 	interrupts interrupter
 

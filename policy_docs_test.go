@@ -9,10 +9,10 @@ import (
 	"understudy/internal/policy"
 )
 
-// TestSecurityIsTrue: what docs/security.md tells people to type and to write is
+// TestPolicyIsTrue: what docs/policy.md tells people to type and to write is
 // understood by this version.
-func TestSecurityIsTrue(t *testing.T) {
-	const file = "docs/security.md"
+func TestPolicyIsTrue(t *testing.T) {
+	const file = "docs/policy.md"
 	found := blocks(t, file)
 	commands := 0
 	for line := range strings.Lines(strings.Join(found["sh"], "")) {
