@@ -162,7 +162,7 @@ func (r *Result) excuse(excType, message string) {
 	if err != nil { // a string always marshals
 		panic(err)
 	}
-	if r.Kind == RunsCommand && r.Status != StatusCrashed {
+	if (r.Kind == RunsCommand || r.Kind == RunsInstall) && r.Status != StatusCrashed {
 		r.Traceback = "" // of the interrupt: no line of it is the command's
 	}
 	r.ExcType = excType

@@ -160,7 +160,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 	if a.data != nil {
 		options.Preview = newPreview(a.data.plan.Input(), c.Serve.Data, a.data.state)
 	}
-	options.Rules, options.Walls = a.policy.told(), toldWalls(c)
+	options.Rules, options.Walls, options.Install = a.policy.told(), toldWalls(c), installOptions(c)
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}
