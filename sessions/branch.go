@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 )
@@ -163,14 +162,18 @@ func remedy(obstacle string) string {
 	}
 }
 
-// takeFiles copies the parent's working directory, if it is its own.
+// takeFiles copies the parent's working directory, if it is its own, and hands the
+// copy to who the branch runs as.
 func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []string, err error) {
 	if s.workdir == parent.workdir {
-		return []string{"both interpreters work in " + s.workdir + " and share its files"}, nil
+		return []string{"both interpreters work in " + s.workdir + " and share its files"}, s.admit()
 	}
 	left, err := s.copyFiles(ctx, parent)
 	if err != nil {
 		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.id, err)
+	}
+	if err := s.admit(); err != nil { // only now: nobody is to change what is being copied
+		return nil, err
 	}
 	if len(left) > 0 {
 		notes = append(notes, fmt.Sprintf("%s of the working directory can't be copied and did not come along: %s", Counted(len(left), "special file"), someOf(left)))
@@ -189,7 +192,11 @@ func (s *Session) copyFiles(ctx context.Context, parent *Session) (left []string
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	return copyDir(ctx, to, from)
+	of, err := parent.ownerOf(from)
+	if err != nil {
+		return nil, err
+	}
+	return copyDir(ctx, to, from, of)
 }
 
 // discardFiles removes what was copied for a branch that was not made, also
@@ -198,7 +205,7 @@ func (s *Session) discardFiles(parent *Session) {
 	if s.workdir == parent.workdir {
 		return
 	}
-	if err := os.RemoveAll(s.workdir); err != nil {
+	if err := s.removeWorkdir(); err != nil {
 		s.log.Warn("removing the files of a branch that was not made", "dir", s.workdir, "error", err)
 	}
 }

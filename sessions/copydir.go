@@ -12,22 +12,28 @@ import (
 	"syscall"
 )
 
+// deepest is how many directories below each other are copied: the names alone of those
+// in a hundred thousand would take gigabytes.
+const deepest = 200
+
 // copyStep is how many bytes of a file are copied between two looks at the context.
 const copyStep = 256 << 20
 
 // tree copies one directory into another. Both are roots, so that no link,
-// however it changes meanwhile, leads a copy outside of them.
+// however it changes meanwhile, leads a copy outside of them. Nobody else may be at
+// work in to.
 type tree struct {
 	from, to *os.Root
+	owner    *owner   // of from, and of all copies
 	dirs     []string // made so far, parents first
 	left     []string // sockets, pipes and devices, which can't be copied
 }
 
 // copyDir copies what the directory from holds into the directory to: files
-// with their modes and times, links as they are. It returns the names of what
+// with their modes and times, links as they are, all for of, the owner of from. It returns the names of what
 // can't be copied by its nature. A file that vanishes meanwhile is left out.
-func copyDir(ctx context.Context, to, from *os.Root) (left []string, err error) {
-	t := &tree{from: from, to: to}
+func copyDir(ctx context.Context, to, from *os.Root, of *owner) (left []string, err error) {
+	t := &tree{from: from, to: to, owner: of}
 	err = fs.WalkDir(t.from.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -47,6 +53,9 @@ func copyDir(ctx context.Context, to, from *os.Root) (left []string, err error) 
 }
 
 func (t *tree) copy(ctx context.Context, name string, entry fs.DirEntry) error {
+	if strings.Count(name, "/") > deepest {
+		return fmt.Errorf("more than %d directories are nested in %.100s…", deepest, name)
+	}
 	switch entry.Type() {
 	case 0:
 		return t.copyFile(ctx, name)
@@ -66,7 +75,10 @@ func (t *tree) copyLink(name string) error {
 	if err != nil {
 		return err
 	}
-	return t.to.Symlink(target, name)
+	if err := t.to.Symlink(target, name); err != nil {
+		return err
+	}
+	return t.owner.takeLink(t.to, name)
 }
 
 func (t *tree) copyFile(ctx context.Context, name string) error {
@@ -84,34 +96,72 @@ func (t *tree) copyFile(ctx context.Context, name string) error {
 		t.left = append(t.left, name)
 		return nil
 	}
+	if err := t.owner.mayRead(name, info); err != nil {
+		return err
+	}
 	target, err := t.to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	err = copyBytes(ctx, target, source, info.Size())
+	err = errors.Join(t.owner.take(target), copyBytes(ctx, target, source, info.Size())) // its mode comes last: it may run as its owner
 	if err = errors.Join(err, target.Close()); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return t.dress(name, info)
 }
 
-// copyBytes copies size bytes, and no more if the file grows meanwhile. Between
-// two files io.CopyN has the kernel do it.
+// copyBytes copies size bytes, and no more if the file grows meanwhile. What is not
+// written of the file is not written of its copy: code can make a file of terabytes that
+// takes no room, and the copy is to take none.
 func copyBytes(ctx context.Context, target, source *os.File, size int64) error {
+	if err := target.Truncate(size); err != nil {
+		return err
+	}
+	for at := int64(0); at < size; {
+		begin, end := written(source, at, size)
+		if begin == size {
+			return nil
+		}
+		_, err := source.Seek(begin, io.SeekStart)
+		if err == nil {
+			_, err = target.Seek(begin, io.SeekStart)
+		}
+		if err == nil {
+			err = copyPiece(ctx, target, source, end-begin)
+		}
+		if errors.Is(err, io.EOF) { // it was cut meanwhile
+			return cutHere(target)
+		}
+		if err != nil {
+			return err
+		}
+		at = end
+	}
+	return nil
+}
+
+// copyPiece copies so many bytes. Between two files io.CopyN has the kernel do it.
+func copyPiece(ctx context.Context, target, source *os.File, size int64) error {
 	for size > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		n, err := io.CopyN(target, source, min(size, copyStep))
-		if errors.Is(err, io.EOF) { // it was cut meanwhile
-			return nil
-		}
 		if err != nil {
 			return err
 		}
 		size -= n
 	}
 	return nil
+}
+
+// cutHere ends a file where it was written to last.
+func cutHere(file *os.File) error {
+	at, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	return file.Truncate(at)
 }
 
 // dress gives a copy the mode and the times of what it was copied from.
@@ -134,7 +184,7 @@ func (t *tree) finish() error {
 		if err != nil {
 			return err
 		}
-		if err := t.dress(name, info); err != nil {
+		if err := errors.Join(t.owner.takeDir(t.to, name), t.dress(name, info)); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ func copyPath(ctx context.Context, to, from string) ([]string, error) {
 		return nil, err
 	}
 	defer target.Close()
-	return copyDir(ctx, target, source)
+	return copyDir(ctx, target, source, nil)
 }
 
 func TestCopyDirCopiesWhatADirectoryHolds(t *testing.T) {

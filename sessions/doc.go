@@ -16,6 +16,9 @@
 //   - understudy: a copy of the worker that sleeps and holds a checkpoint. When
 //     the worker dies it is woken in its place.
 //   - branch: a new session that begins with the state of another, its parent.
+//   - family: a session that no other was branched from, with its branches and
+//     theirs. They share one wall, which bounds what their workers reach, and one
+//     home, a directory for what they share.
 //   - undo: going back to the checkpoint before the present one.
 //   - place: the name of a state: the interpreter and the execution that left it.
 //     A branch is in its parent's place until something has run in it.

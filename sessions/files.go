@@ -213,7 +213,7 @@ func (m *Manager) File(ctx context.Context, client Client, id, name string, r Ra
 
 func (s *Session) readFile(ctx context.Context, root *os.Root, local string, r Range, most int64) (*File, error) {
 	name := filepath.ToSlash(local)
-	opened, info, err := openRegular(root, local)
+	opened, info, err := s.openRegular(root, local)
 	if err != nil {
 		return nil, err
 	}
@@ -261,8 +261,9 @@ func looksLikeText(start []byte) bool {
 }
 
 // openRegular opens a file for reading, and nothing that is not one: opening a
-// pipe or a device may wait for ever, or do something.
-func openRegular(root *os.Root, local string) (*os.File, fs.FileInfo, error) {
+// pipe or a device may wait for ever, or do something. As root it opens nothing that the
+// code itself may not read.
+func (s *Session) openRegular(root *os.Root, local string) (*os.File, fs.FileInfo, error) {
 	name := filepath.ToSlash(local)
 	info, err := root.Stat(local)
 	if err != nil {
@@ -280,6 +281,9 @@ func openRegular(root *os.Root, local string) (*os.File, fs.FileInfo, error) {
 	if err == nil {
 		err = regular(name, info)
 	}
+	if err == nil {
+		err = s.readable(root, name, info)
+	}
 	if err != nil {
 		_ = opened.Close() // it was not even read
 		return nil, nil, err
@@ -293,6 +297,18 @@ func regular(name string, info fs.FileInfo) error {
 		return Errorf(CodeInvalid, "%q is a directory; list it with …/files?path=%s", name, name)
 	case !info.Mode().IsRegular():
 		return Errorf(CodeInvalid, "%q is no regular file (%s), so it is not opened", name, info.Mode().Type())
+	}
+	return nil
+}
+
+// readable refuses what the code could not read.
+func (s *Session) readable(root *os.Root, name string, info fs.FileInfo) error {
+	of, err := s.ownerOf(root)
+	if err != nil {
+		return err
+	}
+	if err := of.mayRead(name, info); err != nil {
+		return unreadable(name, err)
 	}
 	return nil
 }

@@ -1,33 +1,58 @@
 package sessions
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 )
 
-// homes is the directory that the working directories are in. It is opened
-// before any code runs, and they are opened from there: code that puts something
-// else in the place of its own leads no reader to it. One descriptor does for all
-// sessions, and who makes its directory anew is found again.
+// homes are the directories that working directories are in: WorkdirRoot, and what
+// the one is in that all sessions share. They are opened before any code runs, and
+// all is opened from there: code that puts something else in the place of its own
+// leads no reader to it. A descriptor does for all sessions, and who makes its
+// directory anew is found again.
 type homes struct {
-	once   sync.Once
-	root   *os.Root
-	shared string // the name in root of the one that all sessions share
-	err    error
+	mu     sync.Mutex
+	root   *os.Root // WorkdirRoot; nil until something is made in it
+	above  *os.Root // what the shared directory is in; nil until a session is there
+	shared string   // its name there
 }
 
-// open is to be called once the first working directory is there.
-func (h *homes) open(o *Options) error {
-	h.once.Do(func() {
-		if o.Workdir == "" {
-			h.root, h.err = os.OpenRoot(o.WorkdirRoot)
-			return
+// open returns WorkdirRoot, which it makes if need be. Others may pass through it to
+// what is theirs where sessions are other users.
+func (h *homes) open(o *Options) (*os.Root, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.root != nil {
+		return h.root, nil
+	}
+	if err := os.MkdirAll(o.WorkdirRoot, 0o700); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(o.WorkdirRoot)
+	if err != nil {
+		return nil, err
+	}
+	if o.confiner() != nil {
+		if err := root.Chmod(".", 0o711); err != nil {
+			return nil, errors.Join(err, root.Close())
 		}
-		h.root, h.shared, h.err = openAbove(o.Workdir)
-	})
-	return h.err
+	}
+	h.root = root
+	return root, nil
+}
+
+// openShared opens what the shared directory is in, once that is there.
+func (h *homes) openShared(o *Options) (above *os.Root, name string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.above == nil {
+		h.above, h.shared, err = openAbove(o.Workdir)
+	}
+	return h.above, h.shared, err
 }
 
 // openAbove opens the directory that dir is in, and returns dir's name there; or,
@@ -47,23 +72,93 @@ func openAbove(dir string) (*os.Root, string, error) {
 }
 
 func (h *homes) close() {
-	if h.root != nil {
-		_ = h.root.Close() // nothing is written by way of it
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, root := range []*os.Root{h.root, h.above} {
+		if root != nil {
+			_ = root.Close() // nothing is written by way of it
+		}
 	}
+}
+
+// makeDirs makes the session's directories, as far as they are not there.
+func (s *Session) makeDirs() error {
+	if s.options.confiner() != nil {
+		if _, err := s.family.home(); err != nil {
+			return Errorf(CodeStart, "the interpreter's own directory could not be made: %w", err)
+		}
+	}
+	if s.options.Workdir != "" {
+		if err := os.MkdirAll(s.workdir, 0o700); err != nil {
+			return Errorf(CodeStart, "the working directory could not be made: %w", err)
+		}
+	}
+	err := s.besideWorkdir(func(above *os.Root, name string) error {
+		if s.options.Workdir != "" {
+			return nil
+		}
+		return above.Mkdir(name, 0o700)
+	})
+	if err != nil {
+		return Errorf(CodeStart, "the working directory could not be made: %w", err)
+	}
+	return nil
+}
+
+// besideWorkdir opens the directory that the working directory is in, and calls do
+// with it and with the working directory's name there.
+func (s *Session) besideWorkdir(do func(above *os.Root, name string) error) error {
+	if s.options.Workdir != "" {
+		above, name, err := s.options.homes.openShared(s.options)
+		if err != nil {
+			return err
+		}
+		return do(above, name)
+	}
+	root, err := s.options.homes.open(s.options)
+	if err != nil {
+		return err
+	}
+	if s.options.confiner() == nil {
+		return do(root, s.id)
+	}
+	home, err := openBelow(root, homeName(s.family.id))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = home.Close() }() // what was made in it is made
+	return do(home, s.id)
 }
 
 // openWorkdir opens the session's working directory. No path, whatever links
 // there are, leads out of the root.
-func (s *Session) openWorkdir() (*os.Root, error) {
-	name := s.options.homes.shared
-	if s.options.Workdir == "" {
-		name = s.id
-	}
-	root, err := openBelow(s.options.homes.root, name)
+func (s *Session) openWorkdir() (root *os.Root, err error) {
+	err = s.besideWorkdir(func(above *os.Root, name string) error {
+		root, err = openBelow(above, name)
+		return err
+	})
 	if err != nil {
 		return nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.id, err)
 	}
 	return root, nil
+}
+
+// removeWorkdir removes a working directory that is the session's own.
+func (s *Session) removeWorkdir() error {
+	err := s.besideWorkdir(func(above *os.Root, name string) error { return RemoveTree(above, name) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// takeBack makes a working directory the server's that is to stay, so that another
+// family, which may run as the same user some day, does not reach what is in it.
+func (s *Session) takeBack() error {
+	if s.options.confiner() == nil || os.Geteuid() != 0 {
+		return nil
+	}
+	return s.besideWorkdir(func(above *os.Root, name string) error { return above.Lchown(name, 0, 0) })
 }
 
 // openBelow opens a directory of that name in home, and no link.

@@ -81,7 +81,10 @@ func (s *Session) lead() Worker {
 }
 
 func (s *Session) spec() Spec {
-	return Spec{InterpreterID: s.id, Workdir: s.workdir, FirstExecution: s.ran() + 1}
+	return Spec{
+		InterpreterID: s.id, Family: s.family.id, Home: s.family.made(), Workdir: s.workdir,
+		FirstExecution: s.ran() + 1,
+	}
 }
 
 // ran returns the number of the last execution.
@@ -95,6 +98,10 @@ func (s *Session) ran() int {
 func (s *Session) ensureWorker(ctx context.Context) error {
 	if s.lead() != nil {
 		return nil
+	}
+	if err := s.admit(); err != nil {
+		s.options.tally.failed()
+		return err
 	}
 	w, err := s.options.Starter.Start(ctx, s.spec())
 	if err != nil {

@@ -43,7 +43,7 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	if oldest, err = m.makeRoom(client); err != nil {
 		return nil, nil, err
 	}
-	if s, err = newSession(newID(), client, m.options); err != nil {
+	if s, err = newSession(newID(), client, m.options, b.parent); err != nil {
 		return nil, oldest, err
 	}
 	if b.parent != nil {

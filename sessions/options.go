@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"log/slog"
+	"path/filepath"
 	"time"
 )
 
@@ -20,7 +21,8 @@ type Options struct {
 	Dir string
 	// Workdir is the working directory that all sessions share. When it is
 	// empty each has its own below WorkdirRoot, removed with the session
-	// unless KeepWorkdirs.
+	// unless KeepWorkdirs. With a Confiner it is in the home of the session's
+	// family, which is below WorkdirRoot in any case.
 	Workdir      string
 	WorkdirRoot  string
 	KeepWorkdirs bool
@@ -66,6 +68,22 @@ type Options struct {
 
 	tally *tally // the Manager's
 	homes *homes // likewise
+}
+
+// confiner returns who makes the sessions' walls, nil where there are none.
+func (o *Options) confiner() Confiner {
+	if c, ok := o.Starter.(Confiner); ok && c.Confines() {
+		return c
+	}
+	return nil
+}
+
+// ownWorkdir is the path of the working directory of a session that shares none.
+func (o *Options) ownWorkdir(family, id string) string {
+	if o.confiner() == nil {
+		return filepath.Join(o.WorkdirRoot, id)
+	}
+	return filepath.Join(o.WorkdirRoot, homeName(family), id)
 }
 
 // waiting says in a clause what the start of a worker waits for now, "" for nothing

@@ -31,6 +31,7 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	}
 	r.explain(a, a.endedBefore(e))
 	s.explainMemory(r)
+	s.explainWall(r)
 	r.restarted(note)
 	if a.cause != stoppedByEnd && !note.gone {
 		s.foretell(r, a)

@@ -19,7 +19,8 @@ var (
 // Session is one Python interpreter of a client.
 type Session struct {
 	id      string
-	dir     string // ours: output files, and the working directory unless it is shared
+	family  *family
+	dir     string // ours: output files
 	workdir string
 	options *Options
 	log     *slog.Logger
@@ -34,6 +35,9 @@ type Session struct {
 	origin Place  // the state that it was branched with
 
 	introduced sync.Once // the Recorder has heard of it, or will not
+
+	admission sync.Mutex
+	admitted  bool // it has its wall, if there is one; guarded by admission
 
 	// untold is what became of the interpreter since the last result, foretold
 	// the last reason that was told why its state can't be copied, and fruitless
@@ -77,7 +81,8 @@ type Session struct {
 	abandoned bool // its client has left, and nobody has shown its id since
 }
 
-func newSession(id string, client Client, options *Options) (*Session, error) {
+// newSession makes a session, a branch of parent's family unless that is nil.
+func newSession(id string, client Client, options *Options, parent *Session) (*Session, error) {
 	s := &Session{
 		id: id, client: client, options: options,
 		dir: filepath.Join(options.Dir, id), workdir: options.Workdir,
@@ -89,14 +94,17 @@ func newSession(id string, client Client, options *Options) (*Session, error) {
 	s.turn.limit = options.Queue
 	s.states.id = id
 	s.states.startAfresh(0)
+	if parent == nil {
+		s.family = newFamily(id, options)
+	} else if s.family = parent.family; s.family.join() != nil {
+		return nil, parent.gone()
+	}
 	if s.workdir == "" {
-		s.workdir = filepath.Join(options.WorkdirRoot, id)
+		s.workdir = options.ownWorkdir(s.family.id, id)
 	}
-	if err := os.MkdirAll(s.workdir, 0o700); err != nil {
-		return nil, Errorf(CodeStart, "the working directory could not be made: %w", err)
-	}
-	if err := options.homes.open(options); err != nil {
-		return nil, Errorf(CodeStart, "the working directory could not be opened: %w", err)
+	if err := s.makeDirs(); err != nil {
+		s.family.leave()
+		return nil, err
 	}
 	return s, nil
 }
@@ -299,16 +307,22 @@ func (s *Session) end(ctx context.Context) {
 	}
 	s.standEnded()
 	s.removeFiles() // last: a session whose files are gone has nothing left to do
+	s.family.leave()
 }
 
 func (s *Session) removeFiles() {
-	remove := []string{s.dir}
-	if s.options.Workdir == "" && !s.options.KeepWorkdirs {
-		remove = append(remove, s.workdir)
+	if err := os.RemoveAll(s.dir); err != nil {
+		s.log.Warn("removing the session's files", "dir", s.dir, "error", err)
 	}
-	for _, dir := range remove {
-		if err := os.RemoveAll(dir); err != nil {
-			s.log.Warn("removing the session's files", "dir", dir, "error", err)
+	switch {
+	case s.options.Workdir != "":
+	case s.options.KeepWorkdirs:
+		if err := s.takeBack(); err != nil {
+			s.log.Warn("taking the working directory back", "dir", s.workdir, "error", err)
+		}
+	default:
+		if err := s.removeWorkdir(); err != nil {
+			s.log.Warn("removing the session's files", "dir", s.workdir, "error", err)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,6 +65,21 @@ func (s *Session) readMade(ctx context.Context, root *os.Root, what, path string
 		f.Page.Path = path
 	}
 	return f, err
+}
+
+// openMade opens a file of which an execution says that it has made it. That is the
+// word of the session's code: nothing outside of the working directory is opened.
+func (s *Session) openMade(path string) (*os.File, error) {
+	local, err := filepath.Rel(s.workdir, path)
+	if err != nil || !filepath.IsLocal(local) {
+		return nil, fmt.Errorf("%s is not in the working directory", path)
+	}
+	root, err := s.openWorkdir()
+	if err != nil {
+		return nil, err
+	}
+	file, _, err := s.openRegular(root, local)
+	return file, errors.Join(err, root.Close())
 }
 
 // shown finds a figure by the name of its file, the newest first.

@@ -55,13 +55,20 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 		return nil, err
 	}
 	defer leave()
+	if err := s.admit(); err != nil { // first: what is written belongs to whom the directory belongs to
+		return nil, err
+	}
 	root, err := s.openWorkdir()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // what was written is closed by itself
 	u := &Upload{InterpreterID: s.id, Path: filepath.ToSlash(local), File: filepath.Join(s.workdir, local), Size: len(data)}
-	u.Replaced, err = put(root, local, data)
+	to, err := s.ownerOf(root)
+	if err != nil {
+		return nil, err
+	}
+	u.Replaced, err = put(root, local, data, to)
 	return u, err
 }
 
@@ -82,9 +89,10 @@ func (s *Session) verifyUpload(ctx context.Context, local string, data []byte) e
 	return err
 }
 
-// put writes a file by way of a temporary one beside it.
-func put(root *os.Root, local string, data []byte) (replaced bool, err error) {
-	if err := root.MkdirAll(filepath.Dir(local), 0o755); err != nil {
+// put writes a file by way of a temporary one beside it. The file belongs to whom the
+// working directory belongs to.
+func put(root *os.Root, local string, data []byte, to *owner) (replaced bool, err error) {
+	if err := makeParents(root, local, to); err != nil {
 		return false, unwritable(local, err)
 	}
 	mode := fs.FileMode(0o644)
@@ -100,11 +108,7 @@ func put(root *os.Root, local string, data []byte) (replaced bool, err error) {
 		return false, unwritable(local, err)
 	}
 	beside := filepath.Join(filepath.Dir(local), ".upload-"+rand.Text())
-	err = root.WriteFile(beside, data, 0o600)
-	if err == nil {
-		err = root.Chmod(beside, mode)
-	}
-	if err == nil {
+	if err = writeNew(root, beside, data, mode, to); err == nil {
 		err = root.Rename(beside, local)
 	}
 	if err != nil {
@@ -112,6 +116,23 @@ func put(root *os.Root, local string, data []byte) (replaced bool, err error) {
 		return false, unwritable(local, err)
 	}
 	return replaced, nil
+}
+
+// writeNew writes a file that is not there yet. Its mode and its owner are set by its
+// descriptor: code may put another file in its place meanwhile.
+func writeNew(root *os.Root, name string, data []byte, mode fs.FileMode, to *owner) error {
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	if err == nil {
+		err = to.take(file)
+	}
+	if err == nil {
+		err = file.Chmod(mode)
+	}
+	return errors.Join(err, file.Close())
 }
 
 func unwritable(local string, err error) error {

@@ -25,15 +25,36 @@ type Waiter interface {
 	Waiting() string
 }
 
+// Confiner is a Starter whose workers are behind walls, one for each family: a session
+// that no other was branched from, with its branches and theirs.
+type Confiner interface {
+	// Confines reports whether there are walls at all; without, the other methods are
+	// not called. The answer is always the same, and waits for nothing.
+	Confines() bool
+	// Admit sees to the wall of a family, whose id is that of its first session, and
+	// hands directories of the server's to who its workers run as. It is called before
+	// the first worker of each session starts, with its working directory, unless that
+	// is one that all share, and for the first of a family with what is in its home.
+	// What is in a directory already belongs to that user by then: to go through it
+	// would be to go where the family's code may be at work.
+	Admit(family string, dirs ...string) error
+	// Release is told that no process and no file of the family is left, but for
+	// working directories that are kept.
+	Release(family string)
+}
+
 // Spec says what a worker is started for.
 type Spec struct {
 	// InterpreterID is the session's id.
 	InterpreterID string
+	// Family is the id of the session's family, the same for all branches.
+	Family string
+	// Home is the absolute path of the directory that only the family reaches, with
+	// what is installed for it in packages; "" where there is none yet. There is one
+	// from the start behind a wall, with tmp in it.
+	Home string
 	// Workdir is the absolute path of the session's working directory.
 	Workdir string
-	// Family names those who share one wall: a session and its branches. Home is the
-	// absolute path of their directory, "" if they have none.
-	Family, Home string
 	// FirstExecution is the number that the worker's first execution bears,
 	// so that figures and source lines of a restarted session keep unique names.
 	FirstExecution int
@@ -124,6 +145,8 @@ type WorkerInfo struct {
 	InitError string
 	// Notes are plain sentences about what a woken copy had to leave behind.
 	Notes []string
+	// Wall confines the worker; nil if nothing does.
+	Wall *Wall
 }
 
 // Usage is what a process uses, in bytes; 0 where the system can't tell.

@@ -76,6 +76,8 @@ type Options struct {
 	Mode string
 	// Rules are told in the descriptions; nil is for a server that checks nothing.
 	Rules *Rules
+	// Walls are told in the descriptions; nil is for a server without a sandbox.
+	Walls *Walls
 	// PluginSummary tells a model, in some lines, which plugins code can call now,
 	// and PluginTools returns, for ModePluginOnly, those that there are; nil is for a
 	// server that has none, and never will. They must not call refresh.
@@ -259,6 +261,7 @@ func (b *toolbox) describe(text string) string {
 		"{history}", b.depth(),
 		"{lines}\n", item(b.notebookLines()),
 		"{rules}\n", item(b.ruled()),
+		"{walls}\n", item(b.walled()),
 		"{trials}\n", item(b.tellsOfTrials()),
 		"{set_variables}\n", item(b.sessionVariables()),
 	).Replace(b.inMode(text)))

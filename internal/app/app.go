@@ -155,7 +155,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 	if a.data != nil {
 		options.Preview = newPreview(a.data.plan.Input(), c.Serve.Data, a.data.state)
 	}
-	options.Rules = a.policy.told()
+	options.Rules, options.Walls = a.policy.told(), toldWalls(c)
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}

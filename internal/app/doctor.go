@@ -65,6 +65,7 @@ type group string
 const (
 	groupPython    group = "Python"
 	groupGuards    group = "Guard rails"
+	groupSandbox   group = "Sandbox"
 	groupLibraries group = "Libraries"
 	groupSystem    group = "System"
 )
@@ -81,12 +82,14 @@ func examine(ctx context.Context, c *config.Config) *findings {
 	dataDirWorks := f.dataDir(c.DataDir)
 	if python := f.python(ctx, c); python != nil {
 		f.libraries(ctx, c, python)
-		if dataDirWorks { // workers run files that are kept there
-			f.worker(ctx, c, python)
+		wall, fits := f.sandbox(ctx, c, python)
+		if dataDirWorks && fits { // workers run files that are kept there
+			f.worker(ctx, c, python, wall)
 		}
 		f.policy(ctx, c, python)
 	}
 	f.mode(c)
+	f.sandboxModes(c)
 	f.plugins(c)
 	f.start(c)
 	f.journal(c)
@@ -173,7 +176,7 @@ func (f *findings) print(out io.Writer, asJSON bool) error {
 		return encoder.Encode(f)
 	}
 	var err error
-	for _, g := range []group{groupPython, groupLibraries, groupGuards, groupSystem} {
+	for _, g := range []group{groupPython, groupLibraries, groupGuards, groupSandbox, groupSystem} {
 		_, failed := fmt.Fprintln(out, g)
 		err = errors.Join(err, failed, f.printGroup(out, g))
 	}

@@ -160,7 +160,7 @@ func TestDoctorDistrustsTheWorker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &findings{Works: true}
-			err := f.tryWorker(t.Context(), fakeStarter{test.run})
+			err := f.tryWorker(t.Context(), fakeStarter{test.run}, nil)
 			if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("error is %v, want %q", err, test.want)
 			}
@@ -175,7 +175,7 @@ func TestDoctorKillsAWorkerThatHangs(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	started := fakeStarter{}
 	done := make(chan error)
-	go func() { done <- (&findings{}).tryWorker(ctx, started) }()
+	go func() { done <- (&findings{}).tryWorker(ctx, started, nil) }()
 	cancel()
 	if err := <-done; err == nil {
 		t.Error("a worker that hangs passed")

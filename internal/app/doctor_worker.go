@@ -13,6 +13,7 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/pythonenv"
+	"understudy/internal/sandbox"
 	"understudy/sessions"
 )
 
@@ -20,29 +21,35 @@ import (
 // on a slow disk takes long, as it builds its font cache.
 const trialTime = 2 * time.Minute
 
-// worker starts a worker as the server would, and has it run code and draw.
-func (f *findings) worker(ctx context.Context, c *config.Config, python *pythonenv.Found) {
+// worker starts a worker as the server would, behind its wall, and has it run code and
+// draw.
+func (f *findings) worker(ctx context.Context, c *config.Config, python *pythonenv.Found, wall *sandbox.Wall) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
-	starter, err := newStarter(c, python.Path, quiet())
+	starter, err := newStarter(c, python.Path, wall, quiet())
 	if err != nil {
 		f.add(groupPython, "worker", stateFailed, "%v", err)
 		return
 	}
-	err = f.tryWorker(ctx, starter)
+	err = f.tryWorker(ctx, starter, wall)
 	if err = errors.Join(err, starter.Close(context.WithoutCancel(ctx))); err != nil {
 		f.add(groupPython, "worker", stateFailed, "%v", err)
 	}
 }
 
-func (f *findings) tryWorker(ctx context.Context, starter sessions.Starter) (err error) {
+func (f *findings) tryWorker(ctx context.Context, starter sessions.Starter, wall *sandbox.Wall) (err error) {
 	directory, err := os.MkdirTemp("", "understudy-doctor-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+	spec, err := trialSpec(wall, "doctor", directory)
+	if err != nil {
+		return err
+	}
+	defer wall.Release(spec.Family)
 	began := time.Now()
-	worker, err := starter.Start(ctx, sessions.Spec{InterpreterID: "doctor", Workdir: directory, FirstExecution: 1})
+	worker, err := starter.Start(ctx, spec)
 	if err != nil {
 		return err
 	}
@@ -56,11 +63,11 @@ func (f *findings) tryWorker(ctx context.Context, starter sessions.Starter) (err
 	if err := f.tryFigure(ctx, worker); err != nil {
 		return err
 	}
-	return f.tryCrash(ctx, starter, worker, directory)
+	return f.tryCrash(ctx, starter, worker, spec)
 }
 
 // tryCrash kills the worker and has its understudy step in.
-func (f *findings) tryCrash(ctx context.Context, starter sessions.Starter, worker sessions.Worker, directory string) (err error) {
+func (f *findings) tryCrash(ctx context.Context, starter sessions.Starter, worker sessions.Worker, spec sessions.Spec) (err error) {
 	if obstacle := starter.ForkObstacle(); obstacle != "" {
 		f.add(groupPython, "understudy", stateMissing, "variables are lost in a crash: %s", obstacle)
 		return nil
@@ -76,7 +83,8 @@ func (f *findings) tryCrash(ctx context.Context, starter sessions.Starter, worke
 	}
 	worker.Kill()
 	began := time.Now()
-	woken, err := understudy.Wake(ctx, sessions.Spec{InterpreterID: "doctor", Workdir: directory, FirstExecution: 4})
+	spec.FirstExecution = 4
+	woken, err := understudy.Wake(ctx, spec)
 	if err != nil {
 		return err
 	}

@@ -3,9 +3,9 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"understudy/internal/sandbox"
 	"understudy/sessions"
 )
 
@@ -48,6 +49,7 @@ const (
 type readiness struct {
 	dir    string // for the trial
 	python func(context.Context) (sessions.Starter, error)
+	wall   func() *sandbox.Wall // around what python starts; nil: there is none
 	// check tries whether code can be checked before it runs; nil when none is.
 	check func(context.Context) error
 	log   *slog.Logger
@@ -66,7 +68,7 @@ type readiness struct {
 
 func newReadiness(p *pythonStarter, dir string, log *slog.Logger) *readiness {
 	python := func(ctx context.Context) (sessions.Starter, error) { return p.ready(ctx) }
-	r := &readiness{dir: filepath.Join(dir, "trial"), python: python, log: log, now: time.Now}
+	r := &readiness{dir: filepath.Join(dir, "trial"), python: python, wall: p.walled, log: log, now: time.Now}
 	r.life, r.endLife = context.WithCancel(context.Background())
 	return r
 }
@@ -156,6 +158,10 @@ func (r *readiness) try() string {
 	ctx, cancel := context.WithTimeout(r.life, readyTrial)
 	defer cancel()
 	starter, err := r.python(ctx)
+	if errors.Is(err, sandbox.ErrBelowFloor) {
+		r.log.Warn("not ready: the sandbox does not work as it must", "error", err)
+		return "the sandbox does not work here as the operator demands; the server's log says why"
+	}
 	if err != nil {
 		r.log.Warn("not ready: no Python", "error", err)
 		return "no usable Python was found; the server's log says where it was looked for"
@@ -179,10 +185,16 @@ func (r *readiness) try() string {
 }
 
 func (r *readiness) trial(ctx context.Context, starter sessions.Starter) error {
-	if err := os.MkdirAll(r.dir, 0o700); err != nil {
+	var wall *sandbox.Wall
+	if r.wall != nil {
+		wall = r.wall()
+	}
+	spec, err := trialSpec(wall, "trial", r.dir)
+	if err != nil {
 		return err
 	}
-	w, err := starter.Start(ctx, sessions.Spec{InterpreterID: "trial", Workdir: r.dir, FirstExecution: 1})
+	defer wall.Release(spec.Family)
+	w, err := starter.Start(ctx, spec)
 	if err != nil {
 		return err
 	}

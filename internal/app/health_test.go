@@ -59,6 +59,7 @@ func (s *slowStarter) Start(ctx context.Context, spec sessions.Spec) (sessions.W
 func TestReadinessOfTheImpatient(t *testing.T) {
 	starter := &slowStarter{asked: make(chan struct{}, 10), goOn: make(chan struct{})}
 	r := newReadiness(nil, t.TempDir(), slog.New(slog.DiscardHandler))
+	r.wall = nil
 	r.python = func(context.Context) (sessions.Starter, error) { return starter, nil }
 	ask := func(ctx context.Context) chan error {
 		answered := make(chan error, 1)
@@ -92,6 +93,7 @@ func TestReadinessOfTheImpatient(t *testing.T) {
 func TestReadinessEnds(t *testing.T) {
 	starter := &slowStarter{asked: make(chan struct{}, 10), goOn: make(chan struct{})}
 	r := newReadiness(nil, t.TempDir(), slog.New(slog.DiscardHandler))
+	r.wall = nil
 	r.python = func(context.Context) (sessions.Starter, error) { return starter, nil }
 	answered := make(chan string, 1)
 	go func() {
@@ -112,6 +114,7 @@ func TestReadinessEnds(t *testing.T) {
 func TestReadinessWithAPolicy(t *testing.T) {
 	var log bytes.Buffer
 	r := newReadiness(nil, t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
+	r.wall = nil
 	r.python = func(context.Context) (sessions.Starter, error) { return &trialStarter{}, nil }
 	r.check = func(context.Context) error { return errors.New("no checker at /secret/path") }
 	if reason, err := r.verdict(t.Context()); err != nil || !strings.Contains(reason, "code can't be checked") || strings.Contains(reason, "secret") {

@@ -11,6 +11,7 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/pythonenv"
+	"understudy/internal/sandbox"
 	"understudy/internal/worker"
 	"understudy/sessions"
 	"understudy/tools"
@@ -36,6 +37,7 @@ type pythonStarter struct {
 
 	mu      sync.Mutex
 	starter starter
+	wall    *sandbox.Wall // nil without a sandbox; as valid as starter
 }
 
 // starter is what the two ways to start interpreters have in common.
@@ -102,10 +104,19 @@ func (p *pythonStarter) ready(ctx context.Context) (starter, error) {
 		return nil, err
 	}
 	p.log.Info("found Python", "path", found.Path, "version", found.Version, "why", found.Why)
-	if p.starter, err = newStarter(p.config, found.Path, p.log); err == nil && p.found != nil {
+	wall, err := newWall(ctx, p.config, found.Path, p.log)
+	if err != nil {
+		return nil, err
+	}
+	made, err := newStarter(p.config, found.Path, wall, p.log)
+	if err != nil {
+		return nil, err
+	}
+	p.starter, p.wall = made, wall
+	if p.found != nil {
 		p.found(found.Version)
 	}
-	return p.starter, err
+	return made, nil
 }
 
 // Helper starts a Python that does a job of the server's own, with the Python that
@@ -130,14 +141,15 @@ func (p *pythonStarter) Close() error {
 	return p.starter.Close(context.Background())
 }
 
-// newStarter returns what starts workers by the settings of c.
-func newStarter(c *config.Config, python string, log *slog.Logger) (starter, error) {
+// newStarter returns what starts workers by the settings of c, behind the wall; nil is
+// for none.
+func newStarter(c *config.Config, python string, wall *sandbox.Wall, log *slog.Logger) (starter, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding our own program for the watchdog: %w", err)
 	}
 	options := worker.Options{
-		Python: python, LibraryDir: filepath.Join(c.DataDir, "lib"), Watchdog: []string{self, "watchdog"},
+		Python: python, LibraryDir: libraryDir(c), Wall: wall, Watchdog: []string{self, "watchdog"},
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
 		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: tools.LargestSide(c.Serve.ImageMaxSide),
 		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,
@@ -148,3 +160,6 @@ func newStarter(c *config.Config, python string, log *slog.Logger) (starter, err
 	}
 	return worker.NewSpawner(options), nil
 }
+
+// libraryDir is where the workers' own Python files are.
+func libraryDir(c *config.Config) string { return filepath.Join(c.DataDir, "lib") }

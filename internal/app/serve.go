@@ -24,6 +24,10 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	out := os.Stdout
 	os.Stdout = os.Stderr // a stray print of any library must not reach the protocol
+	// Nobody is to find a server that would run code without the wall it needs.
+	if err := checkFloor(ctx, c); err != nil {
+		return err
+	}
 	serve := func(a *App) error { return a.ServeStdio(ctx, os.Stdin, out) }
 	if c.Serve.OverNetwork() {
 		// Before anything else: a second server on an address must not start

@@ -226,5 +226,21 @@ func (w *waitingStarter) Start(ctx context.Context, spec sessions.Spec) (session
 	return w.Starter.Start(ctx, spec)
 }
 
+// Confines reports whether there are walls around the interpreters.
+func (w *waitingStarter) Confines() bool {
+	c, ok := w.Starter.(sessions.Confiner)
+	return ok && c.Confines()
+}
+
+// Admit sees to the wall of a family of sessions.
+func (w *waitingStarter) Admit(family string, dirs ...string) error {
+	return w.Starter.(sessions.Confiner).Admit(family, dirs...) // Confines has said that it is one
+}
+
+// Release is told that a family has ended.
+func (w *waitingStarter) Release(family string) {
+	w.Starter.(sessions.Confiner).Release(family) // Confines has said that it is one
+}
+
 // Waiting says in a clause what starts wait for now, "" when for nothing.
 func (w *waitingStarter) Waiting() string { return w.data.waiting() }

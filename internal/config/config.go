@@ -72,6 +72,8 @@ type Serve struct {
 
 	Experiments `embed:""`
 
+	Confine `embed:""`
+
 	Start    string   `enum:"zygote,spawn" default:"${default_start}" group:"Python" help:"How an interpreter starts: ${enum}. zygote forks it from a process that has the libraries imported already, in milliseconds, and keeps a copy of it for crashes, branch and undo; it needs Linux. spawn starts a process of its own, without these."`
 	Preload  []string `type:"modules" default:"numpy,pandas,matplotlib.pyplot" placeholder:"MODULE,…" group:"Python" help:"What is imported before interpreters are forked (--start zygote), separated by commas; none imports nothing. A module that can't be imported is logged and left out."`
 	InitCode string   `type:"text" placeholder:"CODE|@FILE" group:"Python" help:"Python code that every interpreter runs when it starts; @FILE reads it from a file."`
@@ -196,6 +198,7 @@ func (s Serve) Check() error {
 		s.Auth.check(s.OverNetwork()),
 		s.Guard.check(),
 		s.Experiments.check(s.Mode, s.Workdir),
+		s.Confine.check(s.SandboxMode(), runtime.GOOS),
 		atLeast("history", int64(s.History), 0),
 		checkShare("checkpoint-memory", s.CheckpointMemory),
 		atLeast("max-sessions-per-client", int64(s.MaxSessionsPerClient), 0),

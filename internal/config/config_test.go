@@ -69,6 +69,7 @@ func TestDefaults(t *testing.T) {
 		Auth:        Auth{AuthPrincipalClaim: "sub"},
 		Guard:       Guard{Mode: ModeFull, MaxRetries: 3},
 		Experiments: Experiments{JournalKeep: 90 * 24 * time.Hour, JournalSize: 2_000_000_000, Steps: 20, DataMode: DataCopy},
+		Confine:     Confine{Sandbox: SandboxAuto, MemoryLimit: LimitAuto, ProcessLimit: LimitAuto, OpenFileLimit: LimitAuto, FileSizeLimit: LimitAuto, DiskLimit: LimitAuto},
 		Figures:     "content", StructuredContent: "auto",
 	}
 	if diff := cmp.Diff(want, config.Serve); diff != "" {

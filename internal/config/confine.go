@@ -1,25 +1,217 @@
 package config
 
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
 // Confine are the settings of the wall around sessions.
 type Confine struct {
 	Sandbox      string   `enum:"auto,off,standard,strict" default:"auto" group:"Sandbox" help:"What code may reach: ${enum}. standard: it reads the system and Python, writes only its working directory and its own /tmp, and has no network; strict: namespaces are required and less of the system is there; auto is standard for HTTP and SSE on Linux, and off for stdio, whose agents work on their user's own files."`
-	SandboxFloor []string `enum:"rlimits,uid,landlock,seccomp,namespaces,cgroups" placeholder:"LAYER,…" group:"Sandbox" help:"Refuse to serve unless these layers of the sandbox work here, separated by commas: ${enum}. doctor says which do."`
+	SandboxFloor []string `type:"layers" placeholder:"LAYER,…" group:"Sandbox" help:"Refuse to serve unless these layers of the sandbox work here, separated by commas: rlimits, uid, landlock, seccomp, namespaces, cgroups. doctor says which do."`
 	AllowNet     []string `type:"nethosts" placeholder:"HOST,…|all" group:"Sandbox" help:"Hosts that code in the sandbox may connect to, by HTTP and HTTPS through the server's proxy, separated by commas, as pypi.org,*.pythonhosted.org; all gives it the network as it is. Default: none."`
-	Read         []string `type:"existingpath" sep:"none" placeholder:"PATH" group:"Sandbox" help:"File or directory that code in the sandbox may read; may be repeated."`
-	Write        []string `type:"existingpath" sep:"none" placeholder:"PATH" group:"Sandbox" help:"File or directory that code in the sandbox may read and write; may be repeated."`
+	Read         []string `type:"existingpath" placeholder:"PATH,…" group:"Sandbox" help:"Files and directories that code in the sandbox may read, separated by commas; may be repeated."`
+	Write        []string `type:"existingpath" placeholder:"PATH,…" group:"Sandbox" help:"Files and directories that code in the sandbox may read and write, separated by commas; may be repeated."`
 	AllowInstall bool     `negatable:"" group:"Sandbox" help:"Let agents install packages for an interpreter with manage_interpreters; they go into an environment of its own."`
 
 	MemoryLimit   int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much memory an interpreter may use, as 2GB; none sets no limit; auto is half of the machine's, at most 4 GB, in the sandbox, and none outside."`
-	ProcessLimit  int64   `type:"limit" default:"auto" placeholder:"N" group:"Sandbox" help:"How many processes and threads an interpreter may have; auto is 512 in the sandbox, and none outside."`
+	ProcessLimit  int64   `type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many processes and threads an interpreter may have; auto is 512 in the sandbox, and none outside."`
 	CPULimit      float64 `name:"cpu-limit" default:"0" placeholder:"N" group:"Sandbox" help:"How many processors an interpreter may keep busy, as 1.5; 0 sets no limit."`
-	OpenFileLimit int64   `type:"limit" default:"auto" placeholder:"N" group:"Sandbox" help:"How many files each process of an interpreter may have open; auto is 4096 in the sandbox, and the server's own outside."`
+	OpenFileLimit int64   `type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many files each process of an interpreter may have open; auto is 4096 in the sandbox, and the server's own outside."`
 	FileSizeLimit int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How large a file may become that an interpreter writes; auto is the disk limit."`
 	DiskLimit     int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much an interpreter's working directory and its /tmp may hold; auto is 10 GB in the sandbox, and none outside."`
 	PrintLimit    int64   `type:"limit" default:"none" placeholder:"SIZE" group:"Sandbox" help:"End a run that has printed more than this; none lets it print on, and keeps what --spool-limit allows."`
 }
 
-// The values of a setting of type limit that are no size.
+// The values of a limit that are no number of bytes or things.
 const (
 	LimitAuto = -1
 	LimitNone = 0
 )
+
+// The values of Confine.Sandbox.
+const (
+	SandboxAuto     = "auto"
+	SandboxOff      = "off"
+	SandboxStandard = "standard"
+	SandboxStrict   = "strict"
+)
+
+// NetAll is the host of --allow-net that stands for all of them.
+const NetAll = "all"
+
+// SandboxMode is --sandbox with auto resolved: off, standard or strict.
+func (s Serve) SandboxMode() string { return s.SandboxModeOver(s.OverNetwork()) }
+
+// SandboxModeOver is what SandboxMode would be over HTTP and SSE, or over stdio.
+func (s Serve) SandboxModeOver(network bool) string {
+	return sandboxMode(s.Sandbox, network, runtime.GOOS)
+}
+
+// sandboxMode leaves stdio open: its client is an agent on its user's own machine,
+// which is meant to reach that user's files. Commands that read no settings of the
+// server ("") have none either.
+func sandboxMode(asked string, network bool, system string) string {
+	switch {
+	case asked != SandboxAuto && asked != "":
+		return asked
+	case asked == SandboxAuto && network && system == "linux":
+		return SandboxStandard
+	}
+	return SandboxOff
+}
+
+// AllowsAllNet reports whether code in the sandbox has the network as it is.
+func (c Confine) AllowsAllNet() bool { return slices.Contains(c.AllowNet, NetAll) }
+
+// check refuses what has no meaning together; mode is the resolved one.
+func (c Confine) check(mode, system string) error {
+	var problems []error
+	switch {
+	case mode == SandboxStrict && system != "linux":
+		problems = append(problems, fmt.Errorf("sandbox is strict, which needs Linux; on %s run the server in a Linux container or virtual machine", system))
+	case mode == SandboxStandard && system != "linux" && system != "darwin":
+		problems = append(problems, fmt.Errorf("sandbox is standard, which %s lacks; run the server in a Linux container or in WSL, or say --sandbox off", system))
+	case mode == SandboxOff:
+		problems = append(problems, c.checkOff())
+	}
+	if c.AllowsAllNet() && len(c.AllowNet) > 1 {
+		problems = append(problems, errors.New("allow-net is all and hosts; all is every host, so name the hosts or write all alone"))
+	}
+	if !(c.CPULimit >= 0) { // NaN fails every comparison
+		problems = append(problems, fmt.Errorf("cpu-limit is %g; it must be 0 for no limit, or more, as 1.5", c.CPULimit))
+	}
+	return errors.Join(append(problems,
+		// Below these a Python can't start, or can't import its libraries.
+		limitAtLeast("memory-limit", c.MemoryLimit, 64<<20),
+		limitAtLeast("process-limit", c.ProcessLimit, 8),
+		limitAtLeast("open-file-limit", c.OpenFileLimit, 64),
+		limitAtLeast("file-size-limit", c.FileSizeLimit, 1<<20),
+		limitAtLeast("disk-limit", c.DiskLimit, 1<<20),
+		limitAtLeast("print-limit", c.PrintLimit, 10_000),
+	)...)
+}
+
+// checkOff refuses settings that promise something which a sandbox that is off does
+// not do. Where auto has turned it off, paths and hosts stay without effect: the same
+// file of settings may serve HTTP, where they have one.
+func (c Confine) checkOff() error {
+	if len(c.SandboxFloor) > 0 {
+		return errors.New("sandbox-floor needs the sandbox, which is off (auto is off for stdio); say --sandbox standard, or leave --sandbox-floor out")
+	}
+	if c.Sandbox == SandboxOff && len(c.AllowNet)+len(c.Read)+len(c.Write) > 0 {
+		return errors.New("allow-net, read and write open what the sandbox closes, and sandbox is off, so all is open; leave them out, or say --sandbox standard")
+	}
+	return nil
+}
+
+// limitAtLeast refuses limits so low that they must be a mistake.
+func limitAtLeast(name string, value, minimum int64) error {
+	if value == LimitAuto || value == LimitNone || value >= minimum {
+		return nil
+	}
+	return fmt.Errorf("%s is %d; it must be at least %d, or none, or auto", name, value, minimum)
+}
+
+// Limits are those of one interpreter. 0 sets none.
+type Limits struct {
+	Memory    int64 // bytes
+	Processes int64 // threads count too
+	CPUs      float64
+	OpenFiles int64 // of each process
+	FileSize  int64 // bytes
+	Disk      int64 // bytes of the working directory and /tmp
+	Output    int64 // bytes that one execution may print
+}
+
+// What auto means in the sandbox.
+const (
+	mostMemory    = 4_000_000_000
+	usualProcess  = 512
+	usualFiles    = 4096
+	usualDisk     = 10_000_000_000
+	unknownMemory = mostMemory // where nobody knows how much the machine has
+)
+
+// ResolvedLimits are the limits with auto resolved; memory is the machine's or the
+// container's in bytes, 0 if it is unknown.
+func (s Serve) ResolvedLimits(memory uint64) Limits {
+	confined := s.SandboxMode() != SandboxOff
+	usual := func(value, auto int64) int64 {
+		switch {
+		case value != LimitAuto:
+			return value
+		case confined:
+			return auto
+		}
+		return LimitNone
+	}
+	half := int64(unknownMemory)
+	if memory > 0 {
+		half = int64(min(memory/2, mostMemory)) //nolint:gosec // at most mostMemory
+	}
+	l := Limits{
+		Memory:    usual(s.MemoryLimit, half),
+		Processes: usual(s.ProcessLimit, usualProcess),
+		CPUs:      s.CPULimit,
+		OpenFiles: usual(s.OpenFileLimit, usualFiles),
+		Disk:      usual(s.DiskLimit, usualDisk),
+		Output:    max(s.PrintLimit, LimitNone), // auto is none
+	}
+	if l.FileSize = s.FileSizeLimit; l.FileSize == LimitAuto {
+		l.FileSize = l.Disk
+	}
+	return l
+}
+
+// layers are the values of --sandbox-floor.
+var layers = []string{"rlimits", "uid", "landlock", "seccomp", "namespaces", "cgroups"}
+
+func parseLayer(text string) (string, error) {
+	if !slices.Contains(layers, text) {
+		return "", fmt.Errorf("%q is no layer of the sandbox; the layers are %s", text, strings.Join(layers, ", "))
+	}
+	return text, nil
+}
+
+// The types of limits in the tags: sizes, and numbers of things.
+const (
+	typeLimit = "limit"
+	typeCount = "count"
+)
+
+// limitOf takes auto, none, or what parse does; 0 is none.
+func limitOf(parse func(string) (uint64, error), examples string) kong.Mapper {
+	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+		text, err := popText(ctx)
+		if err != nil {
+			return err
+		}
+		switch strings.TrimSpace(text) {
+		case "auto":
+			target.SetInt(LimitAuto)
+			return nil
+		case "none":
+			target.SetInt(LimitNone)
+			return nil
+		}
+		limit, err := parse(text)
+		if err != nil || limit > math.MaxInt64 {
+			return fmt.Errorf("%q is no limit; write %s, auto or none", text, examples)
+		}
+		target.SetInt(int64(limit))
+		return nil
+	})
+}
+
+func parseCount(text string) (uint64, error) {
+	return strconv.ParseUint(strings.TrimSpace(text), 10, 32)
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize"
 )
 
 const description = `understudy gives LLM agents persistent Python sessions over MCP.
@@ -58,7 +59,7 @@ func parse(source Source) (*Config, error) {
 	}
 	switch config.Command {
 	case "serve":
-		return config, config.Serve.Check()
+		return config, errors.Join(config.Serve.Check(), config.checkShares())
 	case "doctor":
 		return config, config.askServe(source)
 	}
@@ -105,6 +106,11 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.NamedMapper("policy", kong.MapperFunc(decodePolicy)),
 		kong.NamedMapper("rules", listOf(parseRule)),
 		kong.NamedMapper("modules", kong.MapperFunc(decodeModules)),
+		kong.NamedMapper("layers", listOf(parseLayer)),
+		kong.NamedMapper("nethosts", listOf(parseNetHost)),
+		kong.NamedMapper("existingpath", kong.MapperFunc(decodeExistingPaths)),
+		kong.NamedMapper(typeLimit, limitOf(humanize.ParseBytes, "4096, 900KB, 1MiB or 2GB")),
+		kong.NamedMapper(typeCount, limitOf(parseCount, "a number as 512")),
 		kong.NamedMapper("text", kong.MapperFunc(decodeText)),
 		kong.Resolvers(&resolver{lookup: source.Lookup}),
 		kong.ConfigureHelp(kong.HelpOptions{

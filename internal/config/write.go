@@ -34,7 +34,7 @@ func (c *Config) YAML() (string, error) {
 		}
 		var key, value yaml.Node
 		key.SetString(flag.Name)
-		if err := value.Encode(c.plain(flag.Target)); err != nil {
+		if err := value.Encode(c.plain(flag.Target, flag.Tag.Type)); err != nil {
 			return "", err
 		}
 		document.Content = append(document.Content, &key, &value)
@@ -51,9 +51,14 @@ func isEmpty(value reflect.Value) bool {
 	return false
 }
 
-// plain returns a setting's value as YAML writes it.
-func (c *Config) plain(value reflect.Value) any {
+// plain returns a setting's value as YAML writes it; kind is the type in its tag.
+func (c *Config) plain(value reflect.Value, kind string) any {
 	switch v := value.Interface().(type) {
+	case int64:
+		if v == LimitAuto && (kind == typeLimit || kind == typeCount) {
+			return "auto"
+		}
+		return v
 	case time.Duration:
 		return v.String()
 	case map[string]string:

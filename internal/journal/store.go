@@ -105,6 +105,7 @@ func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *m
 	problem("the whole of stdout", err)
 	d.Stderr, err = k.output(sessions.Stderr, entry.Result.Stderr, entry.Result.StderrTruncated, entry.Printed[sessions.Stderr])
 	problem("the whole of stderr", err)
+	k.made = entry.Open
 	images := k
 	images.mask = nil // bytes of an image are no text
 	for i, f := range result.Figures {

@@ -16,9 +16,6 @@ import (
 // than it does, when the kernel chooses whom it ends.
 const exposure = 300
 
-// proxyPort is where a session finds the server's proxy, in its own network.
-const proxyPort = 3128
-
 // The paths of a system that hold no secrets of anybody's, and what programs read of
 // it. /proc shows a process its own and, by way of Landlock, no other's memory or
 // environment; it is written to for what a process may set of itself.

@@ -247,6 +247,6 @@ func (w *worker) wake(ctx context.Context, message wakeMessage, descriptors []*o
 	if !stop() { // it is being killed
 		return context.Cause(ctx)
 	}
-	w.info = infoOf(w.process, ready)
+	w.info = w.infoOf(ready)
 	return nil
 }

@@ -121,7 +121,7 @@ type Spawner struct {
 	warden          *warden  // nil without limits
 	// launch starts a process and joins it to a worker, which it may have
 	// greeted already.
-	launch func(ctx context.Context, mark mark, greeting []byte) (*worker, error)
+	launch func(ctx context.Context, spec sessions.Spec, mark mark, greeting []byte) (*worker, error)
 	// standby hands out a worker that was started ahead and only has to be
 	// greeted, nil where there is none.
 	standby func(mark mark) *worker
@@ -221,7 +221,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	}
 	w, err := s.startAhead(ctx, mark, greeting)
 	if w == nil && err == nil {
-		w, err = s.startAnew(ctx, mark, greeting)
+		w, err = s.startAnew(ctx, spec, mark, greeting)
 	}
 	if err != nil {
 		return nil, err
@@ -233,8 +233,8 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 }
 
 // startAnew launches a process and begins a session in it.
-func (s *Spawner) startAnew(ctx context.Context, mark mark, greeting []byte) (*worker, error) {
-	w, err := s.launch(ctx, mark, greeting)
+func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark mark, greeting []byte) (*worker, error) {
+	w, err := s.launch(ctx, spec, mark, greeting)
 	if err != nil {
 		return nil, err
 	}
@@ -358,13 +358,14 @@ func (s *Spawner) guard() {
 }
 
 // spawn starts the process as a child of this one.
-func (s *Spawner) spawn(ctx context.Context, mark mark, _ []byte) (*worker, error) {
+func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark mark, _ []byte) (*worker, error) {
 	dir, err := s.library.ensure()
 	if err != nil {
 		return nil, err
 	}
 	return s.assemble(ctx, mark, func(ends *ends) (int, body, error) {
 		cmd := s.command(dir, mark, ends)
+		s.options.Wall.Enclose(cmd, spec.Home, spec.Workdir)
 		err := s.launcher.run(func() error { return startChild(cmd) })
 		if err != nil {
 			return 0, nil, err

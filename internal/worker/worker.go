@@ -83,13 +83,15 @@ func (w *worker) greet(ctx context.Context, greeting []byte) error {
 		w.untaken = errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 		return w.startFault(ctx, err)
 	}
-	w.info, w.listener = infoOf(w.process, ready), ready.Listener
+	w.info, w.listener = w.infoOf(ready), ready.Listener
 	w.info.Origin = orDefault(w.origin, "spawn")
 	return nil
 }
 
-func infoOf(p *process, ready readyMessage) sessions.WorkerInfo {
-	return sessions.WorkerInfo{PID: p.pid, Python: ready.Python, InitError: ready.InitError, Notes: ready.Notes}
+func (w *worker) infoOf(ready readyMessage) sessions.WorkerInfo {
+	return sessions.WorkerInfo{
+		PID: w.process.pid, Python: ready.Python, InitError: ready.InitError, Notes: ready.Notes, Wall: describeWall(w.spawner.options.Wall),
+	}
 }
 
 func (w *worker) handshake(greeting []byte) (readyMessage, error) {

@@ -1,0 +1,222 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"understudy/internal/config"
+	"understudy/internal/pythonenv"
+	"understudy/internal/sandbox"
+	"understudy/internal/worker"
+	"understudy/pyworker"
+	"understudy/sessions"
+	"understudy/tools"
+)
+
+// confineFile is what puts a wall around a worker, a file of the package pyworker. It
+// finds out what the host allows, too.
+const confineFile = "confine.py"
+
+// newWall returns the wall around sessions that run this Python, nil without a sandbox.
+// The error is a sandbox.ErrBelowFloor when the host allows less than was asked for.
+func newWall(ctx context.Context, c *config.Config, python string, log *slog.Logger) (*sandbox.Wall, error) {
+	mode := c.Serve.SandboxMode()
+	if mode == config.SandboxOff {
+		if c.Serve.Sandbox != "" && c.Serve.OverNetwork() {
+			log.Warn("there is no sandbox: whoever may call the server may do what its user may do (--sandbox)")
+		}
+		return nil, nil
+	}
+	settings, err := wallSettings(ctx, c, python, log)
+	if err != nil {
+		return nil, err
+	}
+	host, err := detectHost(ctx, python)
+	if err != nil {
+		return nil, err
+	}
+	wall, err := sandbox.New(settings, host)
+	if err != nil {
+		return nil, err
+	}
+	tellWall(c, wall, log)
+	return wall, nil
+}
+
+// detectHost finds out what the host allows.
+func detectHost(ctx context.Context, python string) (sandbox.Host, error) {
+	confine, err := pyworker.Files.ReadFile(confineFile)
+	if err != nil {
+		return sandbox.Host{}, err
+	}
+	return sandbox.Detect(ctx, python, confine)
+}
+
+// wallSettings are the operator's choices, and what this Python needs.
+func wallSettings(ctx context.Context, c *config.Config, python string, log *slog.Logger) (sandbox.Settings, error) {
+	directories, err := pythonDirectories(ctx, c, python, log)
+	if err != nil {
+		return sandbox.Settings{}, err
+	}
+	s := c.Serve
+	settings := sandbox.Settings{
+		Mode:   sandbox.Mode(s.SandboxMode()),
+		Read:   slices.Clone(s.Read),
+		Write:  s.Write,
+		Python: directories,
+		Limits: wallLimits(s.ResolvedLimits(worker.MachineMemory())),
+	}
+	if s.DataMode == config.DataLink { // its links lead there
+		settings.Read = append(settings.Read, s.Data...)
+	}
+	for _, layer := range s.SandboxFloor {
+		settings.Floor = append(settings.Floor, sandbox.Layer(layer))
+	}
+	if settings.Network.All = s.AllowsAllNet(); !settings.Network.All {
+		settings.Network.Hosts = s.AllowNet
+	}
+	return settings, nil
+}
+
+func wallLimits(l config.Limits) sandbox.Limits {
+	return sandbox.Limits{
+		Memory: l.Memory, Processes: int(l.Processes), CPUs: l.CPUs, OpenFiles: int(l.OpenFiles),
+		FileSize: l.FileSize, Disk: l.Disk, Output: l.Output,
+	}
+}
+
+// pythonDirectories are what sessions read to run Python, but for those in which the
+// server's own files are: a PYTHONPATH may name any directory.
+func pythonDirectories(ctx context.Context, c *config.Config, python string, log *slog.Logger) ([]string, error) {
+	found, err := pythonenv.Directories(ctx, python)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(path string) bool {
+		what := c.OwnIn(path)
+		if what != "" {
+			log.Warn("code in the sandbox can't read a directory that Python looks for modules in", "dir", path, "because", "it holds "+what)
+		}
+		return what != ""
+	})
+	return append(outermost(found), python, libraryDir(c)), nil
+}
+
+// outermost leaves out what is in another directory of a sorted list.
+func outermost(sorted []string) (kept []string) {
+	for _, path := range sorted {
+		in := func(dir string) bool { return strings.HasPrefix(path, dir+string(filepath.Separator)) }
+		if !slices.ContainsFunc(kept, in) {
+			kept = append(kept, path)
+		}
+	}
+	return kept
+}
+
+// tellWall logs what the wall is, and what it leaves open to those who call from
+// elsewhere.
+func tellWall(c *config.Config, wall *sandbox.Wall, log *slog.Logger) {
+	log.Info("code runs in the sandbox", "mode", wall.Mode(), "layers", activeLayers(wall))
+	if setting, path := c.SharesHome(); setting != "" {
+		log.Warn("code in the sandbox reaches the home directory of the server's user, with the keys that may be in it", "setting", setting, "dir", path)
+	}
+	if !c.Serve.OverNetwork() {
+		return
+	}
+	for _, sentence := range wall.Open() {
+		log.Warn("the sandbox leaves open: " + sentence)
+	}
+}
+
+// toldWalls is what models hear of the sandbox, nil for none.
+func toldWalls(c *config.Config) *tools.Walls {
+	if c.Serve.SandboxMode() == config.SandboxOff {
+		return nil
+	}
+	told := &tools.Walls{Network: c.Serve.AllowNet, Write: c.Serve.Write}
+	if c.Serve.AllowsAllNet() {
+		told.Network = []string{sessions.NetworkAll}
+	}
+	return told
+}
+
+// activeLayers are those that work here.
+func activeLayers(wall *sandbox.Wall) []string {
+	var active []string
+	for _, l := range wall.Layers() {
+		if l.Active {
+			active = append(active, string(l.Layer))
+		}
+	}
+	return active
+}
+
+// checkFloor refuses to serve where the host allows less than the operator demands. A
+// server without Python runs no code; it may say so, and asks again when there is one.
+func checkFloor(ctx context.Context, c *config.Config) error {
+	s := c.Serve
+	if s.SandboxMode() != config.SandboxStrict && len(s.SandboxFloor) == 0 {
+		return nil
+	}
+	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: c.Python, DataDir: c.DataDir})
+	if err != nil {
+		if missing := (*pythonenv.NotFoundError)(nil); errors.As(err, &missing) {
+			return nil
+		}
+		return err
+	}
+	if _, err := newWall(ctx, c, found.Path, quiet()); err != nil {
+		return fmt.Errorf("not serving: %w", err)
+	}
+	return nil
+}
+
+// trialSpec makes the directories of an interpreter that is tried, and has the wall, nil
+// for none, admit it. The wall's Release is to follow.
+func trialSpec(wall *sandbox.Wall, name, home string) (sessions.Spec, error) {
+	spec := sessions.Spec{InterpreterID: name, Family: name, Home: home, Workdir: filepath.Join(home, "work"), FirstExecution: 1}
+	temporary := filepath.Join(home, "tmp")
+	for _, dir := range []string{temporary, spec.Workdir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return spec, err
+		}
+	}
+	if wall == nil {
+		return spec, nil
+	}
+	// Whoever the interpreter runs as passes through.
+	return spec, errors.Join(os.Chmod(home, 0o711), wall.Admit(spec.Family, temporary, spec.Workdir))
+}
+
+var _, _ sessions.Confiner = (*pythonStarter)(nil), (*waitingStarter)(nil)
+
+// Confines reports whether sessions are behind a wall.
+func (p *pythonStarter) Confines() bool { return p.config.Serve.SandboxMode() != config.SandboxOff }
+
+// Admit hands directories to a family of sessions, which may then be started.
+func (p *pythonStarter) Admit(family string, dirs ...string) error {
+	if _, err := p.ready(p.life); err != nil {
+		return err
+	}
+	wall := p.walled()
+	if wall == nil {
+		return nil
+	}
+	return wall.Admit(family, dirs...)
+}
+
+// Release forgets a family that has ended.
+func (p *pythonStarter) Release(family string) { p.walled().Release(family) }
+
+// walled is the wall around sessions, nil without one, and before Python was found.
+func (p *pythonStarter) walled() *sandbox.Wall {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.wall
+}

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSandboxMode(t *testing.T) {
+	for _, test := range []struct {
+		asked   string
+		network bool
+		system  string
+		want    string
+	}{
+		{SandboxAuto, true, "linux", SandboxStandard},
+		{SandboxAuto, false, "linux", SandboxOff},
+		{SandboxAuto, true, "darwin", SandboxOff},
+		{SandboxAuto, true, "windows", SandboxOff},
+		{SandboxStandard, false, "linux", SandboxStandard},
+		{SandboxStrict, true, "linux", SandboxStrict},
+		{SandboxOff, true, "linux", SandboxOff},
+		{"", true, "linux", SandboxOff},
+	} {
+		if got := sandboxMode(test.asked, test.network, test.system); got != test.want {
+			t.Errorf("%+v: %s", test, got)
+		}
+	}
+}
+
+func TestSandboxNeedsASystemThatHasIt(t *testing.T) {
+	c := must(t, nil).Serve.Confine
+	for mode, systems := range map[string][]string{
+		SandboxOff: {"linux", "darwin", "windows"}, SandboxStandard: {"linux", "darwin"}, SandboxStrict: {"linux"},
+	} {
+		for _, system := range []string{"linux", "darwin", "windows"} {
+			if err := c.check(mode, system); (err == nil) != slices.Contains(systems, system) {
+				t.Errorf("%s on %s: %v", mode, system, err)
+			}
+		}
+	}
+}
+
+func TestConfineSettings(t *testing.T) {
+	one, two := t.TempDir(), t.TempDir()
+	c := must(t, configFile(t, "read: ["+one+", "+two+"]\nallow-net: [pypi.org, '*.pythonhosted.org']\nmemory-limit: 2GB\n"),
+		"--sandbox", "standard", "--write", one, "--write", two, "--sandbox-floor", "landlock,seccomp",
+		"--process-limit", "64", "--disk-limit", "none", "--cpu-limit", "1.5").Serve.Confine
+	want := Confine{
+		Sandbox: SandboxStandard, SandboxFloor: []string{"landlock", "seccomp"},
+		AllowNet: []string{"pypi.org", "*.pythonhosted.org"}, Read: []string{one, two}, Write: []string{one, two},
+		MemoryLimit: 2_000_000_000, ProcessLimit: 64, CPULimit: 1.5, OpenFileLimit: LimitAuto, FileSizeLimit: LimitAuto, DiskLimit: LimitNone,
+	}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Error(diff)
+	}
+	if c.AllowsAllNet() || !must(t, nil, "--sandbox", "standard", "--allow-net", "all").Serve.AllowsAllNet() {
+		t.Error("all hosts are taken for some")
+	}
+}
+
+func TestConfineMistakes(t *testing.T) {
+	dir := t.TempDir()
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a mode":             {[]string{"--sandbox", "hard"}, "auto"},
+		"a layer":            {[]string{"--sandbox", "standard", "--sandbox-floor", "landlock,chroot"}, `"chroot" is no layer`},
+		"a floor over stdio": {[]string{"--sandbox-floor", "landlock"}, "sandbox-floor needs the sandbox"},
+		"off and a host":     {[]string{"--sandbox", "off", "--allow-net", "pypi.org"}, "so all is open"},
+		"off and a path":     {[]string{"--sandbox", "off", "--read", dir}, "so all is open"},
+		"all and hosts":      {[]string{"--sandbox", "standard", "--allow-net", "pypi.org,all"}, "allow-net is all and hosts"},
+		"no host":            {[]string{"--sandbox", "standard", "--allow-net", "https://pypi.org/"}, "is no host"},
+		"no path":            {[]string{"--read", dir + "/nothing"}, "that is there"},
+		"an empty path":      {[]string{"--read", "," + dir}, "has an empty path"},
+		"CPUs":               {[]string{"--cpu-limit=-1"}, "cpu-limit is -1"},
+		"no CPUs":            {[]string{"--cpu-limit", "NaN"}, "cpu-limit is NaN"},
+		"a limit":            {[]string{"--memory-limit", "much"}, `"much" is no limit; write 4096, 900KB, 1MiB or 2GB, auto or none`},
+		"bytes for MB":       {[]string{"--memory-limit", "512"}, "memory-limit is 512; it must be at least 67108864"},
+		"a number":           {[]string{"--process-limit", "1GB"}, `"1GB" is no limit; write a number as 512`},
+		"a negative limit":   {[]string{"--process-limit=-1"}, `"-1" is no limit`},
+		"few processes":      {[]string{"--process-limit", "1"}, "process-limit is 1"},
+	} {
+		if _, err := try(t, nil, test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// What is for HTTP in a file of settings doesn't hinder a doctor.
+	must(t, map[string]string{"UNDERSTUDY_ALLOW_NET": "pypi.org"}, "doctor")
+}
+
+func TestResolvedLimits(t *testing.T) {
+	confined := must(t, nil, "--sandbox", "standard").Serve
+	const gb = 1_000_000_000
+	want := Limits{Memory: 2 * gb, Processes: 512, OpenFiles: 4096, FileSize: 10 * gb, Disk: 10 * gb}
+	if diff := cmp.Diff(want, confined.ResolvedLimits(4*gb)); diff != "" {
+		t.Error(diff)
+	}
+	for _, memory := range []uint64{0, 8 * gb, 64 * gb, math.MaxUint64} {
+		if got := confined.ResolvedLimits(memory).Memory; got != 4*gb {
+			t.Errorf("of %d bytes: %d", memory, got)
+		}
+	}
+	if got := must(t, nil, "--sandbox", "off").Serve.ResolvedLimits(4 * gb); got != (Limits{}) {
+		t.Errorf("outside: %+v", got)
+	}
+	// What was said holds outside too.
+	asked := must(t, nil, "--memory-limit", "1GB", "--disk-limit", "2GB", "--file-size-limit", "0", "--print-limit", "3MB", "--cpu-limit", "2").Serve
+	want = Limits{Memory: gb, CPUs: 2, Disk: 2 * gb, Output: 3_000_000}
+	if diff := cmp.Diff(want, asked.ResolvedLimits(4*gb)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSharesOfTheServersOwn: nothing that sessions may reach holds what is the
+// server's own.
+func TestSharesOfTheServersOwn(t *testing.T) {
+	root := t.TempDir()
+	data, other, plugins := filepath.Join(root, "data"), filepath.Join(root, "other"), filepath.Join(root, "other", "plugins")
+	for _, dir := range []string{data, plugins} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(other, "link")
+	if err := os.Symlink(root, link); err != nil {
+		t.Skip("links can't be made here: ", err)
+	}
+	for name, test := range map[string]struct {
+		args []string
+		want string // "": taken
+	}{
+		"beside it":             {[]string{"--read", other, "--write", other}, ""},
+		"the data directory":    {[]string{"--read", data}, "read is " + data + ", which holds the data directory"},
+		"above it":              {[]string{"--write", root}, "write is " + root + ", which holds the data directory"},
+		"all":                   {[]string{"--read", "/"}, "holds the data directory"},
+		"above it by a link":    {[]string{"--read", link}, "read is " + link},
+		"as working directory":  {[]string{"--workdir", root}, "workdir is " + root},
+		"a journal elsewhere":   {[]string{"--read", other, "--journal", filepath.Join(other, "j.db")}, "the journal"},
+		"plugins to be read":    {[]string{"--read", other, "--plugins", plugins}, ""},
+		"plugins to be written": {[]string{"--write", other, "--plugins", plugins}, "the plugins"},
+		"without a sandbox":     {[]string{"--workdir", root, "--sandbox", "off"}, ""},
+	} {
+		args := append([]string{"--sandbox", "standard", "--data-dir", data}, test.args...)
+		_, err := try(t, nil, args...)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestSharesHome(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("USERPROFILE", home)
+	args := []string{"--data-dir", t.TempDir(), "--sandbox", "standard", "--read", home}
+	if setting, path := must(t, nil, args...).SharesHome(); setting != "read" || path != home {
+		t.Errorf("%q %q", setting, path)
+	}
+	if setting, _ := must(t, nil, "--data-dir", t.TempDir(), "--sandbox", "standard", "--read", t.TempDir()).SharesHome(); setting != "" {
+		t.Error(setting)
+	}
+}

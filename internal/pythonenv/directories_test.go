@@ -1,0 +1,39 @@
+package pythonenv
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDirectories makes an environment, which needs its own directory and that of the
+// Python it was made from.
+func TestDirectories(t *testing.T) {
+	base, extra := realPython(t), t.TempDir()
+	environment := filepath.Join(t.TempDir(), "env")
+	if out, err := exec.CommandContext(t.Context(), base, "-m", "venv", "--without-pip", environment).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("PYTHONPATH", extra)
+	found, err := Directories(t.Context(), interpreter(environment))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{environment, extra, base} {
+		want, err := filepath.EvalSymlinks(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(found, func(d string) bool { return want == d || strings.HasPrefix(want, d+string(filepath.Separator)) }) {
+			t.Errorf("%s is not in %q", want, found)
+		}
+	}
+	if slices.Contains(found, "/") || slices.Contains(found, "") {
+		t.Errorf("more than Python needs: %q", found)
+	}
+	if _, err := Directories(t.Context(), "/nowhere/python"); err == nil {
+		t.Error("a Python that is not there has directories")
+	}
+}

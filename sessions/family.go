@@ -1,0 +1,189 @@
+package sessions
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// family is a session that no other was branched from, with its branches and theirs.
+// They share one wall, as a branch is a copy of a process that is behind it, and
+// one home: a directory that only they reach.
+type family struct {
+	id      string // that of the first session
+	options *Options
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	members int    // sessions whose files are there
+	walled  bool   // the Confiner knows of it
+	moved   bool   // what they share in the home is handed over
+	path    string // of the home, "" until it is made
+}
+
+// What a home holds beside working directories: what is mounted as /tmp, and what is
+// installed for the sessions.
+const (
+	homeTmp      = "tmp"
+	homePackages = "packages"
+)
+
+// homeName is the name of a family's home in WorkdirRoot.
+func homeName(family string) string { return "home-" + family }
+
+func newFamily(id string, options *Options) *family {
+	return &family{id: id, options: options, log: options.Logger.With("family", id), members: 1}
+}
+
+// errFamilyEnded says that there is no wall any more to be born behind.
+var errFamilyEnded = errors.New("the interpreter has ended")
+
+// join adds a branch to the family.
+func (f *family) join() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.members == 0 {
+		return errFamilyEnded
+	}
+	f.members++
+	return nil
+}
+
+// leave takes a session out whose processes and files are gone. With the last the
+// home goes, and then nothing is left that bears the family's marks.
+func (f *family) leave() {
+	f.mu.Lock()
+	f.members--
+	last, path, walled := f.members == 0, f.path, f.walled
+	f.mu.Unlock()
+	if !last {
+		return
+	}
+	if path != "" {
+		if err := f.removeHome(); err != nil {
+			f.log.Warn("removing the interpreters' own directory", "dir", path, "error", err)
+		}
+	}
+	if walled {
+		f.options.confiner().Release(f.id)
+	}
+}
+
+// admit has the family's wall made, and directories handed to who runs behind it. What
+// the family shares is among them once: later on code is at work in it, and nothing of
+// it is to be given away anew.
+func (f *family) admit(c Confiner, dirs ...string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.walled = true // even if it fails: something of it may be there
+	if !f.moved {
+		dirs = append([]string{filepath.Join(f.path, homeTmp), filepath.Join(f.path, homePackages)}, dirs...)
+	}
+	if err := c.Admit(f.id, dirs...); err != nil {
+		return err
+	}
+	f.moved = true
+	return nil
+}
+
+// home returns the path of the family's directory, which it makes if need be. The
+// sessions of a family that is confined may pass through it and write to what is in it.
+func (f *family) home() (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.members == 0 {
+		return "", errFamilyEnded
+	}
+	if f.path != "" {
+		return f.path, nil
+	}
+	root, err := f.options.homes.open(f.options)
+	if err != nil {
+		return "", err
+	}
+	name := homeName(f.id)
+	if err := root.Mkdir(name, 0o700); err != nil {
+		return "", err
+	}
+	if f.options.confiner() != nil {
+		if err := furnish(root, name); err != nil {
+			return "", errors.Join(err, root.RemoveAll(name))
+		}
+	}
+	f.path = filepath.Join(f.options.WorkdirRoot, name)
+	return f.path, nil
+}
+
+// furnish makes what confined sessions need in their home before they start: what a
+// wall is to let through must be there.
+func furnish(root *os.Root, name string) error {
+	return errors.Join(
+		root.Chmod(name, 0o711), // whatever the umask is
+		root.Mkdir(filepath.Join(name, homeTmp), 0o700),
+		root.Mkdir(filepath.Join(name, homePackages), 0o700),
+	)
+}
+
+// made returns the path of the home, "" if there is none.
+func (f *family) made() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.path
+}
+
+// removeHome removes the home, but for working directories that are to stay.
+func (f *family) removeHome() error {
+	root, err := f.options.homes.open(f.options)
+	if err != nil {
+		return err
+	}
+	name := homeName(f.id)
+	home, err := openBelow(root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = errors.Join(RemoveTree(home, homeTmp), RemoveTree(home, homePackages), home.Close())
+	if gone := root.Remove(name); !f.options.KeepWorkdirs { // else a working directory may be in it
+		err = errors.Join(err, gone)
+	}
+	return err
+}
+
+// home returns the directory that the session shares with its family only, and makes
+// it if need be.
+func (s *Session) home() (string, error) {
+	home, err := s.family.home()
+	if err != nil {
+		return "", Errorf(CodeStart, "the interpreter's own directory could not be made: %w", err)
+	}
+	return home, nil
+}
+
+// admit has the session's wall made, once, and its directories handed to who it will
+// run as. The session's working directory must hold what it is born with.
+func (s *Session) admit() error {
+	c := s.options.confiner()
+	if c == nil {
+		return nil
+	}
+	s.admission.Lock()
+	defer s.admission.Unlock()
+	if s.admitted {
+		return nil
+	}
+	var dirs []string
+	if s.options.Workdir == "" {
+		dirs = append(dirs, s.workdir)
+	}
+	if err := s.family.admit(c, dirs...); err != nil {
+		return Errorf(CodeStart, "the interpreter could not be confined: %w", err)
+	}
+	s.admitted = true
+	return nil
+}

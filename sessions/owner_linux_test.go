@@ -1,0 +1,189 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const nobody = 65534
+
+// handing is a Manager whose walls give directories to another user, as they do where
+// the server is root.
+func handing(t *testing.T, change func(*Options)) (*Manager, *confining) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	m, c, _ := walled(t, change)
+	c.admitting = func(dirs []string) error {
+		var problems []error
+		for _, dir := range dirs {
+			problems = append(problems, os.Lchown(dir, nobody, nobody))
+		}
+		return errors.Join(problems...)
+	}
+	return m, c
+}
+
+// wantOwner wants everything below dir, and dir, to belong to that user.
+func wantOwner(t *testing.T, dir string, uid int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if got, group := idsOf(info); got != uid || group != uid {
+			t.Errorf("%s belongs to %d:%d", path, got, group)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func upload(t *testing.T, m *Manager, name, text string) *Upload {
+	t.Helper()
+	u, err := m.Upload(t.Context(), me, "", name, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestWhatTheServerWritesBelongsToTheSession(t *testing.T) {
+	m, _ := handing(t, nil)
+	upload(t, m, "before/anything/ran.csv", "1")
+	run(t, m, "a")
+	upload(t, m, "top.csv", "1")
+	upload(t, m, "before/too.csv", "1")
+	if u := upload(t, m, "top.csv", "2"); !u.Replaced {
+		t.Errorf("%+v", u)
+	}
+	parent := list(t, m)[0]
+	wantOwner(t, parent.Workdir, nobody)
+	program := filepath.Join(parent.Workdir, "program")
+	err := errors.Join(
+		os.Symlink("/etc/passwd", filepath.Join(parent.Workdir, "abroad")),
+		os.Lchown(filepath.Join(parent.Workdir, "abroad"), nobody, nobody),
+		os.WriteFile(program, []byte("x"), 0o755), os.Chown(program, nobody, nobody), os.Chmod(program, 0o755|fs.ModeSetuid),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := branch(t, m, "")
+	wantOwner(t, child.Workdir, nobody)
+	if info, err := os.Stat(filepath.Join(child.Workdir, "program")); err != nil || info.Mode()&fs.ModeSetuid == 0 {
+		t.Errorf("%v %v", info, err) // for its owner, which is not root
+	}
+	if info, err := os.Stat("/etc/passwd"); err != nil {
+		t.Error(err)
+	} else if uid, _ := idsOf(info); uid != 0 {
+		t.Errorf("it belongs to %d now", uid)
+	}
+}
+
+// TestAHardLinkOpensNothingThatTheCodeMayNotRead has a name in the working directory of
+// a file that only root may read. The system refuses such links where
+// protected_hardlinks is set, but not everywhere.
+func TestAHardLinkOpensNothingThatTheCodeMayNotRead(t *testing.T) {
+	m, _ := handing(t, nil)
+	run(t, m, "a")
+	l := list(t, m)[0]
+	secret := filepath.Join(t.TempDir(), "secret")
+	open := filepath.Join(filepath.Dir(secret), "open")
+	err := errors.Join(
+		os.WriteFile(secret, []byte("secret"), 0o600), os.Link(secret, filepath.Join(l.Workdir, "link")),
+		os.WriteFile(open, []byte("open"), 0o644), os.Link(open, filepath.Join(l.Workdir, "fine")),
+	)
+	if errors.Is(err, syscall.EXDEV) {
+		t.Skip("the two are on different file systems")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.File(t.Context(), me, l.ID, "link", Range{}, 100)
+	wantCode(t, err, CodeInvalid, "permission denied")
+	if f, err := m.File(t.Context(), me, l.ID, "fine", Range{}, 100); err != nil || string(f.Data) != "open" {
+		t.Errorf("%+v %v", f, err)
+	}
+	_, err = m.Branch(t.Context(), me, "")
+	wantCode(t, err, CodeStart, "link", "permission denied")
+	if err := os.Remove(filepath.Join(l.Workdir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	upload(t, m, "fine", "mine") // it replaces the name, and does not write to the file
+	if text, err := os.ReadFile(open); string(text) != "open" {
+		t.Errorf("%q %v", text, err)
+	}
+	branch(t, m, "")
+}
+
+func TestAKeptWorkingDirectoryIsTakenBack(t *testing.T) {
+	m, _ := handing(t, func(o *Options) { o.KeepWorkdirs = true })
+	run(t, m, "a")
+	l := list(t, m)[0]
+	remove(t, m, l.ID)
+	info, err := os.Stat(l.Workdir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uid, gid := idsOf(info); uid != 0 || gid != 0 || info.Mode().Perm() != 0o700 {
+		t.Errorf("%d:%d %v", uid, gid, info.Mode())
+	}
+}
+
+// TestAClaimedPathOpensNothingOutside is about figures and artifacts: code can have the
+// worker say any path.
+func TestAClaimedPathOpensNothingOutside(t *testing.T) {
+	told := make(chan Entry, 1)
+	secret := filepath.Join(t.TempDir(), "secret")
+	write(t, filepath.Dir(secret), "secret", "x")
+	c := &confining{fakeStarter: workerThat(func(w *fakeWorker, _ Request, sink Sink) (Outcome, error) {
+		write(t, w.spec.Workdir, "a.png", "figure")
+		_ = os.Symlink(secret, filepath.Join(w.spec.Workdir, "link.png"))
+		_ = os.Symlink("/", filepath.Join(w.spec.Workdir, "abroad"))
+		_ = syscall.Mkfifo(filepath.Join(w.spec.Workdir, "pipe.png"), 0o600)
+		sink.Figure(Figure{Path: filepath.Join(w.spec.Workdir, "a.png")})
+		return Outcome{OK: true}, nil
+	})}
+	m := newTestManager(t, c, func(o *Options) { o.Recorder = only{told} })
+	t.Cleanup(func() { m.Close(context.Background()) })
+	run(t, m, "x")
+	entry := <-told
+	file, err := entry.Open(entry.Result.Figures[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = file.Close()
+	workdir := list(t, m)[0].Workdir
+	for path, want := range map[string]string{
+		secret: "not in the working directory", filepath.Join(workdir, "..", "..", "x"): "not in the working directory",
+		filepath.Join(workdir, "link.png"): "out of the working directory", workdir + "/abroad" + secret: "out of the working directory",
+		filepath.Join(workdir, "pipe.png"): "no regular file", workdir: "is a directory", "": "not in the working directory",
+	} {
+		if file, err := entry.Open(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v %v", path, file, err)
+		}
+	}
+}
+
+// only is a Recorder that keeps what is recorded.
+type only struct{ told chan Entry }
+
+func (only) Begin(context.Context, Entry) error    { return nil }
+func (only) Stand(context.Context, Standing) error { return nil }
+func (o only) Record(_ context.Context, e Entry) (*TrialReport, error) {
+	o.told <- e
+	return nil, nil
+}

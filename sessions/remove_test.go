@@ -1,0 +1,91 @@
+package sessions
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func openRoot(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	return root
+}
+
+// nest makes directories below each other, more than a path can name.
+func nest(t *testing.T, dir string, depth int) {
+	t.Helper()
+	root := openRoot(t, dir)
+	for range depth {
+		if err := errors.Join(root.Mkdir("d", 0o700), root.WriteFile("f", nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		inner, err := root.OpenRoot("d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = root.Close() // what was made in it is made
+		root = inner
+	}
+	_ = root.Close()
+}
+
+func TestATreeIsRemovedHoweverDeepItIs(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "tree"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	nest(t, filepath.Join(dir, "tree"), 10*openAtOnce)
+	if err := RemoveTree(openRoot(t, dir), "tree"); err != nil {
+		t.Error(err)
+	}
+	wantEntries(t, dir)
+}
+
+func TestATreeIsRemovedWhateverItsModes(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 2500 { // more than are read at once
+		write(t, dir, strconv.Itoa(i), "x")
+	}
+	closed := filepath.Join(dir, "closed", "inner")
+	if err := errors.Join(os.MkdirAll(closed, 0o700), os.WriteFile(filepath.Join(closed, "x"), nil, 0), os.Chmod(closed, 0), os.Chmod(filepath.Dir(closed), 0o500)); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveTree(openRoot(t, filepath.Dir(dir)), filepath.Base(dir)); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+func TestARemovalFollowsNoLink(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	write(t, other, "x", "x")
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(dir, "tree"), 0o700), os.Symlink(other, filepath.Join(dir, "tree", "link")), os.Symlink(other, filepath.Join(dir, "top")),
+	); err != nil {
+		t.Skipf("no links here: %v", err)
+	}
+	root := openRoot(t, dir)
+	if err := errors.Join(RemoveTree(root, "tree"), RemoveTree(root, "top"), RemoveTree(root, "nothing")); err != nil {
+		t.Error(err)
+	}
+	wantEntries(t, dir)
+	wantEntries(t, other, "x")
+}
+
+func TestCopyDirRefusesWhatIsTooDeep(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	nest(t, from, deepest+50)
+	if _, err := copyPath(t.Context(), to, from); err == nil || !strings.Contains(err.Error(), "directories are nested") {
+		t.Error(err)
+	}
+}
