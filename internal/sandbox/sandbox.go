@@ -26,6 +26,8 @@ const (
 	Seccomp    Layer = "seccomp"    // which system calls there are
 	Namespaces Layer = "namespaces" // a file system, a network and shared memory of its own
 	Cgroups    Layer = "cgroups"    // limits of all processes together
+
+	SandboxExec Layer = "sandbox-exec" // all there is on macOS
 )
 
 // Settings are the operator's choices.
