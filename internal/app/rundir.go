@@ -31,16 +31,30 @@ func newRunDir(dataDir string, log *slog.Logger) (*runDir, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory for sessions' files (choose another with --data-dir): %w", err)
 	}
+	letThrough(root, log)
 	removeLeftovers(root, log)
 	d := &runDir{path: filepath.Join(root, rand.Text()[:10])}
 	if err := os.Mkdir(d.path, 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory for sessions' files: %w", err)
 	}
+	letThrough(d.path, log)
 	d.lock = flock.New(filepath.Join(d.path, lockName))
 	if ok, err := d.lock.TryLock(); err != nil || !ok {
 		return nil, errors.Join(fmt.Errorf("locking %s: %w", d.path, err), os.RemoveAll(d.path))
 	}
 	return d, nil
+}
+
+// letThrough lets everybody pass a directory on the way to what is theirs, where the
+// server is root: in the sandbox sessions are other users then, and without a mount
+// namespace they walk the whole path. None of them can list it.
+func letThrough(dir string, log *slog.Logger) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		log.Warn("sessions may not reach their files", "error", err)
+	}
 }
 
 // removeLeftovers removes the directories whose lock nobody holds. One without
