@@ -141,6 +141,9 @@ func (f *family) removeHome() error {
 		return err
 	}
 	name := homeName(f.id)
+	if !f.options.KeepWorkdirs {
+		return RemoveTree(root, name)
+	}
 	home, err := openBelow(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -149,9 +152,7 @@ func (f *family) removeHome() error {
 		return err
 	}
 	err = errors.Join(RemoveTree(home, homeTmp), RemoveTree(home, homePackages), home.Close())
-	if gone := root.Remove(name); !f.options.KeepWorkdirs { // else a working directory may be in it
-		err = errors.Join(err, gone)
-	}
+	_ = root.Remove(name) // it stays while a working directory is in it
 	return err
 }
 

@@ -161,13 +161,16 @@ type Usage struct {
 type Request struct {
 	Execution     int
 	Kind          Kind
-	Code          string          // the code, the plugin's name, or the command
-	Arguments     json.RawMessage // of a plugin: an object
+	Code          string          // the code, the plugin's name, the command, or an install as a line of code
+	Arguments     json.RawMessage // of a plugin, or an install: an object
 	ResultVarName string          // "" asks for no variable
 	MetricVarName string          // "" measures nothing
 	// CompileOnly is set for code that could not be verified, as it is no Python:
 	// the worker says so as always, and runs nothing of it if it finds otherwise.
 	CompileOnly bool
+	// PackagesDir is where the packages are that the session has installed for itself,
+	// and those that it was branched from and that were branched from it; "" for none.
+	PackagesDir string
 }
 
 // Kind says what an execution runs.
@@ -178,6 +181,10 @@ const (
 	RunsCode    Kind = "code"    // Python code
 	RunsPlugin  Kind = "plugin"  // a plugin is called, with arguments
 	RunsCommand Kind = "command" // a command of the shell
+	// RunsInstall installs packages for the session and its branches. Arguments are
+	// {"packages": requirements, "hosts": what can be reached, left out where all can},
+	// and Code is the same as a line of code, for who verifies, records or shows it.
+	RunsInstall Kind = "install"
 	// RunsFile is for a Verifier only: the bytes of a file with Python code, which
 	// says itself how they are to be read.
 	RunsFile Kind = "file"

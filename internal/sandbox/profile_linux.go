@@ -134,7 +134,7 @@ func (w *Wall) environment(temporary string) map[string]string {
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
 			env[name], env[strings.ToLower(name)] = proxy, proxy
 		}
-		env["NO_PROXY"], env["no_proxy"] = "localhost,127.0.0.1", "localhost,127.0.0.1"
+		env["NO_PROXY"], env["no_proxy"] = w.settings.Network.Direct, w.settings.Network.Direct
 	}
 	return env
 }
@@ -170,6 +170,9 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 		trials["proc"] = &withProc
 	}
 	host, err := probe(ctx, python, confine, trials)
+	if _, failed := FindCgroup(); failed != nil {
+		host.NoCgroups = failed.Error()
+	}
 	if root.User == 0 && trials["users"] == nil {
 		host.NoUsers = "this container has no other user than root"
 	}
