@@ -22,6 +22,9 @@ var limitsToMeet = []string{
 	"--file-size-limit", "8MiB", "--disk-limit", "32MiB", "--print-limit", "1MiB",
 }
 
+// fillDisk writes three times what the limit allows.
+const fillDisk = "for n in range(16):\n    open(f'part-{n}', 'wb').write(b'x' * (6 << 20))\ntime.sleep(8)\nprint('OPEN')"
+
 var exhaustions = []exhaustion{
 	{
 		name: "memory", tries: "Takes memory by and by.",
@@ -138,8 +141,14 @@ finally:
 	},
 	{
 		name: "the disk", tries: "Fills its working directory with files.",
-		code: "for n in range(16):\n    open(f'part-{n}', 'wb').write(b'x' * (6 << 20))\ntime.sleep(10)\nprint('OPEN')",
+		code: "time.sleep(5)\n" + fillDisk, // until the server has seen what was there before
 		ends: []string{"disk limit"},
+	},
+	{
+		name: "the disk at once", tries: "Fills its working directory before anybody has looked at it.",
+		code: fillDisk,
+		ends: []string{"disk limit"},
+		by:   "quota", // there is no such layer yet: a first look takes what it finds for old
 	},
 	{
 		name: "output", tries: "Prints without end.",

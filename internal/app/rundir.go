@@ -31,13 +31,11 @@ func newRunDir(dataDir string, log *slog.Logger) (*runDir, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory for sessions' files (choose another with --data-dir): %w", err)
 	}
-	letThrough(root, log)
 	removeLeftovers(root, log)
 	d := &runDir{path: filepath.Join(root, rand.Text()[:10])}
 	if err := os.Mkdir(d.path, 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory for sessions' files: %w", err)
 	}
-	letThrough(d.path, log)
 	d.lock = flock.New(filepath.Join(d.path, lockName))
 	if ok, err := d.lock.TryLock(); err != nil || !ok {
 		return nil, errors.Join(fmt.Errorf("locking %s: %w", d.path, err), os.RemoveAll(d.path))
@@ -45,16 +43,18 @@ func newRunDir(dataDir string, log *slog.Logger) (*runDir, error) {
 	return d, nil
 }
 
-// letThrough lets everybody pass a directory on the way to what is theirs, where the
-// server is root: in the sandbox sessions are other users then, and without a mount
-// namespace they walk the whole path. None of them can list it.
-func letThrough(dir string, log *slog.Logger) {
+// letThrough lets users other than root, as whom its sessions run, pass to their own
+// directories. They can list nothing on the way.
+func (d *runDir) letThrough() error {
 	if os.Geteuid() != 0 {
-		return
+		return nil
 	}
-	if err := os.Chmod(dir, 0o711); err != nil {
-		log.Warn("sessions may not reach their files", "error", err)
+	for _, dir := range []string{filepath.Dir(d.path), d.path} {
+		if err := os.Chmod(dir, 0o711); err != nil {
+			return fmt.Errorf("letting interpreters pass to their directories: %w", err)
+		}
 	}
+	return nil
 }
 
 // removeLeftovers removes the directories whose lock nobody holds. One without

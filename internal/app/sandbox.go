@@ -69,6 +69,7 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 	settings := sandbox.Settings{
 		Mode:   sandbox.Mode(s.SandboxMode()),
 		Read:   slices.Clone(s.Read),
+		Shared: s.Workdir,
 		Write:  s.Write,
 		Python: directories,
 		Limits: wallLimits(s.ResolvedLimits(worker.MachineMemory())),

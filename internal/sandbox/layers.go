@@ -29,6 +29,8 @@ func state(layer Layer, obstacle, detail string) LayerState {
 
 func (w *Wall) userLayer() LayerState {
 	switch {
+	case w.users.shared != 0:
+		return LayerState{UID, true, fmt.Sprintf("the server is root: all interpreters run as user %d, whom their shared directory belongs to", w.users.shared)}
 	case w.users.active():
 		return LayerState{UID, true, "the server is root: each interpreter has a user of its own"}
 	case w.host.User == 0:
@@ -69,11 +71,11 @@ func (w *Wall) Open() (open []string) {
 			open = append(open, sentence)
 		}
 	}
-	confined, apart := w.host.Landlock > 0, w.users.active()
+	confined, apart := w.host.Landlock > 0, w.users.apart()
 	add(!confined && !w.namespaced(), "all files that the user of an interpreter may read or write")
 	add(!confined && w.namespaced(), "reading of files outside home directories that are for everybody to read")
 	add(!confined && !apart, "memory, environment and files of other interpreters")
-	add(w.host.User == 0 && !apart, "what root may do that no other layer stops")
+	add(w.host.User == 0 && !w.users.active(), "what root may do that no other layer stops")
 	add(!apart && w.host.Landlock < 6, "signals to other interpreters and to the server, which have the same user")
 	add(!w.namespaced(), "connections to Unix sockets whose path is known; names and modes of files anywhere; shared memory of others")
 	add(w.namespaced() && !apart && w.host.Landlock < 9, "connections to Unix sockets outside of /run, /tmp and home directories, if the server's user may open them")

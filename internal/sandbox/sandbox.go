@@ -35,6 +35,8 @@ type Settings struct {
 	Floor []Layer
 	// Read and Write are paths that sessions may reach beside what the mode gives.
 	Read, Write []string
+	// Shared is the directory that all sessions work in, "" if each has its own.
+	Shared string
 	// Python are the directories that its interpreter and its libraries need.
 	Python  []string
 	Network Network
