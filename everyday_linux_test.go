@@ -24,6 +24,8 @@ type setting struct {
 	user  int // 0 is root, -1 whoever runs the tests
 	flags []string
 	brief bool // only the programs that are marked as brief
+	// refused has the server run where namespaces are refused, as in most containers.
+	refused bool
 }
 
 // TestEveryday: nothing that code does every day fails in the wall. Each file in
@@ -45,16 +47,19 @@ func TestEveryday(t *testing.T) {
 }
 
 func everydaySettings(t *testing.T) []setting {
-	standard, strict := []string{"--sandbox", "standard"}, []string{"--sandbox", "strict"}
 	if chosen := os.Getenv("UNDERSTUDY_EVERYDAY"); chosen == "off" {
 		return everyUser(t, setting{name: "without a wall"})
 	} else if chosen != "" {
 		return everyUser(t, setting{name: "as chosen", flags: strings.Split(chosen, ",")})
 	}
+	standard := []string{"--sandbox", "standard"}
+	spawned := everyUser(t, setting{name: "spawned", flags: append(standard, "--start", "spawn"), brief: true})
+	refused := everyUser(t, setting{name: "namespaces refused", flags: standard, brief: true, refused: true})
 	return slices.Concat(
 		everyUser(t, setting{name: "standard", flags: standard}),
-		everyUser(t, setting{name: "strict", flags: strict, brief: true}),
-		everyUser(t, setting{name: "standard, spawned", flags: append(standard, "--start", "spawn"), brief: true}),
+		everyUser(t, setting{name: "strict", flags: []string{"--sandbox", "strict"}, brief: true}),
+		spawned[:1], // the wall is the same
+		refused[len(refused)-1:],
 	)
 }
 
@@ -162,6 +167,9 @@ func (h *household) start(t *testing.T) *remote {
 	}
 	arguments := []string{"serve", "--transport", "http", "--addr", "127.0.0.1:0", "--wait", "100s", "--history", "2"}
 	cmd := exec.Command(program, append(arguments, h.flags...)...)
+	if h.refused {
+		refuseNamespaces(t, cmd)
+	}
 	cmd.Env = append(os.Environ(), "UNDERSTUDY_DATA_DIR="+filepath.Join(home, "data"), "UNDERSTUDY_LOG_LEVEL=info", "UNDERSTUDY_PYTHON="+h.python, "HOME="+home)
 	h.become(cmd)
 	stderr, err := cmd.StderrPipe()
@@ -186,6 +194,20 @@ func (h *household) start(t *testing.T) *remote {
 		t.Fatal("the server did not say where it listens")
 	}
 	return &remote{"http://" + at}
+}
+
+// refuseNamespaces has a command run by the same user without privileges, in a
+// namespace of users in which there may be no other namespaces.
+func refuseNamespaces(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	unshare, err := exec.LookPath("unshare")
+	if err != nil {
+		t.Skipf("NOT TRIED: %v", err)
+	}
+	const refuse = `for kind in user mnt net ipc uts pid; do echo 0 > /proc/sys/user/max_${kind}_namespaces || exit; done
+exec setpriv --inh-caps=-all --ambient-caps=-all "$@"`
+	cmd.Args = append([]string{unshare, "--user", "--map-current-user", "--keep-caps", "sh", "-c", refuse, "sh", cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = unshare
 }
 
 // move copies the program to a directory of the user's.
