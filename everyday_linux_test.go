@@ -15,9 +15,6 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 )
 
-// nobody is the user without privileges that servers are tried as beside root.
-const nobody = 65534
-
 // setting is one way in which the everyday things are tried.
 type setting struct {
 	name  string

@@ -50,6 +50,8 @@ type Listing struct {
 	PID     int    `json:"pid,omitempty"`
 	Python  string `json:"python,omitempty"`
 	Workdir string `json:"workdir"`
+	// Sandbox says what confines the code; absent where nothing does.
+	Sandbox *Wall `json:"sandbox,omitempty"`
 	// SessionVariables are the names of those that are set; values may be secret.
 	SessionVariables []string `json:"session_variables,omitempty"`
 	// InitError is the traceback of the operator's init code, if it failed.
@@ -117,7 +119,7 @@ func (s *Session) listing() Listing {
 	}
 	if s.worker != nil {
 		info := s.worker.Info()
-		l.PID, l.Python, l.InitError = info.PID, info.Python, info.InitError
+		l.PID, l.Python, l.InitError, l.Sandbox = info.PID, info.Python, info.InitError, info.Wall
 	}
 	return l
 }

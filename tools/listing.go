@@ -78,11 +78,36 @@ func listed(all []sessions.Listing, farewell string, budget int) reply {
 			lines = append(lines, initError(l))
 		}
 	}
+	if line := walled(all); line != "" {
+		lines = append(lines, line)
+	}
 	if farewell != "" {
 		lines = append(lines, sentence(farewell))
 	}
 	text, _ := cut(strings.Join(lines, "\n"), budget, 0)
 	return reply{text, record}
+}
+
+// walled says in a line what confines the interpreters: the server has one wall for
+// all. Those whose process has ended, or has not begun, say nothing of it.
+func walled(all []sessions.Listing) string {
+	for _, l := range all {
+		if l.Sandbox != nil {
+			return fmt.Sprintf("All are in the sandbox: %s (%s), %s.", l.Sandbox.Mode, strings.Join(l.Sandbox.Layers, ", "), network(l.Sandbox))
+		}
+	}
+	return ""
+}
+
+// network says what code in the sandbox may connect to.
+func network(w *sessions.Wall) string {
+	switch {
+	case len(w.Network) == 0:
+		return "no network"
+	case w.Network[0] == sessions.NetworkAll:
+		return "with network"
+	}
+	return "network to " + someNames(w.Network, 0) + " only"
 }
 
 func listingLine(l sessions.Listing) string {

@@ -232,3 +232,22 @@ func TestNothingToList(t *testing.T) {
 		t.Error(r.text)
 	}
 }
+
+// TestListTellsOfTheSandbox: once for all.
+func TestListTellsOfTheSandbox(t *testing.T) {
+	one, ended := listing("9b"), listing("8a")
+	one.Sandbox = &sessions.Wall{Mode: "standard", Layers: []string{"landlock", "seccomp"}, Open: []string{"secret detail"}}
+	for hosts, want := range map[string]string{"": "no network", "all": "with network", "pypi.org": "network to pypi.org only"} {
+		if hosts != "" {
+			one.Sandbox.Network = []string{hosts}
+		}
+		text := listed([]sessions.Listing{ended, one, one}, "", 5000).text
+		if !strings.HasSuffix(text, "\nAll are in the sandbox: standard (landlock, seccomp), "+want+".") || strings.Count(text, "landlock") != 1 || strings.Contains(text, "detail") {
+			t.Error(text)
+		}
+		one.Sandbox.Network = nil
+	}
+	if text := listed([]sessions.Listing{ended}, "", 5000).text; strings.Contains(text, "sandbox") {
+		t.Error(text)
+	}
+}

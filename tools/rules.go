@@ -14,12 +14,13 @@ func (o Options) notebookLines() string {
 	if rules == nil {
 		rules = &Rules{}
 	}
+	noPip := rules.NoPip || o.offline() // it would find no package
 	switch {
-	case rules.NoShell && rules.NoPip:
+	case rules.NoShell && noPip:
 		return ""
 	case rules.NoShell:
 		return "%pip install lines work as in a notebook."
-	case rules.NoPip:
+	case noPip:
 		return "!command lines work as in a notebook."
 	}
 	return "!command and %pip install lines work as in a notebook."

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
 )
 
 // TestDescriptionsFollowTheRules: a model hears of lines that the policy refuses
@@ -25,6 +27,11 @@ func TestDescriptionsFollowTheRules(t *testing.T) {
 		"no pip":     {Options{Rules: &Rules{NoPip: true}}, []string{ruled, "\n- !command lines"}, []string{"%pip"}},
 		"permissive": {Options{Rules: &Rules{}}, []string{lines, ruled}, nil},
 		"commands":   {Options{Mode: ModeCLIOnly, Rules: &Rules{}}, []string{"\n- Some commands are not allowed here"}, []string{"{"}},
+		"offline":    {Options{Walls: &Walls{}}, []string{"\n- !command lines", "\n- There is no network; files can be written only in the working directory and the temporary directory.\n"}, []string{"%pip", "{"}},
+		"hosts":      {Options{Walls: &Walls{Network: []string{"pypi.org", "*.a.org"}, Write: []string{"/data"}}}, []string{lines, "\n- The network reaches only pypi.org, *.a.org; files can", "directory, and in /data.\n"}, nil},
+		"many hosts": {Options{Walls: &Walls{Network: strings.Split("a,b,c,d,e,f,g", ",")}}, []string{"only a, b, c, d, e and 2 more;"}, nil},
+		"online":     {Options{Walls: &Walls{Network: []string{sessions.NetworkAll}}}, []string{lines, "\n- The network can be used; files can"}, nil},
+		"behind":     {Options{Mode: ModeCLIOnly, Walls: &Walls{}}, []string{"\n- There is no network; files"}, []string{"{"}},
 		"free":       {Options{Mode: ModeCLIOnly}, nil, []string{"allowed", "{"}},
 	} {
 		t.Run(name, func(t *testing.T) { checkTexts(t, c.options, false, c.has, c.hasNot) })

@@ -8,13 +8,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"understudy/internal/config"
+	"understudy/internal/egress"
 	"understudy/internal/pythonenv"
 	"understudy/internal/sandbox"
 	"understudy/internal/worker"
 	"understudy/pyworker"
 	"understudy/sessions"
+	"understudy/tools"
 )
 
 // confineFile is what puts a wall around a worker, a file of the package pyworker. It
@@ -77,7 +80,7 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 		settings.Floor = append(settings.Floor, sandbox.Layer(layer))
 	}
 	if settings.Network.All = s.AllowsAllNet(); !settings.Network.All {
-		settings.Network.Hosts = s.AllowNet
+		settings.Network.Hosts, settings.Network.Direct = s.AllowNet, egress.Bypass(s.AllowNet)
 	}
 	return settings, nil
 }
@@ -103,7 +106,18 @@ func pythonDirectories(ctx context.Context, c *config.Config, python string, log
 		}
 		return what != ""
 	})
-	return append(found, python, libraryDir(c)), nil
+	return append(outermost(found), python, libraryDir(c)), nil
+}
+
+// outermost leaves out what is in another directory of a sorted list.
+func outermost(sorted []string) (kept []string) {
+	for _, path := range sorted {
+		in := func(dir string) bool { return strings.HasPrefix(path, dir+string(filepath.Separator)) }
+		if !slices.ContainsFunc(kept, in) {
+			kept = append(kept, path)
+		}
+	}
+	return kept
 }
 
 // tellWall logs what the wall is, and what it leaves open to those who call from
@@ -119,6 +133,18 @@ func tellWall(c *config.Config, wall *sandbox.Wall, log *slog.Logger) {
 	for _, sentence := range wall.Open() {
 		log.Warn("the sandbox leaves open: " + sentence)
 	}
+}
+
+// toldWalls is what models hear of the sandbox, nil for none.
+func toldWalls(c *config.Config) *tools.Walls {
+	if c.Serve.SandboxMode() == config.SandboxOff {
+		return nil
+	}
+	told := &tools.Walls{Network: c.Serve.AllowNet, Write: c.Serve.Write}
+	if c.Serve.AllowsAllNet() {
+		told.Network = []string{sessions.NetworkAll}
+	}
+	return told
 }
 
 // activeLayers are those that work here.
@@ -187,7 +213,10 @@ func (p *pythonStarter) Admit(family string, dirs ...string) error {
 }
 
 // Release forgets a family that has ended.
-func (p *pythonStarter) Release(family string) { p.walled().Release(family) }
+func (p *pythonStarter) Release(family string) {
+	p.proxy.Release(family)
+	p.walled().Release(family)
+}
 
 // walled is the wall around sessions, nil without one, and before Python was found.
 func (p *pythonStarter) walled() *sandbox.Wall {

@@ -70,6 +70,14 @@ func (w *Wall) Mode() Mode {
 	return w.settings.Mode
 }
 
+// Network is what sessions may connect to.
+func (w *Wall) Network() Network {
+	if w == nil {
+		return Network{All: true}
+	}
+	return w.settings.Network
+}
+
 // Limits are those of each session.
 func (w *Wall) Limits() Limits {
 	if w == nil {

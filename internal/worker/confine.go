@@ -18,6 +18,23 @@ func (s *Spawner) confinement(spec sessions.Spec) (*sandbox.Profile, error) {
 	return s.options.Wall.Profile(spec.Family, spec.Home, spec.Workdir)
 }
 
+// describeWall says of a worker what confines it.
+func describeWall(wall *sandbox.Wall) *sessions.Wall {
+	if wall == nil {
+		return nil
+	}
+	told := &sessions.Wall{Mode: string(wall.Mode()), Open: wall.Open(), Network: wall.Network().Hosts}
+	if wall.Network().All {
+		told.Network = []string{sessions.NetworkAll}
+	}
+	for _, layer := range wall.Layers() {
+		if layer.Active {
+			told.Layers = append(told.Layers, string(layer.Layer))
+		}
+	}
+	return told
+}
+
 // harmlessVariables are those of the server's environment that a confined worker gets:
 // what programs need to run, and nothing that may be a secret.
 var harmlessVariables = map[string]bool{

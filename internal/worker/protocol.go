@@ -176,6 +176,8 @@ type runMessage struct {
 	// CompileOnly is left out unless it is true: whoever checked the code took it
 	// for a syntax error, so that nothing of it may run.
 	CompileOnly bool `json:"compile_only,omitempty"`
+	// PackagesDir is left out where there is no place for packages.
+	PackagesDir string `json:"packages_dir,omitempty"`
 }
 
 type equipMessage struct {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,6 +36,8 @@ type worker struct {
 	listener int    // the worker's descriptor of a socket that is for us, 0 for none
 	// interrupts reach the execution under way.
 	interrupts interrupter
+	// spec is that of the session; nil until it has started.
+	spec atomic.Pointer[sessions.Spec]
 
 	asking asking
 
@@ -80,13 +83,15 @@ func (w *worker) greet(ctx context.Context, greeting []byte) error {
 		w.untaken = errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 		return w.startFault(ctx, err)
 	}
-	w.info, w.listener = infoOf(w.process, ready), ready.Listener
+	w.info, w.listener = w.infoOf(ready), ready.Listener
 	w.info.Origin = orDefault(w.origin, "spawn")
 	return nil
 }
 
-func infoOf(p *process, ready readyMessage) sessions.WorkerInfo {
-	return sessions.WorkerInfo{PID: p.pid, Python: ready.Python, InitError: ready.InitError, Notes: ready.Notes}
+func (w *worker) infoOf(ready readyMessage) sessions.WorkerInfo {
+	return sessions.WorkerInfo{
+		PID: w.process.pid, Python: ready.Python, InitError: ready.InitError, Notes: ready.Notes, Wall: describeWall(w.spawner.options.Wall),
+	}
 }
 
 func (w *worker) handshake(greeting []byte) (readyMessage, error) {
@@ -184,6 +189,7 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 	}
 	w.interrupts.begin()
 	defer w.interrupts.end()
+	w.spawner.warden.wake()
 	if err := w.conn.write(run); err != nil {
 		return done, err
 	}

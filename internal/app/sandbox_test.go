@@ -1,0 +1,182 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"understudy/internal/config"
+	"understudy/internal/sandbox"
+	"understudy/sessions"
+)
+
+// serving parses the settings of a server with the tests' Python.
+func serveConfig(t *testing.T, args ...string) *config.Config {
+	t.Helper()
+	c, err := config.Parse(config.Source{Args: append([]string{"serve", "--data-dir", t.TempDir(), "--python", testPython(t)}, args...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func needsLinux(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("walls are for Linux")
+	}
+}
+
+func TestStdioHasNoWall(t *testing.T) {
+	var log bytes.Buffer
+	c := serveConfig(t)
+	wall, err := newWall(t.Context(), c, testPython(t), slog.New(slog.NewTextHandler(&log, nil)))
+	if wall != nil || err != nil || toldWalls(c) != nil || log.Len() > 0 {
+		t.Errorf("%v %v %v %s", wall, err, toldWalls(c), &log)
+	}
+	if newPythonStarter(c, quiet()).Confines() {
+		t.Error("sessions are made as behind a wall")
+	}
+}
+
+// TestAnOpenServerSaysSo: over a network it is worth a warning.
+func TestAnOpenServerSaysSo(t *testing.T) {
+	var log bytes.Buffer
+	wall, err := newWall(t.Context(), serveConfig(t, "--transport", "http", "--sandbox", "off"), testPython(t), slog.New(slog.NewTextHandler(&log, nil)))
+	if wall != nil || err != nil || !strings.Contains(log.String(), "level=WARN msg=\"there is no sandbox") {
+		t.Errorf("%v %v %s", wall, err, &log)
+	}
+}
+
+func TestWallSettings(t *testing.T) {
+	needsLinux(t)
+	read, write := t.TempDir(), t.TempDir()
+	c := serveConfig(t, "--transport", "http", "--read", read, "--write", write, "--allow-net", "pypi.org", "--sandbox-floor", "rlimits", "--memory-limit", "1GB", "--disk-limit", "none")
+	got, err := wallSettings(t.Context(), c, testPython(t), quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Mode != sandbox.Standard || !slices.Equal(got.Read, []string{read}) || !slices.Equal(got.Write, []string{write}) ||
+		!slices.Equal(got.Floor, []sandbox.Layer{sandbox.Rlimits}) || got.Network.All || !slices.Equal(got.Network.Hosts, []string{"pypi.org"}) {
+		t.Errorf("%+v", got)
+	}
+	if l := got.Limits; l.Memory != 1_000_000_000 || l.Processes != 512 || l.Disk != 0 || l.FileSize != 0 {
+		t.Errorf("%+v", l)
+	}
+	if !slices.Contains(got.Python, libraryDir(c)) || slices.Contains(got.Python, "/") {
+		t.Errorf("%q", got.Python)
+	}
+	all, err := wallSettings(t.Context(), serveConfig(t, "--transport", "http", "--allow-net", "all"), testPython(t), quiet())
+	if err != nil || !all.Network.All || all.Network.Hosts != nil {
+		t.Errorf("%+v %v", all.Network, err)
+	}
+}
+
+// TestModulesBesideTheServersOwn: a PYTHONPATH opens nothing of the server's.
+func TestModulesBesideTheServersOwn(t *testing.T) {
+	needsLinux(t)
+	c, other := serveConfig(t, "--transport", "http"), t.TempDir()
+	t.Setenv("PYTHONPATH", filepath.Dir(c.DataDir)+":"+other)
+	var log bytes.Buffer
+	found, err := pythonDirectories(t.Context(), c, testPython(t), slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil || slices.Contains(found, filepath.Dir(c.DataDir)) || !slices.Contains(found, other) {
+		t.Errorf("%q %v", found, err)
+	}
+	if !strings.Contains(log.String(), "it holds the data directory") {
+		t.Errorf("nobody is told: %s", &log)
+	}
+}
+
+// TestBelowTheFloor: a Python that says the host allows nothing stands for one that
+// does; then the server does not serve, and says what is missing.
+func TestBelowTheFloor(t *testing.T) {
+	needsLinux(t)
+	python := pythonOnABareHost(t)
+	for _, args := range [][]string{{"--sandbox", "strict"}, {"--sandbox", "standard", "--sandbox-floor", "landlock"}} {
+		c := serveConfig(t, append([]string{"--transport", "http", "--addr", "127.0.0.1:0", "--python", python}, args...)...)
+		err := Serve(t.Context(), c, quiet())
+		if !errors.Is(err, sandbox.ErrBelowFloor) || !strings.Contains(err.Error(), "not serving") || !strings.Contains(err.Error(), "landlock") {
+			t.Errorf("%q: %v", args, err)
+		}
+		var out bytes.Buffer
+		if err := Doctor(t.Context(), c, &out); !errors.Is(err, errUnfit) || !strings.Contains(out.String(), "failed   floor") {
+			t.Errorf("%v\n%s", err, &out)
+		}
+	}
+	// Without a floor it serves, as far as it goes, and says what is open.
+	var log bytes.Buffer
+	c := serveConfig(t, "--transport", "http", "--python", python)
+	if err := checkFloor(t.Context(), c); err != nil {
+		t.Error(err)
+	}
+	wall, err := newWall(t.Context(), c, python, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil || wall == nil || !strings.Contains(log.String(), "the sandbox leaves open: ") {
+		t.Errorf("%v %v %s", wall, err, &log)
+	}
+}
+
+// pythonOnABareHost runs the tests' Python, but answers the question what the host
+// allows itself.
+func pythonOnABareHost(t *testing.T) string {
+	t.Helper()
+	no := `{"landlock":0,"user":0,"seccomp":"not here","namespaces":"not here","users":"not here","proc":"not here","cgroup":"not here"}`
+	path := filepath.Join(t.TempDir(), "python")
+	text := "#!/bin/sh\nif [ \"$2\" = -S ] && [ \"$3\" = -c ]; then cat >/dev/null; echo '" + no + "'; exit; fi\nexec " + testPython(t) + " \"$@\"\n"
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestDoctorTellsOfTheSandbox: what there is, also where stdio has none.
+func TestDoctorTellsOfTheSandbox(t *testing.T) {
+	needsLinux(t)
+	out, err := doctor(t, "--data-dir", t.TempDir(), "--python", testPython(t))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"\nSandbox\n", "rlimits", "landlock", "namespaces", "HTTP and SSE    standard: no network", "stdio           off: ", "--sandbox standard confines it", "none for an interpreter"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	t.Setenv("UNDERSTUDY_SANDBOX", "standard")
+	t.Setenv("UNDERSTUDY_ALLOW_NET", "pypi.org")
+	t.Setenv("UNDERSTUDY_MEMORY_LIMIT", "1GB")
+	out, err = doctor(t, "--data-dir", t.TempDir(), "--python", testPython(t))
+	if err != nil || !strings.Contains(out, "started and ran 1+1") || !strings.Contains(out, "standard: the hosts pypi.org") || !strings.Contains(out, "for an interpreter 1.0 GB of memory, 512 processes") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestBehindTheWall: a session of a server knows its wall, and a refusal names it.
+func TestBehindTheWall(t *testing.T) {
+	needsLinux(t)
+	c := serveConfig(t, "--sandbox", "standard", "--start", "spawn", "--no-journal")
+	a, err := Open(c, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	r, err := a.manager.Run(t.Context(), "me", sessions.RunRequest{Code: "open('/etc/understudy-test', 'w')"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != sessions.StatusError || !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "the sandbox may be why") }) {
+		t.Errorf("%s %q %s", r.Status, r.Notes, r.Traceback)
+	}
+	all, err := a.manager.List(t.Context(), "me")
+	if err != nil || len(all) != 1 || all[0].Sandbox == nil || all[0].Sandbox.Mode != "standard" || !slices.Contains(all[0].Sandbox.Layers, "rlimits") {
+		t.Errorf("%+v %v", all, err)
+	}
+}
