@@ -246,6 +246,7 @@ func useShellLines(t *testing.T, h *household) {
 }
 
 func leaveThingsRunning(t *testing.T, h *household) {
+	h.skipWithout(t, "sockets:internet")
 	id := h.create(t)
 	code := `import http.server, os, subprocess, sys, tempfile, threading, urllib.request
 held = tempfile.TemporaryDirectory()
