@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,22 +18,27 @@ import (
 var everydayCalls = []struct {
 	name string
 	make func(t *testing.T, h *household)
+	// copies says that it needs copies of an interpreter.
+	copies bool
 }{
-	{"figures come as images and as files", seeFigures},
-	{"artifacts are kept, shown and read back", keepArtifacts},
-	{"files are uploaded and read back", uploadFiles},
-	{"an output that is long is read to its end", readLongOutput},
-	{"a crash, and the understudy steps in", crash},
-	{"a branch goes on by itself", branch},
-	{"undo and restart", undo},
-	{"an interrupt, and a time limit", interrupt},
-	{"shell lines", useShellLines},
-	{"what a call starts is there in the next", leaveThingsRunning},
-	{"an interpreter that ends takes its files along", endInterpreter},
+	{"figures come as images and as files", seeFigures, false},
+	{"artifacts are kept, shown and read back", keepArtifacts, false},
+	{"files are uploaded and read back", uploadFiles, false},
+	{"an output that is long is read to its end", readLongOutput, false},
+	{"a crash, and the understudy steps in", crash, true},
+	{"a branch goes on by itself", branch, true},
+	{"undo and restart", undo, true},
+	{"an interrupt, and a time limit", interrupt, false},
+	{"shell lines", useShellLines, false},
+	{"what a call starts is there in the next", leaveThingsRunning, false},
+	{"an interpreter that ends takes its files along", endInterpreter, false},
 }
 
 func (h *household) makeCalls(t *testing.T) {
 	for _, c := range everydayCalls {
+		if c.copies && slices.Contains(h.flags, "spawn") {
+			continue // each interpreter is a process of its own
+		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.make(t, h)
@@ -240,6 +246,7 @@ func useShellLines(t *testing.T, h *household) {
 }
 
 func leaveThingsRunning(t *testing.T, h *household) {
+	h.skipWithout(t, "sockets:internet")
 	id := h.create(t)
 	code := `import http.server, os, subprocess, sys, tempfile, threading, urllib.request
 held = tempfile.TemporaryDirectory()

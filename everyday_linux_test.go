@@ -21,12 +21,14 @@ type setting struct {
 	user  int // 0 is root, -1 whoever runs the tests
 	flags []string
 	brief bool // only the programs that are marked as brief
+	// refused has the server run where namespaces are refused, as in most containers.
+	refused bool
 }
 
 // TestEveryday: nothing that code does every day fails in the wall. Each file in
 // testdata/everyday is a program that prints ok at its end; a line "# needs: name"
-// in its head names modules, or programs as program:gcc, without which it is left
-// out, and "# brief" has it run in every setting. UNDERSTUDY_EVERYDAY=off, or a
+// in its head names modules, programs as program:gcc, or sockets:internet, without which
+// it is left out, and "# brief" has it run in every setting. UNDERSTUDY_EVERYDAY=off, or a
 // comma-separated list of flags, tries them in that setting alone: what fails there
 // too is not the wall's doing.
 func TestEveryday(t *testing.T) {
@@ -42,16 +44,19 @@ func TestEveryday(t *testing.T) {
 }
 
 func everydaySettings(t *testing.T) []setting {
-	standard, strict := []string{"--sandbox", "standard"}, []string{"--sandbox", "strict"}
 	if chosen := os.Getenv("UNDERSTUDY_EVERYDAY"); chosen == "off" {
 		return everyUser(t, setting{name: "without a wall"})
 	} else if chosen != "" {
 		return everyUser(t, setting{name: "as chosen", flags: strings.Split(chosen, ",")})
 	}
+	standard := []string{"--sandbox", "standard"}
+	spawned := everyUser(t, setting{name: "spawned", flags: append(standard, "--start", "spawn"), brief: true})
+	refused := everyUser(t, setting{name: "namespaces refused", flags: standard, brief: true, refused: true})
 	return slices.Concat(
 		everyUser(t, setting{name: "standard", flags: standard}),
-		everyUser(t, setting{name: "strict", flags: strict, brief: true}),
-		everyUser(t, setting{name: "standard, spawned", flags: append(standard, "--start", "spawn"), brief: true}),
+		everyUser(t, setting{name: "strict", flags: []string{"--sandbox", "strict"}, brief: true}),
+		spawned[:1], // the wall is the same
+		refused[len(refused)-1:],
 	)
 }
 
@@ -85,6 +90,7 @@ func newHousehold(t *testing.T, s setting) *household {
 	h.server = h.start(t)
 	h.client = ways[1].connect(t, h.server)
 	h.missing = h.lookFor(t, needsOfAll(t))
+	h.missing["sockets:internet"] = s.refused // one's own network is a namespace
 	return h
 }
 
@@ -96,7 +102,9 @@ func (h *household) lookFor(t *testing.T, needs []string) map[string]bool {
 	const look = "import importlib.util as u, sys; print(*(m for m in sys.argv[1:] if u.find_spec(m) is None))"
 	cmd := exec.Command(h.python, "-c", look)
 	for _, need := range needs {
-		if program, ok := strings.CutPrefix(need, "program:"); !ok {
+		if strings.HasPrefix(need, "sockets:") {
+			continue
+		} else if program, ok := strings.CutPrefix(need, "program:"); !ok {
 			cmd.Args = append(cmd.Args, need)
 		} else if _, err := exec.LookPath(program); err != nil {
 			missing[need] = true
@@ -159,6 +167,9 @@ func (h *household) start(t *testing.T) *remote {
 	}
 	arguments := []string{"serve", "--transport", "http", "--addr", "127.0.0.1:0", "--wait", "100s", "--history", "2"}
 	cmd := exec.Command(program, append(arguments, h.flags...)...)
+	if h.refused {
+		refuseNamespaces(t, cmd)
+	}
 	cmd.Env = append(os.Environ(), "UNDERSTUDY_DATA_DIR="+filepath.Join(home, "data"), "UNDERSTUDY_LOG_LEVEL=info", "UNDERSTUDY_PYTHON="+h.python, "HOME="+home)
 	h.become(cmd)
 	stderr, err := cmd.StderrPipe()
@@ -183,6 +194,20 @@ func (h *household) start(t *testing.T) *remote {
 		t.Fatal("the server did not say where it listens")
 	}
 	return &remote{"http://" + at}
+}
+
+// refuseNamespaces has a command run by the same user without privileges, in a
+// namespace of users in which there may be no other namespaces.
+func refuseNamespaces(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	unshare, err := exec.LookPath("unshare")
+	if err != nil {
+		t.Skipf("NOT TRIED: %v", err)
+	}
+	const refuse = `for kind in user mnt net ipc uts pid; do echo 0 > /proc/sys/user/max_${kind}_namespaces || exit; done
+exec setpriv --inh-caps=-all --ambient-caps=-all "$@"`
+	cmd.Args = append([]string{unshare, "--user", "--map-current-user", "--keep-caps", "sh", "-c", refuse, "sh", cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = unshare
 }
 
 // move copies the program to a directory of the user's.

@@ -59,6 +59,7 @@ var sections = []section{
 	{"sessions", measureSessions},
 	{"http", measureHTTP},
 	{"journal", measureJournal},
+	{"sandbox", measureSandbox},
 }
 
 func main() {

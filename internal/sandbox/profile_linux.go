@@ -60,7 +60,11 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 		temporary = "/tmp"
 		shared = append(shared, "/tmp")
 	}
-	p.Environment = w.environment(temporary)
+	short, err := w.shortcut(e, temporary)
+	if err != nil {
+		return nil, err
+	}
+	p.Environment = w.environment(temporary, short)
 	if w.host.Landlock > 0 {
 		use := devices
 		if w.users.apart() {
@@ -127,8 +131,8 @@ func (w *Wall) port() int {
 }
 
 // environment is what a session finds in the place of what the server's user has.
-func (w *Wall) environment(temporary string) map[string]string {
-	env := map[string]string{"HOME": temporary, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user"}
+func (w *Wall) environment(home, temporary string) map[string]string {
+	env := map[string]string{"HOME": home, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user"}
 	if w.namespaced() && w.port() != 0 {
 		proxy := fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {

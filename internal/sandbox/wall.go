@@ -22,7 +22,8 @@ type Wall struct {
 // enclosure is what a family has of its own. A family is a session and its branches,
 // which are forks of its processes and so behind the same wall.
 type enclosure struct {
-	user int // 0: the server's own
+	user     int    // 0: the server's own
+	shortcut string // a short path to its temporary files, "" for none
 }
 
 // ErrBelowFloor says that a layer is missing without which nothing is to be served.
@@ -128,6 +129,7 @@ func (w *Wall) Release(family string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if e := w.families[family]; e != nil {
+		e.endShortcut()
 		w.users.give(e.user)
 		delete(w.families, family)
 	}

@@ -1,4 +1,5 @@
 # A server on 127.0.0.1: asked from here, from another process, by asyncio.
+# needs: sockets:internet
 # brief
 import asyncio
 import http.server
