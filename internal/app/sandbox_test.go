@@ -180,3 +180,34 @@ func TestBehindTheWall(t *testing.T) {
 		t.Errorf("%+v %v", all, err)
 	}
 }
+
+// TestDirectoriesThatOnlyTheServersUserWrites: sessions of a server that is root have
+// users of their own, and one that is given such a directory is of no use.
+func TestDirectoriesThatOnlyTheServersUserWrites(t *testing.T) {
+	needsLinux(t)
+	closed, open := t.TempDir(), t.TempDir()
+	for dir, mode := range map[string]os.FileMode{closed: 0o755, open: 0o777} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := serving(t, "--transport", "http", "--workdir", closed, "--write", open)
+	apart, err := sandbox.New(sandbox.Settings{Mode: sandbox.Standard}, sandbox.Host{User: os.Geteuid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	if os.Geteuid() == 0 {
+		want = []string{closed}
+	}
+	if got := unwritable(c, apart); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	together, err := sandbox.New(sandbox.Settings{Mode: sandbox.Standard}, sandbox.Host{User: os.Geteuid(), NoUsers: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := unwritable(c, together); os.Geteuid() == 0 && got != nil {
+		t.Errorf("%q for one user", got)
+	}
+}
