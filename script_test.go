@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=10")
 	}
-	testscript.Main(m, map[string]func(){"understudy": main})
+	testscript.Main(m, map[string]func(){"understudy": main, "contained": contained})
 }
 
 // TestScripts runs the conversations in testdata/script against the real

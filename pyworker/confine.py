@@ -13,6 +13,7 @@ import base64
 import ctypes
 import errno
 import fcntl
+import functools
 import json
 import os
 import resource
@@ -124,7 +125,7 @@ class _Wall:
 
     def open_network(self):
         network = self._profile.get("network")
-        if not network:
+        if network is None:  # {} is one without a proxy
             return 0
         probe = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
         request = struct.pack("16sH22x", b"lo", 0x1 | 0x40)  # IFF_UP, IFF_RUNNING
@@ -257,6 +258,11 @@ class _Wall:
         tempfile = sys.modules.get("tempfile")
         if tempfile is not None:
             tempfile.tempdir = None  # may have been found before
+        matplotlib = sys.modules.get("matplotlib")
+        for name in ("get_configdir", "get_cachedir"):
+            find = getattr(getattr(matplotlib, name, None), "__wrapped__", None)
+            if find is not None:
+                setattr(matplotlib, name, functools.cache(find))  # the same
 
     def restrict(self, ruleset):
         if ruleset is not None:

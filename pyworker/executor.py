@@ -15,7 +15,7 @@ from .awaiting import Awaiting
 from .echo import echo
 
 # By the kind of an execution, what prepares the action that it is.
-_ACTIONS = {"code": "_code", "plugin": "_plugin", "command": "_command"}
+_ACTIONS = {"code": "_code", "plugin": "_plugin", "command": "_command", "install": "_install"}
 _LEAST_RECURSION = 500  # frames that our own work may need
 
 _UNVERIFIED = (
@@ -36,8 +36,8 @@ class Executor:
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
         self._part = None  # of the present cell, the part that ran last
-        self._returned = []  # what the plugin that was called has returned, if it has
-        self._exit_code = None  # of the present command, once it has ended
+        self._returned = []  # what the plugin that was called, or the install, has returned
+        self._exit_code = None  # of the present command or install, once it has ended
         self._watch = None  # on the variable that measures the present run, if one does
 
     def initialize(self, code):
@@ -62,6 +62,7 @@ class Executor:
         session, execution = self._session, request["execution"]
         result_var_name = request["result_var_name"]
         session.interrupts.begin()
+        session.packages.find(request.get("packages_dir", ""))
         notes = session.prepare()
         self._watch = None
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
@@ -84,7 +85,7 @@ class Executor:
         if result_var_name:
             record.update(self._result(result_var_name, notes))
         elif self._returned and error is None:
-            record.update(self._encode("what the plugin returned", self._returned.pop(), notes))
+            record.update(self._encode("what was returned", self._returned.pop(), notes))
         if self._watch is not None:
             record["metric"] = self._metric(error is not None)
         if error is not None:
@@ -123,6 +124,10 @@ class Executor:
     def _command(self, request, _):
         """Returns an action for _run: the command of a shell."""
         return lambda: self._run_command(request["code"])
+
+    def _install(self, request, notes):
+        """Returns an action for _run: the installation of packages."""
+        return lambda: self._run_install(request["arguments"], notes)
 
     def _run(self, action):
         """Runs an action; returns (exception or None, seconds)."""
@@ -180,13 +185,22 @@ class Executor:
         self._compiled = True
         self._exit_code = self._open_shell().run_command(text)
 
+    def _run_install(self, arguments, notes):
+        self._compiled = True
+        installing = late.load_own("installing")
+        outcome = installing.install(self._session.packages, self._open_shell(), arguments)
+        self._exit_code = outcome.exit_code
+        self._returned.append(outcome.record)
+        notes += outcome.notes
+
     def _keep_magic(self, magic):
         return self._open_shell().keep(magic)
 
     def _open_shell(self):
         if self._shell is None:
             shell = late.load_own("shell")
-            self._shell = shell.Shell(self._session.interrupts, vars(self._session.module))
+            names = vars(self._session.module)
+            self._shell = shell.Shell(self._session.interrupts, names, self._session.packages)
         return self._shell
 
     async def _run_awaiting(self, parts):

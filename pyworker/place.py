@@ -30,6 +30,16 @@ class Place:
         if type(sys.path) is list:
             sys.path = [workdir if path == old else path for path in sys.path]
 
+    def has(self, folder):
+        """Says whether modules are looked for in the folder, by way of add."""
+        return folder in self._path
+
+    def add(self, folder):
+        """Has modules be looked for in the folder too, right after the working directory."""
+        self._path.insert(1, folder)
+        if type(sys.path) is list:
+            sys.path.insert(1 if sys.path[:1] == [self.workdir] else 0, folder)
+
     def enter(self):
         """Changes to the working directory, made again if it was deleted.
 

@@ -5,12 +5,15 @@ import sys
 
 from . import obstacles
 
+loaded = frozenset()  # the packages and modules that forks begin with, by their first names
+
 
 def load(trial):
     """Imports a Trial's modules one after another; returns ([name], [[name, reason]]).
 
     Whatever an import raises, SystemExit too, costs that module only.
     """
+    global loaded
     imported, failed = [], []
     for position, name in enumerate(trial.names):
         if name in trial.left_out:
@@ -23,6 +26,7 @@ def load(trial):
         except BaseException as error:
             failed.append([name, _reason(error)])
     trial.pause()
+    loaded = frozenset(name for name in sys.modules if "." not in name)
     return imported, failed
 
 

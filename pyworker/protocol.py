@@ -57,17 +57,18 @@ FROM_GO = {
     },
     "run": {
         "execution": int,
-        "kind": str,  # "code", "plugin" or "command"
-        "code": str,  # the code; the plugin's name; the command
-        "arguments": dict,  # of a plugin
+        "kind": str,  # "code", "plugin", "command" or "install"
+        "code": str,  # the code; the plugin's name; the command; the same as a magic
+        "arguments": dict,  # of a plugin; what to install
         "result_var_name": str,
-        # compile_only and metric_var_name are left out unless they are wanted
+        # compile_only and metric_var_name are left out unless they are wanted, and
+        # packages_dir where there is no place for packages of the session's own
     },
     "equip": {"plugins": list, "session_variables": dict},
     "answer": {"question": int, "text": str, "refusal": str},
     "variables": {},
     "fork": {"detached": bool},
-    "wake": {"interpreter_id": str, "workdir": str, "mark": str},
+    "wake": {"interpreter_id": str, "workdir": str, "mark": str},  # and a branch's tag
     "spawn": {"kind": str, "preload": list},
     "adopt": {"pid": int},
     "reap": {"pid": int},

@@ -15,6 +15,7 @@ from . import (
     sources,
 )
 from .forks import Forks
+from .packages import Packages
 from .place import Place
 from .plugins import Plugins
 from .tracebacks import Describer
@@ -33,6 +34,7 @@ class Session:
         self.interrupts = interrupts
         self.fault = fault
         self.place = Place(start["workdir"])
+        self.packages = Packages(self.place, confined=bool(start.get("confine")))
         self.code_file = codefile.CodeFile(start["workdir"], start["code_file"])
         self.module = namespace.make(self.code_file.path)
         self.describer = Describer(start["workdir"], start["traceback"])

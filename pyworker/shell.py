@@ -27,9 +27,10 @@ _SHELLS = ("/bin/bash", "/usr/bin/bash")
 class Shell:
     """The shell of one session."""
 
-    def __init__(self, interrupts, namespace):
+    def __init__(self, interrupts, namespace, packages):
         self._interrupts = interrupts
         self._namespace = namespace
+        self._packages = packages
         self._magics = []  # by number
         self._failures = []  # of the present execution: (command, exit code)
 
@@ -55,17 +56,38 @@ class Shell:
         """
         return _Command(self._interrupts).run(text)
 
+    def run_program(self, argv):
+        """Runs a program to its end, as a magic is run, and returns its exit code.
+
+        All that it says goes to stdout.
+        """
+        return _run_child(argv, False, merged=True)[1]
+
     def _run_magic(self, number):
         """Runs a magic; returns the lines that it printed if they are assigned."""
         magic = self._magics[number]
         install = magic.kind != "shell"
-        printed, code = _run_child(_install_argv(magic) if install else magic.text, magic.captured)
+        command = self._install_argv(magic) if install else magic.text
+        printed, code = _run_child(command, magic.captured)
         if install:
             late.load("importlib").invalidate_caches()
         self._namespace["_exit_code"] = code
         if code:
             self._failures.append((("%" if install else "!") + magic.text, code))
         return printed.decode("utf-8", "replace").splitlines() if magic.captured else None
+
+    def _install_argv(self, magic):
+        words = magic.parsed.words
+        if magic.kind == "conda":
+            return ["conda", *words]
+        installing = late.load_own("installing")
+        python = sys.executable
+        if self._packages.confined and self._packages.root:
+            # The interpreter's own environment can't be written to.
+            if not installing.make(self._packages, self):
+                python = self._packages.python()
+        quietly = ["--disable-pip-version-check", "--no-input"]
+        return [*installing.pip(python), *quietly, *words]
 
 
 class _Command:
@@ -107,15 +129,18 @@ class _Command:
         return False
 
 
-def _run_child(command, captured):
-    """Runs a command line or an argv; returns (what it printed if captured, its exit code)."""
+def _run_child(command, captured, merged=False):
+    """Runs a command line or an argv; returns (what it printed if captured, its exit code).
+
+    With merged its stderr goes to stdout too.
+    """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except Exception:
             pass  # an object of the user's in its place
     try:
-        process = _start(command, captured=captured)
+        process = _start(command, captured=captured, merged=merged)
     except OSError as error:
         print(f"{error.filename or 'sh'}: {error.strerror}", file=sys.stderr)
         return b"", _NOT_FOUND
@@ -133,11 +158,13 @@ def _run_child(command, captured):
         process.wait()
 
 
-def _start(command, captured=False, own_group=False):
+def _start(command, captured=False, own_group=False, merged=False):
     subprocess = late.load("subprocess")
     mark = f"{os.getpid()}.{time.monotonic_ns()}"
     more = {"env": {**os.environ, _MARK: mark}} if kin.can_find_marked() else {}
     more |= {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE if captured else None}
+    if merged:
+        more["stderr"] = subprocess.STDOUT
     if own_group and os.name == "nt":
         more["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
     elif own_group:
@@ -152,16 +179,6 @@ def _start(command, captured=False, own_group=False):
     process = subprocess.Popen(command, **more)
     process.mark = f"{_MARK}={mark}".encode()
     return process
-
-
-def _install_argv(magic):
-    words = magic.parsed.words
-    if magic.kind == "conda":
-        return ["conda", *words]
-    # Past a pip.py in the working directory, where Python can do that.
-    safely = ["-P"] if sys.version_info >= (3, 11) else []
-    quietly = ["--disable-pip-version-check", "--no-input"]
-    return [sys.executable, *safely, "-m", "pip", *quietly, *words]
 
 
 def _exit_code(returncode):

@@ -9,6 +9,8 @@ from .session import mark
 # Handlers that each process is to run at its exit, whatever it is a copy of.
 _EVERY_EXIT = (("logging", "shutdown"), ("multiprocessing.util", "_exit_function"))
 
+_LIMIT_ON_LOCKS = 10  # Linux has kept it and ignored it since 2.4.25
+
 
 def wake(session, awaiting, request, fds):
     """Makes this copy a worker; returns notes about what did not come along.
@@ -23,6 +25,8 @@ def wake(session, awaiting, request, fds):
     else:
         session.streams.take_over()
     mark(request["mark"])
+    if "tag" in request:
+        _take_tag(request["tag"])
     session.move(request["workdir"], request["interpreter_id"])
     session.forks.wake()
     hung_up = set(session.forks.take_hung_up()) - awaiting.descriptors()
@@ -33,6 +37,14 @@ def wake(session, awaiting, request, fds):
         _about_connections(len(hung_up), bool(fds)),
     ]
     return [note for note in notes if note]
+
+
+def _take_tag(tag):
+    """Takes the limit by which the server tells this process's children from all others."""
+    try:
+        late.load("resource").setrlimit(_LIMIT_ON_LOCKS, (tag, tag))
+    except (OSError, ValueError):
+        pass  # the server has set it, or it tells them by their environment
 
 
 def _leave_original(session, fds):

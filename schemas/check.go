@@ -28,8 +28,29 @@ func (a *object) check(m member) (json.RawMessage, error) {
 		if value, ok = whole(value); !ok {
 			return nil, a.fault(m.name, "argument %q must be a whole number, not %s", m.name, clip(string(m.value)))
 		}
+	case "array":
+		if err := a.checkTexts(m.name, value); err != nil {
+			return nil, err
+		}
 	}
 	return value, a.checkChoice(m.name, value, property)
+}
+
+// checkTexts refuses anything but strings in an array that is declared to hold those.
+func (a *object) checkTexts(name string, value json.RawMessage) error {
+	if !slices.Contains(a.texts, name) {
+		return nil
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(value, &items); err != nil {
+		return a.fault(name, "argument %q can't be read: %v", name, err)
+	}
+	for i, item := range items {
+		if kind(item) != "string" {
+			return a.fault(name, "argument %q must hold strings only; item %d is %s", name, i+1, describe(item))
+		}
+	}
+	return nil
 }
 
 // whole returns an integer as JSON has it without fraction and exponent: 3.0 is 3.
@@ -141,6 +162,8 @@ func (a *object) expected(name string, property *jsonschema.Schema) string {
 		return "a number of " + unit
 	case property.Type == "integer":
 		return "a whole number"
+	case slices.Contains(a.texts, name):
+		return "an array of strings"
 	case property.Type == "array" || property.Type == "object":
 		return "an " + property.Type
 	default:

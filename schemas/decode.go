@@ -22,6 +22,7 @@ type object struct {
 	schema *jsonschema.Schema
 	raw    json.RawMessage
 	units  map[string]string // of numbers, by argument
+	texts  []string          // the arguments that are arrays of strings
 }
 
 // ArgumentError says which argument is wrong and what to do about it.
@@ -37,12 +38,14 @@ func (e *ArgumentError) Error() string { return e.Message }
 
 // For describes the arguments of the named tool. It fails on a struct that
 // Decode could not check: fields are strings, numbers (float64) or booleans,
-// or pointers to them, or objects of anything (map[string]any).
+// or pointers to them, or objects of anything (map[string]any), or lists of strings.
 func For[T any](tool string) (*Arguments[T], error) {
 	t := reflect.TypeFor[T]()
 	a := &Arguments[T]{object{tool: tool, schema: reflectType(t), units: make(map[string]string)}}
 	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
-		if !slices.Contains([]string{"string", "number", "boolean", "object"}, p.Value.Type) {
+		if p.Value.Type == "array" && p.Value.Items != nil && p.Value.Items.Type == "string" {
+			a.texts = append(a.texts, p.Key)
+		} else if !slices.Contains([]string{"string", "number", "boolean", "object"}, p.Value.Type) {
 			return nil, fmt.Errorf("argument %q of %s: no check for type %q", p.Key, tool, p.Value.Type)
 		}
 	}

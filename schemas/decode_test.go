@@ -128,10 +128,35 @@ func TestChoiceIsKept(t *testing.T) {
 
 func TestForRefusesWhatItCannotCheck(t *testing.T) {
 	type listArgs struct {
-		Names []string `json:"names"`
+		Names []float64 `json:"names"`
 	}
 	if _, err := For[listArgs]("trial"); err == nil {
-		t.Error("a list of strings was accepted")
+		t.Error("a list of numbers was accepted")
+	}
+}
+
+func TestListsOfStrings(t *testing.T) {
+	type listArgs struct {
+		Names []string `json:"names,omitempty"`
+	}
+	a, err := For[listArgs]("trial")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for raw, want := range map[string][]string{
+		`{"names": ["a", "b"]}`: {"a", "b"}, `{"names": "[\"a\"]"}`: {"a"}, `{"names": null}`: nil, `{"names": []}`: {},
+	} {
+		if got, err := a.Decode(json.RawMessage(raw)); err != nil || !cmp.Equal(want, got.Names) {
+			t.Errorf("%s: %q, %v", raw, got.Names, err)
+		}
+	}
+	for raw, want := range map[string]string{
+		`{"names": "a"}`:       `argument "names" must be an array of strings, not the string "a"`,
+		`{"names": ["a", []]}`: `argument "names" must hold strings only; item 2 is an array`,
+	} {
+		if _, err := a.Decode(json.RawMessage(raw)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", raw, err)
+		}
 	}
 }
 

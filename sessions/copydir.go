@@ -110,23 +110,58 @@ func (t *tree) copyFile(ctx context.Context, name string) error {
 	return t.dress(name, info)
 }
 
-// copyBytes copies size bytes, and no more if the file grows meanwhile. Between
-// two files io.CopyN has the kernel do it.
+// copyBytes copies size bytes, and no more if the file grows meanwhile. What is not
+// written of the file is not written of its copy: code can make a file of terabytes that
+// takes no room, and the copy is to take none.
 func copyBytes(ctx context.Context, target, source *os.File, size int64) error {
+	if err := target.Truncate(size); err != nil {
+		return err
+	}
+	for at := int64(0); at < size; {
+		begin, end := written(source, at, size)
+		if begin == size {
+			return nil
+		}
+		_, err := source.Seek(begin, io.SeekStart)
+		if err == nil {
+			_, err = target.Seek(begin, io.SeekStart)
+		}
+		if err == nil {
+			err = copyPiece(ctx, target, source, end-begin)
+		}
+		if errors.Is(err, io.EOF) { // it was cut meanwhile
+			return cutHere(target)
+		}
+		if err != nil {
+			return err
+		}
+		at = end
+	}
+	return nil
+}
+
+// copyPiece copies so many bytes. Between two files io.CopyN has the kernel do it.
+func copyPiece(ctx context.Context, target, source *os.File, size int64) error {
 	for size > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		n, err := io.CopyN(target, source, min(size, copyStep))
-		if errors.Is(err, io.EOF) { // it was cut meanwhile
-			return nil
-		}
 		if err != nil {
 			return err
 		}
 		size -= n
 	}
 	return nil
+}
+
+// cutHere ends a file where it was written to last.
+func cutHere(file *os.File) error {
+	at, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	return file.Truncate(at)
 }
 
 // dress gives a copy the mode and the times of what it was copied from.

@@ -13,6 +13,7 @@ type stopCause int
 const (
 	notStopped      stopCause = iota
 	stoppedByLimit            // its time limit passed
+	stoppedByOutput           // it printed more than it may
 	stoppedByAgent            // the agent asked for it
 	stoppedByClient           // the caller cancelled its call
 	stoppedByEnd              // the session is being ended
@@ -64,12 +65,16 @@ func newExecution(number int, r RunRequest, t *transcript, l lineage) *execution
 	if r.Trial != nil {
 		request.MetricVarName = r.Trial.MetricVarName
 	}
-	return &execution{
+	e := &execution{
 		number: number, request: request, trial: r.Trial, lineage: l, limit: r.Timeout,
 		started: time.Now(), transcript: t,
 		questions: questions{possible: r.Asking.possible()},
 		done:      make(chan struct{}), life: life, end: end,
 	}
+	if t != nil {
+		t.overflow = func() { e.requestStop(stoppedByOutput) }
+	}
+	return e
 }
 
 // requestStop asks the execution to end; it doesn't wait.

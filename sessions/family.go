@@ -20,6 +20,7 @@ type family struct {
 	mu      sync.Mutex
 	members int    // sessions whose files are there
 	walled  bool   // the Confiner knows of it
+	moved   bool   // what they share in the home is handed over
 	path    string // of the home, "" until it is made
 }
 
@@ -71,12 +72,21 @@ func (f *family) leave() {
 	}
 }
 
-// admit has the family's wall made, and directories handed to who runs behind it.
+// admit has the family's wall made, and directories handed to who runs behind it. What
+// the family shares is among them once: later on code is at work in it, and nothing of
+// it is to be given away anew.
 func (f *family) admit(c Confiner, dirs ...string) error {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.walled = true // even if it fails: something of it may be there
-	f.mu.Unlock()
-	return c.Admit(f.id, dirs...)
+	if !f.moved {
+		dirs = append([]string{filepath.Join(f.path, homeTmp), filepath.Join(f.path, homePackages)}, dirs...)
+	}
+	if err := c.Admit(f.id, dirs...); err != nil {
+		return err
+	}
+	f.moved = true
+	return nil
 }
 
 // home returns the path of the family's directory, which it makes if need be. The
@@ -131,6 +141,9 @@ func (f *family) removeHome() error {
 		return err
 	}
 	name := homeName(f.id)
+	if !f.options.KeepWorkdirs {
+		return RemoveTree(root, name)
+	}
 	home, err := openBelow(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -138,10 +151,8 @@ func (f *family) removeHome() error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(removeTree(home, homeTmp), removeTree(home, homePackages), home.Close())
-	if gone := root.Remove(name); !f.options.KeepWorkdirs { // else a working directory may be in it
-		err = errors.Join(err, gone)
-	}
+	err = errors.Join(RemoveTree(home, homeTmp), RemoveTree(home, homePackages), home.Close())
+	_ = root.Remove(name) // it stays while a working directory is in it
 	return err
 }
 
@@ -167,8 +178,7 @@ func (s *Session) admit() error {
 	if s.admitted {
 		return nil
 	}
-	home := s.family.made()
-	dirs := []string{filepath.Join(home, homeTmp), filepath.Join(home, homePackages)}
+	var dirs []string
 	if s.options.Workdir == "" {
 		dirs = append(dirs, s.workdir)
 	}

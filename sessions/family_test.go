@@ -98,7 +98,7 @@ func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
 		}
 	}
 	tmp, packages := filepath.Join(home, "tmp"), filepath.Join(home, "packages")
-	want := []string{tmp, packages, first.Workdir, tmp, packages, child.Workdir, tmp, packages, grandchild.Workdir}
+	want := []string{tmp, packages, first.Workdir, child.Workdir, grandchild.Workdir}
 	if got := c.admitted[first.ID]; !slices.Equal(got, want) {
 		t.Errorf("admitted %q", got)
 	}
@@ -108,6 +108,7 @@ func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
 	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" || len(c.released) != 0 {
 		t.Errorf("%+v, released %q", r, c.released)
 	}
+	write(t, home, "anything", "x") // code can do that where the server is not root
 	remove(t, m, child.ID)
 	wantEntries(t, root)
 	if !slices.Equal(c.released, []string{first.ID}) {
@@ -144,7 +145,7 @@ func TestAnAdmissionComesOnceAndAfterTheFiles(t *testing.T) {
 	write(t, parent.Workdir, "data", "1")
 	var missing error
 	c.admitting = func(dirs []string) error {
-		_, missing = os.Stat(filepath.Join(dirs[2], "data"))
+		_, missing = os.Stat(filepath.Join(dirs[0], "data"))
 		return nil
 	}
 	branch(t, m, parent.ID)
@@ -152,7 +153,7 @@ func TestAnAdmissionComesOnceAndAfterTheFiles(t *testing.T) {
 		t.Error(missing)
 	}
 	runIn(t, m, parent.ID, "crash")
-	if n := len(c.admitted[parent.ID]); n != 6 {
+	if n := len(c.admitted[parent.ID]); n != 4 {
 		t.Errorf("%q", c.admitted)
 	}
 }

@@ -145,7 +145,7 @@ func (s *Session) openWorkdir() (root *os.Root, err error) {
 
 // removeWorkdir removes a working directory that is the session's own.
 func (s *Session) removeWorkdir() error {
-	err := s.besideWorkdir(func(above *os.Root, name string) error { return removeTree(above, name) })
+	err := s.besideWorkdir(RemoveTree)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

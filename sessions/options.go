@@ -51,6 +51,12 @@ type Options struct {
 	OutputLimit int   // bytes of each stream kept in memory
 	SpoolAfter  int   // bytes a stream may print before it gets a file
 	SpoolLimit  int64 // bytes of each stream kept on disk
+	// PrintLimit is how many bytes an execution may print before it is ended like at
+	// its time limit; 0 is no limit.
+	PrintLimit int64
+	// MemoryLimit is what the Starter lets an interpreter use, in bytes, for what is
+	// said of a MemoryError; 0 is no limit.
+	MemoryLimit int64
 
 	RerunAfterCrash bool
 

@@ -21,10 +21,12 @@ type remover struct {
 	first error
 }
 
-// removeTree removes what has that name in top, with all that is in it. It follows no
-// link, and what is not there is no error. What can't be removed costs nothing but
-// itself. No code may be at work in top.
-func removeTree(top *os.Root, name string) error {
+// RemoveTree removes what has that name in top, with all that is in it, as code has left
+// it: however deep that is, and following no link. What is not there is no error, and
+// what can't be removed costs nothing but itself. Code that is still at work there can
+// spoil it, and leads it nowhere out of top. Until it returns, top may hold directories
+// under other names, which begin with ".removing-".
+func RemoveTree(top *os.Root, name string) error {
 	r := &remover{top: top, later: []string{name}}
 	for len(r.later) > 0 {
 		next := r.later[0]
@@ -45,7 +47,7 @@ func (r *remover) remove(dir *os.Root, name, path string, depth int) bool {
 	if failed != nil || !info.IsDir() {
 		return r.fail(err)
 	}
-	if info.Mode().Perm()&0o700 != 0o700 { // else its owner could not empty it
+	if info.Mode().Perm()&0o700 != 0o700 && os.Geteuid() != 0 { // else its owner could not empty it
 		_ = dir.Chmod(name, 0o700) // what that did is seen at once
 	}
 	if depth == openAtOnce {

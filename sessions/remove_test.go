@@ -43,7 +43,7 @@ func TestATreeIsRemovedHoweverDeepItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	nest(t, filepath.Join(dir, "tree"), 10*openAtOnce)
-	if err := removeTree(openRoot(t, dir), "tree"); err != nil {
+	if err := RemoveTree(openRoot(t, dir), "tree"); err != nil {
 		t.Error(err)
 	}
 	wantEntries(t, dir)
@@ -58,7 +58,7 @@ func TestATreeIsRemovedWhateverItsModes(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(closed, 0o700), os.WriteFile(filepath.Join(closed, "x"), nil, 0), os.Chmod(closed, 0), os.Chmod(filepath.Dir(closed), 0o500)); err != nil {
 		t.Fatal(err)
 	}
-	if err := removeTree(openRoot(t, filepath.Dir(dir)), filepath.Base(dir)); err != nil {
+	if err := RemoveTree(openRoot(t, filepath.Dir(dir)), filepath.Base(dir)); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -75,7 +75,7 @@ func TestARemovalFollowsNoLink(t *testing.T) {
 		t.Skipf("no links here: %v", err)
 	}
 	root := openRoot(t, dir)
-	if err := errors.Join(removeTree(root, "tree"), removeTree(root, "top"), removeTree(root, "nothing")); err != nil {
+	if err := errors.Join(RemoveTree(root, "tree"), RemoveTree(root, "top"), RemoveTree(root, "nothing")); err != nil {
 		t.Error(err)
 	}
 	wantEntries(t, dir)

@@ -25,12 +25,13 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	case StatusTimeout:
 		r.excuse("TimeoutError", fmt.Sprintf("Execution exceeded the time limit of %s", InWords(e.limit)))
 	case StatusInterrupted:
-		r.excuse("KeyboardInterrupt", a.cause.sentence())
+		r.excuse("KeyboardInterrupt", s.whyStopped(a.cause))
 	case StatusCrashed:
 		r.excuse("InterpreterCrash", a.crash.Reason)
 	}
 	r.explain(a, a.endedBefore(e))
 	s.explainWall(r)
+	s.explainMemory(r)
 	r.restarted(note)
 	if a.cause != stoppedByEnd && !note.gone {
 		s.foretell(r, a)
@@ -115,6 +116,22 @@ func (a attempt) endedBefore(e *execution) bool {
 	return a.cause != notStopped && a.outcome.OK && e.started.Add(a.outcome.ExecTime).Before(a.asked)
 }
 
+// whyStopped says what an execution was interrupted for.
+func (s *Session) whyStopped(cause stopCause) string {
+	if cause == stoppedByOutput {
+		return fmt.Sprintf("output limit of %s reached (--print-limit); print less, or write to a file", SizeInWords(s.options.PrintLimit))
+	}
+	return cause.sentence()
+}
+
+// explainMemory names the limit that memory was refused by: Python says only that
+// there is none, which looks like a fault of the machine's.
+func (s *Session) explainMemory(r *Result) {
+	if limit := s.options.MemoryLimit; limit > 0 && strings.HasSuffix(r.ExcType, "MemoryError") {
+		r.note(fmt.Sprintf("the memory limit is %s (--memory-limit)", SizeInWords(limit)))
+	}
+}
+
 func (c stopCause) sentence() string {
 	switch c {
 	case stoppedByAgent:
@@ -145,7 +162,7 @@ func (r *Result) excuse(excType, message string) {
 	if err != nil { // a string always marshals
 		panic(err)
 	}
-	if r.Kind == RunsCommand && r.Status != StatusCrashed {
+	if (r.Kind == RunsCommand || r.Kind == RunsInstall) && r.Status != StatusCrashed {
 		r.Traceback = "" // of the interrupt: no line of it is the command's
 	}
 	r.ExcType = excType

@@ -232,9 +232,13 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	if err := s.equip(waiting); err != nil {
 		return nil, callerGone(ctx, Errorf(CodeStart, "the interpreter did not take its plugins: %w", err))
 	}
+	packages, err := s.packagesDir(r.kind())
+	if err != nil {
+		return nil, err
+	}
 	number := s.ran() + 1 // only who has the turn changes it
 	e = newExecution(number, r, newTranscript(s.executionDir(number), s.options), s.lineage())
-	e.request.CompileOnly = compileOnly
+	e.request.CompileOnly, e.request.PackagesDir = compileOnly, packages
 	if err := s.announce(ctx, e); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,11 @@ type transcript struct {
 	fresh    pieces     // what nobody has taken yet
 	all      *pieces    // what a Recorder is to get; nil without one
 	previews int        // bytes of images held so far
+
+	printLimit int64 // bytes of both streams; 0 is none
+	bytes      int64 // printed so far
+	// overflow is called once, when more than the limit was printed. It doesn't wait.
+	overflow func()
 }
 
 // pieces are an execution's output and figures, or those since the last take.
@@ -55,7 +60,7 @@ const maxShown = 1000
 // spools the whole of a long one below dir.
 func newTranscript(dir string, o *Options) *transcript {
 	limit := max(o.OutputLimit/2, utf8.UTFMax)
-	t := &transcript{fresh: newPieces(limit)}
+	t := &transcript{fresh: newPieces(limit), printLimit: o.PrintLimit}
 	if o.Recorder != nil {
 		all := newPieces(limit)
 		t.all = &all
@@ -90,10 +95,20 @@ func (p *pieces) take() excerpt {
 
 // Output takes bytes as the worker read them.
 func (t *transcript) Output(stream Stream, p []byte) {
+	if t.takeOutput(stream, p) {
+		t.overflow()
+	}
+}
+
+// takeOutput reports whether the limit on output is passed with p.
+func (t *transcript) takeOutput(stream Stream, p []byte) (passed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spools[stream].write(p)
 	t.append(stream, t.decoders[stream].decode(p))
+	before := t.bytes
+	t.bytes += int64(len(p))
+	return t.printLimit > 0 && before <= t.printLimit && t.bytes > t.printLimit && t.overflow != nil
 }
 
 // Figure takes a figure that was shown.

@@ -32,9 +32,11 @@ type Confiner interface {
 	// not called. The answer is always the same, and waits for nothing.
 	Confines() bool
 	// Admit sees to the wall of a family, whose id is that of its first session, and
-	// hands directories of the server's to who its workers run as: the directories
-	// themselves, as what is in them is handed over already. It is called before the
-	// first worker of each session starts.
+	// hands directories of the server's to who its workers run as. It is called before
+	// the first worker of each session starts, with its working directory, unless that
+	// is one that all share, and for the first of a family with what is in its home.
+	// What is in a directory already belongs to that user by then: to go through it
+	// would be to go where the family's code may be at work.
 	Admit(family string, dirs ...string) error
 	// Release is told that no process and no file of the family is left, but for
 	// working directories that are kept.
@@ -159,13 +161,16 @@ type Usage struct {
 type Request struct {
 	Execution     int
 	Kind          Kind
-	Code          string          // the code, the plugin's name, or the command
-	Arguments     json.RawMessage // of a plugin: an object
+	Code          string          // the code, the plugin's name, the command, or an install as a line of code
+	Arguments     json.RawMessage // of a plugin, or an install: an object
 	ResultVarName string          // "" asks for no variable
 	MetricVarName string          // "" measures nothing
 	// CompileOnly is set for code that could not be verified, as it is no Python:
 	// the worker says so as always, and runs nothing of it if it finds otherwise.
 	CompileOnly bool
+	// PackagesDir is where the packages are that the session has installed for itself,
+	// and those that it was branched from and that were branched from it; "" for none.
+	PackagesDir string
 }
 
 // Kind says what an execution runs.
@@ -176,6 +181,10 @@ const (
 	RunsCode    Kind = "code"    // Python code
 	RunsPlugin  Kind = "plugin"  // a plugin is called, with arguments
 	RunsCommand Kind = "command" // a command of the shell
+	// RunsInstall installs packages for the session and its branches. Arguments are
+	// {"packages": requirements, "hosts": what can be reached, left out where all can},
+	// and Code is the same as a line of code, for who verifies, records or shows it.
+	RunsInstall Kind = "install"
 	// RunsFile is for a Verifier only: the bytes of a file with Python code, which
 	// says itself how they are to be read.
 	RunsFile Kind = "file"

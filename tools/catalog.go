@@ -86,6 +86,8 @@ type Options struct {
 	// Preview returns a text in Markdown on the data in input/ of the working
 	// directory. Nil is for a server without data.
 	Preview func(context.Context) (string, error)
+	// Install lets agents install packages for an interpreter; nil: they may not.
+	Install *InstallOptions
 	// Trials lets runs be trials of an experiment, of which Steps are planned; 20.
 	// RunDir is where the files of experiments are, for the prompts.
 	Trials bool
@@ -133,6 +135,7 @@ type toolbox struct {
 	trialArgs  *schemas.Arguments[RunTrialArgs]
 	manArgs    *schemas.Arguments[ManageInterpretersArgs]
 	manCLIArgs *schemas.Arguments[ManageCommandsArgs]
+	manInsArgs *schemas.Arguments[ManageInstallsArgs]
 	drawing    sync.Mutex // one picture at a time is decoded: each takes about 30 MB
 	settling   time.Duration
 
@@ -148,6 +151,7 @@ func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
 		trialArgs:  arguments[RunTrialArgs](runPythonCodeName),
 		manArgs:    arguments[ManageInterpretersArgs](manageInterpretersName),
 		manCLIArgs: arguments[ManageCommandsArgs](manageInterpretersName),
+		manInsArgs: arguments[ManageInstallsArgs](manageInterpretersName),
 		settling:   settling,
 
 		pluginArgs: arguments[PluginArgs]("a plugin"),
@@ -230,8 +234,9 @@ func hooksOf(s *server.MCPServer) *server.Hooks {
 
 // Schemas returns the contract with clients: the input schema of every tool,
 // by the tool's name, and the schema of "execution_record". What
-// manage_interpreters takes in ModeCLIOnly is "manage_interpreters_cli", and what
-// run_python_code takes with Options.Trials is "run_python_code_trials".
+// manage_interpreters takes in ModeCLIOnly is "manage_interpreters_cli", with
+// Options.Install "manage_interpreters_install", and what run_python_code takes with
+// Options.Trials is "run_python_code_trials".
 func Schemas() (map[string]json.RawMessage, error) {
 	record, err := schemas.Reflect(sessions.Result{}, sessions.StackFrame{})
 	if err != nil {
@@ -249,7 +254,8 @@ func Schemas() (map[string]json.RawMessage, error) {
 			}
 		}
 	}
-	all[runPythonCodeName+"_trials"] = newToolbox(nil, nil, Options{Trials: true}).trialArgs.Schema()
+	b := newToolbox(nil, nil, Options{})
+	all[runPythonCodeName+"_trials"], all[manageInterpretersName+"_install"] = b.trialArgs.Schema(), b.manInsArgs.Schema()
 	return all, nil
 }
 
@@ -264,6 +270,7 @@ func (b *toolbox) describe(text string) string {
 		"{walls}\n", item(b.walled()),
 		"{trials}\n", item(b.tellsOfTrials()),
 		"{set_variables}\n", item(b.sessionVariables()),
+		"{install}\n", item(b.tellsOfInstalls()),
 	).Replace(b.inMode(text)))
 }
 

@@ -53,6 +53,7 @@ func TestEveryTool(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			checkCatalog(t, Options{Mode: ModeFull}, []string{"manage_interpreters", "run_python_code"}, options...)
 			checkCatalog(t, Options{Mode: ModeFull, Trials: true}, []string{"manage_interpreters", "run_python_code"}, options...)
+			checkCatalog(t, Options{Mode: ModeFull, Install: &InstallOptions{}}, []string{"manage_interpreters", "run_python_code"}, options...)
 			checkCatalog(t, Options{Mode: ModeCLIOnly}, []string{"manage_interpreters", "run_shell_command"}, options...)
 		})
 	}
@@ -95,6 +96,8 @@ func checkTool(t *testing.T, o Options, tool mcp.Tool) {
 	switch {
 	case o.Mode == ModeCLIOnly && committed == manageInterpretersName:
 		committed += "_cli"
+	case o.Install != nil && committed == manageInterpretersName:
+		committed += "_install"
 	case o.Trials && committed == runPythonCodeName:
 		committed += "_trials"
 	}

@@ -26,7 +26,7 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 		left -= size
 	}
 
-	v := view{Result: result, asked: call, budget: f.Text, cut: new([2]bool)}
+	v := view{Result: readable(result), asked: call, budget: f.Text, cut: new([2]bool)}
 	v.fitBytes(left)
 	shown := exhibits(result)
 	if len(shown) > 0 {

@@ -25,7 +25,20 @@ var (
 
 // ManageInterpretersArgs are the arguments of manage_interpreters.
 type ManageInterpretersArgs struct {
-	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=set_variables,enum=upload" jsonschema_description:"What to do."`
+	Operation string `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=set_variables,enum=upload" jsonschema_description:"What to do."`
+	manageOptions
+}
+
+// ManageInstallsArgs are the arguments of manage_interpreters where packages may be
+// installed.
+type ManageInstallsArgs struct {
+	Operation string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=set_variables,enum=upload,enum=install" jsonschema_description:"What to do."`
+	Packages  []string `json:"packages,omitempty" jsonschema_description:"For install, as pip takes them: polars>=1, ./file.whl."`
+	manageOptions
+}
+
+// manageOptions are the arguments that go with the operations.
+type manageOptions struct {
 	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, not needed for create and list, else your default one when left out."`
 	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For operation wait: seconds to wait before answering 'running' again. 0 answers at once."`
 	Match         string   `json:"match,omitempty" jsonschema_description:"For variables: only those whose name or type contains this; * and ? match as in file names."`
@@ -51,24 +64,32 @@ type ManageCommandsArgs struct {
 // has done, and undo would end what commands have left in the background.
 var ofCode = []string{"undo", "variables", "set_variables"}
 
-// manageArgs reads the arguments of a call.
-func (b *toolbox) manageArgs(request mcp.CallToolRequest) (ManageInterpretersArgs, error) {
-	if b.Mode != ModeCLIOnly {
-		return decode(b.manArgs, request)
+// manageArgs reads the arguments of a call, and which packages it wants installed.
+func (b *toolbox) manageArgs(request mcp.CallToolRequest) (ManageInterpretersArgs, []string, error) {
+	switch {
+	case b.Mode == ModeCLIOnly:
+		args, err := decode(b.manCLIArgs, request)
+		return ManageInterpretersArgs{args.Operation, manageOptions{
+			InterpreterID: args.InterpreterID, Wait: args.Wait,
+			Path: args.Path, Content: args.Content, ContentBase64: args.ContentBase64,
+		}}, nil, err
+	case b.installs():
+		args, err := decode(b.manInsArgs, request)
+		return ManageInterpretersArgs{args.Operation, args.manageOptions}, args.Packages, err
 	}
-	args, err := decode(b.manCLIArgs, request)
-	return ManageInterpretersArgs{
-		Operation: args.Operation, InterpreterID: args.InterpreterID, Wait: args.Wait,
-		Path: args.Path, Content: args.Content, ContentBase64: args.ContentBase64,
-	}, err
+	args, err := decode(b.manArgs, request)
+	return args, nil, err
 }
 
 func (b *toolbox) manageInterpretersTool() server.ServerTool {
 	text, title := manageInterpretersText, "Manage Python interpreters"
 	schema := b.manArgs.Schema()
-	if b.Mode == ModeCLIOnly {
+	switch {
+	case b.Mode == ModeCLIOnly:
 		text, title = manageInterpretersCLIText, "Manage interpreters"
 		schema = b.manCLIArgs.Schema()
+	case b.installs():
+		schema = b.manInsArgs.Schema()
 	}
 	tool := mcp.NewToolWithRawSchema(manageInterpretersName, b.describe(text), schema)
 	tool.Meta = b.toolMeta()
@@ -77,7 +98,7 @@ func (b *toolbox) manageInterpretersTool() server.ServerTool {
 }
 
 func (b *toolbox) manageInterpreters(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	args, err := b.manageArgs(request)
+	args, packages, err := b.manageArgs(request)
 	if err == nil && args.Operation == "delete" && args.InterpreterID == "" {
 		err = sessions.Errorf(sessions.CodeInvalid, "interpreter_id is required for delete operation")
 	}
@@ -85,6 +106,9 @@ func (b *toolbox) manageInterpreters(ctx context.Context, request mcp.CallToolRe
 		return b.failure(manageInterpretersName, b.explainOperation(err)), nil
 	}
 
+	if args.Operation == "install" {
+		return b.install(ctx, request, args, packages), nil
+	}
 	result, err := b.operate(ctx, request, args)
 	if err != nil {
 		return b.failure(manageInterpretersName, err), nil
@@ -203,7 +227,13 @@ func (b *toolbox) say(ctx context.Context, request mcp.CallToolRequest, r reply,
 // explainOperation gives a wrong operation the message that agents know.
 func (b *toolbox) explainOperation(err error) error {
 	var wrong *schemas.ArgumentError
-	if !errors.As(err, &wrong) || wrong.Argument != "operation" || wrong.Choice == "" {
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	if !b.installs() && (wrong.Choice == "install" || wrong.Argument == "packages") {
+		return b.noInstall()
+	}
+	if wrong.Argument != "operation" || wrong.Choice == "" {
 		return err
 	}
 	if b.Mode == ModeCLIOnly && slices.Contains(ofCode, wrong.Choice) {

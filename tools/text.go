@@ -175,8 +175,11 @@ func (v view) exitLine() string {
 
 // subject is what was run, in a word.
 func (v view) subject() string {
-	if v.Kind == sessions.RunsCommand {
+	switch v.Kind {
+	case sessions.RunsCommand:
 		return "command"
+	case sessions.RunsInstall:
+		return "installation"
 	}
 	return "code"
 }

@@ -42,6 +42,7 @@ func TestTokenCost(t *testing.T) {
 		ModeFull:    {Options{History: 1}, mostTokens},
 		ModeCLIOnly: {Options{History: 1, Mode: ModeCLIOnly}, mostTokens},
 		"sandbox":   {Options{History: 1, Walls: &Walls{Network: []string{"pypi.org", "*.pythonhosted.org"}}}, mostTokens},
+		"install":   {Options{History: 1, Install: &InstallOptions{}}, mostTokens},
 		"trials":    {Options{History: 1, Trials: true}, mostTokens + mostTrialTokens},
 	} {
 		c := connect(t, "tester", &fakeManager{}, test.options)

@@ -49,11 +49,16 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	proxy, err := newEgress(c.Serve.AllowNet, ownPlaces(c.Serve), log)
+	if err != nil {
+		return nil, err
+	}
 	a := &App{config: c, log: log}
 	if err := a.openFiles(); err != nil {
 		return nil, errors.Join(err, a.closeFiles(context.Background()))
 	}
 	a.python = newPythonStarter(a.plugins.preloading(c), log)
+	a.python.proxy = proxy
 	a.metrics = a.newMetrics()
 	a.ready = newReadiness(a.python, a.run.path, log)
 	options := managerOptions(c, a.python, a.run.path, log)
@@ -155,7 +160,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 	if a.data != nil {
 		options.Preview = newPreview(a.data.plan.Input(), c.Serve.Data, a.data.state)
 	}
-	options.Rules, options.Walls = a.policy.told(), toldWalls(c)
+	options.Rules, options.Walls, options.Install = a.policy.told(), toldWalls(c), installOptions(c)
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}

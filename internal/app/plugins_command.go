@@ -138,7 +138,7 @@ func newBench(ctx context.Context, c *config.Config, out io.Writer, names []stri
 	}
 	spawned := *c
 	spawned.Serve.Start = "spawn" // there is nothing that forks would share
-	starter, err := newStarter(&spawned, found.Path, nil, quiet())
+	starter, err := newStarter(&spawned, found.Path, nil, nil, quiet())
 	if err != nil {
 		return nil, err
 	}

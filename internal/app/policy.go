@@ -132,7 +132,7 @@ func CheckPolicy(ctx context.Context, c *config.Config, out io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	starter, err := newStarter(c, found.Path, nil, quiet())
+	starter, err := newStarter(c, found.Path, nil, nil, quiet())
 	if err != nil {
 		return err
 	}

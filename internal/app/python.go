@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/internal/config"
+	"understudy/internal/egress"
 	"understudy/internal/pythonenv"
 	"understudy/internal/sandbox"
 	"understudy/internal/worker"
@@ -30,6 +31,8 @@ type pythonStarter struct {
 	started func(origin string, took time.Duration)
 	// found is told once which Python it is; nil: nobody is.
 	found func(version string)
+	// proxy is the sessions' way out; nil: they have none, or need none.
+	proxy *egress.Proxy
 
 	life    context.Context // ends with Close
 	endLife context.CancelFunc
@@ -108,7 +111,7 @@ func (p *pythonStarter) ready(ctx context.Context) (starter, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := newStarter(p.config, found.Path, wall, p.log)
+	made, err := newStarter(p.config, found.Path, wall, p.proxy, p.log)
 	if err != nil {
 		return nil, err
 	}
@@ -133,6 +136,7 @@ func (p *pythonStarter) Helper(ctx context.Context, file string) (*worker.Helper
 func (p *pythonStarter) Close() error {
 	p.endLife()
 	p.warming.Wait()
+	defer p.proxy.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.starter == nil {
@@ -141,15 +145,15 @@ func (p *pythonStarter) Close() error {
 	return p.starter.Close(context.Background())
 }
 
-// newStarter returns what starts workers by the settings of c, behind the wall; nil is
-// for none.
-func newStarter(c *config.Config, python string, wall *sandbox.Wall, log *slog.Logger) (starter, error) {
+// newStarter returns what starts workers by the settings of c, behind the wall, with
+// the proxy as their way out; nil is for none.
+func newStarter(c *config.Config, python string, wall *sandbox.Wall, proxy *egress.Proxy, log *slog.Logger) (starter, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("finding our own program for the watchdog: %w", err)
 	}
 	options := worker.Options{
-		Python: python, LibraryDir: libraryDir(c), Wall: wall, Watchdog: []string{self, "watchdog"},
+		Python: python, LibraryDir: libraryDir(c), Wall: wall, Serve: serving(proxy), Watchdog: []string{self, "watchdog"},
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
 		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: tools.LargestSide(c.Serve.ImageMaxSide),
 		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,

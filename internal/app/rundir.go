@@ -4,11 +4,14 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 
 	"github.com/gofrs/flock"
+
+	"understudy/sessions"
 )
 
 // runDir is the directory of one server's run: the sessions' output files and
@@ -60,7 +63,7 @@ func removeLeftovers(root string, log *slog.Logger) {
 		}
 		log.Info("removing the files of a server that died", "dir", dir)
 		_ = lock.Unlock()
-		if err := os.RemoveAll(dir); err != nil {
+		if err := removeRunDir(dir); err != nil {
 			log.Warn("removing leftovers", "dir", dir, "error", err)
 		}
 	}
@@ -71,5 +74,27 @@ func (d *runDir) close() error {
 	if d == nil {
 		return nil
 	}
-	return errors.Join(d.lock.Unlock(), os.RemoveAll(d.path))
+	return errors.Join(d.lock.Unlock(), removeRunDir(d.path))
+}
+
+// removeRunDir removes the directory of a run, in which sessions may have left
+// anything. The lock file goes last: without it nobody would come back to the rest.
+func removeRunDir(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if entry.Name() != lockName {
+			err = errors.Join(err, sessions.RemoveTree(root, entry.Name()))
+		}
+	}
+	if err = errors.Join(err, root.Close()); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"understudy/internal/config"
+	"understudy/internal/egress"
 	"understudy/internal/pythonenv"
 	"understudy/internal/sandbox"
 	"understudy/internal/worker"
@@ -79,7 +80,7 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 		settings.Floor = append(settings.Floor, sandbox.Layer(layer))
 	}
 	if settings.Network.All = s.AllowsAllNet(); !settings.Network.All {
-		settings.Network.Hosts = s.AllowNet
+		settings.Network.Hosts, settings.Network.Direct = s.AllowNet, egress.Bypass(s.AllowNet)
 	}
 	return settings, nil
 }
@@ -230,7 +231,10 @@ func (p *pythonStarter) Admit(family string, dirs ...string) error {
 }
 
 // Release forgets a family that has ended.
-func (p *pythonStarter) Release(family string) { p.walled().Release(family) }
+func (p *pythonStarter) Release(family string) {
+	p.proxy.Release(family)
+	p.walled().Release(family)
+}
 
 // walled is the wall around sessions, nil without one, and before Python was found.
 func (p *pythonStarter) walled() *sandbox.Wall {

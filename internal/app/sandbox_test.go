@@ -17,7 +17,7 @@ import (
 )
 
 // serving parses the settings of a server with the tests' Python.
-func serving(t *testing.T, args ...string) *config.Config {
+func serveConfig(t *testing.T, args ...string) *config.Config {
 	t.Helper()
 	c, err := config.Parse(config.Source{Args: append([]string{"serve", "--data-dir", t.TempDir(), "--python", testPython(t)}, args...)})
 	if err != nil {
@@ -35,7 +35,7 @@ func needsLinux(t *testing.T) {
 
 func TestStdioHasNoWall(t *testing.T) {
 	var log bytes.Buffer
-	c := serving(t)
+	c := serveConfig(t)
 	wall, err := newWall(t.Context(), c, testPython(t), slog.New(slog.NewTextHandler(&log, nil)))
 	if wall != nil || err != nil || toldWalls(c) != nil || log.Len() > 0 {
 		t.Errorf("%v %v %v %s", wall, err, toldWalls(c), &log)
@@ -48,7 +48,7 @@ func TestStdioHasNoWall(t *testing.T) {
 // TestAnOpenServerSaysSo: over a network it is worth a warning.
 func TestAnOpenServerSaysSo(t *testing.T) {
 	var log bytes.Buffer
-	wall, err := newWall(t.Context(), serving(t, "--transport", "http", "--sandbox", "off"), testPython(t), slog.New(slog.NewTextHandler(&log, nil)))
+	wall, err := newWall(t.Context(), serveConfig(t, "--transport", "http", "--sandbox", "off"), testPython(t), slog.New(slog.NewTextHandler(&log, nil)))
 	if wall != nil || err != nil || !strings.Contains(log.String(), "level=WARN msg=\"there is no sandbox") {
 		t.Errorf("%v %v %s", wall, err, &log)
 	}
@@ -57,7 +57,7 @@ func TestAnOpenServerSaysSo(t *testing.T) {
 func TestWallSettings(t *testing.T) {
 	needsLinux(t)
 	read, write := t.TempDir(), t.TempDir()
-	c := serving(t, "--transport", "http", "--read", read, "--write", write, "--allow-net", "pypi.org", "--sandbox-floor", "rlimits", "--memory-limit", "1GB", "--disk-limit", "none")
+	c := serveConfig(t, "--transport", "http", "--read", read, "--write", write, "--allow-net", "pypi.org", "--sandbox-floor", "rlimits", "--memory-limit", "1GB", "--disk-limit", "none")
 	got, err := wallSettings(t.Context(), c, testPython(t), quiet())
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestWallSettings(t *testing.T) {
 	if !slices.Contains(got.Python, libraryDir(c)) || slices.Contains(got.Python, "/") {
 		t.Errorf("%q", got.Python)
 	}
-	all, err := wallSettings(t.Context(), serving(t, "--transport", "http", "--allow-net", "all"), testPython(t), quiet())
+	all, err := wallSettings(t.Context(), serveConfig(t, "--transport", "http", "--allow-net", "all"), testPython(t), quiet())
 	if err != nil || !all.Network.All || all.Network.Hosts != nil {
 		t.Errorf("%+v %v", all.Network, err)
 	}
@@ -81,7 +81,7 @@ func TestWallSettings(t *testing.T) {
 // TestModulesBesideTheServersOwn: a PYTHONPATH opens nothing of the server's.
 func TestModulesBesideTheServersOwn(t *testing.T) {
 	needsLinux(t)
-	c, other := serving(t, "--transport", "http"), t.TempDir()
+	c, other := serveConfig(t, "--transport", "http"), t.TempDir()
 	t.Setenv("PYTHONPATH", filepath.Dir(c.DataDir)+":"+other)
 	var log bytes.Buffer
 	found, err := pythonDirectories(t.Context(), c, testPython(t), slog.New(slog.NewTextHandler(&log, nil)))
@@ -99,7 +99,7 @@ func TestBelowTheFloor(t *testing.T) {
 	needsLinux(t)
 	python := pythonOnABareHost(t)
 	for _, args := range [][]string{{"--sandbox", "strict"}, {"--sandbox", "standard", "--sandbox-floor", "landlock"}} {
-		c := serving(t, append([]string{"--transport", "http", "--addr", "127.0.0.1:0", "--python", python}, args...)...)
+		c := serveConfig(t, append([]string{"--transport", "http", "--addr", "127.0.0.1:0", "--python", python}, args...)...)
 		err := Serve(t.Context(), c, quiet())
 		if !errors.Is(err, sandbox.ErrBelowFloor) || !strings.Contains(err.Error(), "not serving") || !strings.Contains(err.Error(), "landlock") {
 			t.Errorf("%q: %v", args, err)
@@ -111,7 +111,7 @@ func TestBelowTheFloor(t *testing.T) {
 	}
 	// Without a floor it serves, as far as it goes, and says what is open.
 	var log bytes.Buffer
-	c := serving(t, "--transport", "http", "--python", python)
+	c := serveConfig(t, "--transport", "http", "--python", python)
 	if err := checkFloor(t.Context(), c); err != nil {
 		t.Error(err)
 	}
@@ -158,7 +158,7 @@ func TestDoctorTellsOfTheSandbox(t *testing.T) {
 // TestBehindTheWall: a session of a server knows its wall, and a refusal names it.
 func TestBehindTheWall(t *testing.T) {
 	needsLinux(t)
-	c := serving(t, "--sandbox", "standard", "--start", "spawn", "--no-journal")
+	c := serveConfig(t, "--sandbox", "standard", "--start", "spawn", "--no-journal")
 	a, err := Open(c, quiet())
 	if err != nil {
 		t.Fatal(err)

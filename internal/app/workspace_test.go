@@ -155,3 +155,34 @@ func TestSoFar(t *testing.T) {
 		}
 	}
 }
+
+// walledStarter is a Starter with walls that notes what it is asked.
+type walledStarter struct {
+	startCounter
+	admitted, released []string
+}
+
+func (*walledStarter) Confines() bool { return true }
+func (s *walledStarter) Admit(family string, dirs ...string) error {
+	s.admitted = append(append(s.admitted, family), dirs...)
+	return nil
+}
+func (s *walledStarter) Release(family string) { s.released = append(s.released, family) }
+
+func TestAWaitingStarterConfinesAsTheOneThatItWaitsFor(t *testing.T) {
+	var waiting sessions.Starter = &waitingStarter{Starter: &startCounter{}}
+	if c, ok := waiting.(sessions.Confiner); !ok || c.Confines() {
+		t.Errorf("%v", ok)
+	}
+	inner := &walledStarter{}
+	waiting = &waitingStarter{Starter: inner}
+	c, ok := waiting.(sessions.Confiner)
+	if !ok || !c.Confines() {
+		t.Fatal("it does not confine")
+	}
+	err := c.Admit("f", "a", "b")
+	c.Release("f")
+	if err != nil || len(inner.admitted) != 3 || len(inner.released) != 1 {
+		t.Errorf("%v %q %q", err, inner.admitted, inner.released)
+	}
+}

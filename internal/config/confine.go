@@ -45,9 +45,6 @@ const (
 	SandboxStrict   = "strict"
 )
 
-// NetAll is the host of --allow-net that stands for all of them.
-const NetAll = "all"
-
 // SandboxMode is --sandbox with auto resolved: off, standard or strict.
 func (s Serve) SandboxMode() string { return s.SandboxModeOver(s.OverNetwork()) }
 

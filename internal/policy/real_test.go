@@ -104,6 +104,35 @@ func TestEveryRuleWithTheRealChecker(t *testing.T) {
 	}
 }
 
+// TestInstallsWithTheRealChecker: they are judged as the line of code that does the same.
+func TestInstallsWithTheRealChecker(t *testing.T) {
+	for rules, refusedFor := range map[string]string{
+		"magics: {pip: refuse}":                            "packages can't be installed",
+		"blocked_modules: [json]":                          "packages can't be installed",
+		"pip_packages: [numpy]":                            "package polars is not allowed: packages that can be installed: numpy",
+		"{blocked_modules: [json], pip_packages: [numpy]}": "package polars is not allowed",
+		"pip_packages: [numpy, polars]":                    "",
+		"blocked_functions: [open]\nmagics: {pip: allow}":  "",
+	} {
+		path := filepath.Join(t.TempDir(), "policy.yaml")
+		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v := realVerifier(t, path, Additions{})
+		err := v.Verify(t.Context(), "", sessions.RunsInstall, "%pip install numpy 'polars>=1'")
+		if refusedFor == "" {
+			if err != nil {
+				t.Errorf("%s: %v", rules, err)
+			}
+			continue
+		}
+		refused(t, err, "Not run: 1 thing in the installation is against the policy", refusedFor, "Nothing has run. Do with")
+		if strings.Contains(err.Error(), "line 1") {
+			t.Error(err)
+		}
+	}
+}
+
 // BenchmarkVerify is what a policy adds to each call: a usual cell of 27 lines under
 // the default rules, with the ways to the checker and back.
 func BenchmarkVerify(b *testing.B) {

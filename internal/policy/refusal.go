@@ -44,7 +44,7 @@ func refusal(kind sessions.Kind, violations []Violation) error {
 	case more != "":
 		fmt.Fprintf(&b, "… %s\n", more)
 	}
-	b.WriteString("Nothing has run" + changed(kind) + ". Write it without these, and run all of it again; other spellings of the same are refused too.")
+	b.WriteString("Nothing has run" + changed(kind) + ". " + instead(kind))
 	return &sessions.Error{Code: sessions.CodeRefused, Message: b.String()}
 }
 
@@ -59,15 +59,26 @@ func counted(violations []Violation) (_ []Violation, more string) {
 }
 
 func nounOf(kind sessions.Kind) string {
-	if kind == sessions.RunsCommand {
+	switch kind {
+	case sessions.RunsCommand:
 		return "command"
+	case sessions.RunsInstall:
+		return "installation"
 	}
 	return "code"
 }
 
+// instead says what to do.
+func instead(kind sessions.Kind) string {
+	if kind == sessions.RunsInstall {
+		return "Do with the packages that are there or may be installed."
+	}
+	return "Write it without these, and run all of it again; other spellings of the same are refused too."
+}
+
 // changed says of code what else has not happened.
 func changed(kind sessions.Kind) string {
-	if kind == sessions.RunsCommand {
+	if kind == sessions.RunsCommand || kind == sessions.RunsInstall {
 		return ""
 	}
 	return " and no variable has changed"
@@ -83,6 +94,9 @@ func (v Violation) describe(kind sessions.Kind) string {
 		place += ": " + cut(source, longestLine)
 	}
 	text := place + " — " + cut(v.Rule, longestLine)
+	if kind == sessions.RunsInstall { // the line is not the agent's
+		text = cut(v.Rule, longestLine)
+	}
 	if v.Message != "" {
 		text += ": " + v.Message
 	}

@@ -94,7 +94,11 @@ func (v *Verifier) Verify(ctx context.Context, client sessions.Client, kind sess
 		}
 		kind = sessions.RunsCode
 	}
-	found, err := v.pool.ask(ctx, question{Kind: string(kind), Code: code, Policy: e.encoded})
+	as := kind
+	if kind == sessions.RunsInstall { // it comes as the line that a cell would have
+		as = sessions.RunsCode
+	}
+	found, err := v.pool.ask(ctx, question{Kind: string(as), Code: code, Policy: e.encoded})
 	switch {
 	case err != nil:
 		return v.failed(ctx, err)

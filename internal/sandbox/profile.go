@@ -49,3 +49,6 @@ type landlock struct {
 
 // rule is [path, rights].
 type rule [2]any
+
+// proxyPort is where a session finds the server's proxy, in its own network.
+const proxyPort = 3128

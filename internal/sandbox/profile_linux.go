@@ -16,9 +16,6 @@ import (
 // than it does, when the kernel chooses whom it ends.
 const exposure = 300
 
-// proxyPort is where a session finds the server's proxy, in its own network.
-const proxyPort = 3128
-
 // The paths of a system that hold no secrets of anybody's, and what programs read of
 // it. /proc shows a process its own and, by way of Landlock, no other's memory or
 // environment; it is written to for what a process may set of itself.
@@ -137,7 +134,7 @@ func (w *Wall) environment(temporary string) map[string]string {
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
 			env[name], env[strings.ToLower(name)] = proxy, proxy
 		}
-		env["NO_PROXY"], env["no_proxy"] = "localhost,127.0.0.1", "localhost,127.0.0.1"
+		env["NO_PROXY"], env["no_proxy"] = w.settings.Network.Direct, w.settings.Network.Direct
 	}
 	return env
 }
@@ -173,6 +170,9 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 		trials["proc"] = &withProc
 	}
 	host, err := probe(ctx, python, confine, trials)
+	if _, failed := FindCgroup(); failed != nil {
+		host.NoCgroups = failed.Error()
+	}
 	if root.User == 0 && trials["users"] == nil {
 		host.NoUsers = "this container has no other user than root"
 	}

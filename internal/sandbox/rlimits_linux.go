@@ -2,10 +2,10 @@ package sandbox
 
 import "golang.org/x/sys/unix"
 
-// memoryAllowance is what a process may map beyond the memory limit, in bytes: the
+// MemoryAllowance is what a process may map beyond the memory limit, in bytes: the
 // limit is for what is used, and Python's libraries map more than they touch, stacks
 // of threads above all.
-const memoryAllowance = 256 << 20
+const MemoryAllowance = 256 << 20
 
 // rlimitsFor returns the limits of each process of a session, as resource, soft and
 // hard limit. RLIMIT_DATA rather than RLIMIT_AS: what it refuses becomes a MemoryError
@@ -20,7 +20,7 @@ func rlimitsFor(l Limits, ownUsers bool) [][3]uint64 {
 		all = append(all, [3]uint64{uint64(resource), value, value})
 	}
 	if l.Memory > 0 {
-		add(unix.RLIMIT_DATA, uint64(l.Memory)+memoryAllowance)
+		add(unix.RLIMIT_DATA, uint64(l.Memory)+MemoryAllowance)
 	}
 	if l.Processes > 0 && ownUsers {
 		add(unix.RLIMIT_NPROC, uint64(l.Processes))

@@ -48,6 +48,8 @@ type Network struct {
 	// Hosts may be reached through the server's proxy, as "pypi.org", "*.example.com"
 	// or "localhost:8080".
 	Hosts []string
+	// Direct is the value of NO_PROXY: what programs connect to by themselves.
+	Direct string
 }
 
 // Limits are those of one session, its copies and children included. 0 sets none.

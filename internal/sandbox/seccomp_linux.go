@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 
-	elastic "github.com/elastic/go-seccomp-bpf"
 	"github.com/elastic/go-seccomp-bpf/arch"
-	moby "github.com/moby/profiles/seccomp"
+	"github.com/moby/profiles/seccomp"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/net/bpf"
-	"golang.org/x/sys/unix"
 )
 
 // filter returns the seccomp filter of sessions: an array of struct sock_filter in
@@ -23,10 +22,10 @@ import (
 //
 // It is a list of what is allowed. A call that is known and not on it fails with
 // EPERM. One that this program doesn't know, as a new kernel's, fails with ENOSYS, as
-// on an older kernel, so that libraries do without it. The calls of another
-// architecture or its 32-bit kin fail too.
+// on an older kernel, so that libraries do without it; so do the calls of another
+// architecture, as those that int 0x80 makes.
 //
-// The error says that the architecture has no table of system calls here.
+// The error says that there is none for this architecture.
 func filter(inet bool) ([]byte, error) {
 	return filters[inet]()
 }
@@ -37,21 +36,10 @@ var filters = map[bool]func() ([]byte, error){
 }
 
 func makeFilter(inet bool) ([]byte, error) {
-	instructions, err := assembleFilter(inet)
-	if err != nil {
-		return nil, fmt.Errorf("seccomp: %w", err)
+	if !slices.Contains([]string{"amd64", "arm64"}, runtime.GOARCH) {
+		// Elsewhere one call may stand for many, as socketcall does on 386.
+		return nil, fmt.Errorf("there is no list of system calls for %s", runtime.GOARCH)
 	}
-	raw, err := bpf.Assemble(instructions)
-	if err != nil {
-		return nil, fmt.Errorf("seccomp: %w", err)
-	}
-	// A RawInstruction has the layout of a struct sock_filter.
-	var program bytes.Buffer
-	err = binary.Write(&program, binary.NativeEndian, raw)
-	return program.Bytes(), err
-}
-
-func assembleFilter(inet bool) ([]bpf.Instruction, error) {
 	info, err := arch.GetInfo("")
 	if err != nil {
 		return nil, err
@@ -60,18 +48,25 @@ func assembleFilter(inet bool) ([]bpf.Instruction, error) {
 	if err != nil {
 		return nil, err
 	}
-	policy := policyOf(info, usual, inet)
-	allowed, err := policy.Assemble()
+	return encode(assembleFilter(info, answersTo(info, usual, conditionalCalls(inet))))
+}
+
+// encode writes the program down as the kernel takes it.
+func encode(program []bpf.Instruction) ([]byte, error) {
+	raw, err := bpf.Assemble(program)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("assembling the filter: %w", err)
 	}
-	return append(refuseFirst(info), allowed...), nil
+	var written bytes.Buffer
+	// A RawInstruction has the layout of a struct sock_filter.
+	err = binary.Write(&written, binary.NativeEndian, raw)
+	return written.Bytes(), err
 }
 
 // usualCalls returns the system calls that Docker allows a process without any
 // capability, whatever their arguments are.
 func usualCalls() ([]string, error) {
-	profile, err := moby.GetDefaultProfile(&specs.Spec{
+	profile, err := seccomp.GetDefaultProfile(&specs.Spec{
 		Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{}},
 	})
 	if err != nil {
@@ -101,154 +96,77 @@ var unneeded = []string{
 	"adjtimex", "clock_adjtime",
 }
 
-// policyOf says which calls are allowed, usual being those that may be.
-func policyOf(info *arch.Info, usual []string, inet bool) elastic.Policy {
-	conditional := conditionalCalls(inet)
-	names := map[string]bool{}
-	for _, name := range usual {
-		_, known := info.SyscallNames[name]
-		names[name] = known
+// answersTo returns what each known call is answered, by its number.
+func answersTo(info *arch.Info, usual []string, conditional map[string][]alternative) map[int]answer {
+	answers := map[int]answer{}
+	for number := range info.SyscallNumbers {
+		answers[number] = refused
 	}
-	for _, name := range unneeded {
-		names[name] = false
-	}
-	for _, call := range conditional {
-		names[call.Name] = false
-	}
-	maps.DeleteFunc(names, func(_ string, allowed bool) bool { return !allowed })
-	return elastic.Policy{
-		DefaultAction: elastic.ActionErrno, // EPERM; for another architecture too
-		Syscalls: []elastic.SyscallGroup{
-			{Action: elastic.ActionAllow, NamesWithCondtions: conditional},
-			// The kernel remembers what becomes of these without running the filter.
-			{Action: elastic.ActionAllow, Names: slices.Sorted(maps.Keys(names))},
-			// Its arguments are in memory, which a filter can't read. Without it libc
-			// uses clone.
-			{Action: elastic.ActionErrno | elastic.Action(unix.ENOSYS), Names: []string{"clone3"}},
-		},
-	}
-}
-
-// namespaceFlags are those of clone that make a namespace. CLONE_NEWTIME is none of
-// them: clone takes it for a part of a signal's number.
-const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS |
-	unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
-
-// conditionalCalls returns the calls that are allowed with some arguments only. All
-// conditions of an entry must hold; entries of the same name are alternatives.
-func conditionalCalls(inet bool) []elastic.NameWithConditions {
-	calls := []elastic.NameWithConditions{
-		// A brother, as CLONE_PARENT makes it, would be a child of the server's.
-		when("clone", noBits(0, namespaceFlags|unix.CLONE_PARENT)),
-		when("socket", equal(0, unix.AF_UNIX)),
-		when("socketpair", equal(0, unix.AF_UNIX)),
-		// One's own limits, and reading those of others.
-		when("prlimit64", equal(0, 0)),
-		when("prlimit64", equal(2, 0)),
-		// Not those of all of a user's processes.
-		when("setpriority", atMost(0, unix.PRIO_PGRP)),
-		when("ioprio_set", equal(0, ioprioWhoProcess)),
-		// sched_setaffinity is not here: libraries call it with a thread's id.
-		when("sched_setscheduler", equal(0, 0)),
-		when("sched_setparam", equal(0, 0)),
-		when("sched_setattr", equal(0, 0)),
-	}
-	for _, personality := range []uint64{0, addrLimit32Bit, uname26, addrLimit32Bit | uname26, askPersonality} {
-		calls = append(calls, when("personality", equal(0, personality)))
-	}
-	if inet {
-		calls = append(calls, internetSockets()...)
-	}
-	return calls
-}
-
-// What x/sys/unix has no names for.
-const (
-	ioprioWhoProcess = 1
-	addrLimit32Bit   = 0x8
-	uname26          = 0x20000
-	askPersonality   = 0xffffffff
-)
-
-// internetSockets allows TCP, UDP and ping, and the netlink socket by which libc finds
-// out which addresses the machine has. Raw sockets are not among them, nor are
-// protocols that hardly anybody uses, whose code in the kernel is the less tried.
-func internetSockets() []elastic.NameWithConditions {
-	const flags = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
-	calls := []elastic.NameWithConditions{
-		when("socket", equal(0, unix.AF_NETLINK), equal(2, unix.NETLINK_ROUTE)),
-	}
-	for _, family := range []uint64{unix.AF_INET, unix.AF_INET6} {
-		for _, kind := range []uint64{unix.SOCK_STREAM, unix.SOCK_DGRAM} {
-			calls = append(calls, when("socket",
-				equal(0, family), noBits(1, ^(kind|flags)), atMost(2, unix.IPPROTO_ICMPV6)))
+	set := func(name string, a answer) {
+		if number, known := info.SyscallNames[name]; known {
+			answers[number] = a
 		}
 	}
-	return calls
+	for _, name := range usual {
+		set(name, allowed)
+	}
+	for _, name := range unneeded {
+		set(name, refused)
+	}
+	for name, alternatives := range conditional {
+		set(name, ifAny(alternatives))
+	}
+	// Its arguments are in memory, which a filter can't read. Without it libc uses clone.
+	set("clone3", missing)
+	return answers
 }
 
-func when(name string, conditions ...elastic.Condition) elastic.NameWithConditions {
-	return elastic.NameWithConditions{Name: name, Conditions: conditions}
-}
-
-// The conditions are about all 64 bits of an argument. The kernel looks at 32 of many:
-// what says that bits are not as they usually are must allow nothing.
-
-func equal(argument uint32, value uint64) elastic.Condition {
-	return elastic.Condition{Argument: argument, Operation: elastic.Equal, Value: value}
-}
-
-func atMost(argument uint32, value uint64) elastic.Condition {
-	return elastic.Condition{Argument: argument, Operation: elastic.LessOrEqual, Value: value}
-}
-
-func noBits(argument uint32, bits uint64) elastic.Condition {
-	return elastic.Condition{Argument: argument, Operation: elastic.BitsNotSet, Value: bits}
-}
-
-// refused are arguments, 32 bits wide, with which a call that is allowed is not.
-var refused = []struct {
-	name     string
-	argument uint32
-	value    uint32
-}{
-	{"ioctl", 1, unix.TIOCSTI},   // typing into the terminal of whoever started the server
-	{"ioctl", 1, unix.TIOCLINUX}, // the same on a console, by its clipboard
-	{"kill", 0, ^uint32(0)},      // all processes of the user
-}
-
-// The places of struct seccomp_data.
-const (
-	numberOffset    = 0
-	argumentsOffset = 16
-	argumentSize    = 8
-	lowHalf         = 0 // of the 64 bits of an argument: both architectures are little-endian
-)
-
-// refuseFirst returns the instructions that come first, which only refuse: calls that
-// nobody knew when this was written, x32's among them, and the refused arguments. They
-// look at the low half of an argument alone, as the kernel does; a list of what is
-// allowed could be passed with something in the high half.
-func refuseFirst(info *arch.Info) []bpf.Instruction {
-	last := slices.Max(slices.Collect(maps.Keys(info.SyscallNumbers)))
-	loadNumber := bpf.LoadAbsolute{Off: numberOffset, Size: 4}
+// assembleFilter returns a program that gives each call its answer.
+func assembleFilter(info *arch.Info, answers map[int]answer) []bpf.Instruction {
+	var stretches []stretch
+	add := func(first int, a answer) {
+		if n := len(stretches); n == 0 || !slices.Equal(stretches[n-1].answer, a) {
+			stretches = append(stretches, stretch{uint32(first), a})
+		}
+	}
+	numbers := slices.Sorted(maps.Keys(answers))
+	add(0, refused) // as the numbers between those that are known
+	for i, number := range numbers {
+		if i > 0 && number > numbers[i-1]+1 {
+			add(numbers[i-1]+1, refused)
+		}
+		add(number, answers[number])
+	}
+	// Those of x32 are among these: they have a high bit set.
+	add(numbers[len(numbers)-1]+1, missing)
 	program := []bpf.Instruction{
-		loadNumber,
-		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: uint32(last), SkipFalse: 1},
-		refuse(unix.ENOSYS),
+		bpf.LoadAbsolute{Off: archOffset, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(info.ID), SkipTrue: 1},
+		missing[0],
+		bpf.LoadAbsolute{Off: numberOffset, Size: 4},
 	}
-	for _, r := range refused {
-		program = append(program,
-			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(info.SyscallNames[r.name]), SkipTrue: 4},
-			bpf.LoadAbsolute{Off: argumentsOffset + argumentSize*r.argument + lowHalf, Size: 4},
-			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: r.value, SkipTrue: 1},
-			refuse(unix.EPERM),
-			loadNumber,
-		)
-	}
-	return program
+	return append(program, search(stretches)...)
 }
 
-func refuse(errno unix.Errno) bpf.RetConstant {
-	return bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(errno)}
+// stretch is the numbers from first up to the next one's first, which are answered alike.
+type stretch struct {
+	first  uint32
+	answer answer
+}
+
+// search returns a binary search for the stretch of the number in the accumulator. The
+// kernel tries all numbers when the filter is put into force, and remembers those
+// whose answer depends on nothing else: a list of comparisons would take it longer.
+func search(stretches []stretch) []bpf.Instruction {
+	if len(stretches) == 1 {
+		return stretches[0].answer
+	}
+	middle := len(stretches) / 2
+	below, above := search(stretches[:middle]), search(stretches[middle:])
+	// A conditional jump goes 255 instructions far.
+	program := []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpLessThan, Val: stretches[middle].first, SkipTrue: 1},
+		bpf.Jump{Skip: uint32(len(below))},
+	}
+	return slices.Concat(program, below, above)
 }

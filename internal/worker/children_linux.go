@@ -34,6 +34,7 @@ func startChild(cmd *exec.Cmd) error {
 		return err
 	}
 	children.pids[cmd.Process.Pid] = true
+	unshelter(cmd.Process.Pid)
 	return nil
 }
 

@@ -187,6 +187,7 @@ func (u *understudy) follow(ctx context.Context, spec sessions.Spec) (*worker, e
 	u.line.kin.follow(u.process.pid)
 	u.process.lead(u.line.kin, u.line.fault)
 	w := u.spawner.newWorker(u.process, u.line) // holds the line in our place
+	w.spec.Store(&spec)
 	w.join(newConn(u.conn.stream, u.log))
 	err := w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, Mark: u.line.kin.mark.value}, nil)
 	if err != nil {
@@ -208,8 +209,9 @@ func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, e
 	kin := newKin(u.process.pid, mark, u.spawner.registry, u.log)
 	u.process.lead(kin, ends.fault)
 	w := u.spawner.newWorker(u.process, newLine(output, ends.fault, kin))
+	w.spec.Store(&spec)
 	w.join(newConn(u.conn.stream, u.log))
-	err = w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, Mark: mark.value}, ends.child)
+	err = w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, Mark: mark.value, Tag: mark.tag}, ends.child)
 	ends.started()
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))

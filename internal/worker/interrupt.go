@@ -43,6 +43,19 @@ func (i *interrupter) interrupt() error {
 	return nil
 }
 
+// busy reports whether an execution is under way.
+func (i *interrupter) busy() bool {
+	busy, _ := i.standing()
+	return busy
+}
+
+// standing says too which execution it is, or was, counted from 1.
+func (i *interrupter) standing() (busy bool, round int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.phase != idle, i.round
+}
+
 // begin opens an execution: its request is about to be sent.
 func (i *interrupter) begin() {
 	i.mu.Lock()

@@ -14,6 +14,7 @@ type line struct {
 	output *outputs
 	fault  *os.File // reading end; nil where faults go to stderr
 	kin    *kin
+	bounds *bounds // nil without limits
 
 	mu      sync.Mutex
 	holders int
@@ -45,6 +46,7 @@ func (l *line) release() {
 		_ = l.fault.Close()
 	}
 	l.kin.close()
+	l.bounds.release()
 }
 
 // dismiss notes that a copy, which has been told, is to end.

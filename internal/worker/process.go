@@ -46,10 +46,11 @@ type process struct {
 	alive  sync.RWMutex
 	reaped bool
 
-	mu    sync.Mutex
-	kin   *kin     // nil for a copy that sleeps: it has none of its own
-	fault *os.File // reading end; nil where faults go to stderr
-	cause string   // why we ended it, if we did; the first one told counts
+	mu     sync.Mutex
+	kin    *kin     // nil for a copy that sleeps: it has none of its own
+	fault  *os.File // reading end; nil where faults go to stderr
+	cause  string   // why we ended it, if we did; the first one told counts
+	bounds *bounds  // of its line; nil without limits, and while it sleeps
 }
 
 // adopt makes a started Python a process. Without kin it is a forker, or a copy
@@ -118,7 +119,11 @@ func (p *process) describe(crash sessions.CrashError) *sessions.CrashError {
 	if p.fault != nil {
 		crash.Trace = lastFault(readFault(p.fault))
 	}
-	crash.Reason = reason(&crash, p.cause)
+	cause := p.cause
+	if cause == "" && crash.Signal == "SIGKILL" {
+		cause = p.bounds.verdict()
+	}
+	crash.Reason = reason(&crash, cause)
 	return &crash
 }
 

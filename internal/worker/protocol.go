@@ -121,11 +121,14 @@ type forkedMessage struct {
 
 // A wakeMessage comes with the descriptors of stdout, stderr and fault, and of
 // the stage and its bell if there is one, when the copy is to be a worker of its
-// own; with none it takes the place of its dead worker.
+// own; with none it takes the place of its dead worker. The tag is a branch's: a server
+// that is root without CAP_SYS_RESOURCE, as in most containers, can't give one to a
+// process of another user.
 type wakeMessage struct {
 	InterpreterID string `json:"interpreter_id"`
 	Workdir       string `json:"workdir"`
 	Mark          string `json:"mark"`
+	Tag           uint64 `json:"tag,omitempty"`
 }
 
 // A spawnMessage comes with the descriptors of the new process: a worker's
@@ -173,6 +176,8 @@ type runMessage struct {
 	// CompileOnly is left out unless it is true: whoever checked the code took it
 	// for a syntax error, so that nothing of it may run.
 	CompileOnly bool `json:"compile_only,omitempty"`
+	// PackagesDir is left out where there is no place for packages.
+	PackagesDir string `json:"packages_dir,omitempty"`
 }
 
 type equipMessage struct {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -55,6 +56,11 @@ type Options struct {
 	// server's proxy, in a network of their own. It closes it.
 	Serve func(family string, l net.Listener)
 
+	// Limits are those of each worker, with what its code has started; by default the
+	// Wall's. With any of them, or a Wall, the server also ends the largest worker when
+	// the machine's memory is nearly used up. Linux only.
+	Limits sandbox.Limits
+
 	// Env is added to the workers' environment, as "NAME=value".
 	Env []string
 	// StartTimeout is how long a worker may take to be ready; 30 s. The
@@ -75,6 +81,7 @@ func (o Options) withDefaults() Options {
 	o.FigureMaxSide = orDefault(o.FigureMaxSide, 1568)
 	o.ResultLimit = orDefault(o.ResultLimit, 1<<20)
 	o.StartTimeout = orDefault(o.StartTimeout, 30*time.Second)
+	o.Limits = orDefault(o.Limits, o.Wall.Limits())
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -111,9 +118,10 @@ type Spawner struct {
 	checkpointLimit int64
 	obstacle        string   // why workers are never copied, as a clause
 	forkers         *forkers // of a Zygote
+	warden          *warden  // nil without limits
 	// launch starts a process and joins it to a worker, which it may have
 	// greeted already.
-	launch func(ctx context.Context, mark mark, greeting []byte) (*worker, error)
+	launch func(ctx context.Context, spec sessions.Spec, mark mark, greeting []byte) (*worker, error)
 	// standby hands out a worker that was started ahead and only has to be
 	// greeted, nil where there is none.
 	standby func(mark mark) *worker
@@ -163,6 +171,7 @@ func NewSpawner(options Options) *Spawner {
 		standby:  func(mark) *worker { return nil },
 	}
 	s.launch = s.spawn
+	s.warden = newWarden(s)
 	return s
 }
 
@@ -181,6 +190,7 @@ func (s *Spawner) Start(ctx context.Context, spec sessions.Spec) (sessions.Worke
 	if err != nil {
 		return nil, fmt.Errorf("starting worker: %w", err)
 	}
+	w.spec.Store(&spec)
 	return w, nil
 }
 
@@ -189,6 +199,9 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 		return nil, fmt.Errorf("working directory: %w", err)
 	} else if !info.IsDir() || !filepath.IsAbs(spec.Workdir) {
 		return nil, fmt.Errorf("working directory: %s is not the absolute path of a directory", spec.Workdir)
+	}
+	if err := enoughDescriptors(); err != nil {
+		return nil, err
 	}
 	number, err := s.begin()
 	if err != nil {
@@ -208,7 +221,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	}
 	w, err := s.startAhead(ctx, mark, greeting)
 	if w == nil && err == nil {
-		w, err = s.startAnew(ctx, mark, greeting)
+		w, err = s.startAnew(ctx, spec, mark, greeting)
 	}
 	if err != nil {
 		return nil, err
@@ -220,8 +233,8 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 }
 
 // startAnew launches a process and begins a session in it.
-func (s *Spawner) startAnew(ctx context.Context, mark mark, greeting []byte) (*worker, error) {
-	w, err := s.launch(ctx, mark, greeting)
+func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark mark, greeting []byte) (*worker, error) {
+	w, err := s.launch(ctx, spec, mark, greeting)
 	if err != nil {
 		return nil, err
 	}
@@ -345,13 +358,14 @@ func (s *Spawner) guard() {
 }
 
 // spawn starts the process as a child of this one.
-func (s *Spawner) spawn(ctx context.Context, mark mark, _ []byte) (*worker, error) {
+func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark mark, _ []byte) (*worker, error) {
 	dir, err := s.library.ensure()
 	if err != nil {
 		return nil, err
 	}
 	return s.assemble(ctx, mark, func(ends *ends) (int, body, error) {
 		cmd := s.command(dir, mark, ends)
+		s.options.Wall.Enclose(cmd, spec.Home, spec.Workdir)
 		err := s.launcher.run(func() error { return startChild(cmd) })
 		if err != nil {
 			return 0, nil, err
@@ -392,6 +406,7 @@ func (s *Spawner) assemble(ctx context.Context, mark mark, begin func(*ends) (in
 func (s *Spawner) newWorker(p *process, l *line) *worker {
 	w := &worker{spawner: s, process: p, line: l, log: s.log, closed: make(chan struct{})}
 	w.interrupts.signal, w.interrupts.nudge = p.interrupt, p.nudge
+	s.bind(w)
 	s.keep(w)
 	return w
 }
@@ -469,6 +484,14 @@ func (s *Spawner) keep(w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.workers[w] = true
+	s.warden.begin()
+}
+
+// present returns the workers that are not closed yet.
+func (s *Spawner) present() map[*worker]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.workers)
 }
 
 func (s *Spawner) forget(w *worker) {
@@ -491,6 +514,7 @@ func (s *Spawner) Close(ctx context.Context) error {
 	s.starting.Wait()
 	err := s.closeWorkers(ctx)
 	s.forkers.close()
+	s.warden.close()
 	if s.launcher != nil {
 		s.launcher.close()
 		s.reaper.close()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,6 +36,8 @@ type worker struct {
 	listener int    // the worker's descriptor of a socket that is for us, 0 for none
 	// interrupts reach the execution under way.
 	interrupts interrupter
+	// spec is that of the session; nil until it has started.
+	spec atomic.Pointer[sessions.Spec]
 
 	asking asking
 
@@ -186,6 +189,7 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 	}
 	w.interrupts.begin()
 	defer w.interrupts.end()
+	w.spawner.warden.wake()
 	if err := w.conn.write(run); err != nil {
 		return done, err
 	}

@@ -61,7 +61,7 @@ func (z *Zygote) Warm() {
 }
 
 // fork has the process forked by whoever can.
-func (z *Zygote) fork(ctx context.Context, mark mark, greeting []byte) (*worker, error) {
+func (z *Zygote) fork(ctx context.Context, spec sessions.Spec, mark mark, greeting []byte) (*worker, error) {
 	z.forkers.begin()
 	if w := z.forkBy(ctx, z.forkers.warm(), mark, greeting); w != nil {
 		return w, nil
@@ -72,7 +72,7 @@ func (z *Zygote) fork(ctx context.Context, mark mark, greeting []byte) (*worker,
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return z.spawn(ctx, mark, greeting)
+	return z.spawn(ctx, spec, mark, greeting)
 }
 
 // forkBy has one forker do it, if there is one; nil means that it could not.

@@ -54,7 +54,8 @@ func (p *preparation) note(format string, args ...any) {
 
 // Prepare copies, links and unpacks the data into input/, which appears when all of
 // it is there: what fails, or is stopped by ctx, leaves nothing. Two servers with
-// one workspace take turns. working/ is made beside it.
+// one workspace take turns. working/ is made beside it. Root prepares it for the user
+// to whom the workspace belongs.
 func (p *Plan) Prepare(ctx context.Context) (Summary, error) {
 	if err := os.MkdirAll(p.options.Dir, 0o700); err != nil {
 		return Summary{}, fmt.Errorf("making the workspace: %w", err)
@@ -64,7 +65,7 @@ func (p *Plan) Prepare(ctx context.Context) (Summary, error) {
 		return Summary{}, fmt.Errorf("opening the workspace: %w", err)
 	}
 	defer func() { _ = root.Close() }() // nothing is written by way of it
-	if err := root.MkdirAll(WorkingName, 0o700); err != nil {
+	if err := makeWorking(root); err != nil {
 		return Summary{}, fmt.Errorf("making %s: %w", filepath.Join(p.options.Dir, WorkingName), err)
 	}
 	unlock, err := p.lock(ctx, root)
@@ -80,6 +81,22 @@ func (p *Plan) Prepare(ctx context.Context) (Summary, error) {
 		return Summary{Reused: reused}, err
 	}
 	return p.fill(ctx, root, wanted)
+}
+
+// makeWorking makes working/ for the owner of the workspace, unless it is there.
+func makeWorking(root *os.Root) error {
+	err := root.Mkdir(WorkingName, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return root.MkdirAll(WorkingName, 0o700) // it may be a link to a directory
+	}
+	if err != nil {
+		return err
+	}
+	of, err := ownerOf(root)
+	if err != nil {
+		return err
+	}
+	return of.take(root, WorkingName)
 }
 
 // fill makes input.partial and gives it its name.
@@ -112,6 +129,13 @@ func (p *Plan) fill(ctx context.Context, root *os.Root, wanted stamp) (made Summ
 		return Summary{}, err
 	}
 	if err := wanted.write(root); err != nil {
+		return Summary{}, err
+	}
+	of, err := ownerOf(root)
+	if err == nil {
+		err = of.take(root, partialName)
+	}
+	if err != nil {
 		return Summary{}, err
 	}
 	if err := root.Rename(partialName, InputName); err != nil {

@@ -117,10 +117,17 @@ func (s stamp) write(root *os.Root) error {
 		return err
 	}
 	name := filepath.Join(ownName, stampName)
-	if err := root.WriteFile(name+".new", data, 0o600); err != nil {
+	unfinished := name + ".new"
+	_ = root.Remove(unfinished) // of a server that was killed, or another name of another's file
+	file, err := root.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
 		return err
 	}
-	return root.Rename(name+".new", name)
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return root.Rename(unfinished, name)
 }
 
 // lock waits until no other server prepares this workspace.

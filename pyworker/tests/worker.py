@@ -58,6 +58,7 @@ class Worker:
         self.output = {"stdout": bytearray(), "stderr": bytearray()}
         self.arrived = bytearray()  # both streams, in order
         self.logs = []
+        self.packages_dir = ""  # goes with each execution
         self._decoder = protocol.Decoder()
         self._execution = 0
         self._launch([*library, ROOT], python)
@@ -151,6 +152,8 @@ class Worker:
         message = {"type": "run", "execution": self._execution, "kind": kind, "code": code}
         if metric_var_name:
             message["metric_var_name"] = metric_var_name
+        if self.packages_dir:
+            message["packages_dir"] = self.packages_dir
         self.send({**message, "arguments": arguments, "result_var_name": result_var_name})
 
     def finish(self):

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// contained is for Linux alone.
+func contained() {}

@@ -1,0 +1,228 @@
+package egress
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+// echo is a server at example.com:7 that a tunnel can be held open to.
+func (w *world) echo(t *testing.T) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	w.has("example.com", outside)
+	w.puts(netip.AddrPortFrom(outside, 7), l.Addr().String())
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(conn, conn)
+				_ = conn.Close()
+			}()
+		}
+	}()
+}
+
+// goes reports whether a tunnel to echo works.
+func goes(conn net.Conn) error {
+	if _, err := io.WriteString(conn, "ping\n"); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && line != "ping\n" {
+		err = fmt.Errorf("got %q", line)
+	}
+	return err
+}
+
+// ended waits for the end of a connection.
+func ended(t *testing.T, conn net.Conn) {
+	t.Helper()
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	n, err := io.Copy(io.Discard, conn)
+	if timeout, ok := err.(net.Error); n > 0 || ok && timeout.Timeout() {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
+// TestConnectionsAreBounded, those of one session and those of all.
+func TestConnectionsAreBounded(t *testing.T) {
+	for name, bound := range map[string]func(*Proxy){
+		"session": func(p *Proxy) { p.perSession = 2 },
+		"all":     func(p *Proxy) { p.slots = make(chan struct{}, 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := beginWith(t, Options{Hosts: []string{"example.com:7"}}, func(p *Proxy) { p.patience = 10 * time.Millisecond; bound(p) })
+			w.echo(t)
+			one, two := w.tunnel(t, "example.com:7"), w.tunnel(t, "example.com:7")
+			// It is turned away before it has said a word.
+			conn, err := net.Dial("tcp", w.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 503 understudy: too many connections at once") {
+				t.Errorf("%q, %v", answer, err)
+			}
+			for _, still := range []net.Conn{one, two} {
+				if err := goes(still); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestAPlaceIsWaitedFor: who has more connections than there are places gets one
+// when another ends.
+func TestAPlaceIsWaitedFor(t *testing.T) {
+	w := beginWith(t, Options{Hosts: []string{"example.com:7"}}, func(p *Proxy) { p.perSession = 1; p.patience = time.Hour })
+	w.echo(t)
+	for range 5 {
+		conn := w.tunnel(t, "example.com:7")
+		if err := goes(conn); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.Close()
+	}
+}
+
+// TestIdleTunnelsEnd when their time is over, which here comes when the test says so.
+func TestIdleTunnelsEnd(t *testing.T) {
+	w := begin(t, "example.com:7")
+	w.echo(t)
+	conn := w.tunnel(t, "example.com:7")
+	if err := goes(conn); err != nil {
+		t.Fatal(err)
+	}
+	w.proxy.mu.Lock()
+	defer w.proxy.mu.Unlock()
+	for s := range w.proxy.open["ann"] {
+		s.mu.Lock()
+		for in := range s.inlets {
+			in.timer.Reset(0)
+		}
+		s.mu.Unlock()
+	}
+	ended(t, conn)
+}
+
+// TestBytesKeepATunnelOpen: its time begins anew with them.
+func TestBytesKeepATunnelOpen(t *testing.T) {
+	one, other := net.Pipe()
+	defer other.Close()
+	in := newInlet(one, time.Hour, func() {})
+	defer in.Close()
+	go func() { _, _ = other.Write([]byte("x")) }()
+	if _, err := in.Read(make([]byte, 1)); err != nil || !in.timer.Stop() {
+		t.Errorf("the timer does not run, %v", err)
+	}
+	in.moved(1) // a timer that has stopped stays so
+	if in.timer.Stop() {
+		t.Error("it runs again")
+	}
+}
+
+// TestTheListenerEndsItsConnections, tunnels too, and no others.
+func TestTheListenerEndsItsConnections(t *testing.T) {
+	w := begin(t, "example.com:7")
+	w.echo(t)
+	staying := w.tunnel(t, "example.com:7")
+	l := w.serve(t)
+	other := &world{addr: l.Addr().String()}
+	tunnel := other.tunnel(t, "example.com:7")
+	silent, err := net.Dial("tcp", other.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	if err := goes(tunnel); err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+	ended(t, tunnel)
+	ended(t, silent)
+	if err := goes(staying); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRelease ends what has the name, and nothing else.
+func TestRelease(t *testing.T) {
+	w := begin(t, "example.com:7")
+	w.echo(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.proxy.Serve("bob", l)
+	ann, bob := w.tunnel(t, "example.com:7"), (&world{addr: l.Addr().String()}).tunnel(t, "example.com:7")
+	w.proxy.Release("ann")
+	ended(t, ann)
+	if err := goes(bob); err != nil {
+		t.Error(err)
+	}
+	if conn, err := net.Dial("tcp", w.addr); err == nil {
+		_, err = conn.Read(make([]byte, 1)) // it may have been in the queue
+		if conn.Close(); err == nil {
+			t.Error("it is served still")
+		}
+	}
+	w.proxy.Release("nobody")
+	(*Proxy)(nil).Release("ann")
+}
+
+func TestClose(t *testing.T) {
+	w := begin(t, "example.com:7")
+	w.echo(t)
+	tunnel := w.tunnel(t, "example.com:7")
+	w.proxy.Close()
+	ended(t, tunnel)
+	l := w.serve(t)
+	if conn, err := l.Accept(); err == nil {
+		t.Error("a listener that came late is open", conn.Close())
+	}
+	w.proxy.Close()
+	(*Proxy)(nil).Close()
+}
+
+// TestRefusalsAreLoggedOnce for each host, with a sum at the end, and not without
+// bound.
+func TestRefusalsAreLoggedOnce(t *testing.T) {
+	w := begin(t, "pypi.org")
+	client := w.client(t)
+	get := func(host string) {
+		response, err := client.Get("http://" + host + "/")
+		if err != nil || response.StatusCode != http.StatusForbidden {
+			t.Fatal(response, err)
+		}
+		_ = response.Body.Close()
+	}
+	for range 3 {
+		get("evil.net")
+	}
+	for i := range 2 * countedHosts {
+		get(fmt.Sprintf("h%d.evil.net", i))
+	}
+	w.proxy.Close()
+	log := w.logged()
+	if n := strings.Count(log, "host=evil.net:80 "); n != 1 || !strings.Contains(log, "session=ann") {
+		t.Errorf("logged %d times:\n%.500s", n, log)
+	}
+	if lines := strings.Count(log, "\n"); lines != countedHosts+2 || !strings.Contains(log, fmt.Sprintf("hosts=%d times=%d", countedHosts+1, 3+2*countedHosts)) {
+		t.Errorf("%d lines; %s", lines, log[max(0, len(log)-300):])
+	}
+}

@@ -1,0 +1,149 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Bounds of what sessions can take of the server.
+const (
+	perSession = 64               // connections of one listener
+	inAll      = 512              // connections of all listeners
+	patience   = 10 * time.Second // of a connection that waits for another to end
+	idling     = 10 * time.Minute // without a byte in either direction
+	heading    = 30 * time.Second // for the head of a request to come
+	headBytes  = 64 << 10
+)
+
+// Options are what a Proxy is made of.
+type Options struct {
+	// Hosts are the rules: pypi.org, *.example.com (not example.com itself), either
+	// with :PORT behind it, which otherwise is 443 or 80. Names that lead to this
+	// machine or into a private network need the address listed as well, but for
+	// localhost, which may stand alone.
+	Hosts []string
+	// Own are the addresses at which the server itself listens; nobody reaches them
+	// through the proxy, whatever the hosts say. Nil: it has none.
+	Own func() []netip.AddrPort
+	// Lookup resolves a name; nil is the system's resolver.
+	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
+	// Dial connects by TCP; nil is the system's.
+	Dial   func(ctx context.Context, place netip.AddrPort) (net.Conn, error)
+	Logger *slog.Logger // nil discards
+}
+
+// Proxy serves sessions on listeners that it is handed.
+type Proxy struct {
+	rules   rules
+	own     func() []netip.AddrPort
+	lookup  func(context.Context, string) ([]netip.Addr, error)
+	dial    func(context.Context, netip.AddrPort) (net.Conn, error)
+	machine func() ([]netip.Addr, error)
+	log     *slog.Logger
+
+	perSession     int
+	slots          chan struct{} // one for each connection of any listener
+	patience, idle time.Duration
+
+	life    context.Context // ends with Close
+	endLife context.CancelFunc
+	mu      sync.Mutex // of what follows, and of work.Go against work.Wait
+	closed  bool
+	open    map[string]map[*served]struct{} // by name
+	work    sync.WaitGroup
+}
+
+// New makes a proxy; the error names the host that is none.
+func New(o Options) (*Proxy, error) {
+	p := &Proxy{
+		own: o.Own, lookup: o.Lookup, dial: o.Dial, machine: machineAddresses, log: o.Logger,
+		perSession: perSession, slots: make(chan struct{}, inAll), patience: patience, idle: idling,
+		open: map[string]map[*served]struct{}{},
+	}
+	var errs []error
+	for _, host := range o.Hosts {
+		r, err := parseRule(host)
+		errs = append(errs, err)
+		p.rules = append(p.rules, r)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if p.lookup == nil {
+		p.lookup = func(ctx context.Context, name string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+		}
+	}
+	if p.dial == nil {
+		p.dial = func(ctx context.Context, place netip.AddrPort) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", place.String())
+		}
+	}
+	if p.log == nil {
+		p.log = slog.New(slog.DiscardHandler)
+	}
+	p.life, p.endLife = context.WithCancel(context.Background())
+	return p, nil
+}
+
+// Serve answers what comes to l until l is closed, by whomever, or its name released;
+// connections end with it. It takes l over and returns at once. Several listeners may
+// have a name.
+func (p *Proxy) Serve(name string, l net.Listener) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		_ = l.Close()
+		return
+	}
+	s := newServed(p, name, l)
+	if p.open[name] == nil {
+		p.open[name] = map[*served]struct{}{}
+	}
+	p.open[name][s] = struct{}{}
+	p.work.Go(func() {
+		s.run()
+		p.forget(name, s)
+	})
+}
+
+func (p *Proxy) forget(name string, s *served) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open[name], s)
+	if len(p.open[name]) == 0 {
+		delete(p.open, name)
+	}
+}
+
+// Release closes the listeners that have the name, and their connections end. It does
+// not wait for them. A Proxy that is nil has none.
+func (p *Proxy) Release(name string) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for s := range p.open[name] {
+		s.endLife()
+	}
+}
+
+// Close closes all listeners and connections, and waits for them. A Proxy that is
+// nil has nothing to close.
+func (p *Proxy) Close() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.endLife()
+	p.work.Wait()
+}

@@ -1,0 +1,56 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// Apply puts those limits on a process of ours that one process can put on another,
+// before code runs in it: what it starts inherits them. Limits of a user's processes
+// are not among them, nor are those that somebody has to watch. CPUs are kept by
+// leaving the process so many processors, unless a cgroup counts its time.
+func (l Limits) Apply(pid int, grouped bool) error {
+	var failure error
+	for _, limit := range rlimitsFor(l, false) {
+		wanted := unix.Rlimit{Cur: limit[1], Max: limit[2]}
+		if err := unix.Prlimit(pid, int(limit[0]), &wanted, nil); err != nil {
+			failure = errors.Join(failure, fmt.Errorf("resource %d: %w", limit[0], err))
+		}
+	}
+	if l.CPUs > 0 && !grouped {
+		failure = errors.Join(failure, leaveProcessors(pid, int(math.Ceil(l.CPUs))))
+	}
+	return failure
+}
+
+// turn counts those that were given processors, so that each begins at the next one.
+var turn atomic.Int64
+
+// leaveProcessors lets a process run on so many of our processors only.
+func leaveProcessors(pid, count int) error {
+	var ours, left unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &ours); err != nil {
+		return fmt.Errorf("processors: %w", err)
+	}
+	var all []int
+	for cpu := range len(ours) * 64 {
+		if ours.IsSet(cpu) {
+			all = append(all, cpu)
+		}
+	}
+	if count >= len(all) {
+		return nil
+	}
+	first := int(turn.Add(int64(count))) - count
+	for i := range count {
+		left.Set(all[(first+i)%len(all)])
+	}
+	if err := unix.SchedSetaffinity(pid, &left); err != nil {
+		return fmt.Errorf("processors: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package sandbox
+
+import (
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// answer is what becomes of a system call: instructions that end with a verdict,
+// whatever the arguments are. They need nothing in the accumulator.
+type answer []bpf.Instruction
+
+var (
+	allowed = answer{bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW}}
+	refused = answer{bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)}}
+	missing = answer{bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)}}
+)
+
+// The places of struct seccomp_data. Both architectures are little-endian.
+const (
+	numberOffset    = 0
+	archOffset      = 4
+	argumentsOffset = 16
+	argumentSize    = 8
+	highHalf        = 4
+)
+
+// alternative are conditions that allow a call if they all hold.
+type alternative []condition
+
+// condition is one about 32 bits of an argument.
+type condition struct {
+	offset uint32
+	test   bpf.JumpTest
+	value  uint32
+}
+
+// ifAny allows what one of the alternatives allows and refuses the rest.
+func ifAny(alternatives []alternative) answer {
+	var program answer
+	for _, conditions := range alternatives {
+		left := 2*len(conditions) + len(allowed)
+		for _, c := range conditions {
+			left -= 2
+			program = append(program,
+				bpf.LoadAbsolute{Off: c.offset, Size: 4},
+				bpf.JumpIf{Cond: c.test, Val: c.value, SkipFalse: uint8(left)})
+		}
+		program = append(program, allowed...)
+	}
+	return append(program, refused...)
+}
+
+// all makes an alternative of conditions.
+func all(conditions ...[]condition) alternative {
+	var joined alternative
+	for _, some := range conditions {
+		joined = append(joined, some...)
+	}
+	return joined
+}
+
+// The kernel looks at the low half of many arguments only. What allows must therefore
+// see that the high half is as it usually is, or else ask nothing but the low half.
+
+func equal(argument uint32, value uint64) []condition {
+	return both(argument, bpf.JumpEqual, value)
+}
+
+func noBits(argument uint32, bits uint64) []condition {
+	return both(argument, bpf.JumpBitsNotSet, bits)
+}
+
+func atMost(argument, value uint32) []condition {
+	offset := argumentsOffset + argumentSize*argument
+	return []condition{{offset + highHalf, bpf.JumpEqual, 0}, {offset, bpf.JumpLessOrEqual, value}}
+}
+
+// lowNot asks nothing of the high half.
+func lowNot(argument, value uint32) []condition {
+	return []condition{{argumentsOffset + argumentSize*argument, bpf.JumpNotEqual, value}}
+}
+
+func both(argument uint32, test bpf.JumpTest, value uint64) []condition {
+	offset := argumentsOffset + argumentSize*argument
+	return []condition{{offset + highHalf, test, uint32(value >> 32)}, {offset, test, uint32(value)}}
+}
+
+// namespaceFlags are those of clone that make a namespace. CLONE_NEWTIME is none of
+// them: clone takes it for a part of a signal's number.
+const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS |
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
+
+// What x/sys/unix has no names for.
+const (
+	ioprioWhoProcess = 1
+	addrLimit32Bit   = 0x8
+	uname26          = 0x20000
+	askPersonality   = 0xffffffff
+)
+
+// conditionalCalls returns the calls that are allowed with some arguments only.
+func conditionalCalls(inet bool) map[string][]alternative {
+	self := []alternative{equal(0, 0)}
+	calls := map[string][]alternative{
+		// A brother, as CLONE_PARENT makes it, would be a child of the server's.
+		"clone":      {noBits(0, namespaceFlags|unix.CLONE_PARENT)},
+		"socketpair": {equal(0, unix.AF_UNIX)},
+		"socket":     {equal(0, unix.AF_UNIX)},
+		// Typing into the terminal from which the server was started, also by a
+		// console's clipboard.
+		"ioctl": {all(lowNot(1, unix.TIOCSTI), lowNot(1, unix.TIOCLINUX))},
+		// -1 is all processes of the user.
+		"kill": {lowNot(0, ^uint32(0))},
+		// One's own limits, and reading those of others.
+		"prlimit64": {equal(0, 0), equal(2, 0)},
+		// Not those of all of a user's processes.
+		"setpriority": {atMost(0, unix.PRIO_PGRP)},
+		"ioprio_set":  {equal(0, ioprioWhoProcess)},
+		// sched_setaffinity is not here: libraries call it with a thread's id.
+		"sched_setscheduler": self, "sched_setparam": self, "sched_setattr": self,
+	}
+	for _, personality := range []uint64{0, addrLimit32Bit, uname26, addrLimit32Bit | uname26, askPersonality} {
+		calls["personality"] = append(calls["personality"], equal(0, personality))
+	}
+	if inet {
+		calls["socket"] = append(calls["socket"], internetSockets()...)
+	}
+	return calls
+}
+
+// internetSockets allows TCP, UDP and ping, and the netlink socket by which libc finds
+// out which addresses the machine has. Raw sockets are not among them, nor are
+// protocols that hardly anybody uses, whose code in the kernel is the less tried.
+func internetSockets() []alternative {
+	const flags = unix.SOCK_CLOEXEC | unix.SOCK_NONBLOCK
+	alternatives := []alternative{all(equal(0, unix.AF_NETLINK), equal(2, unix.NETLINK_ROUTE))}
+	for _, family := range []uint64{unix.AF_INET, unix.AF_INET6} {
+		for _, kind := range []uint64{unix.SOCK_STREAM, unix.SOCK_DGRAM} {
+			alternatives = append(alternatives,
+				all(equal(0, family), noBits(1, ^(kind|flags)), atMost(2, unix.IPPROTO_ICMPV6)))
+		}
+	}
+	return alternatives
+}

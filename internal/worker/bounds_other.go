@@ -1,0 +1,26 @@
+//go:build !linux
+
+package worker
+
+import "log/slog"
+
+// Limits are kept on Linux only.
+type (
+	bounds struct{}
+	warden struct{}
+)
+
+func (*bounds) verdict() string { return "" }
+func (*bounds) release()        {}
+
+func newWarden(*Spawner) *warden { return nil }
+func (*warden) begin()           {}
+func (*warden) wake()            {}
+func (*warden) close()           {}
+
+func (s *Spawner) bind(*worker) {}
+
+func enoughDescriptors() error { return nil }
+
+// Shelter does nothing on this system.
+func Shelter(*slog.Logger) {}

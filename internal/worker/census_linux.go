@@ -1,0 +1,133 @@
+package worker
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// footprint is what a worker and the processes that its code has started use.
+type footprint struct {
+	// memory is what they have for themselves, in bytes: an estimate that is cheap to
+	// get, and too high where one is a fork of another and shares memory with it.
+	memory uint64
+	tasks  int   // processes and threads
+	pids   []int // the worker's comes first
+	copies []int // of the worker, asleep
+}
+
+// A census counts the processes of one worker.
+type census struct {
+	footprint
+	registry *registry
+	children func(pid int) []int
+	seen     map[int]bool
+}
+
+func (c *census) add(pid int) {
+	if c.seen[pid] {
+		return
+	}
+	c.seen[pid] = true
+	s, ok := statusOf(pid)
+	if !ok {
+		return
+	}
+	c.memory += s.memory
+	c.tasks += s.threads
+	c.pids = append(c.pids, pid)
+	for _, child := range c.children(pid) {
+		if c.registry.has(child) {
+			c.copies = append(c.copies, child)
+		} else {
+			c.add(child)
+		}
+	}
+}
+
+// status is what /proc/PID/status says of what a process uses.
+type status struct {
+	memory  uint64 // bytes that are no file's: anonymous, shared and swapped out
+	threads int
+}
+
+func statusOf(pid int) (s status, ok bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return s, false
+	}
+	for line := range bytes.Lines(data) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		switch string(name) {
+		case "RssAnon", "RssShmem", "VmSwap":
+			s.memory += kilobytes(rest)
+		case "Threads":
+			s.threads, _ = strconv.Atoi(string(bytes.TrimSpace(rest)))
+		}
+	}
+	return s, true
+}
+
+// kilobytes reads "  1234 kB" as bytes.
+func kilobytes(text []byte) uint64 {
+	fields := bytes.Fields(text)
+	if len(fields) == 0 {
+		return 0
+	}
+	n, _ := strconv.ParseUint(string(fields[0]), 10, 64)
+	return n << 10
+}
+
+// exactly is the same as memory, with what several processes share counted once, in
+// bytes: the kernel looks at each page, which takes milliseconds. The copies share
+// with the worker too, and what a copy alone has is not the worker's.
+func (f footprint) exactly() uint64 {
+	var sum uint64
+	for i, pid := range f.pids {
+		s, err := sharesOf(pid)
+		if err != nil && i == 0 {
+			return f.memory // it may be hidden from us: the estimate must do
+		}
+		sum += s.proportional
+	}
+	for _, pid := range f.copies {
+		if s, err := sharesOf(pid); err == nil {
+			sum += s.proportional - min(s.proportional, s.private)
+		}
+	}
+	return min(sum, f.memory)
+}
+
+// private is what the end of the worker and its kin would free for sure, in bytes.
+func (f footprint) private() (sum uint64) {
+	for _, pid := range f.pids {
+		if s, err := sharesOf(pid); err == nil {
+			sum += s.private
+		}
+	}
+	return sum
+}
+
+// shares are a process's part of the memory that is no file's, in bytes.
+type shares struct {
+	proportional uint64 // of a page that n processes share, an nth
+	private      uint64 // what no other process has
+}
+
+func sharesOf(pid int) (s shares, err error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return s, err
+	}
+	for line := range bytes.Lines(data) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		switch string(name) {
+		case "Pss_Anon", "Pss_Shmem", "SwapPss":
+			s.proportional += kilobytes(rest)
+		case "Private_Dirty":
+			s.private += kilobytes(rest)
+		}
+	}
+	return s, nil
+}

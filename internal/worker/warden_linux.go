@@ -1,0 +1,286 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"understudy/internal/sandbox"
+)
+
+const (
+	// wardenPoll is how often workers that run something are looked at.
+	wardenPoll = 100 * time.Millisecond
+	// wardenRest is how often the others are, and how often orphans are sought.
+	wardenRest = 2 * time.Second
+	// wardenShare bounds what the looking costs: after a look that took a while it
+	// rests so many times as long.
+	wardenShare = 10
+	// guardShare is how often it looks at the machine's memory, when little is left,
+	// for once at each worker.
+	guardShare = 10
+)
+
+// warden ends workers that use more than they may, where the kernel does not see to
+// it, and the largest of all when the machine's memory is nearly used up.
+type warden struct {
+	spawner *Spawner
+	limits  sandbox.Limits
+	log     *slog.Logger
+	// available says how much memory the machine, or the container, has left and how
+	// much it has, in bytes.
+	available func() (left, all uint64)
+
+	life    context.Context
+	stop    context.CancelFunc
+	begun   sync.Once
+	running sync.WaitGroup
+	poke    chan struct{}
+	resting atomic.Bool // it looks seldom, as nothing runs
+
+	grouping sync.Once
+	cgroups  *sandbox.Groups // nil without
+
+	// The rest is its goroutine's alone.
+	cases    map[*worker]*wardenCase
+	strays   map[uint64][]int // orphans, by the tag of their line
+	sought   time.Time        // when they were
+	nextLook time.Time
+	guard    guard
+}
+
+// wardenCase is what is remembered of a worker.
+type wardenCase struct {
+	ending bool      // it is being killed
+	looked time.Time // idle workers are looked at seldom
+	// What its end is going to free, in bytes, and since when.
+	frees uint64
+	since time.Time
+	// What the last exact count said, of what estimate, and when it may be repeated.
+	exact, estimate uint64
+	again           time.Time
+}
+
+// newWarden returns nil when there is nothing to watch for.
+func newWarden(s *Spawner) *warden {
+	limits := s.options.Limits
+	if limits == (sandbox.Limits{}) && s.options.Wall == nil {
+		return nil
+	}
+	if limits.Poll <= 0 {
+		limits.Poll = wardenPoll
+	}
+	life, stop := context.WithCancel(context.Background())
+	return &warden{
+		spawner: s, limits: limits, log: s.log, available: machineMemory(),
+		life: life, stop: stop, poke: make(chan struct{}, 1), cases: map[*worker]*wardenCase{},
+	}
+}
+
+// groups are the cgroups of sessions; nil where there are none.
+func (d *warden) groups() *sandbox.Groups {
+	d.grouping.Do(func() {
+		groups, err := sandbox.OpenCgroups()
+		if err != nil {
+			d.log.Debug("no cgroups: the server watches interpreters itself", "reason", err)
+			return
+		}
+		d.cgroups = groups
+	})
+	return d.cgroups
+}
+
+// begin has it watch, once there is a worker.
+func (d *warden) begin() {
+	if d == nil {
+		return
+	}
+	d.begun.Do(func() {
+		d.running.Go(d.watch)
+		if d.limits.Disk > 0 {
+			d.running.Go(d.watchDisks)
+		}
+	})
+}
+
+// wake is told that a worker begins to run something.
+func (d *warden) wake() {
+	if d == nil || !d.resting.Load() {
+		return
+	}
+	select {
+	case d.poke <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+func (d *warden) close() {
+	if d != nil {
+		d.stop()
+		d.running.Wait()
+	}
+}
+
+func (d *warden) watch() {
+	for d.life.Err() == nil {
+		d.resting.Store(true) // before it looks who runs, so that whoever begins later pokes
+		pause, busy := d.round(time.Now())
+		d.resting.Store(!busy)
+		timer := time.NewTimer(pause)
+		select {
+		case <-d.life.Done():
+		case <-timer.C:
+		case <-d.poke:
+		}
+		timer.Stop()
+	}
+}
+
+// round looks once at the machine and at whoever is due, and returns how long to
+// pause, and whether anything runs.
+func (d *warden) round(now time.Time) (pause time.Duration, busy bool) {
+	workers := d.spawner.present()
+	d.forget(workers)
+	pause = wardenRest
+	if d.protect(workers, now) {
+		pause = d.limits.Poll / guardShare
+	}
+	for w := range workers {
+		busy = busy || w.interrupts.busy()
+	}
+	if busy {
+		pause = min(pause, d.limits.Poll)
+	}
+	if now.Before(d.nextLook) && busy {
+		return min(pause, time.Until(d.nextLook)), busy
+	}
+	d.lookAt(workers, now)
+	took := time.Since(now)
+	d.nextLook = now.Add(max(d.limits.Poll, wardenShare*took))
+	return pause, busy
+}
+
+func (d *warden) forget(present map[*worker]bool) {
+	for w := range d.cases {
+		if !present[w] {
+			delete(d.cases, w)
+		}
+	}
+	for w := range present {
+		if d.cases[w] == nil {
+			d.cases[w] = &wardenCase{}
+		}
+	}
+}
+
+// lookAt holds those who are due to their limits.
+func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
+	if d.limits.Memory <= 0 && d.limits.Processes <= 0 {
+		return
+	}
+	for w := range workers {
+		if time.Since(d.guard.looked) > d.limits.Poll/guardShare { // a look at many takes a while
+			d.protect(workers, time.Now())
+		}
+		c := d.cases[w]
+		if c.ending || w.isGrouped() || !w.interrupts.busy() && now.Sub(c.looked) < wardenRest {
+			continue
+		}
+		c.looked = now
+		f := d.footprint(w)
+		used, over := d.overMemory(c, f, now)
+		switch {
+		case over:
+			d.end(w, memoryCause(d.limits.Memory, used))
+		case d.limits.Processes > 0 && f.tasks > d.limits.Processes:
+			d.end(w, fmt.Sprintf("process limit of %d reached (%d processes and threads)", d.limits.Processes, f.tasks))
+		}
+	}
+}
+
+// isGrouped reports whether the kernel watches the worker's memory and processes.
+func (w *worker) isGrouped() bool { return w.line.bounds != nil && w.line.bounds.group != nil }
+
+// overMemory reports whether a worker has more than it may. An estimate that is too
+// high is followed by an exact count, and that by another one when the estimate has
+// grown by what was missing, or after a while: forks that write to what they share
+// use more, and the estimate doesn't tell.
+func (d *warden) overMemory(c *wardenCase, f footprint, now time.Time) (used uint64, over bool) {
+	allowed := uint64(d.limits.Memory)
+	if len(f.pids) == 1 {
+		// What RLIMIT_DATA refuses is a MemoryError, which leaves the session as it
+		// is: that comes first, unless the memory is of a kind that doesn't count there.
+		allowed += sandbox.MemoryAllowance
+	}
+	if d.limits.Memory <= 0 || f.memory <= allowed {
+		return 0, false
+	}
+	grown := f.memory - min(f.memory, c.estimate)
+	if now.Before(c.again) && c.exact+grown <= allowed {
+		return 0, false
+	}
+	c.exact, c.estimate = f.exactly(), f.memory
+	c.again = now.Add(max(wardenRest, 5*wardenShare*time.Since(now)))
+	return c.exact, c.exact > allowed
+}
+
+// footprint counts what a worker and its kin use.
+func (d *warden) footprint(w *worker) footprint {
+	d.seekStrays()
+	c := census{registry: d.spawner.registry, children: childrenFinder(), seen: map[int]bool{}}
+	w.process.withPID(func() { c.add(w.process.pid) })
+	for _, stray := range d.strays[w.line.kin.mark.tag] {
+		c.add(stray)
+	}
+	return c.footprint
+}
+
+// childrenFinder lists children one by one, or by one look at all processes where
+// the kernel doesn't list them.
+func childrenFinder() func(pid int) []int {
+	if canListChildren() {
+		return func(pid int) []int {
+			children, _ := childrenOf(pid) // whom it can't see now it sees next time
+			return children
+		}
+	}
+	all := map[int][]int{}
+	procs, _ := listProcs()
+	for _, p := range procs {
+		all[p.parent] = append(all[p.parent], p.pid)
+	}
+	return func(pid int) []int { return all[pid] }
+}
+
+// seekStrays finds the orphans among the workers' kin: code that forks twice has
+// them adopted. Their tag tells whose they are. It does so now and then.
+func (d *warden) seekStrays() {
+	now := time.Now()
+	if now.Sub(d.sought) < wardenShare*d.limits.Poll {
+		return
+	}
+	d.sought, d.strays = now, map[uint64][]int{}
+	find := childrenFinder()
+	for _, adoptive := range append(d.spawner.registry.forkers(), os.Getpid()) {
+		for _, pid := range find(adoptive) {
+			if d.spawner.registry.has(pid) {
+				continue
+			}
+			if tag, ok := tagOf(pid); ok {
+				d.strays[tag] = append(d.strays[tag], pid)
+			}
+		}
+	}
+}
+
+// end kills a worker. It does not wait for that.
+func (d *warden) end(w *worker, cause string) {
+	d.cases[w].ending = true
+	d.log.Info("an interpreter is ended", "pid", w.process.pid, "reason", cause)
+	w.process.blame(cause)
+	d.running.Go(func() { w.process.kill(cause) })
+}

@@ -1,0 +1,272 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"understudy/internal/sandbox"
+	"understudy/internal/worker/workertest"
+	"understudy/sessions"
+)
+
+// limited returns a Zygote, whose workers can be copied, with these limits.
+func limited(t testing.TB, limits sandbox.Limits) *Spawner {
+	t.Helper()
+	limits.Poll = 20 * time.Millisecond
+	z := NewZygote(Options{
+		Python: workertest.Python(t), LibraryDir: filepath.Join(t.TempDir(), "lib"),
+		CheckpointShare: 0.5, Limits: limits, Preload: []string{"json"},
+	})
+	t.Cleanup(func() {
+		if err := z.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return z.Spawner
+}
+
+// breaks runs code that must end its worker, and returns why it says it ended.
+func breaks(t testing.TB, w *worker, code string) string {
+	t.Helper()
+	sink := workertest.NewRecorder()
+	outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink)
+	var crash *sessions.CrashError
+	if !errors.As(err, &crash) {
+		t.Fatalf("it ended as %+v, %v\n%s", outcome.Exception, err, sink.All())
+	}
+	return crash.Reason
+}
+
+const grab = `
+held = []
+def grab(megabytes):
+    held.append(bytearray(megabytes << 20))
+    held[-1][::4096] = b"x" * len(held[-1][::4096])
+`
+
+func TestMemoryLimitIsAMemoryError(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
+	// Grown step by step, it ends like that too, and the session goes on.
+	for _, code := range []string{grab + "grab(2000)", "n = 0\nwhile True:\n    grab(10); n += 1"} {
+		outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, workertest.NewRecorder())
+		if err != nil || outcome.Exception == nil || outcome.Exception.Type != "MemoryError" {
+			t.Errorf("%+v, %v", outcome.Exception, err)
+		}
+	}
+	if _, sink := workertest.Run(t, w, "print(n > 20); held.clear()"); sink.All() != "True\n" {
+		t.Errorf("%q", sink.All())
+	}
+}
+
+// Each process has less than the limit, all together have more.
+func TestMemoryLimitOfAllProcesses(t *testing.T) {
+	for name, start_ := range map[string]string{
+		"children": "pid = os.fork()",
+		"orphans":  "pid = os.fork()\n    if not pid:\n        os.setsid()\n        if os.fork(): os._exit(0)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
+			reason := breaks(t, w, grab+`
+import os, time
+for _ in range(4):
+    `+start_+`
+    if not pid:
+        grab(120)
+        time.sleep(1000)
+time.sleep(1000)
+`)
+			if !strings.HasPrefix(reason, "memory limit of 300 MiB reached (") || !strings.HasSuffix(reason, " used)") {
+				t.Error(reason)
+			}
+		})
+	}
+}
+
+// What a fork shares with its parent counts once, and what a copy shares too.
+func TestSharedMemoryCountsOnce(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 400 << 20}))
+	workertest.Run(t, w, grab+"grab(250)")
+	if _, err := w.Fork(context.Background(), sessions.ToStandBy); err != nil {
+		t.Fatal(err)
+	}
+	outcome, sink := workertest.Run(t, w, `
+import os, time
+children = [os.fork() for _ in range(1)]
+if not children[0]: time.sleep(1000)
+for _ in range(4):
+    if not (pid := os.fork()): time.sleep(1000)
+    children.append(pid)
+time.sleep(1)
+print(len(children))
+for pid in children: os.kill(pid, 9)
+`)
+	if !outcome.OK || sink.All() != "5\n" {
+		t.Errorf("%+v %q", outcome, sink.All())
+	}
+}
+
+func TestUnderstudyTakesOverAfterABreach(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
+	workertest.Run(t, w, grab+"x = 42")
+	u, err := w.Fork(context.Background(), sessions.ToStandBy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := "import mmap\nm = mmap.mmap(-1, 800 << 20)\nwhile True:\n    for i in range(0, len(m), 4096): m[i] = 1"
+	if reason := breaks(t, w, "print('so far')\n"+shared); !strings.HasPrefix(reason, "memory limit of 300 MiB reached") {
+		t.Error(reason)
+	}
+	next, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = next.Close(context.Background()) })
+	if _, sink := workertest.Run(t, next, "print(x)"); sink.All() != "42\n" {
+		t.Errorf("%q", sink.All())
+	}
+	if reason := breaks(t, next.(*worker), shared); !strings.HasPrefix(reason, "memory limit of 300 MiB reached") {
+		t.Error(reason)
+	}
+}
+
+func TestProcessLimit(t *testing.T) {
+	for name, code := range map[string]string{
+		"processes": "import os, time\nfor _ in range(30):\n    if not os.fork(): time.sleep(1000)\ntime.sleep(1000)",
+		"threads":   "import threading, time\nfor _ in range(30): threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\ntime.sleep(1000)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, limited(t, sandbox.Limits{Processes: 20}))
+			if reason := breaks(t, w, code); !strings.HasPrefix(reason, "process limit of 20 reached") {
+				t.Error(reason)
+			}
+		})
+	}
+}
+
+func TestLimitsOfEachProcess(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{OpenFiles: 100, FileSize: 1 << 20, CPUs: 0.5}))
+	_, sink := workertest.Run(t, w, `
+import errno, os, subprocess, sys
+print(len(os.sched_getaffinity(0)))
+try:
+    with open("big", "wb") as f: f.write(bytes(2 << 20))
+except OSError as e: print(errno.errorcode[e.errno])
+try: fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(200)]
+except OSError as e: print(errno.errorcode[e.errno])
+`)
+	if got := sink.All(); got != "1\nEFBIG\nEMFILE\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestDiskLimit(t *testing.T) {
+	s := limited(t, sandbox.Limits{Disk: 20 << 20})
+	dir := t.TempDir()
+	begin := func() *worker {
+		w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = w.Close(context.Background()) })
+		return w.(*worker)
+	}
+	// It waits to be seen, as it writes faster than any look.
+	const fill = `
+import os, time
+os.makedirs("below", exist_ok=True)
+n = len(os.listdir("below"))
+while True:
+    with open(f"below/{n}", "wb") as f: f.write(os.urandom(1 << 20))
+    n += 1
+    time.sleep(0.02)
+`
+	reason := breaks(t, begin(), fill)
+	if want := "disk limit of 20 MiB reached: delete files below " + dir; !strings.HasPrefix(reason, want) {
+		t.Error(reason)
+	}
+	// The next run may read and delete, and is ended only when it writes more.
+	next := begin()
+	_, sink := workertest.Run(t, next, "import os, time\nfor _ in range(5): time.sleep(0.3)\nprint(len(os.listdir('below')) > 10)")
+	if sink.All() != "True\n" {
+		t.Errorf("%q", sink.All())
+	}
+	if reason := breaks(t, next, fill); !strings.HasPrefix(reason, "disk limit") {
+		t.Error(reason)
+	}
+	workertest.Run(t, begin(), "import shutil; shutil.rmtree('below')")
+}
+
+func TestWorkersBeginWithTheirLimitsWhereverTheyComeFrom(t *testing.T) {
+	for name, s := range map[string]*Spawner{
+		"spawn": testSpawner(t, func(o *Options) { o.Limits.OpenFiles = 77 }),
+		"fork":  limited(t, sandbox.Limits{OpenFiles: 77}),
+	} {
+		w := start(t, s)
+		_, sink := workertest.Run(t, w, "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))")
+		if sink.All() != "(77, 77)\n" {
+			t.Errorf("%s: %q", name, sink.All())
+		}
+	}
+}
+
+// TestMachineGuard: while the machine's memory is short, the largest that run are
+// ended, and the idle ones and small ones are spared.
+func TestMachineGuard(t *testing.T) {
+	s := limited(t, sandbox.Limits{Memory: 4 << 30})
+	var mu sync.Mutex
+	var greedy []*worker // memory is short as long as one of them lives
+	s.warden.available = func() (left, all uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, w := range greedy {
+			if !w.process.hasExited() {
+				return 1 << 20, 8 << 30
+			}
+		}
+		return 4 << 30, 8 << 30
+	}
+	idler := start(t, s)
+	workertest.Run(t, idler, grab+"grab(200)")
+	small := start(t, s)
+	const runners = 6
+	var all []*worker
+	var ended sync.WaitGroup
+	reasons := make([]string, runners)
+	ready := make(chan struct{}, runners+1)
+	go func() {
+		workertest.Run(t, small, "import time; time.sleep(3)")
+		ready <- struct{}{}
+	}()
+	for i := range runners {
+		w := start(t, s)
+		all = append(all, w)
+		workertest.Run(t, w, grab)
+		ended.Go(func() {
+			reasons[i] = breaks(t, w, fmt.Sprintf("import time; grab(%d); open('there', 'w').close(); time.sleep(1000)", 100+i))
+		})
+		eventually(t, "it has its memory", func() bool {
+			_, err := os.Stat(filepath.Join(w.spec.Load().Workdir, "there"))
+			return err == nil
+		})
+	}
+	mu.Lock()
+	greedy = all
+	mu.Unlock()
+	ended.Wait()
+	for _, reason := range reasons {
+		if !strings.HasPrefix(reason, "the machine's memory is nearly used up, and of all that run this interpreter used the most (") {
+			t.Error(reason)
+		}
+	}
+	<-ready
+	if _, sink := workertest.Run(t, idler, "print(len(held))"); sink.All() != "1\n" {
+		t.Errorf("the idle one: %q", sink.All())
+	}
+}

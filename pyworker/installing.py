@@ -1,0 +1,210 @@
+"""Installs packages for a session and its branches, with pip or uv.
+
+pip comes first: it sees what the interpreter has and adds only what is missing, where
+uv would install all that a package needs once more.
+"""
+
+import contextlib
+import os
+import re
+import sys
+import types
+from typing import NamedTuple
+
+from . import late
+
+MOST_NOTES = 5
+_NO_PROGRAM = 127  # exit code, as of shells
+_NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_NOTHING = (
+    "there is neither pip nor uv for this interpreter: ask the user to have one put into "
+    "the server's Python environment"
+)
+
+
+class Outcome(NamedTuple):
+    """What an installation came to."""
+
+    exit_code: int
+    record: dict  # {"installed": [{"name", "version", "before" if there was one}]}
+    notes: list  # sentences for the reader
+
+
+def install(packages, shell, arguments):
+    """Installs what the arguments ask for; pip's words go to stdout.
+
+    They are "packages", a list of requirements, and "hosts", which can be reached: none
+    where it is empty, any where it is missing.
+    """
+    if not packages.root:
+        raise RuntimeError("this interpreter has no place for packages")
+    hosts = arguments.get("hosts")
+    with _alone(packages.root):
+        code = make(packages, shell)
+        before, known = _versions([packages.site]), _versions(_own_folders())
+        if not code:
+            code = _run(packages, shell, arguments["packages"], hosts == [])
+        after = _versions([packages.site])
+    late.load("importlib").invalidate_caches()
+    changed = [
+        _Change(found, before.get(name) or known.get(name))
+        for name, found in sorted(after.items())
+        if name not in before or before[name].version != found.version
+    ]
+    notes = list(filter(None, map(_about_imported, changed)))[:MOST_NOTES]
+    if code and hosts is not None:
+        notes.append(_about_network(hosts))
+    return Outcome(code, {"installed": [change.record() for change in changed]}, notes)
+
+
+def make(packages, shell):
+    """Makes the environment if there is none yet; returns an exit code."""
+    if packages.is_made():
+        return 0
+    code = shell.run_program([sys.executable, "-I", "-m", "venv", "--without-pip", packages.root])
+    if not code:
+        packages.finish(_own_folders())
+    return code
+
+
+class _Package(NamedTuple):
+    """A package as it was when it was found."""
+
+    name: str
+    version: str
+    distribution: object  # which reads what is there when it is asked
+
+
+class _Change(NamedTuple):
+    """A package that was installed, and what was there before, if anything."""
+
+    now: _Package
+    before: _Package | None
+
+    def record(self):
+        record = {"name": self.now.name, "version": self.now.version}
+        return record | ({"before": self.before.version} if self.before else {})
+
+
+@contextlib.contextmanager
+def _alone(root):
+    """Keeps branches from installing into the environment at the same time."""
+    try:
+        fcntl = late.load("fcntl")
+    except ImportError:
+        yield
+        return
+    os.makedirs(root, exist_ok=True)
+    with open(os.path.join(root, ".installing"), "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("waiting for the installation in another branch", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _run(packages, shell, wanted, offline):
+    """Runs pip or uv; returns its exit code."""
+    folders = _own_folders()
+    if late.load("importlib.machinery").PathFinder.find_spec("pip", folders):
+        quietly = ["--disable-pip-version-check", "--no-input", "--no-color"]
+        more = ["--progress-bar", "off", "--no-warn-script-location"]
+        more += ["--no-index"] if offline else []
+        argv = [*pip(packages.python()), *quietly, "install", *more]
+    elif uv := late.load("shutil").which("uv"):
+        more = ["--offline"] if offline else []
+        constraints = _write_constraints(packages, folders, wanted)
+        argv = [uv, "--color", "never", "pip", "install", "--python", packages.python()]
+        argv += ["--link-mode", "copy", "--constraints", constraints, *more]
+    else:
+        print(_NOTHING, flush=True)
+        return _NO_PROGRAM
+    return shell.run_program([*argv, "--", *wanted])
+
+
+def pip(python):
+    """Returns the beginning of a command line that runs pip in the environment of a Python."""
+    # Past a pip.py in the working directory, where Python can do that.
+    safely = ["-P"] if sys.version_info >= (3, 11) else []
+    return [python, *safely, "-m", "pip"]
+
+
+def _write_constraints(packages, folders, wanted):
+    """Has uv take the versions that the interpreter has, but for what was asked for.
+
+    Other versions would not go with libraries that are compiled for these.
+    """
+    asked = {_normal(match[1]) for match in map(_NAME.match, wanted) if match}
+    path = os.path.join(packages.root, "constraints.txt")
+    with open(path, "w", encoding="utf-8") as file:
+        for name, found in _versions(folders).items():
+            if name not in asked:
+                file.write(f"{name}=={found.version}\n")
+    return path
+
+
+def _own_folders():
+    """Returns the folders in which the interpreter's own packages are."""
+    site = late.load("site")
+    folders = list(site.getsitepackages())
+    if site.ENABLE_USER_SITE:
+        folders.insert(0, site.getusersitepackages())
+    return folders
+
+
+def _versions(folders):
+    """Returns the packages in the folders by name; the first of a name counts."""
+    found = {}
+    for each in late.load("importlib.metadata").distributions(path=folders):
+        name = each.metadata["Name"] if each.metadata else None
+        if name and each.version:
+            found.setdefault(_normal(name), _Package(name, each.version, each))
+    return found
+
+
+def _normal(name):
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _about_imported(change):
+    """Says which version an import gives where an earlier one had been imported."""
+    name, version, distribution = change.now
+    modules = _modules(distribution)
+    if not any(map(_is_imported, modules)):
+        return ""
+    old = change.before.version if change.before else "another version"
+    preload = sys.modules.get(f"{__package__}.preload")
+    if preload and preload.loaded.intersection(modules):
+        return (
+            f"every interpreter of this server begins with {name} {old} imported (--preload): "
+            f"only child processes find {version}"
+        )
+    return (
+        f"{name} was imported before and stays at {old} here; after operation restart, which "
+        f"drops all variables, it is {version}"
+    )
+
+
+def _modules(distribution):
+    """Returns the names that a distribution can be imported by."""
+    names = set((distribution.read_text("top_level.txt") or "").split())
+    for file in () if names else distribution.files or ():
+        name, _, ending = file.parts[0].partition(".")
+        if name and name != "__pycache__" and not ending.endswith(("dist-info", "data")):
+            names.add(name)
+    return names
+
+
+def _is_imported(name):
+    module = sys.modules.get(name)
+    return type(module) is types.ModuleType and bool(vars(module).get("__file__"))
+
+
+def _about_network(hosts):
+    if not hosts:
+        return (
+            "the sandbox has no network, so only files can be installed: "
+            "start the server with --allow-net HOST,… for an index of packages"
+        )
+    return f"the sandbox reaches no host but {', '.join(hosts)} (--allow-net)"

@@ -1,0 +1,138 @@
+"""Packages that a session installs, in a real worker with the real pip."""
+
+import os
+import shutil
+import sys
+import tempfile
+import unittest
+
+from pyworker.tests import wheels
+from pyworker.tests.worker import WorkerCase
+
+TINY = "value = {0}\ndef show():\n    print('tiny', value)\n"
+
+
+def has_pip():
+    """Says whether the Python of the tests has pip."""
+    import importlib.util
+
+    return importlib.util.find_spec("pip") is not None
+
+
+class PackagesCase(WorkerCase):
+    """Workers that share a place for packages, as branches do."""
+
+    def setUp(self):
+        home = tempfile.mkdtemp(prefix="home-")
+        self.addCleanup(shutil.rmtree, home)
+        self.packages_dir = os.path.join(os.path.realpath(home), "packages")
+
+    def session(self, **fields):
+        worker = self.start(**fields)
+        worker.packages_dir = self.packages_dir
+        return worker
+
+    def install(self, worker, *packages, hosts=()):
+        worker.begin("", "", "install", packages=list(packages), hosts=list(hosts))
+        return worker.finish()
+
+    def tiny(self, worker, version="1.0", **more):
+        """Puts a wheel into the working directory; returns its path there."""
+        source = TINY.format(version)
+        return "./" + wheels.make(worker.workdir, "understudy_tiny", version, source, **more)
+
+
+@unittest.skipUnless(has_pip(), "no pip")
+class Installing(PackagesCase):
+    def test_a_wheel(self):
+        worker = self.session()
+        self.assertEqual(
+            "ModuleNotFoundError", self.failing(worker, "import understudy_tiny")["type"]
+        )
+        answer = self.install(worker, self.tiny(worker))
+        self.assertTrue(answer.ok, answer.stdout)
+        self.assertEqual((0, []), (answer.exit_code, answer.notes))
+        self.assertIn("Successfully installed understudy-tiny-1.0", answer.stdout)
+        tiny = {"name": "understudy_tiny", "version": "1.0"}
+        self.assertEqual(({"installed": [tiny]}, "json"), (answer.result, answer.result_encoding))
+        self.assertEqual("tiny 1.0\n", worker.run("import understudy_tiny as t; t.show()").stdout)
+        self.assertTrue(worker.value("t.__file__").startswith(self.packages_dir + os.sep))
+        # Children find it, too; and what the interpreter has is still there.
+        told = f"!{sys.executable} -c 'import understudy_tiny, pip; understudy_tiny.show()'"
+        self.assertEqual("tiny 1.0\n", worker.run(told).stdout)
+        again = self.install(worker, "understudy_tiny")
+        self.assertEqual((True, {"installed": []}), (again.ok, again.result))
+
+    def test_another_version(self):
+        worker = self.session()
+        self.install(worker, self.tiny(worker))
+        worker.run("import understudy_tiny")
+        answer = self.install(worker, self.tiny(worker, "2.0"))
+        tiny = {"name": "understudy_tiny", "version": "2.0", "before": "1.0"}
+        self.assertEqual({"installed": [tiny]}, answer.result)
+        self.assertEqual(1, len(answer.notes))
+        self.assertIn("stays at 1.0 here; after operation restart", answer.notes[0])
+        self.assertEqual(1.0, worker.value("understudy_tiny.value"))
+        # Who comes later, and who was there and had not imported it, has the new one.
+        self.assertEqual(
+            "tiny 2.0\n", self.session().run("import understudy_tiny as t; t.show()").stdout
+        )
+
+    def test_a_branch_that_lives_already_finds_it(self):
+        first, other = self.session(), self.session()
+        other.run("1")
+        self.install(first, self.tiny(first))
+        self.assertEqual("tiny 1.0\n", other.run("import understudy_tiny as t; t.show()").stdout)
+
+    def test_what_the_interpreter_has_is_not_installed_again(self):
+        worker = self.session()
+        answer = self.install(worker, self.tiny(worker, requires=["pip"]))
+        self.assertEqual(["understudy_tiny"], [each["name"] for each in answer.result["installed"]])
+        self.assertIn("Requirement already satisfied: pip", answer.stdout)
+
+    def test_a_failure(self):
+        worker = self.session()
+        answer = self.install(worker, "understudy-nosuch-package")
+        self.assertEqual((False, 1), (answer.ok, answer.exit_code))
+        self.assertIn("No matching distribution found", answer.stdout)
+        self.assertEqual("", answer.stderr)
+        self.assertIn("the sandbox has no network", answer.notes[0])
+        self.assertIn("--allow-net HOST", answer.notes[0])
+        notes = self.install(worker, "./nosuch.whl", hosts=["pypi.org"]).notes
+        self.assertEqual(["the sandbox reaches no host but pypi.org (--allow-net)"], notes)
+
+    def test_an_option_is_none(self):
+        answer = self.install(self.session(), "--version")
+        self.assertEqual((False, {"installed": []}), (answer.ok, answer.result))
+
+    def test_an_interrupt(self):
+        worker = self.session()
+        self.install(worker, self.tiny(worker))  # the environment is there
+        fifo = os.path.join(worker.workdir, "slow-1.0-py3-none-any.whl")
+        os.mkfifo(fifo)
+        worker.begin("", "", "install", packages=["./slow-1.0-py3-none-any.whl"], hosts=[])
+        worker.wait_for_text("Processing ./slow-1.0-py3-none-any.whl")
+        worker.interrupt()
+        answer = worker.finish()
+        self.assertEqual("KeyboardInterrupt", answer.exception["type"])
+        self.assertTrue(answer.signalled)
+        self.assertEqual("tiny 1.0\n", worker.run("import understudy_tiny as t; t.show()").stdout)
+
+    def test_no_place(self):
+        worker = self.start()
+        self.assertIn("has no place", self.install(worker, "x").exception["traceback"])
+
+
+@unittest.skipUnless(has_pip() and sys.platform == "linux", "no pip, or no wall")
+class Magics(PackagesCase):
+    """%pip where the interpreter's own environment can't be written to."""
+
+    def test_pip_of_a_confined_session(self):
+        worker = self.session(confine={"environment": {}})
+        answer = worker.run(f"%pip install --no-index {self.tiny(worker)}")
+        self.assertIn("Successfully installed understudy-tiny-1.0", answer.stdout)
+        self.assertEqual("tiny 1.0\n", worker.run("import understudy_tiny as t; t.show()").stdout)
+        self.assertTrue(worker.value("t.__file__").startswith(self.packages_dir + os.sep))
+        listed = worker.run("%pip list").stdout.split()
+        self.assertTrue({"pip", "understudy-tiny"} & set(listed) or "understudy_tiny" in listed)
+        self.assertIn("Successfully uninstalled", worker.run("%pip uninstall -y understudy-tiny").stdout)

@@ -1,0 +1,45 @@
+package sessions
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// TestACopyTakesNoMoreRoomThanItsFile has a file of a terabyte with two bytes in it.
+func TestACopyTakesNoMoreRoomThanItsFile(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	const size = 1 << 40
+	file, err := os.Create(filepath.Join(from, "large"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.WriteAt([]byte("a"), 0)
+	_, middle := file.WriteAt([]byte("b"), size/2)
+	if err := errors.Join(err, middle, file.Truncate(size), file.Close()); err != nil {
+		t.Skipf("no such files here: %v", err)
+	}
+	if left, err := copyPath(t.Context(), to, from); err != nil || len(left) > 0 {
+		t.Fatalf("%q %v", left, err)
+	}
+	copied, err := os.Open(filepath.Join(to, "large"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	info, err := copied.Stat()
+	if err != nil || info.Size() != size {
+		t.Fatalf("%v %v", info, err)
+	}
+	if blocks := info.Sys().(*syscall.Stat_t).Blocks; blocks*512 > 1<<20 {
+		t.Errorf("it takes %d bytes", blocks*512)
+	}
+	for at, want := range map[int64]byte{0: 'a', size / 2: 'b', 1: 0, size - 1: 0} {
+		var got [1]byte
+		if _, err := copied.ReadAt(got[:], at); err != nil || got[0] != want {
+			t.Errorf("at %d: %q %v", at, got, err)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+# What the other session has, that attempts look for. Prints where it is.
+
+import ctypes
+import json
+import os
+import socket
+import threading
+
+with open("given.json") as file:
+    given = json.load(file)
+
+os.chmod(".", 0o755)  # so that nothing but the wall is in the way
+for name in ("secret.txt", "to-delete", "to-replace", "to-truncate"):
+    with open(name, "w") as file:
+        file.write(given["secret"])
+held = open("secret.txt")  # noqa: SIM115 - another session tries to get at it
+memory = ctypes.create_string_buffer(given["memory_secret"].encode())
+
+
+def listen(address):
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(address)
+    server.listen()
+
+    def greet():
+        while True:
+            guest, _ = server.accept()
+            with guest:
+                try:
+                    guest.sendall(given["secret"].encode())
+                except OSError:
+                    pass
+
+    threading.Thread(target=greet, daemon=True).start()
+
+
+listen("s")
+os.chmod("s", 0o777)
+listen("\0" + given["sibling_abstract"])
+made = {}
+try:
+    with open(f"/dev/shm/{given['sibling_shm']}", "w") as file:
+        file.write(given["secret"])
+except OSError as error:
+    made["shm"] = str(error)
+if ctypes.CDLL(None).shmget(given["sibling_ipc_key"], 4096, 0o1666) < 0:
+    made["ipc"] = "refused"
+print(
+    json.dumps(
+        made
+        | {
+            "pid": os.getpid(),
+            "uid": os.getuid(),
+            "address": ctypes.addressof(memory),
+            "fd": held.fileno(),
+            "workdir": os.getcwd(),
+        }
+    )
+)

@@ -1,0 +1,13 @@
+# pexpect: a conversation with a program in a terminal.
+# needs: pexpect
+import sys
+
+import pexpect
+
+python = pexpect.spawn(sys.executable, ["-q"], timeout=60)
+python.expect(">>> ")
+python.sendline("6 * 7")
+python.expect("42")
+python.sendeof()
+python.expect(pexpect.EOF)
+print("ok")

@@ -1,0 +1,176 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/schemas"
+	"understudy/sessions"
+)
+
+const (
+	mostPackages   = 50   // of one call
+	longestPackage = 1000 // bytes
+)
+
+// InstallOptions say from where agents may install packages.
+type InstallOptions struct {
+	// Restricted says that code reaches no hosts but Hosts, as pypi.org, *.example.com
+	// or localhost:8080; none if there are none.
+	Restricted bool
+	Hosts      []string
+}
+
+// installs reports whether agents may install packages: a policy may have it that no
+// line with pip passes, and commands have no use for a session's packages.
+func (b *toolbox) installs() bool {
+	return b.Install != nil && b.Mode == ModeFull && (b.Rules == nil || !b.Rules.NoPip)
+}
+
+// tellsOfInstalls tells of operation install where there is one.
+func (b *toolbox) tellsOfInstalls() string {
+	if !b.installs() {
+		return ""
+	}
+	return "install: install packages for this interpreter and its branches."
+}
+
+// noInstall says why packages can't be installed.
+func (b *toolbox) noInstall() error {
+	why := "this server was started without --allow-install; do with the packages that are there, or tell the user"
+	switch {
+	case b.Mode == ModeCLIOnly:
+		why = "this server runs shell commands only (--mode cli-only)"
+	case b.Mode == ModePluginOnly:
+		why = "this server runs plugins only (--mode plugin-only)"
+	case b.Install != nil:
+		why = "the policy of this server refuses it; do with the packages that are there"
+	}
+	return sessions.Errorf(sessions.CodeRefused, "packages can't be installed: %s", why)
+}
+
+// install installs packages, as an execution of the interpreter's.
+func (b *toolbox) install(ctx context.Context, request mcp.CallToolRequest, args ManageInterpretersArgs, packages []string) *mcp.CallToolResult {
+	what, err := b.Install.request(packages)
+	if err != nil {
+		return b.failure(manageInterpretersName, err)
+	}
+	what.InterpreterID, what.Wait = args.InterpreterID, waiting(args.Wait)
+	return b.execute(ctx, request, manageInterpretersName, what)
+}
+
+// request is the execution that installs the packages.
+func (o *InstallOptions) request(packages []string) (r sessions.RunRequest, err error) {
+	wanted := struct {
+		Packages []string  `json:"packages"`
+		Hosts    *[]string `json:"hosts,omitempty"`
+	}{Packages: make([]string, 0, len(packages))}
+	switch {
+	case len(packages) == 0:
+		return r, packagesFault(`is required for install operation: what to install, as in ["polars>=1", "./file.whl"]`)
+	case len(packages) > mostPackages:
+		return r, packagesFault("has %d items, and at most %d are taken at once; install the first ones first", len(packages), mostPackages)
+	}
+	for _, each := range packages {
+		each = strings.TrimSpace(each)
+		if err := o.check(each); err != nil {
+			return r, err
+		}
+		wanted.Packages = append(wanted.Packages, each)
+	}
+	if o.Restricted {
+		hosts := append([]string{}, o.Hosts...) // never null
+		wanted.Hosts = &hosts
+	}
+	arguments, err := json.Marshal(wanted)
+	return sessions.RunRequest{Kind: sessions.RunsInstall, Code: pipLine(wanted.Packages), Arguments: arguments}, err
+}
+
+func packagesFault(format string, args ...any) error {
+	return &schemas.ArgumentError{Argument: "packages", Message: `argument "packages" ` + fmt.Sprintf(format, args...)}
+}
+
+// addressed finds what a requirement has of a URL: its scheme.
+var addressed = regexp.MustCompile(`^(?:[^@:/\\]*@\s*)?([A-Za-z][A-Za-z0-9+.-]+):`)
+
+// check refuses what is no requirement, or from where nothing may come.
+func (o *InstallOptions) check(requirement string) error {
+	shown := clip(requirement, 100)
+	switch {
+	case requirement == "":
+		return packagesFault("has an empty item; give names of packages, as polars>=1, or files in the working directory, as ./file.whl")
+	case strings.HasPrefix(requirement, "-"):
+		return packagesFault("has the option %q, and takes none; give requirements only", shown)
+	case len(requirement) > longestPackage:
+		return packagesFault("has an item of %d bytes, and each may have %d", len(requirement), longestPackage)
+	case strings.ContainsFunc(requirement, unicode.IsControl):
+		return packagesFault("has a control character in %q; write each requirement as an item of its own", shown)
+	}
+	scheme := addressed.FindStringSubmatch(requirement)
+	if scheme == nil {
+		return nil
+	}
+	if !strings.EqualFold(scheme[1], "https") {
+		return packagesFault("has %q: of addresses only those with https:// are taken; for a file give its path, as ./file.whl", shown)
+	}
+	place, err := url.Parse(requirement[strings.Index(requirement, scheme[1]+":"):])
+	if err != nil || place.Host == "" {
+		return packagesFault("has %q, which can't be read as an address", shown)
+	}
+	return o.reaches(place, shown)
+}
+
+// reaches refuses an address that code can't reach.
+func (o *InstallOptions) reaches(place *url.URL, shown string) error {
+	switch {
+	case !o.Restricted:
+		return nil
+	case len(o.Hosts) == 0:
+		return packagesFault("has %q, and the sandbox has no network: start the server with --allow-net %s", shown, place.Hostname())
+	case !slices.ContainsFunc(o.Hosts, func(pattern string) bool { return isHost(pattern, place) }):
+		return packagesFault("has %q, and the sandbox reaches %s only (--allow-net)", shown, strings.Join(o.Hosts, ", "))
+	}
+	return nil
+}
+
+// isHost reports whether a pattern of --allow-net is about the host of an address.
+func isHost(pattern string, place *url.URL) bool {
+	port := place.Port()
+	if port == "" {
+		port = "443"
+	}
+	name := strings.ToLower(place.Hostname())
+	pattern = strings.ToLower(strings.TrimSuffix(pattern, ":"+port))
+	if ending, ok := strings.CutPrefix(pattern, "*"); ok && strings.HasPrefix(ending, ".") {
+		return strings.HasSuffix(name, ending)
+	}
+	return name == pattern
+}
+
+// pipLine is the line of code that installs the same: it is what a policy judges, and
+// what a journal, and a notebook that is made of it, shows.
+func pipLine(packages []string) string {
+	line := "%pip install"
+	for _, each := range packages {
+		line += " " + shellWord(each)
+	}
+	return line
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./,:=+@-]+$`)
+
+// shellWord writes a word as a line with pip takes it.
+func shellWord(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'"'"'`) + "'"
+}

@@ -1,0 +1,175 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+)
+
+// installing answers each installation with a result.
+func installing(change func(*sessions.Result)) (*fakeManager, *sessions.RunRequest) {
+	var asked sessions.RunRequest
+	return &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
+		asked = r
+		return example(func(r *sessions.Result) {
+			r.Kind = sessions.RunsInstall
+			change(r)
+		}), nil
+	}}, &asked
+}
+
+func TestAnInstallIsAsked(t *testing.T) {
+	m, asked := installing(func(r *sessions.Result) {
+		r.ExitCode, r.Stdout = exit(0), "Collecting polars\nSuccessfully installed polars-1.2\n"
+		r.Result = json.RawMessage(`{"installed": [{"name": "numpy", "version": "2.1", "before": "2.0"}, {"name": "polars", "version": "1.2"}]}`)
+	})
+	for hosts, o := range map[string]InstallOptions{
+		"": {}, `,"hosts":[]`: {Restricted: true}, `,"hosts":["pypi.org"]`: {Restricted: true, Hosts: []string{"pypi.org"}},
+	} {
+		c := connect(t, "tester", m, Options{Install: &o})
+		answer := call(t, c, "manage_interpreters", `{"operation": "install", "packages": ["polars>=1", " ./it's.whl "], "interpreter_id": "x", "wait": 0}`)
+		want := sessions.RunRequest{
+			Kind: sessions.RunsInstall, Code: `%pip install 'polars>=1' './it'"'"'s.whl'`, InterpreterID: "x", Wait: -1,
+			Arguments: json.RawMessage(`{"packages":["polars\u003e=1","./it's.whl"]` + hosts + `}`),
+		}
+		if diff := cmp.Diff(want, *asked, cmpopts.IgnoreUnexported(sessions.RunRequest{}), cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress", "Asking")); diff != "" {
+			t.Error(diff)
+		}
+		if got := text(t, answer); answer.IsError || !strings.HasPrefix(got, "Installed numpy 2.1 (was 2.0), polars 1.2.\n[ok] execution 3") {
+			t.Error(got)
+		}
+		if record := answer.StructuredContent.(map[string]any); record["stdout"] != "Collecting polars\nSuccessfully installed polars-1.2\n" {
+			t.Errorf("the record: %v", record)
+		}
+	}
+}
+
+func TestInstallsThatComeToNothing(t *testing.T) {
+	for want, change := range map[string]func(*sessions.Result){
+		"Nothing was installed: what was asked for is there already.\n[ok]": func(r *sessions.Result) {
+			r.ExitCode, r.Stdout, r.Result = exit(0), "Requirement already satisfied\n", json.RawMessage(`{"installed": []}`)
+		},
+		"…\n" + strings.Repeat("line\n", 29) + "ERROR: no\n[note] no network\n[exit code] 1\n[error]": func(r *sessions.Result) {
+			r.Status, r.ExitCode, r.Stdout, r.Result = sessions.StatusError, exit(1), strings.Repeat("line\n", 200)+"ERROR: no\n", json.RawMessage(`{"installed": []}`)
+			r.Notes = []string{"no network"}
+		},
+		"[timeout] The installation was stopped at its time limit": func(r *sessions.Result) {
+			r.Status, r.Stdout = sessions.StatusTimeout, ""
+		},
+		"Collecting polars\n[running]": func(r *sessions.Result) { r.Status, r.Stdout = sessions.StatusRunning, "Collecting polars\n" },
+	} {
+		m, _ := installing(change)
+		c := connect(t, "tester", m, Options{Install: &InstallOptions{}})
+		answer := call(t, c, "manage_interpreters", `{"operation": "install", "packages": ["polars"]}`)
+		got := text(t, answer)
+		for _, part := range strings.SplitAfter(want, "\n") {
+			if !strings.Contains(got, part) {
+				t.Errorf("%q is not in:\n%s", part, got)
+			}
+		}
+		if strings.Count(got, "line\n") > 30 {
+			t.Error(got)
+		}
+	}
+}
+
+func TestInstallsThatAreRefused(t *testing.T) {
+	options := map[string]Options{
+		"free":   {Install: &InstallOptions{}},
+		"none":   {Install: &InstallOptions{Restricted: true}},
+		"some":   {Install: &InstallOptions{Restricted: true, Hosts: []string{"pypi.org", "*.example.com:8443"}}},
+		"off":    {},
+		"cli":    {Mode: ModeCLIOnly, Install: &InstallOptions{}},
+		"policy": {Rules: &Rules{NoPip: true}, Install: &InstallOptions{}},
+	}
+	for name, cases := range map[string]map[string]string{
+		"free": {
+			`[]`:                          `argument "packages" is required for install operation`,
+			`null`:                        `argument "packages" is required`,
+			`["a", " "]`:                  "empty item",
+			`["--index-url=https://x.y"]`: `takes none`,
+			`["-r needs.txt"]`:            `takes none`,
+			`["a\nb"]`:                    "control character",
+			`["http://x.y/a.whl"]`:        "only those with https://",
+			`["a @ file:///etc/a.whl"]`:   "give its path",
+			`["git+https://x.y/a"]`:       "only those with https://",
+			`["git+ssh://git@x.y/a"]`:     "only those with https://",
+			`["https:///a.whl"]`:          "can't be read as an address",
+			`["` + strings.Repeat("a", longestPackage+1) + `"]`: `argument "packages" has an item of 1001 bytes`,
+			`["a"` + strings.Repeat(`,"a"`, mostPackages) + `]`: "51 items, and at most 50",
+			`"polars"`:      `argument "packages" must be an array of strings, not the string "polars"`,
+			`["a", 3]`:      `argument "packages" must hold strings only; item 2 is the number 3`,
+			`{"polars": 1}`: `an array of strings`,
+		},
+		"none":   {`["https://pypi.org/a.whl"]`: "the sandbox has no network: start the server with --allow-net pypi.org"},
+		"some":   {`["a@https://example.com/a.whl"]`: "the sandbox reaches pypi.org, *.example.com:8443 only", `["https://a.example.com/a.whl"]`: "reaches"},
+		"off":    {`null`: "without --allow-install"},
+		"cli":    {`null`: "--mode cli-only"},
+		"policy": {`null`: "policy of this server"},
+	} {
+		c := connect(t, "tester", &fakeManager{}, options[name])
+		for packages, want := range cases {
+			answer := call(t, c, "manage_interpreters", `{"operation": "install", "packages": `+packages+`}`)
+			if !answer.IsError || !strings.Contains(text(t, answer), want) {
+				t.Errorf("%s %.60s: %s", name, packages, text(t, answer))
+			}
+		}
+	}
+}
+
+func TestWhatMayBeInstalled(t *testing.T) {
+	o := &InstallOptions{Restricted: true, Hosts: []string{"pypi.org", "*.example.com:8443"}}
+	for _, each := range []string{
+		"polars", "polars[all]>=1,<2; python_version>'3'", "./a.whl", "sub/b.whl", `C:\a.whl`, "a~=1.0", "a @ ./b.whl",
+		"https://pypi.org/a.whl", "a@https://PyPI.org:443/a.whl", "https://x.example.com:8443/a.whl",
+	} {
+		if err := o.check(each); err != nil {
+			t.Errorf("%s: %v", each, err)
+		}
+	}
+}
+
+// TestProgressOfAnInstall: a client that asks for it hears pip's last line.
+func TestProgressOfAnInstall(t *testing.T) {
+	m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
+		r.Progress(sessions.Progress{Elapsed: time.Second, Limit: time.Hour, LastLine: "Collecting polars"})
+		return example(func(r *sessions.Result) { r.Kind = sessions.RunsInstall }), nil
+	}}
+	c := connect(t, "tester", m, Options{Install: &InstallOptions{}})
+	heard := make(chan string, 1)
+	c.OnNotification(func(n mcp.JSONRPCNotification) {
+		if message, ok := n.Params.AdditionalFields["message"].(string); ok {
+			heard <- message
+		}
+	})
+	var request mcp.CallToolRequest
+	request.Params.Name = manageInterpretersName
+	request.Params.Arguments = map[string]any{"operation": "install", "packages": []string{"polars"}}
+	request.Params.Meta = &mcp.Meta{ProgressToken: "p"}
+	if _, err := c.CallTool(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-heard; got != "1 second of 1 hour: Collecting polars" {
+		t.Error(got)
+	}
+}
+
+func TestInstallIsAdvertisedWhereItIsAllowed(t *testing.T) {
+	for name, o := range map[string]Options{
+		"yes": {Install: &InstallOptions{}}, "no": {}, "not by the policy": {Install: &InstallOptions{}, Rules: &Rules{NoPip: true}},
+		"not for commands": {Install: &InstallOptions{}, Mode: ModeCLIOnly},
+	} {
+		tool := newToolbox(nil, nil, o).manageInterpretersTool().Tool
+		if told := strings.Contains(tool.Description, "- install: "); told != (name == "yes") || strings.Contains(string(tool.RawInputSchema), `"packages"`) != told {
+			t.Errorf("%s: %s\n%s", name, tool.Description, tool.RawInputSchema)
+		}
+	}
+}
