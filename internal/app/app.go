@@ -138,6 +138,8 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		MaxRetries: c.Serve.MaxRetries, SessionVariables: c.Serve.SessionVariables,
 		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
 	}
+	limits := limitsOf(c)
+	o.PrintLimit, o.MemoryLimit = limits.Output, limits.Memory
 	if o.KeepWorkdirs { // the run's own directory goes with the server
 		o.WorkdirRoot = filepath.Join(c.DataDir, "workdirs")
 	}

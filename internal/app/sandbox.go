@@ -71,7 +71,7 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 		Read:   slices.Clone(s.Read),
 		Write:  s.Write,
 		Python: directories,
-		Limits: wallLimits(s.ResolvedLimits(worker.MachineMemory())),
+		Limits: limitsOf(c),
 	}
 	if s.DataMode == config.DataLink { // its links lead there
 		settings.Read = append(settings.Read, s.Data...)
@@ -85,7 +85,10 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 	return settings, nil
 }
 
-func wallLimits(l config.Limits) sandbox.Limits {
+// limitsOf are the limits of one interpreter. What was asked for holds without a wall
+// too.
+func limitsOf(c *config.Config) sandbox.Limits {
+	l := c.Serve.ResolvedLimits(worker.MachineMemory())
 	return sandbox.Limits{
 		Memory: l.Memory, Processes: int(l.Processes), CPUs: l.CPUs, OpenFiles: int(l.OpenFiles),
 		FileSize: l.FileSize, Disk: l.Disk, Output: l.Output,

@@ -16,7 +16,7 @@ import (
 	"understudy/sessions"
 )
 
-// serving parses the settings of a server with the tests' Python.
+// serveConfig parses the settings of a server with the tests' Python.
 func serveConfig(t *testing.T, args ...string) *config.Config {
 	t.Helper()
 	c, err := config.Parse(config.Source{Args: append([]string{"serve", "--data-dir", t.TempDir(), "--python", testPython(t)}, args...)})
@@ -191,7 +191,7 @@ func TestDirectoriesThatOnlyTheServersUserWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := serving(t, "--transport", "http", "--workdir", closed, "--write", open)
+	c := serveConfig(t, "--transport", "http", "--workdir", closed, "--write", open)
 	apart, err := sandbox.New(sandbox.Settings{Mode: sandbox.Standard}, sandbox.Host{User: os.Geteuid()})
 	if err != nil {
 		t.Fatal(err)
@@ -209,5 +209,16 @@ func TestDirectoriesThatOnlyTheServersUserWrites(t *testing.T) {
 	}
 	if got := unwritable(c, together); os.Geteuid() == 0 && got != nil {
 		t.Errorf("%q for one user", got)
+	}
+}
+
+// TestLimitsReachWorkersAndSessions: what was asked for holds without a wall too.
+func TestLimitsReachWorkersAndSessions(t *testing.T) {
+	c := serveConfig(t, "--memory-limit", "1GB", "--print-limit", "2MB")
+	if l := limitsOf(c); l.Memory != 1_000_000_000 || l.Output != 2_000_000 || l.Processes != 0 {
+		t.Errorf("%+v", l)
+	}
+	if o := managerOptions(c, nil, t.TempDir(), quiet()); o.MemoryLimit != 1_000_000_000 || o.PrintLimit != 2_000_000 {
+		t.Errorf("%d %d", o.MemoryLimit, o.PrintLimit)
 	}
 }
