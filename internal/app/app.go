@@ -146,6 +146,8 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		PrintLimit: limits.Output, MemoryLimit: limits.Memory,
 		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
 	}
+	limits := limitsOf(c)
+	o.PrintLimit, o.MemoryLimit = limits.Output, limits.Memory
 	if o.KeepWorkdirs { // the run's own directory goes with the server
 		o.WorkdirRoot = filepath.Join(c.DataDir, "workdirs")
 	}
