@@ -16,7 +16,6 @@ import (
 	"understudy/internal/config"
 	"understudy/internal/metrics"
 	"understudy/internal/transport"
-	"understudy/internal/worker"
 	"understudy/sessions"
 	"understudy/tools"
 )
@@ -128,7 +127,7 @@ func (a *App) Close() error {
 }
 
 func managerOptions(c *config.Config, starter sessions.Starter, run string, log *slog.Logger) sessions.Options {
-	limits := c.Serve.ResolvedLimits(worker.MachineMemory())
+	limits := limitsOf(c)
 	o := sessions.Options{
 		Starter: starter, Logger: log,
 		Dir:     filepath.Join(run, "sessions"),
@@ -146,8 +145,6 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		PrintLimit: limits.Output, MemoryLimit: limits.Memory,
 		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
 	}
-	limits := limitsOf(c)
-	o.PrintLimit, o.MemoryLimit = limits.Output, limits.Memory
 	if o.KeepWorkdirs { // the run's own directory goes with the server
 		o.WorkdirRoot = filepath.Join(c.DataDir, "workdirs")
 	}

@@ -157,7 +157,6 @@ func newStarter(c *config.Config, python string, wall *sandbox.Wall, proxy *egre
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
 		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: tools.LargestSide(c.Serve.ImageMaxSide),
 		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,
-		Limits: wallLimits(c.Serve.ResolvedLimits(worker.MachineMemory())),
 		Logger: log,
 	}
 	if c.Serve.Start == startZygote {

@@ -148,7 +148,7 @@ func unwritable(c *config.Config, wall *sandbox.Wall) (closed []string) {
 	if os.Geteuid() != 0 || !slices.Contains(activeLayers(wall), string(sandbox.UID)) {
 		return nil
 	}
-	for _, path := range append(slices.Clone(c.Serve.Write), c.Serve.Workdir, c.Serve.Workspace) {
+	for _, path := range c.Serve.Write {
 		info, err := os.Stat(path)
 		if err == nil && info.IsDir() && info.Mode().Perm()&0o003 != 0o003 {
 			closed = append(closed, path)

@@ -52,7 +52,8 @@ func SharedUser() int {
 	return first
 }
 
-// share makes all families the owner of a directory in which they all work.
+// share makes all families the owner of a directory in which they all work, unless it
+// is root's and for everybody to write.
 func (u *users) share(dir string) error {
 	if dir == "" || !u.active() {
 		return nil
@@ -61,8 +62,9 @@ func (u *users) share(dir string) error {
 	if err != nil {
 		return fmt.Errorf("the shared working directory: %w", err)
 	}
-	if u.shared = ownerOfFile(info); u.shared == 0 {
-		return fmt.Errorf("the sandbox lets no code run as root, so that it could not write to the shared working directory %s, which is root's: give it to another user (chown), as whom all interpreters run then, or switch the sandbox off (--sandbox off)", dir)
+	const forOthers = 0o003 // to write and to search
+	if u.shared = ownerOfFile(info); u.shared == 0 && info.Mode().Perm()&forOthers != forOthers {
+		return fmt.Errorf("the sandbox lets no code run as root, so that it could not write to the shared working directory %s, which is root's: give it to another user (chown), as whom all interpreters run then, let all users write to it (chmod o+rwx), or switch the sandbox off (--sandbox off)", dir)
 	}
 	return nil
 }
