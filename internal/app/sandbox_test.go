@@ -191,7 +191,7 @@ func TestDirectoriesThatOnlyTheServersUserWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c := serveConfig(t, "--transport", "http", "--workdir", closed, "--write", open)
+	c := serveConfig(t, "--transport", "http", "--write", closed, "--write", open)
 	apart, err := sandbox.New(sandbox.Settings{Mode: sandbox.Standard}, sandbox.Host{User: os.Geteuid()})
 	if err != nil {
 		t.Fatal(err)
