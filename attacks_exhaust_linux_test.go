@@ -70,7 +70,6 @@ for _ in range(100):
 time.sleep(2)
 print("OPEN")`,
 		ends: []string{"MemoryError", "memory limit", "Cannot allocate", "PermissionError", "not implemented"},
-		by:   "cgroups", // no process has this memory, and it counts for no file system
 	},
 	{
 		name: "memory of nobody", tries: "Takes memory by segments (System V) that no process has attached.",
@@ -93,7 +92,6 @@ finally:
     for each in made:
         libc.shmctl(each, 0, None)`,
 		ends: []string{"memory limit", "Cannot allocate", "No space left", "not permitted", "not implemented"},
-		by:   "namespaces+cgroups", // without the first they would be left to the host
 	},
 	{
 		name: "shared files", tries: "Takes memory by files in /dev/shm.",
