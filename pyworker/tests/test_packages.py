@@ -135,4 +135,5 @@ class Magics(PackagesCase):
         self.assertTrue(worker.value("t.__file__").startswith(self.packages_dir + os.sep))
         listed = worker.run("%pip list").stdout.split()
         self.assertTrue({"pip", "understudy-tiny"} & set(listed) or "understudy_tiny" in listed)
-        self.assertIn("Successfully uninstalled", worker.run("%pip uninstall -y understudy-tiny").stdout)
+        removed = worker.run("%pip uninstall -y understudy-tiny").stdout
+        self.assertIn("Successfully uninstalled", removed)
