@@ -28,9 +28,9 @@ type setting struct {
 // TestEveryday: nothing that code does every day fails in the wall. Each file in
 // testdata/everyday is a program that prints ok at its end; a line "# needs: name"
 // in its head names modules, programs as program:gcc, or sockets:internet, without which
-// it is left out, and "# brief" has it run in every setting. UNDERSTUDY_EVERYDAY=off, or a
-// comma-separated list of flags, tries them in that setting alone: what fails there
-// too is not the wall's doing.
+// it is left out, and "# brief" has it run in every setting. UNDERSTUDY_EVERYDAY tries all
+// in one setting alone: off, in which what fails is not the wall's doing, container, or
+// flags of the server with commas between.
 func TestEveryday(t *testing.T) {
 	t.Parallel()
 	for _, s := range everydaySettings(t) {
@@ -44,19 +44,23 @@ func TestEveryday(t *testing.T) {
 }
 
 func everydaySettings(t *testing.T) []setting {
-	if chosen := os.Getenv("UNDERSTUDY_EVERYDAY"); chosen == "off" {
-		return everyUser(t, setting{name: "without a wall"})
-	} else if chosen != "" {
+	standard := []string{"--sandbox", "standard"}
+	switch chosen := os.Getenv("UNDERSTUDY_EVERYDAY"); chosen {
+	case "":
+	case "off":
+		return everyUser(t, setting{name: "without a wall", flags: []string{"--sandbox", "off"}})
+	case "container":
+		return everyUser(t, setting{name: "namespaces refused", flags: standard, refused: true})
+	default:
 		return everyUser(t, setting{name: "as chosen", flags: strings.Split(chosen, ",")})
 	}
-	standard := []string{"--sandbox", "standard"}
 	spawned := everyUser(t, setting{name: "spawned", flags: append(standard, "--start", "spawn"), brief: true})
 	refused := everyUser(t, setting{name: "namespaces refused", flags: standard, brief: true, refused: true})
 	return slices.Concat(
 		everyUser(t, setting{name: "standard", flags: standard}),
 		everyUser(t, setting{name: "strict", flags: []string{"--sandbox", "strict"}, brief: true}),
-		spawned[:1], // the wall is the same
-		refused,
+		spawned[:1],              // the wall is the same
+		refused[len(refused)-1:], // root: UNDERSTUDY_EVERYDAY=container
 	)
 }
 
