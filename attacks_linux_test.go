@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -29,14 +28,22 @@ var wallsToAttack = []struct{ name, program, mode string }{
 // have. Each attempt says what it tries and which layers are to stop it; it is skipped
 // only where it got through and none of these is there.
 func TestAttacks(t *testing.T) {
-	for _, user := range attackUsers(t) {
+	users := attackUsers(t)
+	for _, user := range users {
 		for _, wall := range wallsToAttack {
 			t.Run(user.name+"/"+wall.name, func(t *testing.T) {
 				t.Parallel()
+				if wall.program == "contained" { // which can't bring in what others may not reach
+					user.python = users[len(users)-1].python
+				}
 				a := startAttacked(t, user, wall.program, "--sandbox", wall.mode, "--history", "2")
 				for _, group := range attackGroups {
 					a.attack(t, group, a.wall)
 				}
+				t.Run("other ways", a.otherWays)
+				t.Run("daemon", a.daemon)
+				t.Run("start", a.whileItStarts)
+				t.Run("server", a.misleadTheServer)
 			})
 		}
 	}
@@ -83,12 +90,9 @@ func (a *attacked) attack(t *testing.T, group string, wall layers) {
 // next call goes on with those after it.
 func (a *attacked) make(t *testing.T, group string) (made []verdict) {
 	t.Helper()
-	source, err := os.ReadFile(filepath.Join("testdata", "attacks", group+".py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := readAttack(t, group+".py")
 	for range 20 {
-		var skip []string
+		skip := []string{}
 		for _, v := range made {
 			skip = append(skip, v.Name)
 		}
@@ -96,26 +100,21 @@ func (a *attacked) make(t *testing.T, group string) (made []verdict) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		without := "False"
+		code := source + "\n\nimport attempting\nattempting.run(" + string(words)
 		if a.wall == nil {
-			without = "True"
+			code += ", without_wall=True"
 		}
-		code := string(source) + "\n\nimport attempting\nattempting.run(" + strings.ReplaceAll(string(words), "null", "[]") + ", " + without + ")\n"
-		record, text, err := callTool(a.attacker, "run_python_code", map[string]any{"code": code, "timeout": 100})
-		if err != nil {
-			t.Fatalf("%s: %v", group, err)
-		}
-		status, _ := record["status"].(string)
-		found := a.verdicts(t)
+		record, text := mustCall(t, a.attacker, "run_python_code", map[string]any{"code": code + ")\n", "timeout": 100})
+		found := a.verdicts(t, a.workdir)
 		if len(found) > 0 && found[len(found)-1].Verdict == "" { // the one that it began last
 			last := &found[len(found)-1]
 			last.Verdict, last.Why = "stopped", "the session was ended: "+text
 		}
 		made = append(made, found...)
-		if status == "ok" {
+		if record["status"] == "ok" {
 			return made
 		}
-		if status != "crashed" || len(found) == 0 {
+		if record["status"] != "crashed" || len(found) == 0 {
 			t.Fatalf("%s: %s", group, text)
 		}
 	}
@@ -123,22 +122,30 @@ func (a *attacked) make(t *testing.T, group string) (made []verdict) {
 	return nil
 }
 
-// verdicts takes what the attacker has written down. What began and ended is there
-// once.
-func (a *attacked) verdicts(t *testing.T) (found []verdict) {
+func readAttack(t *testing.T, name string) string {
 	t.Helper()
-	file, err := os.Open(filepath.Join(a.workdir, "verdicts.jsonl"))
+	source, err := os.ReadFile(filepath.Join("testdata", "attacks", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
+}
+
+// verdicts takes what an attacker has written down in its working directory. What began
+// and ended is there once.
+func (a *attacked) verdicts(t *testing.T, workdir string) (found []verdict) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(workdir, "verdicts.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
+	for line := range strings.Lines(string(text)) {
 		var v verdict
-		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
-			t.Fatalf("%v in %s", err, lines.Text())
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatalf("%v in %s", err, line)
 		}
 		if n := len(found); n > 0 && found[n-1].Name == v.Name {
 			found[n-1] = v
@@ -146,7 +153,7 @@ func (a *attacked) verdicts(t *testing.T) (found []verdict) {
 			found = append(found, v)
 		}
 	}
-	if err := os.Remove(file.Name()); err != nil {
+	if err := os.Remove(filepath.Join(workdir, "verdicts.jsonl")); err != nil {
 		t.Fatal(err)
 	}
 	return found

@@ -378,12 +378,8 @@ func (a *attacked) settle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.ReadFile("testdata/attacks/victim.py")
-	if err != nil {
-		t.Fatal(err)
-	}
 	mustCall(t, a.victim, "manage_interpreters", map[string]any{"operation": "upload", "path": "given.json", "content": string(given)})
-	record, text := mustCall(t, a.victim, "run_python_code", map[string]any{"code": string(source)})
+	record, text := mustCall(t, a.victim, "run_python_code", map[string]any{"code": readAttack(t, "victim.py")})
 	var has struct {
 		Pid, UID, FD int
 		Address      int64
@@ -526,11 +522,7 @@ func (a *attacked) give(t *testing.T, c *client.Client, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	module, err := os.ReadFile("testdata/attacks/attempting.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string]string{"targets.json": string(targets), "attempting.py": string(module)} {
+	for name, content := range map[string]string{"targets.json": string(targets), "attempting.py": readAttack(t, "attempting.py")} {
 		arguments := map[string]any{"operation": "upload", "path": name, "content": content}
 		if id != "" {
 			arguments["interpreter_id"] = id

@@ -63,6 +63,9 @@ func TestALostConnectionOfHTTP(t *testing.T) {
 		t.Run(choice, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
+			if err := os.Chmod(dir, 0o777); err != nil { // under root code has a user of its own
+				t.Fatal(err)
+			}
 			r := startRemote(t, "--on-disconnect", choice, "--workdir", dir, "--max-calls-per-client", "1")
 			h := &httpClient{t: t, url: r.url + "/mcp"}
 			h.initialize()

@@ -121,7 +121,8 @@ func (o *InstallOptions) check(requirement string) error {
 	if !strings.EqualFold(scheme[1], "https") {
 		return packagesFault("has %q: of addresses only those with https:// are taken; for a file give its path, as ./file.whl", shown)
 	}
-	place, err := url.Parse(requirement[strings.Index(requirement, scheme[1]+":"):])
+	_, rest, _ := strings.Cut(requirement, scheme[1]+":") // which is there: it was found
+	place, err := url.Parse(scheme[1] + ":" + rest)
 	if err != nil || place.Host == "" {
 		return packagesFault("has %q, which can't be read as an address", shown)
 	}

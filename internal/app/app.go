@@ -57,7 +57,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	if err := a.openFiles(); err != nil {
 		return nil, errors.Join(err, a.closeFiles(context.Background()))
 	}
-	a.python = newPythonStarter(a.plugins.preloading(c), log)
+	a.python = newPythonStarter(a.data.workingIn(a.plugins.preloading(c)), log)
 	a.python.proxy = proxy
 	a.metrics = a.newMetrics()
 	a.ready = newReadiness(a.python, a.run.path, log)
@@ -85,6 +85,11 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 func (a *App) openFiles() (err error) {
 	if a.run, err = newRunDir(a.config.DataDir, a.log); err != nil {
 		return err
+	}
+	if a.config.Serve.SandboxMode() != config.SandboxOff {
+		if err := a.run.letThrough(); err != nil {
+			return err
+		}
 	}
 	if a.plugins, err = openShelf(a.config, a.log); err != nil {
 		return err
@@ -122,6 +127,7 @@ func (a *App) Close() error {
 }
 
 func managerOptions(c *config.Config, starter sessions.Starter, run string, log *slog.Logger) sessions.Options {
+	limits := limitsOf(c)
 	o := sessions.Options{
 		Starter: starter, Logger: log,
 		Dir:     filepath.Join(run, "sessions"),
@@ -136,6 +142,7 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		History:         c.Serve.History, MaxPerClient: c.Serve.MaxSessionsPerClient,
 		EndOldest:  c.Serve.WhenFull == "end-oldest",
 		MaxRetries: c.Serve.MaxRetries, SessionVariables: c.Serve.SessionVariables,
+		PrintLimit: limits.Output, MemoryLimit: limits.Memory,
 		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
 	}
 	if o.KeepWorkdirs { // the run's own directory goes with the server

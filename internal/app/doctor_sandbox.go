@@ -41,6 +41,9 @@ func (f *findings) sandbox(ctx context.Context, c *config.Config, python *python
 	for _, sentence := range shown.Open() {
 		f.add(groupSandbox, "open", stateNote, "%s", sentence)
 	}
+	for _, path := range unwritable(c, shown) {
+		f.add(groupSandbox, "not writable", stateNote, "%s: code runs as other users than this one, and the directory is not for others; chmod o+rwx opens it", path)
+	}
 	return wall, wall != nil || !on
 }
 

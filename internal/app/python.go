@@ -153,7 +153,7 @@ func newStarter(c *config.Config, python string, wall *sandbox.Wall, proxy *egre
 		return nil, fmt.Errorf("finding our own program for the watchdog: %w", err)
 	}
 	options := worker.Options{
-		Python: python, LibraryDir: libraryDir(c), Wall: wall, Serve: serving(proxy), Watchdog: []string{self, "watchdog"},
+		Python: python, LibraryDir: libraryDir(c), Wall: wall, Limits: limitsOf(c), Serve: serving(proxy), Watchdog: []string{self, "watchdog"},
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
 		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: tools.LargestSide(c.Serve.ImageMaxSide),
 		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,

@@ -43,6 +43,20 @@ func newRunDir(dataDir string, log *slog.Logger) (*runDir, error) {
 	return d, nil
 }
 
+// letThrough lets users other than root, as whom its sessions run, pass to their own
+// directories. They can list nothing on the way.
+func (d *runDir) letThrough() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	for _, dir := range []string{filepath.Dir(d.path), d.path} {
+		if err := os.Chmod(dir, 0o711); err != nil {
+			return fmt.Errorf("letting interpreters pass to their directories: %w", err)
+		}
+	}
+	return nil
+}
+
 // removeLeftovers removes the directories whose lock nobody holds. One without
 // a lock file may be of a server that is just starting: it is left alone until
 // the next time.

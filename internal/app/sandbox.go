@@ -69,9 +69,10 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 	settings := sandbox.Settings{
 		Mode:   sandbox.Mode(s.SandboxMode()),
 		Read:   slices.Clone(s.Read),
+		Shared: s.Workdir,
 		Write:  s.Write,
 		Python: directories,
-		Limits: wallLimits(s.ResolvedLimits(worker.MachineMemory())),
+		Limits: limitsOf(c),
 	}
 	if s.DataMode == config.DataLink { // its links lead there
 		settings.Read = append(settings.Read, s.Data...)
@@ -85,7 +86,10 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 	return settings, nil
 }
 
-func wallLimits(l config.Limits) sandbox.Limits {
+// limitsOf are the limits of one interpreter. What was asked for holds without a wall
+// too.
+func limitsOf(c *config.Config) sandbox.Limits {
+	l := c.Serve.ResolvedLimits(worker.MachineMemory())
 	return sandbox.Limits{
 		Memory: l.Memory, Processes: int(l.Processes), CPUs: l.CPUs, OpenFiles: int(l.OpenFiles),
 		FileSize: l.FileSize, Disk: l.Disk, Output: l.Output,
@@ -127,12 +131,30 @@ func tellWall(c *config.Config, wall *sandbox.Wall, log *slog.Logger) {
 	if setting, path := c.SharesHome(); setting != "" {
 		log.Warn("code in the sandbox reaches the home directory of the server's user, with the keys that may be in it", "setting", setting, "dir", path)
 	}
+	for _, path := range unwritable(c, wall) {
+		log.Warn("code in the sandbox can't write where it is meant to: its users are not this one, and the directory is not for others; chmod o+rwx opens it", "dir", path)
+	}
 	if !c.Serve.OverNetwork() {
 		return
 	}
 	for _, sentence := range wall.Open() {
 		log.Warn("the sandbox leaves open: " + sentence)
 	}
+}
+
+// unwritable are the directories of the operator's that sessions may write to by the
+// settings, and can't by the mode: under a server that is root they have other users.
+func unwritable(c *config.Config, wall *sandbox.Wall) (closed []string) {
+	if os.Geteuid() != 0 || !slices.Contains(activeLayers(wall), string(sandbox.UID)) {
+		return nil
+	}
+	for _, path := range c.Serve.Write {
+		info, err := os.Stat(path)
+		if err == nil && info.IsDir() && info.Mode().Perm()&0o003 != 0o003 {
+			closed = append(closed, path)
+		}
+	}
+	return closed
 }
 
 // toldWalls is what models hear of the sandbox, nil for none.

@@ -16,7 +16,7 @@ import (
 	"understudy/sessions"
 )
 
-// serving parses the settings of a server with the tests' Python.
+// serveConfig parses the settings of a server with the tests' Python.
 func serveConfig(t *testing.T, args ...string) *config.Config {
 	t.Helper()
 	c, err := config.Parse(config.Source{Args: append([]string{"serve", "--data-dir", t.TempDir(), "--python", testPython(t)}, args...)})
@@ -178,5 +178,47 @@ func TestBehindTheWall(t *testing.T) {
 	all, err := a.manager.List(t.Context(), "me")
 	if err != nil || len(all) != 1 || all[0].Sandbox == nil || all[0].Sandbox.Mode != "standard" || !slices.Contains(all[0].Sandbox.Layers, "rlimits") {
 		t.Errorf("%+v %v", all, err)
+	}
+}
+
+// TestDirectoriesThatOnlyTheServersUserWrites: sessions of a server that is root have
+// users of their own, and one that is given such a directory is of no use.
+func TestDirectoriesThatOnlyTheServersUserWrites(t *testing.T) {
+	needsLinux(t)
+	closed, open := t.TempDir(), t.TempDir()
+	for dir, mode := range map[string]os.FileMode{closed: 0o755, open: 0o777} {
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := serveConfig(t, "--transport", "http", "--write", closed, "--write", open)
+	apart, err := sandbox.New(sandbox.Settings{Mode: sandbox.Standard}, sandbox.Host{User: os.Geteuid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	if os.Geteuid() == 0 {
+		want = []string{closed}
+	}
+	if got := unwritable(c, apart); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	together, err := sandbox.New(sandbox.Settings{Mode: sandbox.Standard}, sandbox.Host{User: os.Geteuid(), NoUsers: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := unwritable(c, together); os.Geteuid() == 0 && got != nil {
+		t.Errorf("%q for one user", got)
+	}
+}
+
+// TestLimitsReachWorkersAndSessions: what was asked for holds without a wall too.
+func TestLimitsReachWorkersAndSessions(t *testing.T) {
+	c := serveConfig(t, "--memory-limit", "1GB", "--print-limit", "2MB")
+	if l := limitsOf(c); l.Memory != 1_000_000_000 || l.Output != 2_000_000 || l.Processes != 0 {
+		t.Errorf("%+v", l)
+	}
+	if o := managerOptions(c, nil, t.TempDir(), quiet()); o.MemoryLimit != 1_000_000_000 || o.PrintLimit != 2_000_000 {
+		t.Errorf("%d %d", o.MemoryLimit, o.PrintLimit)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"understudy/internal/config"
+	"understudy/internal/sandbox"
 	"understudy/internal/workspace"
 	"understudy/sessions"
 )
@@ -49,6 +50,9 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 	} else if p.home, err = workspace.NewHome(filepath.Join(c.DataDir, "workspaces"), run); err == nil {
 		dir = p.home.Dir
 	}
+	if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
+		err = giveToSessions(dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
 	}
@@ -58,6 +62,27 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 	}
 	p.life, p.endLife = context.WithCancel(context.Background())
 	return p, nil
+}
+
+// giveToSessions gives a directory that is empty yet to the user as whom all sessions
+// of a confined server run that is root.
+func giveToSessions(dir string) error {
+	user := sandbox.SharedUser()
+	entries, err := os.ReadDir(dir)
+	if err != nil || user == 0 || len(entries) > 0 {
+		return err
+	}
+	return os.Lchown(dir, user, user)
+}
+
+// workingIn returns the settings with the workspace as the directory that all share.
+func (p *preparing) workingIn(c *config.Config) *config.Config {
+	if p == nil {
+		return c
+	}
+	its := *c
+	its.Serve.Workdir = p.plan.Dir()
+	return &its
 }
 
 // dir is the directory of the workspace, "" where there is none.

@@ -17,6 +17,10 @@ func (l Limits) Apply(pid int, grouped bool) error {
 	var failure error
 	for _, limit := range rlimitsFor(l, false) {
 		wanted := unix.Rlimit{Cur: limit[1], Max: limit[2]}
+		var now unix.Rlimit
+		if unix.Prlimit(pid, int(limit[0]), nil, &now) == nil && now.Max <= wanted.Max {
+			continue // put on by its wall, or inherited
+		}
 		if err := unix.Prlimit(pid, int(limit[0]), &wanted, nil); err != nil {
 			failure = errors.Join(failure, fmt.Errorf("resource %d: %w", limit[0], err))
 		}

@@ -2,12 +2,16 @@ package sandbox
 
 import (
 	"fmt"
+	"runtime"
 )
 
 // Layers says of each layer how it stands here.
 func (w *Wall) Layers() []LayerState {
 	if w == nil {
 		return nil
+	}
+	if runtime.GOOS == "darwin" {
+		return []LayerState{{SandboxExec, true, "files, network and signals, by a profile around each interpreter; nobody has tried it on a Mac yet"}}
 	}
 	return []LayerState{
 		{Rlimits, true, "limits of each process"},
@@ -29,6 +33,8 @@ func state(layer Layer, obstacle, detail string) LayerState {
 
 func (w *Wall) userLayer() LayerState {
 	switch {
+	case w.users.shared != 0:
+		return LayerState{UID, true, fmt.Sprintf("the server is root: all interpreters run as user %d, whom their shared directory belongs to", w.users.shared)}
 	case w.users.active():
 		return LayerState{UID, true, "the server is root: each interpreter has a user of its own"}
 	case w.host.User == 0:
@@ -64,16 +70,19 @@ func (w *Wall) Open() (open []string) {
 	if w == nil {
 		return []string{"everything that the server's user may do"}
 	}
+	if runtime.GOOS == "darwin" {
+		return []string{"limits of all processes together; a user of its own; shared memory of others whose name is known; hosts of --allow-net, which can't be reached"}
+	}
 	add := func(when bool, sentence string) {
 		if when {
 			open = append(open, sentence)
 		}
 	}
-	confined, apart := w.host.Landlock > 0, w.users.active()
+	confined, apart := w.host.Landlock > 0, w.users.apart()
 	add(!confined && !w.namespaced(), "all files that the user of an interpreter may read or write")
 	add(!confined && w.namespaced(), "reading of files outside home directories that are for everybody to read")
 	add(!confined && !apart, "memory, environment and files of other interpreters")
-	add(w.host.User == 0 && !apart, "what root may do that no other layer stops")
+	add(w.host.User == 0 && !w.users.active(), "what root may do that no other layer stops")
 	add(!apart && w.host.Landlock < 6, "signals to other interpreters and to the server, which have the same user")
 	add(!w.namespaced(), "connections to Unix sockets whose path is known; names and modes of files anywhere; shared memory of others")
 	add(w.namespaced() && !apart && w.host.Landlock < 9, "connections to Unix sockets outside of /run, /tmp and home directories, if the server's user may open them")

@@ -47,7 +47,7 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	p := &Profile{
 		User:    e.user,
 		Expose:  exposure,
-		Rlimits: rlimitsFor(w.settings.Limits, e.user != 0 || w.namespaced() && NamespaceCountsProcesses()),
+		Rlimits: rlimitsFor(w.settings.Limits, w.users.apart() || w.namespaced() && w.host.User != 0 && NamespaceCountsProcesses()),
 	}
 	// A core of a crash would be the host's to handle, often by a program of root's.
 	p.Rlimits = append(p.Rlimits, [3]uint64{unix.RLIMIT_CORE, 0, 0})
@@ -67,7 +67,7 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	p.Environment = w.environment(temporary, short)
 	if w.host.Landlock > 0 {
 		use := devices
-		if w.users.active() {
+		if w.users.apart() {
 			use = append(slices.Clone(use), "/proc") // a process sets some things of itself there
 		} else {
 			read = append(read, "/proc") // it could set them of others
@@ -150,10 +150,7 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 		return Host{}, err
 	}
 	defer os.RemoveAll(dir)
-	inet, err := filter(true)
-	if err != nil {
-		return Host{}, err
-	}
+	inet, unfiltered := filter(true)
 	root := Host{User: os.Geteuid()}
 	everything := &Wall{host: root, settings: Settings{Network: Network{Hosts: []string{"localhost"}}}}
 	spaces := &Profile{
@@ -174,6 +171,9 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 		trials["proc"] = &withProc
 	}
 	host, err := probe(ctx, python, confine, trials)
+	if unfiltered != nil { // an architecture that nobody has written rules for
+		host.NoSeccomp = unfiltered.Error()
+	}
 	if _, failed := FindCgroup(); failed != nil {
 		host.NoCgroups = failed.Error()
 	}

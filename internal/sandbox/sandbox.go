@@ -26,6 +26,8 @@ const (
 	Seccomp    Layer = "seccomp"    // which system calls there are
 	Namespaces Layer = "namespaces" // a file system, a network and shared memory of its own
 	Cgroups    Layer = "cgroups"    // limits of all processes together
+
+	SandboxExec Layer = "sandbox-exec" // all there is on macOS
 )
 
 // Settings are the operator's choices.
@@ -35,6 +37,8 @@ type Settings struct {
 	Floor []Layer
 	// Read and Write are paths that sessions may reach beside what the mode gives.
 	Read, Write []string
+	// Shared is the directory that all sessions work in, "" if each has its own.
+	Shared string
 	// Python are the directories that its interpreter and its libraries need.
 	Python  []string
 	Network Network

@@ -17,7 +17,9 @@ func (w *Wall) Enclose(cmd *exec.Cmd, home, workdir string) {
 	if w == nil || runtime.GOOS != "darwin" {
 		return
 	}
-	enclose(cmd, w.settings, home, workdir)
+	settings := w.settings
+	settings.Network.Hosts = nil // the proxy listens in networks of sessions, which there are none of
+	enclose(cmd, settings, home, workdir)
 }
 
 func enclose(cmd *exec.Cmd, settings Settings, home, workdir string) {

@@ -22,6 +22,7 @@ const (
 // users hands out user ids, where the server is root: each family gets one of its own.
 type users struct {
 	first, count int // no count: the server's own user is everybody's
+	shared       int // the user of all families, 0 if each has its own
 
 	mu    sync.Mutex
 	next  int
@@ -31,10 +32,45 @@ type users struct {
 func newUsers(host Host) *users {
 	u := &users{taken: map[int]bool{}}
 	if host.User == 0 && host.NoUsers == "" {
-		u.first, u.count = userRange(readUserMap())
+		if u.first, u.count = userRange(readUserMap()); u.count > 0 {
+			u.first, u.count = u.first+1, u.count-1 // see SharedUser
+		}
 	}
 	return u
 }
+
+// SharedUser is whom a directory may be given to in which all sessions of a server work
+// that is root; 0 if there is nobody.
+func SharedUser() int {
+	if os.Geteuid() != 0 {
+		return 0
+	}
+	first, count := userRange(readUserMap())
+	if count < 2 {
+		return 0
+	}
+	return first
+}
+
+// share makes all families the owner of a directory in which they all work, unless it
+// is root's and for everybody to write.
+func (u *users) share(dir string) error {
+	if dir == "" || !u.active() {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("the shared working directory: %w", err)
+	}
+	const forOthers = 0o003 // to write and to search
+	if u.shared = ownerOfFile(info); u.shared == 0 && info.Mode().Perm()&forOthers != forOthers {
+		return fmt.Errorf("the sandbox lets no code run as root, so that it could not write to the shared working directory %s, which is root's: give it to another user (chown), as whom all interpreters run then, let all users write to it (chmod o+rwx), or switch the sandbox off (--sandbox off)", dir)
+	}
+	return nil
+}
+
+// apart reports whether each family has a user of its own.
+func (u *users) apart() bool { return u.active() && u.shared == 0 }
 
 // span is a line of /proc/self/uid_map: ids as they are seen here.
 type span struct{ first, count int }
@@ -81,8 +117,8 @@ func (u *users) active() bool { return u.count > 0 }
 
 // take returns an id that no family has, 0 where all are the server's own user.
 func (u *users) take() (int, error) {
-	if !u.active() {
-		return 0, nil
+	if !u.apart() {
+		return u.shared, nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

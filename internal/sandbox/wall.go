@@ -40,6 +40,9 @@ func New(settings Settings, host Host) (*Wall, error) {
 		return nil, nil
 	}
 	w := &Wall{settings: settings, host: host, users: newUsers(host), families: map[string]*enclosure{}}
+	if err := w.users.share(settings.Shared); err != nil {
+		return nil, err
+	}
 	floor := settings.Floor
 	if settings.Mode == Strict {
 		floor = append(slices.Clone(floor), Landlock, Seccomp, Namespaces, UID)
@@ -89,15 +92,16 @@ func (w *Wall) Limits() Limits {
 }
 
 // Admit makes the family's wall known and hands it directories that the server has
-// made for it.
+// made for it. What is in them must be the family's already: once its code gets there,
+// nothing can be given away by name.
 func (w *Wall) Admit(family string, dirs ...string) error {
 	e, err := w.enclosure(family)
 	if err != nil || e.user == 0 {
 		return err
 	}
 	for _, dir := range dirs {
-		if err := handOver(dir, e.user); err != nil {
-			return fmt.Errorf("handing %s to the session's user: %w", dir, err)
+		if err := os.Lchown(dir, e.user, e.user); err != nil {
+			return fmt.Errorf("handing a directory to the session's user: %w", err)
 		}
 		if w.namespaced() {
 			continue // which binds it wherever it is
@@ -158,41 +162,6 @@ func passable(dir string) error {
 		}
 		dir = above
 	}
-}
-
-// handOver makes a directory and all in it a user's. Links are not followed, and
-// nothing outside can be reached.
-func handOver(dir string, user int) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }() // nothing is written by way of it
-	return lchownAll(root, ".", user)
-}
-
-func lchownAll(root *os.Root, name string, user int) error {
-	if err := root.Lchown(name, user, user); err != nil {
-		return err
-	}
-	info, err := root.Lstat(name)
-	if err != nil || !info.IsDir() {
-		return err
-	}
-	dir, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	names, err := dir.Readdirnames(-1)
-	if err = errors.Join(err, dir.Close()); err != nil {
-		return err
-	}
-	for _, each := range names {
-		if err := lchownAll(root, name+string(os.PathSeparator)+each, user); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // namespaced reports whether sessions have namespaces of their own.

@@ -9,7 +9,6 @@ import threading
 with open("given.json") as file:
     given = json.load(file)
 
-os.chmod(".", 0o755)  # so that nothing but the wall is in the way
 for name in ("secret.txt", "to-delete", "to-replace", "to-truncate"):
     with open(name, "w") as file:
         file.write(given["secret"])
@@ -41,6 +40,7 @@ made = {}
 try:
     with open(f"/dev/shm/{given['sibling_shm']}", "w") as file:
         file.write(given["secret"])
+    os.chmod(file.name, 0o600)  # as multiprocessing makes it
 except OSError as error:
     made["shm"] = str(error)
 if ctypes.CDLL(None).shmget(given["sibling_ipc_key"], 4096, 0o1666) < 0:

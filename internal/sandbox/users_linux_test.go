@@ -1,0 +1,73 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A directory is given away, and what is in it is not looked at.
+func TestAdmit(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives files away")
+	}
+	w, err := New(Settings{Mode: Standard}, generous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Admit("family", dir); err != nil {
+		t.Fatal(err)
+	}
+	owner := ownerOf(t, dir)
+	if owner == 0 || ownerOf(t, file) != 0 {
+		t.Errorf("the directory belongs to %d, the file to %d", owner, ownerOf(t, file))
+	}
+	if err := w.Admit("another", t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	if w.families["another"].user == owner {
+		t.Error("two families have one user")
+	}
+}
+
+// Sessions that share a directory are whom it belongs to, and nobody may be root.
+func TestSharedDirectory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root has users to hand out")
+	}
+	dir := t.TempDir()
+	if _, err := New(Settings{Mode: Standard, Shared: dir}, generous); err == nil || !strings.Contains(err.Error(), "chown") {
+		t.Errorf("a directory of root's: got %v", err)
+	}
+	if err := os.Lchown(dir, 4242, 4242); err != nil {
+		t.Fatal(err)
+	}
+	w, err := New(Settings{Mode: Standard, Shared: dir}, generous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range []string{"one", "two"} {
+		if err := w.Admit(family); err != nil {
+			t.Fatal(err)
+		}
+		if user := w.families[family].user; user != 4242 {
+			t.Errorf("%s runs as %d", family, user)
+		}
+	}
+}
+
+func ownerOf(t *testing.T, path string) int {
+	t.Helper()
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(info.Sys().(*syscall.Stat_t).Uid)
+}
