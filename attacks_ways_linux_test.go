@@ -179,8 +179,8 @@ for name in ("PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "LD_PRELOAD"):
 	if said := a.ok(t, ask, id); said != "clean" && !strings.Contains(said, "NoNewPrivs:\t1") {
 		t.Errorf("OPEN: a module of the session's ran before its wall stood:\n%s", said)
 	}
-	record, text := mustCall(t, a.victim, "manage_interpreters", map[string]any{"operation": "create"})
-	record, text = mustCall(t, a.victim, "run_python_code", map[string]any{"code": ask, "interpreter_id": record["interpreter_id"]})
+	made, _ := mustCall(t, a.victim, "manage_interpreters", map[string]any{"operation": "create"})
+	record, text := mustCall(t, a.victim, "run_python_code", map[string]any{"code": ask, "interpreter_id": made["interpreter_id"]})
 	if record["stdout"] != "clean\n" {
 		t.Errorf("OPEN: code that one session has left ran in another's: %s", text)
 	}

@@ -26,6 +26,9 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 		r.excuse("TimeoutError", fmt.Sprintf("Execution exceeded the time limit of %s", InWords(e.limit)))
 	case StatusInterrupted:
 		r.excuse("KeyboardInterrupt", s.whyStopped(a.cause))
+		if a.cause == stoppedByOutput { // nobody has asked for it, so that it is news
+			r.note(s.whyStopped(a.cause))
+		}
 	case StatusCrashed:
 		r.excuse("InterpreterCrash", a.crash.Reason)
 	}

@@ -84,6 +84,7 @@ func (w *Wall) Open() (open []string) {
 	add(!confined && !apart, "memory, environment and files of other interpreters")
 	add(w.host.User == 0 && !w.users.active(), "what root may do that no other layer stops")
 	add(!apart && w.host.Landlock < 6, "signals to other interpreters and to the server, which have the same user")
+	add(!apart, "how fast other interpreters run: their priority and processors can be changed")
 	add(!w.namespaced(), "connections to Unix sockets whose path is known; names and modes of files anywhere; shared memory of others")
 	add(w.namespaced() && !apart && w.host.Landlock < 9, "connections to Unix sockets outside of /run, /tmp and home directories, if the server's user may open them")
 	add(!w.namespaced() && !apart, "changing the mode, owner and times of files that the server's user owns")

@@ -92,6 +92,9 @@ var unneeded = []string{
 	"name_to_handle_at",
 	// Useless without calls that are refused, or for the sake of an attack only.
 	"fanotify_mark", "modify_ldt", "memfd_secret",
+	// Memory that belongs to no process, which no limit but a cgroup's sees, and which
+	// sessions share where they have no namespace for it. /dev/shm does for both.
+	"memfd_create", "shmget", "msgget", "semget",
 	// The clock; reading it has calls of its own.
 	"adjtimex", "clock_adjtime",
 }

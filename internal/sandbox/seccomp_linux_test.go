@@ -137,6 +137,8 @@ var forbidden = map[string]call{
 	"setdomainname":         calling("setdomainname", 0, bits),
 	"fanotify_init":         calling("fanotify_init", bits, 0),
 	"memfd_secret":          calling("memfd_secret", bits),
+	"memfd_create":          calling("memfd_create", 0, 0),
+	"shmget":                calling("shmget", 4711, 0, 0),
 	"kill all":              calling("kill", bits, 0),
 	"kill all, 32 bits":     calling("kill", 1<<32-1, 0),
 	"TIOCSTI":               calling("ioctl", bits, unix.TIOCSTI, 0),
@@ -187,7 +189,6 @@ var permitted = map[string]call{
 	"ioctl":                 calling("ioctl", bits, unix.TIOCGWINSZ, 0), // EBADF
 	"ioctl, all 32 bits":    calling("ioctl", bits, 0x80045430, 0),
 	"ioctl, a sign":         calling("ioctl", bits, 0xffffffff80045430, 0),
-	"memfd_create":          calling("memfd_create", 0, 0), // EFAULT
 	"pidfd_open":            calling("pidfd_open", 1, 0),
 	"unix socket":           calling("socket", unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0),
 	"unix datagrams":        calling("socket", unix.AF_UNIX, unix.SOCK_DGRAM, 0),
@@ -201,7 +202,6 @@ var permitted = map[string]call{
 	"capset":                calling("capset", 0, 0),   // EFAULT
 	"a call of the future":  {Number: 4000},            // ENOSYS
 	"further filters":       calling("seccomp", 2, 0, 0),
-	"shmget":                calling("shmget", 4711, 0, 0),
 	"inotify_init1":         calling("inotify_init1", 0),
 	"signalfd4":             calling("signalfd4", bits, 0, 8, 0),
 	"epoll_pwait2":          calling("epoll_pwait2", bits, 0, 0, 0, 0, 0),

@@ -79,6 +79,8 @@ def judge(function):
         return {"verdict": "stopped", "why": str(stopped)}
     except Beside as beside:
         return {"verdict": "beside", "why": str(beside)}
+    except TimeoutError:
+        return {"verdict": "stopped", "why": "nothing answered"}
     except OSError as error:
         if error.errno is None:  # Python's own opinion, as of a path that is too long
             return {"verdict": "broken", "why": str(error)}

@@ -15,9 +15,6 @@ with selectors.DefaultSelector() as selector:
     assert selector.select(60)
 event = os.eventfd(1)
 assert os.eventfd_read(event) == 1
-memory = os.memfd_create("memory")
-os.write(memory, b"in memory")
-assert os.pread(memory, 100, 3) == b"memory"
 if hasattr(os, "pidfd_open"):
     os.close(os.pidfd_open(os.getpid()))
 watch = ctypes.CDLL(None).inotify_init()

@@ -112,10 +112,6 @@ def sharing():
     memory.buf[0] = 1
     memory.close()
     memory.unlink()
-    fd = os.memfd_create("x")
-    os.truncate(fd, mmap.PAGESIZE)
-    mmap.mmap(fd, mmap.PAGESIZE).close()
-    os.close(fd)
     mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()
 
 
