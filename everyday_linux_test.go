@@ -28,9 +28,9 @@ type setting struct {
 // TestEveryday: nothing that code does every day fails in the wall. Each file in
 // testdata/everyday is a program that prints ok at its end; a line "# needs: name"
 // in its head names modules, programs as program:gcc, or sockets:internet, without which
-// it is left out, and "# brief" has it run in every setting. UNDERSTUDY_EVERYDAY=off, or a
-// comma-separated list of flags, tries them in that setting alone: what fails there
-// too is not the wall's doing.
+// it is left out, and "# brief" has it run in every setting. UNDERSTUDY_EVERYDAY tries all
+// in one setting alone: off, in which what fails is not the wall's doing, container, or
+// flags of the server with commas between.
 func TestEveryday(t *testing.T) {
 	t.Parallel()
 	for _, s := range everydaySettings(t) {
@@ -44,19 +44,23 @@ func TestEveryday(t *testing.T) {
 }
 
 func everydaySettings(t *testing.T) []setting {
-	if chosen := os.Getenv("UNDERSTUDY_EVERYDAY"); chosen == "off" {
-		return everyUser(t, setting{name: "without a wall"})
-	} else if chosen != "" {
+	standard := []string{"--sandbox", "standard"}
+	switch chosen := os.Getenv("UNDERSTUDY_EVERYDAY"); chosen {
+	case "":
+	case "off":
+		return everyUser(t, setting{name: "without a wall", flags: []string{"--sandbox", "off"}})
+	case "container":
+		return everyUser(t, setting{name: "namespaces refused", flags: standard, refused: true})
+	default:
 		return everyUser(t, setting{name: "as chosen", flags: strings.Split(chosen, ",")})
 	}
-	standard := []string{"--sandbox", "standard"}
 	spawned := everyUser(t, setting{name: "spawned", flags: append(standard, "--start", "spawn"), brief: true})
 	refused := everyUser(t, setting{name: "namespaces refused", flags: standard, brief: true, refused: true})
 	return slices.Concat(
 		everyUser(t, setting{name: "standard", flags: standard}),
 		everyUser(t, setting{name: "strict", flags: []string{"--sandbox", "strict"}, brief: true}),
-		spawned[:1], // the wall is the same
-		refused[len(refused)-1:],
+		spawned[:1],              // the wall is the same
+		refused[len(refused)-1:], // root: UNDERSTUDY_EVERYDAY=container
 	)
 }
 
@@ -162,13 +166,13 @@ func (h *household) start(t *testing.T) *remote {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	if h.user > 0 {
+	if h.user > 0 || h.refused { // without a view of its own a session needs open paths
 		home, program = h.move(t, program)
 	}
 	arguments := []string{"serve", "--transport", "http", "--addr", "127.0.0.1:0", "--wait", "100s", "--history", "2"}
 	cmd := exec.Command(program, append(arguments, h.flags...)...)
 	if h.refused {
-		refuseNamespaces(t, cmd)
+		h.refuseNamespaces(t, cmd)
 	}
 	cmd.Env = append(os.Environ(), "UNDERSTUDY_DATA_DIR="+filepath.Join(home, "data"), "UNDERSTUDY_LOG_LEVEL=info", "UNDERSTUDY_PYTHON="+h.python, "HOME="+home)
 	h.become(cmd)
@@ -196,18 +200,27 @@ func (h *household) start(t *testing.T) *remote {
 	return &remote{"http://" + at}
 }
 
-// refuseNamespaces has a command run by the same user without privileges, in a
-// namespace of users in which there may be no other namespaces.
-func refuseNamespaces(t *testing.T, cmd *exec.Cmd) {
+// inContainer are the capabilities that root has in a container of Docker's.
+const inContainer = "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap"
+
+// refuseNamespaces has a command run where it may make no namespaces: root with the
+// privileges of a container, others in a namespace of users that may have no others.
+func (h *household) refuseNamespaces(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	unshare, err := exec.LookPath("unshare")
-	if err != nil {
-		t.Skipf("NOT TRIED: %v", err)
+	for _, program := range []string{"unshare", "setpriv"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("NOT TRIED: %v", err)
+		}
+	}
+	if h.user == 0 {
+		cmd.Args = append([]string{"setpriv", "--bounding-set=" + inContainer, cmd.Path}, cmd.Args[1:]...)
+		cmd.Path, cmd.Err = exec.LookPath("setpriv")
+		return
 	}
 	const refuse = `for kind in user mnt net ipc uts pid; do echo 0 > /proc/sys/user/max_${kind}_namespaces || exit; done
 exec setpriv --inh-caps=-all --ambient-caps=-all "$@"`
-	cmd.Args = append([]string{unshare, "--user", "--map-current-user", "--keep-caps", "sh", "-c", refuse, "sh", cmd.Path}, cmd.Args[1:]...)
-	cmd.Path = unshare
+	cmd.Args = append([]string{"unshare", "--user", "--map-current-user", "--keep-caps", "sh", "-c", refuse, "sh", cmd.Path}, cmd.Args[1:]...)
+	cmd.Path, cmd.Err = exec.LookPath("unshare")
 }
 
 // move copies the program to a directory of the user's.
@@ -223,7 +236,7 @@ func (h *household) move(t *testing.T, program string) (home, moved string) {
 		t.Fatal(err)
 	}
 	moved = filepath.Join(home, filepath.Base(program))
-	if err := errors.Join(os.WriteFile(moved, text, 0o755), os.Chown(home, h.user, h.user)); err != nil {
+	if err := errors.Join(os.WriteFile(moved, text, 0o755), os.Chmod(home, 0o755), os.Chown(home, h.user, h.user)); err != nil {
 		t.Fatal(err)
 	}
 	return home, moved

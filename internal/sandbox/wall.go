@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -102,6 +103,12 @@ func (w *Wall) Admit(family string, dirs ...string) error {
 		if err := os.Lchown(dir, e.user, e.user); err != nil {
 			return fmt.Errorf("handing a directory to the session's user: %w", err)
 		}
+		if w.namespaced() {
+			continue // which binds it wherever it is
+		}
+		if err := passable(filepath.Dir(dir)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -132,6 +139,28 @@ func (w *Wall) Release(family string) {
 		e.endShortcut()
 		w.users.give(e.user)
 		delete(w.families, family)
+	}
+}
+
+// passable says why other users can't reach what is in a directory.
+func passable(dir string) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	for {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
+		if info.Mode()&0o001 == 0 {
+			return fmt.Errorf("the sandbox runs code as a user who can't pass through %s; let others do so (chmod o+x) or choose another --data-dir", dir)
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return nil
+		}
+		dir = above
 	}
 }
 
