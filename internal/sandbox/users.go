@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ const (
 	// some ten millions).
 	firstUser = 0x70000000
 	mostUsers = 1 << 16
+	blocks    = 1 << 11 // parts of so many ids that servers choose from, below 0x7fffffff
 	// lastInContainer is below nobody (65534), which others use too.
 	lastInContainer = 65000
 	mostInContainer = 4096
@@ -32,11 +34,22 @@ type users struct {
 func newUsers(host Host) *users {
 	u := &users{taken: map[int]bool{}}
 	if host.User == 0 && host.NoUsers == "" {
-		if u.first, u.count = userRange(readUserMap()); u.count > 0 {
-			u.first, u.count = u.first+1, u.count-1 // see SharedUser
-		}
+		u.first, u.count = ownRange(userRange(readUserMap()))
 	}
 	return u
+}
+
+// ownRange is one server's part of what userRange returns, but for its first id, which
+// is SharedUser. Where there are enough it is by chance another one than that of other
+// servers on the machine: the kernel counts processes by user.
+func ownRange(first, count int) (int, int) {
+	switch count {
+	case 0:
+		return 0, 0
+	case mostUsers:
+		return first + mostUsers*(1+rand.IntN(blocks)), count
+	}
+	return first + 1, count - 1
 }
 
 // SharedUser is whom a directory may be given to in which all sessions of a server work
@@ -98,7 +111,7 @@ func readUserMap() (spans []span) {
 // container, which has few, the highest that it has.
 func userRange(spans []span) (first, count int) {
 	for _, s := range spans {
-		if s.first <= firstUser && s.first+s.count >= firstUser+mostUsers {
+		if s.first <= firstUser && s.first+s.count >= firstUser+mostUsers*(1+blocks) {
 			return firstUser, mostUsers
 		}
 	}

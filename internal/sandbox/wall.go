@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -40,7 +41,10 @@ func New(settings Settings, host Host) (*Wall, error) {
 		return nil, nil
 	}
 	w := &Wall{settings: settings, host: host, users: newUsers(host), families: map[string]*enclosure{}}
-	if err := w.users.share(settings.Shared); err != nil {
+	if host.User == 0 && !w.users.active() {
+		return nil, fmt.Errorf("%w: the server is root and can't run code as anybody else (%s): start it as another user, let it change users (the capabilities SETUID and SETGID), or switch the sandbox off (--sandbox off)", ErrBelowFloor, cmp.Or(host.NoUsers, "there is no other user"))
+	}
+	if err := errors.Join(w.users.share(settings.Shared), w.reachesPython()); err != nil {
 		return nil, err
 	}
 	floor := settings.Floor
@@ -107,7 +111,7 @@ func (w *Wall) Admit(family string, dirs ...string) error {
 			continue // which binds it wherever it is
 		}
 		if err := passable(filepath.Dir(dir)); err != nil {
-			return err
+			return fmt.Errorf("%w; let others do so (chmod o+x) or choose another --data-dir", err)
 		}
 	}
 	return nil
@@ -142,6 +146,20 @@ func (w *Wall) Release(family string) {
 	}
 }
 
+// reachesPython refuses a Python that the sessions' users could not run. With a view of
+// the file system of their own they can, wherever it is.
+func (w *Wall) reachesPython() error {
+	if w.namespaced() || !w.users.active() {
+		return nil
+	}
+	for _, path := range existing(w.settings.Python) {
+		if err := passable(filepath.Dir(path)); err != nil {
+			return fmt.Errorf("Python is in %s: %w; choose a Python that others may run (--python), let others pass (chmod o+x), or start the server as another user than root", path, err)
+		}
+	}
+	return nil
+}
+
 // passable says why other users can't reach what is in a directory.
 func passable(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
@@ -154,7 +172,7 @@ func passable(dir string) error {
 			return err
 		}
 		if info.Mode()&0o001 == 0 {
-			return fmt.Errorf("the sandbox runs code as a user who can't pass through %s; let others do so (chmod o+x) or choose another --data-dir", dir)
+			return fmt.Errorf("the sandbox runs code as a user who can't pass through %s", dir)
 		}
 		above := filepath.Dir(dir)
 		if above == dir {
@@ -166,3 +184,13 @@ func passable(dir string) error {
 
 // namespaced reports whether sessions have namespaces of their own.
 func (w *Wall) namespaced() bool { return w.host.NoNamespaces == "" }
+
+// existing returns the paths that there are, without links.
+func existing(paths []string) (found []string) {
+	for _, path := range paths {
+		if path, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, path) {
+			found = append(found, path)
+		}
+	}
+	return found
+}
