@@ -229,11 +229,11 @@ class _Wall:
             resource.setrlimit(which, (soft, hard))
 
     def drop_privileges(self):
-        user = self._profile.get("user", 0)
+        user, group = self._profile.get("user", 0), self._profile.get("group", 0)
         self._drop_capability_bounds()
         if user:
             os.setgroups([])
-            os.setresgid(user, user, user)
+            os.setresgid(group, group, group)
             os.setresuid(user, user, user)
         self._drop_capabilities()
         # A change of user makes a process's /proc files root's: it could not write

@@ -46,6 +46,7 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	shared := []string{"/dev/shm"}
 	p := &Profile{
 		User:    e.user,
+		Group:   e.group,
 		Expose:  exposure,
 		Rlimits: rlimitsFor(w.settings.Limits, w.users.apart() || w.namespaced() && w.host.User != 0 && NamespaceCountsProcesses()),
 	}
@@ -164,7 +165,7 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 	}
 	if root.User == 0 {
 		first, count := userRange(readUserMap())
-		trials["users"] = &Profile{User: cmp.Or(first, 1)}
+		trials["users"] = &Profile{User: cmp.Or(first, 1), Group: cmp.Or(first, 1)}
 		if count == 0 {
 			delete(trials, "users")
 		}
