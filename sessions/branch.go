@@ -169,6 +169,9 @@ func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []strin
 		return []string{"both interpreters work in " + s.workdir + " and share its files"}, s.admit()
 	}
 	left, err := s.copyFiles(ctx, parent)
+	if errors.Is(err, errNoRoom) {
+		return nil, Errorf(CodeLimit, "interpreter %q could not be branched: a copy of its files would pass the limit of %s (--disk-limit) for it and its branches; delete files below %s that are not needed, or a branch", parent.id, SizeInWords(s.options.DiskLimit), parent.workdir)
+	}
 	if err != nil {
 		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.id, err)
 	}
@@ -196,7 +199,15 @@ func (s *Session) copyFiles(ctx context.Context, parent *Session) (left []string
 	if err != nil {
 		return nil, err
 	}
-	return copyDir(ctx, to, from, of)
+	if err := s.family.copying.acquire(ctx); err != nil { // two could take the same room
+		return nil, err
+	}
+	defer s.family.copying.release()
+	room, err := s.roomForCopy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return copyDir(ctx, to, from, of, room)
 }
 
 // discardFiles removes what was copied for a branch that was not made, also

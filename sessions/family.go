@@ -17,6 +17,8 @@ type family struct {
 	options *Options
 	log     *slog.Logger
 
+	copying gate // the files of one branch at a time
+
 	mu      sync.Mutex
 	members int    // sessions whose files are there
 	walled  bool   // the Confiner knows of it
@@ -35,7 +37,7 @@ const (
 func homeName(family string) string { return "home-" + family }
 
 func newFamily(id string, options *Options) *family {
-	return &family{id: id, options: options, log: options.Logger.With("family", id), members: 1}
+	return &family{id: id, options: options, log: options.Logger.With("family", id), members: 1, copying: newGate()}
 }
 
 // errFamilyEnded says that there is no wall any more to be born behind.
