@@ -40,7 +40,7 @@ func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing
 		child.leave()
 		child.running.Done()
 		child.end(context.WithoutCancel(ctx))
-		child.discardFiles(parent)
+		child.discardFiles(ctx, parent)
 		return Listing{}, callerGone(ctx, err)
 	}
 	child.origin = child.states.place()
@@ -212,11 +212,11 @@ func (s *Session) copyFiles(ctx context.Context, parent *Session) (left []string
 
 // discardFiles removes what was copied for a branch that was not made, also
 // where the operator wants working directories kept.
-func (s *Session) discardFiles(parent *Session) {
+func (s *Session) discardFiles(ctx context.Context, parent *Session) {
 	if s.workdir == parent.workdir {
 		return
 	}
-	if err := s.removeWorkdir(); err != nil {
+	if err := s.removeWorkdir(context.WithoutCancel(ctx)); err != nil {
 		s.log.Warn("removing the files of a branch that was not made", "dir", s.workdir, "error", err)
 	}
 }

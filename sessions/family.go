@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -56,7 +57,7 @@ func (f *family) join() error {
 
 // leave takes a session out whose processes and files are gone. With the last the
 // home goes, and then nothing is left that bears the family's marks.
-func (f *family) leave() {
+func (f *family) leave(ctx context.Context) {
 	f.mu.Lock()
 	f.members--
 	last, path, walled := f.members == 0, f.path, f.walled
@@ -65,7 +66,7 @@ func (f *family) leave() {
 		return
 	}
 	if path != "" {
-		if err := f.removeHome(); err != nil {
+		if err := f.removeHome(ctx); err != nil {
 			f.log.Warn("removing the interpreters' own directory", "dir", path, "error", err)
 		}
 	}
@@ -137,14 +138,16 @@ func (f *family) made() string {
 }
 
 // removeHome removes the home, but for working directories that are to stay.
-func (f *family) removeHome() error {
+func (f *family) removeHome(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, removeAllTime)
+	defer cancel()
 	root, err := f.options.homes.open(f.options)
 	if err != nil {
 		return err
 	}
 	name := homeName(f.id)
 	if !f.options.KeepWorkdirs {
-		return RemoveTree(root, name)
+		return RemoveTree(ctx, root, name)
 	}
 	home, err := openBelow(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -153,7 +156,7 @@ func (f *family) removeHome() error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(RemoveTree(home, homeTmp), RemoveTree(home, homePackages), home.Close())
+	err = errors.Join(RemoveTree(ctx, home, homeTmp), RemoveTree(ctx, home, homePackages), home.Close())
 	_ = root.Remove(name) // it stays while a working directory is in it
 	return err
 }

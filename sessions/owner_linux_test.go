@@ -165,6 +165,9 @@ func TestAKeptWorkingDirectoryIsTakenBack(t *testing.T) {
 	m, _ := handing(t, func(o *Options) { o.KeepWorkdirs = true })
 	run(t, m, "a")
 	l := list(t, m)[0]
+	if err := os.Chmod(l.Workdir, 0o777); err != nil { // code may
+		t.Fatal(err)
+	}
 	remove(t, m, l.ID)
 	info, err := os.Stat(l.Workdir)
 	if err != nil {

@@ -103,7 +103,7 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 		s.workdir = options.ownWorkdir(s.family.id, id)
 	}
 	if err := s.makeDirs(); err != nil {
-		s.family.leave()
+		s.family.leave(context.Background())
 		return nil, err
 	}
 	return s, nil
@@ -310,11 +310,11 @@ func (s *Session) end(ctx context.Context) {
 		s.turn.release()
 	}
 	s.standEnded()
-	s.removeFiles() // last: a session whose files are gone has nothing left to do
-	s.family.leave()
+	s.removeFiles(ctx) // last: a session whose files are gone has nothing left to do
+	s.family.leave(ctx)
 }
 
-func (s *Session) removeFiles() {
+func (s *Session) removeFiles(ctx context.Context) {
 	if err := os.RemoveAll(s.dir); err != nil {
 		s.log.Warn("removing the session's files", "dir", s.dir, "error", err)
 	}
@@ -325,7 +325,7 @@ func (s *Session) removeFiles() {
 			s.log.Warn("taking the working directory back", "dir", s.workdir, "error", err)
 		}
 	default:
-		if err := s.removeWorkdir(); err != nil {
+		if err := s.removeWorkdir(ctx); err != nil {
 			s.log.Warn("removing the session's files", "dir", s.workdir, "error", err)
 		}
 	}
