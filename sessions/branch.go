@@ -166,7 +166,7 @@ func remedy(obstacle string) string {
 // copy to who the branch runs as.
 func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []string, err error) {
 	if s.workdir == parent.workdir {
-		return []string{"both interpreters work in " + s.workdir + " and share its files"}, s.admit()
+		return []string{"both interpreters work in " + s.workdir + " and share its files"}, s.admit(ctx)
 	}
 	left, err := s.copyFiles(ctx, parent)
 	if errors.Is(err, errNoRoom) {
@@ -175,7 +175,7 @@ func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []strin
 	if err != nil {
 		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.id, err)
 	}
-	if err := s.admit(); err != nil { // only now: nobody is to change what is being copied
+	if err := s.admit(ctx); err != nil { // only now: nobody is to change what is being copied
 		return nil, err
 	}
 	if len(left) > 0 {

@@ -18,7 +18,8 @@ type family struct {
 	options *Options
 	log     *slog.Logger
 
-	copying gate // the files of one branch at a time
+	copying   gate // the files of one branch at a time
+	admission gate // one session of the family at a time
 
 	mu      sync.Mutex
 	members int    // sessions whose files are there
@@ -38,7 +39,7 @@ const (
 func homeName(family string) string { return "home-" + family }
 
 func newFamily(id string, options *Options) *family {
-	return &family{id: id, options: options, log: options.Logger.With("family", id), members: 1, copying: newGate()}
+	return &family{id: id, options: options, log: options.Logger.With("family", id), members: 1, copying: newGate(), admission: newGate()}
 }
 
 // errFamilyEnded says that there is no wall any more to be born behind.
@@ -77,17 +78,20 @@ func (f *family) leave(ctx context.Context) {
 
 // admit has the family's wall made, and directories handed to who runs behind it. What
 // the family shares is among them once: later on code is at work in it, and nothing of
-// it is to be given away anew.
-func (f *family) admit(c Confiner, dirs ...string) error {
+// it is to be given away anew. No lock is held that others need: the wall may have to
+// wait for Python. The session that asks is a member until it is done.
+func (f *family) admit(ctx context.Context, c Confiner, dirs ...string) error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.walled = true // even if it fails: something of it may be there
 	if !f.moved {
 		dirs = append([]string{filepath.Join(f.path, homeTmp), filepath.Join(f.path, homePackages)}, dirs...)
 	}
-	if err := c.Admit(f.id, dirs...); err != nil {
+	f.mu.Unlock()
+	if err := c.Admit(ctx, f.id, dirs...); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.moved = true
 	return nil
 }
@@ -173,13 +177,15 @@ func (s *Session) home() (string, error) {
 
 // admit has the session's wall made, once, and its directories handed to who it will
 // run as. The session's working directory must hold what it is born with.
-func (s *Session) admit() error {
+func (s *Session) admit(ctx context.Context) error {
 	c := s.options.confiner()
 	if c == nil {
 		return nil
 	}
-	s.admission.Lock()
-	defer s.admission.Unlock()
+	if err := s.family.admission.acquire(ctx); err != nil {
+		return callerGone(ctx, err)
+	}
+	defer s.family.admission.release()
 	if s.admitted {
 		return nil
 	}
@@ -187,8 +193,8 @@ func (s *Session) admit() error {
 	if s.options.Workdir == "" {
 		dirs = append(dirs, s.workdir)
 	}
-	if err := s.family.admit(c, dirs...); err != nil {
-		return Errorf(CodeStart, "the interpreter could not be confined: %w", err)
+	if err := s.family.admit(ctx, c, dirs...); err != nil {
+		return callerGone(ctx, Errorf(CodeStart, "the interpreter could not be confined: %w", err))
 	}
 	s.admitted = true
 	return nil

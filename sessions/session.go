@@ -36,8 +36,7 @@ type Session struct {
 
 	introduced sync.Once // the Recorder has heard of it, or will not
 
-	admission sync.Mutex
-	admitted  bool // it has its wall, if there is one; guarded by admission
+	admitted bool // it has its wall, if there is one; guarded by the family's admission
 
 	// untold is what became of the interpreter since the last result, foretold
 	// the last reason that was told why its state can't be copied, and fruitless

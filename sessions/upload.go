@@ -50,12 +50,12 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 	if err := s.verifyUpload(ctx, local, data); err != nil {
 		return nil, err
 	}
-	_, leave, err := s.visit(ctx, aUser)
+	ctx, leave, err := s.visit(ctx, aUser)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if err := s.admit(); err != nil { // first: what is written belongs to whom the directory belongs to
+	if err := s.admit(ctx); err != nil { // first: what is written belongs to whom the directory belongs to
 		return nil, err
 	}
 	root, err := s.openWorkdir()

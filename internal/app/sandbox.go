@@ -224,8 +224,8 @@ var _, _ sessions.Confiner = (*pythonStarter)(nil), (*waitingStarter)(nil)
 func (p *pythonStarter) Confines() bool { return p.config.Serve.SandboxMode() != config.SandboxOff }
 
 // Admit hands directories to a family of sessions, which may then be started.
-func (p *pythonStarter) Admit(family string, dirs ...string) error {
-	if _, err := p.ready(p.life); err != nil {
+func (p *pythonStarter) Admit(ctx context.Context, family string, dirs ...string) error {
+	if _, err := p.ready(ctx); err != nil {
 		return err
 	}
 	wall := p.walled()

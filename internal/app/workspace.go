@@ -258,8 +258,8 @@ func (w *waitingStarter) Confines() bool {
 }
 
 // Admit sees to the wall of a family of sessions.
-func (w *waitingStarter) Admit(family string, dirs ...string) error {
-	return w.Starter.(sessions.Confiner).Admit(family, dirs...) // Confines has said that it is one
+func (w *waitingStarter) Admit(ctx context.Context, family string, dirs ...string) error {
+	return w.Starter.(sessions.Confiner).Admit(ctx, family, dirs...) // Confines has said that it is one
 }
 
 // Release is told that a family has ended.
