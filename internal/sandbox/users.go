@@ -69,6 +69,15 @@ func SharedUser() int {
 	return first
 }
 
+// OfAnother reports whether a directory belongs to a user that is not root.
+func OfAnother(dir string) (bool, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false, err
+	}
+	return ownerOfFile(info).user > 0, nil
+}
+
 // share makes all families the owner of a directory in which they all work, unless it
 // is root's and for everybody to write.
 func (u *users) share(dir string) error {
