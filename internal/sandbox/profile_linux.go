@@ -112,6 +112,19 @@ func (w *Wall) resolver() []string {
 	return nil
 }
 
+// Ahead returns what of a profile is the same for all sessions and can be put into force
+// before it is known whose a worker will be; nil if there is nothing.
+func (w *Wall) Ahead() *Profile {
+	if w == nil || !w.namespaced() {
+		return nil
+	}
+	p := &Profile{Unshare: w.unshare()}
+	if !w.settings.Network.All {
+		p.Network = &netView{}
+	}
+	return p
+}
+
 func (w *Wall) unshare() uintptr {
 	var flags uintptr = unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	if w.host.User != 0 {

@@ -154,7 +154,7 @@ func (w *Wall) reachesPython() error {
 	}
 	for _, path := range existing(w.settings.Python) {
 		if err := passable(filepath.Dir(path)); err != nil {
-			return fmt.Errorf("Python is in %s: %w; choose a Python that others may run (--python), let others pass (chmod o+x), or start the server as another user than root", path, err)
+			return fmt.Errorf("the Python in %s can't be run: %w; choose a Python that others may run (--python), let others pass (chmod o+x), or start the server as another user than root", path, err)
 		}
 	}
 	return nil
