@@ -50,9 +50,6 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 	} else if p.home, err = workspace.NewHome(filepath.Join(c.DataDir, "workspaces"), run); err == nil {
 		dir = p.home.Dir
 	}
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
 	if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
 		err = giveToSessions(dir, log)
 	}
@@ -71,8 +68,12 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 // of a confined server run that is root.
 func giveToSessions(dir string, log *slog.Logger) error {
 	user := sandbox.SharedUser()
+	dir, err := filepath.EvalSymlinks(dir) // or the link would be given
+	if err != nil || user == 0 {
+		return err
+	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || user == 0 || len(entries) > 0 {
+	if err != nil || len(entries) > 0 {
 		return err
 	}
 	if theirs, err := sandbox.OfAnother(dir); theirs || err != nil { // as whom they run then
