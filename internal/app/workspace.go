@@ -46,7 +46,9 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 	p := &preparing{log: log, done: make(chan struct{})}
 	dir, err := c.Serve.Workspace, error(nil)
 	if dir != "" {
-		err = os.MkdirAll(dir, 0o700)
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			dir, err = filepath.EvalSymlinks(dir) // a wall lets code to the directory, not to the link
+		}
 	} else if p.home, err = workspace.NewHome(filepath.Join(c.DataDir, "workspaces"), run); err == nil {
 		dir = p.home.Dir
 	}
