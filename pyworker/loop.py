@@ -65,7 +65,6 @@ class _Worker:
         self._fault = fault
         self._session = None
         self._executor = None
-        self._listener = 0  # the server takes it with our first answer
 
     def serve(self):
         """Serves until it is told to stop, or the other side has closed."""
@@ -77,7 +76,6 @@ class _Worker:
             if kind == "stop":
                 return
             check_fields(request)
-            self._let_go_of_listener()
             answer = getattr(self, "_" + kind)(request)
             self._interrupts.rest()
             if answer is not None:
@@ -99,20 +97,20 @@ class _Worker:
             raise ProtocolError("protocol", f"version {request['protocol']}, not {VERSION}")
         profile = request.get("confine")
         if profile:
-            self._listener = late.load_own("confine").apply(profile)
+            self._hand_over(late.load_own("confine").apply(profile))
         self._session = open_session(
             request, self._frames, self._streams, self._interrupts, self._fault
         )
         self._executor = Executor(self._session)
         self._session.forks.prepare(ready())
         code = request["init_code"]
-        said = ready(self._executor.initialize(code) if code else "")
-        return {**said, "listener": self._listener} if self._listener else said
+        return ready(self._executor.initialize(code) if code else "")
 
-    def _let_go_of_listener(self):
-        if self._listener:
-            os.close(self._listener)
-            self._listener = 0
+    def _hand_over(self, listener):
+        """Gives the server the socket of its proxy, before any code could use either."""
+        if listener:
+            self._frames.send_descriptor({"type": "listener"}, listener)
+            os.close(listener)
 
     def _run(self, request):
         with self._session.forks.foresight:

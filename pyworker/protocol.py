@@ -15,10 +15,11 @@ lists under "attachments".
     to a forker    spawn      answered by spawned; a zygote says preloaded on its own
                    adopt      not answered
                    reap       answered by reaped
-    from a worker  log        at any time, for the server's log
+    from a worker  listener   before ready, from behind a wall: the socket for the proxy
+                   log        at any time, for the server's log
 
-A frame for Python may bring descriptors (SCM_RIGHTS, with its first byte); its
-header then says how many under "descriptors".
+A frame for Python, and listener, may bring descriptors (SCM_RIGHTS, with its first
+byte); its header then says how many under "descriptors".
 
 Output takes other ways: the pipes of descriptors 1 and 2, and the memory that
 staging.py describes.
@@ -78,6 +79,7 @@ FROM_GO = {
 # What Python sends. "variables" is in both tables: a question and its answer.
 FROM_PYTHON = frozenset(
     (
+        "listener",
         "ready",
         "equipped",
         "figure",

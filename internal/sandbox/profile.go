@@ -20,6 +20,10 @@ type Profile struct {
 	Seccomp []byte `json:"seccomp,omitempty"`
 }
 
+// Listens reports whether the worker has a socket for the server's proxy, in a network
+// of its own. A Profile that is nil is none.
+func (p *Profile) Listens() bool { return p != nil && p.Network != nil && p.Network.Port != 0 }
+
 // netView is a network namespace with nothing but its loopback device.
 type netView struct {
 	// Port is where the session finds the server's proxy, 0 for none.
