@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -79,6 +80,22 @@ func TestSpawnedBehindTheWall(t *testing.T) {
 	_, sink := workertest.Run(t, w, "import os, socket; print(os.path.exists('/root'), os.getuid() != 0, socket.create_server(('127.0.0.1', 8000)).getsockname()[1])")
 	if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "True True 8000" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// The operator names indexes of packages, and keeps the passwords for them.
+func TestIndexesReachSessionsWithoutPasswords(t *testing.T) {
+	for name, value := range map[string]string{
+		"PIP_INDEX_URL": "https://index.corp.example/simple/", "PIP_EXTRA_INDEX_URL": "https://a.example/ https://me:secret@b.example/",
+		"UV_INDEX_URL": "https://secret@c.example/", "UV_DEFAULT_INDEX": "corp=https://index.corp.example/simple/?token=secret", "AWS_SECRET_ACCESS_KEY": "secret",
+	} {
+		t.Setenv(name, value)
+	}
+	wall := testWall(t, sandbox.Settings{})
+	s := testSpawner(t, func(o *Options) { o.Wall = wall })
+	env := s.environment("/lib", s.nonce.worker("id", 1))
+	if !slices.Contains(env, "PIP_INDEX_URL=https://index.corp.example/simple/") || strings.Contains(strings.Join(env, "\n"), "secret") {
+		t.Errorf("%q", env)
 	}
 }
 

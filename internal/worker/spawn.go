@@ -442,7 +442,7 @@ func (s *Spawner) environment(dir string, mark mark) []string {
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		switch {
-		case s.options.Wall != nil && !harmless(name):
+		case s.options.Wall != nil && !harmless(name, value):
 		case strangeVariables[name] || strings.HasPrefix(name, "UNDERSTUDY_"):
 		case name == "PYTHONPATH" && value != "":
 			path += string(os.PathListSeparator) + value
