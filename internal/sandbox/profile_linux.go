@@ -133,6 +133,9 @@ func (w *Wall) port() int {
 // environment is what a session finds in the place of what the server's user has.
 func (w *Wall) environment(home, temporary string) map[string]string {
 	env := map[string]string{"HOME": home, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user"}
+	if w.namespaced() && !w.settings.Network.All {
+		env["PIP_RETRIES"] = "1" // of five, with pauses, none would go better
+	}
 	if w.namespaced() && w.port() != 0 {
 		proxy := fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
