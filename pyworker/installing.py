@@ -226,9 +226,9 @@ def _index_hosts():
 
 
 def _is_listed(host, hosts):
-    name = host.partition(":")[0]
+    host = host.lower().removesuffix(":443")
     for pattern in hosts:
         pattern = pattern.lower().removesuffix(":443")
-        if pattern in (host, name) or pattern[:2] == "*." and name.endswith(pattern[1:]):
+        if pattern == host or (pattern[:2] == "*." and host.endswith(pattern[1:])):
             return True
     return False
