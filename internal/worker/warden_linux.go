@@ -45,6 +45,11 @@ type warden struct {
 	grouping sync.Once
 	cgroups  *sandbox.Groups // nil without
 
+	storing   sync.Mutex
+	stores    map[string]*store // by their places
+	pokeDisks chan struct{}
+	disksRest atomic.Bool // those are looked at seldom, as nothing runs
+
 	// The rest is its goroutine's alone.
 	cases    map[*worker]*wardenCase
 	strays   map[uint64][]int // orphans, by the tag of their line
@@ -78,6 +83,7 @@ func newWarden(s *Spawner) *warden {
 	return &warden{
 		spawner: s, limits: limits, log: s.log, available: machineMemory(),
 		life: life, stop: stop, poke: make(chan struct{}, 1), cases: map[*worker]*wardenCase{},
+		stores: map[string]*store{}, pokeDisks: make(chan struct{}, 1),
 	}
 }
 
@@ -109,7 +115,7 @@ func (d *warden) begin() {
 
 // wake is told that a worker begins to run something.
 func (d *warden) wake() {
-	if d == nil || !d.resting.Load() {
+	if !d.resting.Load() {
 		return
 	}
 	select {

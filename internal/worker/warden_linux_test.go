@@ -203,6 +203,55 @@ while True:
 	workertest.Run(t, begin(), "import shutil; shutil.rmtree('below')")
 }
 
+// A run that has written too much before anybody has looked is ended, in a new
+// directory as in one whose last run was ended; and what has no name any more counts.
+func TestDiskLimitOfWhatIsWrittenAtOnce(t *testing.T) {
+	s := limited(t, sandbox.Limits{Disk: 20 << 20})
+	dir := t.TempDir()
+	const fill = "import os, time\nfor n in range(3): open(f'{time.monotonic()}', 'wb').write(bytes(10 << 20))\ntime.sleep(1000)"
+	for name, code := range map[string]string{
+		"files":   fill,
+		"again":   fill,
+		"deleted": "import os, time\nf = open('f', 'wb')\nos.unlink('f')\nf.write(bytes(30 << 20)); f.flush()\ntime.sleep(1000)",
+	} {
+		w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reason := breaks(t, w.(*worker), code); !strings.HasPrefix(reason, "disk limit of 20 MiB reached") {
+			t.Errorf("%s: %s", name, reason)
+		}
+		_ = w.Close(context.Background())
+	}
+}
+
+// However often a run is ended, the room that the next has is not what it has taken.
+func TestStoreGivesNoMoreRoom(t *testing.T) {
+	const mib = 1 << 20
+	s := &store{limit: 1000 * mib}
+	for _, step := range []struct {
+		what          string
+		ended         bool // the run before
+		size, allowed int64
+	}{
+		{"it is new", false, 0, 1000},
+		{"a short run has written too much", false, 1500, 1000},
+		{"and the next was ended", true, 1600, 1610},
+		{"within the margin", false, 1605, 1610},
+		{"ended again", true, 1700, 1701},
+		{"some was deleted", false, 1300, 1310},
+		{"ended once more", true, 1320, 1321},
+		{"all was deleted", false, 10, 1000},
+	} {
+		if step.ended {
+			s.known = false
+		}
+		if s.rebase(step.size * mib); s.allowed() != step.allowed*mib {
+			t.Errorf("%s: %d", step.what, s.allowed()/mib)
+		}
+	}
+}
+
 func TestWorkersBeginWithTheirLimitsWhereverTheyComeFrom(t *testing.T) {
 	for name, s := range map[string]*Spawner{
 		"spawn": testSpawner(t, func(o *Options) { o.Limits.OpenFiles = 77 }),
