@@ -152,14 +152,15 @@ func (d *warden) round(now time.Time) (pause time.Duration, busy bool) {
 	workers := d.spawner.present()
 	d.forget(workers)
 	pause = wardenRest
-	if d.protect(workers, now) {
-		pause = d.limits.Poll / guardShare
-	}
+	scarce := d.protect(workers, now)
 	for w := range workers {
 		busy = busy || w.interrupts.busy()
 	}
-	if busy {
-		pause = min(pause, d.limits.Poll)
+	switch {
+	case scarce && busy:
+		pause = d.limits.Poll / guardShare
+	case scarce || busy: // what doesn't run takes no more, but others do
+		pause = d.limits.Poll
 	}
 	if now.Before(d.nextLook) && busy {
 		return min(pause, time.Until(d.nextLook)), busy

@@ -319,3 +319,19 @@ func TestMachineGuard(t *testing.T) {
 		t.Errorf("the idle one: %q", sink.All())
 	}
 }
+
+// While nothing runs, memory that is short is no reason to look all the time.
+func TestScarceMemoryIsLookedAtSeldomWhileNothingRuns(t *testing.T) {
+	s := limited(t, sandbox.Limits{Memory: 4 << 30})
+	d := newWarden(s)
+	d.available = func() (left, all uint64) { return 1 << 30, 16 << 30 }
+	if pause, busy := d.round(time.Now()); busy || pause != d.limits.Poll {
+		t.Errorf("%v, %v", pause, busy)
+	}
+	w := start(t, s)
+	w.interrupts.begin()
+	if pause, busy := d.round(time.Now()); !busy || pause != d.limits.Poll/guardShare {
+		t.Errorf("%v, %v", pause, busy)
+	}
+	w.interrupts.end()
+}
