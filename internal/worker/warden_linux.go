@@ -194,7 +194,7 @@ func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
 			d.protect(workers, time.Now())
 		}
 		c := d.cases[w]
-		if c.ending || w.isGrouped() || !w.interrupts.busy() && now.Sub(c.looked) < wardenRest {
+		if c.ending || !w.interrupts.busy() && now.Sub(c.looked) < wardenRest {
 			continue
 		}
 		c.looked = now
@@ -208,9 +208,6 @@ func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
 		}
 	}
 }
-
-// isGrouped reports whether the kernel watches the worker's memory and processes.
-func (w *worker) isGrouped() bool { return w.line.bounds != nil && w.line.bounds.group != nil }
 
 // overMemory reports whether a worker has more than it may. An estimate that is too
 // high is followed by an exact count, and that by another one when the estimate has
