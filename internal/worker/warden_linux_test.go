@@ -65,6 +65,26 @@ func TestMemoryLimitIsAMemoryError(t *testing.T) {
 	}
 }
 
+// Code that leaves no byte has its answer, and the next can free what it holds.
+func TestMemoryFullToTheBrim(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 100 << 20}))
+	for range 2 {
+		_, sink := workertest.Run(t, w, `
+kept, big = 1, []
+for size in (1 << 20, 4000, 400):
+    try:
+        while True: big.append(bytearray(size))
+    except MemoryError: pass
+print("full")`)
+		if sink.All() != "full\n" {
+			t.Errorf("%q", sink.All())
+		}
+		if _, sink := workertest.Run(t, w, "big.clear(); print(kept)"); sink.All() != "1\n" {
+			t.Errorf("%q", sink.All())
+		}
+	}
+}
+
 // Each process has less than the limit, all together have more.
 func TestMemoryLimitOfAllProcesses(t *testing.T) {
 	for name, start_ := range map[string]string{
