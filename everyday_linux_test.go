@@ -60,7 +60,7 @@ func everydaySettings(t *testing.T) []setting {
 		everyUser(t, setting{name: "standard", flags: standard}),
 		everyUser(t, setting{name: "strict", flags: []string{"--sandbox", "strict"}, brief: true}),
 		spawned[:1],              // the wall is the same
-		refused[len(refused)-1:], // root: UNDERSTUDY_EVERYDAY=container
+		refused[len(refused)-1:], // root: UNDERSTUDY_EVERYDAY=container, with a Python that others may run
 	)
 }
 

@@ -44,13 +44,18 @@ func newRunDir(dataDir string, log *slog.Logger) (*runDir, error) {
 }
 
 // letThrough lets users other than root, as whom its sessions run, pass to their own
-// directories. They can list nothing on the way.
+// directories. They can list nothing on the way, and what lies there is closed to them.
 func (d *runDir) letThrough() error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	for _, dir := range []string{filepath.Dir(d.path), d.path} {
-		if err := os.Chmod(dir, 0o711); err != nil {
+	runs := filepath.Dir(d.path)
+	for _, dir := range []string{filepath.Dir(runs), runs, d.path} {
+		info, err := os.Stat(dir)
+		if err == nil {
+			err = os.Chmod(dir, info.Mode().Perm()|0o001)
+		}
+		if err != nil {
 			return fmt.Errorf("letting interpreters pass to their directories: %w", err)
 		}
 	}

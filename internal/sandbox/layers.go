@@ -33,12 +33,10 @@ func state(layer Layer, obstacle, detail string) LayerState {
 
 func (w *Wall) userLayer() LayerState {
 	switch {
-	case w.users.shared != 0:
-		return LayerState{UID, true, fmt.Sprintf("the server is root: all interpreters run as user %d, whom their shared directory belongs to", w.users.shared)}
+	case w.users.shared.user != 0:
+		return LayerState{UID, true, fmt.Sprintf("the server is root: all interpreters run as user %d, whom their shared directory belongs to", w.users.shared.user)}
 	case w.users.active():
 		return LayerState{UID, true, "the server is root: each interpreter has a user of its own"}
-	case w.host.User == 0:
-		return LayerState{UID, false, "the server is root, and code would be too: " + w.host.NoUsers}
 	}
 	return LayerState{UID, true, "code runs as the server's own user, which is not root"}
 }
@@ -82,7 +80,6 @@ func (w *Wall) Open() (open []string) {
 	add(!confined && !w.namespaced(), "all files that the user of an interpreter may read or write")
 	add(!confined && w.namespaced(), "reading of files outside home directories that are for everybody to read")
 	add(!confined && !apart, "memory, environment and files of other interpreters")
-	add(w.host.User == 0 && !w.users.active(), "what root may do that no other layer stops")
 	add(!apart && w.host.Landlock < 6, "signals to other interpreters and to the server, which have the same user")
 	add(!apart, "how fast other interpreters run: their priority and processors can be changed")
 	add(!w.namespaced(), "connections to Unix sockets whose path is known; names and modes of files anywhere; shared memory of others")

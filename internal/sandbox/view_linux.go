@@ -60,16 +60,6 @@ func newView(host Host, read, write []string, temporary string, shared int64) *v
 
 func depth(path string) int { return strings.Count(filepath.Clean(path), "/") }
 
-// existing returns the paths that there are, without links.
-func existing(paths []string) (found []string) {
-	for _, path := range paths {
-		if path, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, path) {
-			found = append(found, path)
-		}
-	}
-	return found
-}
-
 // outermost leaves out what is within another.
 func outermost(paths []string) (found []string) {
 	slices.Sort(paths)

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,7 +24,7 @@ type Wall struct {
 // enclosure is what a family has of its own. A family is a session and its branches,
 // which are forks of its processes and so behind the same wall.
 type enclosure struct {
-	user     int    // 0: the server's own
+	account         // none: the server's own
 	shortcut string // a short path to its temporary files, "" for none
 }
 
@@ -40,7 +41,10 @@ func New(settings Settings, host Host) (*Wall, error) {
 		return nil, nil
 	}
 	w := &Wall{settings: settings, host: host, users: newUsers(host), families: map[string]*enclosure{}}
-	if err := w.users.share(settings.Shared); err != nil {
+	if host.User == 0 && !w.users.active() {
+		return nil, fmt.Errorf("%w: the server is root and can't run code as anybody else (%s): start it as another user, let it change users (the capabilities SETUID and SETGID), or switch the sandbox off (--sandbox off)", ErrBelowFloor, cmp.Or(host.NoUsers, "there is no other user"))
+	}
+	if err := errors.Join(w.users.share(settings.Shared), w.reachesPython()); err != nil {
 		return nil, err
 	}
 	floor := settings.Floor
@@ -100,14 +104,14 @@ func (w *Wall) Admit(family string, dirs ...string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		if err := os.Lchown(dir, e.user, e.user); err != nil {
+		if err := os.Lchown(dir, e.user, e.group); err != nil {
 			return fmt.Errorf("handing a directory to the session's user: %w", err)
 		}
 		if w.namespaced() {
 			continue // which binds it wherever it is
 		}
 		if err := passable(filepath.Dir(dir)); err != nil {
-			return err
+			return fmt.Errorf("%w; let others do so (chmod o+x) or choose another --data-dir", err)
 		}
 	}
 	return nil
@@ -119,11 +123,11 @@ func (w *Wall) enclosure(family string) (*enclosure, error) {
 	if e := w.families[family]; e != nil {
 		return e, nil
 	}
-	user, err := w.users.take()
+	its, err := w.users.take()
 	if err != nil {
 		return nil, err
 	}
-	e := &enclosure{user: user}
+	e := &enclosure{account: its}
 	w.families[family] = e
 	return e, nil
 }
@@ -137,9 +141,23 @@ func (w *Wall) Release(family string) {
 	defer w.mu.Unlock()
 	if e := w.families[family]; e != nil {
 		e.endShortcut()
-		w.users.give(e.user)
+		w.users.give(e.account)
 		delete(w.families, family)
 	}
+}
+
+// reachesPython refuses a Python that the sessions' users could not run. With a view of
+// the file system of their own they can, wherever it is.
+func (w *Wall) reachesPython() error {
+	if w.namespaced() || !w.users.active() {
+		return nil
+	}
+	for _, path := range existing(w.settings.Python) {
+		if err := passable(filepath.Dir(path)); err != nil {
+			return fmt.Errorf("the Python in %s can't be run: %w; choose a Python that others may run (--python), let others pass (chmod o+x), or start the server as another user than root", path, err)
+		}
+	}
+	return nil
 }
 
 // passable says why other users can't reach what is in a directory.
@@ -154,7 +172,7 @@ func passable(dir string) error {
 			return err
 		}
 		if info.Mode()&0o001 == 0 {
-			return fmt.Errorf("the sandbox runs code as a user who can't pass through %s; let others do so (chmod o+x) or choose another --data-dir", dir)
+			return fmt.Errorf("the sandbox runs code as a user who can't pass through %s", dir)
 		}
 		above := filepath.Dir(dir)
 		if above == dir {
@@ -166,3 +184,13 @@ func passable(dir string) error {
 
 // namespaced reports whether sessions have namespaces of their own.
 func (w *Wall) namespaced() bool { return w.host.NoNamespaces == "" }
+
+// existing returns the paths that there are, without links.
+func existing(paths []string) (found []string) {
+	for _, path := range paths {
+		if path, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, path) {
+			found = append(found, path)
+		}
+	}
+	return found
+}

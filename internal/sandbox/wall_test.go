@@ -33,7 +33,7 @@ func TestFloor(t *testing.T) {
 		"below":                    {Settings{Mode: Standard, Floor: []Layer{Seccomp}}, weak, "seccomp (it is a toy)"},
 		"off":                      {Settings{Mode: Off, Floor: []Layer{Seccomp}}, generous, "--sandbox is off"},
 		"strict needs namespaces":  {Settings{Mode: Strict}, Host{Landlock: 7, NoNamespaces: "refused"}, "namespaces (refused)"},
-		"strict needs no root":     {Settings{Mode: Strict}, Host{Landlock: 7, NoUsers: "one user"}, "uid"},
+		"nobody may be root":       {Settings{Mode: Standard}, Host{Landlock: 7, NoUsers: "one user"}, "one user"},
 		"strict where all is":      {Settings{Mode: Strict}, generous, ""},
 		"every machine has limits": {Settings{Mode: Standard, Floor: []Layer{Rlimits}}, weak, ""},
 	} {
@@ -83,6 +83,19 @@ func TestOpen(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestOwnRange(t *testing.T) {
+	first, count := ownRange(firstUser, mostUsers)
+	if first <= firstUser || first%mostUsers != 0 || count != mostUsers || first+count > 1<<31-1 {
+		t.Errorf("got %d, %d", first, count)
+	}
+	if first, count := ownRange(1, 99); first != 2 || count != 98 {
+		t.Errorf("in a container: got %d, %d", first, count)
+	}
+	if _, count := ownRange(0, 0); count != 0 {
+		t.Errorf("of none: %d", count)
 	}
 }
 

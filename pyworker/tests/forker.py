@@ -165,6 +165,7 @@ class Forked(Worker):
         self.output = {"stdout": bytearray(), "stderr": bytearray()}
         self.arrived = bytearray()
         self.logs = []
+        self.packages_dir = ""
         self._decoder = protocol.Decoder()
         self._execution = 0
         self._pipes = {}
