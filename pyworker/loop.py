@@ -8,7 +8,7 @@ from .capture import Streams
 from .executor import Executor
 from .fault import Fault
 from .interrupt import Interrupts
-from .protocol import EXIT_BROKEN_FRAME, VERSION, ProtocolError, check_fields
+from .protocol import EXIT_BROKEN_FRAME, EXIT_NO_MEMORY, VERSION, ProtocolError, check_fields
 from .session import open_session
 
 STOP_SECONDS = 0.8  # for atexit handlers; Go loses its patience after 1 s
@@ -38,6 +38,8 @@ def run(frames_at, fault_fd=None, stage_fd=None, bell_fd=None):
     except (ProtocolError, OSError) as error:
         streams.report(f"pyworker: {error}")
         os._exit(EXIT_BROKEN_FRAME)
+    except MemoryError:
+        os._exit(EXIT_NO_MEMORY)  # there is none to say more with
     if worker.is_asleep():
         os._exit(0)  # the exit handlers are the original's to run
     _stop(streams)

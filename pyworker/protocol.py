@@ -34,6 +34,7 @@ ATTACHMENT_COUNT_LIMIT = 64
 ATTACHMENT_LIMIT = 64 << 20  # bytes, each
 ATTACHMENTS_LIMIT = 256 << 20  # bytes, all of one frame
 DESCRIPTOR_LIMIT = 8  # of one frame
+EXIT_NO_MEMORY = 72  # exit code of a worker that had none left for its own work
 EXIT_BROKEN_FRAME = 70  # exit code of a worker that met a broken frame
 
 _LENGTH = struct.Struct(">I")

@@ -55,6 +55,8 @@ const (
 
 	// exitProtocol is the exit code of a worker that read a broken frame.
 	exitProtocol = 70
+	// exitNoMemory is that of one that had no memory left for its own work.
+	exitNoMemory = 72
 )
 
 // The types of frames.

@@ -200,7 +200,7 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 	}
 	w.interrupts.begin()
 	defer w.interrupts.end()
-	w.spawner.warden.wake()
+	defer w.spawner.warden.letRun(w)()
 	if err := w.conn.write(run); err != nil {
 		return done, err
 	}
