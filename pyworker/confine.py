@@ -17,15 +17,17 @@ import functools
 import json
 import os
 import resource
+import stat
 import struct
 import sys
 
 # Linux numbers these system calls alike on all architectures.
-_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
 _OPEN_TREE_CLONE, _MOVE_EMPTY_PATH = 1, 4
+_NO_LINKS = 0x04  # RESOLVE_NO_SYMLINKS
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 
@@ -46,8 +48,9 @@ _PROXY_BACKLOG = 64
 
 # What takes time is made here, once for all forks of a process.
 _c = ctypes.CDLL(None, use_errno=True)
-_MountAttributes, _CapabilityHeader, _CapabilitySets, _Program, *_RulesetAttributes = (
+_MountAttributes, _HowToOpen, _CapabilityHeader, _CapabilitySets, _Program, *_RulesetAttributes = (
     ctypes.c_uint64 * 4,
+    ctypes.c_uint64 * 3,
     ctypes.c_uint32 * 2,
     ctypes.c_uint32 * 6,
     ctypes.c_size_t * 2,  # a struct sock_fprog: how many instructions, and where
@@ -165,16 +168,37 @@ class _Wall:
 
     def _clone(self, source, writable):
         """Returns (a mount of source that is nowhere yet, whether it is a folder)."""
-        flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE
+        flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE | _AT_EMPTY_PATH
+        fd = self._open(source)
         try:
-            tree = self._call(_OPEN_TREE, _AT_FDCWD, os.fsencode(source), flags)
+            tree = self._call(_OPEN_TREE, fd, b"", flags)
+            folder = stat.S_ISDIR(os.fstat(fd).st_mode)
         except OSError as error:
             error.filename = source
             raise
+        finally:
+            os.close(fd)
         if source != "/proc":
             attributes = _ATTR_NOSUID | _ATTR_NODEV | (0 if writable else _ATTR_RDONLY)
             self._set_attributes(tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE, attributes)
-        return tree, os.path.isdir(source)
+        return tree, folder
+
+    def _open(self, path):
+        """Opens a path for what is done with it here. There must be no links in it.
+
+        Code of an earlier session may have put one where it could write, to have what it
+        can't reach in its wall.
+        """
+        how = _HowToOpen(os.O_PATH | os.O_CLOEXEC, 0, _NO_LINKS)
+        try:
+            return self._call(
+                _OPENAT2, _AT_FDCWD, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how)
+            )
+        except OSError as error:
+            error.filename = path
+            if error.errno == errno.ELOOP:
+                error.strerror = "there is a link in the path, which was none before"
+            raise
 
     def make_ruleset(self):
         """Returns a descriptor of what files may be reached, or None."""
@@ -192,7 +216,7 @@ class _Wall:
 
     def _allow(self, ruleset, path, rights):
         try:
-            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            fd = self._open(path)
         except FileNotFoundError:
             return  # not every system has all of them
         try:

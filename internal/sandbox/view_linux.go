@@ -45,12 +45,12 @@ func newView(host Host, read, write []string, temporary string, shared int64) *v
 	replaced := []string{"/dev/shm", "/tmp"} // nothing of what was there is seen
 	covers = outermost(append(covers, replaced...))
 	v.Covers = slices.DeleteFunc(slices.Clone(covers), func(path string) bool { return slices.Contains(replaced, path) })
-	for _, path := range existing(read) {
+	for _, path := range present(read) {
 		if within(path, covers) {
 			binds = append(binds, bind{path, path, false})
 		}
 	}
-	for _, path := range existing(write) {
+	for _, path := range present(write) {
 		binds = append(binds, bind{path, path, true})
 	}
 	slices.SortStableFunc(binds, func(a, b bind) int { return depth(a[1].(string)) - depth(b[1].(string)) })

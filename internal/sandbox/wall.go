@@ -16,6 +16,8 @@ type Wall struct {
 	settings Settings
 	host     Host
 	users    *users
+	system   []string // what sessions may read of it
+	shared   string   // settings.Shared, without links
 
 	mu       sync.Mutex
 	families map[string]*enclosure
@@ -40,7 +42,12 @@ func New(settings Settings, host Host) (*Wall, error) {
 		}
 		return nil, nil
 	}
+	settings.Read, settings.Write, settings.Python = settled(settings.Read), settled(settings.Write), settled(settings.Python)
 	w := &Wall{settings: settings, host: host, users: newUsers(host), families: map[string]*enclosure{}}
+	if settings.Shared != "" {
+		w.shared = resolved(settings.Shared)
+	}
+	w.system = systemPaths(settings.Mode)
 	if host.User == 0 && !w.users.active() {
 		return nil, fmt.Errorf("%w: the server is root and can't run code as anybody else (%s): start it as another user, let it change users (the capabilities SETUID and SETGID), or switch the sandbox off (--sandbox off)", ErrBelowFloor, cmp.Or(host.NoUsers, "there is no other user"))
 	}
@@ -152,7 +159,7 @@ func (w *Wall) reachesPython() error {
 	if w.namespaced() || !w.users.active() {
 		return nil
 	}
-	for _, path := range existing(w.settings.Python) {
+	for _, path := range present(w.settings.Python) {
 		if err := passable(filepath.Dir(path)); err != nil {
 			return fmt.Errorf("Python is in %s: %w; choose a Python that others may run (--python), let others pass (chmod o+x), or start the server as another user than root", path, err)
 		}
@@ -184,13 +191,3 @@ func passable(dir string) error {
 
 // namespaced reports whether sessions have namespaces of their own.
 func (w *Wall) namespaced() bool { return w.host.NoNamespaces == "" }
-
-// existing returns the paths that there are, without links.
-func existing(paths []string) (found []string) {
-	for _, path := range paths {
-		if path, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, path) {
-			found = append(found, path)
-		}
-	}
-	return found
-}
