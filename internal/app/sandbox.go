@@ -72,6 +72,7 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 		Shared: s.Workdir,
 		Write:  s.Write,
 		Python: directories,
+		Hidden: []string{c.DataDir},
 		Limits: limitsOf(c),
 	}
 	if s.DataMode == config.DataLink { // its links lead there

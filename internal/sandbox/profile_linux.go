@@ -57,7 +57,7 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	p.Rlimits = append(p.Rlimits, [3]uint64{unix.RLIMIT_CORE, 0, 0})
 	if w.namespaced() {
 		p.Unshare = w.unshare()
-		p.View = newView(w.host, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
+		p.View = newView(w.host, w.settings.Hidden, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
 		if !w.settings.Network.All {
 			p.Network = &netView{Port: w.port()}
 		}
@@ -169,10 +169,10 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 	everything := &Wall{host: root, settings: Settings{Network: Network{Hosts: []string{"localhost"}}}}
 	spaces := &Profile{
 		Unshare: everything.unshare(), Network: &netView{Port: proxyPort},
-		View: newView(Host{User: root.User, NoProc: "not yet"}, nil, []string{dir}, dir, 1<<20),
+		View: newView(Host{User: root.User, NoProc: "not yet"}, nil, nil, []string{dir}, dir, 1<<20),
 	}
 	withProc := *spaces
-	withProc.View = newView(root, nil, []string{dir}, dir, 1<<20)
+	withProc.View = newView(root, nil, nil, []string{dir}, dir, 1<<20)
 	trials := map[string]*Profile{
 		"seccomp": {Seccomp: inet}, "namespaces": spaces,
 	}

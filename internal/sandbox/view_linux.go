@@ -17,8 +17,9 @@ var (
 )
 
 // newView returns what a session sees: all that there is, read-only, but for what is
-// hidden; read and write come through. Its own temporary directory is at /tmp.
-func newView(host Host, read, write []string, temporary string, shared int64) *view {
+// hidden, here or by the operator; read and write come through. Its own temporary
+// directory is at /tmp.
+func newView(host Host, hide, read, write []string, temporary string, shared int64) *view {
 	size := ""
 	if shared > 0 {
 		size = fmt.Sprintf(",size=%d", shared)
@@ -33,7 +34,7 @@ func newView(host Host, read, write []string, temporary string, shared int64) *v
 	if !v.Proc {
 		binds = append(binds, bind{"/proc", "/proc", true})
 	}
-	covers := existing(hidden)
+	covers := append(existing(hidden), present(hide)...)
 	if host.Landlock == 0 {
 		covers = append(covers, existing(hiddenElse)...)
 	}

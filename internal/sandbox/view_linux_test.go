@@ -20,7 +20,7 @@ func TestView(t *testing.T) {
 	if err := os.Chmod(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	v := newView(generous, []string{library, filepath.Join(base, "missing")}, []string{home}, filepath.Join(home, "tmp"), 0)
+	v := newView(generous, nil, []string{library, filepath.Join(base, "missing")}, []string{home}, filepath.Join(home, "tmp"), 0)
 	for _, want := range []bind{{filepath.Join(home, "tmp"), "/tmp", true}, {library, library, false}, {home, home, true}} {
 		if !slices.Contains(v.Binds, want) {
 			t.Errorf("%v is not bound: %v", want, v.Binds)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,7 +54,11 @@ type walled struct {
 
 // Start hands the working directory to the session's user first.
 func (w walled) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
-	spec.Family, spec.Home = spec.InterpreterID, filepath.Join(w.t.TempDir(), "home")
+	return w.startIn(ctx, spec, filepath.Join(w.t.TempDir(), "home"))
+}
+
+func (w walled) startIn(ctx context.Context, spec sessions.Spec, home string) (sessions.Worker, error) {
+	spec.Family, spec.Home = spec.InterpreterID, home
 	temporary := filepath.Join(spec.Home, "tmp")
 	if err := os.MkdirAll(temporary, 0o711); err != nil {
 		return nil, err
@@ -108,5 +113,46 @@ func TestCopiesStayBehindTheWall(t *testing.T) {
 		if err := woken.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// walledIn makes the home in a directory that is there.
+type walledIn struct {
+	walled
+	base string
+}
+
+func (w walledIn) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
+	return w.startIn(ctx, spec, filepath.Join(w.base, "home"))
+}
+
+// What is the server's own is covered wherever it lies: neither names nor sizes of what
+// others have in it can be seen, and its own the session reaches.
+func TestOthersAreNotSeen(t *testing.T) {
+	host, err := hostOf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host.NoNamespaces != "" {
+		t.Skip(host.NoNamespaces)
+	}
+	base, err := os.MkdirTemp("/var/tmp", "data-") // covered for no other reason
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	sibling, library := filepath.Join(base, "sibling"), filepath.Join(base, "lib")
+	if err := os.WriteFile(sibling, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(base, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wall := testWall(t, sandbox.Settings{Python: []string{library}, Hidden: []string{base}})
+	w := workertest.Start(t, walledIn{walled{testSpawner(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t}, base})
+	code := fmt.Sprintf("import os; print(os.path.lexists(%q), open(%q, 'w').write('mine'))", sibling, filepath.Join(base, "home", "tmp", "mine"))
+	_, sink := workertest.Run(t, w, code)
+	if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "False 4" {
+		t.Errorf("got %q, %s", got, sink.Text(sessions.Stderr))
 	}
 }
