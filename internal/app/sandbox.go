@@ -129,6 +129,11 @@ func outermost(sorted []string) (kept []string) {
 // elsewhere.
 func tellWall(c *config.Config, wall *sandbox.Wall, log *slog.Logger) {
 	log.Info("code runs in the sandbox", "mode", wall.Mode(), "layers", activeLayers(wall))
+	for _, l := range wall.Layers() {
+		if !l.Active && l.Layer != sandbox.Cgroups { // in whose place the server watches
+			log.Warn("the sandbox lacks a layer", "layer", l.Layer, "because", l.Detail)
+		}
+	}
 	if setting, path := c.SharesHome(); setting != "" {
 		log.Warn("code in the sandbox reaches the home directory of the server's user, with the keys that may be in it", "setting", setting, "dir", path)
 	}
