@@ -46,7 +46,8 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	}
 	temporary := filepath.Join(home, "tmp")
 	read, write := w.paths(home, workdir)
-	shared := []string{"/dev/shm"}
+	tmp, shm := ofAll()
+	shared := []string{shm}
 	p := &Profile{
 		User:    e.user,
 		Group:   e.group,
@@ -62,7 +63,7 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 			p.Network = &netView{Port: w.port()}
 		}
 		temporary = "/tmp"
-		shared = append(shared, "/tmp")
+		shared = append(shared, tmp)
 	}
 	short, err := w.shortcut(e, temporary)
 	if err != nil {

@@ -20,17 +20,19 @@ var (
 // hidden, here or by the operator; read and write come through. Its own temporary
 // directory is at /tmp.
 func newView(host Host, hide, read, write []string, temporary string, shared int64) *view {
+	tmp, shm := ofAll()
 	size := ""
 	if shared > 0 {
 		size = fmt.Sprintf(",size=%d", shared)
 	}
 	v := &view{
-		Covers: []string{},
-		Memory: [][2]string{{"/dev/shm", "mode=1777" + size}},
-		Proc:   host.User == 0 && host.NoProc == "",
-		Binds:  []bind{},
+		Covers:    []string{},
+		Memory:    [][2]string{{shm, "mode=1777" + size}},
+		Proc:      host.User == 0 && host.NoProc == "",
+		Temporary: tmp,
+		Binds:     []bind{},
 	}
-	binds := []bind{{temporary, "/tmp", true}}
+	binds := []bind{{temporary, tmp, true}}
 	if !v.Proc {
 		binds = append(binds, bind{"/proc", "/proc", true})
 	}
@@ -43,7 +45,7 @@ func newView(host Host, hide, read, write []string, temporary string, shared int
 			covers = append(covers, closed)
 		}
 	}
-	replaced := []string{"/dev/shm", "/tmp"} // nothing of what was there is seen
+	replaced := []string{shm, tmp} // nothing of what was there is seen
 	covers = outermost(append(covers, replaced...))
 	v.Covers = slices.DeleteFunc(slices.Clone(covers), func(path string) bool { return slices.Contains(replaced, path) })
 	for _, path := range present(read) {
@@ -58,6 +60,10 @@ func newView(host Host, hide, read, write []string, temporary string, shared int
 	v.Binds = binds
 	return v
 }
+
+// ofAll returns where the directories are in which everybody may write: some systems
+// have links to others in their place.
+func ofAll() (tmp, shm string) { return resolved("/tmp"), resolved("/dev/shm") }
 
 func depth(path string) int { return strings.Count(filepath.Clean(path), "/") }
 

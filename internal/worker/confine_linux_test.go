@@ -156,3 +156,38 @@ func TestOthersAreNotSeen(t *testing.T) {
 		t.Errorf("got %q, %s", got, sink.Text(sessions.Stderr))
 	}
 }
+
+// Where a home is below /tmp, on the way to it lie directories in the session's own
+// /tmp, and code can put links in their place: none is followed, and the next start of
+// its session doesn't fail for it.
+func TestLinksOnTheWayInTmp(t *testing.T) {
+	host, err := hostOf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host.NoNamespaces != "" {
+		t.Skip(host.NoNamespaces)
+	}
+	base, err := os.MkdirTemp("/tmp", "below-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	if err := os.Chmod(base, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}, Hidden: []string{base}})
+	starter := walledIn{walled{testSpawner(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t}, base}
+	const code = "import os; d = os.open(%q, os.O_RDONLY); n = %q; os.rename(n, n + str(os.getpid()), src_dir_fd=d, dst_dir_fd=d); os.symlink('/usr/lib', n, dir_fd=d); print(os.readlink(n, dir_fd=d))"
+	for range 2 {
+		w := workertest.Start(t, starter)
+		_, sink := workertest.Run(t, w, fmt.Sprintf(code, filepath.Join(base, "home", "tmp"), filepath.Base(base)))
+		if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "/usr/lib" {
+			t.Fatalf("got %q, %s", got, sink.Text(sessions.Stderr))
+		}
+		if err := w.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
