@@ -191,7 +191,7 @@ func activeLayers(wall *sandbox.Wall) []string {
 func checkFloor(ctx context.Context, c *config.Config) error {
 	s := c.Serve
 	demands := s.SandboxMode() == config.SandboxStrict || len(s.SandboxFloor) > 0
-	if asRoot := os.Geteuid() == 0 && s.SandboxMode() != config.SandboxOff; !demands && !asRoot {
+	if refuses := s.SandboxMode() != config.SandboxOff && (os.Geteuid() == 0 || s.Workdir != "" || len(s.Write) > 0); !demands && !refuses {
 		return nil // nothing that is missing matters
 	}
 	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: c.Python, DataDir: c.DataDir})

@@ -48,12 +48,19 @@ func newView(host Host, hide, read, write []string, temporary string, shared int
 	replaced := []string{shm, tmp} // nothing of what was there is seen
 	covers = outermost(append(covers, replaced...))
 	v.Covers = slices.DeleteFunc(slices.Clone(covers), func(path string) bool { return slices.Contains(replaced, path) })
-	for _, path := range present(read) {
-		if within(path, covers) {
+	read, write = present(read), present(write)
+	for _, path := range read {
+		above, changeable := between(path, write, read)
+		if changeable || within(path, covers) {
+			for _, dir := range above {
+				if on := (bind{dir, dir, true}); !slices.Contains(binds, on) {
+					binds = append(binds, on)
+				}
+			}
 			binds = append(binds, bind{path, path, false})
 		}
 	}
-	for _, path := range present(write) {
+	for _, path := range write {
 		binds = append(binds, bind{path, path, true})
 	}
 	slices.SortStableFunc(binds, func(a, b bind) int { return depth(a[1].(string)) - depth(b[1].(string)) })
@@ -64,6 +71,22 @@ func newView(host Host, hide, read, write []string, temporary string, shared int
 // ofAll returns where the directories are in which everybody may write: some systems
 // have links to others in their place.
 func ofAll() (tmp, shm string) { return resolved("/tmp"), resolved("/dev/shm") }
+
+// between reports whether a path is in a directory that may be written to, and returns
+// the directories on the way there: each is mounted, as what is mounted on can't be
+// replaced. What is in one that may only be read stays as it is anyway.
+func between(path string, write, read []string) (above []string, changeable bool) {
+	for dir := filepath.Dir(path); !slices.Contains(read, dir); dir = filepath.Dir(dir) {
+		if slices.Contains(write, dir) {
+			return above, true
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+		above = append(above, dir)
+	}
+	return nil, false
+}
 
 func depth(path string) int { return strings.Count(filepath.Clean(path), "/") }
 

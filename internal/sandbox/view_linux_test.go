@@ -37,6 +37,18 @@ func TestView(t *testing.T) {
 	}
 }
 
+func TestBetween(t *testing.T) {
+	write, read := []string{"/p", "/p/r/w"}, []string{"/p/r", "/p/a/b/r", "/p/r/c/d", "/p/r/w/e/r"}
+	for path, want := range map[string][]string{
+		"/p/r": {}, "/p/a/b/r": {"/p/a/b", "/p/a"}, "/p/r/c/d": nil, "/p/r/w/e/r": {"/p/r/w/e"}, "/elsewhere": nil,
+	} {
+		above, changeable := between(path, write, read)
+		if !slices.Equal(above, want) || changeable != (want != nil) {
+			t.Errorf("%s: got %q, %v", path, above, changeable)
+		}
+	}
+}
+
 func TestRightsByVersion(t *testing.T) {
 	for version, words := range map[int]int{1: 1, 3: 1, 4: 2, 6: 3, 7: 3} {
 		l := newLandlock(version, []string{"/usr"}, []string{"/dev/null"}, []string{"/tmp"})

@@ -52,7 +52,7 @@ func New(settings Settings, host Host) (*Wall, error) {
 	if host.User == 0 && !w.users.active() {
 		return nil, fmt.Errorf("%w: the server is root and can't run code as anybody else (%s): start it as another user, let it change users (the capabilities SETUID and SETGID), or switch the sandbox off (--sandbox off)", ErrBelowFloor, cmp.Or(host.NoUsers, "there is no other user"))
 	}
-	if err := errors.Join(w.users.share(settings.Shared), w.reachesPython()); err != nil {
+	if err := errors.Join(w.users.share(settings.Shared), w.reachesPython(), w.keepsPython()); err != nil {
 		return nil, err
 	}
 	floor := settings.Floor
@@ -166,6 +166,28 @@ func (w *Wall) reachesPython() error {
 		}
 	}
 	return nil
+}
+
+// keepsPython refuses a Python that code could change: the server runs it without a wall
+// when it starts. What is in a directory that code may write to, mounts keep as it is.
+func (w *Wall) keepsPython() error {
+	for _, path := range w.settings.Python {
+		for _, share := range w.writable() {
+			if !within(path, []string{share}) || path != share && w.namespaced() {
+				continue
+			}
+			return fmt.Errorf("Python is in, or looks for modules in, %s, and code in the sandbox may write to %s: it could change what the server itself runs; let it write to another directory (--workdir, --write), choose a Python elsewhere (--python), or switch the sandbox off (--sandbox off)", path, share)
+		}
+	}
+	return nil
+}
+
+// writable are the operator's directories that sessions may write to.
+func (w *Wall) writable() []string {
+	if w.shared == "" {
+		return w.settings.Write
+	}
+	return append(slices.Clone(w.settings.Write), w.shared)
 }
 
 // passable says why other users can't reach what is in a directory.

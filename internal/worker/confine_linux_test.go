@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -189,5 +190,48 @@ func TestLinksOnTheWayInTmp(t *testing.T) {
 		if err := w.Close(context.Background()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What may only be read stays as it is in a directory that may be written to, and so
+// does all that it is in.
+func TestReadOnlyInsideWritable(t *testing.T) {
+	host, err := hostOf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host.NoNamespaces != "" {
+		t.Skip(host.NoNamespaces)
+	}
+	base, err := os.MkdirTemp("/var/tmp", "project-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	kept := filepath.Join(base, "envs", "kept")
+	if err := os.MkdirAll(kept, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{base, filepath.Dir(kept), kept} {
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}, Read: []string{kept}, Write: []string{base}})
+	w := workertest.Start(t, walled{testSpawner(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t})
+	_, sink := workertest.Run(t, w, fmt.Sprintf(`
+import os
+base = %q
+for what in (lambda: open(base + "/envs/kept/new", "w"), lambda: os.rename(base + "/envs/kept", base + "/old"), lambda: os.rename(base + "/envs", base + "/old")):
+    try:
+        what()
+        print("open")
+    except OSError as error:
+        print("stopped")
+open(base + "/envs/beside", "w").close()
+`, base))
+	if got := strings.Fields(sink.Text(sessions.Stdout)); !slices.Equal(got, []string{"stopped", "stopped", "stopped"}) {
+		t.Errorf("got %q, %s", got, sink.Text(sessions.Stderr))
 	}
 }
