@@ -34,10 +34,11 @@ type netView struct {
 // view is what a session sees of the file system. All of it is read-only but for what
 // is bound writable.
 type view struct {
-	Covers []string    `json:"covers"` // directories that seem empty
-	Memory [][2]string `json:"memory"` // (path, options) of tmpfs
-	Proc   bool        `json:"proc"`   // a /proc that shows no processes of others
-	Binds  []bind      `json:"binds"`  // in the order in which they are mounted
+	Covers    []string    `json:"covers"`    // directories that seem empty
+	Memory    [][2]string `json:"memory"`    // (path, options) of tmpfs
+	Proc      bool        `json:"proc"`      // a /proc that shows no processes of others
+	Temporary string      `json:"temporary"` // where the session's /tmp is, which is among the binds
+	Binds     []bind      `json:"binds"`     // in the order in which they are mounted
 }
 
 // bind is [source, target, writable].

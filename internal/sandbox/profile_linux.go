@@ -40,10 +40,14 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	home, workdir = resolved(home), resolved(workdir)
+	home, workdir = w.locate(home, workdir)
+	if err := keepDirectory(home, "tmp"); err != nil {
+		return nil, err
+	}
 	temporary := filepath.Join(home, "tmp")
 	read, write := w.paths(home, workdir)
-	shared := []string{"/dev/shm"}
+	tmp, shm := ofAll()
+	shared := []string{shm}
 	p := &Profile{
 		User:    e.user,
 		Group:   e.group,
@@ -54,12 +58,12 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	p.Rlimits = append(p.Rlimits, [3]uint64{unix.RLIMIT_CORE, 0, 0})
 	if w.namespaced() {
 		p.Unshare = w.unshare()
-		p.View = newView(w.host, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
+		p.View = newView(w.host, w.settings.Hidden, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
 		if !w.settings.Network.All {
 			p.Network = &netView{Port: w.port()}
 		}
 		temporary = "/tmp"
-		shared = append(shared, "/tmp")
+		shared = append(shared, tmp)
 	}
 	short, err := w.shortcut(e, temporary)
 	if err != nil {
@@ -67,9 +71,9 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	}
 	p.Environment = w.environment(temporary, short)
 	if w.host.Landlock > 0 {
-		use := devices
+		use := existing(devices)
 		if w.users.apart() {
-			use = append(slices.Clone(use), "/proc") // a process sets some things of itself there
+			use = append(use, "/proc") // a process sets some things of itself there
 		} else {
 			read = append(read, "/proc") // it could set them of others
 		}
@@ -83,26 +87,22 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	return p, nil
 }
 
-// resolved is a path without links, as rules go by where they lead.
-func resolved(path string) string {
-	if found, err := filepath.EvalSymlinks(path); err == nil {
-		return found
-	}
-	return path
-}
-
 // paths returns what a session may read and write by Landlock's rules.
 func (w *Wall) paths(home, workdir string) (read, write []string) {
-	system := ofSystem
-	if w.settings.Mode == Strict {
-		system = ofStrict
-	}
-	read = slices.Concat(system, w.resolver(), existing(w.settings.Python), existing(w.settings.Read))
-	write = append(existing(w.settings.Write), home)
+	read = slices.Concat(w.system, w.resolver(), present(w.settings.Python), present(w.settings.Read))
+	write = append(present(w.settings.Write), home)
 	if !within(workdir, []string{home}) {
 		write = append(write, workdir)
 	}
 	return read, write
+}
+
+// systemPaths are what sessions may read of the system, where it is there.
+func systemPaths(mode Mode) []string {
+	if mode == Strict {
+		return existing(ofStrict)
+	}
+	return existing(ofSystem)
 }
 
 func (w *Wall) resolver() []string {
@@ -167,15 +167,16 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 		return Host{}, err
 	}
 	defer os.RemoveAll(dir)
+	dir = resolved(dir)
 	inet, unfiltered := filter(true)
 	root := Host{User: os.Geteuid()}
 	everything := &Wall{host: root, settings: Settings{Network: Network{Hosts: []string{"localhost"}}}}
 	spaces := &Profile{
 		Unshare: everything.unshare(), Network: &netView{Port: proxyPort},
-		View: newView(Host{User: root.User, NoProc: "not yet"}, nil, []string{dir}, dir, 1<<20),
+		View: newView(Host{User: root.User, NoProc: "not yet"}, nil, nil, []string{dir}, dir, 1<<20),
 	}
 	withProc := *spaces
-	withProc.View = newView(root, nil, []string{dir}, dir, 1<<20)
+	withProc.View = newView(root, nil, nil, []string{dir}, dir, 1<<20)
 	trials := map[string]*Profile{
 		"seccomp": {Seccomp: inet}, "namespaces": spaces,
 	}
