@@ -28,7 +28,9 @@ var (
 		"/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/etc/pki", "/etc/protocols", "/etc/resolv.conf", "/etc/services", "/etc/ssl", "/etc/timezone",
 		"/var/cache/fontconfig",
 	}
-	devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
+	devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+	// Terminals that a session makes. /dev/tty is none of them.
+	terminals = []string{"/dev/ptmx", "/dev/pts"}
 	// What resolves names is linked from /etc.
 	ofResolver = []string{"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf"}
 )
@@ -67,6 +69,9 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	p.Environment = w.environment(temporary, short)
 	if w.host.Landlock > 0 {
 		use := devices
+		if w.terminals() {
+			use = slices.Concat(use, terminals)
+		}
 		if w.users.apart() {
 			use = append(slices.Clone(use), "/proc") // a process sets some things of itself there
 		} else {

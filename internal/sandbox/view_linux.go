@@ -27,6 +27,7 @@ func newView(host Host, read, write []string, temporary string, shared int64) *v
 		Covers: []string{},
 		Memory: [][2]string{{"/dev/shm", "mode=1777" + size}},
 		Proc:   host.User == 0 && host.NoProc == "",
+		Ptys:   true,
 		Binds:  []bind{},
 	}
 	binds := []bind{{temporary, "/tmp", true}}

@@ -420,3 +420,20 @@ def have_a_signal_sent_by_input():
         raise Stopped("the kernel has not taken it")
     # Whether it is sent is decided when it is: as for any other signal.
     return may_signal("sibling")
+
+
+@attempt(ALWAYS, control=False)
+def take_the_terminal():
+    """Opens the terminal that the server was started from, by the name of one's own."""
+    return opened("/dev/tty", os.O_RDWR)
+
+
+@attempt("landlock | namespaces | own_uid")
+def read_a_terminal():
+    """Reads what the server's user has typed at a terminal."""
+    # Without a session of its own that could become its own terminal.
+    fd = os.open(T["terminal"], os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    try:
+        return holds(os.read(fd, 1000))
+    finally:
+        os.close(fd)
