@@ -69,10 +69,10 @@ def apply(profile):
     Returns the descriptor on which the server's proxy is to listen, 0 for none.
     """
     wall = _Wall(profile)
-    with _step("entering namespaces"):
-        wall.enter_namespaces()
-    with _step("bringing up the loopback device"):
-        listener = wall.open_network()
+    if not _entered:
+        enter(profile)
+    with _step("listening for the server's proxy"):
+        listener = wall.listen()
     with _step("mounting the session's view of the file system"):
         wall.mount_view()
     with _step("reading the rules for files"):
@@ -87,6 +87,23 @@ def apply(profile):
     with _step("restricting system calls (seccomp)"):
         wall.filter_calls()
     return listener
+
+
+_entered = False  # this process is in namespaces of its own
+
+
+def enter(profile):
+    """Enters the namespaces of a profile, which are the same for all sessions.
+
+    A worker that is forked ahead of its session does so ahead, too.
+    """
+    global _entered
+    wall = _Wall(profile)
+    with _step("entering namespaces"):
+        wall.enter_namespaces()
+    with _step("bringing up the loopback device"):
+        wall.raise_loopback()
+    _entered = True
 
 
 class _step:
@@ -123,15 +140,18 @@ class _Wall:
             _write("/proc/self/uid_map", f"{uid} {uid} 1")
             _write("/proc/self/gid_map", f"{gid} {gid} 1")
 
-    def open_network(self):
-        network = self._profile.get("network")
-        if network is None:  # {} is one without a proxy
-            return 0
+    def raise_loopback(self):
+        if self._profile.get("network") is None:  # {} is one without a proxy
+            return
         probe = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
         request = struct.pack("16sH22x", b"lo", 0x1 | 0x40)  # IFF_UP, IFF_RUNNING
         fcntl.ioctl(probe.fileno(), 0x8914, request)  # SIOCSIFFLAGS
         probe.close()
-        if not network.get("port"):
+
+    def listen(self):
+        """Returns the descriptor on which the proxy is to be found, 0 without one."""
+        network = self._profile.get("network")
+        if not network or not network.get("port"):
             return 0
         listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
         listener.bind(("127.0.0.1", network["port"]))
@@ -243,11 +263,11 @@ class _Wall:
             resource.setrlimit(which, (soft, hard))
 
     def drop_privileges(self):
-        user = self._profile.get("user", 0)
+        user, group = self._profile.get("user", 0), self._profile.get("group", 0)
         self._drop_capability_bounds()
         if user:
             os.setgroups([])
-            os.setresgid(user, user, user)
+            os.setresgid(group, group, group)
             os.setresuid(user, user, user)
         self._drop_capabilities()
         # A change of user makes a process's /proc files root's: it could not write

@@ -132,7 +132,7 @@ class _Forker:
                 reason = f"fork failed: {error.strerror}"
             else:
                 if not pid:
-                    return None, self._life(kind, trial, fds)
+                    return None, self._life(kind, trial, fds, request.get("ahead"))
                 self._keep(pid, trial)
         for fd in fds:
             os.close(fd)
@@ -146,14 +146,14 @@ class _Forker:
         else:
             self._suspects.watch(pid, trial)
 
-    def _life(self, kind, trial, fds):
+    def _life(self, kind, trial, fds, ahead):
         """Leaves what is the forker's, in a fork, and returns what that is to do."""
         self._children.leave()
         self._suspects.leave()
         self._stream.close()
         if kind == "zygote":
             return lambda: _live_as_zygote(fds[0], trial)
-        return lambda: _live_as_worker(fds)
+        return lambda: _live_as_worker(fds, ahead)
 
     def _reap(self, pid):
         self._kept.discard(pid)
@@ -260,14 +260,19 @@ def _live_as_zygote(control_fd, trial):
     )
 
 
-def _live_as_worker(fds):
-    """Becomes a worker; descriptors: stdout, stderr, frames, fault[, stage, bell]."""
+def _live_as_worker(fds, ahead):
+    """Becomes a worker; descriptors: stdout, stderr, frames, fault[, stage, bell].
+
+    ahead is the part of its wall that is every session's, or None.
+    """
     try:
         _lead_group(0)
         for fd, given in zip((1, 2), fds):
             os.dup2(given, fd)
             os.close(given)
         randomness.renew()
+        if ahead:
+            late.load_own("confine").enter(ahead)
         loop.run(str(fds[2]), *fds[3:])
     except BaseException:
         sys.excepthook(*sys.exc_info())

@@ -71,6 +71,10 @@ func (f *findings) sandboxModes(c *config.Config) {
 		f.add(groupSandbox, "home directory", stateNote, "code in the sandbox reaches %s, with the keys that may be in it (--%s)", path, setting)
 	}
 	f.add(groupSandbox, "limits", stateOK, "%s", limitsInWords(s.ResolvedLimits(worker.MachineMemory())))
+	if s.SandboxMode() == config.SandboxOff && s.SandboxModeOver(true) != config.SandboxOff {
+		s.Transport = []string{"http"}
+		f.add(groupSandbox, "limits, HTTP", stateOK, "%s", limitsInWords(s.ResolvedLimits(worker.MachineMemory())))
+	}
 }
 
 // reachable says what code in the sandbox may reach.

@@ -83,7 +83,7 @@ func (c Confine) check(mode, system string) error {
 	if c.AllowsAllNet() && len(c.AllowNet) > 1 {
 		problems = append(problems, errors.New("allow-net is all and hosts; all is every host, so name the hosts or write all alone"))
 	}
-	if !(c.CPULimit >= 0) { // NaN fails every comparison
+	if !(c.CPULimit >= 0) || math.IsInf(c.CPULimit, 1) { // NaN fails every comparison
 		problems = append(problems, fmt.Errorf("cpu-limit is %g; it must be 0 for no limit, or more, as 1.5", c.CPULimit))
 	}
 	return errors.Join(append(problems,

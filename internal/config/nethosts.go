@@ -18,8 +18,11 @@ var netLabels = regexp.MustCompile(`^[\p{L}\p{M}\p{Nd}_-]{1,63}(\.[\p{L}\p{M}\p{
 // parseNetHost takes a host as pypi.org, *.example.com, localhost:8080 or
 // [2001:db8::1]:443, or the word all.
 func parseNetHost(text string) (string, error) {
-	if text == NetAll {
-		return text, nil
+	switch strings.ToLower(text) {
+	case NetAll:
+		return NetAll, nil
+	case "none":
+		return "", fmt.Errorf("%q is no host; without --allow-net there is no network", text)
 	}
 	if !isNetHost(text) {
 		return "", fmt.Errorf("%q is no host; write pypi.org, *.example.com, localhost:8080, or all for the network as it is", text)

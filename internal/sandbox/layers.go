@@ -33,8 +33,8 @@ func state(layer Layer, obstacle, detail string) LayerState {
 
 func (w *Wall) userLayer() LayerState {
 	switch {
-	case w.users.shared != 0:
-		return LayerState{UID, true, fmt.Sprintf("the server is root: all interpreters run as user %d, whom their shared directory belongs to", w.users.shared)}
+	case w.users.shared.user != 0:
+		return LayerState{UID, true, fmt.Sprintf("the server is root: all interpreters run as user %d, whom their shared directory belongs to", w.users.shared.user)}
 	case w.users.active():
 		return LayerState{UID, true, "the server is root: each interpreter has a user of its own"}
 	}

@@ -7,5 +7,8 @@ import (
 	"syscall"
 )
 
-// ownerOfFile returns the user whom a file belongs to.
-func ownerOfFile(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
+// ownerOfFile returns whom a file belongs to.
+func ownerOfFile(info fs.FileInfo) account {
+	status := info.Sys().(*syscall.Stat_t)
+	return account{int(status.Uid), int(status.Gid)}
+}

@@ -13,8 +13,9 @@ type Profile struct {
 	Rlimits [][3]uint64 `json:"rlimits,omitempty"`
 	// Expose is added to the process's oom_score_adj.
 	Expose int `json:"expose,omitempty"`
-	// User is the user and group to become, 0 to stay.
+	// User and Group are whom to become, 0 to stay.
 	User        int               `json:"user,omitempty"`
+	Group       int               `json:"group,omitempty"`
 	Environment map[string]string `json:"environment,omitempty"`
 	// Seccomp is an array of struct sock_filter.
 	Seccomp []byte `json:"seccomp,omitempty"`

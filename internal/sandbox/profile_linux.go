@@ -48,6 +48,7 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	shared := []string{"/dev/shm"}
 	p := &Profile{
 		User:    e.user,
+		Group:   e.group,
 		Expose:  exposure,
 		Rlimits: rlimitsFor(w.settings.Limits, w.users.apart() || w.namespaced() && w.host.User != 0 && NamespaceCountsProcesses()),
 	}
@@ -116,6 +117,19 @@ func (w *Wall) resolver() []string {
 	return nil
 }
 
+// Ahead returns what of a profile is the same for all sessions and can be put into force
+// before it is known whose a worker will be; nil if there is nothing.
+func (w *Wall) Ahead() *Profile {
+	if w == nil || !w.namespaced() {
+		return nil
+	}
+	p := &Profile{Unshare: w.unshare()}
+	if !w.settings.Network.All {
+		p.Network = &netView{}
+	}
+	return p
+}
+
 func (w *Wall) unshare() uintptr {
 	var flags uintptr = unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
 	if w.host.User != 0 {
@@ -169,7 +183,7 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 	}
 	if root.User == 0 {
 		first, count := userRange(readUserMap())
-		trials["users"] = &Profile{User: cmp.Or(first, 1)}
+		trials["users"] = &Profile{User: cmp.Or(first, 1), Group: cmp.Or(first, 1)}
 		if count == 0 {
 			delete(trials, "users")
 		}

@@ -21,10 +21,14 @@ const (
 	mostInContainer = 4096
 )
 
+// account is a user, and the one group that it is in. Those that we make up have the
+// same number; of others nobody knows whose group a user's number is.
+type account struct{ user, group int }
+
 // users hands out user ids, where the server is root: each family gets one of its own.
 type users struct {
-	first, count int // no count: the server's own user is everybody's
-	shared       int // the user of all families, 0 if each has its own
+	first, count int     // no count: the server's own user is everybody's
+	shared       account // everybody's, if not each family has its own
 
 	mu    sync.Mutex
 	next  int
@@ -76,14 +80,19 @@ func (u *users) share(dir string) error {
 		return fmt.Errorf("the shared working directory: %w", err)
 	}
 	const forOthers = 0o003 // to write and to search
-	if u.shared = ownerOfFile(info); u.shared == 0 && info.Mode().Perm()&forOthers != forOthers {
+	switch owner := ownerOfFile(info); {
+	case owner.user != 0 && owner.group == 0:
+		return fmt.Errorf("the shared working directory %s belongs to the group of root, in which no code may be: give it to another one (chgrp), or switch the sandbox off (--sandbox off)", dir)
+	case owner.user != 0:
+		u.shared = owner
+	case info.Mode().Perm()&forOthers != forOthers:
 		return fmt.Errorf("the sandbox lets no code run as root, so that it could not write to the shared working directory %s, which is root's: give it to another user (chown), as whom all interpreters run then, let all users write to it (chmod o+rwx), or switch the sandbox off (--sandbox off)", dir)
 	}
 	return nil
 }
 
 // apart reports whether each family has a user of its own.
-func (u *users) apart() bool { return u.active() && u.shared == 0 }
+func (u *users) apart() bool { return u.active() && u.shared.user == 0 }
 
 // span is a line of /proc/self/uid_map: ids as they are seen here.
 type span struct{ first, count int }
@@ -128,8 +137,8 @@ func userRange(spans []span) (first, count int) {
 // active reports whether there are ids to hand out.
 func (u *users) active() bool { return u.count > 0 }
 
-// take returns an id that no family has, 0 where all are the server's own user.
-func (u *users) take() (int, error) {
+// take returns one that no family has, none where all are the server's own user.
+func (u *users) take() (account, error) {
 	if !u.apart() {
 		return u.shared, nil
 	}
@@ -140,14 +149,14 @@ func (u *users) take() (int, error) {
 		u.next = (u.next + 1) % u.count // the one that was free for longest
 		if !u.taken[id] {
 			u.taken[id] = true
-			return id, nil
+			return account{id, id}, nil
 		}
 	}
-	return 0, fmt.Errorf("no user is left for another sandbox: %d are taken", u.count)
+	return account{}, fmt.Errorf("no user is left for another sandbox: %d are taken", u.count)
 }
 
-func (u *users) give(id int) {
+func (u *users) give(a account) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	delete(u.taken, id)
+	delete(u.taken, a.user)
 }

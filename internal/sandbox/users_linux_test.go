@@ -46,7 +46,13 @@ func TestSharedDirectory(t *testing.T) {
 	if _, err := New(Settings{Mode: Standard, Shared: dir}, generous); err == nil || !strings.Contains(err.Error(), "chown") {
 		t.Errorf("a directory of root's: got %v", err)
 	}
-	if err := os.Lchown(dir, 4242, 4242); err != nil {
+	if err := os.Lchown(dir, 4242, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(Settings{Mode: Standard, Shared: dir}, generous); err == nil || !strings.Contains(err.Error(), "chgrp") {
+		t.Errorf("a directory of root's group: got %v", err)
+	}
+	if err := os.Lchown(dir, 4242, 5353); err != nil {
 		t.Fatal(err)
 	}
 	w, err := New(Settings{Mode: Standard, Shared: dir}, generous)
@@ -57,8 +63,8 @@ func TestSharedDirectory(t *testing.T) {
 		if err := w.Admit(family); err != nil {
 			t.Fatal(err)
 		}
-		if user := w.families[family].user; user != 4242 {
-			t.Errorf("%s runs as %d", family, user)
+		if got := w.families[family].account; got != (account{4242, 5353}) {
+			t.Errorf("%s runs as %v", family, got)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type Wall struct {
 // enclosure is what a family has of its own. A family is a session and its branches,
 // which are forks of its processes and so behind the same wall.
 type enclosure struct {
-	user     int    // 0: the server's own
+	account         // none: the server's own
 	shortcut string // a short path to its temporary files, "" for none
 }
 
@@ -104,7 +104,7 @@ func (w *Wall) Admit(family string, dirs ...string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		if err := os.Lchown(dir, e.user, e.user); err != nil {
+		if err := os.Lchown(dir, e.user, e.group); err != nil {
 			return fmt.Errorf("handing a directory to the session's user: %w", err)
 		}
 		if w.namespaced() {
@@ -123,11 +123,11 @@ func (w *Wall) enclosure(family string) (*enclosure, error) {
 	if e := w.families[family]; e != nil {
 		return e, nil
 	}
-	user, err := w.users.take()
+	its, err := w.users.take()
 	if err != nil {
 		return nil, err
 	}
-	e := &enclosure{user: user}
+	e := &enclosure{account: its}
 	w.families[family] = e
 	return e, nil
 }
@@ -141,7 +141,7 @@ func (w *Wall) Release(family string) {
 	defer w.mu.Unlock()
 	if e := w.families[family]; e != nil {
 		e.endShortcut()
-		w.users.give(e.user)
+		w.users.give(e.account)
 		delete(w.families, family)
 	}
 }
@@ -154,7 +154,7 @@ func (w *Wall) reachesPython() error {
 	}
 	for _, path := range existing(w.settings.Python) {
 		if err := passable(filepath.Dir(path)); err != nil {
-			return fmt.Errorf("Python is in %s: %w; choose a Python that others may run (--python), let others pass (chmod o+x), or start the server as another user than root", path, err)
+			return fmt.Errorf("the Python in %s can't be run: %w; choose a Python that others may run (--python), let others pass (chmod o+x), or start the server as another user than root", path, err)
 		}
 	}
 	return nil

@@ -12,8 +12,9 @@ func (s *Spawner) confinement(spec sessions.Spec) (*sandbox.Profile, error) {
 	if s.options.Wall == nil {
 		return nil, nil
 	}
-	if _, err := s.library.ensure(); err != nil { // rules are for files that are there
-		return nil, err
+	s.laidDown.Do(func() { _, s.notLaid = s.library.ensure() }) // rules are for files that are there
+	if s.notLaid != nil {
+		return nil, s.notLaid
 	}
 	return s.options.Wall.Profile(spec.Family, spec.Home, spec.Workdir)
 }

@@ -190,7 +190,7 @@ func (f *forkers) present() (zygote *forker, changed <-chan struct{}) {
 
 // forkWorker has a forker fork a worker that gets the child's side of ends.
 func (f *forkers) forkWorker(by *forker, ends *ends) (int, body, error) {
-	pid, err := by.spawn(spawnMessage{Kind: kindWorker}, ends.child)
+	pid, err := by.spawn(spawnMessage{Kind: kindWorker, Ahead: f.spawner.options.Wall.Ahead()}, ends.child)
 	if err != nil {
 		return 0, nil, err
 	}
