@@ -465,6 +465,10 @@ func (a *attacked) wallLogged() (wall layers) {
 			if a.user.uid == 0 {
 				wall = append(wall, "own_uid")
 			}
+		case "seccomp":
+			if a.user.uid != 0 || mayLimitOthers() {
+				wall = append(wall, "tag")
+			}
 		case "landlock":
 			for n := range landlockVersion() {
 				wall = append(wall, "landlock"+strconv.Itoa(n+1))
@@ -472,6 +476,13 @@ func (a *attacked) wallLogged() (wall layers) {
 		}
 	}
 	return wall
+}
+
+// mayLimitOthers reports whether we may set limits of other users' processes.
+func mayLimitOthers() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	return unix.Capget(&header, &sets[0]) == nil && sets[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
 }
 
 // landlockVersion is the ABI of the kernel's Landlock, 0 where there is none.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -81,12 +82,30 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 		p.Landlock = newLandlock(w.host.Landlock, read, use, append(shared, write...))
 	}
 	if w.host.NoSeccomp == "" {
-		if p.Seccomp, err = filter(w.settings.Network.All || p.Network != nil); err != nil {
+		if p.Seccomp, err = filter(w.liberties(p.Network != nil)); err != nil {
 			return nil, fmt.Errorf("the filter of system calls: %w", err)
 		}
 	}
 	return p, nil
 }
+
+// liberties are those of the sessions' filter.
+func (w *Wall) liberties(networked bool) liberties {
+	return liberties{
+		inet:   w.settings.Network.All || networked,
+		renice: w.users.apart(),
+		// A branch needs a tag of its own, which the server can't give to another user's
+		// process without this; then the user tells whose the processes are.
+		untag: w.users.apart() && !mayLimitOthers(),
+	}
+}
+
+// mayLimitOthers reports whether this process may set limits of other users' processes.
+var mayLimitOthers = sync.OnceValue(func() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	return unix.Capget(&header, &sets[0]) == nil && sets[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
+})
 
 // resolved is a path without links, as rules go by where they lead.
 func resolved(path string) string {
@@ -169,7 +188,7 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 		return Host{}, err
 	}
 	defer os.RemoveAll(dir)
-	inet, unfiltered := filter(true)
+	inet, unfiltered := filter(liberties{inet: true})
 	root := Host{User: os.Geteuid()}
 	everything := &Wall{host: root, settings: Settings{Network: Network{Hosts: []string{"localhost"}}}}
 	spaces := &Profile{
