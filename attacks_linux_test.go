@@ -43,6 +43,7 @@ func TestAttacks(t *testing.T) {
 				t.Run("other ways", a.otherWays)
 				t.Run("daemon", a.daemon)
 				t.Run("start", a.whileItStarts)
+				t.Run("restart", a.restartThroughLinks)
 				t.Run("server", a.misleadTheServer)
 			})
 		}

@@ -43,10 +43,14 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	home, workdir = resolved(home), resolved(workdir)
+	home, workdir = w.locate(home, workdir)
+	if err := keepDirectory(home, "tmp"); err != nil {
+		return nil, err
+	}
 	temporary := filepath.Join(home, "tmp")
 	read, write := w.paths(home, workdir)
-	shared := []string{"/dev/shm"}
+	tmp, shm := ofAll()
+	shared := []string{shm}
 	p := &Profile{
 		User:    e.user,
 		Group:   e.group,
@@ -57,12 +61,12 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	p.Rlimits = append(p.Rlimits, [3]uint64{unix.RLIMIT_CORE, 0, 0})
 	if w.namespaced() {
 		p.Unshare = w.unshare()
-		p.View = newView(w.host, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
+		p.View = newView(w.host, w.settings.Hidden, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
 		if !w.settings.Network.All {
 			p.Network = &netView{Port: w.port()}
 		}
 		temporary = "/tmp"
-		shared = append(shared, "/tmp")
+		shared = append(shared, tmp)
 	}
 	short, err := w.shortcut(e, temporary)
 	if err != nil {
@@ -70,12 +74,12 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	}
 	p.Environment = w.environment(temporary, short)
 	if w.host.Landlock > 0 {
-		use := devices
+		use := existing(devices)
 		if w.terminals() {
-			use = slices.Concat(use, terminals)
+			use = append(use, existing(terminals)...)
 		}
 		if w.users.apart() {
-			use = append(slices.Clone(use), "/proc") // a process sets some things of itself there
+			use = append(use, "/proc") // a process sets some things of itself there
 		} else {
 			read = append(read, "/proc") // it could set them of others
 		}
@@ -107,26 +111,22 @@ var mayLimitOthers = sync.OnceValue(func() bool {
 	return unix.Capget(&header, &sets[0]) == nil && sets[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
 })
 
-// resolved is a path without links, as rules go by where they lead.
-func resolved(path string) string {
-	if found, err := filepath.EvalSymlinks(path); err == nil {
-		return found
-	}
-	return path
-}
-
 // paths returns what a session may read and write by Landlock's rules.
 func (w *Wall) paths(home, workdir string) (read, write []string) {
-	system := ofSystem
-	if w.settings.Mode == Strict {
-		system = ofStrict
-	}
-	read = slices.Concat(system, w.resolver(), existing(w.settings.Python), existing(w.settings.Read))
-	write = append(existing(w.settings.Write), home)
+	read = slices.Concat(w.system, w.resolver(), present(w.settings.Python), present(w.settings.Read))
+	write = append(present(w.settings.Write), home)
 	if !within(workdir, []string{home}) {
 		write = append(write, workdir)
 	}
 	return read, write
+}
+
+// systemPaths are what sessions may read of the system, where it is there.
+func systemPaths(mode Mode) []string {
+	if mode == Strict {
+		return existing(ofStrict)
+	}
+	return existing(ofSystem)
 }
 
 func (w *Wall) resolver() []string {
@@ -171,6 +171,9 @@ func (w *Wall) port() int {
 // environment is what a session finds in the place of what the server's user has.
 func (w *Wall) environment(home, temporary string) map[string]string {
 	env := map[string]string{"HOME": home, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user"}
+	if w.namespaced() && !w.settings.Network.All {
+		env["PIP_RETRIES"] = "1" // of five, with pauses, none would go better
+	}
 	if w.namespaced() && w.port() != 0 {
 		proxy := fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
@@ -188,15 +191,16 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 		return Host{}, err
 	}
 	defer os.RemoveAll(dir)
+	dir = resolved(dir)
 	inet, unfiltered := filter(liberties{inet: true})
 	root := Host{User: os.Geteuid()}
 	everything := &Wall{host: root, settings: Settings{Network: Network{Hosts: []string{"localhost"}}}}
 	spaces := &Profile{
 		Unshare: everything.unshare(), Network: &netView{Port: proxyPort},
-		View: newView(Host{User: root.User, NoProc: "not yet"}, nil, []string{dir}, dir, 1<<20),
+		View: newView(Host{User: root.User, NoProc: "not yet"}, nil, nil, []string{dir}, dir, 1<<20),
 	}
 	withProc := *spaces
-	withProc.View = newView(root, nil, []string{dir}, dir, 1<<20)
+	withProc.View = newView(root, nil, nil, []string{dir}, dir, 1<<20)
 	trials := map[string]*Profile{
 		"seccomp": {Seccomp: inet}, "namespaces": spaces,
 	}
