@@ -37,6 +37,7 @@ type view struct {
 	Covers    []string    `json:"covers"`    // directories that seem empty
 	Memory    [][2]string `json:"memory"`    // (path, options) of tmpfs
 	Proc      bool        `json:"proc"`      // a /proc that shows no processes of others
+	Ptys      bool        `json:"ptys"`      // a /dev/pts that holds no terminals of others
 	Temporary string      `json:"temporary"` // where the session's /tmp is, which is among the binds
 	Binds     []bind      `json:"binds"`     // in the order in which they are mounted
 }
