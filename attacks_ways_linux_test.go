@@ -139,10 +139,24 @@ if os.fork() == 0:
     os._exit(0)
 _ = os.wait()
 bare = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], env={}, start_new_session=True)
-print(os.read(reader, 100).decode(), bare.pid)
+unmarked = """
+import os, resource
+try:
+    resource.setrlimit(10, (1, 1))  # RLIMIT_LOCKS
+except ValueError:
+    pass
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        os.execve("/bin/sleep", ["sleep", "1000"], {})
+"""
+lost = subprocess.Popen([sys.executable, "-c", unmarked], env={}, stdout=subprocess.PIPE)
+print(os.read(reader, 100).decode(), bare.pid, lost.stdout.readline().decode())
+_ = lost.wait()
 `, id)
 	left := strings.Fields(said)
-	if len(left) != 2 {
+	if len(left) != 3 {
 		t.Fatalf("it says %q", said)
 	}
 	a.end(t, id)
@@ -330,5 +344,51 @@ func (a *attacked) holdsNothing(t *testing.T, dir string) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// restartThroughLinks has a session put a link in the place of each of its directories
+// and start anew, behind a wall that is made again: none must let through what the link
+// leads to.
+func (a *attacked) restartThroughLinks(t *testing.T) {
+	for _, name := range []string{"work", "tmp"} {
+		t.Run(name, func(t *testing.T) {
+			id, workdir := a.another(t)
+			replaced, outside := workdir, a.path("outside")
+			if name == "tmp" {
+				replaced = filepath.Join(filepath.Dir(workdir), name)
+			}
+			quoted, err := json.Marshal(map[string]string{"replaced": replaced, "outside": outside})
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths := "import json, os\np = json.loads('" + string(quoted) + "')\n"
+			said := a.ok(t, paths+`
+os.chdir("/")
+try:
+    os.rename(p["replaced"], p["replaced"] + "-moved")
+    os.symlink(p["outside"], p["replaced"])
+    print("replaced")
+except OSError as error:
+    print("STOPPED:", error)
+`, id)
+			t.Logf("putting a link in the place of %s: %s", replaced, said)
+			mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "restart", "interpreter_id": id})
+			said = a.ok(t, paths+`
+for place in (".", "/tmp", os.environ["TMPDIR"], p["replaced"], p["outside"]):
+    for name, mode in (("kept", "r"), ("new", "w")):
+        try:
+            open(os.path.join(place, name), mode).close()
+        except OSError:
+            continue
+        if os.path.exists(os.path.join(place, "kept")):
+            print(place, mode)
+`, id)
+			if said != "" {
+				t.Errorf("OPEN: after a restart a session reaches what it has put a link to: %s", said)
+			}
+			a.end(t, id)
+			a.unharmed(t, "opens what is")
+		})
 	}
 }

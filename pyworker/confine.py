@@ -17,16 +17,18 @@ import functools
 import json
 import os
 import resource
+import stat
 import struct
 import sys
 
 # Linux numbers these system calls alike on all architectures.
-_OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
+_OPEN_TREE, _MOVE_MOUNT, _OPENAT2, _MOUNT_SETATTR = 428, 429, 437, 442
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
-_OPEN_TREE_CLONE, _MOVE_EMPTY_PATH = 1, 4
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
+_OPEN_TREE_CLONE, _MOVE_DESCRIPTORS = 1, 0x04 | 0x40
+_NO_LINKS = 0x04  # RESOLVE_NO_SYMLINKS
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 
 _NEW_USER = 0x10000000
@@ -46,8 +48,9 @@ _PROXY_BACKLOG = 64
 
 # What takes time is made here, once for all forks of a process.
 _c = ctypes.CDLL(None, use_errno=True)
-_MountAttributes, _CapabilityHeader, _CapabilitySets, _Program, *_RulesetAttributes = (
+_MountAttributes, _HowToOpen, _CapabilityHeader, _CapabilitySets, _Program, *_RulesetAttributes = (
     ctypes.c_uint64 * 4,
+    ctypes.c_uint64 * 3,
     ctypes.c_uint32 * 2,
     ctypes.c_uint32 * 6,
     ctypes.c_size_t * 2,  # a struct sock_fprog: how many instructions, and where
@@ -164,37 +167,89 @@ class _Wall:
             return
         os.chdir("/")
         self._mount(None, "/", None, _MS_REC | _MS_PRIVATE, None)
+        mask = os.umask(0o022)  # others pass through what is made on the way
         # What stays visible is taken out first, while it can be reached.
         trees = [
             (self._clone(source, writable), target) for source, target, writable in view["binds"]
         ]
         self._set_attributes(_AT_FDCWD, b"/", _AT_RECURSIVE, _ATTR_RDONLY | _ATTR_NOSUID)
         for path in view["covers"]:
-            self._mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV, "mode=0755,size=256k")
+            self._cover(path, "mode=0755,size=256k")
         for path, options in view["memory"]:
-            self._mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
+            self._cover(path, options)
         if view["proc"]:
             flags = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
             self._mount("proc", "/proc", "proc", flags, "hidepid=ptraceable")
+        if view["ptys"] and os.path.isdir("/dev/pts"):
+            self._mount_terminals()
         for (tree, folder), target in trees:
-            _make_place(target, folder)
-            self._call(_MOVE_MOUNT, tree, b"", _AT_FDCWD, os.fsencode(target), _MOVE_EMPTY_PATH)
+            place = _make_place(target, folder, view["temporary"])
+            self._call(_MOVE_MOUNT, tree, b"", place, b"", _MOVE_DESCRIPTORS)
+            os.close(place)
             os.close(tree)
         for path in view["covers"]:
-            self._set_attributes(_AT_FDCWD, os.fsencode(path), 0, _ATTR_RDONLY)
+            cover = self._open(path)
+            self._set_attributes(cover, b"", _AT_EMPTY_PATH, _ATTR_RDONLY)
+            os.close(cover)
+        os.umask(mask)
+
+    def _cover(self, path, options):
+        """Mounts an empty file system."""
+        place = _make_place(path, True, "")
+        try:
+            there = f"/proc/self/fd/{place}"
+            self._mount("tmpfs", there, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
+        except OSError as error:
+            error.filename = path
+            raise
+        finally:
+            os.close(place)
+
+    def _mount_terminals(self):
+        """Mounts an instance of /dev/pts in which nobody else's terminals are."""
+        flags = _MS_NOSUID | _MS_NOEXEC
+        try:
+            options = "newinstance,ptmxmode=0666,mode=0620"
+            self._mount("devpts", "/dev/pts", "devpts", flags, options)
+        except PermissionError:  # containers of LXC refuse it: no terminals, then
+            self._mount("tmpfs", "/dev/pts", "tmpfs", flags | _MS_NODEV, "mode=0555,size=4k")
+            return
+        if os.path.exists("/dev/ptmx") and not os.path.islink("/dev/ptmx"):
+            self._mount("/dev/pts/ptmx", "/dev/ptmx", None, _MS_BIND, None)
 
     def _clone(self, source, writable):
         """Returns (a mount of source that is nowhere yet, whether it is a folder)."""
-        flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE
+        flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE | _AT_EMPTY_PATH
+        fd = self._open(source)
         try:
-            tree = self._call(_OPEN_TREE, _AT_FDCWD, os.fsencode(source), flags)
+            tree = self._call(_OPEN_TREE, fd, b"", flags)
+            folder = stat.S_ISDIR(os.fstat(fd).st_mode)
         except OSError as error:
             error.filename = source
             raise
+        finally:
+            os.close(fd)
         if source != "/proc":
             attributes = _ATTR_NOSUID | _ATTR_NODEV | (0 if writable else _ATTR_RDONLY)
             self._set_attributes(tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE, attributes)
-        return tree, os.path.isdir(source)
+        return tree, folder
+
+    def _open(self, path):
+        """Opens a path for what is done with it here. There must be no links in it.
+
+        Code of an earlier session may have put one where it could write, to have what it
+        can't reach in its wall.
+        """
+        how = _HowToOpen(os.O_PATH | os.O_CLOEXEC, 0, _NO_LINKS)
+        try:
+            return self._call(
+                _OPENAT2, _AT_FDCWD, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how)
+            )
+        except OSError as error:
+            error.filename = path
+            if error.errno == errno.ELOOP:
+                error.strerror = "there is a link in the path, which was none before"
+            raise
 
     def make_ruleset(self):
         """Returns a descriptor of what files may be reached, or None."""
@@ -212,7 +267,7 @@ class _Wall:
 
     def _allow(self, ruleset, path, rights):
         try:
-            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            fd = self._open(path)
         except FileNotFoundError:
             return  # not every system has all of them
         try:
@@ -330,13 +385,47 @@ class _Wall:
         return returned
 
 
-def _make_place(target, folder):
-    """Makes something to mount on, where a cover hides what was there."""
+def _make_place(target, folder, temporary):
+    """Returns a descriptor of something to mount on, made where a cover hides what was there.
+
+    No link on the way is followed. In the session's own temporary directory its code may
+    have put something in the way, which is removed.
+    """
+    at, passed = os.open("/", os.O_PATH | os.O_CLOEXEC), ""
+    names = target.strip("/").split("/")
+    for left, name in enumerate(names, 1 - len(names)):
+        own = temporary and f"{passed}/".startswith(f"{temporary}/")
+        try:
+            step = _step_into(at, name, folder or left < 0, own)
+        except OSError as error:
+            error.filename = f"{passed}/{name}"
+            raise
+        finally:
+            os.close(at)
+        at, passed = step, f"{passed}/{name}"
+    return at
+
+
+def _step_into(at, name, folder, own):
+    """Returns a descriptor of a folder, or of another thing that is no link, in a folder."""
+    flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        there = os.open(name, flags, dir_fd=at)
+        mode = os.fstat(there).st_mode
+        if stat.S_ISDIR(mode) == folder and not stat.S_ISLNK(mode):
+            return there
+        os.close(there)
+        if not own or stat.S_ISDIR(mode):
+            raise OSError(errno.EEXIST, "something else is in its place")
+        os.unlink(name, dir_fd=at)
+    except FileNotFoundError:
+        pass
     if folder:
-        os.makedirs(target, exist_ok=True)
-    elif not os.path.exists(target):
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        os.close(os.open(target, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        os.mkdir(name, 0o755, dir_fd=at)
+    else:
+        made = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+        os.close(os.open(name, made, 0o600, dir_fd=at))
+    return os.open(name, flags, dir_fd=at)
 
 
 def _write(path, text):

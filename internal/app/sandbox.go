@@ -72,6 +72,7 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 		Shared: s.Workdir,
 		Write:  s.Write,
 		Python: directories,
+		Hidden: []string{c.DataDir},
 		Limits: limitsOf(c),
 	}
 	if s.DataMode == config.DataLink { // its links lead there
@@ -128,6 +129,11 @@ func outermost(sorted []string) (kept []string) {
 // elsewhere.
 func tellWall(c *config.Config, wall *sandbox.Wall, log *slog.Logger) {
 	log.Info("code runs in the sandbox", "mode", wall.Mode(), "layers", activeLayers(wall))
+	for _, l := range wall.Layers() {
+		if !l.Active && l.Layer != sandbox.Cgroups { // in whose place the server watches
+			log.Warn("the sandbox lacks a layer", "layer", l.Layer, "because", l.Detail)
+		}
+	}
 	if setting, path := c.SharesHome(); setting != "" {
 		log.Warn("code in the sandbox reaches the home directory of the server's user, with the keys that may be in it", "setting", setting, "dir", path)
 	}
@@ -185,7 +191,7 @@ func activeLayers(wall *sandbox.Wall) []string {
 func checkFloor(ctx context.Context, c *config.Config) error {
 	s := c.Serve
 	demands := s.SandboxMode() == config.SandboxStrict || len(s.SandboxFloor) > 0
-	if asRoot := os.Geteuid() == 0 && s.SandboxMode() != config.SandboxOff; !demands && !asRoot {
+	if refuses := s.SandboxMode() != config.SandboxOff && (os.Geteuid() == 0 || s.Workdir != "" || len(s.Write) > 0); !demands && !refuses {
 		return nil // nothing that is missing matters
 	}
 	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: c.Python, DataDir: c.DataDir})

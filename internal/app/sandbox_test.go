@@ -54,6 +54,20 @@ func TestAnOpenServerSaysSo(t *testing.T) {
 	}
 }
 
+// TestMissingLayersAreLogged: on stdio, too, where nobody else would hear of them.
+func TestMissingLayersAreLogged(t *testing.T) {
+	needsLinux(t)
+	wall, err := sandbox.New(sandbox.Settings{Mode: sandbox.Standard}, sandbox.Host{User: 1000, Landlock: 7, NoNamespaces: "it refuses", NoCgroups: "none"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	tellWall(serveConfig(t), wall, slog.New(slog.NewTextHandler(&log, nil)))
+	if strings.Count(log.String(), "level=WARN") != 1 || !strings.Contains(log.String(), `layer=namespaces because="it refuses"`) {
+		t.Errorf("got %s", &log)
+	}
+}
+
 func TestWallSettings(t *testing.T) {
 	needsLinux(t)
 	read, write := t.TempDir(), t.TempDir()

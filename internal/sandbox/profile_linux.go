@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +29,9 @@ var (
 		"/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/etc/pki", "/etc/protocols", "/etc/resolv.conf", "/etc/services", "/etc/ssl", "/etc/timezone",
 		"/var/cache/fontconfig",
 	}
-	devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
+	devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+	// Terminals that a session makes. /dev/tty is none of them.
+	terminals = []string{"/dev/ptmx", "/dev/pts"}
 	// What resolves names is linked from /etc.
 	ofResolver = []string{"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf"}
 )
@@ -40,10 +43,14 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	home, workdir = resolved(home), resolved(workdir)
+	home, workdir = w.locate(home, workdir)
+	if err := keepDirectory(home, "tmp"); err != nil {
+		return nil, err
+	}
 	temporary := filepath.Join(home, "tmp")
 	read, write := w.paths(home, workdir)
-	shared := []string{"/dev/shm"}
+	tmp, shm := ofAll()
+	shared := []string{shm}
 	p := &Profile{
 		User:    e.user,
 		Group:   e.group,
@@ -54,12 +61,12 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	p.Rlimits = append(p.Rlimits, [3]uint64{unix.RLIMIT_CORE, 0, 0})
 	if w.namespaced() {
 		p.Unshare = w.unshare()
-		p.View = newView(w.host, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
+		p.View = newView(w.host, w.settings.Hidden, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
 		if !w.settings.Network.All {
 			p.Network = &netView{Port: w.port()}
 		}
 		temporary = "/tmp"
-		shared = append(shared, "/tmp")
+		shared = append(shared, tmp)
 	}
 	short, err := w.shortcut(e, temporary)
 	if err != nil {
@@ -67,42 +74,59 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	}
 	p.Environment = w.environment(temporary, short)
 	if w.host.Landlock > 0 {
-		use := devices
+		use := existing(devices)
+		if w.terminals() {
+			use = append(use, existing(terminals)...)
+		}
 		if w.users.apart() {
-			use = append(slices.Clone(use), "/proc") // a process sets some things of itself there
+			use = append(use, "/proc") // a process sets some things of itself there
 		} else {
 			read = append(read, "/proc") // it could set them of others
 		}
 		p.Landlock = newLandlock(w.host.Landlock, read, use, append(shared, write...))
 	}
 	if w.host.NoSeccomp == "" {
-		if p.Seccomp, err = filter(w.settings.Network.All || p.Network != nil); err != nil {
+		if p.Seccomp, err = filter(w.liberties(p.Network != nil)); err != nil {
 			return nil, fmt.Errorf("the filter of system calls: %w", err)
 		}
 	}
 	return p, nil
 }
 
-// resolved is a path without links, as rules go by where they lead.
-func resolved(path string) string {
-	if found, err := filepath.EvalSymlinks(path); err == nil {
-		return found
+// liberties are those of the sessions' filter.
+func (w *Wall) liberties(networked bool) liberties {
+	return liberties{
+		inet:   w.settings.Network.All || networked,
+		renice: w.users.apart(),
+		// A branch needs a tag of its own, which the server can't give to another user's
+		// process without this; then the user tells whose the processes are.
+		untag: w.users.apart() && !mayLimitOthers(),
 	}
-	return path
 }
+
+// mayLimitOthers reports whether this process may set limits of other users' processes.
+var mayLimitOthers = sync.OnceValue(func() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	return unix.Capget(&header, &sets[0]) == nil && sets[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
+})
 
 // paths returns what a session may read and write by Landlock's rules.
 func (w *Wall) paths(home, workdir string) (read, write []string) {
-	system := ofSystem
-	if w.settings.Mode == Strict {
-		system = ofStrict
-	}
-	read = slices.Concat(system, w.resolver(), existing(w.settings.Python), existing(w.settings.Read))
-	write = append(existing(w.settings.Write), home)
+	read = slices.Concat(w.system, w.resolver(), present(w.settings.Python), present(w.settings.Read))
+	write = append(present(w.settings.Write), home)
 	if !within(workdir, []string{home}) {
 		write = append(write, workdir)
 	}
 	return read, write
+}
+
+// systemPaths are what sessions may read of the system, where it is there.
+func systemPaths(mode Mode) []string {
+	if mode == Strict {
+		return existing(ofStrict)
+	}
+	return existing(ofSystem)
 }
 
 func (w *Wall) resolver() []string {
@@ -147,6 +171,9 @@ func (w *Wall) port() int {
 // environment is what a session finds in the place of what the server's user has.
 func (w *Wall) environment(home, temporary string) map[string]string {
 	env := map[string]string{"HOME": home, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user"}
+	if w.namespaced() && !w.settings.Network.All {
+		env["PIP_RETRIES"] = "1" // of five, with pauses, none would go better
+	}
 	if w.namespaced() && w.port() != 0 {
 		proxy := fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
@@ -164,15 +191,16 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 		return Host{}, err
 	}
 	defer os.RemoveAll(dir)
-	inet, unfiltered := filter(true)
+	dir = resolved(dir)
+	inet, unfiltered := filter(liberties{inet: true})
 	root := Host{User: os.Geteuid()}
 	everything := &Wall{host: root, settings: Settings{Network: Network{Hosts: []string{"localhost"}}}}
 	spaces := &Profile{
 		Unshare: everything.unshare(), Network: &netView{Port: proxyPort},
-		View: newView(Host{User: root.User, NoProc: "not yet"}, nil, []string{dir}, dir, 1<<20),
+		View: newView(Host{User: root.User, NoProc: "not yet"}, nil, nil, []string{dir}, dir, 1<<20),
 	}
 	withProc := *spaces
-	withProc.View = newView(root, nil, []string{dir}, dir, 1<<20)
+	withProc.View = newView(root, nil, nil, []string{dir}, dir, 1<<20)
 	trials := map[string]*Profile{
 		"seccomp": {Seccomp: inet}, "namespaces": spaces,
 	}

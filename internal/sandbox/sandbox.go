@@ -40,7 +40,10 @@ type Settings struct {
 	// Shared is the directory that all sessions work in, "" if each has its own.
 	Shared string
 	// Python are the directories that its interpreter and its libraries need.
-	Python  []string
+	Python []string
+	// Hidden are directories of the server's own. Sessions with a file system of their
+	// own see nothing in them, not even names, but what is theirs.
+	Hidden  []string
 	Network Network
 	Limits  Limits
 }

@@ -19,6 +19,7 @@ func (w *Wall) Enclose(cmd *exec.Cmd, home, workdir string) {
 	}
 	settings := w.settings
 	settings.Network.Hosts = nil // the proxy listens in networks of sessions, which there are none of
+	home, workdir = w.locate(home, workdir)
 	enclose(cmd, settings, home, workdir)
 }
 
@@ -56,16 +57,15 @@ var (
 	)
 )
 
-// Seatbelt returns the text of a macOS sandbox profile. A path that doesn't exist is
-// taken as it is written.
+// Seatbelt returns the text of a macOS sandbox profile. The paths of the settings, home
+// and workdir are taken as they are: no link is followed that code may have put there.
 func Seatbelt(settings Settings, home, workdir string) string {
 	read, strict := ofDarwin, settings.Mode == Strict
 	if strict {
 		read = ofDarwinStrict
 	}
-	read = append(withoutLinks(read), withoutLinks(settings.Python)...)
-	read = append(read, withoutLinks(settings.Read)...)
-	write := withoutLinks(append([]string{home, workdir}, settings.Write...))
+	read = cleaned(slices.Concat(settled(read), settings.Python, settings.Read))
+	write := cleaned(append([]string{home, workdir}, settings.Write...))
 	rules := []string{
 		"(version 1)",
 		"(deny default)",
@@ -196,15 +196,11 @@ func quoteScheme(text string) string {
 	return quoted.String()
 }
 
-// withoutLinks returns absolute paths without links, each once. One that can't be resolved
-// stays as it is; "" is left out.
-func withoutLinks(paths []string) (found []string) {
+// cleaned returns the paths, each once, without "".
+func cleaned(paths []string) (found []string) {
 	for _, path := range paths {
 		if path == "" {
 			continue
-		}
-		if target, err := filepath.EvalSymlinks(path); err == nil {
-			path = target
 		}
 		if path = filepath.Clean(path); !slices.Contains(found, path) {
 			found = append(found, path)

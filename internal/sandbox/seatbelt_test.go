@@ -167,24 +167,38 @@ func TestSeatbeltQuotes(t *testing.T) {
 	}
 }
 
-// TestSeatbeltLinks makes sure that rules name what a link leads to, as macOS looks at
-// that: its /tmp and /var are links.
+// TestSeatbeltLinks makes sure that rules name what the operator's links lead to, as
+// macOS looks at that (its /tmp and /var are links), and that links which code has put
+// in the place of its directories open nothing.
 func TestSeatbeltLinks(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
-	if err := os.Mkdir(target, 0o700); err != nil {
+	home, link, outside := filepath.Join(dir, "target", "home"), filepath.Join(dir, "link"), filepath.Join(dir, "outside")
+	for _, made := range []error{
+		os.MkdirAll(home, 0o700), os.Mkdir(outside, 0o700), os.Symlink(filepath.Join(dir, "target"), link), os.Symlink(outside, filepath.Join(home, "work")),
+	} {
+		if made != nil {
+			t.Skip(made)
+		}
+	}
+	w, err := New(Settings{Mode: Standard, Write: []string{link}}, Host{User: 1000})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(target, link); err != nil {
-		t.Skip(err)
+	gotHome, workdir := w.locate(filepath.Join(link, "home"), filepath.Join(link, "home", "work"))
+	forms := parseProfile(t, Seatbelt(w.settings, gotHome, workdir))
+	for _, path := range []string{home, filepath.Join(home, "work"), filepath.Dir(home)} {
+		if !allows(forms, "file-write*", form{"subpath", text(path)}) {
+			t.Errorf("%s can't be written to: %v", path, forms)
+		}
 	}
-	forms := parseProfile(t, Seatbelt(Settings{}, link, ""))
-	if !allows(forms, "file-write*", form{"subpath", text(target)}) || allows(forms, "file-write*", form{"subpath", text("")}) {
-		t.Errorf("got %v", forms)
+	for _, path := range []string{outside, ""} {
+		if allows(forms, "file-write*", form{"subpath", text(path)}) {
+			t.Errorf("%q is open: %v", path, forms)
+		}
 	}
 }
 

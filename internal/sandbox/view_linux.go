@@ -17,23 +17,27 @@ var (
 )
 
 // newView returns what a session sees: all that there is, read-only, but for what is
-// hidden; read and write come through. Its own temporary directory is at /tmp.
-func newView(host Host, read, write []string, temporary string, shared int64) *view {
+// hidden, here or by the operator; read and write come through. Its own temporary
+// directory is at /tmp.
+func newView(host Host, hide, read, write []string, temporary string, shared int64) *view {
+	tmp, shm := ofAll()
 	size := ""
 	if shared > 0 {
 		size = fmt.Sprintf(",size=%d", shared)
 	}
 	v := &view{
-		Covers: []string{},
-		Memory: [][2]string{{"/dev/shm", "mode=1777" + size}},
-		Proc:   host.User == 0 && host.NoProc == "",
-		Binds:  []bind{},
+		Covers:    []string{},
+		Memory:    [][2]string{{shm, "mode=1777" + size}},
+		Proc:      host.User == 0 && host.NoProc == "",
+		Ptys:      true,
+		Temporary: tmp,
+		Binds:     []bind{},
 	}
-	binds := []bind{{temporary, "/tmp", true}}
+	binds := []bind{{temporary, tmp, true}}
 	if !v.Proc {
 		binds = append(binds, bind{"/proc", "/proc", true})
 	}
-	covers := existing(hidden)
+	covers := append(existing(hidden), present(hide)...)
 	if host.Landlock == 0 {
 		covers = append(covers, existing(hiddenElse)...)
 	}
@@ -42,20 +46,47 @@ func newView(host Host, read, write []string, temporary string, shared int64) *v
 			covers = append(covers, closed)
 		}
 	}
-	replaced := []string{"/dev/shm", "/tmp"} // nothing of what was there is seen
+	replaced := []string{shm, tmp} // nothing of what was there is seen
 	covers = outermost(append(covers, replaced...))
 	v.Covers = slices.DeleteFunc(slices.Clone(covers), func(path string) bool { return slices.Contains(replaced, path) })
-	for _, path := range existing(read) {
-		if within(path, covers) {
+	read, write = present(read), present(write)
+	for _, path := range read {
+		above, changeable := between(path, write, read)
+		if changeable || within(path, covers) {
+			for _, dir := range above {
+				if on := (bind{dir, dir, true}); !slices.Contains(binds, on) {
+					binds = append(binds, on)
+				}
+			}
 			binds = append(binds, bind{path, path, false})
 		}
 	}
-	for _, path := range existing(write) {
+	for _, path := range write {
 		binds = append(binds, bind{path, path, true})
 	}
 	slices.SortStableFunc(binds, func(a, b bind) int { return depth(a[1].(string)) - depth(b[1].(string)) })
 	v.Binds = binds
 	return v
+}
+
+// ofAll returns where the directories are in which everybody may write: some systems
+// have links to others in their place.
+func ofAll() (tmp, shm string) { return resolved("/tmp"), resolved("/dev/shm") }
+
+// between reports whether a path is in a directory that may be written to, and returns
+// the directories on the way there: each is mounted, as what is mounted on can't be
+// replaced. What is in one that may only be read stays as it is anyway.
+func between(path string, write, read []string) (above []string, changeable bool) {
+	for dir := filepath.Dir(path); !slices.Contains(read, dir); dir = filepath.Dir(dir) {
+		if slices.Contains(write, dir) {
+			return above, true
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+		above = append(above, dir)
+	}
+	return nil, false
 }
 
 func depth(path string) int { return strings.Count(filepath.Clean(path), "/") }
@@ -69,13 +100,6 @@ func outermost(paths []string) (found []string) {
 		}
 	}
 	return found
-}
-
-// within reports whether a path is one of the directories or lies in one.
-func within(path string, dirs []string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool {
-		return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-	})
 }
 
 // closedAbove returns the outermost directory above a path that other users may not

@@ -20,7 +20,7 @@ func TestView(t *testing.T) {
 	if err := os.Chmod(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	v := newView(generous, []string{library, filepath.Join(base, "missing")}, []string{home}, filepath.Join(home, "tmp"), 0)
+	v := newView(generous, nil, []string{library, filepath.Join(base, "missing")}, []string{home}, filepath.Join(home, "tmp"), 0)
 	for _, want := range []bind{{filepath.Join(home, "tmp"), "/tmp", true}, {library, library, false}, {home, home, true}} {
 		if !slices.Contains(v.Binds, want) {
 			t.Errorf("%v is not bound: %v", want, v.Binds)
@@ -34,6 +34,18 @@ func TestView(t *testing.T) {
 	}
 	if !within(home, append(v.Covers, "/tmp", "/dev/shm")) {
 		t.Errorf("%s, which only root may search, is in the way: %v", closed, v.Covers)
+	}
+}
+
+func TestBetween(t *testing.T) {
+	write, read := []string{"/p", "/p/r/w"}, []string{"/p/r", "/p/a/b/r", "/p/r/c/d", "/p/r/w/e/r"}
+	for path, want := range map[string][]string{
+		"/p/r": {}, "/p/a/b/r": {"/p/a/b", "/p/a"}, "/p/r/c/d": nil, "/p/r/w/e/r": {"/p/r/w/e"}, "/elsewhere": nil,
+	} {
+		above, changeable := between(path, write, read)
+		if !slices.Equal(above, want) || changeable != (want != nil) {
+			t.Errorf("%s: got %q, %v", path, above, changeable)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,8 @@ type Wall struct {
 	settings Settings
 	host     Host
 	users    *users
+	system   []string // what sessions may read of it
+	shared   string   // settings.Shared, without links
 
 	mu       sync.Mutex
 	families map[string]*enclosure
@@ -40,11 +43,17 @@ func New(settings Settings, host Host) (*Wall, error) {
 		}
 		return nil, nil
 	}
+	settings.Read, settings.Write, settings.Python = settled(settings.Read), settled(settings.Write), settled(settings.Python)
+	settings.Hidden = settled(settings.Hidden)
 	w := &Wall{settings: settings, host: host, users: newUsers(host), families: map[string]*enclosure{}}
+	if settings.Shared != "" {
+		w.shared = resolved(settings.Shared)
+	}
+	w.system = systemPaths(settings.Mode)
 	if host.User == 0 && !w.users.active() {
 		return nil, fmt.Errorf("%w: the server is root and can't run code as anybody else (%s): start it as another user, let it change users (the capabilities SETUID and SETGID), or switch the sandbox off (--sandbox off)", ErrBelowFloor, cmp.Or(host.NoUsers, "there is no other user"))
 	}
-	if err := errors.Join(w.users.share(settings.Shared), w.reachesPython()); err != nil {
+	if err := errors.Join(w.users.share(settings.Shared), w.reachesPython(), w.keepsPython()); err != nil {
 		return nil, err
 	}
 	floor := settings.Floor
@@ -138,12 +147,22 @@ func (w *Wall) Release(family string) {
 		return
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if e := w.families[family]; e != nil {
-		e.endShortcut()
-		w.users.give(e.account)
-		delete(w.families, family)
+	e := w.families[family]
+	delete(w.families, family)
+	w.mu.Unlock()
+	if e == nil {
+		return
 	}
+	e.endShortcut()
+	if w.users.apart() && e.user != 0 {
+		// What has hidden from its interpreter's end. A user who still has processes
+		// is nobody to be given to others.
+		if err := endProcesses(e.user); err != nil {
+			slog.Warn("an interpreter has left processes behind", "family", family, "error", err)
+			return
+		}
+	}
+	w.users.give(e.account)
 }
 
 // reachesPython refuses a Python that the sessions' users could not run. With a view of
@@ -152,12 +171,34 @@ func (w *Wall) reachesPython() error {
 	if w.namespaced() || !w.users.active() {
 		return nil
 	}
-	for _, path := range existing(w.settings.Python) {
+	for _, path := range present(w.settings.Python) {
 		if err := passable(filepath.Dir(path)); err != nil {
 			return fmt.Errorf("the Python in %s can't be run: %w; choose a Python that others may run (--python), let others pass (chmod o+x), or start the server as another user than root", path, err)
 		}
 	}
 	return nil
+}
+
+// keepsPython refuses a Python that code could change: the server runs it without a wall
+// when it starts. What is in a directory that code may write to, mounts keep as it is.
+func (w *Wall) keepsPython() error {
+	for _, path := range w.settings.Python {
+		for _, share := range w.writable() {
+			if !within(path, []string{share}) || path != share && w.namespaced() {
+				continue
+			}
+			return fmt.Errorf("Python is in, or looks for modules in, %s, and code in the sandbox may write to %s: it could change what the server itself runs; let it write to another directory (--workdir, --write), choose a Python elsewhere (--python), or switch the sandbox off (--sandbox off)", path, share)
+		}
+	}
+	return nil
+}
+
+// writable are the operator's directories that sessions may write to.
+func (w *Wall) writable() []string {
+	if w.shared == "" {
+		return w.settings.Write
+	}
+	return append(slices.Clone(w.settings.Write), w.shared)
 }
 
 // passable says why other users can't reach what is in a directory.
@@ -185,12 +226,9 @@ func passable(dir string) error {
 // namespaced reports whether sessions have namespaces of their own.
 func (w *Wall) namespaced() bool { return w.host.NoNamespaces == "" }
 
-// existing returns the paths that there are, without links.
-func existing(paths []string) (found []string) {
-	for _, path := range paths {
-		if path, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(found, path) {
-			found = append(found, path)
-		}
-	}
-	return found
+// within reports whether a path is one of the directories or lies in one.
+func within(path string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	})
 }

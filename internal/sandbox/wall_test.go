@@ -61,7 +61,7 @@ func TestOpen(t *testing.T) {
 		"no namespaces": {Settings{Mode: Standard}, Host{Landlock: 7, NoNamespaces: "refused", NoProc: "refused"}, []string{"Unix sockets", "command lines"}},
 		"one user": {
 			Settings{Mode: Standard}, Host{Landlock: 4, User: 1000, NoNamespaces: "refused"},
-			[]string{"signals", "how fast", "Unix sockets", "mode, owner and times", "command lines"},
+			[]string{"signals", "how fast", "Unix sockets", "mode, owner and times", "command lines", "nothing of terminals"},
 		},
 		"hosts without a network": {
 			Settings{Mode: Standard, Network: Network{Hosts: []string{"pypi.org"}}}, Host{Landlock: 7, NoNamespaces: "refused"},
@@ -81,6 +81,32 @@ func TestOpen(t *testing.T) {
 				if !strings.Contains(open[i], part) {
 					t.Errorf("%q does not say %q", open[i], part)
 				}
+			}
+		})
+	}
+}
+
+// Code must not be able to change the Python that the server runs itself.
+func TestWritablePython(t *testing.T) {
+	contained := Host{Landlock: 7, User: 1000, NoNamespaces: "refused"}
+	mounting := Host{Landlock: 7, User: 1000}
+	for name, test := range map[string]struct {
+		settings Settings
+		host     Host
+		refused  bool
+	}{
+		"beside it":                 {Settings{Write: []string{"/no/project"}, Python: []string{"/no/project.venv"}}, contained, false},
+		"in it":                     {Settings{Write: []string{"/no/project"}, Python: []string{"/no/project/.venv"}}, contained, true},
+		"in the working directory":  {Settings{Shared: "/no/project", Python: []string{"/no/project/.venv"}}, contained, true},
+		"in it, mounted":            {Settings{Write: []string{"/no/project"}, Python: []string{"/no/project/.venv"}}, mounting, false},
+		"it itself, as a module's":  {Settings{Write: []string{"/no/project"}, Python: []string{"/no/project"}}, mounting, true},
+		"above it, as the system's": {Settings{Write: []string{"/no/lib/project"}, Python: []string{"/no"}}, contained, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.settings.Mode = Standard
+			_, err := New(test.settings, test.host)
+			if refused := err != nil && strings.Contains(err.Error(), "--python"); refused != test.refused || err != nil && !refused {
+				t.Errorf("got %v", err)
 			}
 		})
 	}

@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +55,11 @@ type walled struct {
 
 // Start hands the working directory to the session's user first.
 func (w walled) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
-	spec.Family, spec.Home = spec.InterpreterID, filepath.Join(w.t.TempDir(), "home")
+	return w.startIn(ctx, spec, filepath.Join(w.t.TempDir(), "home"))
+}
+
+func (w walled) startIn(ctx context.Context, spec sessions.Spec, home string) (sessions.Worker, error) {
+	spec.Family, spec.Home = spec.InterpreterID, home
 	temporary := filepath.Join(spec.Home, "tmp")
 	if err := os.MkdirAll(temporary, 0o711); err != nil {
 		return nil, err
@@ -79,6 +85,22 @@ func TestSpawnedBehindTheWall(t *testing.T) {
 	_, sink := workertest.Run(t, w, "import os, socket; print(os.path.exists('/root'), os.getuid() != 0, socket.create_server(('127.0.0.1', 8000)).getsockname()[1])")
 	if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "True True 8000" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// The operator names indexes of packages, and keeps the passwords for them.
+func TestIndexesReachSessionsWithoutPasswords(t *testing.T) {
+	for name, value := range map[string]string{
+		"PIP_INDEX_URL": "https://index.corp.example/simple/", "PIP_EXTRA_INDEX_URL": "https://a.example/ https://me:secret@b.example/",
+		"UV_INDEX_URL": "https://secret@c.example/", "UV_DEFAULT_INDEX": "corp=https://index.corp.example/simple/?token=secret", "AWS_SECRET_ACCESS_KEY": "secret",
+	} {
+		t.Setenv(name, value)
+	}
+	wall := testWall(t, sandbox.Settings{})
+	s := testSpawner(t, func(o *Options) { o.Wall = wall })
+	env := s.environment("/lib", s.nonce.worker("id", 1))
+	if !slices.Contains(env, "PIP_INDEX_URL=https://index.corp.example/simple/") || strings.Contains(strings.Join(env, "\n"), "secret") {
+		t.Errorf("%q", env)
 	}
 }
 
@@ -108,5 +130,124 @@ func TestCopiesStayBehindTheWall(t *testing.T) {
 		if err := woken.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// walledIn makes the home in a directory that is there.
+type walledIn struct {
+	walled
+	base string
+}
+
+func (w walledIn) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
+	return w.startIn(ctx, spec, filepath.Join(w.base, "home"))
+}
+
+// What is the server's own is covered wherever it lies: neither names nor sizes of what
+// others have in it can be seen, and its own the session reaches.
+func TestOthersAreNotSeen(t *testing.T) {
+	host, err := hostOf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host.NoNamespaces != "" {
+		t.Skip(host.NoNamespaces)
+	}
+	base, err := os.MkdirTemp("/var/tmp", "data-") // covered for no other reason
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	sibling, library := filepath.Join(base, "sibling"), filepath.Join(base, "lib")
+	if err := os.WriteFile(sibling, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(base, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wall := testWall(t, sandbox.Settings{Python: []string{library}, Hidden: []string{base}})
+	w := workertest.Start(t, walledIn{walled{testSpawner(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t}, base})
+	code := fmt.Sprintf("import os; print(os.path.lexists(%q), open(%q, 'w').write('mine'))", sibling, filepath.Join(base, "home", "tmp", "mine"))
+	_, sink := workertest.Run(t, w, code)
+	if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "False 4" {
+		t.Errorf("got %q, %s", got, sink.Text(sessions.Stderr))
+	}
+}
+
+// Where a home is below /tmp, on the way to it lie directories in the session's own
+// /tmp, and code can put links in their place: none is followed, and the next start of
+// its session doesn't fail for it.
+func TestLinksOnTheWayInTmp(t *testing.T) {
+	host, err := hostOf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host.NoNamespaces != "" {
+		t.Skip(host.NoNamespaces)
+	}
+	base, err := os.MkdirTemp("/tmp", "below-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	if err := os.Chmod(base, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}, Hidden: []string{base}})
+	starter := walledIn{walled{testSpawner(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t}, base}
+	const code = "import os; d = os.open(%q, os.O_RDONLY); n = %q; os.rename(n, n + str(os.getpid()), src_dir_fd=d, dst_dir_fd=d); os.symlink('/usr/lib', n, dir_fd=d); print(os.readlink(n, dir_fd=d))"
+	for range 2 {
+		w := workertest.Start(t, starter)
+		_, sink := workertest.Run(t, w, fmt.Sprintf(code, filepath.Join(base, "home", "tmp"), filepath.Base(base)))
+		if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "/usr/lib" {
+			t.Fatalf("got %q, %s", got, sink.Text(sessions.Stderr))
+		}
+		if err := w.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What may only be read stays as it is in a directory that may be written to, and so
+// does all that it is in.
+func TestReadOnlyInsideWritable(t *testing.T) {
+	host, err := hostOf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host.NoNamespaces != "" {
+		t.Skip(host.NoNamespaces)
+	}
+	base, err := os.MkdirTemp("/var/tmp", "project-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	kept := filepath.Join(base, "envs", "kept")
+	if err := os.MkdirAll(kept, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{base, filepath.Dir(kept), kept} {
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}, Read: []string{kept}, Write: []string{base}})
+	w := workertest.Start(t, walled{testSpawner(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t})
+	_, sink := workertest.Run(t, w, fmt.Sprintf(`
+import os
+base = %q
+for what in (lambda: open(base + "/envs/kept/new", "w"), lambda: os.rename(base + "/envs/kept", base + "/old"), lambda: os.rename(base + "/envs", base + "/old")):
+    try:
+        what()
+        print("open")
+    except OSError as error:
+        print("stopped")
+open(base + "/envs/beside", "w").close()
+`, base))
+	if got := strings.Fields(sink.Text(sessions.Stdout)); !slices.Equal(got, []string{"stopped", "stopped", "stopped"}) {
+		t.Errorf("got %q, %s", got, sink.Text(sessions.Stderr))
 	}
 }

@@ -1,0 +1,84 @@
+package sandbox
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// What a home's code has put in the place of a directory is replaced, never followed.
+func TestKeepDirectory(t *testing.T) {
+	home, outside := t.TempDir(), t.TempDir()
+	there := filepath.Join(home, "tmp")
+	for name, put := range map[string]func() error{
+		"a link":      func() error { return os.Symlink(outside, there) },
+		"a file":      func() error { return os.WriteFile(there, nil, 0o600) },
+		"nothing":     func() error { return nil },
+		"a directory": func() error { return os.Mkdir(there, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := put(); err != nil {
+				t.Fatal(err)
+			}
+			if err := keepDirectory(home, "tmp"); err != nil {
+				t.Fatal(err)
+			}
+			if info, err := os.Lstat(there); err != nil || !info.IsDir() {
+				t.Errorf("it is %v, %v", info, err)
+			}
+			if err := os.Remove(there); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if _, err := os.Stat(outside); err != nil {
+		t.Error(err)
+	}
+}
+
+// Paths keep the meaning that they had as the server started, whatever becomes a link
+// later.
+func TestPathsAreSettledOnce(t *testing.T) {
+	base := t.TempDir()
+	given, shared, outside := filepath.Join(base, "given"), filepath.Join(base, "shared"), filepath.Join(base, "outside")
+	for _, dir := range []string{given, shared, outside} {
+		if err := os.Mkdir(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(base, "link")
+	if err := os.Symlink(given, link); err != nil {
+		t.Fatal(err)
+	}
+	w, err := New(Settings{Mode: Standard, Read: []string{link}, Shared: shared}, Host{Landlock: 7, User: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{given, shared} {
+		if err := os.Rename(path, path+"-moved"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(outside, path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(w.settings.Read, []string{resolved(base) + "/given"}) {
+		t.Errorf("to read: %v", w.settings.Read)
+	}
+	home := filepath.Join(base, "outside", "home")
+	gotHome, gotWorkdir := w.locate(home, shared)
+	if gotHome != home || gotWorkdir != shared {
+		t.Errorf("got %s, %s", gotHome, gotWorkdir)
+	}
+	work := filepath.Join(home, "work")
+	if err := os.MkdirAll(home, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(base, work); err != nil {
+		t.Fatal(err)
+	}
+	if _, got := w.locate(home, work); got != work {
+		t.Errorf("a link in the place of a working directory is followed: %s", got)
+	}
+}
