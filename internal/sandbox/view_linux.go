@@ -101,13 +101,6 @@ func outermost(paths []string) (found []string) {
 	return found
 }
 
-// within reports whether a path is one of the directories or lies in one.
-func within(path string, dirs []string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool {
-		return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-	})
-}
-
 // closedAbove returns the outermost directory above a path that other users may not
 // search, "" if there is none: a session that is another user gets there only if the
 // directory is covered and the path mounted below.
