@@ -183,7 +183,8 @@ func (v verdict) judge(t *testing.T, wall layers) {
 }
 
 // layers are those of a wall, with what they can do here beside their names:
-// "landlock6" is Landlock of ABI 6 or newer, "own_uid" a user for each session.
+// "landlock6" is Landlock of ABI 6 or newer, "own_uid" a user for each session,
+// "tag" that processes are known by a limit which they can't change.
 type layers []string
 
 // have reports whether one of the alternatives of an attempt is there.

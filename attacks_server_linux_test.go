@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -324,6 +325,7 @@ func (a *attacked) start(t *testing.T, flags []string) {
 		"--auth-tokens", a.path("tokens"), "--plugins", a.path("plugins"), "--grace", "1s", "--stop-grace", "1s",
 	}, flags...)...)
 	a.cmd.Env, a.cmd.Dir, a.cmd.SysProcAttr = env, "/", asUser(a.user.uid)
+	a.seat(t)
 	stderr, err := a.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -347,6 +349,35 @@ func (a *attacked) start(t *testing.T, flags []string) {
 	}
 	a.url, a.targets["server"] = "http://"+at+"/mcp", at
 	a.targets["pids"] = map[string]int{"server": a.cmd.Process.Pid, "stranger": stranger.Process.Pid}
+}
+
+// seat has the server start from a terminal, at which somebody has typed a secret.
+func (a *attacked) seat(t *testing.T) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = screen.Close() })
+	number, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
+	if err := errors.Join(err, unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0)); err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprint("/dev/pts/", number)
+	keyboard, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = keyboard.Close() })
+	_, err = screen.WriteString(a.targets["secret"].(string) + "\n")
+	if err := errors.Join(err, os.Chown(name, a.user.uid, -1)); err != nil {
+		t.Fatal(err)
+	}
+	if a.cmd.SysProcAttr == nil {
+		a.cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	a.cmd.Stdin, a.cmd.SysProcAttr.Setsid, a.cmd.SysProcAttr.Setctty = keyboard, true, true
+	a.targets["terminal"] = name
 }
 
 // disguise returns the text backwards and in other letters, so that who looks for it
@@ -434,6 +465,10 @@ func (a *attacked) wallLogged() (wall layers) {
 			if a.user.uid == 0 {
 				wall = append(wall, "own_uid")
 			}
+		case "seccomp":
+			if a.user.uid != 0 || mayLimitOthers() {
+				wall = append(wall, "tag")
+			}
 		case "landlock":
 			for n := range landlockVersion() {
 				wall = append(wall, "landlock"+strconv.Itoa(n+1))
@@ -441,6 +476,13 @@ func (a *attacked) wallLogged() (wall layers) {
 		}
 	}
 	return wall
+}
+
+// mayLimitOthers reports whether we may set limits of other users' processes.
+func mayLimitOthers() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	return unix.Capget(&header, &sets[0]) == nil && sets[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
 }
 
 // landlockVersion is the ABI of the kernel's Landlock, 0 where there is none.

@@ -139,10 +139,24 @@ if os.fork() == 0:
     os._exit(0)
 _ = os.wait()
 bare = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"], env={}, start_new_session=True)
-print(os.read(reader, 100).decode(), bare.pid)
+unmarked = """
+import os, resource
+try:
+    resource.setrlimit(10, (1, 1))  # RLIMIT_LOCKS
+except ValueError:
+    pass
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        os.execve("/bin/sleep", ["sleep", "1000"], {})
+"""
+lost = subprocess.Popen([sys.executable, "-c", unmarked], env={}, stdout=subprocess.PIPE)
+print(os.read(reader, 100).decode(), bare.pid, lost.stdout.readline().decode())
+_ = lost.wait()
 `, id)
 	left := strings.Fields(said)
-	if len(left) != 2 {
+	if len(left) != 3 {
 		t.Fatalf("it says %q", said)
 	}
 	a.end(t, id)

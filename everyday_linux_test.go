@@ -27,8 +27,8 @@ type setting struct {
 
 // TestEveryday: nothing that code does every day fails in the wall. Each file in
 // testdata/everyday is a program that prints ok at its end; a line "# needs: name"
-// in its head names modules, programs as program:gcc, or sockets:internet, without which
-// it is left out, and "# brief" has it run in every setting. UNDERSTUDY_EVERYDAY tries all
+// in its head names modules, programs as program:gcc, sockets:internet or terminals:own,
+// without which it is left out, and "# brief" has it run in every setting. UNDERSTUDY_EVERYDAY tries all
 // in one setting alone: off, in which what fails is not the wall's doing, container, or
 // flags of the server with commas between.
 func TestEveryday(t *testing.T) {
@@ -95,6 +95,7 @@ func newHousehold(t *testing.T, s setting) *household {
 	h.client = ways[1].connect(t, h.server)
 	h.missing = h.lookFor(t, needsOfAll(t))
 	h.missing["sockets:internet"] = s.refused // one's own network is a namespace
+	h.missing["terminals:own"] = s.refused && s.user != 0
 	return h
 }
 
@@ -106,7 +107,7 @@ func (h *household) lookFor(t *testing.T, needs []string) map[string]bool {
 	const look = "import importlib.util as u, sys; print(*(m for m in sys.argv[1:] if u.find_spec(m) is None))"
 	cmd := exec.Command(h.python, "-c", look)
 	for _, need := range needs {
-		if strings.HasPrefix(need, "sockets:") {
+		if strings.HasPrefix(need, "sockets:") || strings.HasPrefix(need, "terminals:") {
 			continue
 		} else if program, ok := strings.CutPrefix(need, "program:"); !ok {
 			cmd.Args = append(cmd.Args, need)

@@ -158,6 +158,12 @@ class Channel:
             for piece in pieces:
                 self._stream.write(piece)
 
+    def send_descriptor(self, header, fd):
+        """Writes one frame that a descriptor comes with."""
+        data = b"".join(protocol.encode({**header, "descriptors": 1}))
+        with self._interrupts.held(), self._lock:
+            self._stream.write(data[self._stream.write_first(data, fd) :])
+
     def log(self, level, message):
         """Sends a line for the server's log."""
         self.send({"type": "log", "level": level, "message": message})
@@ -235,6 +241,13 @@ class DescriptorStream:
         for fd in group:
             os.close(fd)
         return []
+
+    def write_first(self, data, fd):
+        """Writes the beginning of data with a descriptor; returns how much it was."""
+        import _socket
+
+        rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fd.to_bytes(4, sys.byteorder))
+        return self._socket.sendmsg([data], [rights])
 
     def write(self, data):
         view = memoryview(data)

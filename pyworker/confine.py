@@ -28,7 +28,7 @@ _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
 _OPEN_TREE_CLONE, _MOVE_DESCRIPTORS = 1, 0x04 | 0x40
 _NO_LINKS = 0x04  # RESOLVE_NO_SYMLINKS
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 
 _NEW_USER = 0x10000000
@@ -180,6 +180,8 @@ class _Wall:
         if view["proc"]:
             flags = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
             self._mount("proc", "/proc", "proc", flags, "hidepid=ptraceable")
+        if view["ptys"] and os.path.isdir("/dev/pts"):
+            self._mount_terminals()
         for (tree, folder), target in trees:
             place = _make_place(target, folder, view["temporary"])
             self._call(_MOVE_MOUNT, tree, b"", place, b"", _MOVE_DESCRIPTORS)
@@ -202,6 +204,18 @@ class _Wall:
             raise
         finally:
             os.close(place)
+
+    def _mount_terminals(self):
+        """Mounts an instance of /dev/pts in which nobody else's terminals are."""
+        flags = _MS_NOSUID | _MS_NOEXEC
+        try:
+            options = "newinstance,ptmxmode=0666,mode=0620"
+            self._mount("devpts", "/dev/pts", "devpts", flags, options)
+        except PermissionError:  # containers of LXC refuse it: no terminals, then
+            self._mount("tmpfs", "/dev/pts", "tmpfs", flags | _MS_NODEV, "mode=0555,size=4k")
+            return
+        if os.path.exists("/dev/ptmx") and not os.path.islink("/dev/ptmx"):
+            self._mount("/dev/pts/ptmx", "/dev/ptmx", None, _MS_BIND, None)
 
     def _clone(self, source, writable):
         """Returns (a mount of source that is nowhere yet, whether it is a folder)."""

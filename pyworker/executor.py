@@ -13,6 +13,7 @@ import types
 from . import cells, encode, kinds, late, sources, tracebacks, variables
 from .awaiting import Awaiting
 from .echo import echo
+from .reserve import Reserve
 
 # By the kind of an execution, what prepares the action that it is.
 _ACTIONS = {"code": "_code", "plugin": "_plugin", "command": "_command", "install": "_install"}
@@ -38,6 +39,7 @@ class Executor:
         self._part = None  # of the present cell, the part that ran last
         self._returned = []  # what the plugin that was called, or the install, has returned
         self._exit_code = None  # of the present command or install, once it has ended
+        self._reserve = Reserve() if sys.platform == "linux" else None
         self._watch = None  # on the variable that measures the present run, if one does
 
     def initialize(self, code):
@@ -148,10 +150,14 @@ class Executor:
     def _released(self, action):
         """Runs an action with what is the user's let in: handlers, settings of the interpreter."""
         try:
+            if self._reserve is not None:
+                self._reserve.take()
             self._session.handlers.release()
             self._session.forks.deaths.release()
             action()
         finally:
+            if self._reserve is not None:
+                self._reserve.release()
             try:
                 self._session.handlers.hold()
             finally:

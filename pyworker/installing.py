@@ -202,9 +202,33 @@ def _is_imported(name):
 
 
 def _about_network(hosts):
+    """Says what the network has to do with a failure, and what the server would need."""
+    missing = [each for each in _index_hosts() if not _is_listed(each, hosts)]
     if not hosts:
         return (
-            "the sandbox has no network, so only files can be installed: "
-            "start the server with --allow-net HOST,… for an index of packages"
+            "the sandbox has no network, so only files can be installed: for an index of packages "
+            f"ask the user to start the server with --allow-net {','.join(missing)}"
         )
-    return f"the sandbox reaches no host but {', '.join(hosts)} (--allow-net)"
+    said = f"the sandbox reaches no host but {', '.join(hosts)} (--allow-net)"
+    if missing:
+        more = ",".join([*hosts, *missing])
+        said += f"; for the index of packages ask the user to start it with --allow-net {more}"
+    return said
+
+
+def _index_hosts():
+    """Returns the hosts that pip and uv ask, as --allow-net takes them."""
+    for name in ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"):
+        address = os.environ.get(name, "").rpartition("://")[2].partition("/")[0]
+        if address:
+            return [address.rpartition("@")[2]]
+    return ["pypi.org", "files.pythonhosted.org"]
+
+
+def _is_listed(host, hosts):
+    host = host.lower().removesuffix(":443")
+    for pattern in hosts:
+        pattern = pattern.lower().removesuffix(":443")
+        if pattern == host or (pattern[:2] == "*." and host.endswith(pattern[1:])):
+            return True
+    return False

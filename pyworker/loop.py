@@ -8,7 +8,7 @@ from .capture import Streams
 from .executor import Executor
 from .fault import Fault
 from .interrupt import Interrupts
-from .protocol import EXIT_BROKEN_FRAME, VERSION, ProtocolError, check_fields
+from .protocol import EXIT_BROKEN_FRAME, EXIT_NO_MEMORY, VERSION, ProtocolError, check_fields
 from .session import open_session
 
 STOP_SECONDS = 0.8  # for atexit handlers; Go loses its patience after 1 s
@@ -38,6 +38,8 @@ def run(frames_at, fault_fd=None, stage_fd=None, bell_fd=None):
     except (ProtocolError, OSError) as error:
         streams.report(f"pyworker: {error}")
         os._exit(EXIT_BROKEN_FRAME)
+    except MemoryError:
+        os._exit(EXIT_NO_MEMORY)  # there is none to say more with
     if worker.is_asleep():
         os._exit(0)  # the exit handlers are the original's to run
     _stop(streams)
@@ -65,7 +67,6 @@ class _Worker:
         self._fault = fault
         self._session = None
         self._executor = None
-        self._listener = 0  # the server takes it with our first answer
 
     def serve(self):
         """Serves until it is told to stop, or the other side has closed."""
@@ -77,7 +78,6 @@ class _Worker:
             if kind == "stop":
                 return
             check_fields(request)
-            self._let_go_of_listener()
             answer = getattr(self, "_" + kind)(request)
             self._interrupts.rest()
             if answer is not None:
@@ -99,20 +99,20 @@ class _Worker:
             raise ProtocolError("protocol", f"version {request['protocol']}, not {VERSION}")
         profile = request.get("confine")
         if profile:
-            self._listener = late.load_own("confine").apply(profile)
+            self._hand_over(late.load_own("confine").apply(profile))
         self._session = open_session(
             request, self._frames, self._streams, self._interrupts, self._fault
         )
         self._executor = Executor(self._session)
         self._session.forks.prepare(ready())
         code = request["init_code"]
-        said = ready(self._executor.initialize(code) if code else "")
-        return {**said, "listener": self._listener} if self._listener else said
+        return ready(self._executor.initialize(code) if code else "")
 
-    def _let_go_of_listener(self):
-        if self._listener:
-            os.close(self._listener)
-            self._listener = 0
+    def _hand_over(self, listener):
+        """Gives the server the socket of its proxy, before any code could use either."""
+        if listener:
+            self._frames.send_descriptor({"type": "listener"}, listener)
+            os.close(listener)
 
     def _run(self, request):
         with self._session.forks.foresight:

@@ -15,10 +15,11 @@ lists under "attachments".
     to a forker    spawn      answered by spawned; a zygote says preloaded on its own
                    adopt      not answered
                    reap       answered by reaped
-    from a worker  log        at any time, for the server's log
+    from a worker  listener   before ready, from behind a wall: the socket for the proxy
+                   log        at any time, for the server's log
 
-A frame for Python may bring descriptors (SCM_RIGHTS, with its first byte); its
-header then says how many under "descriptors".
+A frame for Python, and listener, may bring descriptors (SCM_RIGHTS, with its first
+byte); its header then says how many under "descriptors".
 
 Output takes other ways: the pipes of descriptors 1 and 2, and the memory that
 staging.py describes.
@@ -33,6 +34,7 @@ ATTACHMENT_COUNT_LIMIT = 64
 ATTACHMENT_LIMIT = 64 << 20  # bytes, each
 ATTACHMENTS_LIMIT = 256 << 20  # bytes, all of one frame
 DESCRIPTOR_LIMIT = 8  # of one frame
+EXIT_NO_MEMORY = 72  # exit code of a worker that had none left for its own work
 EXIT_BROKEN_FRAME = 70  # exit code of a worker that met a broken frame
 
 _LENGTH = struct.Struct(">I")
@@ -78,6 +80,7 @@ FROM_GO = {
 # What Python sends. "variables" is in both tables: a question and its answer.
 FROM_PYTHON = frozenset(
     (
+        "listener",
         "ready",
         "equipped",
         "figure",

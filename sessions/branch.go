@@ -40,7 +40,7 @@ func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing
 		child.leave()
 		child.running.Done()
 		child.end(context.WithoutCancel(ctx))
-		child.discardFiles(parent)
+		child.discardFiles(ctx, parent)
 		return Listing{}, callerGone(ctx, err)
 	}
 	child.origin = child.states.place()
@@ -166,13 +166,16 @@ func remedy(obstacle string) string {
 // copy to who the branch runs as.
 func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []string, err error) {
 	if s.workdir == parent.workdir {
-		return []string{"both interpreters work in " + s.workdir + " and share its files"}, s.admit()
+		return []string{"both interpreters work in " + s.workdir + " and share its files"}, s.admit(ctx)
 	}
 	left, err := s.copyFiles(ctx, parent)
+	if errors.Is(err, errNoRoom) {
+		return nil, Errorf(CodeLimit, "interpreter %q could not be branched: a copy of its files would pass the limit of %s (--disk-limit) for it and its branches; delete files below %s that are not needed, or a branch", parent.id, SizeInWords(s.options.DiskLimit), parent.workdir)
+	}
 	if err != nil {
 		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.id, err)
 	}
-	if err := s.admit(); err != nil { // only now: nobody is to change what is being copied
+	if err := s.admit(ctx); err != nil { // only now: nobody is to change what is being copied
 		return nil, err
 	}
 	if len(left) > 0 {
@@ -196,16 +199,24 @@ func (s *Session) copyFiles(ctx context.Context, parent *Session) (left []string
 	if err != nil {
 		return nil, err
 	}
-	return copyDir(ctx, to, from, of)
+	if err := s.family.copying.acquire(ctx); err != nil { // two could take the same room
+		return nil, err
+	}
+	defer s.family.copying.release()
+	room, err := s.roomForCopy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return copyDir(ctx, to, from, of, room)
 }
 
 // discardFiles removes what was copied for a branch that was not made, also
 // where the operator wants working directories kept.
-func (s *Session) discardFiles(parent *Session) {
+func (s *Session) discardFiles(ctx context.Context, parent *Session) {
 	if s.workdir == parent.workdir {
 		return
 	}
-	if err := s.removeWorkdir(); err != nil {
+	if err := s.removeWorkdir(context.WithoutCancel(ctx)); err != nil {
 		s.log.Warn("removing the files of a branch that was not made", "dir", s.workdir, "error", err)
 	}
 }

@@ -24,16 +24,19 @@ const copyStep = 256 << 20
 // work in to.
 type tree struct {
 	from, to *os.Root
-	owner    *owner   // of from, and of all copies
-	dirs     []string // made so far, parents first
-	left     []string // sockets, pipes and devices, which can't be copied
+	owner    *owner            // of from, and of all copies
+	dirs     []string          // made so far, parents first
+	left     []string          // sockets, pipes and devices, which can't be copied
+	room     int64             // bytes of the disk that the rest may take
+	names    map[fileID]string // of the copies of files that have several
 }
 
 // copyDir copies what the directory from holds into the directory to: files
-// with their modes and times, links as they are, all for of, the owner of from. It returns the names of what
-// can't be copied by its nature. A file that vanishes meanwhile is left out.
-func copyDir(ctx context.Context, to, from *os.Root, of *owner) (left []string, err error) {
-	t := &tree{from: from, to: to, owner: of}
+// with their modes and times, links as they are, all for of, the owner of from. It
+// returns the names of what can't be copied by its nature. A file that vanishes meanwhile
+// is left out. A copy that would take more than room bytes of the disk is an errNoRoom.
+func copyDir(ctx context.Context, to, from *os.Root, of *owner, room int64) (left []string, err error) {
+	t := &tree{from: from, to: to, owner: of, room: room, names: map[fileID]string{}}
 	err = fs.WalkDir(t.from.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -61,6 +64,9 @@ func (t *tree) copy(ctx context.Context, name string, entry fs.DirEntry) error {
 		return t.copyFile(ctx, name)
 	case fs.ModeDir:
 		t.dirs = append(t.dirs, name)
+		if err := t.take(blockSize); err != nil {
+			return err
+		}
 		return t.to.Mkdir(name, 0o700) // its own mode may forbid to fill it
 	case fs.ModeSymlink:
 		return t.copyLink(name)
@@ -99,11 +105,14 @@ func (t *tree) copyFile(ctx context.Context, name string) error {
 	if err := t.owner.mayRead(name, info); err != nil {
 		return err
 	}
+	if t.linked(name, info) {
+		return nil
+	}
 	target, err := t.to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(t.owner.take(target), copyBytes(ctx, target, source, info.Size())) // its mode comes last: it may run as its owner
+	err = errors.Join(t.owner.take(target), t.copyBytes(ctx, target, source, info.Size())) // its mode comes last: it may run as its owner
 	if err = errors.Join(err, target.Close()); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -113,7 +122,7 @@ func (t *tree) copyFile(ctx context.Context, name string) error {
 // copyBytes copies size bytes, and no more if the file grows meanwhile. What is not
 // written of the file is not written of its copy: code can make a file of terabytes that
 // takes no room, and the copy is to take none.
-func copyBytes(ctx context.Context, target, source *os.File, size int64) error {
+func (t *tree) copyBytes(ctx context.Context, target, source *os.File, size int64) error {
 	if err := target.Truncate(size); err != nil {
 		return err
 	}
@@ -122,7 +131,10 @@ func copyBytes(ctx context.Context, target, source *os.File, size int64) error {
 		if begin == size {
 			return nil
 		}
-		_, err := source.Seek(begin, io.SeekStart)
+		err := t.take(end - begin)
+		if err == nil {
+			_, err = source.Seek(begin, io.SeekStart)
+		}
 		if err == nil {
 			_, err = target.Seek(begin, io.SeekStart)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +25,7 @@ func copyPath(ctx context.Context, to, from string) ([]string, error) {
 		return nil, err
 	}
 	defer target.Close()
-	return copyDir(ctx, target, source, nil)
+	return copyDir(ctx, target, source, nil, math.MaxInt64)
 }
 
 func TestCopyDirCopiesWhatADirectoryHolds(t *testing.T) {

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -16,6 +17,9 @@ type family struct {
 	id      string // that of the first session
 	options *Options
 	log     *slog.Logger
+
+	copying   gate // the files of one branch at a time
+	admission gate // one session of the family at a time
 
 	mu      sync.Mutex
 	members int    // sessions whose files are there
@@ -35,7 +39,7 @@ const (
 func homeName(family string) string { return "home-" + family }
 
 func newFamily(id string, options *Options) *family {
-	return &family{id: id, options: options, log: options.Logger.With("family", id), members: 1}
+	return &family{id: id, options: options, log: options.Logger.With("family", id), members: 1, copying: newGate(), admission: newGate()}
 }
 
 // errFamilyEnded says that there is no wall any more to be born behind.
@@ -54,7 +58,7 @@ func (f *family) join() error {
 
 // leave takes a session out whose processes and files are gone. With the last the
 // home goes, and then nothing is left that bears the family's marks.
-func (f *family) leave() {
+func (f *family) leave(ctx context.Context) {
 	f.mu.Lock()
 	f.members--
 	last, path, walled := f.members == 0, f.path, f.walled
@@ -63,7 +67,7 @@ func (f *family) leave() {
 		return
 	}
 	if path != "" {
-		if err := f.removeHome(); err != nil {
+		if err := f.removeHome(ctx); err != nil {
 			f.log.Warn("removing the interpreters' own directory", "dir", path, "error", err)
 		}
 	}
@@ -74,17 +78,20 @@ func (f *family) leave() {
 
 // admit has the family's wall made, and directories handed to who runs behind it. What
 // the family shares is among them once: later on code is at work in it, and nothing of
-// it is to be given away anew.
-func (f *family) admit(c Confiner, dirs ...string) error {
+// it is to be given away anew. No lock is held that others need: the wall may have to
+// wait for Python. The session that asks is a member until it is done.
+func (f *family) admit(ctx context.Context, c Confiner, dirs ...string) error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.walled = true // even if it fails: something of it may be there
 	if !f.moved {
 		dirs = append([]string{filepath.Join(f.path, homeTmp), filepath.Join(f.path, homePackages)}, dirs...)
 	}
-	if err := c.Admit(f.id, dirs...); err != nil {
+	f.mu.Unlock()
+	if err := c.Admit(ctx, f.id, dirs...); err != nil {
 		return err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.moved = true
 	return nil
 }
@@ -135,14 +142,16 @@ func (f *family) made() string {
 }
 
 // removeHome removes the home, but for working directories that are to stay.
-func (f *family) removeHome() error {
+func (f *family) removeHome(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, removeAllTime)
+	defer cancel()
 	root, err := f.options.homes.open(f.options)
 	if err != nil {
 		return err
 	}
 	name := homeName(f.id)
 	if !f.options.KeepWorkdirs {
-		return RemoveTree(root, name)
+		return RemoveTree(ctx, root, name)
 	}
 	home, err := openBelow(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,7 +160,7 @@ func (f *family) removeHome() error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(RemoveTree(home, homeTmp), RemoveTree(home, homePackages), home.Close())
+	err = errors.Join(RemoveTree(ctx, home, homeTmp), RemoveTree(ctx, home, homePackages), home.Close())
 	_ = root.Remove(name) // it stays while a working directory is in it
 	return err
 }
@@ -168,13 +177,15 @@ func (s *Session) home() (string, error) {
 
 // admit has the session's wall made, once, and its directories handed to who it will
 // run as. The session's working directory must hold what it is born with.
-func (s *Session) admit() error {
+func (s *Session) admit(ctx context.Context) error {
 	c := s.options.confiner()
 	if c == nil {
 		return nil
 	}
-	s.admission.Lock()
-	defer s.admission.Unlock()
+	if err := s.family.admission.acquire(ctx); err != nil {
+		return callerGone(ctx, err)
+	}
+	defer s.family.admission.release()
 	if s.admitted {
 		return nil
 	}
@@ -182,8 +193,8 @@ func (s *Session) admit() error {
 	if s.options.Workdir == "" {
 		dirs = append(dirs, s.workdir)
 	}
-	if err := s.family.admit(c, dirs...); err != nil {
-		return Errorf(CodeStart, "the interpreter could not be confined: %w", err)
+	if err := s.family.admit(ctx, c, dirs...); err != nil {
+		return callerGone(ctx, Errorf(CodeStart, "the interpreter could not be confined: %w", err))
 	}
 	s.admitted = true
 	return nil

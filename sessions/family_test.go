@@ -9,12 +9,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // confining is a fakeStarter with walls that it only notes.
 type confining struct {
 	*fakeStarter
-	admitting func(dirs []string) error // nil: all are admitted
+	admitting func(dirs []string) error       // nil: all are admitted
+	wait      func(ctx context.Context) error // comes first; nil: nothing does
 
 	mu       sync.Mutex
 	admitted map[string][]string // directories by family
@@ -23,7 +25,12 @@ type confining struct {
 
 func (c *confining) Confines() bool { return true }
 
-func (c *confining) Admit(family string, dirs ...string) error {
+func (c *confining) Admit(ctx context.Context, family string, dirs ...string) error {
+	if c.wait != nil {
+		if err := c.wait(ctx); err != nil {
+			return err
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.admitted == nil {
@@ -174,6 +181,44 @@ func TestWhatIsNotAdmittedDoesNotStart(t *testing.T) {
 	wantCode(t, err, CodeStart, "could not be confined")
 	if n := len(list(t, m)); n != 1 || len(c.released) != 1 {
 		t.Errorf("%d sessions, released %q", n, c.released)
+	}
+}
+
+// TestAWallThatTakesLongHoldsUpNobodyElse is about one that waits for Python.
+func TestAWallThatTakesLongHoldsUpNobodyElse(t *testing.T) {
+	m, c, _ := walled(t, nil)
+	entered := make(chan struct{})
+	c.wait = func(ctx context.Context) error {
+		close(entered)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	first := make(chan error)
+	go func() {
+		_, err := m.Upload(ctx, me, "", "a", nil)
+		first <- err
+	}()
+	<-entered
+	l := list(t, m)[0]
+	family := m.sessions[l.ID].family
+	if err := family.join(); err != nil || family.made() == "" {
+		t.Error(err)
+	}
+	family.leave(t.Context())
+	soon, give := context.WithTimeout(t.Context(), time.Millisecond)
+	defer give()
+	if _, err := m.Upload(soon, me, l.ID, "b", nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	c.wait = nil
+	run(t, m, "a")
+	if len(c.released) > 0 {
+		t.Errorf("%q", c.released)
 	}
 }
 

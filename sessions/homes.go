@@ -1,12 +1,14 @@
 package sessions
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // homes are the directories that working directories are in: WorkdirRoot, and what
@@ -143,9 +145,30 @@ func (s *Session) openWorkdir() (root *os.Root, err error) {
 	return root, nil
 }
 
+const (
+	// removeTime bounds the removal of one session's files. Branches can write into its
+	// working directory meanwhile; what is left goes with the family's home.
+	removeTime = 5 * time.Second
+	// removeAllTime is for what nobody is at work in any more, and nobody else removes.
+	removeAllTime = time.Minute
+)
+
 // removeWorkdir removes a working directory that is the session's own.
-func (s *Session) removeWorkdir() error {
-	err := s.besideWorkdir(RemoveTree)
+func (s *Session) removeWorkdir(ctx context.Context) error {
+	patience := removeAllTime
+	if s.options.confiner() != nil {
+		patience = removeTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := s.takeBack(); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Debug("closing the working directory before it is removed", "dir", s.workdir, "error", err)
+	}
+	err := s.besideWorkdir(func(above *os.Root, name string) error { return RemoveTree(ctx, above, name) })
+	if errors.Is(err, context.DeadlineExceeded) && s.options.confiner() != nil {
+		s.log.Info("the rest of the session's files goes with those of its branches", "dir", s.workdir)
+		return nil
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -153,12 +176,19 @@ func (s *Session) removeWorkdir() error {
 }
 
 // takeBack makes a working directory the server's that is to stay, so that another
-// family, which may run as the same user some day, does not reach what is in it.
+// family, which may run as the same user some day, does not reach what is in it; and one
+// that is to go, so that branches do not.
 func (s *Session) takeBack() error {
 	if s.options.confiner() == nil || os.Geteuid() != 0 {
 		return nil
 	}
-	return s.besideWorkdir(func(above *os.Root, name string) error { return above.Lchown(name, 0, 0) })
+	return s.besideWorkdir(func(above *os.Root, name string) error {
+		dir, err := openBelow(above, name)
+		if err != nil {
+			return err
+		}
+		return errors.Join(dir.Chown(".", 0, 0), dir.Chmod(".", 0o700), dir.Close())
+	})
 }
 
 // openBelow opens a directory of that name in home, and no link.

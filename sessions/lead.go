@@ -99,7 +99,7 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 	if s.lead() != nil {
 		return nil
 	}
-	if err := s.admit(); err != nil {
+	if err := s.admit(ctx); err != nil {
 		s.options.tally.failed()
 		return err
 	}

@@ -57,6 +57,10 @@ type Options struct {
 	// MemoryLimit is what the Starter lets an interpreter use, in bytes, for what is
 	// said of a MemoryError; 0 is no limit.
 	MemoryLimit int64
+	// DiskLimit is how many bytes of the disk the files of a family may take when a
+	// branch gets its copy of them; 0 is no limit. What code writes is the Starter's
+	// matter.
+	DiskLimit int64
 
 	RerunAfterCrash bool
 

@@ -12,8 +12,10 @@ import (
 type owner struct {
 	uid, gid int
 	// codeUID and codeGID are who the code runs as behind a wall, else root: the same
-	// as the owner unless the directory is one that sessions share.
+	// as the owner, but for files of others in a directory that sessions share.
 	codeUID, codeGID int
+	// everybodys says that the directory is root's and for all to write.
+	everybodys bool
 }
 
 // ownerOf returns to whom the session's working directory belongs.
@@ -39,6 +41,9 @@ func (s *Session) ownerOf(workdir *os.Root) (*owner, error) {
 		return nil, err
 	}
 	o.codeUID, o.codeGID = idsOf(tmp)
+	if o.uid == 0 && o.codeUID != 0 { // what is written in it is the session's, and not root's
+		o.uid, o.gid, o.everybodys = o.codeUID, o.codeGID, true
+	}
 	return o, nil
 }
 
@@ -85,6 +90,25 @@ func (o *owner) mayRead(name string, info fs.FileInfo) error {
 	return &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 }
 
+// errOthers says that a file or a directory is another session's, or the operator's.
+var errOthers = errors.New("it belongs to another user than this interpreter's; give another name")
+
+// mayReplace refuses to put something in the place of a file of others.
+func (o *owner) mayReplace(info fs.FileInfo) error {
+	if uid, _ := idsOf(info); o != nil && o.everybodys && uid != o.codeUID {
+		return errOthers
+	}
+	return nil
+}
+
+// mayWriteTo refuses to put something into a directory of others that is not for all.
+func (o *owner) mayWriteTo(info fs.FileInfo) error {
+	if info.Mode().Perm()&0o002 != 0 {
+		return nil
+	}
+	return o.mayReplace(info)
+}
+
 // makeParents makes the directories that are missing on the way to a file, and gives
 // them to the owner.
 func makeParents(root *os.Root, local string, to *owner) error {
@@ -98,7 +122,14 @@ func makeParents(root *os.Root, local string, to *owner) error {
 	if err := makeParents(root, dir, to); err != nil {
 		return err
 	}
-	err := root.Mkdir(dir, 0o755)
+	above, err := root.Stat(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	if err := to.mayWriteTo(above); err != nil {
+		return err
+	}
+	err = root.Mkdir(dir, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		if info, failed := root.Stat(dir); failed == nil && info.IsDir() {
 			return nil // made meanwhile, by somebody else

@@ -129,10 +129,45 @@ func TestAHardLinkOpensNothingThatTheCodeMayNotRead(t *testing.T) {
 	branch(t, m, "")
 }
 
+// TestAnUploadIntoADirectoryForAll is about one that is root's, in which the sessions of
+// other users work, too.
+func TestAnUploadIntoADirectoryForAll(t *testing.T) {
+	shared := t.TempDir()
+	m, _ := handing(t, func(o *Options) { o.Workdir = shared })
+	run(t, m, "a")
+	err := errors.Join(os.Chmod(shared, 0o777|fs.ModeSticky), os.Mkdir(filepath.Join(shared, "closed"), 0o755))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, shared, "mine", "1")
+	write(t, shared, "theirs", "1")
+	mine := filepath.Join(shared, "mine")
+	if err := errors.Join(os.Chown(mine, nobody, nobody), os.Chmod(mine, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if u := upload(t, m, "mine", "2"); !u.Replaced {
+		t.Errorf("%+v", u)
+	}
+	upload(t, m, "new/data.csv", "1")
+	wantOwner(t, mine, nobody)
+	wantOwner(t, filepath.Join(shared, "new"), nobody)
+	if f, err := m.File(t.Context(), me, "", "mine", Range{}, 100); err != nil || string(f.Data) != "2" {
+		t.Errorf("%+v %v", f, err)
+	}
+	for _, name := range []string{"theirs", "closed/x", "closed/y/z"} {
+		_, err := m.Upload(t.Context(), me, "", name, []byte("x"))
+		wantCode(t, err, CodeInvalid, "belongs to another user")
+	}
+	wantEntries(t, filepath.Join(shared, "closed"))
+}
+
 func TestAKeptWorkingDirectoryIsTakenBack(t *testing.T) {
 	m, _ := handing(t, func(o *Options) { o.KeepWorkdirs = true })
 	run(t, m, "a")
 	l := list(t, m)[0]
+	if err := os.Chmod(l.Workdir, 0o777); err != nil { // code may
+		t.Fatal(err)
+	}
 	remove(t, m, l.ID)
 	info, err := os.Stat(l.Workdir)
 	if err != nil {

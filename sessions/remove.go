@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ const openAtOnce = 30
 
 // remover removes directories that code has filled.
 type remover struct {
+	ctx   context.Context
 	top   *os.Root
 	later []string // directories from far below, which were moved up into top
 	first error
@@ -24,10 +26,11 @@ type remover struct {
 // RemoveTree removes what has that name in top, with all that is in it, as code has left
 // it: however deep that is, and following no link. What is not there is no error, and
 // what can't be removed costs nothing but itself. Code that is still at work there can
-// spoil it, and leads it nowhere out of top. Until it returns, top may hold directories
+// spoil it, and leads it nowhere out of top; as it can write faster than anybody removes,
+// ctx is to end. Until it returns, and when ctx has ended it, top may hold directories
 // under other names, which begin with ".removing-".
-func RemoveTree(top *os.Root, name string) error {
-	r := &remover{top: top, later: []string{name}}
+func RemoveTree(ctx context.Context, top *os.Root, name string) error {
+	r := &remover{ctx: ctx, top: top, later: []string{name}}
 	for len(r.later) > 0 {
 		next := r.later[0]
 		r.later = r.later[1:]
@@ -39,6 +42,9 @@ func RemoveTree(top *os.Root, name string) error {
 // remove reports whether the entry of that name in dir is gone from there; path is where
 // it is below top.
 func (r *remover) remove(dir *os.Root, name, path string, depth int) bool {
+	if err := r.ctx.Err(); err != nil {
+		return r.fail(err)
+	}
 	err := dir.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -73,6 +79,9 @@ func (r *remover) empty(dir *os.Root, name, path string, depth int) bool {
 	for {
 		names, err := someNames(inside)
 		if err != nil {
+			return r.fail(err)
+		}
+		if err := r.ctx.Err(); err != nil {
 			return r.fail(err)
 		}
 		gone := 0

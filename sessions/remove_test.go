@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ func TestATreeIsRemovedHoweverDeepItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	nest(t, filepath.Join(dir, "tree"), 10*openAtOnce)
-	if err := RemoveTree(openRoot(t, dir), "tree"); err != nil {
+	if err := RemoveTree(t.Context(), openRoot(t, dir), "tree"); err != nil {
 		t.Error(err)
 	}
 	wantEntries(t, dir)
@@ -58,7 +59,7 @@ func TestATreeIsRemovedWhateverItsModes(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(closed, 0o700), os.WriteFile(filepath.Join(closed, "x"), nil, 0), os.Chmod(closed, 0), os.Chmod(filepath.Dir(closed), 0o500)); err != nil {
 		t.Fatal(err)
 	}
-	if err := RemoveTree(openRoot(t, filepath.Dir(dir)), filepath.Base(dir)); err != nil {
+	if err := RemoveTree(t.Context(), openRoot(t, filepath.Dir(dir)), filepath.Base(dir)); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
@@ -75,7 +76,7 @@ func TestARemovalFollowsNoLink(t *testing.T) {
 		t.Skipf("no links here: %v", err)
 	}
 	root := openRoot(t, dir)
-	if err := errors.Join(RemoveTree(root, "tree"), RemoveTree(root, "top"), RemoveTree(root, "nothing")); err != nil {
+	if err := errors.Join(RemoveTree(t.Context(), root, "tree"), RemoveTree(t.Context(), root, "top"), RemoveTree(t.Context(), root, "nothing")); err != nil {
 		t.Error(err)
 	}
 	wantEntries(t, dir)
@@ -88,4 +89,40 @@ func TestCopyDirRefusesWhatIsTooDeep(t *testing.T) {
 	if _, err := copyPath(t.Context(), to, from); err == nil || !strings.Contains(err.Error(), "directories are nested") {
 		t.Error(err)
 	}
+}
+
+// TestARemovalEndsThoughFilesComeFaster has another fill the directory while it is removed.
+func TestARemovalEndsThoughFilesComeFaster(t *testing.T) {
+	dir := t.TempDir()
+	root := openRoot(t, dir)
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &remover{ctx: &filling{Context: ctx, fill: func(n int) {
+		if n == 5000 { // it goes on for as long as it is let
+			cancel()
+		}
+		_ = root.MkdirAll(filepath.Join("tree", strconv.Itoa(n), "d"), 0o700)
+	}}, top: root}
+	if err := root.MkdirAll("tree/d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if r.remove(root, "tree", "tree", 0); !errors.Is(r.first, context.Canceled) {
+		t.Error(r.first)
+	}
+	if err := RemoveTree(t.Context(), root, "tree"); err != nil {
+		t.Error(err)
+	}
+	wantEntries(t, dir)
+}
+
+// filling is a context that has something done whenever it is asked whether it has ended.
+type filling struct {
+	context.Context
+	asked int
+	fill  func(n int)
+}
+
+func (f *filling) Err() error {
+	f.asked++
+	f.fill(f.asked)
+	return f.Context.Err()
 }

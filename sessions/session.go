@@ -36,8 +36,7 @@ type Session struct {
 
 	introduced sync.Once // the Recorder has heard of it, or will not
 
-	admission sync.Mutex
-	admitted  bool // it has its wall, if there is one; guarded by admission
+	admitted bool // it has its wall, if there is one; guarded by the family's admission
 
 	// untold is what became of the interpreter since the last result, foretold
 	// the last reason that was told why its state can't be copied, and fruitless
@@ -103,7 +102,7 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 		s.workdir = options.ownWorkdir(s.family.id, id)
 	}
 	if err := s.makeDirs(); err != nil {
-		s.family.leave()
+		s.family.leave(context.Background())
 		return nil, err
 	}
 	return s, nil
@@ -310,11 +309,11 @@ func (s *Session) end(ctx context.Context) {
 		s.turn.release()
 	}
 	s.standEnded()
-	s.removeFiles() // last: a session whose files are gone has nothing left to do
-	s.family.leave()
+	s.removeFiles(ctx) // last: a session whose files are gone has nothing left to do
+	s.family.leave(ctx)
 }
 
-func (s *Session) removeFiles() {
+func (s *Session) removeFiles(ctx context.Context) {
 	if err := os.RemoveAll(s.dir); err != nil {
 		s.log.Warn("removing the session's files", "dir", s.dir, "error", err)
 	}
@@ -325,7 +324,7 @@ func (s *Session) removeFiles() {
 			s.log.Warn("taking the working directory back", "dir", s.workdir, "error", err)
 		}
 	default:
-		if err := s.removeWorkdir(); err != nil {
+		if err := s.removeWorkdir(ctx); err != nil {
 			s.log.Warn("removing the session's files", "dir", s.workdir, "error", err)
 		}
 	}

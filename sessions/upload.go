@@ -50,12 +50,12 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 	if err := s.verifyUpload(ctx, local, data); err != nil {
 		return nil, err
 	}
-	_, leave, err := s.visit(ctx, aUser)
+	ctx, leave, err := s.visit(ctx, aUser)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if err := s.admit(); err != nil { // first: what is written belongs to whom the directory belongs to
+	if err := s.admit(ctx); err != nil { // first: what is written belongs to whom the directory belongs to
 		return nil, err
 	}
 	root, err := s.openWorkdir()
@@ -95,27 +95,49 @@ func put(root *os.Root, local string, data []byte, to *owner) (replaced bool, er
 	if err := makeParents(root, local, to); err != nil {
 		return false, unwritable(local, err)
 	}
-	mode := fs.FileMode(0o644)
-	info, err := root.Lstat(local)
+	dir, err := root.OpenRoot(filepath.Dir(local) + string(filepath.Separator) + ".") // a directory, or an error: what is checked is what is written to
+	if err != nil {
+		return false, unwritable(local, err)
+	}
+	defer func() { _ = dir.Close() }() // what was written is closed by itself
+	name, mode := filepath.Base(local), fs.FileMode(0o644)
+	info, err := dir.Lstat(name)
 	switch {
 	case err == nil && info.IsDir():
 		return false, Errorf(CodeInvalid, "path %q is a directory; give the name of a file in it", filepath.ToSlash(local))
 	case err == nil && !info.Mode().IsRegular():
 		return false, Errorf(CodeInvalid, "path %q is no regular file (%s) and is not replaced; give another name", filepath.ToSlash(local), info.Mode().Type())
 	case err == nil:
-		replaced, mode = true, info.Mode().Perm()
-	case !errors.Is(err, fs.ErrNotExist):
-		return false, unwritable(local, err)
+		replaced, mode, err = true, info.Mode().Perm(), to.mayReplace(info)
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
 	}
-	beside := filepath.Join(filepath.Dir(local), ".upload-"+rand.Text())
-	if err = writeNew(root, beside, data, mode, to); err == nil {
-		err = root.Rename(beside, local)
+	if err == nil {
+		err = putNew(dir, name, data, mode, to)
 	}
 	if err != nil {
-		_ = root.Remove(beside) // it may not be there
 		return false, unwritable(local, err)
 	}
 	return replaced, nil
+}
+
+// putNew writes a file beside the one of that name in dir, and gives it the name.
+func putNew(dir *os.Root, name string, data []byte, mode fs.FileMode, to *owner) error {
+	its, err := dir.Stat(".")
+	if err != nil {
+		return err
+	}
+	if err := to.mayWriteTo(its); err != nil {
+		return err
+	}
+	beside := ".upload-" + rand.Text()
+	if err = writeNew(dir, beside, data, mode, to); err == nil {
+		err = dir.Rename(beside, name)
+	}
+	if err != nil {
+		_ = dir.Remove(beside) // it may not be there
+	}
+	return err
 }
 
 // writeNew writes a file that is not there yet. Its mode and its owner are set by its

@@ -37,7 +37,7 @@ type Confiner interface {
 	// is one that all share, and for the first of a family with what is in its home.
 	// What is in a directory already belongs to that user by then: to go through it
 	// would be to go where the family's code may be at work.
-	Admit(family string, dirs ...string) error
+	Admit(ctx context.Context, family string, dirs ...string) error
 	// Release is told that no process and no file of the family is left, but for
 	// working directories that are kept.
 	Release(family string)

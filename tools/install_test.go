@@ -61,7 +61,7 @@ func TestInstallsThatComeToNothing(t *testing.T) {
 			r.Status, r.ExitCode, r.Stdout, r.Result = sessions.StatusError, exit(1), strings.Repeat("line\n", 200)+"ERROR: no\n", json.RawMessage(`{"installed": []}`)
 			r.Notes = []string{"no network"}
 		},
-		"[timeout] The installation was stopped at its time limit": func(r *sessions.Result) {
+		"[timeout] The installation was stopped at its time limit of 1 hour; install fewer packages at a time, or ask the user to raise --timeout.": func(r *sessions.Result) {
 			r.Status, r.Stdout = sessions.StatusTimeout, ""
 		},
 		"Collecting polars\n[running]": func(r *sessions.Result) { r.Status, r.Stdout = sessions.StatusRunning, "Collecting polars\n" },

@@ -8,22 +8,28 @@ type Rules struct {
 	NoPip   bool // %pip install is refused
 }
 
-// notebookLines tells of lines that are no Python, as far as code may have them.
+// notebookLines tells of lines that are no Python, as far as code may have them. Behind
+// a wall they are the way to install: the environment that a pip in a child process
+// would install into, the server's, is read-only there.
 func (o Options) notebookLines() string {
 	rules := o.Rules
 	if rules == nil {
 		rules = &Rules{}
 	}
 	noPip := rules.NoPip || o.offline() // it would find no package
+	installed := "."
+	if o.Walls != nil {
+		installed = "; pip in a subprocess can't install."
+	}
 	switch {
 	case rules.NoShell && noPip:
 		return ""
 	case rules.NoShell:
-		return "%pip install lines work as in a notebook."
+		return "%pip install lines work as in a notebook" + installed
 	case noPip:
 		return "!command lines work as in a notebook."
 	}
-	return "!command and %pip install lines work as in a notebook."
+	return "!command and %pip install lines work as in a notebook" + installed
 }
 
 // ruled tells that there is a policy.

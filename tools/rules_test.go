@@ -14,6 +14,7 @@ import (
 func TestDescriptionsFollowTheRules(t *testing.T) {
 	const (
 		lines = "\n- !command and %pip install lines work as in a notebook.\n"
+		child = "\n- !command and %pip install lines work as in a notebook; pip in a subprocess can't install.\n"
 		ruled = "\n- Some modules and functions may not be allowed here; a refusal names them, and nothing has run.\n"
 	)
 	for name, c := range map[string]struct {
@@ -28,9 +29,9 @@ func TestDescriptionsFollowTheRules(t *testing.T) {
 		"permissive": {Options{Rules: &Rules{}}, []string{lines, ruled}, nil},
 		"commands":   {Options{Mode: ModeCLIOnly, Rules: &Rules{}}, []string{"\n- Some commands are not allowed here"}, []string{"{"}},
 		"offline":    {Options{Walls: &Walls{}}, []string{"\n- !command lines", "\n- There is no network; files can be written only in the working directory and the temporary directory.\n"}, []string{"%pip", "{"}},
-		"hosts":      {Options{Walls: &Walls{Network: []string{"pypi.org", "*.a.org"}, Write: []string{"/data"}}}, []string{lines, "\n- The network reaches only pypi.org, *.a.org; files can", "directory, and in /data.\n"}, nil},
+		"hosts":      {Options{Walls: &Walls{Network: []string{"pypi.org", "*.a.org"}, Write: []string{"/data"}}}, []string{child, "\n- The network reaches only pypi.org, *.a.org; files can", "directory, and in /data.\n"}, nil},
 		"many hosts": {Options{Walls: &Walls{Network: strings.Split("a,b,c,d,e,f,g", ",")}}, []string{"only a, b, c, d, e and 2 more;"}, nil},
-		"online":     {Options{Walls: &Walls{Network: []string{sessions.NetworkAll}}}, []string{lines, "\n- The network can be used; files can"}, nil},
+		"online":     {Options{Walls: &Walls{Network: []string{sessions.NetworkAll}}}, []string{child, "\n- The network can be used; files can"}, nil},
 		"behind":     {Options{Mode: ModeCLIOnly, Walls: &Walls{}}, []string{"\n- There is no network; files"}, []string{"{"}},
 		"free":       {Options{Mode: ModeCLIOnly}, nil, []string{"allowed", "{"}},
 	} {

@@ -196,7 +196,11 @@ func (v view) exception() string {
 func (v view) ending() string {
 	switch v.Status {
 	case sessions.StatusTimeout:
-		return fmt.Sprintf("[timeout] The %s was stopped at its time limit of %s; pass a larger timeout or do less at a time.", v.subject(), sessions.InWords(secondsOf(v.TimeLimit)))
+		next := "pass a larger timeout or do less at a time"
+		if v.Kind == sessions.RunsInstall { // which takes none
+			next = "install fewer packages at a time, or ask the user to raise --timeout"
+		}
+		return fmt.Sprintf("[timeout] The %s was stopped at its time limit of %s; %s.", v.subject(), sessions.InWords(secondsOf(v.TimeLimit)), next)
 	case sessions.StatusInterrupted:
 		return fmt.Sprintf("[interrupted] The %s was interrupted after %s.", v.subject(), sessions.InWords(secondsOf(v.ExecTime)))
 	case sessions.StatusCrashed:

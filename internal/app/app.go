@@ -142,7 +142,7 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		History:         c.Serve.History, MaxPerClient: c.Serve.MaxSessionsPerClient,
 		EndOldest:  c.Serve.WhenFull == "end-oldest",
 		MaxRetries: c.Serve.MaxRetries, SessionVariables: c.Serve.SessionVariables,
-		PrintLimit: limits.Output, MemoryLimit: limits.Memory,
+		PrintLimit: limits.Output, MemoryLimit: limits.Memory, DiskLimit: limits.Disk,
 		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
 	}
 	if o.KeepWorkdirs { // the run's own directory goes with the server

@@ -54,7 +54,7 @@ func prepareDemo(dir string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("preparing the demo: %w", err)
 	}
-	if err := errors.Join(os.MkdirAll(dir, 0o755), giveToSessions(dir)); err != nil {
+	if err := errors.Join(os.MkdirAll(dir, 0o755), giveToSessions(dir, quiet())); err != nil {
 		return "", fmt.Errorf("preparing the demo: %w", err)
 	}
 	data, err := demoFiles.ReadFile("demo/" + demoData)

@@ -42,7 +42,7 @@ func (f *findings) sandbox(ctx context.Context, c *config.Config, python *python
 		f.add(groupSandbox, "open", stateNote, "%s", sentence)
 	}
 	for _, path := range unwritable(c, shown) {
-		f.add(groupSandbox, "not writable", stateNote, "%s: code runs as other users than this one, and the directory is not for others; chmod o+rwx opens it", path)
+		f.add(groupSandbox, "not writable", stateNote, "%s: code runs as other users than this one, and the directory is not for others; chmod 1777 opens it, and lets none remove files of others", path)
 	}
 	return wall, wall != nil || !on
 }

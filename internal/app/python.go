@@ -38,6 +38,8 @@ type pythonStarter struct {
 	endLife context.CancelFunc
 	warming sync.WaitGroup
 
+	looking chan struct{} // holds something while one looks for Python
+
 	mu      sync.Mutex
 	starter starter
 	wall    *sandbox.Wall // nil without a sandbox; as valid as starter
@@ -55,7 +57,7 @@ type starter interface {
 
 func newPythonStarter(c *config.Config, log *slog.Logger) *pythonStarter {
 	life, endLife := context.WithCancel(context.Background())
-	return &pythonStarter{config: c, log: log, life: life, endLife: endLife}
+	return &pythonStarter{config: c, log: log, life: life, endLife: endLife, looking: make(chan struct{}, 1)}
 }
 
 // Name is the value of --start.
@@ -97,10 +99,14 @@ func (p *pythonStarter) warm() {
 }
 
 func (p *pythonStarter) ready(ctx context.Context) (starter, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.starter != nil {
-		return p.starter, nil
+	select {
+	case p.looking <- struct{}{}:
+		defer func() { <-p.looking }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if there := p.there(); there != nil {
+		return there, nil
 	}
 	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: p.config.Python, DataDir: p.config.DataDir})
 	if err != nil {
@@ -115,11 +121,20 @@ func (p *pythonStarter) ready(ctx context.Context) (starter, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.mu.Lock()
 	p.starter, p.wall = made, wall
+	p.mu.Unlock()
 	if p.found != nil {
 		p.found(found.Version)
 	}
 	return made, nil
+}
+
+// there returns the starter, nil until Python was found. It waits for nobody who looks.
+func (p *pythonStarter) there() starter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.starter
 }
 
 // Helper starts a Python that does a job of the server's own, with the Python that
@@ -137,6 +152,8 @@ func (p *pythonStarter) Close() error {
 	p.endLife()
 	p.warming.Wait()
 	defer p.proxy.Close()
+	p.looking <- struct{}{} // whoever looks may be about to make a starter
+	defer func() { <-p.looking }()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.starter == nil {

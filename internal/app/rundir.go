@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -82,23 +84,29 @@ func removeLeftovers(root string, log *slog.Logger) {
 		}
 		log.Info("removing the files of a server that died", "dir", dir)
 		_ = lock.Unlock()
-		if err := removeRunDir(dir); err != nil {
+		if err := removeRunDir(context.Background(), dir); err != nil {
 			log.Warn("removing leftovers", "dir", dir, "error", err)
 		}
 	}
 }
+
+// removeTime bounds how long a server that ends removes files. The next one removes the
+// rest.
+const removeTime = 10 * time.Second
 
 // close removes the directory, if there is one.
 func (d *runDir) close() error {
 	if d == nil {
 		return nil
 	}
-	return errors.Join(d.lock.Unlock(), removeRunDir(d.path))
+	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
+	defer cancel()
+	return errors.Join(d.lock.Unlock(), removeRunDir(ctx, d.path))
 }
 
 // removeRunDir removes the directory of a run, in which sessions may have left
 // anything. The lock file goes last: without it nobody would come back to the rest.
-func removeRunDir(dir string) error {
+func removeRunDir(ctx context.Context, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -109,7 +117,7 @@ func removeRunDir(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
 		if entry.Name() != lockName {
-			err = errors.Join(err, sessions.RemoveTree(root, entry.Name()))
+			err = errors.Join(err, sessions.RemoveTree(ctx, root, entry.Name()))
 		}
 	}
 	if err = errors.Join(err, root.Close()); err != nil {

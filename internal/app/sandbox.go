@@ -138,7 +138,7 @@ func tellWall(c *config.Config, wall *sandbox.Wall, log *slog.Logger) {
 		log.Warn("code in the sandbox reaches the home directory of the server's user, with the keys that may be in it", "setting", setting, "dir", path)
 	}
 	for _, path := range unwritable(c, wall) {
-		log.Warn("code in the sandbox can't write where it is meant to: its users are not this one, and the directory is not for others; chmod o+rwx opens it", "dir", path)
+		log.Warn("code in the sandbox can't write where it is meant to: its users are not this one, and the directory is not for others; chmod 1777 opens it, and lets none remove files of others", "dir", path)
 	}
 	if !c.Serve.OverNetwork() {
 		return
@@ -230,8 +230,8 @@ var _, _ sessions.Confiner = (*pythonStarter)(nil), (*waitingStarter)(nil)
 func (p *pythonStarter) Confines() bool { return p.config.Serve.SandboxMode() != config.SandboxOff }
 
 // Admit hands directories to a family of sessions, which may then be started.
-func (p *pythonStarter) Admit(family string, dirs ...string) error {
-	if _, err := p.ready(p.life); err != nil {
+func (p *pythonStarter) Admit(ctx context.Context, family string, dirs ...string) error {
+	if _, err := p.ready(ctx); err != nil {
 		return err
 	}
 	wall := p.walled()

@@ -50,8 +50,11 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 	} else if p.home, err = workspace.NewHome(filepath.Join(c.DataDir, "workspaces"), run); err == nil {
 		dir = p.home.Dir
 	}
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
 	if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
-		err = giveToSessions(dir)
+		err = giveToSessions(dir, log)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
@@ -66,12 +69,16 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 
 // giveToSessions gives a directory that is empty yet to the user as whom all sessions
 // of a confined server run that is root.
-func giveToSessions(dir string) error {
+func giveToSessions(dir string, log *slog.Logger) error {
 	user := sandbox.SharedUser()
 	entries, err := os.ReadDir(dir)
 	if err != nil || user == 0 || len(entries) > 0 {
 		return err
 	}
+	if theirs, err := sandbox.OfAnother(dir); theirs || err != nil { // as whom they run then
+		return err
+	}
+	log.Info("the workspace belongs to the user as whom its interpreters run from now on", "dir", dir, "uid", user)
 	return os.Lchown(dir, user, user)
 }
 
@@ -258,8 +265,8 @@ func (w *waitingStarter) Confines() bool {
 }
 
 // Admit sees to the wall of a family of sessions.
-func (w *waitingStarter) Admit(family string, dirs ...string) error {
-	return w.Starter.(sessions.Confiner).Admit(family, dirs...) // Confines has said that it is one
+func (w *waitingStarter) Admit(ctx context.Context, family string, dirs ...string) error {
+	return w.Starter.(sessions.Confiner).Admit(ctx, family, dirs...) // Confines has said that it is one
 }
 
 // Release is told that a family has ended.

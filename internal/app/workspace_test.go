@@ -163,7 +163,7 @@ type walledStarter struct {
 }
 
 func (*walledStarter) Confines() bool { return true }
-func (s *walledStarter) Admit(family string, dirs ...string) error {
+func (s *walledStarter) Admit(_ context.Context, family string, dirs ...string) error {
 	s.admitted = append(append(s.admitted, family), dirs...)
 	return nil
 }
@@ -180,7 +180,7 @@ func TestAWaitingStarterConfinesAsTheOneThatItWaitsFor(t *testing.T) {
 	if !ok || !c.Confines() {
 		t.Fatal("it does not confine")
 	}
-	err := c.Admit("f", "a", "b")
+	err := c.Admit(t.Context(), "f", "a", "b")
 	c.Release("f")
 	if err != nil || len(inner.admitted) != 3 || len(inner.released) != 1 {
 		t.Errorf("%v %q %q", err, inner.admitted, inner.released)

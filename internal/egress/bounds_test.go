@@ -62,7 +62,7 @@ func ended(t *testing.T, conn net.Conn) {
 func TestConnectionsAreBounded(t *testing.T) {
 	for name, bound := range map[string]func(*Proxy){
 		"session": func(p *Proxy) { p.perSession = 2 },
-		"all":     func(p *Proxy) { p.slots = make(chan struct{}, 2) },
+		"all":     func(p *Proxy) { p.ofItsOwn = 1; p.slots = make(chan struct{}, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := beginWith(t, Options{Hosts: []string{"example.com:7"}}, func(p *Proxy) { p.patience = 10 * time.Millisecond; bound(p) })
@@ -83,6 +83,29 @@ func TestConnectionsAreBounded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEachSessionHasPlacesOfItsOwn: others that keep all there are don't keep it out.
+func TestEachSessionHasPlacesOfItsOwn(t *testing.T) {
+	w := beginWith(t, Options{Hosts: []string{"example.com:7"}}, func(p *Proxy) {
+		p.patience, p.ofItsOwn, p.slots = 10*time.Millisecond, 1, make(chan struct{}, 2)
+	})
+	w.echo(t)
+	for range 3 {
+		w.tunnel(t, "example.com:7")
+	}
+	conn, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if answer, err := io.ReadAll(conn); err != nil || !strings.Contains(string(answer), "; this session has 1, and no more are left for all sessions together") {
+		t.Errorf("%q, %v", answer, err)
+	}
+	w.addr = w.serve(t).Addr().String()
+	if err := goes(w.tunnel(t, "example.com:7")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 // Bounds of what sessions can take of the server.
 const (
 	perSession = 64               // connections of one listener
-	inAll      = 512              // connections of all listeners
+	ofItsOwn   = 8                // of these, that no other listener's can take the place of
+	inAll      = 512              // connections of all listeners beyond their own
 	patience   = 10 * time.Second // of a connection that waits for another to end
 	idling     = 10 * time.Minute // without a byte in either direction
 	heading    = 30 * time.Second // for the head of a request to come
@@ -47,7 +48,8 @@ type Proxy struct {
 	log     *slog.Logger
 
 	perSession     int
-	slots          chan struct{} // one for each connection of any listener
+	ofItsOwn       int
+	slots          chan struct{} // one for each connection of any listener beyond its own
 	patience, idle time.Duration
 
 	life    context.Context // ends with Close
@@ -62,7 +64,7 @@ type Proxy struct {
 func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		own: o.Own, lookup: o.Lookup, dial: o.Dial, machine: machineAddresses, log: o.Logger,
-		perSession: perSession, slots: make(chan struct{}, inAll), patience: patience, idle: idling,
+		perSession: perSession, ofItsOwn: ofItsOwn, slots: make(chan struct{}, inAll), patience: patience, idle: idling,
 		open: map[string]map[*served]struct{}{},
 	}
 	var errs []error

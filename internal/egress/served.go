@@ -16,6 +16,7 @@ type served struct {
 	proxy   *Proxy
 	log     *slog.Logger
 	slots   chan struct{} // one for each connection
+	own     chan struct{} // one for each that takes no place of all, so that others can't keep it out
 	refused tally
 
 	net.Listener
@@ -28,7 +29,7 @@ type served struct {
 
 func newServed(p *Proxy, name string, l net.Listener) *served {
 	s := &served{
-		proxy: p, log: p.log.With("session", name), slots: make(chan struct{}, p.perSession),
+		proxy: p, log: p.log.With("session", name), slots: make(chan struct{}, p.perSession), own: make(chan struct{}, p.ofItsOwn),
 		Listener: l, inlets: map[*inlet]struct{}{},
 	}
 	s.life, s.endLife = context.WithCancel(p.life)
@@ -65,10 +66,11 @@ func (s *served) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if free := s.enter(); free != nil {
+		free, full := s.enter()
+		if free != nil {
 			return s.admit(conn, free), nil
 		}
-		turnAway(conn, s.proxy.perSession)
+		turnAway(conn, full)
 	}
 }
 
@@ -78,38 +80,44 @@ func (s *served) Close() (err error) {
 	return err
 }
 
-// enter waits for a place among the session's connections and among all; nil if
-// there is none. The function frees it.
-func (s *served) enter() func() {
-	if !s.take(s.slots) {
-		return nil
+// enter waits for a place among the session's connections, and for one of its own or
+// among all. The function frees it; where there is none it is nil, and full says what
+// has no room.
+func (s *served) enter() (free func(), full string) {
+	if s.take(s.slots, nil) == nil {
+		return nil, fmt.Sprintf("a session has %d", s.proxy.perSession)
 	}
-	if !s.take(s.proxy.slots) {
+	taken := s.take(s.own, s.proxy.slots)
+	if taken == nil {
 		<-s.slots
-		return nil
+		return nil, fmt.Sprintf("this session has %d, and no more are left for all sessions together", s.proxy.ofItsOwn)
 	}
 	return func() {
-		<-s.proxy.slots
+		<-taken
 		<-s.slots
-	}
+	}, ""
 }
 
-// take reports whether it got one of the slots in time.
-func (s *served) take(slots chan struct{}) bool {
-	select {
-	case slots <- struct{}{}: // before any timer is asked
-		return true
-	default:
+// take returns the slots of which it got one in time, nil if there was none.
+func (s *served) take(first, second chan struct{}) chan struct{} {
+	for _, slots := range []chan struct{}{first, second} {
+		select {
+		case slots <- struct{}{}: // before any timer is asked
+			return slots
+		default:
+		}
 	}
 	timeout := time.NewTimer(s.proxy.patience)
 	defer timeout.Stop()
 	select {
-	case slots <- struct{}{}:
-		return true
+	case first <- struct{}{}:
+		return first
+	case second <- struct{}{}: // never where it is nil
+		return second
 	case <-timeout.C:
-		return false
+		return nil
 	case <-s.life.Done():
-		return false
+		return nil
 	}
 }
 
@@ -141,9 +149,8 @@ func (s *served) closeInlets() {
 }
 
 // turnAway answers a connection that there is no place for.
-func turnAway(conn net.Conn, most int) {
-	no := &refusal{status: http.StatusServiceUnavailable,
-		text: fmt.Sprintf("understudy: too many connections at once; a session has %d", most)}
+func turnAway(conn net.Conn, full string) {
+	no := &refusal{status: http.StatusServiceUnavailable, text: "understudy: too many connections at once; " + full}
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
 	_, _ = conn.Write(no.response())
 	_ = conn.Close()

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
+	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +24,9 @@ func (l Limits) Apply(pid int, grouped bool) error {
 		if unix.Prlimit(pid, int(limit[0]), nil, &now) == nil && now.Max <= wanted.Max {
 			continue // put on by its wall, or inherited
 		}
-		if err := unix.Prlimit(pid, int(limit[0]), &wanted, nil); err != nil {
+		// Root without CAP_SYS_RESOURCE may neither set nor ask those of another user. A
+		// worker that has become one has put them on itself before, a branch has inherited them.
+		if err := unix.Prlimit(pid, int(limit[0]), &wanted, nil); err != nil && hardLimitOf(pid, int(limit[0])) > wanted.Max {
 			failure = errors.Join(failure, fmt.Errorf("resource %d: %w", limit[0], err))
 		}
 	}
@@ -29,6 +34,30 @@ func (l Limits) Apply(pid int, grouped bool) error {
 		failure = errors.Join(failure, leaveProcessors(pid, int(math.Ceil(l.CPUs))))
 	}
 	return failure
+}
+
+// limitNames are the lines of /proc/PID/limits.
+var limitNames = map[int]string{
+	unix.RLIMIT_DATA: "Max data size", unix.RLIMIT_NPROC: "Max processes",
+	unix.RLIMIT_NOFILE: "Max open files", unix.RLIMIT_FSIZE: "Max file size",
+}
+
+// hardLimitOf is the hard limit of any process, which everybody may read; none if that
+// can't be told.
+func hardLimitOf(pid, resource int) uint64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	if err != nil {
+		return unix.RLIM_INFINITY
+	}
+	for line := range strings.Lines(string(data)) {
+		rest, found := strings.CutPrefix(line, limitNames[resource]+" ")
+		if fields := strings.Fields(rest); found && len(fields) >= 2 {
+			if hard, err := strconv.ParseUint(fields[1], 10, 64); err == nil {
+				return hard
+			}
+		}
+	}
+	return unix.RLIM_INFINITY
 }
 
 // turn counts those that were given processors, so that each begins at the next one.
@@ -46,8 +75,9 @@ func leaveProcessors(pid, count int) error {
 			all = append(all, cpu)
 		}
 	}
-	if count >= len(all) {
-		return nil
+	var now unix.CPUSet
+	if count >= len(all) || unix.SchedGetaffinity(pid, &now) == nil && now.Count() <= count {
+		return nil // a branch has inherited them, and may be another user's
 	}
 	first := int(turn.Add(int64(count))) - count
 	for i := range count {

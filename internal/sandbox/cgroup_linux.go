@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,10 @@ const serverGroup = "understudy-server"
 
 // Groups are below the server's own cgroup (version 2), delegated to it: one for each
 // session.
-type Groups struct{ dir string }
+type Groups struct {
+	dir   string
+	added atomic.Int64
+}
 
 // Group is the cgroup of one session. A nil one is none.
 type Group struct {
@@ -46,6 +50,7 @@ func FindCgroup() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	dir = divided(dir)
 	return dir, isDelegated(dir, os.Geteuid() == 0)
 }
 
@@ -73,6 +78,15 @@ func ownGroup(own, mounts string) (string, error) {
 		return filepath.Join(fields[4], below), nil
 	}
 	return "", errors.New("no cgroups of version 2 are mounted")
+}
+
+// divided is the group that another server has divided before, whose leaf we were born
+// in: a supervisor that starts it once more has moved there too.
+func divided(dir string) string {
+	if filepath.Base(dir) == serverGroup {
+		return filepath.Dir(dir)
+	}
+	return dir
 }
 
 // isDelegated says why a group is not ours to divide. Root may write everywhere, so
@@ -143,7 +157,7 @@ func openCgroups(dir string) (*Groups, error) {
 	for _, each := range left {
 		_ = unix.Rmdir(each) // not what somebody is in
 	}
-	return &Groups{dir}, nil
+	return &Groups{dir: dir}, nil
 }
 
 // moveAll moves all processes of a group, those too that begin meanwhile.
@@ -166,11 +180,19 @@ func moveAll(from, to string) error {
 	return errors.New("the processes of the server's cgroup don't move")
 }
 
-// Add makes the group of a session. Limits that are 0 are not set.
-func (c *Groups) Add(name string, l Limits) (*Group, error) {
-	g := &Group{dir: filepath.Join(c.dir, name)}
-	if err := os.Mkdir(g.dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+// Add makes the group of a session, of a name that no other has. Limits that are 0 are
+// not set.
+func (c *Groups) Add(l Limits) (*Group, error) {
+	g := &Group{}
+	for {
+		g.dir = filepath.Join(c.dir, fmt.Sprintf("session-%d", c.added.Add(1)))
+		err := os.Mkdir(g.dir, 0o755)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) { // those are another server's, or were
+			return nil, err
+		}
 	}
 	if err := g.limit(l); err != nil {
 		g.Remove()
@@ -182,7 +204,11 @@ func (c *Groups) Add(name string, l Limits) (*Group, error) {
 func (g *Group) limit(l Limits) error {
 	var failure error
 	if l.Memory > 0 {
-		failure = write(g.dir, "memory.max", strconv.FormatInt(l.Memory, 10))
+		// A bound for what is quicker than the server's looks. Whom the kernel ends may be
+		// the copy that has the state from before, and of a process it counts each page
+		// again that it has changed since it was copied: a session that stays within its
+		// limit, or meets a MemoryError first, must not get here.
+		failure = write(g.dir, "memory.max", strconv.FormatInt(2*l.Memory+MemoryAllowance, 10))
 		// The rest is best effort: without swap there is no such file, and of the
 		// processes the kernel kills one, which is as it is from the start.
 		_ = write(g.dir, "memory.swap.max", "0")

@@ -88,6 +88,17 @@ func TestDelegation(t *testing.T) {
 	}
 }
 
+// A server that is started from within the leaf of one before it divides the same group.
+func TestLeafOfAnEarlierServer(t *testing.T) {
+	for dir, want := range map[string]string{
+		"/sys/fs/cgroup": "/sys/fs/cgroup", "/sys/fs/cgroup/understudy-server": "/sys/fs/cgroup", "/sys/fs/cgroup/u.service": "/sys/fs/cgroup/u.service",
+	} {
+		if got := divided(dir); got != want {
+			t.Errorf("%s: %s", dir, got)
+		}
+	}
+}
+
 // TestFindCgroup looks at this machine: whatever it has, there is a group or a reason.
 func TestFindCgroup(t *testing.T) {
 	dir, err := FindCgroup()
@@ -113,12 +124,16 @@ func TestGroups(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "session-1")); err == nil {
 		t.Error("an old group is left")
 	}
-	fakeCgroup(t, filepath.Join(dir, "session-2"), "memory.max", "memory.swap.max", "pids.max", "cpu.max", "cgroup.kill")
-	g, err := groups.Add("session-2", Limits{Memory: 1 << 30, Processes: 64, CPUs: 1.5})
-	if err != nil {
+	g := &Group{dir: fakeCgroup(t, filepath.Join(dir, "session-2"), "memory.max", "memory.swap.max", "pids.max", "cpu.max", "cgroup.kill")}
+	if err := g.limit(Limits{Memory: 1 << 30, Processes: 64, CPUs: 1.5}); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"memory.max": "1073741824", "memory.swap.max": "0", "pids.max": "64", "cpu.max": "150000 100000"} {
+	for _, want := range []string{"session-1", "session-3"} { // not one that somebody is in
+		if got, err := groups.Add(Limits{}); err != nil || filepath.Base(got.dir) != want {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	for name, want := range map[string]string{"memory.max": "2415919104", "memory.swap.max": "0", "pids.max": "64", "cpu.max": "150000 100000"} {
 		if got := content(t, g.dir, name); got != want {
 			t.Errorf("%s is %q", name, got)
 		}
@@ -144,11 +159,11 @@ func TestGroups(t *testing.T) {
 // A group that can't be limited as asked for is none.
 func TestGroupWithoutItsFiles(t *testing.T) {
 	dir := fakeCgroup(t, t.TempDir())
-	groups := &Groups{dir}
-	if _, err := groups.Add("session-3", Limits{Memory: 1}); err == nil {
+	groups := &Groups{dir: dir}
+	if _, err := groups.Add(Limits{Memory: 1}); err == nil {
 		t.Error("no error")
 	}
-	if _, err := os.Stat(filepath.Join(dir, "session-3")); err == nil {
+	if _, err := os.Stat(filepath.Join(dir, "session-1")); err == nil {
 		t.Error("it is left")
 	}
 }

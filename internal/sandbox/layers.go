@@ -81,16 +81,23 @@ func (w *Wall) Open() (open []string) {
 	add(!confined && w.namespaced(), "reading of files outside home directories that are for everybody to read")
 	add(!confined && !apart, "memory, environment and files of other interpreters")
 	add(!apart && w.host.Landlock < 6, "signals to other interpreters and to the server, which have the same user")
-	add(!apart, "how fast other interpreters run: their priority and processors can be changed")
+	add(!apart, "how fast other interpreters run: the processors that they may use can be changed")
+	add(!apart && w.host.NoSeccomp != "", "processes that get away from limits and from the end of their interpreter")
 	add(!w.namespaced(), "connections to Unix sockets whose path is known; names and modes of files anywhere; shared memory of others")
 	add(w.namespaced() && !apart && w.host.Landlock < 9, "connections to Unix sockets outside of /run, /tmp and home directories, if the server's user may open them")
 	add(!w.namespaced() && !apart, "changing the mode, owner and times of files that the server's user owns")
 	add(!w.users.active() || w.host.NoProc != "", "the command lines of other processes")
+	add(!w.terminals() && confined, "nothing of terminals: they can't be told from those of the server's user, so there are none, as pty.openpty would make")
+	add(!w.terminals() && !confined, "the terminals of the server's user")
 	add(w.host.NoSeccomp != "", "all system calls of the kernel, those for the network among them unless there are namespaces")
 	add(w.settings.Network.All, "the network, this machine's own services among it (--allow-net all)")
 	add(len(w.settings.Network.Hosts) > 0 && !w.namespaced(), "nothing of --allow-net: its hosts can't be told apart without a network namespace, so there is no network at all")
 	return open
 }
+
+// terminals reports whether sessions may have terminals. Elsewhere those of the server's
+// user can't be told from them.
+func (w *Wall) terminals() bool { return w.namespaced() || w.users.apart() }
 
 // Networked reports whether sessions reach hosts through the proxy.
 func (w *Wall) Networked() bool {

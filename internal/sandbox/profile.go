@@ -21,6 +21,10 @@ type Profile struct {
 	Seccomp []byte `json:"seccomp,omitempty"`
 }
 
+// Listens reports whether the worker has a socket for the server's proxy, in a network
+// of its own. A Profile that is nil is none.
+func (p *Profile) Listens() bool { return p != nil && p.Network != nil && p.Network.Port != 0 }
+
 // netView is a network namespace with nothing but its loopback device.
 type netView struct {
 	// Port is where the session finds the server's proxy, 0 for none.
@@ -33,6 +37,7 @@ type view struct {
 	Covers    []string    `json:"covers"`    // directories that seem empty
 	Memory    [][2]string `json:"memory"`    // (path, options) of tmpfs
 	Proc      bool        `json:"proc"`      // a /proc that shows no processes of others
+	Ptys      bool        `json:"ptys"`      // a /dev/pts that holds no terminals of others
 	Temporary string      `json:"temporary"` // where the session's /tmp is, which is among the binds
 	Binds     []bind      `json:"binds"`     // in the order in which they are mounted
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,7 +29,9 @@ var (
 		"/etc/nsswitch.conf", "/etc/os-release", "/etc/passwd", "/etc/pki", "/etc/protocols", "/etc/resolv.conf", "/etc/services", "/etc/ssl", "/etc/timezone",
 		"/var/cache/fontconfig",
 	}
-	devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
+	devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+	// Terminals that a session makes. /dev/tty is none of them.
+	terminals = []string{"/dev/ptmx", "/dev/pts"}
 	// What resolves names is linked from /etc.
 	ofResolver = []string{"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager/resolv.conf"}
 )
@@ -72,6 +75,9 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	p.Environment = w.environment(temporary, short)
 	if w.host.Landlock > 0 {
 		use := existing(devices)
+		if w.terminals() {
+			use = append(use, existing(terminals)...)
+		}
 		if w.users.apart() {
 			use = append(use, "/proc") // a process sets some things of itself there
 		} else {
@@ -80,12 +86,30 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 		p.Landlock = newLandlock(w.host.Landlock, read, use, append(shared, write...))
 	}
 	if w.host.NoSeccomp == "" {
-		if p.Seccomp, err = filter(w.settings.Network.All || p.Network != nil); err != nil {
+		if p.Seccomp, err = filter(w.liberties(p.Network != nil)); err != nil {
 			return nil, fmt.Errorf("the filter of system calls: %w", err)
 		}
 	}
 	return p, nil
 }
+
+// liberties are those of the sessions' filter.
+func (w *Wall) liberties(networked bool) liberties {
+	return liberties{
+		inet:   w.settings.Network.All || networked,
+		renice: w.users.apart(),
+		// A branch needs a tag of its own, which the server can't give to another user's
+		// process without this; then the user tells whose the processes are.
+		untag: w.users.apart() && !mayLimitOthers(),
+	}
+}
+
+// mayLimitOthers reports whether this process may set limits of other users' processes.
+var mayLimitOthers = sync.OnceValue(func() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	return unix.Capget(&header, &sets[0]) == nil && sets[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
+})
 
 // paths returns what a session may read and write by Landlock's rules.
 func (w *Wall) paths(home, workdir string) (read, write []string) {
@@ -147,6 +171,9 @@ func (w *Wall) port() int {
 // environment is what a session finds in the place of what the server's user has.
 func (w *Wall) environment(home, temporary string) map[string]string {
 	env := map[string]string{"HOME": home, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user"}
+	if w.namespaced() && !w.settings.Network.All {
+		env["PIP_RETRIES"] = "1" // of five, with pauses, none would go better
+	}
 	if w.namespaced() && w.port() != 0 {
 		proxy := fmt.Sprintf("http://127.0.0.1:%d", proxyPort)
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
@@ -165,7 +192,7 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 	}
 	defer os.RemoveAll(dir)
 	dir = resolved(dir)
-	inet, unfiltered := filter(true)
+	inet, unfiltered := filter(liberties{inet: true})
 	root := Host{User: os.Geteuid()}
 	everything := &Wall{host: root, settings: Settings{Network: Network{Hosts: []string{"localhost"}}}}
 	spaces := &Profile{

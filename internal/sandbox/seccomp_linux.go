@@ -17,8 +17,7 @@ import (
 )
 
 // filter returns the seccomp filter of sessions: an array of struct sock_filter in
-// this machine's byte order, as seccomp(2) and PR_SET_SECCOMP take it. inet says
-// whether there may be sockets of the internet families.
+// this machine's byte order, as seccomp(2) and PR_SET_SECCOMP take it.
 //
 // It is a list of what is allowed. A call that is known and not on it fails with
 // EPERM. One that this program doesn't know, as a new kernel's, fails with ENOSYS, as
@@ -26,16 +25,21 @@ import (
 // architecture, as those that int 0x80 makes.
 //
 // The error says that there is none for this architecture.
-func filter(inet bool) ([]byte, error) {
-	return filters[inet]()
+func filter(l liberties) ([]byte, error) {
+	made, _ := filters.LoadOrStore(l, sync.OnceValues(func() ([]byte, error) { return makeFilter(l) }))
+	return made.(func() ([]byte, error))()
 }
 
-var filters = map[bool]func() ([]byte, error){
-	false: sync.OnceValues(func() ([]byte, error) { return makeFilter(false) }),
-	true:  sync.OnceValues(func() ([]byte, error) { return makeFilter(true) }),
+var filters sync.Map // by liberties
+
+// liberties are what some walls allow and some don't.
+type liberties struct {
+	inet   bool // sockets of the internet families
+	renice bool // priorities of other processes: those of the same user are its own
+	untag  bool // the limit by which the server knows its own processes (RLIMIT_LOCKS)
 }
 
-func makeFilter(inet bool) ([]byte, error) {
+func makeFilter(l liberties) ([]byte, error) {
 	if !slices.Contains([]string{"amd64", "arm64"}, runtime.GOARCH) {
 		// Elsewhere one call may stand for many, as socketcall does on 386.
 		return nil, fmt.Errorf("there is no list of system calls for %s", runtime.GOARCH)
@@ -48,7 +52,7 @@ func makeFilter(inet bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(assembleFilter(info, answersTo(info, usual, conditionalCalls(inet))))
+	return encode(assembleFilter(info, answersTo(info, usual, conditionalCalls(l))))
 }
 
 // encode writes the program down as the kernel takes it.

@@ -99,7 +99,7 @@ const (
 )
 
 // conditionalCalls returns the calls that are allowed with some arguments only.
-func conditionalCalls(inet bool) map[string][]alternative {
+func conditionalCalls(l liberties) map[string][]alternative {
 	self := []alternative{equal(0, 0)}
 	calls := map[string][]alternative{
 		// A brother, as CLONE_PARENT makes it, would be a child of the server's.
@@ -111,18 +111,27 @@ func conditionalCalls(inet bool) map[string][]alternative {
 		"ioctl": {all(lowNot(1, unix.TIOCSTI), lowNot(1, unix.TIOCLINUX))},
 		// -1 is all processes of the user.
 		"kill": {lowNot(0, ^uint32(0))},
-		// One's own limits, and reading those of others.
-		"prlimit64": {equal(0, 0), equal(2, 0)},
-		// Not those of all of a user's processes.
-		"setpriority": {atMost(0, unix.PRIO_PGRP)},
-		"ioprio_set":  {equal(0, ioprioWhoProcess)},
+		// One's own limits, but for the one by which the server tells whose a process is,
+		// and reading those of others.
+		"prlimit64": {all(equal(0, 0), lowNot(1, unix.RLIMIT_LOCKS)), equal(2, 0)},
+		"setrlimit": {lowNot(0, unix.RLIMIT_LOCKS)},
+		// One's own, and not those of all of a user's processes.
+		"setpriority": {all(atMost(0, unix.PRIO_PGRP), equal(1, 0))},
+		"ioprio_set":  {all(equal(0, ioprioWhoProcess), equal(1, 0))},
 		// sched_setaffinity is not here: libraries call it with a thread's id.
 		"sched_setscheduler": self, "sched_setparam": self, "sched_setattr": self,
 	}
 	for _, personality := range []uint64{0, addrLimit32Bit, uname26, addrLimit32Bit | uname26, askPersonality} {
 		calls["personality"] = append(calls["personality"], equal(0, personality))
 	}
-	if inet {
+	if l.untag {
+		calls["prlimit64"], calls["setrlimit"] = []alternative{equal(0, 0), equal(2, 0)}, []alternative{{}}
+	}
+	if l.renice {
+		calls["setpriority"] = []alternative{atMost(0, unix.PRIO_PGRP)}
+		calls["ioprio_set"] = []alternative{equal(0, ioprioWhoProcess)}
+	}
+	if l.inet {
 		calls["socket"] = append(calls["socket"], internetSockets()...)
 	}
 	return calls

@@ -69,6 +69,15 @@ func SharedUser() int {
 	return first
 }
 
+// OfAnother reports whether a directory belongs to a user that is not root.
+func OfAnother(dir string) (bool, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return false, err
+	}
+	return ownerOfFile(info).user > 0, nil
+}
+
 // share makes all families the owner of a directory in which they all work, unless it
 // is root's and for everybody to write.
 func (u *users) share(dir string) error {
@@ -86,7 +95,7 @@ func (u *users) share(dir string) error {
 	case owner.user != 0:
 		u.shared = owner
 	case info.Mode().Perm()&forOthers != forOthers:
-		return fmt.Errorf("the sandbox lets no code run as root, so that it could not write to the shared working directory %s, which is root's: give it to another user (chown), as whom all interpreters run then, let all users write to it (chmod o+rwx), or switch the sandbox off (--sandbox off)", dir)
+		return fmt.Errorf("the sandbox lets no code run as root, so that it could not write to the shared working directory %s, which is root's: give it, with what is in it, to another user (chown -R), as whom all interpreters run then, let all users write to it (chmod 1777, so that none can remove files of others), or switch the sandbox off (--sandbox off)", dir)
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ func newView(host Host, hide, read, write []string, temporary string, shared int
 		Covers:    []string{},
 		Memory:    [][2]string{{shm, "mode=1777" + size}},
 		Proc:      host.User == 0 && host.NoProc == "",
+		Ptys:      true,
 		Temporary: tmp,
 		Binds:     []bind{},
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -146,12 +147,22 @@ func (w *Wall) Release(family string) {
 		return
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	if e := w.families[family]; e != nil {
-		e.endShortcut()
-		w.users.give(e.account)
-		delete(w.families, family)
+	e := w.families[family]
+	delete(w.families, family)
+	w.mu.Unlock()
+	if e == nil {
+		return
 	}
+	e.endShortcut()
+	if w.users.apart() && e.user != 0 {
+		// What has hidden from its interpreter's end. A user who still has processes
+		// is nobody to be given to others.
+		if err := endProcesses(e.user); err != nil {
+			slog.Warn("an interpreter has left processes behind", "family", family, "error", err)
+			return
+		}
+	}
+	w.users.give(e.account)
 }
 
 // reachesPython refuses a Python that the sessions' users could not run. With a view of
@@ -214,3 +225,10 @@ func passable(dir string) error {
 
 // namespaced reports whether sessions have namespaces of their own.
 func (w *Wall) namespaced() bool { return w.host.NoNamespaces == "" }
+
+// within reports whether a path is one of the directories or lies in one.
+func within(path string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	})
+}

@@ -61,7 +61,7 @@ func TestOpen(t *testing.T) {
 		"no namespaces": {Settings{Mode: Standard}, Host{Landlock: 7, NoNamespaces: "refused", NoProc: "refused"}, []string{"Unix sockets", "command lines"}},
 		"one user": {
 			Settings{Mode: Standard}, Host{Landlock: 4, User: 1000, NoNamespaces: "refused"},
-			[]string{"signals", "how fast", "Unix sockets", "mode, owner and times", "command lines"},
+			[]string{"signals", "how fast", "Unix sockets", "mode, owner and times", "command lines", "nothing of terminals"},
 		},
 		"hosts without a network": {
 			Settings{Mode: Standard, Network: Network{Hosts: []string{"pypi.org"}}}, Host{Landlock: 7, NoNamespaces: "refused"},

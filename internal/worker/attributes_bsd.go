@@ -4,8 +4,9 @@ package worker
 
 import "syscall"
 
-// processAttributes puts a worker into a group of its own. It ends after the
-// server does because its frames' socket is closed then.
+// processAttributes puts a worker into a session and a group of its own, so that it has
+// no part in the terminal that the server was started from. It ends after the server
+// does because its frames' socket is closed then.
 func processAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true}
+	return &syscall.SysProcAttr{Setsid: true}
 }

@@ -2,8 +2,9 @@ package worker
 
 import "syscall"
 
-// processAttributes puts a worker into a group of its own and has the kernel
-// kill it when the launcher's thread, so the server, ends.
+// processAttributes puts a worker into a session and a group of its own, so that it has
+// no part in the terminal that the server was started from, and has the kernel kill it
+// when the launcher's thread, so the server, ends.
 func processAttributes() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -39,7 +39,7 @@ func (s *Spawner) newBounds(pid int) *bounds {
 	if groups == nil {
 		return b
 	}
-	group, err := groups.Add(fmt.Sprintf("session-%d", pid), s.options.Limits)
+	group, err := groups.Add(s.options.Limits)
 	if err == nil {
 		err = group.Enter(pid)
 	}

@@ -36,6 +36,9 @@ func (c *census) add(pid int) {
 	}
 	c.memory += s.memory
 	c.tasks += s.threads
+	if s.dead {
+		return
+	}
 	c.pids = append(c.pids, pid)
 	for _, child := range c.children(pid) {
 		if c.registry.has(child) {
@@ -50,6 +53,7 @@ func (c *census) add(pid int) {
 type status struct {
 	memory  uint64 // bytes that are no file's: anonymous, shared and swapped out
 	threads int
+	dead    bool // and not reaped yet, as copies that were dismissed
 }
 
 func statusOf(pid int) (s status, ok bool) {
@@ -62,6 +66,8 @@ func statusOf(pid int) (s status, ok bool) {
 		switch string(name) {
 		case "RssAnon", "RssShmem", "VmSwap":
 			s.memory += kilobytes(rest)
+		case "State":
+			s.dead = bytes.HasPrefix(bytes.TrimSpace(rest), []byte("Z"))
 		case "Threads":
 			s.threads, _ = strconv.Atoi(string(bytes.TrimSpace(rest)))
 		}

@@ -49,10 +49,18 @@ var harmlessVariables = map[string]bool{
 // harmlessPrefixes begin the names of others.
 var harmlessPrefixes = []string{"LC_", "OMP_", "OPENBLAS_", "MKL_", "BLIS_", "MPL", "NUMBA_", "FONTCONFIG_"}
 
+// indexVariables name indexes of packages, in which tokens may be.
+var indexVariables = map[string]bool{
+	"PIP_INDEX_URL": true, "PIP_EXTRA_INDEX_URL": true, "UV_INDEX_URL": true, "UV_DEFAULT_INDEX": true,
+}
+
 // harmless reports whether a variable may reach code that is confined.
-func harmless(name string) bool {
+func harmless(name, value string) bool {
 	if harmlessVariables[name] {
 		return true
+	}
+	if indexVariables[name] {
+		return !strings.ContainsAny(value, "@?") // neither user:password@ nor ?token=
 	}
 	for _, prefix := range harmlessPrefixes {
 		if strings.HasPrefix(name, prefix) {

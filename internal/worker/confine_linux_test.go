@@ -88,6 +88,22 @@ func TestSpawnedBehindTheWall(t *testing.T) {
 	}
 }
 
+// The operator names indexes of packages, and keeps the passwords for them.
+func TestIndexesReachSessionsWithoutPasswords(t *testing.T) {
+	for name, value := range map[string]string{
+		"PIP_INDEX_URL": "https://index.corp.example/simple/", "PIP_EXTRA_INDEX_URL": "https://a.example/ https://me:secret@b.example/",
+		"UV_INDEX_URL": "https://secret@c.example/", "UV_DEFAULT_INDEX": "corp=https://index.corp.example/simple/?token=secret", "AWS_SECRET_ACCESS_KEY": "secret",
+	} {
+		t.Setenv(name, value)
+	}
+	wall := testWall(t, sandbox.Settings{})
+	s := testSpawner(t, func(o *Options) { o.Wall = wall })
+	env := s.environment("/lib", s.nonce.worker("id", 1))
+	if !slices.Contains(env, "PIP_INDEX_URL=https://index.corp.example/simple/") || strings.Contains(strings.Join(env, "\n"), "secret") {
+		t.Errorf("%q", env)
+	}
+}
+
 // A copy that steps in, and a branch, are behind the wall of their original.
 func TestCopiesStayBehindTheWall(t *testing.T) {
 	library := filepath.Join(t.TempDir(), "lib")

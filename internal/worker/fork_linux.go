@@ -35,6 +35,8 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 	if purpose == sessions.ToStandBy {
 		u.line = w.line
 		u.line.hold()
+	} else {
+		u.network = w.line.network.hold()
 	}
 	if err := u.meet(ctx, w); err != nil {
 		u.conn.close()
@@ -74,7 +76,8 @@ func (w *worker) askFork(ctx context.Context, message forkMessage, frames *os.Fi
 // understudy is a copy of a worker. It satisfies sessions.Understudy.
 type understudy struct {
 	spawner *Spawner
-	line    *line // nil for the copy that is to be a branch
+	line    *line    // nil for the copy that is to be a branch
+	network *network // of that one, held until its own line does
 	process *process
 	body    *forked
 	conn    *conn
@@ -138,6 +141,7 @@ func (u *understudy) letGo() {
 	if u.line != nil {
 		u.line.release()
 	}
+	u.network.release()
 }
 
 // Dismiss closes the copy's socket, which ends it.
@@ -203,12 +207,15 @@ func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, e
 	if err != nil {
 		u.process.kill("it could not be given descriptors")
 		u.conn.close()
+		u.letGo()
 		return nil, err
 	}
 	mark := u.spawner.newMark(spec.InterpreterID)
 	kin := newKin(u.process.pid, mark, u.spawner.registry, u.log)
 	u.process.lead(kin, ends.fault)
-	w := u.spawner.newWorker(u.process, newLine(output, ends.fault, kin))
+	line := newLine(output, ends.fault, kin)
+	line.network = u.network
+	w := u.spawner.newWorker(u.process, line)
 	w.spec.Store(&spec)
 	w.join(newConn(u.conn.stream, u.log))
 	err = w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, Mark: mark.value, Tag: mark.tag}, ends.child)

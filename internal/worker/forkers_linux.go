@@ -258,12 +258,14 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 }
 
 // command returns the root's command line. Unlike a worker's its group is not
-// killed with the server by the kernel: it ends its descendants first.
+// killed with the server by the kernel: it ends its descendants first. A session of its
+// own keeps all of them from the terminal that the server was started from: a worker's
+// user may have no right to the device, but one's own terminal is /dev/tty for everybody.
 func (f *forkers) command(dir string, mark mark, control, says *os.File) *exec.Cmd {
 	cmd := exec.Command(f.spawner.options.Python, "-u", "-m", "pyworker", "--root", "3")
 	cmd.Dir = dir
 	cmd.Env = f.spawner.environment(dir, mark)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	cmd.Stdout, cmd.Stderr = says, says
 	cmd.ExtraFiles = []*os.File{control}
 	return cmd

@@ -45,15 +45,9 @@ func (i *interrupter) interrupt() error {
 
 // busy reports whether an execution is under way.
 func (i *interrupter) busy() bool {
-	busy, _ := i.standing()
-	return busy
-}
-
-// standing says too which execution it is, or was, counted from 1.
-func (i *interrupter) standing() (busy bool, round int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.phase != idle, i.round
+	return i.phase != idle
 }
 
 // begin opens an execution: its request is about to be sent.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -11,10 +12,11 @@ import (
 // leads. They share their output, their fault pipe and their kin's mark, which
 // are let go with the last of them.
 type line struct {
-	output *outputs
-	fault  *os.File // reading end; nil where faults go to stderr
-	kin    *kin
-	bounds *bounds // nil without limits
+	output  *outputs
+	fault   *os.File // reading end; nil where faults go to stderr
+	kin     *kin
+	bounds  *bounds // nil without limits
+	network *network
 
 	mu      sync.Mutex
 	holders int
@@ -47,6 +49,39 @@ func (l *line) release() {
 	}
 	l.kin.close()
 	l.bounds.release()
+	l.network.release()
+}
+
+// A network is that of one session and of the branches made from it: they are forks. Its
+// listener, on which they find the server's proxy, goes with the last of their lines.
+// One that is nil has no listener.
+type network struct {
+	listener net.Listener
+
+	mu      sync.Mutex
+	holders int
+}
+
+// hold returns the network, which then has one more holder.
+func (n *network) hold() *network {
+	if n != nil {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.holders++
+	}
+	return n
+}
+
+// release closes the listener when nobody holds the network any more.
+func (n *network) release() {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.holders--; n.holders == 0 {
+		_ = n.listener.Close() // whoever serves it may have closed it
+	}
 }
 
 // dismiss notes that a copy, which has been told, is to end.

@@ -9,8 +9,8 @@ import (
 
 // The twin of pyworker/protocol.py. A frame is a 4-byte big-endian length, a
 // header of that many bytes (a JSON object), then the attachments whose sizes
-// in bytes the header lists under "attachments". With a frame to Python may come
-// descriptors, as many as its header says under "descriptors".
+// in bytes the header lists under "attachments". With a frame to Python, and with
+// listener, may come descriptors, as many as its header says under "descriptors".
 //
 //	Go → worker   start       what the worker is for; answered by ready
 //	              run         one execution; answered by figure*, artifact* and ask*, then done
@@ -21,7 +21,9 @@ import (
 //	                          answered by forked, and by ready from the copy
 //	              wake        to a copy: be a worker; answered by ready
 //	              stop        run the exit handlers and exit; a closed socket means the same
-//	worker → Go   ready       the worker can run code, or the copy sleeps
+//	worker → Go   listener    before ready: the socket for the server's proxy, from behind
+//	                          the wall; a descriptor
+//	              ready       the worker can run code, or the copy sleeps
 //	              figure      a figure was shown; one attachment, the preview
 //	              artifact    something was kept; one attachment, the preview, or none
 //	              ask         the code waits for an answer of a person
@@ -53,6 +55,8 @@ const (
 
 	// exitProtocol is the exit code of a worker that read a broken frame.
 	exitProtocol = 70
+	// exitNoMemory is that of one that had no memory left for its own work.
+	exitNoMemory = 72
 )
 
 // The types of frames.
@@ -68,6 +72,7 @@ const (
 	typeSpawn     = "spawn"
 	typeAdopt     = "adopt"
 	typeReap      = "reap"
+	typeListener  = "listener"
 	typeReady     = "ready"
 	typeEquipped  = "equipped"
 	typeFigure    = "figure"
@@ -84,7 +89,7 @@ const (
 var knownTypes = map[string]bool{
 	typeStart: true, typeRun: true, typeEquip: true, typeAnswer: true, typeVariables: true, typeFork: true, typeWake: true, typeStop: true,
 	typeSpawn: true, typeAdopt: true, typeReap: true,
-	typeReady: true, typeEquipped: true, typeFigure: true, typeArtifact: true, typeAsk: true, typeDone: true, typeForked: true, typeLog: true,
+	typeListener: true, typeReady: true, typeEquipped: true, typeFigure: true, typeArtifact: true, typeAsk: true, typeDone: true, typeForked: true, typeLog: true,
 	typeSpawned: true, typePreloaded: true, typeReaped: true,
 }
 
@@ -201,6 +206,11 @@ type answerMessage struct {
 
 type emptyMessage struct{}
 
+// A listenerMessage comes with the socket that it is named for.
+type listenerMessage struct {
+	Descriptors int `json:"descriptors"`
+}
+
 type readyMessage struct {
 	Protocol  int    `json:"protocol"`
 	PID       int    `json:"pid"`
@@ -208,9 +218,6 @@ type readyMessage struct {
 	InitError string `json:"init_error"`
 	// Notes are about what a woken copy had to leave behind.
 	Notes []string `json:"notes"`
-	// Listener is the worker's descriptor of the socket for the server's proxy, 0 if
-	// there is none. The worker closes it with the next request.
-	Listener int `json:"listener,omitempty"`
 }
 
 type figureMessage struct {

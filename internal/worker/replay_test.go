@@ -22,6 +22,7 @@ var messages = map[string]func() any{
 	"go-answer":    func() any { return &answerMessage{} },
 	"go-variables": func() any { return &emptyMessage{} },
 	"go-stop":      func() any { return &emptyMessage{} },
+	"py-listener":  func() any { return &listenerMessage{} },
 	"py-ready":     func() any { return &readyMessage{} },
 	"py-figure":    func() any { return &figureMessage{} },
 	"py-artifact":  func() any { return &artifactMessage{} },

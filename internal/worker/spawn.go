@@ -53,7 +53,8 @@ type Options struct {
 	// Wall confines the workers; nil: nothing does.
 	Wall *sandbox.Wall
 	// Serve, if set, gets the socket on which the sessions of a family look for the
-	// server's proxy, in a network of their own. It closes it.
+	// server's proxy, in a network of their own. It is closed when the last worker in
+	// that network is.
 	Serve func(family string, l net.Listener)
 
 	// Limits are those of each worker, with what its code has started; by default the
@@ -217,26 +218,21 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	if message.Confine, err = s.confinement(spec); err != nil {
 		return nil, err
 	}
-	greeting, err := encodeFrame(typeStart, message)
+	frame, err := encodeFrame(typeStart, message)
 	if err != nil {
 		return nil, err
 	}
+	greeting := greeting{frame: frame, family: spec.Family, listens: message.Confine.Listens()}
 	w, err := s.startAhead(ctx, mark, greeting)
 	if w == nil && err == nil {
 		w, err = s.startAnew(ctx, spec, mark, greeting)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if err := w.takeListener(spec.Family); err != nil {
-		return nil, errors.Join(err, w.Close(context.Background()))
-	}
-	return w, nil
+	return w, err
 }
 
 // startAnew launches a process and begins a session in it.
-func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark mark, greeting []byte) (*worker, error) {
-	w, err := s.launch(ctx, spec, mark, greeting)
+func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark mark, greeting greeting) (*worker, error) {
+	w, err := s.launch(ctx, spec, mark, greeting.frame)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +245,7 @@ func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark mark, 
 // startAhead begins a session in a worker that was started ahead. It returns none
 // when there is none, or when that one has come to nothing and no code of the
 // operator's can have run in it: there is none, or it has not read it.
-func (s *Spawner) startAhead(ctx context.Context, mark mark, greeting []byte) (*worker, error) {
+func (s *Spawner) startAhead(ctx context.Context, mark mark, greeting greeting) (*worker, error) {
 	w := s.standby(mark)
 	if w == nil {
 		return nil, nil
@@ -448,7 +444,7 @@ func (s *Spawner) environment(dir string, mark mark) []string {
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		switch {
-		case s.options.Wall != nil && !harmless(name):
+		case s.options.Wall != nil && !harmless(name, value):
 		case strangeVariables[name] || strings.HasPrefix(name, "UNDERSTUDY_"):
 		case name == "PYTHONPATH" && value != "":
 			path += string(os.PathListSeparator) + value

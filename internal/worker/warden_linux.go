@@ -45,6 +45,11 @@ type warden struct {
 	grouping sync.Once
 	cgroups  *sandbox.Groups // nil without
 
+	storing   sync.Mutex
+	stores    map[string]*store // by their places
+	pokeDisks chan struct{}
+	disksRest atomic.Bool // those are looked at seldom, as nothing runs
+
 	// The rest is its goroutine's alone.
 	cases    map[*worker]*wardenCase
 	strays   map[uint64][]int // orphans, by the tag of their line
@@ -78,6 +83,7 @@ func newWarden(s *Spawner) *warden {
 	return &warden{
 		spawner: s, limits: limits, log: s.log, available: machineMemory(),
 		life: life, stop: stop, poke: make(chan struct{}, 1), cases: map[*worker]*wardenCase{},
+		stores: map[string]*store{}, pokeDisks: make(chan struct{}, 1),
 	}
 }
 
@@ -109,7 +115,7 @@ func (d *warden) begin() {
 
 // wake is told that a worker begins to run something.
 func (d *warden) wake() {
-	if d == nil || !d.resting.Load() {
+	if !d.resting.Load() {
 		return
 	}
 	select {
@@ -146,14 +152,15 @@ func (d *warden) round(now time.Time) (pause time.Duration, busy bool) {
 	workers := d.spawner.present()
 	d.forget(workers)
 	pause = wardenRest
-	if d.protect(workers, now) {
-		pause = d.limits.Poll / guardShare
-	}
+	scarce := d.protect(workers, now)
 	for w := range workers {
 		busy = busy || w.interrupts.busy()
 	}
-	if busy {
-		pause = min(pause, d.limits.Poll)
+	switch {
+	case scarce && busy:
+		pause = d.limits.Poll / guardShare
+	case scarce || busy: // what doesn't run takes no more, but others do
+		pause = d.limits.Poll
 	}
 	if now.Before(d.nextLook) && busy {
 		return min(pause, time.Until(d.nextLook)), busy
@@ -187,7 +194,7 @@ func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
 			d.protect(workers, time.Now())
 		}
 		c := d.cases[w]
-		if c.ending || w.isGrouped() || !w.interrupts.busy() && now.Sub(c.looked) < wardenRest {
+		if c.ending || !w.interrupts.busy() && now.Sub(c.looked) < wardenRest {
 			continue
 		}
 		c.looked = now
@@ -201,9 +208,6 @@ func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
 		}
 	}
 }
-
-// isGrouped reports whether the kernel watches the worker's memory and processes.
-func (w *worker) isGrouped() bool { return w.line.bounds != nil && w.line.bounds.group != nil }
 
 // overMemory reports whether a worker has more than it may. An estimate that is too
 // high is followed by an exact count, and that by another one when the estimate has

@@ -53,6 +53,7 @@ def grab(megabytes):
 
 func TestMemoryLimitIsAMemoryError(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
+	workertest.Run(t, w, "import os\nif not os.fork(): os._exit(0)") // the dead are no second process
 	// Grown step by step, it ends like that too, and the session goes on.
 	for _, code := range []string{grab + "grab(2000)", "n = 0\nwhile True:\n    grab(10); n += 1"} {
 		outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, workertest.NewRecorder())
@@ -62,6 +63,26 @@ func TestMemoryLimitIsAMemoryError(t *testing.T) {
 	}
 	if _, sink := workertest.Run(t, w, "print(n > 20); held.clear()"); sink.All() != "True\n" {
 		t.Errorf("%q", sink.All())
+	}
+}
+
+// Code that leaves no byte has its answer, and the next can free what it holds.
+func TestMemoryFullToTheBrim(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 100 << 20}))
+	for range 2 {
+		_, sink := workertest.Run(t, w, `
+kept, big = 1, []
+for size in (1 << 20, 4000, 400):
+    try:
+        while True: big.append(bytearray(size))
+    except MemoryError: pass
+print("full")`)
+		if sink.All() != "full\n" {
+			t.Errorf("%q", sink.All())
+		}
+		if _, sink := workertest.Run(t, w, "big.clear(); print(kept)"); sink.All() != "1\n" {
+			t.Errorf("%q", sink.All())
+		}
 	}
 }
 
@@ -203,6 +224,55 @@ while True:
 	workertest.Run(t, begin(), "import shutil; shutil.rmtree('below')")
 }
 
+// A run that has written too much before anybody has looked is ended, in a new
+// directory as in one whose last run was ended; and what has no name any more counts.
+func TestDiskLimitOfWhatIsWrittenAtOnce(t *testing.T) {
+	s := limited(t, sandbox.Limits{Disk: 20 << 20})
+	dir := t.TempDir()
+	const fill = "import os, time\nfor n in range(3): open(f'{time.monotonic()}', 'wb').write(bytes(10 << 20))\ntime.sleep(1000)"
+	for name, code := range map[string]string{
+		"files":   fill,
+		"again":   fill,
+		"deleted": "import os, time\nf = open('f', 'wb')\nos.unlink('f')\nf.write(bytes(30 << 20)); f.flush()\ntime.sleep(1000)",
+	} {
+		w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reason := breaks(t, w.(*worker), code); !strings.HasPrefix(reason, "disk limit of 20 MiB reached") {
+			t.Errorf("%s: %s", name, reason)
+		}
+		_ = w.Close(context.Background())
+	}
+}
+
+// However often a run is ended, the room that the next has is not what it has taken.
+func TestStoreGivesNoMoreRoom(t *testing.T) {
+	const mib = 1 << 20
+	s := &store{limit: 1000 * mib}
+	for _, step := range []struct {
+		what          string
+		ended         bool // the run before
+		size, allowed int64
+	}{
+		{"it is new", false, 0, 1000},
+		{"a short run has written too much", false, 1500, 1000},
+		{"and the next was ended", true, 1600, 1610},
+		{"within the margin", false, 1605, 1610},
+		{"ended again", true, 1700, 1701},
+		{"some was deleted", false, 1300, 1310},
+		{"ended once more", true, 1320, 1321},
+		{"all was deleted", false, 10, 1000},
+	} {
+		if step.ended {
+			s.known = false
+		}
+		if s.rebase(step.size * mib); s.allowed() != step.allowed*mib {
+			t.Errorf("%s: %d", step.what, s.allowed()/mib)
+		}
+	}
+}
+
 func TestWorkersBeginWithTheirLimitsWhereverTheyComeFrom(t *testing.T) {
 	for name, s := range map[string]*Spawner{
 		"spawn": testSpawner(t, func(o *Options) { o.Limits.OpenFiles = 77 }),
@@ -269,4 +339,20 @@ func TestMachineGuard(t *testing.T) {
 	if _, sink := workertest.Run(t, idler, "print(len(held))"); sink.All() != "1\n" {
 		t.Errorf("the idle one: %q", sink.All())
 	}
+}
+
+// While nothing runs, memory that is short is no reason to look all the time.
+func TestScarceMemoryIsLookedAtSeldomWhileNothingRuns(t *testing.T) {
+	s := limited(t, sandbox.Limits{Memory: 4 << 30})
+	d := newWarden(s)
+	d.available = func() (left, all uint64) { return 1 << 30, 16 << 30 }
+	if pause, busy := d.round(time.Now()); busy || pause != d.limits.Poll {
+		t.Errorf("%v, %v", pause, busy)
+	}
+	w := start(t, s)
+	w.interrupts.begin()
+	if pause, busy := d.round(time.Now()); !busy || pause != d.limits.Poll/guardShare {
+		t.Errorf("%v, %v", pause, busy)
+	}
+	w.interrupts.end()
 }

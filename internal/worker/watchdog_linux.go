@@ -33,7 +33,7 @@ func startWatchdog(argv []string, n nonce, log *slog.Logger) (*watchdog, error) 
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdin = in
 	cmd.Dir = "/" // keeps no file system busy
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := startChild(cmd); err != nil {
 		control.Close()
 		return nil, err

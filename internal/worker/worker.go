@@ -25,15 +25,14 @@ const stderrTail = 2000
 
 // worker is one worker. It satisfies sessions.Worker.
 type worker struct {
-	spawner  *Spawner
-	process  *process
-	line     *line
-	log      *slog.Logger
-	info     sessions.WorkerInfo
-	greeted  bool   // the start frame was sent before the process was there
-	untaken  bool   // it ended before it had read that frame to its end
-	origin   string // the forker it comes from; "" of a spawned one
-	listener int    // the worker's descriptor of a socket that is for us, 0 for none
+	spawner *Spawner
+	process *process
+	line    *line
+	log     *slog.Logger
+	info    sessions.WorkerInfo
+	greeted bool   // the start frame was sent before the process was there
+	untaken bool   // it ended before it had read that frame to its end
+	origin  string // the forker it comes from; "" of a spawned one
 	// interrupts reach the execution under way.
 	interrupts interrupter
 	// spec is that of the session; nil until it has started.
@@ -70,8 +69,15 @@ func (w *worker) join(c *conn) {
 	})
 }
 
+// A greeting is what a new worker is told.
+type greeting struct {
+	frame   []byte // of type start
+	family  string
+	listens bool // the worker has a socket for the server's proxy, which comes before ready
+}
+
 // greet has the handshake with a new worker.
-func (w *worker) greet(ctx context.Context, greeting []byte) error {
+func (w *worker) greet(ctx context.Context, greeting greeting) error {
 	stop := context.AfterFunc(ctx, func() { w.process.kill("") })
 	ready, err := w.handshake(greeting)
 	if !stop() && err == nil {
@@ -83,7 +89,7 @@ func (w *worker) greet(ctx context.Context, greeting []byte) error {
 		w.untaken = errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 		return w.startFault(ctx, err)
 	}
-	w.info, w.listener = w.infoOf(ready), ready.Listener
+	w.info = w.infoOf(ready)
 	w.info.Origin = orDefault(w.origin, "spawn")
 	return nil
 }
@@ -94,10 +100,15 @@ func (w *worker) infoOf(ready readyMessage) sessions.WorkerInfo {
 	}
 }
 
-func (w *worker) handshake(greeting []byte) (readyMessage, error) {
+func (w *worker) handshake(greeting greeting) (readyMessage, error) {
 	var ready readyMessage
 	if !w.greeted {
-		if err := w.conn.write(greeting); err != nil {
+		if err := w.conn.write(greeting.frame); err != nil {
+			return ready, err
+		}
+	}
+	if greeting.listens {
+		if err := w.takeListener(greeting.family); err != nil {
 			return ready, err
 		}
 	}
@@ -189,7 +200,7 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 	}
 	w.interrupts.begin()
 	defer w.interrupts.end()
-	w.spawner.warden.wake()
+	defer w.spawner.warden.letRun(w)()
 	if err := w.conn.write(run); err != nil {
 		return done, err
 	}

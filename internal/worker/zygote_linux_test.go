@@ -401,3 +401,24 @@ func lines(n int) string {
 	}
 	return text.String()
 }
+
+// Who is in our session has our terminal, whatever rights there are to its device.
+func TestNobodyIsInOurSession(t *testing.T) {
+	z := testZygote(t)
+	pids := map[string]int{
+		"root": z.forkerNow("root").process.pid, "zygote": z.forkerNow("zygote").process.pid,
+		"forked": start(t, z.Spawner).info.PID, "spawned": start(t, testSpawner(t)).info.PID,
+	}
+	ours, err := unix.Getsid(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pid := range pids {
+		if session, err := unix.Getsid(pid); err != nil || session == ours {
+			t.Errorf("%s: session %d, %v", name, session, err)
+		}
+		if group, err := unix.Getpgid(pid); name != "zygote" && group != pid || err != nil {
+			t.Errorf("%s: process %d is in group %d, %v", name, pid, group, err)
+		}
+	}
+}

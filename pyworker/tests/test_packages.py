@@ -5,7 +5,9 @@ import shutil
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
+from pyworker import installing
 from pyworker.tests import wheels
 from pyworker.tests.worker import WorkerCase
 
@@ -40,6 +42,26 @@ class PackagesCase(WorkerCase):
         """Puts a wheel into the working directory; returns its path there."""
         source = TINY.format(version)
         return "./" + wheels.make(worker.workdir, "understudy_tiny", version, source, **more)
+
+
+class AboutNetwork(unittest.TestCase):
+    def test_the_hosts_of_the_index_are_named(self):
+        elsewhere = {"PIP_INDEX_URL": "https://corp.example:8443/simple/"}
+        for hosts, environment, needed in (
+            (["pypi.org"], {}, "pypi.org,files.pythonhosted.org"),
+            (["pypi.org"], elsewhere, "pypi.org,corp.example:8443"),
+            ([], elsewhere, "corp.example:8443"),
+            (["corp.example:8443"], elsewhere, ""),
+            (["*.pythonhosted.org:443", "PyPI.org"], {}, ""),
+        ):
+            with unittest.mock.patch.dict(os.environ, environment, clear=True):
+                note = installing._about_network(hosts)
+            self.assertEqual(
+                needed,
+                note.partition("start it with --allow-net ")[2]
+                or note.partition("server with --allow-net ")[2],
+            )
+            self.assertEqual(bool(needed), "ask the user" in note)
 
 
 @unittest.skipUnless(has_pip(), "no pip")
@@ -97,9 +119,10 @@ class Installing(PackagesCase):
         self.assertIn("No matching distribution found", answer.stdout)
         self.assertEqual("", answer.stderr)
         self.assertIn("the sandbox has no network", answer.notes[0])
-        self.assertIn("--allow-net HOST", answer.notes[0])
-        notes = self.install(worker, "./nosuch.whl", hosts=["pypi.org"]).notes
-        self.assertEqual(["the sandbox reaches no host but pypi.org (--allow-net)"], notes)
+        self.assertIn("server with --allow-net ", answer.notes[0])
+        notes = self.install(worker, "./nosuch.whl", hosts=["pypi.org", "*.pythonhosted.org"]).notes
+        reaches = "the sandbox reaches no host but pypi.org, *.pythonhosted.org (--allow-net)"
+        self.assertIn(reaches, notes[0])
 
     def test_an_option_is_none(self):
         answer = self.install(self.session(), "--version")

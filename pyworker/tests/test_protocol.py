@@ -3,7 +3,10 @@
 import json
 import os
 import random
+import socket
 import struct
+import subprocess
+import sys
 import unittest
 
 from pyworker import channel, interrupt, protocol
@@ -155,6 +158,7 @@ class Fuzz(unittest.TestCase):
 
 class Replay(WorkerCase):
     def replay(self, name, **options):
+        """Returns the worker, which has ended."""
         worker = self.start(start=False, **options)
         for frame in conversations.read(name):
             expected = conversations.at_home(frame.header, worker.workdir)
@@ -169,6 +173,7 @@ class Replay(WorkerCase):
                 )
                 self.assertEqual(frame.attachments, attachments)
         self.assertEqual((0, ""), worker.wait())
+        return worker
 
     def test_hello(self):
         self.replay("hello")
@@ -184,6 +189,19 @@ class Replay(WorkerCase):
 
     def test_figure(self):
         self.replay("figure", library=[FAKES])
+
+    def test_listener(self):
+        profile = conversations.read("listener")[0].header["confine"]
+        confine = os.path.join(os.path.dirname(protocol.__file__), "confine.py")
+        found = subprocess.run(
+            [sys.executable, confine], input=json.dumps({"it": profile}), stdout=-1, text=True
+        )
+        if why := json.loads(found.stdout)["it"]:
+            self.skipTest(why)
+        (fd,) = self.replay("listener").descriptors
+        with socket.socket(fileno=os.dup(fd)) as listener:
+            self.assertEqual(("127.0.0.1", 3128), listener.getsockname())
+            listener.accept()[0].close()  # what the initial code has connected
 
     def test_broken_frames_end_a_worker_with_a_line_on_stderr(self):
         for frame in conversations.read("broken")[::5]:

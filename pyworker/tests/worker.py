@@ -58,6 +58,7 @@ class Worker:
         self.output = {"stdout": bytearray(), "stderr": bytearray()}
         self.arrived = bytearray()  # both streams, in order
         self.logs = []
+        self.descriptors = []  # that came with frames
         self.packages_dir = ""  # goes with each execution
         self._decoder = protocol.Decoder()
         self._execution = 0
@@ -111,7 +112,8 @@ class Worker:
                     raise TimeoutError("the worker does not answer")
                 self._read_pipes()
                 if self.socket in ready:
-                    data = self.socket.recv(1 << 16)
+                    data, fds, *_ = socket.recv_fds(self.socket, 1 << 16, 8)
+                    self.descriptors += fds
                     if not data:
                         return None
                     self._decoder.feed(data)
@@ -233,7 +235,7 @@ class Worker:
             pass
         self.process.wait()
         self.socket.close()
-        for fd in (*self._pipes, self.fault):
+        for fd in (*self._pipes, self.fault, *self.descriptors):
             os.close(fd)
         shutil.rmtree(self.workdir, ignore_errors=True)
 

@@ -5,7 +5,7 @@ import mmap
 import os
 import socket
 
-from attempting import Stopped, attempt, in_child, reaches, syscall
+from attempting import Beside, Stopped, attempt, in_child, reaches, syscall
 
 EPERM, ENOENT, ENOEXEC, EACCES, EFAULT, EINVAL, ENOSYS, ENOKEY = 1, 2, 8, 13, 14, 22, 38, 126
 
@@ -253,7 +253,10 @@ def type_for_others():
     import pty
     import termios
 
-    master, slave = pty.openpty()
+    try:
+        master, slave = pty.openpty()
+    except OSError:
+        raise Beside("there are no terminals") from None
     try:
 
         def push():

@@ -264,7 +264,7 @@ def read_a_siblings_limits():
     return resource.prlimit(PIDS["sibling"], resource.RLIMIT_NOFILE)
 
 
-@attempt("own_uid")
+@attempt("own_uid | seccomp")
 def slow_a_sibling_down():
     """Changes the priority of another session's process."""
     now = os.getpriority(os.PRIO_PROCESS, PIDS["sibling"])
@@ -279,7 +279,7 @@ def pin_a_sibling():
     return "they were changed"
 
 
-@attempt("own_uid")
+@attempt("own_uid | seccomp")
 def slow_down_a_siblings_disk():
     """Changes the priority of another session's input and output."""
     return syscall(IOPRIO_SET, 1, PIDS["sibling"], (2 << 13) | 4)
@@ -420,3 +420,34 @@ def have_a_signal_sent_by_input():
         raise Stopped("the kernel has not taken it")
     # Whether it is sent is decided when it is: as for any other signal.
     return may_signal("sibling")
+
+
+@attempt("seccomp + tag")
+def forget_whose_it_is():
+    """Changes the limit by which the server knows the processes of a session."""
+
+    def forget():
+        try:
+            resource.setrlimit(10, (1, 1))  # RLIMIT_LOCKS
+        except ValueError:
+            raise Stopped("EPERM") from None
+        return "it was changed"
+
+    return in_child(forget)
+
+
+@attempt(ALWAYS, control=False)
+def take_the_terminal():
+    """Opens the terminal that the server was started from, by the name of one's own."""
+    return opened("/dev/tty", os.O_RDWR)
+
+
+@attempt("landlock | namespaces | own_uid")
+def read_a_terminal():
+    """Reads what the server's user has typed at a terminal."""
+    # Without a session of its own that could become its own terminal.
+    fd = os.open(T["terminal"], os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    try:
+        return holds(os.read(fd, 1000))
+    finally:
+        os.close(fd)

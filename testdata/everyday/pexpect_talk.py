@@ -1,5 +1,5 @@
 # pexpect: a conversation with a program in a terminal.
-# needs: pexpect
+# needs: pexpect terminals:own
 import sys
 
 import pexpect

@@ -1,4 +1,5 @@
 # Terminals: a shell in one, its size, its settings.
+# needs: terminals:own
 import fcntl
 import os
 import pty
