@@ -187,7 +187,7 @@ func (w *Wall) keepsPython() error {
 			if !within(path, []string{share}) || path != share && w.namespaced() {
 				continue
 			}
-			return fmt.Errorf("Python is in, or looks for modules in, %s, and code in the sandbox may write to %s: it could change what the server itself runs; let it write to another directory (--workdir, --write), choose a Python elsewhere (--python), or switch the sandbox off (--sandbox off)", path, share)
+			return fmt.Errorf("code in the sandbox may write to %s, and Python is in, or looks for modules in, %s: it could change what the server itself runs; let it write to another directory (--workdir, --write), choose a Python elsewhere (--python), or switch the sandbox off (--sandbox off)", share, path)
 		}
 	}
 	return nil
