@@ -160,14 +160,8 @@ class Forked(Worker):
     """A worker that a forker has forked, or a copy of one."""
 
     def __init__(self, workdir=None):
-        self.workdir = workdir or os.path.realpath(tempfile.mkdtemp(prefix="worker-"))
+        self._begin(workdir or os.path.realpath(tempfile.mkdtemp(prefix="worker-")))
         self._is_owner = workdir is None
-        self.output = {"stdout": bytearray(), "stderr": bytearray()}
-        self.arrived = bytearray()
-        self.logs = []
-        self.packages_dir = ""
-        self._decoder = protocol.Decoder()
-        self._execution = 0
         self._pipes = {}
         self.fault = None
         self.socket, self._theirs = socket.socketpair()

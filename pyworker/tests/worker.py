@@ -54,7 +54,16 @@ class Worker:
     """Starts a worker in a new working directory and collects its output."""
 
     def __init__(self, library=(), python=(), start=True, **fields):
-        self.workdir = os.path.realpath(tempfile.mkdtemp(prefix="worker-"))
+        self._begin(os.path.realpath(tempfile.mkdtemp(prefix="worker-")))
+        self._launch([*library, ROOT], python)
+        if start:
+            self.send({**START, "workdir": self.workdir, **fields})
+            self.ready = self.receive()[0]
+            self._execution = fields.get("first_execution", 1) - 1
+
+    def _begin(self, workdir):
+        """Makes what is known of every worker, whoever has started it."""
+        self.workdir = workdir
         self.output = {"stdout": bytearray(), "stderr": bytearray()}
         self.arrived = bytearray()  # both streams, in order
         self.logs = []
@@ -62,11 +71,6 @@ class Worker:
         self.packages_dir = ""  # goes with each execution
         self._decoder = protocol.Decoder()
         self._execution = 0
-        self._launch([*library, ROOT], python)
-        if start:
-            self.send({**START, "workdir": self.workdir, **fields})
-            self.ready = self.receive()[0]
-            self._execution = fields.get("first_execution", 1) - 1
 
     def _launch(self, path, python):
         self.socket, theirs = socket.socketpair()
