@@ -46,12 +46,11 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 	p := &preparing{log: log, done: make(chan struct{})}
 	dir, err := c.Serve.Workspace, error(nil)
 	if dir != "" {
-		err = os.MkdirAll(dir, 0o700)
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			dir, err = filepath.EvalSymlinks(dir) // a wall lets code to the directory, not to the link
+		}
 	} else if p.home, err = workspace.NewHome(filepath.Join(c.DataDir, "workspaces"), run); err == nil {
 		dir = p.home.Dir
-	}
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
 	}
 	if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
 		err = giveToSessions(dir, log)
@@ -71,8 +70,12 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 // of a confined server run that is root.
 func giveToSessions(dir string, log *slog.Logger) error {
 	user := sandbox.SharedUser()
+	dir, err := filepath.EvalSymlinks(dir) // or the link would be given
+	if err != nil || user == 0 {
+		return err
+	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || user == 0 || len(entries) > 0 {
+	if err != nil || len(entries) > 0 {
 		return err
 	}
 	if theirs, err := sandbox.OfAnother(dir); theirs || err != nil { // as whom they run then
