@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Links are followed once, as the server starts: from then on code may put others where
@@ -85,11 +84,4 @@ func keepDirectory(home, name string) error {
 		return fmt.Errorf("the interpreter's directory for temporary files: %w", err)
 	}
 	return nil
-}
-
-// within reports whether a path is one of the directories or lies in one.
-func within(path string, dirs []string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool {
-		return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-	})
 }
