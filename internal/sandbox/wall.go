@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -224,3 +225,10 @@ func passable(dir string) error {
 
 // namespaced reports whether sessions have namespaces of their own.
 func (w *Wall) namespaced() bool { return w.host.NoNamespaces == "" }
+
+// within reports whether a path is one of the directories or lies in one.
+func within(path string, dirs []string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	})
+}
