@@ -259,13 +259,16 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 
 // command returns the root's command line. Unlike a worker's its group is not
 // killed with the server by the kernel: it ends its descendants first. A session of its
-// own keeps all of them from the terminal that the server was started from: a worker's
+// own keeps confined ones from the terminal that the server was started from: a worker's
 // user may have no right to the device, but one's own terminal is /dev/tty for everybody.
 func (f *forkers) command(dir string, mark mark, control, says *os.File) *exec.Cmd {
 	cmd := exec.Command(f.spawner.options.Python, "-u", "-m", "pyworker", "--root", "3")
 	cmd.Dir = dir
 	cmd.Env = f.spawner.environment(dir, mark)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	// Without a wall the root stays in the server's session: if it dies, the groups of its
+	// workers are no orphans, of which the kernel would hang up those that are stopped.
+	walled := f.spawner.options.Wall != nil
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: walled, Setpgid: !walled}
 	cmd.Stdout, cmd.Stderr = says, says
 	cmd.ExtraFiles = []*os.File{control}
 	return cmd

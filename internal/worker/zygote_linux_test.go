@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/sandbox"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -404,10 +405,12 @@ func lines(n int) string {
 
 // Who is in our session has our terminal, whatever rights there are to its device.
 func TestNobodyIsInOurSession(t *testing.T) {
-	z := testZygote(t)
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}})
+	z := testZygote(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall })
 	pids := map[string]int{
 		"root": z.forkerNow("root").process.pid, "zygote": z.forkerNow("zygote").process.pid,
-		"forked": start(t, z.Spawner).info.PID, "spawned": start(t, testSpawner(t)).info.PID,
+		"forked": workertest.Start(t, walled{z, wall, t}).Info().PID, "spawned": start(t, testSpawner(t)).info.PID,
 	}
 	ours, err := unix.Getsid(0)
 	if err != nil {
