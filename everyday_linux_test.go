@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -177,28 +176,7 @@ func (h *household) start(t *testing.T) *remote {
 	}
 	cmd.Env = append(os.Environ(), "UNDERSTUDY_DATA_DIR="+filepath.Join(home, "data"), "UNDERSTUDY_LOG_LEVEL=info", "UNDERSTUDY_PYTHON="+h.python, "HOME="+home)
 	h.become(cmd)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address := make(chan string, 1)
-	var reading sync.WaitGroup
-	reading.Go(func() { readLog(t, stderr, address) })
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		reading.Wait()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the server ended with %v", err)
-		}
-	})
-	at, ok := <-address
-	if !ok {
-		t.Fatal("the server did not say where it listens")
-	}
-	return &remote{"http://" + at}
+	return listen(t, cmd)
 }
 
 // inContainer are the capabilities that root has in a container of Docker's.

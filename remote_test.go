@@ -33,6 +33,12 @@ func startRemote(t *testing.T, flags ...string) *remote {
 	}
 	cmd := exec.Command(program, append([]string{"serve", "--transport", "http,sse", "--addr", "127.0.0.1:0"}, flags...)...)
 	cmd.Env = serverEnvironment(t)
+	return listen(t, cmd)
+}
+
+// listen starts a server that says where it listens, and ends it with the test.
+func listen(t *testing.T, cmd *exec.Cmd) *remote {
+	t.Helper()
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,8 @@ func (s *Spawner) confinement(spec sessions.Spec) (*sandbox.Profile, error) {
 	if s.options.Wall == nil {
 		return nil, nil
 	}
-	s.laidDown.Do(func() { _, s.notLaid = s.library.ensure() }) // rules are for files that are there
-	if s.notLaid != nil {
-		return nil, s.notLaid
+	if err := s.library.lay(); err != nil { // rules are for files that are there
+		return nil, err
 	}
 	return s.options.Wall.Profile(spec.Family, spec.Home, spec.Workdir)
 }

@@ -68,6 +68,15 @@ func (l *library) add(name string, files fs.FS) error {
 	return nil
 }
 
+// lay sees to it that the library's directory is there, and looks at no file in it.
+func (l *library) lay() error {
+	if _, err := os.Stat(filepath.Join(l.cache, l.name)); err == nil {
+		return nil
+	}
+	_, err := l.ensure()
+	return err
+}
+
 // ensure returns the library's directory after making sure that it holds what
 // it should: files that a cleaner has removed or somebody has changed are
 // written again. Other servers may do the same at the same time.

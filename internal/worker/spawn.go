@@ -128,8 +128,6 @@ type Spawner struct {
 	standby func(mark mark) *worker
 
 	mu       sync.Mutex
-	laidDown sync.Once
-	notLaid  error    // why the library could not be laid down the first time
 	library  *library // nil before the first start, as the next three
 	launcher *launcher
 	reaper   *reaper
