@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -354,29 +353,11 @@ func (a *attacked) start(t *testing.T, flags []string) {
 // seat has the server start from a terminal, at which somebody has typed a secret.
 func (a *attacked) seat(t *testing.T) {
 	t.Helper()
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = screen.Close() })
-	number, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
-	if err := errors.Join(err, unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0)); err != nil {
-		t.Fatal(err)
-	}
-	name := fmt.Sprint("/dev/pts/", number)
-	keyboard, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = keyboard.Close() })
-	_, err = screen.WriteString(a.targets["secret"].(string) + "\n")
+	screen, name := seatAtTerminal(t, a.cmd)
+	_, err := screen.WriteString(a.targets["secret"].(string) + "\n")
 	if err := errors.Join(err, os.Chown(name, a.user.uid, -1)); err != nil {
 		t.Fatal(err)
 	}
-	if a.cmd.SysProcAttr == nil {
-		a.cmd.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	a.cmd.Stdin, a.cmd.SysProcAttr.Setsid, a.cmd.SysProcAttr.Setctty = keyboard, true, true
 	a.targets["terminal"] = name
 }
 

@@ -59,6 +59,7 @@ def run(control_fd):
     sources.install()
     sleep.get(loop.ready())
     _adopt_orphans()
+    _leave_terminal()
     preload.settle()
     life = _Forker(control_fd, at_end=kin.end_all).serve(loop.ready())
     while life is not None:
@@ -72,6 +73,22 @@ def _adopt_orphans():
     library = ctypes.CDLL(None, use_errno=True)
     if library.prctl(_SUBREAPER, 1, 0, 0, 0):
         sys.exit(f"pyworker: prctl: {os.strerror(ctypes.get_errno())}")
+
+
+def _leave_terminal():
+    """Gives up the terminal that the server was started from, for itself and its forks.
+
+    Programs that ask there, as for a password, would be stopped by job control as
+    processes in the background, and the call would hang. Without one they fail at once.
+    """
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return  # there is none
+    try:
+        late.load("fcntl").ioctl(terminal, late.load("termios").TIOCNOTTY)
+    finally:
+        os.close(terminal)
 
 
 class _Forker:
