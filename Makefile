@@ -46,11 +46,7 @@ test: test-python test-go cross ## Set up, and run every test
 
 .PHONY: test-python
 test-python: setup ## Run the tests of the Python half
-	@set -e; python="$$(./understudy setup 2>/dev/null)"; \
-	for package in pyworker matplotlib_capture; do \
-		echo "$$python -m unittest discover -s $$package/tests -t ."; \
-		"$$python" -m unittest discover -s $$package/tests -t .; \
-	done
+	"$$(./understudy setup 2>/dev/null)" -m pyworker.tests
 
 .PHONY: test-go
 test-go: setup ## Run the tests of the Go half
