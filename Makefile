@@ -31,7 +31,7 @@ help: ## Show this list
 
 .PHONY: build
 build: ## Build ./understudy
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o understudy .
+	$(GO) build -ldflags '$(LDFLAGS)' -o understudy .
 
 .PHONY: setup
 setup: build ## Build, and prepare the Python environment with the scientific libraries
