@@ -171,6 +171,9 @@ func (w *Wall) port() int {
 // environment is what a session finds in the place of what the server's user has.
 func (w *Wall) environment(home, temporary string) map[string]string {
 	env := map[string]string{"HOME": home, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user"}
+	if w.settings.Mode == Strict { // git works with files that are not there, and not with those it may not read
+		env["GIT_CONFIG_NOSYSTEM"], env["GIT_ATTR_NOSYSTEM"] = "1", "1"
+	}
 	if w.namespaced() && !w.settings.Network.All {
 		env["PIP_RETRIES"] = "1" // of five, with pauses, none would go better
 	}
