@@ -20,8 +20,8 @@ type place struct {
 // errLeadsOut is said of a link.
 var errLeadsOut = errors.New("link that leads elsewhere, not followed")
 
-// errNoDirectory is said where code has put something else in a directory's place.
-var errNoDirectory = errors.New("it is no directory any more, as code has replaced it; restore it to have a preview")
+// ErrReplaced says that code has put something else in the place of the directory.
+var ErrReplaced = errors.New("it is no directory any more, as code has put something else in its place")
 
 // errNoFile is said of devices, sockets and named pipes.
 var errNoFile = errors.New("not a regular file")
@@ -68,7 +68,7 @@ func openDirectory(above, name string) (*os.Root, error) {
 		return nil, err
 	}
 	if !there.IsDir() {
-		return nil, errNoDirectory
+		return nil, ErrReplaced
 	}
 	// With the dot it is opened as a directory only, should it have become a pipe.
 	root, err := parent.OpenRoot(name + string(filepath.Separator) + ".")
@@ -77,7 +77,7 @@ func openDirectory(above, name string) (*os.Root, error) {
 	}
 	if opened, err := root.Stat("."); err != nil || !os.SameFile(there, opened) {
 		_ = root.Close() // it was not even read
-		return nil, errNoDirectory
+		return nil, ErrReplaced
 	}
 	return root, nil
 }
