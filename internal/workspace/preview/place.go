@@ -41,9 +41,9 @@ func openPlace(dir string, roots []string) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	real := filepath.Join(above, filepath.Base(absolute))
+	itself := filepath.Join(above, filepath.Base(absolute))
 	// Its own path is among them for links that are absolute.
-	p := &place{root: root, dir: real, roots: []string{real}}
+	p := &place{root: root, dir: itself, roots: []string{itself}}
 	for _, path := range roots {
 		absolute, err := filepath.Abs(path)
 		if err != nil {
