@@ -63,6 +63,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.metrics = a.newMetrics()
 	a.ready = newReadiness(a.python, a.run.path, log)
 	options := managerOptions(c, a.python, a.run.path, log)
+	a.python.homes = options.WorkdirRoot
 	if a.plugins != nil {
 		options.Equipper = a.plugins
 	}
