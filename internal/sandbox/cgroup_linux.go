@@ -65,6 +65,9 @@ func ownGroup(own, mounts string) (string, error) {
 	if !found {
 		return "", errors.New("this system has cgroups of version 1 only")
 	}
+	if isOutside(path) {
+		return "", errors.New("the server's cgroup is outside of its cgroup namespace")
+	}
 	for line := range strings.Lines(mounts) {
 		left, right, _ := strings.Cut(line, " - ")
 		fields := strings.Fields(left)
@@ -72,13 +75,18 @@ func ownGroup(own, mounts string) (string, error) {
 			continue
 		}
 		below, err := filepath.Rel(fields[3], path) // the mount may show a part of the tree
-		if err != nil || strings.HasPrefix(below, "..") {
+		if err != nil || isOutside(fields[3]) || strings.HasPrefix(below, "..") {
 			continue
 		}
 		return filepath.Join(fields[4], below), nil
 	}
 	return "", errors.New("no cgroups of version 2 are mounted")
 }
+
+// isOutside reports whether a path of the tree is beyond the root of our cgroup
+// namespace, as that of a mount which a container has from its host: where our groups
+// are in there can't be told, and Rel would take its ".." for the root itself.
+func isOutside(path string) bool { return path == "/.." || strings.HasPrefix(path, "/../") }
 
 // divided is the group that another server has divided before, whose leaf we were born
 // in: a supervisor that starts it once more has moved there too.
