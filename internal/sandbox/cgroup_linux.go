@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,7 @@ type Groups struct {
 // Group is the cgroup of one session. A nil one is none.
 type Group struct {
 	dir   string
+	mu    sync.Mutex
 	kills uint64 // those of memory that have been told
 }
 
@@ -246,6 +248,8 @@ func (g *Group) KilledForMemory() bool {
 		fields := strings.Fields(line)
 		if len(fields) == 2 && fields[0] == "oom_kill" {
 			kills, _ := strconv.ParseUint(fields[1], 10, 64)
+			g.mu.Lock()
+			defer g.mu.Unlock()
 			more := kills > g.kills
 			g.kills = kills
 			return more
