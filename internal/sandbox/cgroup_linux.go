@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,7 @@ type Groups struct {
 // Group is the cgroup of one session. A nil one is none.
 type Group struct {
 	dir   string
+	mu    sync.Mutex
 	kills uint64 // those of memory that have been told
 }
 
@@ -65,6 +67,9 @@ func ownGroup(own, mounts string) (string, error) {
 	if !found {
 		return "", errors.New("this system has cgroups of version 1 only")
 	}
+	if isOutside(path) {
+		return "", errors.New("the server's cgroup is outside of its cgroup namespace")
+	}
 	for line := range strings.Lines(mounts) {
 		left, right, _ := strings.Cut(line, " - ")
 		fields := strings.Fields(left)
@@ -72,13 +77,18 @@ func ownGroup(own, mounts string) (string, error) {
 			continue
 		}
 		below, err := filepath.Rel(fields[3], path) // the mount may show a part of the tree
-		if err != nil || strings.HasPrefix(below, "..") {
+		if err != nil || isOutside(fields[3]) || strings.HasPrefix(below, "..") {
 			continue
 		}
 		return filepath.Join(fields[4], below), nil
 	}
 	return "", errors.New("no cgroups of version 2 are mounted")
 }
+
+// isOutside reports whether a path of the tree is beyond the root of our cgroup
+// namespace, as that of a mount which a container has from its host: where our groups
+// are in there can't be told, and Rel would take its ".." for the root itself.
+func isOutside(path string) bool { return path == "/.." || strings.HasPrefix(path, "/../") }
 
 // divided is the group that another server has divided before, whose leaf we were born
 // in: a supervisor that starts it once more has moved there too.
@@ -238,6 +248,8 @@ func (g *Group) KilledForMemory() bool {
 		fields := strings.Fields(line)
 		if len(fields) == 2 && fields[0] == "oom_kill" {
 			kills, _ := strconv.ParseUint(fields[1], 10, 64)
+			g.mu.Lock()
+			defer g.mu.Unlock()
 			more := kills > g.kills
 			g.kills = kills
 			return more

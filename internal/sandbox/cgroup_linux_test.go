@@ -40,6 +40,9 @@ func TestOwnGroup(t *testing.T) {
 		"hybrid":       {"4:memory:/x\n0::/y\n", at("/", "/sys/fs/cgroup/unified"), "/sys/fs/cgroup/unified/y", ""},
 		"part":         {"0::/docker/1/me\n", at("/docker/1", "/sys/fs/cgroup"), "/sys/fs/cgroup/me", ""},
 		"another part": {"0::/docker/1/me\n", at("/docker/2", "/sys/fs/cgroup"), "", "no cgroups of version 2 are mounted"},
+		"host's first": {"0::/\n", at("/..", "/sys/fs/cgroup") + at("/", "/run/cgroup"), "/run/cgroup", ""},
+		"host's only":  {"0::/\n", at("/../..", "/sys/fs/cgroup"), "", "no cgroups of version 2 are mounted"},
+		"outside":      {"0::/../other\n", at("/", "/sys/fs/cgroup"), "", "outside of its cgroup namespace"},
 		"version 1":    {"4:memory:/x\n", "", "", "version 1 only"},
 		"no mount":     {"0::/x\n", "30 23 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n", "", "no cgroups of version 2 are mounted"},
 	}

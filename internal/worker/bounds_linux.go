@@ -11,7 +11,13 @@ import (
 // looks: the limits that each process inherits, and a cgroup where there are some.
 type bounds struct {
 	limits sandbox.Limits
-	group  *sandbox.Group // nil without cgroups
+	group  kernelGroup // nil without cgroups
+}
+
+// kernelGroup is what a cgroup does for a line once its first process is in it.
+type kernelGroup interface {
+	KilledForMemory() bool
+	Remove()
 }
 
 // bind puts a new worker's process within the bounds of its line, before code runs
@@ -60,6 +66,14 @@ func (b *bounds) verdict() string {
 	return memoryCause(b.limits.Memory, 0)
 }
 
+// forget is told that the line is about to run something: what the kernel has killed
+// before, such as a child of an earlier run, is not what ends this one.
+func (b *bounds) forget() {
+	if b != nil && b.group != nil {
+		b.group.KilledForMemory()
+	}
+}
+
 func memoryCause(limit int64, used uint64) string {
 	cause := fmt.Sprintf("memory limit of %s reached", sessions.SizeInWords(limit))
 	if used > 0 {
@@ -70,7 +84,7 @@ func memoryCause(limit int64, used uint64) string {
 
 // release is called when no process of the line is left.
 func (b *bounds) release() {
-	if b != nil {
+	if b != nil && b.group != nil {
 		b.group.Remove()
 	}
 }

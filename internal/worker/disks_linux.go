@@ -99,6 +99,7 @@ func (d *warden) letRun(w *worker) (over func()) {
 		return func() {}
 	}
 	d.wake()
+	w.line.bounds.forget()
 	spec := w.spec.Load()
 	if d.limits.Disk <= 0 || spec == nil {
 		return func() {}
