@@ -66,3 +66,15 @@ func TestMemoryErrorNamesTheLimit(t *testing.T) {
 		}
 	}
 }
+
+func TestThreadsThatDoNotStartNameTheLimit(t *testing.T) {
+	for message, want := range map[string]bool{"can't start new thread": true, "another": false} {
+		starter := workerThat(func(*fakeWorker, Request, Sink) (Outcome, error) {
+			return Outcome{Exception: &Exception{Type: "RuntimeError", Info: ExceptionInfo{Msg: message}}}, nil
+		})
+		m := newTestManager(t, starter, func(o *Options) { o.MemoryLimit = 1 << 30 })
+		if got := strings.Contains(notes(run(t, m, "x")), "counts for the memory limit of 1.0 GiB (--memory-limit)"); got != want {
+			t.Errorf("%s: %v", message, got)
+		}
+	}
+}
