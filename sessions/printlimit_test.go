@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -68,9 +69,9 @@ func TestMemoryErrorNamesTheLimit(t *testing.T) {
 }
 
 func TestThreadsThatDoNotStartNameTheLimit(t *testing.T) {
-	for message, want := range map[string]bool{"can't start new thread": true, "another": false} {
+	for message, want := range map[string]bool{`"can't start new thread"`: true, `"another"`: false, `5`: false} {
 		starter := workerThat(func(*fakeWorker, Request, Sink) (Outcome, error) {
-			return Outcome{Exception: &Exception{Type: "RuntimeError", Info: ExceptionInfo{Msg: message}}}, nil
+			return Outcome{Exception: &Exception{Type: "RuntimeError", Info: ExceptionInfo{Args: []json.RawMessage{json.RawMessage(message)}}}}, nil
 		})
 		m := newTestManager(t, starter, func(o *Options) { o.MemoryLimit = 1 << 30 })
 		if got := strings.Contains(notes(run(t, m, "x")), "counts for the memory limit of 1.0 GiB (--memory-limit)"); got != want {
