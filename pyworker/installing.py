@@ -53,7 +53,7 @@ def install(packages, shell, arguments):
     ]
     notes = list(filter(None, map(_about_imported, changed)))[:MOST_NOTES]
     if code and hosts is not None:
-        notes.append(_about_network(hosts))
+        notes.append(about_network(hosts))
     return Outcome(code, {"installed": [change.record() for change in changed]}, notes)
 
 
@@ -201,7 +201,7 @@ def _is_imported(name):
     return type(module) is types.ModuleType and bool(vars(module).get("__file__"))
 
 
-def _about_network(hosts):
+def about_network(hosts):
     """Says what the network has to do with a failure, and what the server would need."""
     missing = [each for each in _index_hosts() if not _is_listed(each, hosts)]
     if not hosts:

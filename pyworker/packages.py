@@ -15,8 +15,9 @@ _BASE = "understudy_base.pth"  # names the interpreter's own packages; written l
 class Packages:
     """Where one session finds what it has installed."""
 
-    def __init__(self, place, confined):
+    def __init__(self, place, confined, hosts):
         self.confined = confined  # the interpreter's own environment can't be written to
+        self.hosts = hosts  # that can be reached, as pypi.org; None: any
         self.root = ""  # the environment; "" while there is no place for one
         self.site = ""  # its packages
         self._place = place

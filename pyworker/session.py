@@ -34,7 +34,7 @@ class Session:
         self.interrupts = interrupts
         self.fault = fault
         self.place = Place(start["workdir"])
-        self.packages = Packages(self.place, confined=bool(start.get("confine")))
+        self.packages = Packages(self.place, bool(start.get("confine")), start.get("hosts"))
         self.code_file = codefile.CodeFile(start["workdir"], start["code_file"])
         self.module = namespace.make(self.code_file.path)
         self.describer = Describer(start["workdir"], start["traceback"])

@@ -21,6 +21,7 @@ NOTED = 5  # magics of one execution whose failures are noted
 _NOT_FOUND = 127  # exit code, as of shells
 _BY_SIGNAL = 128  # and a signal's number: exit code, as of shells
 _MARK = "UNDERSTUDY_COMMAND"  # names the magic or command, for its processes
+_FETCHING = ("install", "download", "wheel")  # commands of pip that ask an index
 _SHELLS = ("/bin/bash", "/usr/bin/bash")
 
 
@@ -33,6 +34,7 @@ class Shell:
         self._packages = packages
         self._magics = []  # by number
         self._failures = []  # of the present execution: (command, exit code)
+        self._fetch_failed = False  # one of them was pip, which may have lacked the network
 
     def keep(self, magic):
         """Makes a magic known, to be run by its number, which is returned."""
@@ -46,6 +48,9 @@ class Shell:
         notes = [f"{shown!r:.100} ended with exit code {code}" for shown, code in failures[:NOTED]]
         if len(failures) > NOTED:
             notes.append(f"and so did {len(failures) - NOTED} more")
+        fetched, self._fetch_failed = self._fetch_failed, False
+        if fetched and self._packages.hosts is not None:
+            notes.append(late.load_own("installing").about_network(self._packages.hosts))
         return notes
 
     def run_command(self, text):
@@ -74,6 +79,7 @@ class Shell:
         self._namespace["_exit_code"] = code
         if code:
             self._failures.append((("%" if install else "!") + magic.text, code))
+            self._fetch_failed |= magic.kind == "pip" and magic.parsed.verb in _FETCHING
         return printed.decode("utf-8", "replace").splitlines() if magic.captured else None
 
     def _install_argv(self, magic):

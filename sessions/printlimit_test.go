@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,18 @@ func TestMemoryErrorNamesTheLimit(t *testing.T) {
 		m := newTestManager(t, starter, func(o *Options) { o.MemoryLimit = 1 << 30 })
 		if got := strings.Contains(notes(run(t, m, "x")), "the memory limit is 1.0 GiB (--memory-limit)"); got != want {
 			t.Errorf("%s: %v", exc, got)
+		}
+	}
+}
+
+func TestThreadsThatDoNotStartNameTheLimit(t *testing.T) {
+	for message, want := range map[string]bool{`"can't start new thread"`: true, `"another"`: false, `5`: false} {
+		starter := workerThat(func(*fakeWorker, Request, Sink) (Outcome, error) {
+			return Outcome{Exception: &Exception{Type: "RuntimeError", Info: ExceptionInfo{Args: []json.RawMessage{json.RawMessage(message)}}}}, nil
+		})
+		m := newTestManager(t, starter, func(o *Options) { o.MemoryLimit = 1 << 30 })
+		if got := strings.Contains(notes(run(t, m, "x")), "counts for the memory limit of 1.0 GiB (--memory-limit)"); got != want {
+			t.Errorf("%s: %v", message, got)
 		}
 	}
 }

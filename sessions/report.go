@@ -128,11 +128,23 @@ func (s *Session) whyStopped(cause stopCause) string {
 }
 
 // explainMemory names the limit that memory was refused by: Python says only that
-// there is none, which looks like a fault of the machine's.
+// there is none, which looks like a fault of the machine's. The stack of a thread counts
+// whole, though little of it is used.
 func (s *Session) explainMemory(r *Result) {
-	if limit := s.options.MemoryLimit; limit > 0 && strings.HasSuffix(r.ExcType, "MemoryError") {
+	limit := s.options.MemoryLimit
+	switch {
+	case limit <= 0:
+	case strings.HasSuffix(r.ExcType, "MemoryError"):
 		r.note(fmt.Sprintf("the memory limit is %s (--memory-limit)", SizeInWords(limit)))
+	case r.ExcType == "RuntimeError" && r.ExcInfo != nil && saysOnly(r.ExcInfo.Args, "can't start new thread"):
+		r.note(fmt.Sprintf("each thread's stack, mostly 8 MB, counts for the memory limit of %s (--memory-limit): call threading.stack_size(1 << 20) before threads are started, or start fewer; --process-limit bounds them too", SizeInWords(limit)))
 	}
+}
+
+// saysOnly reports whether the arguments of an exception are one text.
+func saysOnly(args []json.RawMessage, text string) bool {
+	var said string
+	return len(args) == 1 && json.Unmarshal(args[0], &said) == nil && said == text
 }
 
 func (c stopCause) sentence() string {

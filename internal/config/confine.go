@@ -27,7 +27,7 @@ type Confine struct {
 	CPULimit      float64 `name:"cpu-limit" default:"0" placeholder:"N" group:"Sandbox" help:"How many processors an interpreter may keep busy, as 1.5; 0 sets no limit."`
 	OpenFileLimit int64   `type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many files each process of an interpreter may have open; auto is 4096 in the sandbox, and the server's own outside."`
 	FileSizeLimit int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How large a file may become that an interpreter writes; auto is the disk limit."`
-	DiskLimit     int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much an interpreter's working directory and its /tmp may hold; auto is 10 GB in the sandbox, and none outside."`
+	DiskLimit     int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much an interpreter's working directory and its /tmp may hold, and how much interpreters may add to a --workdir; auto is 10 GB in the sandbox, and none outside."`
 	PrintLimit    int64   `type:"limit" default:"none" placeholder:"SIZE" group:"Sandbox" help:"End a run that has printed more than this; none lets it print on, and keeps what --spool-limit allows."`
 }
 

@@ -12,9 +12,10 @@ type footprint struct {
 	// memory is what they have for themselves, in bytes: an estimate that is cheap to
 	// get, and too high where one is a fork of another and shares memory with it.
 	memory uint64
-	tasks  int   // processes and threads
-	pids   []int // the worker's comes first
-	copies []int // of the worker, asleep
+	shared uint64 // the part of it that is shared memory, counted in each process
+	tasks  int    // processes and threads
+	pids   []int  // the worker's comes first
+	copies []int  // of the worker, asleep
 }
 
 // A census counts the processes of one worker.
@@ -35,6 +36,7 @@ func (c *census) add(pid int) {
 		return
 	}
 	c.memory += s.memory
+	c.shared += s.shared
 	c.tasks += s.threads
 	if s.dead {
 		return
@@ -52,6 +54,7 @@ func (c *census) add(pid int) {
 // status is what /proc/PID/status says of what a process uses.
 type status struct {
 	memory  uint64 // bytes that are no file's: anonymous, shared and swapped out
+	shared  uint64 // of these, bytes of shared memory
 	threads int
 	dead    bool // and not reaped yet, as copies that were dismissed
 }
@@ -65,7 +68,11 @@ func statusOf(pid int) (s status, ok bool) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
 		switch string(name) {
 		case "RssAnon", "RssShmem", "VmSwap":
-			s.memory += kilobytes(rest)
+			n := kilobytes(rest)
+			s.memory += n
+			if string(name) == "RssShmem" {
+				s.shared += n
+			}
 		case "State":
 			s.dead = bytes.HasPrefix(bytes.TrimSpace(rest), []byte("Z"))
 		case "Threads":

@@ -18,6 +18,16 @@ func (s *Spawner) confinement(spec sessions.Spec) (*sandbox.Profile, error) {
 	return s.options.Wall.Profile(spec.Family, spec.Home, spec.Workdir)
 }
 
+// hosts are those that workers may tell of where an installation fails; nil: any.
+func (s *Spawner) hosts() *[]string {
+	network := s.options.Wall.Network()
+	if network.All {
+		return nil
+	}
+	hosts := append([]string{}, network.Hosts...) // never null
+	return &hosts
+}
+
 // describeWall says of a worker what confines it.
 func describeWall(wall *sandbox.Wall) *sessions.Wall {
 	if wall == nil {

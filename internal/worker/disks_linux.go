@@ -1,12 +1,15 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -23,22 +26,32 @@ const (
 	diskPoll = 20
 	// diskLeast is how many bytes a run may always write that began beyond the limit.
 	diskLeast = 1 << 20
-	// diskCount is how long a run may have to wait until its files are counted.
+	// diskCount is how long a run may have to wait until its files are counted, once.
 	diskCount = 200 * time.Millisecond
+	// diskQuick is how long a count may take for one more to come before a run.
+	diskQuick = time.Millisecond
 )
 
 // store is what is remembered of the files of a family, or of a working directory: it
 // outlives the workers, so that a run that was ended gives the next one no more room.
 type store struct {
-	places []string
-	limit  int64 // bytes
+	place string
+	// common says that the directory isn't the family's own: what was there before the
+	// first run is somebody else's, and what is added may be, too.
+	common bool
+	most   int64 // bytes that interpreters may put there
 
 	mu      sync.Mutex
-	running int  // how many runs are under way
-	begun   int  // how many have begun so far
-	unseen  bool // something has run since the last count
-	ending  bool // those that run are being ended
-	known   bool // the rest is known
+	limit   int64              // bytes that may be there: most, and of a common one what was there at first
+	writers map[*worker]uint64 // of a common one: who runs, and what it had written before
+	running int                // how many runs are under way
+	begun   int                // how many have begun so far
+	unseen  bool               // something has run since the last count
+	ending  bool               // those that run are being ended
+	slow    bool               // no run waits for a count any more
+	met     bool               // it was counted before
+	known   bool               // the rest is known
+	took    time.Duration      // the last count
 	last    int64
 	before  int64 // bytes that were there at first, and after a run was ended; or fewer since
 	// first is the fewest that were there when a run was let begin beyond the limit,
@@ -55,15 +68,28 @@ func (s *store) allowed() int64 {
 	if s.first == 0 {
 		return s.limit
 	}
-	return max(s.limit, s.first+max(s.limit/100, diskLeast), s.before+diskLeast)
+	return max(s.limit, s.first+max(s.most/100, diskLeast), s.before+diskLeast)
 }
 
 // isNear reports whether there is so much that it is looked at often.
-func (s *store) isNear() bool { return s.last > s.limit/5*4 }
+func (s *store) isNear() bool { return s.last > s.limit-s.most/5 }
+
+// waits reports whether a run that is about to begin waits for a count: nobody knows
+// what there is, or little room is left and it takes no time.
+func (s *store) waits() bool {
+	if s.running > 0 || s.known && !s.unseen {
+		return false
+	}
+	return !s.known && !s.slow || s.known && s.isNear() && s.took <= diskQuick
+}
 
 // rebase takes what is there for old: at the very first count, and once a run was ended.
 // Otherwise what short runs have written unseen is laid to the next that is seen.
 func (s *store) rebase(size int64) {
+	if s.common && !s.met {
+		s.limit += size
+	}
+	s.met = true
 	if !s.known {
 		s.before = size
 		s.known = true
@@ -79,21 +105,30 @@ func (s *store) rebase(size int64) {
 	}
 }
 
-// storeOf returns the store of a worker's files.
-func (d *warden) storeOf(spec *sessions.Spec) *store {
-	places := placesOf(spec)
-	key := strings.Join(places, "\x00")
+// storesOf returns the stores of a worker's files: the home of the session and its
+// branches, with their /tmp, and the working directory where it is another.
+func (d *warden) storesOf(spec *sessions.Spec) (all []*store) {
 	d.storing.Lock()
 	defer d.storing.Unlock()
-	if d.stores[key] == nil {
-		d.stores[key] = &store{places: places, limit: d.limits.Disk}
+	if spec.Home != "" {
+		all = append(all, d.store(spec.Home, false))
 	}
-	return d.stores[key]
+	if spec.Home == "" || !isBelow(spec.Workdir, spec.Home) {
+		all = append(all, d.store(spec.Workdir, true))
+	}
+	return all
+}
+
+// store is for a caller that has storing.
+func (d *warden) store(place string, common bool) *store {
+	if d.stores[place] == nil {
+		d.stores[place] = &store{place: place, common: common, most: d.limits.Disk, limit: d.limits.Disk, writers: map[*worker]uint64{}}
+	}
+	return d.stores[place]
 }
 
 // letRun is told that a worker is about to run something. What it returns is called
-// when that is over. Where little room is left, or nobody has looked yet, it counts
-// first, so that all that comes later is the run's.
+// when that is over.
 func (d *warden) letRun(w *worker) (over func()) {
 	if d == nil {
 		return func() {}
@@ -104,23 +139,10 @@ func (d *warden) letRun(w *worker) (over func()) {
 	if d.limits.Disk <= 0 || spec == nil {
 		return func() {}
 	}
-	s := d.storeOf(spec)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running == 0 && (!s.known || s.isNear()) {
-		ctx, cancel := context.WithTimeout(d.life, diskCount)
-		defer cancel()
-		s.free = freeOn(s.places[0])
-		size, err := s.size(ctx, -1, d.holders(s))
-		if err == nil {
-			s.rebase(size)
-		} // else the next look does so
-		s.looked = time.Now()
+	stores := d.storesOf(spec)
+	for _, s := range stores {
+		d.letWrite(s, w)
 	}
-	s.ending = false
-	s.running++
-	s.begun++
-	s.unseen = true
 	if d.disksRest.Load() {
 		select {
 		case d.pokeDisks <- struct{}{}:
@@ -128,10 +150,42 @@ func (d *warden) letRun(w *worker) (over func()) {
 		}
 	}
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.running--
+		for _, s := range stores {
+			s.mu.Lock()
+			s.running--
+			delete(s.writers, w)
+			s.mu.Unlock()
+		}
 	}
+}
+
+// letWrite lets a run begin. Where little room is left, or nobody has looked yet, it
+// counts first, so that all that comes later is the run's.
+func (d *warden) letWrite(s *store, w *worker) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.waits():
+		ctx, cancel := context.WithTimeout(d.life, diskCount)
+		defer cancel()
+		began := time.Now()
+		s.free = freeOn(s.place)
+		size, err := s.size(ctx, -1, d.holders(s))
+		if err == nil {
+			s.rebase(size)
+		} // else the next look does so
+		s.slow = err != nil
+		s.looked, s.took = began, time.Since(began)
+	case s.running == 0 && s.known && s.isNear() && !s.unseen:
+		s.rebase(s.last)
+	}
+	if s.common {
+		s.writers[w], _ = writtenBy(w.process.pid)
+	}
+	s.ending = false
+	s.running++
+	s.begun++
+	s.unseen = true
 }
 
 // watchDisks ends workers whose runs write more files than they may. It has a goroutine
@@ -160,8 +214,9 @@ func (d *warden) lookAtDisks() (busy bool) {
 	workers := map[*store][]*worker{}
 	for w := range d.spawner.present() {
 		if spec := w.spec.Load(); spec != nil {
-			s := d.storeOf(spec)
-			workers[s] = append(workers[s], w)
+			for _, s := range d.storesOf(spec) {
+				workers[s] = append(workers[s], w)
+			}
 		}
 	}
 	d.forgetStores(workers)
@@ -179,7 +234,7 @@ func (d *warden) forgetStores(used map[*store][]*worker) {
 		if used[s] != nil {
 			continue
 		}
-		if _, err := os.Lstat(s.places[0]); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(s.place); errors.Is(err, fs.ErrNotExist) {
 			delete(d.stores, key)
 		}
 	}
@@ -187,7 +242,7 @@ func (d *warden) forgetStores(used map[*store][]*worker) {
 
 // lookAtFiles counts a store's files if that is due, and reports whether anything runs.
 func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
-	now, free := time.Now(), freeOn(s.places[0])
+	now, free := time.Now(), freeOn(s.place)
 	s.mu.Lock()
 	busy = s.running > 0
 	due, begun, known, allowed := s.isDue(now, free, d.limits.Poll), s.begun, s.known, s.allowed()
@@ -205,17 +260,20 @@ func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.looked, s.free, s.last = now, free, size
+	s.looked, s.free, s.last, s.took = now, free, size, time.Since(now)
 	switch {
+	case !s.known: // with what a run has added that could not wait
+		s.rebase(size)
+		s.unseen = s.running > 0 || s.begun != begun
 	case s.begun != begun: // some of it may be what a run began with
-	case !s.known, size <= allowed:
+	case size <= allowed:
 		s.rebase(size)
 		s.unseen = s.running > 0
 	case s.running == 0:
-		s.unseen = false
+		s.unseen, s.known = false, false
 	default:
 		s.ending, s.known = true, false // the next run begins with what is there
-		d.endWriters(workers)
+		d.endWriters(s, workers)
 	}
 	return busy
 }
@@ -230,23 +288,72 @@ func (s *store) isDue(now time.Time, free uint64, poll time.Duration) bool {
 	return !s.known || s.isNear() || now.Sub(s.looked) >= diskPoll*poll || s.free > free && s.free-free > uint64(room/2)
 }
 
-// endWriters ends those workers that run something.
-func (d *warden) endWriters(workers []*worker) {
-	for _, w := range workers {
-		if !w.interrupts.busy() {
-			continue
+// endWriters ends those workers that run something: of a common directory those that
+// have written, unless nobody has, as space can be taken without. The caller has the
+// store's lock.
+func (d *warden) endWriters(s *store, workers []*worker) {
+	cause := fmt.Sprintf("disk limit of %s reached: delete files below %s that are not needed", sessions.SizeInWords(s.most), s.place)
+	if s.common {
+		cause = fmt.Sprintf("disk limit of %s reached: so much was added to %s since this server first ran code there; delete what your code wrote there and doesn't need, and nothing else", sessions.SizeInWords(s.most), s.place)
+	}
+	ending := slices.DeleteFunc(workers, func(w *worker) bool { return !w.interrupts.busy() })
+	if s.common {
+		var wrote []*worker
+		for _, w := range ending {
+			if s.mayHaveWritten(w) {
+				wrote = append(wrote, w)
+			}
 		}
-		cause := fmt.Sprintf("disk limit of %s reached: delete files below %s that are not needed", sessions.SizeInWords(d.limits.Disk), strings.Join(placesOf(w.spec.Load()), " and "))
+		if len(wrote) > 0 {
+			ending = wrote
+		}
+	}
+	for _, w := range ending {
 		d.log.Info("an interpreter is ended", "pid", w.process.pid, "reason", cause)
 		w.process.blame(cause)
 		d.running.Go(func() { w.process.kill(cause) })
 	}
 }
 
+// mayHaveWritten reports whether a worker's run has, with its kin, written more than a
+// little, wherever. The kernel doesn't count that of files in memory.
+func (s *store) mayHaveWritten(w *worker) bool {
+	var stat unix.Statfs_t
+	if unix.Statfs(s.place, &stat) != nil || stat.Type == unix.TMPFS_MAGIC {
+		return true
+	}
+	kin, err := w.line.kin.find()
+	if err != nil {
+		return true
+	}
+	var sum uint64
+	for _, each := range kin {
+		n, ok := writtenBy(each.pid)
+		if !ok {
+			return true
+		}
+		sum += n
+	}
+	return sum >= s.writers[w]+diskLeast
+}
+
+// writtenBy is how many bytes a process, and those of its children that have ended, have
+// had written to disks; not ok if that can't be told.
+func writtenBy(pid int) (n uint64, ok bool) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	if err != nil {
+		return 0, false
+	}
+	_, rest, ok := bytes.Cut(data, []byte("\nwrite_bytes: "))
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	n, err = strconv.ParseUint(string(line), 10, 64)
+	return n, ok && err == nil
+}
+
 // holders are the workers whose files are those of the store.
 func (d *warden) holders(s *store) (all []*worker) {
 	for w := range d.spawner.present() {
-		if spec := w.spec.Load(); spec != nil && d.storeOf(spec) == s {
+		if spec := w.spec.Load(); spec != nil && slices.Contains(d.storesOf(spec), s) {
 			all = append(all, w)
 		}
 	}
@@ -255,16 +362,14 @@ func (d *warden) holders(s *store) (all []*worker) {
 
 // size counts what the files take, in bytes, those too that are deleted and still open.
 func (s *store) size(ctx context.Context, enough int64, workers []*worker) (int64, error) {
-	size, err := sizeOnDisk(ctx, enough, s.places...)
+	size, err := sizeOnDisk(ctx, enough, s.place)
 	if err != nil || enough >= 0 && size > enough {
 		return size, err
 	}
 	deleted := deletedFiles{seen: map[fileID]bool{}, devices: map[uint64]bool{}}
-	for _, place := range s.places {
-		var stat unix.Stat_t
-		if unix.Stat(place, &stat) == nil {
-			deleted.devices[stat.Dev] = true
-		}
+	var stat unix.Stat_t
+	if unix.Stat(s.place, &stat) == nil {
+		deleted.devices[stat.Dev] = true
 	}
 	for _, w := range workers {
 		c := census{registry: w.spawner.registry, children: childrenFinder(), seen: map[int]bool{}}
@@ -313,50 +418,76 @@ func freeOn(dir string) uint64 {
 	return stat.Bfree * uint64(stat.Bsize)
 }
 
-// placesOf are the directories that count: the home of the session and its branches,
-// with their /tmp, and the working directory.
-func placesOf(spec *sessions.Spec) []string {
-	switch {
-	case spec.Home == "":
-		return []string{spec.Workdir}
-	case isBelow(spec.Workdir, spec.Home):
-		return []string{spec.Home}
-	default:
-		return []string{spec.Home, spec.Workdir}
-	}
-}
+// What sizeOnDisk needs for directories that are deeper than a path may be long.
+const (
+	longestPath = 3500 // bytes; with a name it stays below the kernel's 4096
+	mostRests   = 64   // of such a directory, one below the other
+)
 
 var errEnough = errors.New("enough")
 
-// sizeOnDisk adds up what the files below the directories take, in bytes. It stops
+// sizeOnDisk adds up what the files below the directory take, in bytes. It stops
 // when that is more than enough, unless enough is negative. Links are not followed,
 // and what can't be read, or goes meanwhile, doesn't count.
-func sizeOnDisk(ctx context.Context, enough int64, dirs ...string) (size int64, err error) {
-	for _, dir := range dirs {
-		err = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				return nil
-			}
-			info, err := entry.Info()
-			if err != nil {
-				return nil
-			}
-			if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-				size += stat.Blocks * 512
-			}
-			if enough >= 0 && size > enough {
-				return errEnough
-			}
-			return ctx.Err()
-		})
-		if errors.Is(err, errEnough) {
-			return size, nil
-		}
-		if err != nil {
-			return 0, err
-		}
+func sizeOnDisk(ctx context.Context, enough int64, dir string) (int64, error) {
+	walk := diskWalk{ctx: ctx, enough: enough}
+	err := walk.add(dir)
+	if errors.Is(err, errEnough) {
+		err = nil
 	}
-	return size, nil
+	return walk.size, err
+}
+
+type diskWalk struct {
+	ctx    context.Context
+	enough int64
+	size   int64
+	rests  int // how many directories are walked by a descriptor
+}
+
+func (d *diskWalk) add(dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if entry.IsDir() && len(path) > longestPath {
+			return d.addRest(path)
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return nil
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			d.size += stat.Blocks * 512
+		}
+		if d.enough >= 0 && d.size > d.enough {
+			return errEnough
+		}
+		return d.ctx.Err()
+	})
+}
+
+// addRest adds a directory from where a shorter path leads to what is in it. That there
+// are very many below one another serves nobody: they are more than enough.
+func (d *diskWalk) addRest(path string) error {
+	if d.rests == mostRests {
+		if d.enough < 0 {
+			return fs.SkipDir
+		}
+		d.size = d.enough + 1
+		return errEnough
+	}
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fs.SkipDir
+	}
+	defer func() { _ = unix.Close(fd) }()
+	d.rests++
+	defer func() { d.rests-- }()
+	if err := d.add(fmt.Sprintf("/proc/self/fd/%d/.", fd)); err != nil {
+		return err
+	}
+	return fs.SkipDir
 }
 
 func isBelow(dir, other string) bool {

@@ -57,7 +57,7 @@ func (d *warden) makeRoom(left, least uint64, candidates []candidate, now time.T
 		if left >= least+least/2 {
 			return
 		}
-		if frees := c.private(); frees >= worthwhile {
+		if frees := c.private() + c.unmapped; frees >= worthwhile {
 			left += frees
 			d.sacrifice(c, frees, now)
 		}
@@ -85,6 +85,7 @@ func (d *warden) sacrifice(c candidate, frees uint64, now time.Time) {
 type candidate struct {
 	*worker
 	footprint
+	unmapped uint64 // bytes of files in memory, beside what the footprint has
 }
 
 // largest returns those that run something, or those that don't, as far as they may be
@@ -94,8 +95,11 @@ func (d *warden) largest(workers map[*worker]bool, busy bool) (all []candidate) 
 		if d.cases[w].ending || w.interrupts.busy() != busy {
 			continue
 		}
-		if f := d.footprint(w); f.memory >= worthwhile {
-			all = append(all, candidate{w, f})
+		f := d.footprint(w)
+		unmapped := f.unmapped()
+		f.memory += unmapped
+		if f.memory >= worthwhile {
+			all = append(all, candidate{w, f, unmapped})
 		}
 	}
 	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(b.memory, a.memory) })

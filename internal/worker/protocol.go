@@ -112,6 +112,8 @@ type startMessage struct {
 	CheckpointLimit int64 `json:"checkpoint_limit"`
 	// Confine is the wall that the worker puts around itself; left out without one.
 	Confine *sandbox.Profile `json:"confine,omitempty"`
+	// Hosts are those that the wall lets code reach; left out where that is any.
+	Hosts *[]string `json:"hosts,omitempty"`
 }
 
 // A forkMessage comes with the copy's end of its frames' socket.

@@ -216,6 +216,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	if message.Confine, err = s.confinement(spec); err != nil {
 		return nil, err
 	}
+	message.Hosts = s.hosts()
 	frame, err := encodeFrame(typeStart, message)
 	if err != nil {
 		return nil, err

@@ -68,6 +68,9 @@ type wardenCase struct {
 	// What the last exact count said, of what estimate, and when it may be repeated.
 	exact, estimate uint64
 	again           time.Time
+	// What it had in files in memory, and when they were counted.
+	unmapped uint64
+	counted  time.Time
 }
 
 // newWarden returns nil when there is nothing to watch for.
@@ -199,6 +202,9 @@ func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
 		}
 		c.looked = now
 		f := d.footprint(w)
+		if d.limits.Memory > 0 && now.Sub(c.counted) >= wardenShare*d.limits.Poll {
+			c.unmapped, c.counted = f.unmapped(), now
+		}
 		used, over := d.overMemory(c, f, now)
 		switch {
 		case over:
@@ -220,14 +226,15 @@ func (d *warden) overMemory(c *wardenCase, f footprint, now time.Time) (used uin
 		// is: that comes first, unless the memory is of a kind that doesn't count there.
 		allowed += sandbox.MemoryAllowance
 	}
-	if d.limits.Memory <= 0 || f.memory <= allowed {
+	estimate := f.memory + c.unmapped
+	if d.limits.Memory <= 0 || estimate <= allowed {
 		return 0, false
 	}
-	grown := f.memory - min(f.memory, c.estimate)
+	grown := estimate - min(estimate, c.estimate)
 	if now.Before(c.again) && c.exact+grown <= allowed {
 		return 0, false
 	}
-	c.exact, c.estimate = f.exactly(), f.memory
+	c.exact, c.estimate = f.exactly()+c.unmapped, estimate
 	c.again = now.Add(max(wardenRest, 5*wardenShare*time.Since(now)))
 	return c.exact, c.exact > allowed
 }

@@ -209,7 +209,7 @@ while True:
     time.sleep(0.02)
 `
 	reason := breaks(t, begin(), fill)
-	if want := "disk limit of 20 MiB reached: delete files below " + dir; !strings.HasPrefix(reason, want) {
+	if want := "disk limit of 20 MiB reached: so much was added to " + dir; !strings.HasPrefix(reason, want) {
 		t.Error(reason)
 	}
 	// The next run may read and delete, and is ended only when it writes more.
@@ -249,7 +249,7 @@ func TestDiskLimitOfWhatIsWrittenAtOnce(t *testing.T) {
 // However often a run is ended, the room that the next has is not what it has taken.
 func TestStoreGivesNoMoreRoom(t *testing.T) {
 	const mib = 1 << 20
-	s := &store{limit: 1000 * mib}
+	s := &store{most: 1000 * mib, limit: 1000 * mib}
 	for _, step := range []struct {
 		what          string
 		ended         bool // the run before

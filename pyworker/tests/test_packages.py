@@ -55,7 +55,7 @@ class AboutNetwork(unittest.TestCase):
             (["*.pythonhosted.org:443", "PyPI.org"], {}, ""),
         ):
             with unittest.mock.patch.dict(os.environ, environment, clear=True):
-                note = installing._about_network(hosts)
+                note = installing.about_network(hosts)
             self.assertEqual(
                 needed,
                 note.partition("start it with --allow-net ")[2]
@@ -151,7 +151,7 @@ class Magics(PackagesCase):
     """%pip where the interpreter's own environment can't be written to."""
 
     def test_pip_of_a_confined_session(self):
-        worker = self.session(confine={"environment": {}})
+        worker = self.session(confine={"base": {}, "environment": {}})
         answer = worker.run(f"%pip install --no-index {self.tiny(worker)}")
         self.assertIn("Successfully installed understudy-tiny-1.0", answer.stdout)
         self.assertEqual("tiny 1.0\n", worker.run("import understudy_tiny as t; t.show()").stdout)
@@ -160,3 +160,11 @@ class Magics(PackagesCase):
         self.assertTrue({"pip", "understudy-tiny"} & set(listed) or "understudy_tiny" in listed)
         removed = worker.run("%pip uninstall -y understudy-tiny").stdout
         self.assertIn("Successfully uninstalled", removed)
+
+    def test_a_failure_tells_of_the_network(self):
+        worker = self.session(confine={"base": {}, "environment": {}}, hosts=["a.example"])
+        notes = worker.run("!pip  install --no-index understudy-none").notes
+        self.assertEqual(2, len(notes), notes)
+        self.assertIn("reaches no host but a.example (--allow-net)", notes[1])
+        self.assertEqual(1, len(worker.run("!false").notes))
+        self.assertEqual(1, len(worker.run("%pip nonsense").notes))
