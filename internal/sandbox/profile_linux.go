@@ -104,6 +104,10 @@ func (w *Wall) liberties(networked bool) liberties {
 	}
 }
 
+// TellsByUser reports whether the user of a process says of which family it is, whatever
+// else its code has changed of it.
+func (w *Wall) TellsByUser() bool { return w != nil && w.users.apart() }
+
 // mayLimitOthers reports whether this process may set limits of other users' processes.
 var mayLimitOthers = sync.OnceValue(func() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

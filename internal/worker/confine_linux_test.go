@@ -28,11 +28,17 @@ var hostOf = sync.OnceValues(func() (sandbox.Host, error) {
 // testWall returns a wall as the server would build it for the tests' Python.
 func testWall(t testing.TB, settings sandbox.Settings) *sandbox.Wall {
 	t.Helper()
-	python := workertest.Python(t)
 	host, err := hostOf()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return wallOn(t, host, settings)
+}
+
+// wallOn returns it for a host that allows this.
+func wallOn(t testing.TB, host sandbox.Host, settings sandbox.Settings) *sandbox.Wall {
+	t.Helper()
+	python := workertest.Python(t)
 	settings.Mode = sandbox.Standard
 	resolved, err := filepath.EvalSymlinks(python)
 	if err != nil {
