@@ -32,8 +32,9 @@ func rightsOf(version int) uint64 {
 	return rights
 }
 
-// newLandlock returns rules by path. What is in no rule can't be reached.
-func newLandlock(version int, read, use, write []string) *landlock {
+// newLandlock returns rules by path. What is in no rule can't be reached. In list the
+// names of files are to be seen.
+func newLandlock(version int, read, use, write, list []string) *landlock {
 	rights := rightsOf(version)
 	l := &landlock{Files: rights, Words: 1}
 	if version >= 4 {
@@ -51,5 +52,6 @@ func newLandlock(version int, read, use, write []string) *landlock {
 	add(read, toRead)
 	add(use, toUse)
 	add(write, toWrite)
+	add(list, unix.LANDLOCK_ACCESS_FS_READ_DIR)
 	return l
 }

@@ -83,7 +83,8 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 		} else {
 			read = append(read, "/proc") // it could set them of others
 		}
-		p.Landlock = newLandlock(w.host.Landlock, read, use, append(shared, write...))
+		system, list := without(w.system, w.settings.Secrets)
+		p.Landlock = newLandlock(w.host.Landlock, append(read, system...), use, append(shared, write...), list)
 	}
 	if w.host.NoSeccomp == "" {
 		if p.Seccomp, err = filter(w.liberties(p.Network != nil)); err != nil {
@@ -115,9 +116,9 @@ var mayLimitOthers = sync.OnceValue(func() bool {
 	return unix.Capget(&header, &sets[0]) == nil && sets[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
 })
 
-// paths returns what a session may read and write by Landlock's rules.
+// paths returns what a session may read, beside the system, and write by Landlock's rules.
 func (w *Wall) paths(home, workdir string) (read, write []string) {
-	read = slices.Concat(w.system, w.resolver(), present(w.settings.Python), present(w.settings.Read))
+	read = slices.Concat(w.resolver(), present(w.settings.Python), present(w.settings.Read))
 	write = append(present(w.settings.Write), home)
 	if !within(workdir, []string{home}) {
 		write = append(write, workdir)

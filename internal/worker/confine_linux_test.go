@@ -257,3 +257,28 @@ open(base + "/envs/beside", "w").close()
 		t.Errorf("got %q, %s", got, sink.Text(sessions.Stderr))
 	}
 }
+
+// What is the server's own can't be read where the system is, and all else there can.
+func TestSecretsBelowTheSystem(t *testing.T) {
+	host, err := hostOf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host.Landlock == 0 {
+		t.Skip("there is no Landlock here")
+	}
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}, Secrets: []string{"/etc/group"}})
+	w := workertest.Start(t, walled{testSpawner(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t})
+	_, sink := workertest.Run(t, w, `
+import os
+for name in ("passwd", "group"):
+    try:
+        print(name in os.listdir("/etc"), len(open("/etc/" + name).read(1)))
+    except PermissionError:
+        print("stopped")
+`)
+	if got := sink.Text(sessions.Stdout); got != "True 1\nstopped\n" {
+		t.Errorf("got %q, %s", got, sink.Text(sessions.Stderr))
+	}
+}
