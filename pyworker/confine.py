@@ -27,7 +27,7 @@ _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
 _OPEN_TREE_CLONE, _MOVE_DESCRIPTORS = 1, 0x04 | 0x40
-_NO_LINKS = 0x04  # RESOLVE_NO_SYMLINKS
+_NO_LINKS, _BENEATH = 0x04, 0x08  # RESOLVE_NO_SYMLINKS, RESOLVE_BENEATH
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 
@@ -71,42 +71,53 @@ def apply(profile):
 
     Returns the descriptor on which the server's proxy is to listen, 0 for none.
     """
+    global _base
+    if _base is None:
+        enter(profile["base"])
+    base, _base = _base, None
+    if base.profile != profile["base"]:
+        raise Refused("the sandbox: what was put into force ahead is not what the session needs")
     wall = _Wall(profile)
-    if not _entered:
-        enter(profile)
     with _step("listening for the server's proxy"):
         listener = wall.listen()
-    with _step("mounting the session's view of the file system"):
-        wall.mount_view()
-    with _step("reading the rules for files"):
-        ruleset = wall.make_ruleset()
+    with _step("mounting the session's own directories"):
+        base.mount_own(profile.get("binds", ()))
+    with _step("reading the rules for the session's own files"):
+        base.add_rules(profile.get("rules", ()))
     with _step("setting limits"):
         wall.set_limits()
     with _step("giving up privileges"):
         wall.drop_privileges()
     wall.set_environment()
     with _step("restricting files (Landlock)"):
-        wall.restrict(ruleset)
+        base.restrict()
     with _step("restricting system calls (seccomp)"):
         wall.filter_calls()
     return listener
 
 
-_entered = False  # this process is in namespaces of its own
+_base = None  # what this process has put into force ahead of apply
 
 
 def enter(profile):
-    """Enters the namespaces of a profile, which are the same for all sessions.
+    """Puts into force what is the same for all sessions, the base of a profile.
 
-    A worker that is forked ahead of its session does so ahead, too.
+    A worker that is forked ahead of its session does so ahead, too. It runs no code of
+    the user's before apply.
     """
-    global _entered
-    wall = _Wall(profile)
+    global _base
+    base = _Base(profile)
     with _step("entering namespaces"):
-        wall.enter_namespaces()
+        base.enter_namespaces()
     with _step("bringing up the loopback device"):
-        wall.raise_loopback()
-    _entered = True
+        base.raise_loopback()
+    with _step("mounting the view of the file system"):
+        base.mount_view()
+    with _step("reading the rules for files"):
+        base.make_ruleset()
+    with _step("giving up what an exec could gain"):
+        base.drop_capability_bounds()
+    _base = base
 
 
 class _step:
@@ -125,15 +136,55 @@ class _step:
         return False
 
 
-class _Wall:
-    """The steps of apply, in their order."""
+class _Kernel:
+    """Makes system calls, and raises what they return."""
+
+    _c = _c
+
+    def _prctl(self, option, *arguments):
+        arguments = [self._long(a) if isinstance(a, int) else a for a in arguments]
+        rest = [self._long(0)] * (4 - len(arguments))
+        self._check(self._c.prctl(option, *arguments, *rest))
+
+    def _mount(self, source, target, kind, flags, options):
+        source, target, kind, options = (
+            text if text is None else os.fsencode(text) for text in (source, target, kind, options)
+        )
+        if self._c.mount(source, target, kind, self._long(flags), options):
+            failure = ctypes.get_errno()
+            raise OSError(failure, os.strerror(failure), os.fsdecode(target))
+
+    def _set_attributes(self, fd, path, flags, attributes, gone=0):
+        """Sets attributes of a mount, of all below it with _AT_RECURSIVE, and takes others away."""
+        it = _MountAttributes(attributes, gone, 0, 0)
+        self._call(_MOUNT_SETATTR, fd, path, flags, ctypes.byref(it), ctypes.sizeof(it))
+
+    def _call(self, number, *arguments):
+        arguments = [self._long(a) if isinstance(a, int) else a for a in arguments]
+        return self._check(self._c.syscall(self._long(number), *arguments))
+
+    def _long(self, number):
+        return ctypes.c_long(number)
+
+    def _check(self, returned):
+        if returned < 0:
+            failure = ctypes.get_errno()
+            raise OSError(failure, os.strerror(failure))
+        return returned
+
+
+class _Base(_Kernel):
+    """What is the same for all sessions, and what a session's own is then put into."""
 
     def __init__(self, profile):
-        self._profile = profile
-        self._c = _c
+        self.profile = profile
+        self._view = profile.get("view")
+        self._homes = None  # the directory that they are in, which may be covered by now
+        self._later = []  # (target, mount, folder) of what is to be in the session's /tmp
+        self._ruleset = None
 
     def enter_namespaces(self):
-        flags = self._profile.get("unshare", 0)
+        flags = self.profile.get("unshare", 0)
         if not flags:
             return
         uid, gid = os.geteuid(), os.getegid()
@@ -144,25 +195,15 @@ class _Wall:
             _write("/proc/self/gid_map", f"{gid} {gid} 1")
 
     def raise_loopback(self):
-        if self._profile.get("network") is None:  # {} is one without a proxy
+        if self.profile.get("network") is None:  # {} is one without a proxy
             return
         probe = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
         request = struct.pack("16sH22x", b"lo", 0x1 | 0x40)  # IFF_UP, IFF_RUNNING
         fcntl.ioctl(probe.fileno(), 0x8914, request)  # SIOCSIFFLAGS
         probe.close()
 
-    def listen(self):
-        """Returns the descriptor on which the proxy is to be found, 0 without one."""
-        network = self._profile.get("network")
-        if not network or not network.get("port"):
-            return 0
-        listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-        listener.bind(("127.0.0.1", network["port"]))
-        listener.listen(_PROXY_BACKLOG)
-        return listener.detach()
-
     def mount_view(self):
-        view = self._profile.get("view")
+        view = self._view
         if not view:
             return
         os.chdir("/")
@@ -170,8 +211,9 @@ class _Wall:
         mask = os.umask(0o022)  # others pass through what is made on the way
         # What stays visible is taken out first, while it can be reached.
         trees = [
-            (self._clone(source, writable), target) for source, target, writable in view["binds"]
+            (target, *self._clone(source, writable)) for source, target, writable in view["binds"]
         ]
+        self._homes = self._open(view["homes"])
         self._set_attributes(_AT_FDCWD, b"/", _AT_RECURSIVE, _ATTR_RDONLY | _ATTR_NOSUID)
         for path in view["covers"]:
             self._cover(path, "mode=0755,size=256k")
@@ -182,16 +224,44 @@ class _Wall:
             self._mount("proc", "/proc", "proc", flags, "hidepid=ptraceable")
         if view["ptys"] and os.path.isdir("/dev/pts"):
             self._mount_terminals()
-        for (tree, folder), target in trees:
-            place = _make_place(target, folder, view["temporary"])
-            self._call(_MOVE_MOUNT, tree, b"", place, b"", _MOVE_DESCRIPTORS)
-            os.close(place)
-            os.close(tree)
+        for tree in trees:
+            if _is_in(tree[0], view["temporary"]):
+                self._later.append(tree)
+            else:
+                self._place(*tree)
         for path in view["covers"]:
-            cover = self._open(path)
-            self._set_attributes(cover, b"", _AT_EMPTY_PATH, _ATTR_RDONLY)
-            os.close(cover)
+            if not _is_in(view["homes"], path):
+                self._close_cover(path)
         os.umask(mask)
+
+    def mount_own(self, binds):
+        """Mounts what is the session's own, and what is in there."""
+        if not self._view:
+            return
+        mask = os.umask(0o022)
+        trees = self._later + [
+            (target, *self._clone_own(source, writable)) for source, target, writable in binds
+        ]
+        os.close(self._homes)
+        for tree in sorted(trees, key=lambda tree: tree[0].count("/")):
+            self._place(*tree)
+        for path in self._view["covers"]:
+            if _is_in(self._view["homes"], path):
+                self._close_cover(path)
+        os.umask(mask)
+
+    def _place(self, target, tree, folder):
+        """Mounts a tree where it is to be seen."""
+        place = _make_place(target, folder, self._view["temporary"])
+        self._call(_MOVE_MOUNT, tree, b"", place, b"", _MOVE_DESCRIPTORS)
+        os.close(place)
+        os.close(tree)
+
+    def _close_cover(self, path):
+        """Makes read-only what hides a directory, once all is mounted that is to be there."""
+        cover = self._open(path)
+        self._set_attributes(cover, b"", _AT_EMPTY_PATH, _ATTR_RDONLY)
+        os.close(cover)
 
     def _cover(self, path, options):
         """Mounts an empty file system."""
@@ -219,31 +289,43 @@ class _Wall:
 
     def _clone(self, source, writable):
         """Returns (a mount of source that is nowhere yet, whether it is a folder)."""
-        flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE | _AT_EMPTY_PATH
-        fd = self._open(source)
-        try:
-            tree = self._call(_OPEN_TREE, fd, b"", flags)
-            folder = stat.S_ISDIR(os.fstat(fd).st_mode)
-        except OSError as error:
-            error.filename = source
-            raise
-        finally:
-            os.close(fd)
+        tree, folder = self._detach(source, self._open(source))
         if source != "/proc":
             attributes = _ATTR_NOSUID | _ATTR_NODEV | (0 if writable else _ATTR_RDONLY)
             self._set_attributes(tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE, attributes)
         return tree, folder
 
-    def _open(self, path):
+    def _clone_own(self, source, writable):
+        """Does the same with what is in a home.
+
+        There all is read-only by now, as in all directories that were there before.
+        """
+        inner = os.path.relpath(source, self._view["homes"])
+        tree, folder = self._detach(source, self._open(inner, self._homes, _BENEATH))
+        gone = _ATTR_RDONLY if writable else 0
+        self._set_attributes(tree, b"", _AT_EMPTY_PATH, _ATTR_NOSUID | _ATTR_NODEV, gone)
+        return tree, folder
+
+    def _detach(self, source, fd):
+        flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE | _AT_EMPTY_PATH
+        try:
+            return self._call(_OPEN_TREE, fd, b"", flags), stat.S_ISDIR(os.fstat(fd).st_mode)
+        except OSError as error:
+            error.filename = source
+            raise
+        finally:
+            os.close(fd)
+
+    def _open(self, path, at=_AT_FDCWD, bounds=0):
         """Opens a path for what is done with it here. There must be no links in it.
 
         Code of an earlier session may have put one where it could write, to have what it
         can't reach in its wall.
         """
-        how = _HowToOpen(os.O_PATH | os.O_CLOEXEC, 0, _NO_LINKS)
+        how = _HowToOpen(os.O_PATH | os.O_CLOEXEC, 0, _NO_LINKS | bounds)
         try:
             return self._call(
-                _OPENAT2, _AT_FDCWD, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how)
+                _OPENAT2, at, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how)
             )
         except OSError as error:
             error.filename = path
@@ -252,18 +334,22 @@ class _Wall:
             raise
 
     def make_ruleset(self):
-        """Returns a descriptor of what files may be reached, or None."""
-        landlock = self._profile.get("landlock")
+        """Begins the rules for files."""
+        landlock = self.profile.get("landlock")
         if not landlock:
-            return None
+            return
         words = (landlock["files"], 0, landlock["scopes"])[: landlock["words"]]
         attributes = _RulesetAttributes[len(words) - 1](*words)
-        ruleset = self._call(
+        self._ruleset = self._call(
             _LANDLOCK_CREATE, ctypes.byref(attributes), ctypes.sizeof(attributes), 0
         )
-        for path, rights in landlock["rules"]:
-            self._allow(ruleset, path, rights)
-        return ruleset
+        self.add_rules(landlock["rules"])
+
+    def add_rules(self, rules):
+        """Adds rules, where there are any."""
+        if self._ruleset is not None:
+            for path, rights in rules:
+                self._allow(self._ruleset, path, rights)
 
     def _allow(self, ruleset, path, rights):
         try:
@@ -287,6 +373,36 @@ class _Wall:
                 raise
             self._add(ruleset, fd, rights & _FILE_RIGHTS)  # it is no directory
 
+    def drop_capability_bounds(self):
+        """Leaves nothing that an exec could gain; without privileges there is nothing."""
+        for capability in range(64):
+            if self._c.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
+                break  # past the last one, or not allowed
+        self._c.prctl(_PR_SET_SECUREBITS, _KEEP_NOBODY_ROOT, 0, 0, 0)
+
+    def restrict(self):
+        """Puts the rules for files into force."""
+        if self._ruleset is not None:
+            self._call(_LANDLOCK_RESTRICT, self._ruleset, 0)
+            os.close(self._ruleset)
+
+
+class _Wall(_Kernel):
+    """What is put into force for one session alone."""
+
+    def __init__(self, profile):
+        self._profile = profile
+
+    def listen(self):
+        """Returns the descriptor on which the proxy is to be found, 0 without one."""
+        network = self._profile["base"].get("network")
+        if not network or not network.get("port"):
+            return 0
+        listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+        listener.bind(("127.0.0.1", network["port"]))
+        listener.listen(_PROXY_BACKLOG)
+        return listener.detach()
+
     def set_limits(self):
         """Limits this process, and makes it likelier than the server to be ended by the kernel.
 
@@ -305,7 +421,6 @@ class _Wall:
 
     def drop_privileges(self):
         user, group = self._profile.get("user", 0), self._profile.get("group", 0)
-        self._drop_capability_bounds()
         if user:
             os.setgroups([])
             os.setresgid(group, group, group)
@@ -315,13 +430,6 @@ class _Wall:
         # its own, as the one that says whom the kernel ends first.
         self._prctl(_PR_SET_DUMPABLE, 1)
         self._prctl(_PR_SET_NO_NEW_PRIVS, 1)
-
-    def _drop_capability_bounds(self):
-        """Leaves nothing that an exec could gain; without privileges there is nothing."""
-        for capability in range(64):
-            if self._c.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
-                break  # past the last one, or not allowed
-        self._c.prctl(_PR_SET_SECUREBITS, _KEEP_NOBODY_ROOT, 0, 0, 0)
 
     def _drop_capabilities(self):
         self._c.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)  # Linux 4.3
@@ -339,11 +447,6 @@ class _Wall:
             if find is not None:
                 setattr(matplotlib, name, functools.cache(find))  # the same
 
-    def restrict(self, ruleset):
-        if ruleset is not None:
-            self._call(_LANDLOCK_RESTRICT, ruleset, 0)
-            os.close(ruleset)
-
     def filter_calls(self):
         program = bytearray(base64.b64decode(self._profile.get("seccomp", "")))
         if not program:
@@ -353,36 +456,9 @@ class _Wall:
         it = _Program(len(program) // 8, ctypes.addressof(code))
         self._prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(it))
 
-    def _prctl(self, option, *arguments):
-        arguments = [self._long(a) if isinstance(a, int) else a for a in arguments]
-        rest = [self._long(0)] * (4 - len(arguments))
-        self._check(self._c.prctl(option, *arguments, *rest))
 
-    def _mount(self, source, target, kind, flags, options):
-        source, target, kind, options = (
-            text if text is None else os.fsencode(text) for text in (source, target, kind, options)
-        )
-        if self._c.mount(source, target, kind, self._long(flags), options):
-            failure = ctypes.get_errno()
-            raise OSError(failure, os.strerror(failure), os.fsdecode(target))
-
-    def _set_attributes(self, fd, path, flags, attributes):
-        """Sets attributes of a mount, of all below it with _AT_RECURSIVE."""
-        it = _MountAttributes(attributes, 0, 0, 0)
-        self._call(_MOUNT_SETATTR, fd, path, flags, ctypes.byref(it), ctypes.sizeof(it))
-
-    def _call(self, number, *arguments):
-        arguments = [self._long(a) if isinstance(a, int) else a for a in arguments]
-        return self._check(self._c.syscall(self._long(number), *arguments))
-
-    def _long(self, number):
-        return ctypes.c_long(number)
-
-    def _check(self, returned):
-        if returned < 0:
-            failure = ctypes.get_errno()
-            raise OSError(failure, os.strerror(failure))
-        return returned
+def _is_in(path, directory):
+    return f"{path}/".startswith(f"{directory}/")
 
 
 def _make_place(target, folder, temporary):
@@ -394,7 +470,7 @@ def _make_place(target, folder, temporary):
     at, passed = os.open("/", os.O_PATH | os.O_CLOEXEC), ""
     names = target.strip("/").split("/")
     for left, name in enumerate(names, 1 - len(names)):
-        own = temporary and f"{passed}/".startswith(f"{temporary}/")
+        own = temporary and _is_in(passed, temporary)
         try:
             step = _step_into(at, name, folder or left < 0, own)
         except OSError as error:

@@ -109,11 +109,26 @@ func (m *Manager) Files(ctx context.Context, client Client, id, dir string) (*Di
 	if err != nil {
 		return nil, err
 	}
-	ctx, _, root, leave, err := m.enterFiles(ctx, client, id, aUser)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	of, err := s.ownerOf(root)
+	if err != nil {
+		return nil, err
+	}
+	var listed *Directory
+	err = of.as(func() error {
+		listed, err = listDirectory(ctx, root, local)
+		return err
+	})
+	return listed, err
+}
+
+// listDirectory lists what is in a directory below root.
+func listDirectory(ctx context.Context, root *os.Root, local string) (*Directory, error) {
+	dir := filepath.ToSlash(local)
 	info, err := root.Stat(local)
 	if err != nil {
 		return nil, unreadable(dir, err)
@@ -125,7 +140,7 @@ func (m *Manager) Files(ctx context.Context, client Client, id, dir string) (*Di
 	if err != nil {
 		return nil, unreadable(dir, err)
 	}
-	listed := &Directory{Path: filepath.ToSlash(local), Left: left, Entries: []FileInfo{}}
+	listed := &Directory{Path: dir, Left: left, Entries: []FileInfo{}}
 	for _, name := range names {
 		inner := filepath.Join(local, name)
 		info, err := root.Lstat(inner)
@@ -180,12 +195,20 @@ func (m *Manager) Stat(ctx context.Context, client Client, id, name string) (Fil
 	if err != nil {
 		return FileInfo{}, err
 	}
-	_, _, root, leave, err := m.enterFiles(ctx, client, id, aWatcher)
+	_, s, root, leave, err := m.enterFiles(ctx, client, id, aWatcher)
 	if err != nil {
 		return FileInfo{}, err
 	}
 	defer leave()
-	info, err := root.Stat(local)
+	of, err := s.ownerOf(root)
+	if err != nil {
+		return FileInfo{}, err
+	}
+	var info fs.FileInfo
+	err = of.as(func() error {
+		info, err = root.Stat(local)
+		return err
+	})
 	if err != nil {
 		return FileInfo{}, unreadable(name, err)
 	}
@@ -263,7 +286,19 @@ func looksLikeText(start []byte) bool {
 // openRegular opens a file for reading, and nothing that is not one: opening a
 // pipe or a device may wait for ever, or do something. As root it opens nothing that the
 // code itself may not read.
-func (s *Session) openRegular(root *os.Root, local string) (*os.File, fs.FileInfo, error) {
+func (s *Session) openRegular(root *os.Root, local string) (opened *os.File, info fs.FileInfo, err error) {
+	of, err := s.ownerOf(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = of.as(func() error {
+		opened, info, err = openRegular(root, local, of)
+		return err
+	})
+	return opened, info, err
+}
+
+func openRegular(root *os.Root, local string, of *owner) (*os.File, fs.FileInfo, error) {
 	name := filepath.ToSlash(local)
 	info, err := root.Stat(local)
 	if err != nil {
@@ -282,7 +317,9 @@ func (s *Session) openRegular(root *os.Root, local string) (*os.File, fs.FileInf
 		err = regular(name, info)
 	}
 	if err == nil {
-		err = s.readable(root, name, info)
+		if err = of.mayRead(name, info); err != nil {
+			err = unreadable(name, err)
+		}
 	}
 	if err != nil {
 		_ = opened.Close() // it was not even read
@@ -297,18 +334,6 @@ func regular(name string, info fs.FileInfo) error {
 		return Errorf(CodeInvalid, "%q is a directory; list it with …/files?path=%s", name, name)
 	case !info.Mode().IsRegular():
 		return Errorf(CodeInvalid, "%q is no regular file (%s), so it is not opened", name, info.Mode().Type())
-	}
-	return nil
-}
-
-// readable refuses what the code could not read.
-func (s *Session) readable(root *os.Root, name string, info fs.FileInfo) error {
-	of, err := s.ownerOf(root)
-	if err != nil {
-		return err
-	}
-	if err := of.mayRead(name, info); err != nil {
-		return unreadable(name, err)
 	}
 	return nil
 }

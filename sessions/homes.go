@@ -203,16 +203,10 @@ func (s *Session) removeWorkdir(ctx context.Context) error {
 // family, which may run as the same user some day, does not reach what is in it; and one
 // that is to go, so that branches do not.
 func (s *Session) takeBack() error {
-	if s.options.confiner() == nil || os.Geteuid() != 0 {
+	if s.options.confiner() == nil {
 		return nil
 	}
-	return s.besideWorkdir(func(above *os.Root, name string) error {
-		dir, err := openBelow(above, name)
-		if err != nil {
-			return err
-		}
-		return errors.Join(dir.Chown(".", 0, 0), dir.Chmod(".", 0o700), dir.Close())
-	})
+	return s.besideWorkdir(takeBackDir)
 }
 
 // openBelow opens a directory of that name in home, and no link.

@@ -375,22 +375,6 @@ func TestRestartStopsWhatRuns(t *testing.T) {
 	})
 }
 
-// What code has removed does not keep its interpreter from being started again.
-func TestRestartMakesTheWorkdirAnew(t *testing.T) {
-	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
-	l := mustCreate(t, m)
-	if err := os.Remove(l.Workdir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Restart(t.Context(), me, l.ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(l.Workdir); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestDeleteEndsWorkerAndFiles(t *testing.T) {
 	starter := echoes()
 	m := newTestManager(t, starter, nil)

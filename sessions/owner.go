@@ -41,8 +41,9 @@ func (s *Session) ownerOf(workdir *os.Root) (*owner, error) {
 		return nil, err
 	}
 	o.codeUID, o.codeGID = idsOf(tmp)
-	if o.uid == 0 && o.codeUID != 0 { // what is written in it is the session's, and not root's
-		o.uid, o.gid, o.everybodys = o.codeUID, o.codeGID, true
+	if o.codeUID != 0 { // what is written is the session's, whosever the directory is
+		o.everybodys = o.uid == 0
+		o.uid, o.gid = o.codeUID, o.codeGID
 	}
 	return o, nil
 }
@@ -101,12 +102,17 @@ func (o *owner) mayReplace(info fs.FileInfo) error {
 	return nil
 }
 
-// mayWriteTo refuses to put something into a directory of others that is not for all.
+// mayWriteTo refuses to put something into a directory of others that the code may not
+// write to. The kernel would, too, with less to go on with.
 func (o *owner) mayWriteTo(info fs.FileInfo) error {
-	if info.Mode().Perm()&0o002 != 0 {
+	if o == nil || o.codeUID == 0 || info.Mode().Perm()&0o002 != 0 {
 		return nil
 	}
-	return o.mayReplace(info)
+	uid, gid := idsOf(info)
+	if uid == o.codeUID || gid == o.codeGID && info.Mode().Perm()&0o020 != 0 {
+		return nil
+	}
+	return errOthers
 }
 
 // makeParents makes the directories that are missing on the way to a file, and gives

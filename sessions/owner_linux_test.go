@@ -161,6 +161,51 @@ func TestAnUploadIntoADirectoryForAll(t *testing.T) {
 	wantEntries(t, filepath.Join(shared, "closed"))
 }
 
+// TestASharedDirectoryOfAnotherUsersHoldsOthersFiles is about one in which the operator
+// has put files and directories of root's: the server, which is root, does nothing there
+// for the code's client that code may not do.
+func TestASharedDirectoryOfAnotherUsersHoldsOthersFiles(t *testing.T) {
+	shared := t.TempDir()
+	m, _ := handing(t, func(o *Options) { o.Workdir = shared })
+	run(t, m, "a")
+	err := errors.Join(os.Chown(shared, nobody, nobody), os.Mkdir(filepath.Join(shared, "readable"), 0o755), os.Mkdir(filepath.Join(shared, "closed"), 0o700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, shared, "readable/operators", "1")
+	write(t, shared, "closed/operators", "1")
+	for _, name := range []string{"readable/operators", "closed/operators"} {
+		if err := os.Chmod(filepath.Join(shared, name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"readable/operators", "readable/x", "readable/y/z"} {
+		_, err := m.Upload(t.Context(), me, "", name, []byte("x"))
+		wantCode(t, err, CodeInvalid, "belongs to another user")
+	}
+	_, err = m.Upload(t.Context(), me, "", "closed/operators", []byte("x"))
+	wantCode(t, err, CodeInvalid, "permission denied")
+	l := list(t, m)[0]
+	_, err = m.Files(t.Context(), me, l.ID, "closed")
+	wantCode(t, err, CodeInvalid, "permission denied")
+	_, err = m.File(t.Context(), me, l.ID, "closed/operators", Range{}, 100)
+	wantCode(t, err, CodeInvalid, "permission denied")
+	_, err = m.Stat(t.Context(), me, l.ID, "closed/operators")
+	wantCode(t, err, CodeInvalid, "permission denied")
+	if f, err := m.File(t.Context(), me, l.ID, "readable/operators", Range{}, 100); err != nil || string(f.Data) != "1" {
+		t.Errorf("%+v %v", f, err)
+	}
+	if d, err := m.Files(t.Context(), me, l.ID, "readable"); err != nil || len(d.Entries) != 1 {
+		t.Errorf("%+v %v", d, err)
+	}
+	upload(t, m, "own/data.csv", "1")
+	wantOwner(t, filepath.Join(shared, "own"), nobody)
+	// The threads that gave up root's rights did it for themselves.
+	if err := os.WriteFile(filepath.Join(shared, "closed", "servers"), nil, 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAKeptWorkingDirectoryIsTakenBack(t *testing.T) {
 	m, _ := handing(t, func(o *Options) { o.KeepWorkdirs = true })
 	run(t, m, "a")

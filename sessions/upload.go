@@ -68,7 +68,10 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 	if err != nil {
 		return nil, err
 	}
-	u.Replaced, err = put(root, local, data, to)
+	err = to.as(func() error {
+		u.Replaced, err = put(root, local, data, to)
+		return err
+	})
 	return u, err
 }
 

@@ -22,16 +22,17 @@ import (
 
 // App is a server that is ready to serve.
 type App struct {
-	config  *config.Config
-	log     *slog.Logger
-	run     *runDir
-	python  *pythonStarter
-	data    *preparing // nil without --data
-	manager *sessions.Manager
-	plugins *shelf         // nil where there are none
-	leaving sync.WaitGroup // the ends of sessions whose clients have said goodbye
-	server  *server.MCPServer
-	shown   *tools.Resources
+	config   *config.Config
+	log      *slog.Logger
+	run      *runDir
+	python   *pythonStarter
+	workdirs *workdirs  // nil unless the directories of confined interpreters are kept
+	data     *preparing // nil without --data
+	manager  *sessions.Manager
+	plugins  *shelf         // nil where there are none
+	leaving  sync.WaitGroup // the ends of sessions whose clients have said goodbye
+	server   *server.MCPServer
+	shown    *tools.Resources
 
 	policy  *policing   // nil when nothing is checked
 	journal *journaling // nil when nothing is recorded
@@ -62,6 +63,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.metrics = a.newMetrics()
 	a.ready = newReadiness(a.python, a.run.path, log)
 	options := managerOptions(c, a.python, a.run.path, log)
+	a.python.homes = options.WorkdirRoot
 	if a.plugins != nil {
 		options.Equipper = a.plugins
 	}
@@ -91,6 +93,9 @@ func (a *App) openFiles() (err error) {
 			return err
 		}
 	}
+	if a.workdirs, err = openWorkdirs(a.config, a.log); err != nil {
+		return err
+	}
 	if a.plugins, err = openShelf(a.config, a.log); err != nil {
 		return err
 	}
@@ -107,7 +112,7 @@ func (a *App) openFiles() (err error) {
 // closeFiles is its mirror, but that the journal is closed before the files of
 // experiments, which say when the run ended.
 func (a *App) closeFiles(ctx context.Context) error {
-	return errors.Join(a.journal.close(ctx), a.saving.close(), a.data.close(), a.run.close())
+	return errors.Join(a.journal.close(ctx), a.saving.close(), a.data.close(), a.workdirs.close(), a.run.close())
 }
 
 // closeTime bounds the orderly end of all sessions; what is left is killed.
@@ -146,7 +151,7 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
 	}
 	if o.KeepWorkdirs { // the run's own directory goes with the server
-		o.WorkdirRoot = filepath.Join(c.DataDir, "workdirs")
+		o.WorkdirRoot = filepath.Join(c.DataDir, workdirsName)
 	}
 	return o
 }

@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
 	"understudy/internal/workspace/preview"
 )
@@ -23,6 +25,10 @@ func newPreview(input string, sources []string, waiting func() (string, error)) 
 				return "There is no preview yet: " + words + ". Read it again later, or look at input/ once a run has been answered.\n", nil
 			}
 		}
-		return cache.Text(ctx)
+		text, err := cache.Text(ctx)
+		if errors.Is(err, preview.ErrReplaced) || errors.Is(err, fs.ErrNotExist) { // code's doing, and no fault of the server's
+			return "There is no preview: " + err.Error() + ".\n", nil
+		}
+		return text, err
 	}
 }

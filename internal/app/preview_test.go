@@ -30,4 +30,8 @@ func TestPreviewWaits(t *testing.T) {
 	if text, err = get(t.Context()); err != nil || !strings.Contains(text, "CSV: 1 row × 2 columns") {
 		t.Errorf("%v: %s", err, text)
 	}
+	gone := newPreview(filepath.Join(dir, "a.csv"), nil, nil) // code has replaced the directory
+	if text, err = gone(t.Context()); err != nil || !strings.Contains(text, "There is no preview: ") {
+		t.Errorf("%v: %s", err, text)
+	}
 }

@@ -34,6 +34,7 @@ type pythonStarter struct {
 	// proxy is the sessions' way out; nil: they have none, or need none.
 	proxy *egress.Proxy
 
+	homes   string          // where sessions will have their homes, "" if none is to be ready ahead
 	life    context.Context // ends with Close
 	endLife context.CancelFunc
 	warming sync.WaitGroup
@@ -117,6 +118,7 @@ func (p *pythonStarter) ready(ctx context.Context) (starter, error) {
 	if err != nil {
 		return nil, err
 	}
+	wall.ExpectHomes(p.homes)
 	made, err := newStarter(p.config, found.Path, wall, p.proxy, p.log)
 	if err != nil {
 		return nil, err

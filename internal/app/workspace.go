@@ -67,22 +67,47 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 }
 
 // giveToSessions gives a directory that is empty yet to the user as whom all sessions
-// of a confined server run that is root.
+// of a confined server run that is root. One that holds something must be theirs, with
+// the data in it: a server without a sandbox made that for itself.
 func giveToSessions(dir string, log *slog.Logger) error {
 	user := sandbox.SharedUser()
 	dir, err := filepath.EvalSymlinks(dir) // or the link would be given
 	if err != nil || user == 0 {
 		return err
 	}
+	owner, group, err := sandbox.OwnerOf(dir)
+	if err != nil {
+		return err
+	}
+	if owner != 0 { // as whom they run then
+		return checkGiven(dir, owner, group)
+	}
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) > 0 {
+	if err != nil {
 		return err
 	}
-	if theirs, err := sandbox.OfAnother(dir); theirs || err != nil { // as whom they run then
-		return err
+	if len(entries) == 0 {
+		log.Info("the workspace belongs to the user as whom its interpreters run from now on", "dir", dir, "uid", user)
+		return os.Lchown(dir, user, user)
 	}
-	log.Info("the workspace belongs to the user as whom its interpreters run from now on", "dir", dir, "uid", user)
-	return os.Lchown(dir, user, user)
+	return checkGiven(dir, user, user)
+}
+
+// checkGiven refuses a workspace with data from an earlier run that its interpreters,
+// which run as that user, could not read.
+func checkGiven(dir string, user, group int) error {
+	for _, name := range []string{workspace.InputName, workspace.WorkingName} {
+		path := filepath.Join(dir, name)
+		info, err := os.Lstat(path)
+		if err != nil || !info.IsDir() {
+			continue // what that means is for others to say
+		}
+		const forOthers = 0o005 // to read and to search
+		if owner, _, err := sandbox.OwnerOf(path); err != nil || owner != user && info.Mode().Perm()&forOthers != forOthers {
+			return errors.Join(err, fmt.Errorf("%s is not for the sandbox's interpreters, which run as user %d: a server without a sandbox has made it; give them the whole directory (chown -R %d:%d %s), choose another with --workspace, or switch the sandbox off (--sandbox off)", path, user, user, group, dir))
+		}
+	}
+	return nil
 }
 
 // workingIn returns the settings with the workspace as the directory that all share.

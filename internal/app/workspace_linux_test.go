@@ -2,9 +2,11 @@ package app
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -39,5 +41,36 @@ func TestRootGivesAWorkspaceToItsSessions(t *testing.T) {
 		if got := info.Sys().(*syscall.Stat_t).Uid; got != want {
 			t.Errorf("%s belongs to %d, not %d", path, got, want)
 		}
+	}
+}
+
+// TestAWorkspaceFromBeforeTheSandbox is refused as the server starts, until all of it has
+// been given to those who work in it then.
+func TestAWorkspaceFromBeforeTheSandbox(t *testing.T) {
+	if os.Geteuid() != 0 || sandbox.SharedUser() == 0 {
+		t.Skip("only root runs code as somebody else")
+	}
+	dir := t.TempDir()
+	input := filepath.Join(dir, "input")
+	if err := errors.Join(os.Mkdir(input, 0o700), os.WriteFile(filepath.Join(input, "a.csv"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(user int) {
+		t.Helper()
+		err := giveToSessions(dir, slog.New(slog.DiscardHandler))
+		if want := fmt.Sprintf("chown -R %d:%d %s", user, user, dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
+	}
+	refused(sandbox.SharedUser())
+	if err := os.Chown(dir, 12345, 12345); err != nil { // which is not enough
+		t.Fatal(err)
+	}
+	refused(12345)
+	if err := os.Chown(input, 12345, 12345); err != nil {
+		t.Fatal(err)
+	}
+	if err := giveToSessions(dir, slog.New(slog.DiscardHandler)); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -44,14 +46,15 @@ func newLandlock(version int, read, use, write, list []string) *landlock {
 		l.Words = 3
 		l.Scopes = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
-	add := func(paths []string, allowed uint64) {
-		for _, path := range paths {
-			l.Rules = append(l.Rules, rule{path, allowed & rights})
-		}
-	}
-	add(read, toRead)
-	add(use, toUse)
-	add(write, toWrite)
-	add(list, unix.LANDLOCK_ACCESS_FS_READ_DIR)
+	l.Rules = slices.Concat(rulesFor(version, toRead, read), rulesFor(version, toUse, use), rulesFor(version, toWrite, write),
+		rulesFor(version, unix.LANDLOCK_ACCESS_FS_READ_DIR, list))
 	return l
+}
+
+// rulesFor gives paths the rights that a version of Landlock knows.
+func rulesFor(version int, allowed uint64, paths []string) (rules []rule) {
+	for _, path := range paths {
+		rules = append(rules, rule{path, allowed & rightsOf(version)})
+	}
+	return rules
 }

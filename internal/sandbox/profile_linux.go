@@ -48,10 +48,12 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 		return nil, err
 	}
 	temporary := filepath.Join(home, "tmp")
-	read, write := w.paths(home, workdir)
-	tmp, shm := ofAll()
-	shared := []string{shm}
+	var elsewhere []string
+	if workdir != w.shared && !within(workdir, []string{home}) {
+		elsewhere = append(elsewhere, workdir)
+	}
 	p := &Profile{
+		Base:    w.base(filepath.Dir(home), elsewhere),
 		User:    e.user,
 		Group:   e.group,
 		Expose:  exposure,
@@ -59,35 +61,22 @@ func (w *Wall) Profile(family, home, workdir string) (*Profile, error) {
 	}
 	// A core of a crash would be the host's to handle, often by a program of root's.
 	p.Rlimits = append(p.Rlimits, [3]uint64{unix.RLIMIT_CORE, 0, 0})
-	if w.namespaced() {
-		p.Unshare = w.unshare()
-		p.View = newView(w.host, w.settings.Hidden, slices.Concat(w.settings.Python, w.settings.Read, w.resolver()), write, temporary, w.settings.Limits.Memory/2)
-		if !w.settings.Network.All {
-			p.Network = &netView{Port: w.port()}
-		}
+	own := []string{home}
+	if p.Base.View != nil {
+		own = append(own, p.Base.View.Temporary)
+		p.Binds = []bind{{temporary, p.Base.View.Temporary, true}, {home, home, true}}
 		temporary = "/tmp"
-		shared = append(shared, tmp)
 	}
 	short, err := w.shortcut(e, temporary)
 	if err != nil {
 		return nil, err
 	}
 	p.Environment = w.environment(temporary, short)
-	if w.host.Landlock > 0 {
-		use := existing(devices)
-		if w.terminals() {
-			use = append(use, existing(terminals)...)
-		}
-		if w.users.apart() {
-			use = append(use, "/proc") // a process sets some things of itself there
-		} else {
-			read = append(read, "/proc") // it could set them of others
-		}
-		system, list := without(w.system, w.settings.Secrets)
-		p.Landlock = newLandlock(w.host.Landlock, append(read, system...), use, append(shared, write...), list)
+	if p.Base.Landlock != nil {
+		p.Rules = rulesFor(w.host.Landlock, toWrite, own)
 	}
 	if w.host.NoSeccomp == "" {
-		if p.Seccomp, err = filter(w.liberties(p.Network != nil)); err != nil {
+		if p.Seccomp, err = filter(w.liberties(p.Base.Network != nil)); err != nil {
 			return nil, fmt.Errorf("the filter of system calls: %w", err)
 		}
 	}
@@ -116,42 +105,86 @@ var mayLimitOthers = sync.OnceValue(func() bool {
 	return unix.Capget(&header, &sets[0]) == nil && sets[0].Effective&(1<<unix.CAP_SYS_RESOURCE) != 0
 })
 
-// paths returns what a session may read, beside the system, and write by Landlock's rules.
-func (w *Wall) paths(home, workdir string) (read, write []string) {
-	read = slices.Concat(w.resolver(), present(w.settings.Python), present(w.settings.Read))
-	write = append(present(w.settings.Write), home)
-	if !within(workdir, []string{home}) {
-		write = append(write, workdir)
-	}
-	return read, write
-}
-
-// systemPaths are what sessions may read of the system, where it is there.
-func systemPaths(mode Mode) []string {
-	if mode == Strict {
-		return existing(ofStrict)
-	}
-	return existing(ofSystem)
-}
-
-func (w *Wall) resolver() []string {
-	if w.settings.Network.All {
-		return existing(ofResolver)
-	}
-	return nil
-}
-
-// Ahead returns what of a profile is the same for all sessions and can be put into force
-// before it is known whose a worker will be; nil if there is nothing.
-func (w *Wall) Ahead() *Profile {
-	if w == nil || !w.namespaced() {
+// Ahead returns what can be put into force before it is known whose a worker will be; nil
+// for nothing.
+func (w *Wall) Ahead() *Base {
+	if w == nil || w.homes == "" {
 		return nil
 	}
-	p := &Profile{Unshare: w.unshare()}
-	if !w.settings.Network.All {
-		p.Network = &netView{}
+	homes := resolved(w.homes)
+	if _, err := os.Lstat(homes); err != nil {
+		return nil // it comes with the first session
 	}
-	return p
+	return w.base(homes, nil)
+}
+
+// base returns what is the same for all sessions whose homes are in a directory, and
+// which work there or elsewhere.
+func (w *Wall) base(homes string, elsewhere []string) *Base {
+	python, read, write := present(w.settings.Python), present(w.settings.Read), present(append(w.writable(), elsewhere...))
+	hide := present(w.settings.Hidden)
+	b := &Base{identities: identify(slices.Concat(python, read, write, hide, []string{homes}))}
+	if w.namespaced() {
+		b.Unshare = w.unshare()
+		b.View = w.newView(homes, hide, slices.Concat(python, read, w.system.resolver), write)
+		if !w.settings.Network.All {
+			b.Network = &netView{Port: w.port()}
+		}
+	}
+	if w.host.Landlock > 0 {
+		system, list := without(w.system.read, w.settings.Secrets)
+		if len(list) > 0 { // there are rules for single files, which others replace
+			b.identities += identify(system)
+		}
+		read = slices.Concat(system, w.system.resolver, python, read)
+		use := slices.Clone(w.system.devices)
+		if w.terminals() {
+			use = append(use, w.system.terminals...)
+		}
+		if w.users.apart() {
+			use = append(use, "/proc") // a process sets some things of itself there
+		} else {
+			read = append(read, "/proc") // it could set them of others
+		}
+		b.Landlock = newLandlock(w.host.Landlock, read, use, append(write, w.system.shm), list)
+	}
+	return b
+}
+
+// system are paths of the system's, without links, that are there. No code changes them:
+// they are found once.
+type system struct {
+	read, hidden, devices, terminals, resolver []string
+
+	tmp, shm string // in which everybody may write
+}
+
+func newSystem(settings Settings, host Host) system {
+	s := system{
+		read: existing(ofSystem), hidden: existing(hidden), devices: existing(devices), terminals: existing(terminals),
+		tmp: resolved("/tmp"), shm: resolved("/dev/shm"),
+	}
+	if settings.Mode == Strict {
+		s.read = existing(ofStrict)
+	}
+	if settings.Network.All {
+		s.resolver = existing(ofResolver)
+	}
+	if host.Landlock == 0 {
+		s.hidden = append(s.hidden, existing(hiddenElse)...)
+	}
+	return s
+}
+
+// identify returns a text that tells directories apart that came to have the same path.
+func identify(paths []string) string {
+	var text strings.Builder
+	for _, path := range paths {
+		var is unix.Stat_t
+		_ = unix.Lstat(path, &is) // what is not there is nothing
+		fmt.Fprintf(&text, "%d:%d ", is.Dev, is.Ino)
+	}
+	return text.String()
 }
 
 func (w *Wall) unshare() uintptr {
@@ -176,6 +209,9 @@ func (w *Wall) port() int {
 // environment is what a session finds in the place of what the server's user has.
 func (w *Wall) environment(home, temporary string) map[string]string {
 	env := map[string]string{"HOME": home, "TMPDIR": temporary, "USER": "user", "LOGNAME": "user"}
+	if w.settings.Mode == Strict { // git works with files that are not there, and not with those it may not read
+		env["GIT_CONFIG_NOSYSTEM"], env["GIT_ATTR_NOSYSTEM"] = "1", "1"
+	}
 	if w.namespaced() && !w.settings.Network.All {
 		env["PIP_RETRIES"] = "1" // of five, with pauses, none would go better
 	}
@@ -199,23 +235,18 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 	dir = resolved(dir)
 	inet, unfiltered := filter(liberties{inet: true})
 	root := Host{User: os.Geteuid()}
-	everything := &Wall{host: root, settings: Settings{Network: Network{Hosts: []string{"localhost"}}}}
-	spaces := &Profile{
-		Unshare: everything.unshare(), Network: &netView{Port: proxyPort},
-		View: newView(Host{User: root.User, NoProc: "not yet"}, nil, nil, []string{dir}, dir, 1<<20),
-	}
-	withProc := *spaces
-	withProc.View = newView(root, nil, nil, []string{dir}, dir, 1<<20)
+	spaces, withProc := trialOf(Host{User: root.User, NoProc: "not yet"}, dir), trialOf(root, dir)
+	none := &Base{}
 	trials := map[string]*Profile{
-		"seccomp": {Seccomp: inet}, "namespaces": spaces,
+		"seccomp": {Base: none, Seccomp: inet}, "namespaces": spaces,
 	}
 	if root.User == 0 {
 		first, count := userRange(readUserMap())
-		trials["users"] = &Profile{User: cmp.Or(first, 1), Group: cmp.Or(first, 1)}
+		trials["users"] = &Profile{Base: none, User: cmp.Or(first, 1), Group: cmp.Or(first, 1)}
 		if count == 0 {
 			delete(trials, "users")
 		}
-		trials["proc"] = &withProc
+		trials["proc"] = withProc
 	}
 	host, err := probe(ctx, python, confine, trials)
 	if unfiltered != nil { // an architecture that nobody has written rules for
@@ -228,4 +259,15 @@ func detect(ctx context.Context, python string, confine []byte) (Host, error) {
 		host.NoUsers = "this container has no other user than root"
 	}
 	return host, err
+}
+
+// trialOf is a profile with all that namespaces are used for, for a session in dir.
+func trialOf(host Host, dir string) *Profile {
+	settings := Settings{Network: Network{Hosts: []string{"localhost"}}, Limits: Limits{Memory: 2 << 20}}
+	w := &Wall{host: host, settings: settings, system: newSystem(settings, host)}
+	view := w.newView(filepath.Dir(dir), nil, nil, nil)
+	return &Profile{
+		Base:  &Base{Unshare: w.unshare(), Network: &netView{Port: proxyPort}, View: view},
+		Binds: []bind{{dir, view.Temporary, true}, {dir, dir, true}},
+	}
 }

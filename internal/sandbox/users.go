@@ -69,13 +69,15 @@ func SharedUser() int {
 	return first
 }
 
-// OfAnother reports whether a directory belongs to a user that is not root.
-func OfAnother(dir string) (bool, error) {
-	info, err := os.Stat(dir)
+// OwnerOf returns the user and the group of a file or directory, links not followed; 0
+// for root's, and where there are no such users.
+func OwnerOf(path string) (user, group int, err error) {
+	info, err := os.Lstat(path)
 	if err != nil {
-		return false, err
+		return 0, 0, err
 	}
-	return ownerOfFile(info).user > 0, nil
+	owner := ownerOfFile(info)
+	return owner.user, owner.group, nil
 }
 
 // share makes all families the owner of a directory in which they all work, unless it

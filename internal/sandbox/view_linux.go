@@ -16,40 +16,36 @@ var (
 	hiddenElse = []string{"/srv", "/mnt", "/media", "/boot", "/var/tmp"}
 )
 
-// newView returns what a session sees: all that there is, read-only, but for what is
-// hidden, here or by the operator; read and write come through. Its own temporary
-// directory is at /tmp.
-func newView(host Host, hide, read, write []string, temporary string, shared int64) *view {
-	tmp, shm := ofAll()
+// newView returns what sessions see whose homes are in a directory: all that there is,
+// read-only, but for what is hidden, here or by the operator; read and write come
+// through, and so are to their homes. These, and what is their /tmp, are mounted later.
+func (w *Wall) newView(homes string, hide, read, write []string) *view {
 	size := ""
-	if shared > 0 {
+	if shared := w.settings.Limits.Memory / 2; shared > 0 {
 		size = fmt.Sprintf(",size=%d", shared)
 	}
 	v := &view{
 		Covers:    []string{},
-		Memory:    [][2]string{{shm, "mode=1777" + size}},
-		Proc:      host.User == 0 && host.NoProc == "",
+		Memory:    [][2]string{{w.system.shm, "mode=1777" + size}},
+		Proc:      w.host.User == 0 && w.host.NoProc == "",
 		Ptys:      true,
-		Temporary: tmp,
+		Temporary: w.system.tmp,
+		Homes:     homes,
 		Binds:     []bind{},
 	}
-	binds := []bind{{temporary, tmp, true}}
+	binds := v.Binds
 	if !v.Proc {
 		binds = append(binds, bind{"/proc", "/proc", true})
 	}
-	covers := append(existing(hidden), present(hide)...)
-	if host.Landlock == 0 {
-		covers = append(covers, existing(hiddenElse)...)
-	}
-	for _, path := range slices.Concat(read, write) {
-		if closed := closedAbove(path); closed != "" && host.User == 0 {
+	covers := slices.Concat(w.system.hidden, hide)
+	for _, path := range slices.Concat(read, write, []string{filepath.Join(homes, "any")}) {
+		if closed := closedAbove(path); closed != "" && w.host.User == 0 {
 			covers = append(covers, closed)
 		}
 	}
-	replaced := []string{shm, tmp} // nothing of what was there is seen
+	replaced := []string{w.system.shm, w.system.tmp} // nothing of what was there is seen
 	covers = outermost(append(covers, replaced...))
 	v.Covers = slices.DeleteFunc(slices.Clone(covers), func(path string) bool { return slices.Contains(replaced, path) })
-	read, write = present(read), present(write)
 	for _, path := range read {
 		above, changeable := between(path, write, read)
 		if changeable || within(path, covers) {
@@ -68,10 +64,6 @@ func newView(host Host, hide, read, write []string, temporary string, shared int
 	v.Binds = binds
 	return v
 }
-
-// ofAll returns where the directories are in which everybody may write: some systems
-// have links to others in their place.
-func ofAll() (tmp, shm string) { return resolved("/tmp"), resolved("/dev/shm") }
 
 // between reports whether a path is in a directory that may be written to, and returns
 // the directories on the way there: each is mounted, as what is mounted on can't be

@@ -20,20 +20,71 @@ func TestView(t *testing.T) {
 	if err := os.Chmod(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	v := newView(generous, nil, []string{library, filepath.Join(base, "missing")}, []string{home}, filepath.Join(home, "tmp"), 0)
-	for _, want := range []bind{{filepath.Join(home, "tmp"), "/tmp", true}, {library, library, false}, {home, home, true}} {
-		if !slices.Contains(v.Binds, want) {
-			t.Errorf("%v is not bound: %v", want, v.Binds)
-		}
+	w, err := New(Settings{Mode: Standard, Read: []string{library, filepath.Join(base, "missing")}}, generous)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if v.Binds[0][1] != "/tmp" {
-		t.Errorf("%v comes before /tmp, on which others may be mounted", v.Binds[0])
+	p, err := w.Profile("f", home, filepath.Join(home, "work"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := p.Base.View
+	if want := []bind{{filepath.Join(home, "tmp"), "/tmp", true}, {home, home, true}}; !slices.Equal(p.Binds, want) {
+		t.Errorf("its own binds are %v", p.Binds)
+	}
+	if want := []bind{{library, library, false}}; !slices.Equal(v.Binds, want) {
+		t.Errorf("the binds of all are %v", v.Binds)
 	}
 	if !slices.Contains(v.Covers, "/root") {
 		t.Errorf("root's home is seen: %v", v.Covers)
 	}
 	if !within(home, append(v.Covers, "/tmp", "/dev/shm")) {
 		t.Errorf("%s, which only root may search, is in the way: %v", closed, v.Covers)
+	}
+}
+
+// A worker that was forked ahead has what its session asks for, until a directory is
+// another one.
+func TestAhead(t *testing.T) {
+	base := t.TempDir()
+	homes, data := filepath.Join(base, "homes"), filepath.Join(base, "data")
+	w, err := New(Settings{Mode: Standard, Read: []string{data}}, generous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.Ahead() != nil {
+		t.Error("a view is made of no homes")
+	}
+	w.ExpectHomes(homes)
+	if w.Ahead() != nil {
+		t.Error("a view is made of homes that are not there")
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	profile := func(workdir string) *Base {
+		t.Helper()
+		p, err := w.Profile("f", filepath.Join(homes, "one"), workdir)
+		must(err)
+		return p.Base
+	}
+	must(os.MkdirAll(filepath.Join(homes, "one", "work"), 0o755))
+	must(os.Mkdir(data, 0o755))
+	ahead := w.Ahead()
+	if !ahead.Same(profile(filepath.Join(homes, "one", "work"))) {
+		t.Error("what is put into force ahead is not what a session asks for")
+	}
+	must(os.Mkdir(filepath.Join(base, "elsewhere"), 0o755))
+	if ahead.Same(profile(filepath.Join(base, "elsewhere"))) || ahead.Same(nil) {
+		t.Error("a session that works elsewhere has the view of the others")
+	}
+	must(os.Rename(data, data+"-before"))
+	must(os.Mkdir(data, 0o755))
+	if ahead.Same(profile(filepath.Join(homes, "one", "work"))) {
+		t.Error("a directory that has taken the place of another is not told from it")
 	}
 }
 

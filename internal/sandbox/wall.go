@@ -17,8 +17,9 @@ type Wall struct {
 	settings Settings
 	host     Host
 	users    *users
-	system   []string // what sessions may read of it
-	shared   string   // settings.Shared, without links
+	system   system
+	homes    string // where those of families will be, "" while that is not known
+	shared   string // settings.Shared, without links
 
 	mu       sync.Mutex
 	families map[string]*enclosure
@@ -45,11 +46,10 @@ func New(settings Settings, host Host) (*Wall, error) {
 	}
 	settings.Read, settings.Write, settings.Python = settled(settings.Read), settled(settings.Write), settled(settings.Python)
 	settings.Hidden, settings.Secrets = settled(settings.Hidden), settled(settings.Secrets)
-	w := &Wall{settings: settings, host: host, users: newUsers(host), families: map[string]*enclosure{}}
+	w := &Wall{settings: settings, host: host, users: newUsers(host), system: newSystem(settings, host), families: map[string]*enclosure{}}
 	if settings.Shared != "" {
 		w.shared = resolved(settings.Shared)
 	}
-	w.system = systemPaths(settings.Mode)
 	if host.User == 0 && !w.users.active() {
 		return nil, fmt.Errorf("%w: the server is root and can't run code as anybody else (%s): start it as another user, let it change users (the capabilities SETUID and SETGID), or switch the sandbox off (--sandbox off)", ErrBelowFloor, cmp.Or(host.NoUsers, "there is no other user"))
 	}
@@ -78,6 +78,14 @@ func join(layers []Layer) string {
 		all = append(all, string(l))
 	}
 	return strings.Join(all, ", ")
+}
+
+// ExpectHomes says in which directory the homes of families will be: what all sessions
+// have in common can then be put into force ahead of them. It is to be called first.
+func (w *Wall) ExpectHomes(dir string) {
+	if w != nil {
+		w.homes = dir
+	}
 }
 
 // Mode is what the wall was asked to be.
@@ -196,7 +204,7 @@ func (w *Wall) keepsPython() error {
 // writable are the operator's directories that sessions may write to.
 func (w *Wall) writable() []string {
 	if w.shared == "" {
-		return w.settings.Write
+		return slices.Clone(w.settings.Write)
 	}
 	return append(slices.Clone(w.settings.Write), w.shared)
 }

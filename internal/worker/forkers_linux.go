@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"understudy/internal/sandbox"
 )
 
 // forkers are the root and the zygote of a server. Each is replaced when it
@@ -188,9 +190,10 @@ func (f *forkers) present() (zygote *forker, changed <-chan struct{}) {
 	return f.zygote, f.changed
 }
 
-// forkWorker has a forker fork a worker that gets the child's side of ends.
-func (f *forkers) forkWorker(by *forker, ends *ends) (int, body, error) {
-	pid, err := by.spawn(spawnMessage{Kind: kindWorker, Ahead: f.spawner.options.Wall.Ahead()}, ends.child)
+// forkWorker has a forker fork a worker that gets the child's side of ends. It puts ahead
+// into force at once; nil for nothing.
+func (f *forkers) forkWorker(by *forker, ends *ends, ahead *sandbox.Base) (int, body, error) {
+	pid, err := by.spawn(spawnMessage{Kind: kindWorker, Ahead: ahead}, ends.child)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -142,9 +142,9 @@ type wakeMessage struct {
 type spawnMessage struct {
 	Kind    string   `json:"kind"`
 	Preload []string `json:"preload"`
-	// Ahead is the part of a worker's wall that it may enter before it is known whose it
-	// is; left out without a wall.
-	Ahead *sandbox.Profile `json:"ahead,omitempty"`
+	// Ahead is the part of a worker's wall that it puts into force before it is known
+	// whose it is; left out where that is known, and without a wall.
+	Ahead *sandbox.Base `json:"ahead,omitempty"`
 }
 
 // The kinds of processes that a forker forks.

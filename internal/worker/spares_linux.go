@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/internal/sandbox"
 )
 
 const (
 	// spareRest is how long after one was taken the next is forked: the session
-	// that has got it is just beginning.
-	spareRest = 5 * time.Millisecond
+	// that has got it is just beginning, and its first call is on its way.
+	spareRest = 20 * time.Millisecond
 	// spareRetry is how long after a fork that failed another is tried.
 	spareRetry = 5 * time.Second
 )
@@ -25,6 +27,7 @@ type spare struct {
 	process *process
 	ends    *ends // our side
 	output  *outputs
+	ahead   *sandbox.Base // what it has put into force; nil: nothing
 	// left is closed when it is a spare no longer.
 	left chan struct{}
 }
@@ -132,7 +135,8 @@ func (s *spares) add(zygote *forker) error {
 		ends.close()
 		return err
 	}
-	pid, body, err := s.forkers.forkWorker(zygote, ends)
+	ahead := s.spawner.options.Wall.Ahead()
+	pid, body, err := s.forkers.forkWorker(zygote, ends, ahead)
 	if err != nil {
 		output.close()
 		ends.close()
@@ -140,7 +144,7 @@ func (s *spares) add(zygote *forker) error {
 	}
 	ends.started()
 	p := adopt(pid, body, ofWorker, nil, nil, s.spawner.registry, s.spawner.log)
-	sp := &spare{zygote: zygote, forked: time.Now(), process: p, ends: ends, output: output, left: make(chan struct{})}
+	sp := &spare{zygote: zygote, forked: time.Now(), process: p, ends: ends, output: output, ahead: ahead, left: make(chan struct{})}
 	s.running.Go(func() { s.watch(sp) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,13 +166,16 @@ func (s *spares) watch(sp *spare) {
 }
 
 // take hands out the oldest spare as the worker of that mark, nil when there is
-// none. It has yet to be greeted.
-func (s *spares) take(mark mark) *worker {
+// none. It has yet to be greeted. One that has another base in force, as a directory was
+// replaced since, is of no use.
+func (s *spares) take(mark mark, base *sandbox.Base) *worker {
 	s.losses.forgive()
 	for sp := s.oldest(); sp != nil; sp = s.oldest() {
 		s.prod()
-		if w := s.engage(sp, mark); w != nil {
-			return w
+		if sp.ahead == nil || sp.ahead.Same(base) {
+			if w := s.engage(sp, mark); w != nil {
+				return w
+			}
 		}
 		s.dismiss(sp)
 	}

@@ -123,9 +123,9 @@ type Spawner struct {
 	// launch starts a process and joins it to a worker, which it may have
 	// greeted already.
 	launch func(ctx context.Context, spec sessions.Spec, mark mark, greeting []byte) (*worker, error)
-	// standby hands out a worker that was started ahead and only has to be
-	// greeted, nil where there is none.
-	standby func(mark mark) *worker
+	// standby hands out a worker that was started ahead, behind that part of a wall, and
+	// only has to be greeted; nil where there is none.
+	standby func(mark mark, base *sandbox.Base) *worker
 
 	mu       sync.Mutex
 	library  *library // nil before the first start, as the next three
@@ -169,7 +169,7 @@ func NewSpawner(options Options) *Spawner {
 		registry: newRegistry(),
 		obstacle: ObstacleSpawned,
 		workers:  map[*worker]bool{},
-		standby:  func(mark) *worker { return nil },
+		standby:  func(mark, *sandbox.Base) *worker { return nil },
 	}
 	s.registry.byUser = options.Wall.TellsByUser()
 	s.launch = s.spawn
@@ -222,6 +222,9 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 		return nil, err
 	}
 	greeting := greeting{frame: frame, family: spec.Family, listens: message.Confine.Listens()}
+	if message.Confine != nil {
+		greeting.base = message.Confine.Base
+	}
 	w, err := s.startAhead(ctx, mark, greeting)
 	if w == nil && err == nil {
 		w, err = s.startAnew(ctx, spec, mark, greeting)
@@ -245,7 +248,7 @@ func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark mark, 
 // when there is none, or when that one has come to nothing and no code of the
 // operator's can have run in it: there is none, or it has not read it.
 func (s *Spawner) startAhead(ctx context.Context, mark mark, greeting greeting) (*worker, error) {
-	w := s.standby(mark)
+	w := s.standby(mark, greeting.base)
 	if w == nil {
 		return nil, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"understudy/internal/sandbox"
 	"understudy/sessions"
 )
 
@@ -73,7 +74,8 @@ func (w *worker) join(c *conn) {
 type greeting struct {
 	frame   []byte // of type start
 	family  string
-	listens bool // the worker has a socket for the server's proxy, which comes before ready
+	listens bool          // the worker has a socket for the server's proxy, which comes before ready
+	base    *sandbox.Base // what may have been put into force ahead of it; nil without a wall
 }
 
 // greet has the handshake with a new worker.

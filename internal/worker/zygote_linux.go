@@ -83,7 +83,7 @@ func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark mark, greeting
 	greeted := false
 	w, err := z.assemble(ctx, mark, func(ends *ends) (int, body, error) {
 		greeted = z.greetAhead(ends, greeting)
-		return z.forkers.forkWorker(forker, ends)
+		return z.forkers.forkWorker(forker, ends, nil)
 	})
 	if err != nil {
 		z.log.Warn("an interpreter could not be forked; another way is tried", "by", forker.name, "error", err)

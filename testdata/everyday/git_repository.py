@@ -1,5 +1,6 @@
 # git: a repository in the working directory.
 # needs: program:git
+# brief
 import subprocess
 
 with open("file", "w") as out:

@@ -20,17 +20,31 @@ type place struct {
 // errLeadsOut is said of a link.
 var errLeadsOut = errors.New("link that leads elsewhere, not followed")
 
+// ErrReplaced says that code has put something else in the place of the directory.
+var ErrReplaced = errors.New("it is no directory any more, as code has put something else in its place")
+
 // errNoFile is said of devices, sockets and named pipes.
 var errNoFile = errors.New("not a regular file")
 
+// openPlace opens the directory itself and no link in its place: code may write to what
+// it is in, and put there what it wants to have read. What that is in is the operator's.
 func openPlace(dir string, roots []string) (*place, error) {
-	root, err := os.OpenRoot(dir)
+	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	p := &place{root: root, dir: dir}
-	// Its own real path is among them for links that are absolute.
-	for _, path := range append([]string{dir}, roots...) {
+	above, err := filepath.EvalSymlinks(filepath.Dir(absolute))
+	if err != nil {
+		return nil, err
+	}
+	root, err := openDirectory(above, filepath.Base(absolute))
+	if err != nil {
+		return nil, err
+	}
+	itself := filepath.Join(above, filepath.Base(absolute))
+	// Its own path is among them for links that are absolute.
+	p := &place{root: root, dir: itself, roots: []string{itself}}
+	for _, path := range roots {
 		absolute, err := filepath.Abs(path)
 		if err != nil {
 			continue
@@ -40,6 +54,32 @@ func openPlace(dir string, roots []string) (*place, error) {
 		}
 	}
 	return p, nil
+}
+
+// openDirectory opens what has that name in above if it is a directory.
+func openDirectory(above, name string) (*os.Root, error) {
+	parent, err := os.OpenRoot(above)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = parent.Close() }() // nothing is written by way of it
+	there, err := parent.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !there.IsDir() {
+		return nil, ErrReplaced
+	}
+	// With the dot it is opened as a directory only, should it have become a pipe.
+	root, err := parent.OpenRoot(name + string(filepath.Separator) + ".")
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := root.Stat("."); err != nil || !os.SameFile(there, opened) {
+		_ = root.Close() // it was not even read
+		return nil, ErrReplaced
+	}
+	return root, nil
 }
 
 func (p *place) close() { _ = p.root.Close() }
@@ -60,6 +100,9 @@ func (p *place) open(name string) (*os.File, error) {
 	}
 	// Through an os.Root again: between the look and the opening a link may have
 	// changed.
+	if root == p.dir { // which may have been replaced too
+		return p.root.OpenFile(rest, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	}
 	other, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, err
@@ -80,6 +123,9 @@ func (p *place) elsewhere(name string) (root, rest string, err error) {
 		return "", "", err
 	}
 	for _, root := range p.roots {
+		if target == p.dir {
+			return target, ".", nil
+		}
 		if target == root {
 			return filepath.Dir(target), filepath.Base(target), nil
 		}
@@ -93,8 +139,8 @@ func (p *place) elsewhere(name string) (root, rest string, err error) {
 
 // own reports whether a path, links followed, is below the directory itself.
 func (p *place) own(name string) bool {
-	root, _, err := p.elsewhere(name)
-	return err == nil && len(p.roots) > 0 && root == p.roots[0]
+	root, rest, err := p.elsewhere(name)
+	return err == nil && root == p.dir && rest != "."
 }
 
 // stat follows links as open does.
@@ -109,6 +155,9 @@ func (p *place) stat(name string) (fs.FileInfo, error) {
 	}
 	if elsewhere != nil {
 		return nil, err
+	}
+	if root == p.dir {
+		return p.root.Lstat(rest)
 	}
 	return os.Lstat(filepath.Join(root, rest))
 }

@@ -1,6 +1,7 @@
 package preview
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -47,6 +48,36 @@ func TestLinks(t *testing.T) {
 	one := previewOf(t, put(t, map[string]string{"x": ""}), Options{})
 	if !strings.Contains(one, "x (0 B: empty)") {
 		t.Error(one)
+	}
+}
+
+// TestReplaced: code that puts a link to elsewhere in the directory's place has nothing
+// read for it, neither with the next look nor with one that has begun.
+func TestReplaced(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need a privilege here")
+	}
+	secret := put(t, map[string]string{"secret.csv": "word,n\nswordfish,1\n"})
+	dir := filepath.Join(put(t, map[string]string{"input/own.csv": "own,b\n1,2\n"}), "input")
+	if err := os.Symlink(filepath.Join(dir, "own.csv"), filepath.Join(dir, "secret.csv")); err != nil {
+		t.Fatal(err)
+	}
+	begun, err := openPlace(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer begun.close()
+	if err := errors.Join(os.Rename(dir, dir+"2"), os.Symlink(secret, dir)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := Describe(t.Context(), dir, Options{}); err == nil || strings.Contains(text, "secret") {
+		t.Errorf("%v: %s", err, text)
+	}
+	if file, info, err := begun.openRegular("secret.csv"); err == nil {
+		defer file.Close()
+		if info.Size() != int64(len("own,b\n1,2\n")) {
+			t.Errorf("%d bytes were opened", info.Size())
+		}
 	}
 }
 

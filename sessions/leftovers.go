@@ -1,0 +1,71 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// TakeBackHomes does for homes below root, a WorkdirRoot, what the server could not do
+// that was killed and had KeepWorkdirs: working directories become this server's user's,
+// and what is nobody's any more goes. It returns the paths below root that it has seen
+// to. No server may be at work in root. What ctx leaves is for the next time.
+func TakeBackHomes(ctx context.Context, root *os.Root) (seen []string, err error) {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	for _, entry := range entries {
+		if ctx.Err() != nil {
+			return seen, errors.Join(err, ctx.Err())
+		}
+		name := entry.Name()
+		if !strings.HasPrefix(name, homeName("")) {
+			continue
+		}
+		if _, missing := root.Lstat(name + string(os.PathSeparator) + homeTmp); missing != nil {
+			continue // it has ended in order, or is none
+		}
+		seen = append(seen, name)
+		err = errors.Join(err, takeBackHome(ctx, root, name))
+	}
+	return seen, err
+}
+
+// takeBackHome ends with the directory by which TakeBackHomes tells what it has to do.
+func takeBackHome(ctx context.Context, root *os.Root, name string) error {
+	home, err := openBelow(root, name)
+	if err != nil {
+		return err
+	}
+	entries, err := fs.ReadDir(home.FS(), ".")
+	for _, entry := range entries {
+		if inside := entry.Name(); inside != homeTmp && inside != homePackages {
+			err = errors.Join(err, takeBackDir(home, inside))
+		}
+	}
+	if err == nil {
+		err = RemoveTree(ctx, home, homePackages)
+	}
+	if err == nil {
+		err = RemoveTree(ctx, home, homeTmp)
+	}
+	if err = errors.Join(err, home.Close()); err == nil {
+		_ = root.Remove(name) // it stays while a working directory is in it
+	}
+	return err
+}
+
+// takeBackDir makes a directory the server's user's alone.
+func takeBackDir(above *os.Root, name string) error {
+	if os.Geteuid() != 0 {
+		return nil // it is
+	}
+	dir, err := openBelow(above, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Chown(".", 0, 0), dir.Chmod(".", 0o700), dir.Close())
+}
