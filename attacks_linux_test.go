@@ -33,6 +33,7 @@ func TestAttacks(t *testing.T) {
 		for _, wall := range wallsToAttack {
 			t.Run(user.name+"/"+wall.name, func(t *testing.T) {
 				t.Parallel()
+				user := user
 				if wall.program == "contained" { // which can't bring in what others may not reach
 					user.python = users[len(users)-1].python
 				}

@@ -292,9 +292,11 @@ func (a *attacked) makeQueue(t *testing.T, name string) {
 	}
 	old := unix.Umask(0)
 	defer unix.Umask(old)
-	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(text)), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o666, 0, 0, 0)
+	// A small one (struct mq_attr): a user may have few of the usual size.
+	attributes := [8]int{1: 1, 2: 200} // messages, and their size in bytes
+	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(text)), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o666, uintptr(unsafe.Pointer(&attributes)), 0, 0)
 	if errno != 0 {
-		t.Fatal(errno)
+		t.Fatal("making a message queue: ", errno)
 	}
 	_ = unix.Close(int(fd))
 	t.Cleanup(func() { _, _, _ = unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(text)), 0, 0) })
