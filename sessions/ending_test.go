@@ -269,3 +269,19 @@ func TestACutOutputIsKeptWholeHoweverLateItIsSpooled(t *testing.T) {
 		t.Errorf("%d of %d bytes, %d truncated, %v", len(kept), len(text), r.StdoutTruncated, err)
 	}
 }
+
+// What code has removed does not keep its interpreter from being started again.
+func TestRestartMakesTheWorkdirAnew(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	l := mustCreate(t, m)
+	if err := os.Remove(l.Workdir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Restart(t.Context(), me, l.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(l.Workdir); err != nil {
+		t.Error(err)
+	}
+}

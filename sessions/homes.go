@@ -107,6 +107,30 @@ func (s *Session) makeDirs() error {
 	return nil
 }
 
+// remakeWorkdir makes the session's own working directory anew if its code has removed
+// it: no worker could start without. What has taken its place stays.
+func (s *Session) remakeWorkdir(ctx context.Context) error {
+	if s.options.Workdir != "" || s.life.Err() != nil { // nobody would remove it any more
+		return nil
+	}
+	err := s.besideWorkdir(func(above *os.Root, name string) error { return above.Mkdir(name, 0o700) })
+	switch {
+	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+		return nil // where even the home is gone, the start says so
+	case err != nil:
+		return Errorf(CodeStart, "the working directory could not be made anew: %w; delete the interpreter and create another", err)
+	}
+	if s.options.confiner() == nil {
+		return nil
+	}
+	if err := s.family.admission.acquire(ctx); err != nil {
+		return callerGone(ctx, err)
+	}
+	defer s.family.admission.release()
+	s.admitted = false // it is to be handed over
+	return nil
+}
+
 // besideWorkdir opens the directory that the working directory is in, and calls do
 // with it and with the working directory's name there.
 func (s *Session) besideWorkdir(do func(above *os.Root, name string) error) error {

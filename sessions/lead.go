@@ -99,6 +99,10 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 	if s.lead() != nil {
 		return nil
 	}
+	if err := s.remakeWorkdir(ctx); err != nil {
+		s.options.tally.failed()
+		return err
+	}
 	if err := s.admit(ctx); err != nil {
 		s.options.tally.failed()
 		return err

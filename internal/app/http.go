@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"understudy/internal/config"
+	"understudy/internal/sandbox"
 	"understudy/internal/transport"
 	"understudy/sessions"
 )
@@ -39,6 +40,9 @@ func openNetwork(c *config.Config, log *slog.Logger) (_ *network, err error) {
 	}
 	if c.Serve.Socket != "" {
 		n.listener, err = transport.ListenSocket(c.Serve.Socket)
+		if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
+			n.listener = sandbox.Outsiders(n.listener, log)
+		}
 	} else {
 		n.listener, err = net.Listen("tcp", c.Serve.Addr)
 	}

@@ -67,13 +67,14 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 	}
 	s := c.Serve
 	settings := sandbox.Settings{
-		Mode:   sandbox.Mode(s.SandboxMode()),
-		Read:   slices.Clone(s.Read),
-		Shared: s.Workdir,
-		Write:  s.Write,
-		Python: directories,
-		Hidden: []string{c.DataDir},
-		Limits: limitsOf(c),
+		Mode:    sandbox.Mode(s.SandboxMode()),
+		Read:    slices.Clone(s.Read),
+		Shared:  s.Workdir,
+		Write:   s.Write,
+		Python:  directories,
+		Hidden:  []string{c.DataDir},
+		Secrets: c.Secrets(),
+		Limits:  limitsOf(c),
 	}
 	if s.DataMode == config.DataLink { // its links lead there
 		settings.Read = append(settings.Read, s.Data...)

@@ -94,6 +94,16 @@ func (c *Config) shares() []share {
 	return list
 }
 
+// Secrets are the paths of the server's own that no session may read.
+func (c *Config) Secrets() (paths []string) {
+	for _, secret := range c.secrets() {
+		if !secret.readable {
+			paths = append(paths, secret.path)
+		}
+	}
+	return paths
+}
+
 func (c *Config) secrets() []secret {
 	s := c.Serve
 	list := []secret{{c.DataDir, "the data directory", false}, {c.JournalPath(), "the journal", false}}

@@ -34,8 +34,9 @@ func rightsOf(version int) uint64 {
 	return rights
 }
 
-// newLandlock returns rules by path. What is in no rule can't be reached.
-func newLandlock(version int, read, use, write []string) *landlock {
+// newLandlock returns rules by path. What is in no rule can't be reached. In list the
+// names of files are to be seen.
+func newLandlock(version int, read, use, write, list []string) *landlock {
 	rights := rightsOf(version)
 	l := &landlock{Files: rights, Words: 1}
 	if version >= 4 {
@@ -45,7 +46,8 @@ func newLandlock(version int, read, use, write []string) *landlock {
 		l.Words = 3
 		l.Scopes = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 	}
-	l.Rules = slices.Concat(rulesFor(version, toRead, read), rulesFor(version, toUse, use), rulesFor(version, toWrite, write))
+	l.Rules = slices.Concat(rulesFor(version, toRead, read), rulesFor(version, toUse, use), rulesFor(version, toWrite, write),
+		rulesFor(version, unix.LANDLOCK_ACCESS_FS_READ_DIR, list))
 	return l
 }
 

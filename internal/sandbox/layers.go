@@ -86,7 +86,7 @@ func (w *Wall) Open() (open []string) {
 	add(!w.namespaced(), "connections to Unix sockets whose path is known; names and modes of files anywhere; shared memory of others")
 	add(w.namespaced() && !apart && w.host.Landlock < 9, "connections to Unix sockets outside of /run, /tmp and home directories, if the server's user may open them")
 	add(!w.namespaced() && !apart, "changing the mode, owner and times of files that the server's user owns")
-	add(!w.users.active() || w.host.NoProc != "", "the command lines of other processes")
+	add(!w.users.active() || w.host.NoProc != "", "the command lines of other processes, and by way of them the machine's addresses and open connections")
 	add(!w.terminals() && confined, "nothing of terminals: they can't be told from those of the server's user, so there are none, as pty.openpty would make")
 	add(!w.terminals() && !confined, "the terminals of the server's user")
 	add(w.host.NoSeccomp != "", "all system calls of the kernel, those for the network among them unless there are namespaces")

@@ -94,6 +94,10 @@ func (w *Wall) liberties(networked bool) liberties {
 	}
 }
 
+// TellsByUser reports whether the user of a process says of which family it is, whatever
+// else its code has changed of it.
+func (w *Wall) TellsByUser() bool { return w != nil && w.users.apart() }
+
 // mayLimitOthers reports whether this process may set limits of other users' processes.
 var mayLimitOthers = sync.OnceValue(func() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
@@ -128,7 +132,11 @@ func (w *Wall) base(homes string, elsewhere []string) *Base {
 		}
 	}
 	if w.host.Landlock > 0 {
-		read = slices.Concat(w.system.read, w.system.resolver, python, read)
+		system, list := without(w.system.read, w.settings.Secrets)
+		if len(list) > 0 { // there are rules for single files, which others replace
+			b.identities += identify(system)
+		}
+		read = slices.Concat(system, w.system.resolver, python, read)
 		use := slices.Clone(w.system.devices)
 		if w.terminals() {
 			use = append(use, w.system.terminals...)
@@ -138,7 +146,7 @@ func (w *Wall) base(homes string, elsewhere []string) *Base {
 		} else {
 			read = append(read, "/proc") // it could set them of others
 		}
-		b.Landlock = newLandlock(w.host.Landlock, read, use, append(write, w.system.shm))
+		b.Landlock = newLandlock(w.host.Landlock, read, use, append(write, w.system.shm), list)
 	}
 	return b
 }

@@ -10,6 +10,9 @@ func (w *Wall) Profile(string, string, string) (*Profile, error) { return nil, n
 // Ahead has nothing to say, either.
 func (w *Wall) Ahead() *Base { return nil }
 
+// TellsByUser is for Linux.
+func (w *Wall) TellsByUser() bool { return false }
+
 // system is empty: macOS's paths are in its profile.
 type system struct{}
 

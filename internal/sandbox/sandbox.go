@@ -43,7 +43,10 @@ type Settings struct {
 	Python []string
 	// Hidden are directories of the server's own. Sessions with a file system of their
 	// own see nothing in them, not even names, but what is theirs.
-	Hidden  []string
+	Hidden []string
+	// Secrets are files and directories of the server's own that no session may read,
+	// though they lie where it reads the system. Landlock sees to it.
+	Secrets []string
 	Network Network
 	Limits  Limits
 }

@@ -149,6 +149,7 @@ var forbidden = map[string]call{
 	"the tag, high bits":     calling("prlimit64", 0, 1<<32|unix.RLIMIT_LOCKS, 1, 0),
 	"the tag by setrlimit":   calling("setrlimit", unix.RLIMIT_LOCKS, 1),
 	"setpriority of another": calling("setpriority", unix.PRIO_PROCESS, 4000000, 0),
+	"setpriority of a group": calling("setpriority", unix.PRIO_PGRP, 0, 0),
 	"ioprio_set of another":  calling("ioprio_set", 1, 4000000, 0),
 	"setpriority of a user":  calling("setpriority", unix.PRIO_USER, 4000000, 0),
 	"ioprio_set of a user":   calling("ioprio_set", 3, 4000000, 0),

@@ -115,8 +115,9 @@ func conditionalCalls(l liberties) map[string][]alternative {
 		// and reading those of others.
 		"prlimit64": {all(equal(0, 0), lowNot(1, unix.RLIMIT_LOCKS)), equal(2, 0)},
 		"setrlimit": {lowNot(0, unix.RLIMIT_LOCKS)},
-		// One's own, and not those of all of a user's processes.
-		"setpriority": {all(atMost(0, unix.PRIO_PGRP), equal(1, 0))},
+		// One's own, and not those of all of a user's processes, nor of a group: a process may
+		// join that of another session.
+		"setpriority": {all(equal(0, unix.PRIO_PROCESS), equal(1, 0))},
 		"ioprio_set":  {all(equal(0, ioprioWhoProcess), equal(1, 0))},
 		// sched_setaffinity is not here: libraries call it with a thread's id.
 		"sched_setscheduler": self, "sched_setparam": self, "sched_setattr": self,

@@ -102,7 +102,7 @@ func TestBetween(t *testing.T) {
 
 func TestRightsByVersion(t *testing.T) {
 	for version, words := range map[int]int{1: 1, 3: 1, 4: 2, 6: 3, 7: 3} {
-		l := newLandlock(version, []string{"/usr"}, []string{"/dev/null"}, []string{"/tmp"})
+		l := newLandlock(version, []string{"/usr"}, []string{"/dev/null"}, []string{"/tmp"}, nil)
 		if l.Words != words {
 			t.Errorf("version %d: %d words", version, l.Words)
 		}

@@ -45,7 +45,7 @@ func New(settings Settings, host Host) (*Wall, error) {
 		return nil, nil
 	}
 	settings.Read, settings.Write, settings.Python = settled(settings.Read), settled(settings.Write), settled(settings.Python)
-	settings.Hidden = settled(settings.Hidden)
+	settings.Hidden, settings.Secrets = settled(settings.Hidden), settled(settings.Secrets)
 	w := &Wall{settings: settings, host: host, users: newUsers(host), system: newSystem(settings, host), families: map[string]*enclosure{}}
 	if settings.Shared != "" {
 		w.shared = resolved(settings.Shared)

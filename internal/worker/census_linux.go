@@ -56,6 +56,7 @@ type status struct {
 	memory  uint64 // bytes that are no file's: anonymous, shared and swapped out
 	shared  uint64 // of these, bytes of shared memory
 	threads int
+	user    int
 	dead    bool // and not reaped yet, as copies that were dismissed
 }
 
@@ -77,6 +78,10 @@ func statusOf(pid int) (s status, ok bool) {
 			s.dead = bytes.HasPrefix(bytes.TrimSpace(rest), []byte("Z"))
 		case "Threads":
 			s.threads, _ = strconv.Atoi(string(bytes.TrimSpace(rest)))
+		case "Uid":
+			if users := bytes.Fields(rest); len(users) > 0 {
+				s.user, _ = strconv.Atoi(string(users[0]))
+			}
 		}
 	}
 	return s, true

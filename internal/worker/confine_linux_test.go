@@ -28,11 +28,17 @@ var hostOf = sync.OnceValues(func() (sandbox.Host, error) {
 // testWall returns a wall as the server would build it for the tests' Python.
 func testWall(t testing.TB, settings sandbox.Settings) *sandbox.Wall {
 	t.Helper()
-	python := workertest.Python(t)
 	host, err := hostOf()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return wallOn(t, host, settings)
+}
+
+// wallOn returns it for a host that allows this.
+func wallOn(t testing.TB, host sandbox.Host, settings sandbox.Settings) *sandbox.Wall {
+	t.Helper()
+	python := workertest.Python(t)
 	settings.Mode = sandbox.Standard
 	resolved, err := filepath.EvalSymlinks(python)
 	if err != nil {
@@ -248,6 +254,31 @@ for what in (lambda: open(base + "/envs/kept/new", "w"), lambda: os.rename(base 
 open(base + "/envs/beside", "w").close()
 `, base))
 	if got := strings.Fields(sink.Text(sessions.Stdout)); !slices.Equal(got, []string{"stopped", "stopped", "stopped"}) {
+		t.Errorf("got %q, %s", got, sink.Text(sessions.Stderr))
+	}
+}
+
+// What is the server's own can't be read where the system is, and all else there can.
+func TestSecretsBelowTheSystem(t *testing.T) {
+	host, err := hostOf()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host.Landlock == 0 {
+		t.Skip("there is no Landlock here")
+	}
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}, Secrets: []string{"/etc/group"}})
+	w := workertest.Start(t, walled{testSpawner(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t})
+	_, sink := workertest.Run(t, w, `
+import os
+for name in ("passwd", "group"):
+    try:
+        print(name in os.listdir("/etc"), len(open("/etc/" + name).read(1)))
+    except PermissionError:
+        print("stopped")
+`)
+	if got := sink.Text(sessions.Stdout); got != "True 1\nstopped\n" {
 		t.Errorf("got %q, %s", got, sink.Text(sessions.Stderr))
 	}
 }

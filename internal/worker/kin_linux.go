@@ -25,6 +25,7 @@ type kin struct {
 
 func newKin(pid int, mark mark, registry *registry, log *slog.Logger) *kin {
 	setLimits(pid, mark.tag)
+	registry.begin(mark.tag)
 	root := identify(pid)
 	return &kin{root: root, since: root.start, mark: mark, registry: registry, log: log, known: map[procID]bool{}}
 }
@@ -72,8 +73,9 @@ func (k *kin) find() ([]procID, error) {
 	family := newFamily(procs, func(p proc) bool {
 		return p.pid == k.root.pid || p.group == k.root.pid || k.known[p.procID]
 	})
+	user := k.user(k.root.pid)
 	family.addMarked(procs, func(pid int) bool {
-		return environHas(pid, markVariable+"="+k.mark.value, true) || hasTag(pid, k.mark.tag)
+		return environHas(pid, markVariable+"="+k.mark.value, true) || k.isTagged(pid, user)
 	})
 	var living []procID
 	for _, p := range procs {
@@ -138,7 +140,32 @@ func (t *tree) growChildren(pid int) {
 	}
 }
 
-func (k *kin) close() {}
+func (k *kin) close() { k.registry.end(k.mark.tag) }
+
+// user returns whose the processes are, 0 if that says nothing: the user of the
+// worker's process, which must not have been reaped.
+func (k *kin) user(worker int) int {
+	if !k.registry.byUser {
+		return 0
+	}
+	s, ok := statusOf(worker)
+	if !ok {
+		return 0
+	}
+	k.registry.learn(k.mark.tag, s.user)
+	return s.user
+}
+
+// isTagged reports whether an orphan is of this line by its tag, or, where a user has
+// one family, by its user and no other line's tag.
+func (k *kin) isTagged(pid, user int) bool {
+	tag, _ := tagOf(pid)
+	if user == 0 {
+		return tag == k.mark.tag
+	}
+	s, ok := statusOf(pid)
+	return ok && s.user == user && (tag == k.mark.tag || k.registry.isLoose(tag, user))
+}
 
 func hasTag(pid int, tag uint64) bool {
 	found, ok := tagOf(pid)

@@ -171,6 +171,7 @@ func NewSpawner(options Options) *Spawner {
 		workers:  map[*worker]bool{},
 		standby:  func(mark, *sandbox.Base) *worker { return nil },
 	}
+	s.registry.byUser = options.Wall.TellsByUser()
 	s.launch = s.spawn
 	s.warden = newWarden(s)
 	return s

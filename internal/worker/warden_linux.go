@@ -53,6 +53,7 @@ type warden struct {
 	// The rest is its goroutine's alone.
 	cases    map[*worker]*wardenCase
 	strays   map[uint64][]int // orphans, by the tag of their line
+	loose    map[int][]int    // those without the tag of one of their user's lines, by user
 	sought   time.Time        // when they were
 	nextLook time.Time
 	guard    guard
@@ -243,8 +244,15 @@ func (d *warden) overMemory(c *wardenCase, f footprint, now time.Time) (used uin
 func (d *warden) footprint(w *worker) footprint {
 	d.seekStrays()
 	c := census{registry: d.spawner.registry, children: childrenFinder(), seen: map[int]bool{}}
-	w.process.withPID(func() { c.add(w.process.pid) })
+	user := 0
+	w.process.withPID(func() {
+		c.add(w.process.pid)
+		user = w.line.kin.user(w.process.pid)
+	})
 	for _, stray := range d.strays[w.line.kin.mark.tag] {
+		c.add(stray)
+	}
+	for _, stray := range d.loose[user] {
 		c.add(stray)
 	}
 	return c.footprint
@@ -268,24 +276,43 @@ func childrenFinder() func(pid int) []int {
 }
 
 // seekStrays finds the orphans among the workers' kin: code that forks twice has
-// them adopted. Their tag tells whose they are. It does so now and then.
+// them adopted. Their tag tells whose they are, or their user, whose workers then share
+// the blame. It does so now and then.
 func (d *warden) seekStrays() {
 	now := time.Now()
 	if now.Sub(d.sought) < wardenShare*d.limits.Poll {
 		return
 	}
-	d.sought, d.strays = now, map[uint64][]int{}
+	d.sought, d.strays, d.loose = now, map[uint64][]int{}, map[int][]int{}
 	find := childrenFinder()
+	for w := range d.cases {
+		w.process.withPID(func() { w.line.kin.user(w.process.pid) }) // is made known
+	}
 	for _, adoptive := range append(d.spawner.registry.forkers(), os.Getpid()) {
 		for _, pid := range find(adoptive) {
 			if d.spawner.registry.has(pid) {
 				continue
 			}
-			if tag, ok := tagOf(pid); ok {
+			tag, tagged := tagOf(pid)
+			if user := d.looseUser(pid, tag); user != 0 {
+				d.loose[user] = append(d.loose[user], pid)
+			} else if tagged {
 				d.strays[tag] = append(d.strays[tag], pid)
 			}
 		}
 	}
+}
+
+// looseUser returns whose an orphan is that has no tag of its user's, else 0.
+func (d *warden) looseUser(pid int, tag uint64) int {
+	if !d.spawner.registry.byUser {
+		return 0
+	}
+	s, ok := statusOf(pid)
+	if !ok || !d.spawner.registry.isLoose(tag, s.user) {
+		return 0
+	}
+	return s.user
 }
 
 // end kills a worker. It does not wait for that.

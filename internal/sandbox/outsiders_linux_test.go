@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// dialVariable has a test's child connect to the socket that it names.
+const dialVariable = "UNDERSTUDY_TEST_DIAL"
+
+// TestDialForTheTest is what a child does, no test: it connects, says so, and waits for
+// the end of its connection, or of its input.
+func TestDialForTheTest(t *testing.T) {
+	path := os.Getenv(dialVariable)
+	if path == "" {
+		t.Skip("for a child of another test")
+	}
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = os.Stdout.WriteString("!")
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	if n, _ := io.Copy(io.Discard, conn); n == 0 {
+		_, _ = os.Stdout.WriteString("refused")
+	}
+	os.Exit(0)
+}
+
+// Descendants of the server's get no answer, nor does whom one that has ended may have
+// left its connection to; others do.
+func TestOutsiders(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	dial := func() (*exec.Cmd, io.WriteCloser, io.Reader) {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestDialForTheTest$")
+		cmd.Env = append(os.Environ(), dialVariable+"="+path)
+		input, err1 := cmd.StdinPipe()
+		output, err2 := cmd.StdoutPipe()
+		if err1 != nil || err2 != nil || cmd.Start() != nil {
+			t.Fatal(err1, err2)
+		}
+		if _, err := io.ReadFull(output, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+		return cmd, input, output
+	}
+	ended, input, _ := dial()
+	if err := input.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ended.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	living, input, said := dial()
+	defer input.Close()
+	own, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	if _, err := own.Write([]byte("own")); err != nil {
+		t.Fatal(err)
+	}
+	if err := own.(*net.UnixConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	taken, err := Outsiders(listener, slog.New(slog.DiscardHandler)).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	if got, err := io.ReadAll(taken); err != nil || string(got) != "own" {
+		t.Fatalf("a connection was taken that says %q, %v", got, err)
+	}
+	if got, err := io.ReadAll(said); err != nil || string(got) != "refused" {
+		t.Errorf("a descendant's connection: %q, %v", got, err)
+	}
+	if err := living.Wait(); err != nil {
+		t.Error(err)
+	}
+}
