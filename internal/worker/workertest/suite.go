@@ -370,13 +370,24 @@ func testCrashes(t *testing.T, s sessions.Starter) {
 }
 
 func testDeathWhileIdle(t *testing.T, s sessions.Starter) {
-	w := Start(t, s)
+	dir := t.TempDir()
+	w := StartIn(t, s, dir)
 	Run(t, w, "print('well')")
 	Run(t, w, `
-import os, threading
+import os, threading, time
 print("last words", flush=True)
-threading.Timer(0.05, lambda: (os.write(2, b"in between\n"), os._exit(5))).start()
+
+def die_when_idle():
+    while not os.path.exists("idle"):
+        time.sleep(0.01)
+    os.write(2, b"in between\n")
+    os._exit(5)
+
+threading.Thread(target=die_when_idle).start()
 `)
+	if err := os.WriteFile(filepath.Join(dir, "idle"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	<-w.Exited()
 	crash, sink := RunToDeath(t, w, "print('never')")
 	if crash.ExitCode != 5 {
