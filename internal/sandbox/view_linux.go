@@ -37,7 +37,8 @@ func (w *Wall) newView(homes string, hide, read, write []string) *view {
 	if !v.Proc {
 		binds = append(binds, bind{"/proc", "/proc", true})
 	}
-	covers := slices.Concat(w.system.hidden, hide)
+	directories, files := w.unruled()
+	covers := slices.Concat(w.system.hidden, hide, directories)
 	for _, path := range slices.Concat(read, write, []string{filepath.Join(homes, "any")}) {
 		if closed := closedAbove(path); closed != "" && w.host.User == 0 {
 			covers = append(covers, closed)
@@ -46,6 +47,11 @@ func (w *Wall) newView(homes string, hide, read, write []string) *view {
 	replaced := []string{w.system.shm, w.system.tmp} // nothing of what was there is seen
 	covers = outermost(append(covers, replaced...))
 	v.Covers = slices.DeleteFunc(slices.Clone(covers), func(path string) bool { return slices.Contains(replaced, path) })
+	for _, path := range files {
+		if !within(path, covers) {
+			binds = append(binds, bind{"/dev/null", path, false})
+		}
+	}
 	for _, path := range read {
 		above, changeable := between(path, write, read)
 		if changeable || within(path, covers) {
@@ -63,6 +69,24 @@ func (w *Wall) newView(homes string, hide, read, write []string) *view {
 	slices.SortStableFunc(binds, func(a, b bind) int { return depth(a[1].(string)) - depth(b[1].(string)) })
 	v.Binds = binds
 	return v
+}
+
+// unruled are the server's secrets where no rules of Landlock's keep them: directories,
+// which are covered, and files, in whose place is a device that can't be opened.
+func (w *Wall) unruled() (directories, files []string) {
+	if w.host.Landlock > 0 {
+		return nil, nil
+	}
+	for _, path := range w.settings.Secrets {
+		switch info, err := os.Lstat(path); {
+		case err != nil: // it is not there
+		case info.IsDir():
+			directories = append(directories, path)
+		default:
+			files = append(files, path)
+		}
+	}
+	return directories, files
 }
 
 // between reports whether a path is in a directory that may be written to, and returns
