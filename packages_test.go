@@ -62,7 +62,15 @@ func TestPackagesOfASession(t *testing.T) {
 			}
 			file, data := wheel(t, "understudy_tiny", "1.0")
 			answer := w.call("manage_interpreters", map[string]any{"operation": "upload", "path": file, "content_base64": base64.StdEncoding.EncodeToString(data)})
-			first := interpreterID.FindStringSubmatch(answer)[1]
+			named := func(answer string) string {
+				t.Helper()
+				found := interpreterID.FindStringSubmatch(answer)
+				if found == nil {
+					t.Fatalf("no interpreter is named in %s", answer)
+				}
+				return found[1]
+			}
+			first := named(answer)
 			expect := func(got string, want ...string) {
 				t.Helper()
 				for _, each := range want {
@@ -74,7 +82,7 @@ func TestPackagesOfASession(t *testing.T) {
 			expect(w.call("manage_interpreters", map[string]any{"operation": "install", "packages": []string{"./" + file}}), "Installed understudy_tiny 1.0.", `"status":"ok"`)
 			const show = "import understudy_tiny, sys, os, subprocess; print('here', understudy_tiny.version, os.path.basename(os.path.dirname(understudy_tiny.__file__))); subprocess.run([sys.executable, '-c', 'import understudy_tiny; print(\"child\", understudy_tiny.version)'])"
 			expect(w.py(show), "here 1.0 site-packages", "child 1.0")
-			branch := interpreterID.FindStringSubmatch(w.call("manage_interpreters", map[string]any{"operation": "branch"}))[1]
+			branch := named(w.call("manage_interpreters", map[string]any{"operation": "branch"}))
 			if branch == first {
 				t.Fatal("the branch has its original's name")
 			}
@@ -84,7 +92,7 @@ func TestPackagesOfASession(t *testing.T) {
 			w.call("manage_interpreters", map[string]any{"operation": "restart"})
 			expect(w.py(show), "here 1.0 site-packages", "child 1.0")
 
-			other := interpreterID.FindStringSubmatch(w.call("manage_interpreters", map[string]any{"operation": "create"}))[1]
+			other := named(w.call("manage_interpreters", map[string]any{"operation": "create"}))
 			expect(w.call("run_python_code", map[string]any{"code": show, "interpreter_id": other}), "ModuleNotFoundError")
 			if mode == "standard" { // the interpreter's own packages can't be changed from within
 				expect(w.py("%pip uninstall -y understudy_tiny\n%pip install --no-index ./"+file), "Successfully uninstalled", "Successfully installed")

@@ -9,9 +9,13 @@ import (
 	"time"
 )
 
-// checkpointTime bounds the making of a copy, which delays the next call of
-// the session and no other.
-const checkpointTime = 2 * time.Second
+const (
+	// checkpointTime bounds the making of a copy, which delays the next call of
+	// the session and no other.
+	checkpointTime = 2 * time.Second
+	// branchTime bounds that of one which somebody has asked for, and waits for.
+	branchTime = 10 * time.Second
+)
 
 // checkpoint is one state of a session: as an execution left it.
 type checkpoint struct {
@@ -372,7 +376,11 @@ func (s *Session) fork(ctx context.Context, purpose Purpose) (Understudy, error)
 	if w == nil {
 		return nil, errors.New("its process has ended")
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkpointTime)
+	within := checkpointTime
+	if purpose == ToBranch {
+		within = branchTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	u, err := w.Fork(ctx, purpose)
 	if err == nil {
@@ -387,7 +395,7 @@ func (s *Session) fork(ctx context.Context, purpose Purpose) (Understudy, error)
 		s.log.Warn("copying the interpreter", "error", err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("it could not be copied within %s", InWords(checkpointTime))
+		return nil, fmt.Errorf("it could not be copied within %s", InWords(within))
 	}
 	return nil, fmt.Errorf("it could not be copied: %w", err)
 }

@@ -218,7 +218,9 @@ func TestAReadThatComesTooLate(t *testing.T) {
 	mustRun(t, m, RunRequest{Code: "x"})
 	s := m.sessions[id]
 	e := s.history.list()[0]
+	s.history.mu.Lock() // the second run may be being remembered
 	s.history.all = s.history.all[1:]
+	s.history.mu.Unlock()
 	if err := os.RemoveAll(s.executionDir(1)); err != nil {
 		t.Fatal(err)
 	}
