@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // footprint is what a worker and the processes that its code has started use.
@@ -13,6 +15,7 @@ type footprint struct {
 	// get, and too high where one is a fork of another and shares memory with it.
 	memory uint64
 	shared uint64 // the part of it that is shared memory, counted in each process
+	own    uint64 // the worker's part of memory
 	tasks  int    // processes and threads
 	pids   []int  // the worker's comes first
 	copies []int  // of the worker, asleep
@@ -26,7 +29,10 @@ type census struct {
 	seen     map[int]bool
 }
 
-func (c *census) add(pid int) {
+func (c *census) add(pid int) { c.count(pid, false) }
+
+// count adds a process and its descendants; memory that is its parent's is counted there.
+func (c *census) count(pid int, inParents bool) {
 	if c.seen[pid] {
 		return
 	}
@@ -35,20 +41,37 @@ func (c *census) add(pid int) {
 	if !ok {
 		return
 	}
-	c.memory += s.memory
-	c.shared += s.shared
 	c.tasks += s.threads
+	if !inParents {
+		c.memory += s.memory
+		c.shared += s.shared
+	}
 	if s.dead {
 		return
 	}
-	c.pids = append(c.pids, pid)
+	if len(c.pids) == 0 {
+		c.own = s.memory
+	}
+	if !inParents {
+		c.pids = append(c.pids, pid)
+	}
 	for _, child := range c.children(pid) {
 		if c.registry.has(child) {
 			c.copies = append(c.copies, child)
 		} else {
-			c.add(child)
+			c.count(child, haveOneMemory(child, pid))
 		}
 	}
+}
+
+// haveOneMemory reports whether two processes have the same memory, not copies of it, as
+// after vfork until the child has called exec: each shows all of it as its own. Where the
+// kernel may not be asked (kcmp, in containers without the capability SYS_PTRACE) they are
+// taken for two.
+func haveOneMemory(one, other int) bool {
+	const ofMemory = 1 // KCMP_VM
+	different, _, failed := unix.Syscall6(unix.SYS_KCMP, uintptr(one), uintptr(other), ofMemory, 0, 0, 0)
+	return failed == 0 && different == 0
 }
 
 // status is what /proc/PID/status says of what a process uses.

@@ -222,9 +222,10 @@ func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
 // use more, and the estimate doesn't tell.
 func (d *warden) overMemory(c *wardenCase, f footprint, now time.Time) (used uint64, over bool) {
 	allowed := uint64(d.limits.Memory)
-	if len(f.pids) == 1 {
+	if len(f.pids) == 1 || f.own > allowed {
 		// What RLIMIT_DATA refuses is a MemoryError, which leaves the session as it
 		// is: that comes first, unless the memory is of a kind that doesn't count there.
+		// Who has come so far may start programs as before.
 		allowed += sandbox.MemoryAllowance
 	}
 	estimate := f.memory + c.unmapped

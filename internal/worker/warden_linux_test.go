@@ -133,6 +133,41 @@ for pid in children: os.kill(pid, 9)
 	}
 }
 
+// A child that has its parent's memory, as between vfork and exec, has none of its own.
+func TestAMemoryOfTwoCountsOnce(t *testing.T) {
+	if !haveOneMemory(os.Getpid(), os.Getpid()) {
+		t.Skip("the kernel may not be asked here")
+	}
+	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
+	outcome, sink := workertest.Run(t, w, grab+`
+grab(200)
+import ctypes, os, time
+c = ctypes.CDLL(None)
+stack = ctypes.create_string_buffer(1 << 16)
+top = ctypes.c_void_p((ctypes.addressof(stack) + len(stack)) & ~15)
+child = c.clone(ctypes.cast(c.pause, ctypes.c_void_p), top, 0x100 | 17, None)  # CLONE_VM, SIGCHLD
+time.sleep(1)
+os.kill(child, 9)
+print(child > 0)
+`)
+	if !outcome.OK || sink.All() != "True\n" {
+		t.Errorf("%+v %q", outcome, sink.All())
+	}
+}
+
+// Who has come beyond the limit before a MemoryError may start programs all the same.
+func TestFullInterpreterStartsPrograms(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 100 << 20}))
+	outcome, sink := workertest.Run(t, w, grab+`
+grab(200)
+import subprocess
+print(subprocess.run(["sleep", "1"]).returncode)
+`)
+	if !outcome.OK || sink.All() != "0\n" {
+		t.Errorf("%+v %q", outcome, sink.All())
+	}
+}
+
 func TestUnderstudyTakesOverAfterABreach(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
 	workertest.Run(t, w, grab+"x = 42")
