@@ -123,7 +123,7 @@ func (w *Wall) Ahead() *Base {
 func (w *Wall) base(homes string, elsewhere []string) *Base {
 	python, read, write := present(w.settings.Python), present(w.settings.Read), present(append(w.writable(), elsewhere...))
 	hide := present(w.settings.Hidden)
-	b := &Base{identities: identify(slices.Concat(python, read, write, hide, []string{homes}))}
+	b := &Base{identities: identify(slices.Concat(python, read, write, hide, w.settings.Secrets, []string{homes}))}
 	if w.namespaced() {
 		b.Unshare = w.unshare()
 		b.View = w.newView(homes, hide, slices.Concat(python, read, w.system.resolver), write)

@@ -2,8 +2,6 @@ package worker
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -22,16 +20,7 @@ func (f footprint) unmapped() uint64 {
 		if i == 0 {
 			sum += ownSharedMemory(pid)
 		}
-		dir := fmt.Sprintf("/proc/%d/fd", pid)
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue // not ours to see, or gone
-		}
-		for _, entry := range entries {
-			var stat unix.Stat_t
-			if unix.Stat(filepath.Join(dir, entry.Name()), &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
-				continue
-			}
+		for stat := range openFiles(pid) {
 			if id := (fileID{stat.Dev, stat.Ino}); memoryDevices()[stat.Dev] && !seen[id] {
 				seen[id] = true
 				sum += uint64(stat.Blocks) * 512 //nolint:gosec // never negative
