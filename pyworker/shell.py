@@ -66,14 +66,14 @@ class Shell:
 
         All that it says goes to stdout.
         """
-        return _run_child(argv, False, merged=True)[1]
+        return _run_child(self._interrupts, argv, merged=True)[1]
 
     def _run_magic(self, number):
         """Runs a magic; returns the lines that it printed if they are assigned."""
         magic = self._magics[number]
         install = magic.kind != "shell"
         command = self._install_argv(magic) if install else magic.text
-        printed, code = _run_child(command, magic.captured)
+        printed, code = _run_child(self._interrupts, command, magic.captured)
         if install:
             late.load("importlib").invalidate_caches()
         self._namespace["_exit_code"] = code
@@ -101,6 +101,7 @@ class _Command:
 
     def __init__(self, interrupts):
         self._interrupts = interrupts
+        self._mark = _new_mark()
         self._process = None
         self._interrupted = False
 
@@ -108,7 +109,7 @@ class _Command:
         """Runs the command to its end and returns its exit code."""
         self._interrupts.cancel = self._take_interrupt
         try:
-            self._process = _start(text, own_group=True)
+            self._process = _start(text, self._mark, own_group=True)
             if self._interrupted:  # as it was started
                 _signal_group(self._process, signal.SIGINT)
                 raise KeyboardInterrupt
@@ -116,7 +117,7 @@ class _Command:
         except BaseException as error:
             self._interrupted = True
             if self._process is not None:
-                _end_group(self._process)
+                _end_group(self._process, self._mark)
             if type(error) is KeyboardInterrupt:  # without the frames of the wait
                 raise KeyboardInterrupt from None
             raise
@@ -135,38 +136,49 @@ class _Command:
         return False
 
 
-def _run_child(command, captured, merged=False):
+def _run_child(interrupts, command, captured=False, merged=False):
     """Runs a command line or an argv; returns (what it printed if captured, its exit code).
 
-    With merged its stderr goes to stdout too.
+    With merged its stderr goes to stdout too. An interrupt is put off until there is a
+    process to be ended: a child may say something before the call that starts it is over.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except Exception:
             pass  # an object of the user's in its place
+    mark, process = _new_mark(), None
     try:
-        process = _start(command, captured=captured, merged=merged)
-    except OSError as error:
-        print(f"{error.filename or 'sh'}: {error.strerror}", file=sys.stderr)
-        return b"", _NOT_FOUND
-    try:
+        with interrupts.held():
+            process = _start(command, mark, captured=captured, merged=merged)
         printed = process.communicate()[0] or b""
         return printed, _exit_code(process.returncode)
     except KeyboardInterrupt:  # which the child has got too
-        _wait_for(process, STOP_SECONDS)
-        _end(process)
+        if process is not None:
+            _wait_for(process, STOP_SECONDS)
+        _end(process, mark)
         raise KeyboardInterrupt from None
+    except OSError as error:
+        _end(process, mark)
+        if process is not None:
+            raise
+        print(f"{error.filename or 'sh'}: {error.strerror}", file=sys.stderr)
+        return b"", _NOT_FOUND
     except BaseException:  # what a handler of the user's raises
-        _end(process)
+        _end(process, mark)
         raise
     finally:
-        process.wait()
+        if process is not None:
+            process.wait()
 
 
-def _start(command, captured=False, own_group=False, merged=False):
+def _new_mark():
+    """Returns what the environment of a command's processes says, by which they are found."""
+    return f"{os.getpid()}.{time.monotonic_ns()}"
+
+
+def _start(command, mark, captured=False, own_group=False, merged=False):
     subprocess = late.load("subprocess")
-    mark = f"{os.getpid()}.{time.monotonic_ns()}"
     more = {"env": {**os.environ, _MARK: mark}} if kin.can_find_marked() else {}
     more |= {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE if captured else None}
     if merged:
@@ -182,31 +194,30 @@ def _start(command, captured=False, own_group=False, merged=False):
         # -p: functions and start-up files that the environment has are no commands.
         safely = ["-p"] if shell in _SHELLS else []
         command = [shell, *safely, "-c", "--", command]
-    process = subprocess.Popen(command, **more)
-    process.mark = f"{_MARK}={mark}".encode()
-    return process
+    return subprocess.Popen(command, **more)
 
 
 def _exit_code(returncode):
     return returncode if returncode >= 0 else _BY_SIGNAL - returncode
 
 
-def _end_group(process):
+def _end_group(process, mark):
     """Ends the process, which knows of the interrupt, and what is left of it."""
     _wait_for(process, STOP_SECONDS)
     if hasattr(os, "killpg"):
         _signal_group(process, signal.SIGKILL)
     else:
         process.kill()
-    _end(process)
+    _end(process, mark)
     process.wait()
 
 
-def _end(process):
-    """Kills a process and, where that can be, all that it has started."""
-    process.kill()
+def _end(process, mark):
+    """Kills a process, if it is known, and, where that can be, all that it has started."""
+    if process is not None:
+        process.kill()
     if kin.can_find_marked():
-        kin.end_marked(process.mark)
+        kin.end_marked(f"{_MARK}={mark}".encode())
 
 
 def _signal_group(process, number):

@@ -1,16 +1,20 @@
 """Runs the tests of the Python half: python -m pyworker.tests [module...].
 
 Most tests start a worker and wait for it, so as many modules run at once as there are
-processors, each in a process of its own. What one says is shown whole, as it ends.
+processors, each in a process of its own. What one says is shown whole, as it ends; one
+that does not end is made to say where it is.
 """
 
 import concurrent.futures
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import tempfile
 
 PACKAGES = ("matplotlib_capture", "pyworker")
+LONGEST = 300  # seconds: the slowest module takes 40 on two busy processors
 
 
 def find_modules(root):
@@ -23,18 +27,32 @@ def find_modules(root):
 
 
 def run_module(name, root):
-    """Runs the tests of a module; returns its process, which has ended, with all it said."""
-    command = [sys.executable, "-m", "unittest", name]
-    return subprocess.run(
-        command,
-        cwd=root,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    """Runs the tests of a module; returns (its exit status, all that it said).
+
+    It says so to a file: a pipe would be held open by processes that it leaves.
+    """
+    command = [sys.executable, "-X", "faulthandler", "-m", "unittest", name]
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            command, cwd=root, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+        )
+        ended = _has_ended(process, LONGEST)
+        if not ended:
+            process.send_signal(signal.SIGABRT)  # faulthandler says where its threads are
+            process.wait()
+        said.seek(0)
+        text = said.read().decode("utf-8", "replace")
+    if not ended:
+        text += f"{name} was ended: it ran for more than {LONGEST} s.\n"
+    return process.returncode, text
+
+
+def _has_ended(process, seconds):
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def main():
@@ -45,9 +63,9 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         running = {pool.submit(run_module, name, root): name for name in names}
         for done in concurrent.futures.as_completed(running):
-            name, ended = running[done], done.result()
-            print(f"{name}\n{ended.stdout}", flush=True)
-            if ended.returncode:
+            name, (status, said) = running[done], done.result()
+            print(f"{name}\n{said}", flush=True)
+            if status:
                 failed.append(name)
     if failed:
         print("Failed:", *sorted(failed))

@@ -2,19 +2,10 @@
 
 import os
 import sys
-import time
 import unittest
 
+from pyworker.tests.forker import wait_for_end
 from pyworker.tests.worker import WorkerCase
-
-
-def alive(pid):
-    """Says whether a process runs; one that nobody has reaped doesn't."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 class Lines(WorkerCase):
@@ -160,7 +151,7 @@ class Lines(WorkerCase):
             "!trap '' INT; sleep 1000000 & echo $!; wait; echo after",
             "!(trap '' INT; echo $BASHPID; exec sleep 1000000) & sleep 1000000",
             "!setsid sh -c 'echo $$; exec sleep 1000000' & sleep 1000000",
-            "signal.setitimer(signal.ITIMER_REAL, 0.5)\n!sleep 1000000 & echo $!; wait",
+            "_ = signal.setitimer(signal.ITIMER_REAL, 0.5)\n!sleep 1000000 & echo $!; wait",
         ):
             with self.subTest(code):
                 worker.begin(code)
@@ -169,8 +160,28 @@ class Lines(WorkerCase):
                 if "setitimer" not in code:
                     worker.interrupt()
                 self.assertIn("exception", worker.finish().done)
-                while alive(pid):  # it has been killed, which may take a moment
-                    time.sleep(0.01)
+                wait_for_end(int(pid))
+
+    @unittest.skipUnless(os.path.isdir("/proc/self"), "processes are found by /proc")
+    def test_nothing_is_left_of_what_is_being_started(self):
+        worker = self.start()
+        worker.run(
+            "import os, signal, subprocess, time\nclass Slow(subprocess.Popen):\n"
+            "    def __init__(self, *args, **named):\n        super().__init__(*args, **named)\n"
+            "        while not (os.path.exists('pid') and open('pid').read().endswith('\\n')):\n"
+            "            time.sleep(0.01)\n        os.kill(os.getpid(), comes)\n"
+            "def stop(*_): raise ValueError\nsignal.signal(signal.SIGALRM, stop)\n"
+            "subprocess.Popen = Slow"
+        )
+        for comes in ("SIGINT", "SIGALRM"):
+            for code in ("!{}", "x = !{}"):
+                with self.subTest(code, comes=comes):
+                    begun = code.format("trap '' INT; sleep 1000000 & echo $! >pid; wait")
+                    answer = worker.run(f"comes = signal.{comes}\n{begun}")
+                    error = {"SIGINT": "KeyboardInterrupt", "SIGALRM": "ValueError"}[comes]
+                    self.assertEqual(error, answer.exception["type"])
+                    pid = worker.run("print(open('pid').read()); os.remove('pid')").stdout
+                    wait_for_end(int(pid))
 
     def test_what_it_leaves_in_the_background_lives_on(self):
         worker = self.start()
@@ -292,8 +303,7 @@ class Commands(WorkerCase):
                 self.assertTrue(answer.signalled)
                 self.assertNotIn("exit_code", answer.done)
                 if os.path.isdir("/proc/self"):
-                    while alive(pid):  # it has been killed, which may take a moment
-                        time.sleep(0.01)
+                    wait_for_end(int(pid))
         self.assertEqual(0, self.command(worker, "true").exit_code)
 
     def test_one_that_cleans_up_may(self):
