@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import channel, late, waking
+from . import channel, kin, late, waking
 from .capture import Streams
 from .executor import Executor
 from .fault import Fault
@@ -97,6 +97,7 @@ class _Worker:
     def _start(self, request):
         if request["protocol"] != VERSION:
             raise ProtocolError("protocol", f"version {request['protocol']}, not {VERSION}")
+        kin.take_tag(request["tag"])
         profile = request.get("confine")
         if profile:
             self._hand_over(late.load_own("confine").apply(profile))

@@ -47,6 +47,7 @@ FROM_GO = {
         "interpreter_id": str,
         "workdir": str,
         "mark": str,
+        "tag": int,
         "checkpoint_limit": int,
         "first_execution": int,
         "echo": str,

@@ -2,14 +2,12 @@
 
 import sys
 
-from . import children, late
+from . import children, kin, late
 from .protocol import ProtocolError
 from .session import mark
 
 # Handlers that each process is to run at its exit, whatever it is a copy of.
 _EVERY_EXIT = (("logging", "shutdown"), ("multiprocessing.util", "_exit_function"))
-
-_LIMIT_ON_LOCKS = 10  # Linux has kept it and ignored it since 2.4.25
 
 
 def wake(session, awaiting, request, fds):
@@ -26,7 +24,7 @@ def wake(session, awaiting, request, fds):
         session.streams.take_over()
     mark(request["mark"])
     if "tag" in request:
-        _take_tag(request["tag"])
+        kin.take_tag(request["tag"])
     session.move(request["workdir"], request["interpreter_id"])
     session.forks.wake()
     hung_up = set(session.forks.take_hung_up()) - awaiting.descriptors()
@@ -37,14 +35,6 @@ def wake(session, awaiting, request, fds):
         _about_connections(len(hung_up), bool(fds)),
     ]
     return [note for note in notes if note]
-
-
-def _take_tag(tag):
-    """Takes the limit by which the server tells this process's children from all others."""
-    try:
-        late.load("resource").setrlimit(_LIMIT_ON_LOCKS, (tag, tag))
-    except (OSError, ValueError):
-        pass  # the server has set it, or it tells them by their environment
 
 
 def _leave_original(session, fds):

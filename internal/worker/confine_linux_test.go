@@ -139,6 +139,35 @@ func TestCopiesStayBehindTheWall(t *testing.T) {
 	}
 }
 
+// However a worker comes to be, it has its tag before it may be another user's, to whom a
+// root without CAP_SYS_RESOURCE could not give one.
+func TestTagsAreTaken(t *testing.T) {
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}})
+	change := func(o *Options) { o.LibraryDir, o.Wall = library, wall }
+	tagged := func(how string, started sessions.Worker) {
+		w := started.(*worker)
+		if !hasTag(w.process.pid, w.line.kin.mark.tag) {
+			t.Errorf("%s has no tag", how)
+		}
+	}
+	tagged("a spawned one", workertest.Start(t, walled{testSpawner(t, change), wall, t}))
+	forked := workertest.Start(t, walled{testZygote(t, change), wall, t})
+	tagged("a forked one", forked)
+	u, err := forked.Fork(context.Background(), sessions.ToBranch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	branch, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: os.TempDir(), FirstExecution: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tagged("a branch", branch)
+	if err := branch.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
 // walledIn makes the home in a directory that is there.
 type walledIn struct {
 	walled

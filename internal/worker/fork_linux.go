@@ -211,6 +211,7 @@ func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, e
 		return nil, err
 	}
 	mark := u.spawner.newMark(spec.InterpreterID)
+	setTag(u.process.pid, mark.tag)
 	kin := newKin(u.process.pid, mark, u.spawner.registry, u.log)
 	u.process.lead(kin, ends.fault)
 	line := newLine(output, ends.fault, kin)

@@ -24,7 +24,7 @@ type kin struct {
 }
 
 func newKin(pid int, mark mark, registry *registry, log *slog.Logger) *kin {
-	setLimits(pid, mark.tag)
+	forbidCoreDumps(pid)
 	registry.begin(mark.tag)
 	root := identify(pid)
 	return &kin{root: root, since: root.start, mark: mark, registry: registry, log: log, known: map[procID]bool{}}

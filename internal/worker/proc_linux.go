@@ -120,11 +120,16 @@ func tagOf(pid int) (uint64, bool) {
 	return tag, err == nil
 }
 
-// setLimits gives a process its tag, and no core dumps: one of a large session
-// would take minutes and gigabytes before the crash is answered. Code may raise
-// that limit again. A system that refuses costs only these two comforts.
-func setLimits(pid int, tag uint64) {
+// setTag gives a process its tag. It fails where that is another user's and this one is a
+// root without CAP_SYS_RESOURCE, as in most containers.
+func setTag(pid int, tag uint64) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: tag, Max: tag}, nil)
+}
+
+// forbidCoreDumps of a process: one of a large session would take minutes and gigabytes
+// before the crash is answered. Code may raise that limit again. A system that refuses
+// costs only this comfort.
+func forbidCoreDumps(pid int) {
 	var core unix.Rlimit
 	if unix.Prlimit(pid, unix.RLIMIT_CORE, nil, &core) == nil {
 		core.Cur = 0

@@ -107,6 +107,9 @@ type startMessage struct {
 	ResultLimit    int    `json:"result_limit"`    // bytes
 	// Mark is the value of markVariable; "" leaves the environment alone.
 	Mark string `json:"mark"`
+	// Tag is what the worker takes for one before anything else: it may be another
+	// user's before the server has seen it; see setTag.
+	Tag uint64 `json:"tag"`
 	// CheckpointLimit is how many bytes of memory of its own the worker may
 	// have and still be copied; 0: it is never copied.
 	CheckpointLimit int64 `json:"checkpoint_limit"`
@@ -128,9 +131,9 @@ type forkedMessage struct {
 
 // A wakeMessage comes with the descriptors of stdout, stderr and fault, and of
 // the stage and its bell if there is one, when the copy is to be a worker of its
-// own; with none it takes the place of its dead worker. The tag is a branch's: a server
-// that is root without CAP_SYS_RESOURCE, as in most containers, can't give one to a
-// process of another user.
+// own; with none it takes the place of its dead worker. The tag is a branch's, for where
+// the server can't give it one; where users are not apart, code may not change one, and
+// neither may the copy.
 type wakeMessage struct {
 	InterpreterID string `json:"interpreter_id"`
 	Workdir       string `json:"workdir"`

@@ -477,6 +477,7 @@ func (s *Spawner) startMessage(spec sessions.Spec, mark mark) startMessage {
 		FigureMaxSide:   s.options.FigureMaxSide,
 		ResultLimit:     s.options.ResultLimit,
 		Mark:            mark.value,
+		Tag:             mark.tag,
 		CheckpointLimit: s.checkpointLimit,
 	}
 }

@@ -96,7 +96,7 @@ func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark mark, greeting
 // greetAhead sends the start frame before there is somebody to read it, so that
 // the new process need not wait for us. What would not fit into the socket is
 // sent later, and so is code of the operator's, which must not start processes
-// before the worker has its mark.
+// before the server knows the worker.
 func (z *Zygote) greetAhead(ends *ends, greeting []byte) bool {
 	const fits = 32 << 10
 	if len(greeting) > fits || z.options.InitCode != "" {

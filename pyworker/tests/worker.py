@@ -19,6 +19,7 @@ START = {
     "protocol": protocol.VERSION,
     "interpreter_id": "test",
     "mark": "",
+    "tag": 1,
     "checkpoint_limit": 0,
     "workdir": "",
     "first_execution": 1,
