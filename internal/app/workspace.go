@@ -227,9 +227,12 @@ func (p *preparing) waiting() string {
 	}
 }
 
-// state says in a clause what is waited for, "" when for nothing, and why the workspace
-// can't be prepared.
-func (p *preparing) state() (string, error) {
+// state waits for the workspace for a while. It says in a clause what is still waited for
+// then, "" when for nothing, and why the workspace can't be prepared.
+func (p *preparing) state(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, previewPatience)
+	defer cancel()
+	_ = p.wait(ctx)
 	if words := p.waiting(); words != "" {
 		return words, nil
 	}
