@@ -321,8 +321,8 @@ func (s *store) mayHaveWritten(w *worker) bool {
 	if unix.Statfs(s.place, &stat) != nil || stat.Type == unix.TMPFS_MAGIC {
 		return true
 	}
-	kin, err := w.line.kin.find()
-	if err != nil {
+	kin, known := w.livingKin()
+	if !known {
 		return true
 	}
 	var sum uint64
@@ -334,6 +334,22 @@ func (s *store) mayHaveWritten(w *worker) bool {
 		sum += n
 	}
 	return sum >= s.writers[w]+diskLeast
+}
+
+// livingKin returns the living kin of a worker, itself included; not known while they are
+// being ended, or have been. It waits for nobody.
+func (w *worker) livingKin() (all []procID, known bool) {
+	p, kin := w.process, w.line.kin
+	if !p.alive.TryRLock() {
+		return nil, false
+	}
+	defer p.alive.RUnlock()
+	if p.reaped || !kin.mu.TryLock() {
+		return nil, false
+	}
+	defer kin.mu.Unlock()
+	all, err := kin.find()
+	return all, err == nil
 }
 
 // writtenBy is how many bytes a process, and those of its children that have ended, have

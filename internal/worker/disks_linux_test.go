@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +66,31 @@ write(10); print("written")`)
 	if got := <-beside; got != "there\n" {
 		t.Errorf("%q", got)
 	}
+}
+
+// Whose kin are being ended may be asked about them at the same time.
+func TestAWriterWhoIsBeingEnded(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Disk: 1 << 40}))
+	workertest.Run(t, w, fiftyChildren)
+	s := &store{place: "/proc", common: true, most: 1000, limit: 1000, writers: map[*worker]uint64{}}
+	asked, over := make(chan struct{}), make(chan struct{})
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		s.mayHaveWritten(w)
+		close(asked)
+		for {
+			s.mayHaveWritten(w)
+			select {
+			case <-over:
+				return
+			default:
+			}
+		}
+	})
+	<-asked
+	w.Kill()
+	close(over)
+	asking.Wait()
 }
 
 // A run waits for a count that takes long once at most, and what comes of it holds.

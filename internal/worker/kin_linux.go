@@ -63,7 +63,8 @@ func (k *kin) end() int {
 	return len(k.known) - before
 }
 
-// find returns the living kin, the worker itself included.
+// find returns the living kin, the worker itself included. The caller has the lock, and
+// the worker has not been reaped.
 func (k *kin) find() ([]procID, error) {
 	procs, err := k.candidates()
 	if err != nil {
