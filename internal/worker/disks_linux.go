@@ -41,16 +41,16 @@ type store struct {
 	most   int64 // bytes that interpreters may put there
 
 	mu      sync.Mutex
-	limit   int64              // bytes that may be there: most, and of a common one what was there at first
-	writers map[*worker]uint64 // of a common one: who runs, and what it had written before
-	running int                // how many runs are under way
-	begun   int                // how many have begun so far
-	unseen  bool               // something has run since the last count
-	ending  bool               // those that run are being ended
-	slow    bool               // no run waits for a count any more
-	met     bool               // it was counted before
-	known   bool               // the rest is known
-	took    time.Duration      // the last count
+	limit   int64 // bytes that may be there: most, and of a common one what was there at first
+	runs    map[*worker]run
+	running int              // how many runs are under way
+	begun   int              // how many have begun so far
+	unseen  bool             // something has run since the last count
+	ending  map[*worker]bool // those that run and are being ended
+	slow    bool             // no run waits for a count any more
+	met     bool             // it was counted before
+	known   bool             // the rest is known
+	took    time.Duration    // the last count
 	last    int64
 	before  int64 // bytes that were there at first, and after a run was ended; or fewer since
 	// first is the fewest that were there when a run was let begin beyond the limit,
@@ -59,6 +59,12 @@ type store struct {
 
 	looked time.Time
 	free   uint64 // bytes, of the file system, at the last count
+}
+
+// run is one that is under way.
+type run struct {
+	number  int    // how many had begun with it
+	written uint64 // bytes that its worker had written before, where others share the directory
 }
 
 // allowed is how many bytes there may be. What is there already when a run begins is
@@ -121,9 +127,13 @@ func (d *warden) storesOf(spec *sessions.Spec) (all []*store) {
 // store is for a caller that has storing.
 func (d *warden) store(place string, common bool) *store {
 	if d.stores[place] == nil {
-		d.stores[place] = &store{place: place, common: common, most: d.limits.Disk, limit: d.limits.Disk, writers: map[*worker]uint64{}}
+		d.stores[place] = newStore(place, common, d.limits.Disk)
 	}
 	return d.stores[place]
+}
+
+func newStore(place string, common bool, most int64) *store {
+	return &store{place: place, common: common, most: most, limit: most, runs: map[*worker]run{}, ending: map[*worker]bool{}}
 }
 
 // letRun is told that a worker is about to run something. What it returns is called
@@ -152,7 +162,8 @@ func (d *warden) letRun(w *worker) (over func()) {
 		for _, s := range stores {
 			s.mu.Lock()
 			s.running--
-			delete(s.writers, w)
+			delete(s.runs, w)
+			delete(s.ending, w)
 			s.mu.Unlock()
 		}
 	}
@@ -178,12 +189,14 @@ func (d *warden) letWrite(s *store, w *worker) {
 	case s.running == 0 && s.known && s.isNear() && !s.unseen:
 		s.rebase(s.last)
 	}
-	if s.common {
-		s.writers[w], _ = writtenBy(w.process.pid)
-	}
-	s.ending = false
 	s.running++
 	s.begun++
+	begins := run{number: s.begun}
+	if s.common {
+		begins.written, _ = writtenBy(w.process.pid)
+	}
+	s.runs[w] = begins
+	clear(s.ending)
 	s.unseen = true
 }
 
@@ -259,44 +272,54 @@ func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.looked, s.free, s.last, s.took = now, free, size, time.Since(now)
+	s.looked, s.free, s.took = now, free, time.Since(now)
+	d.endWriters(s, s.judge(size, allowed, begun))
+	return busy
+}
+
+// judge takes a count and returns whose runs have to end for it. What was allowed and how
+// many runs had begun is as it was before the count.
+func (s *store) judge(size, allowed int64, begun int) (tooMuch []*worker) {
+	s.last = size
+	for w, run := range s.runs {
+		if run.number <= begun {
+			tooMuch = append(tooMuch, w)
+		}
+	}
 	switch {
 	case !s.known: // with what a run has added that could not wait
 		s.rebase(size)
 		s.unseen = s.running > 0 || s.begun != begun
-	case s.begun != begun: // some of it may be what a run began with
+	case s.begun != begun && (size <= allowed || len(tooMuch) == 0): // some of it may be what a run began with
 	case size <= allowed:
 		s.rebase(size)
 		s.unseen = s.running > 0
 	case s.running == 0:
 		s.unseen, s.known = false, false
 	default:
-		s.ending, s.known = true, false // the next run begins with what is there
-		d.endWriters(s, workers)
+		s.known = false // the next run begins with what is there
+		return tooMuch
 	}
-	return busy
+	return nil
 }
 
 // isDue reports whether it is time to count. Whoever writes a lot uses up what is free:
 // that is seen without a walk over the files, at once.
 func (s *store) isDue(now time.Time, free uint64, poll time.Duration) bool {
-	if s.running == 0 && !s.unseen || s.running > 0 && s.ending {
+	if s.running == 0 && !s.unseen || len(s.ending) > 0 {
 		return false
 	}
 	room := max(0, s.allowed()-s.last)
 	return !s.known || s.isNear() || now.Sub(s.looked) >= diskPoll*poll || s.free > free && s.free-free > uint64(room/2)
 }
 
-// endWriters ends those workers that run something: of a common directory those that
-// have written, unless nobody has, as space can be taken without. The caller has the
-// store's lock.
-func (d *warden) endWriters(s *store, workers []*worker) {
+// endWriters ends those of the workers, whose runs are too much: of a common directory
+// those that have written, unless nobody has, as space can be taken without. Whoever goes
+// on is looked at again when they have ended. The caller has the store's lock.
+func (d *warden) endWriters(s *store, ending []*worker) {
 	cause := fmt.Sprintf("disk limit of %s reached: delete files below %s that are not needed", sessions.SizeInWords(s.most), s.place)
 	if s.common {
 		cause = fmt.Sprintf("disk limit of %s reached: so much was added to %s since this server first ran code there; delete what your code wrote there and doesn't need, and nothing else", sessions.SizeInWords(s.most), s.place)
-	}
-	ending := slices.DeleteFunc(workers, func(w *worker) bool { return !w.interrupts.busy() })
-	if s.common {
 		var wrote []*worker
 		for _, w := range ending {
 			if s.mayHaveWritten(w) {
@@ -308,6 +331,7 @@ func (d *warden) endWriters(s *store, workers []*worker) {
 		}
 	}
 	for _, w := range ending {
+		s.ending[w] = true
 		d.log.Info("an interpreter is ended", "pid", w.process.pid, "reason", cause)
 		w.process.blame(cause)
 		d.running.Go(func() { w.process.kill(cause) })
@@ -333,7 +357,7 @@ func (s *store) mayHaveWritten(w *worker) bool {
 		}
 		sum += n
 	}
-	return sum >= s.writers[w]+diskLeast
+	return sum >= s.runs[w].written+diskLeast
 }
 
 // livingKin returns the living kin of a worker, itself included; not known while they are

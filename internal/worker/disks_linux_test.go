@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -68,11 +69,64 @@ write(10); print("written")`)
 	}
 }
 
+// Whoever writes on when others were ended for it is ended too.
+func TestDiskLimitForThoseWhoAreLeft(t *testing.T) {
+	s := limited(t, sandbox.Limits{Disk: 20 << 20})
+	dir := t.TempDir()
+	left := inDirectory(t, s, dir)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := left.Run(t.Context(), sessions.Request{Execution: 1, Code: `
+import os, time
+while not os.path.exists("over"): time.sleep(0.05)
+for n in range(100):
+    with open(f"left {n}", "wb") as f: f.write(os.urandom(1 << 20))
+    time.sleep(0.1)`}, workertest.NewRecorder())
+		ended <- err
+	}()
+	breaks(t, inDirectory(t, s, dir), `
+import os, time
+for n in range(100):
+    with open(str(n), "wb") as f: f.write(os.urandom(1 << 20))
+    time.sleep(0.1)`)
+	writeFile(t, filepath.Join(dir, "over"), 0)
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "disk limit of 20 MiB reached") {
+		t.Error(err)
+	}
+}
+
+// Runs that begin during a count don't keep those that began before it from being ended.
+func TestRunsThatBeginDuringACount(t *testing.T) {
+	old, young := &worker{}, &worker{}
+	for _, test := range []struct {
+		what    string
+		runs    map[*worker]run
+		begun   int // before the count
+		size    int64
+		tooMuch []*worker
+	}{
+		{"nobody has begun", map[*worker]run{old: {number: 1}}, 1, 2000, []*worker{old}},
+		{"nobody has begun, and there is room", map[*worker]run{old: {number: 1}}, 1, 900, nil},
+		{"another has", map[*worker]run{old: {number: 1}, young: {number: 2}}, 1, 2000, []*worker{old}},
+		{"another has, and there is room", map[*worker]run{old: {number: 1}, young: {number: 2}}, 1, 900, nil},
+		{"it has ended, and another has begun", map[*worker]run{young: {number: 2}}, 1, 2000, nil},
+	} {
+		s := newStore("", true, 1000)
+		s.known, s.unseen, s.runs, s.running, s.begun = true, true, test.runs, len(test.runs), test.begun
+		if _, also := test.runs[young]; also {
+			s.begun++
+		}
+		if got := s.judge(test.size, s.allowed(), test.begun); !slices.Equal(got, test.tooMuch) {
+			t.Errorf("%s: %d are to end", test.what, len(got))
+		}
+	}
+}
+
 // Whose kin are being ended may be asked about them at the same time.
 func TestAWriterWhoIsBeingEnded(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{Disk: 1 << 40}))
 	workertest.Run(t, w, fiftyChildren)
-	s := &store{place: "/proc", common: true, most: 1000, limit: 1000, writers: map[*worker]uint64{}}
+	s := newStore("/proc", true, 1000)
 	asked, over := make(chan struct{}), make(chan struct{})
 	var asking sync.WaitGroup
 	asking.Go(func() {
