@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -413,11 +414,14 @@ func (s *store) size(ctx context.Context, enough int64, workers []*worker) (int6
 	for _, w := range workers {
 		c := census{registry: w.spawner.registry, children: childrenFinder(), seen: map[int]bool{}}
 		w.process.withPID(func() { c.add(w.process.pid) })
+		more := atMost(mostOpen)
+		// In any order, so that what is not looked at now may be the next time.
+		rand.Shuffle(len(c.pids), func(i, j int) { c.pids[i], c.pids[j] = c.pids[j], c.pids[i] })
 		for _, pid := range c.pids {
-			deleted.add(pid)
+			deleted.add(pid, func() bool { return ctx.Err() == nil && more() })
 		}
 	}
-	return size + deleted.size, nil
+	return size + deleted.size, ctx.Err()
 }
 
 func isBelow(dir, other string) bool {

@@ -16,11 +16,12 @@ const sharedMemory = "/dev/shm"
 func (f footprint) unmapped() uint64 {
 	var sum uint64
 	seen := map[fileID]bool{}
+	goOn := atMost(mostOpen)
 	for i, pid := range f.pids {
 		if i == 0 {
 			sum += ownSharedMemory(pid)
 		}
-		for stat := range openFiles(pid) {
+		for stat := range openFiles(pid, goOn) {
 			if id := (fileID{stat.Dev, stat.Ino}); memoryDevices()[stat.Dev] && !seen[id] {
 				seen[id] = true
 				sum += uint64(stat.Blocks) * 512 //nolint:gosec // never negative

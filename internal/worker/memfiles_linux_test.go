@@ -66,3 +66,34 @@ func (d *warden) largestOf(workers ...*worker) []candidate {
 	apart.forget(present)
 	return apart.largest(present, true)
 }
+
+// However many descriptors code has, all others don't wait until the last is looked at.
+func TestDescriptorsWithoutEnd(t *testing.T) {
+	s := limited(t, sandbox.Limits{Memory: 4 << 30, OpenFiles: 1000})
+	w := start(t, s)
+	workertest.Run(t, w, hold+`
+ready, done = os.pipe()
+for n in range(20):
+    if not os.fork():
+        last = n == 19 and hold(80)
+        try:
+            while True: os.dup(0)
+        except OSError: os.close(done)
+        while True: time.sleep(1000)
+os.close(done); os.read(ready, 1)`)
+	f := s.warden.footprintOf(w)
+	if seen := f.unmapped(); len(f.pids) != 21 || seen >= 80<<20 {
+		t.Errorf("%d processes, and the last one's %d bytes are seen", len(f.pids), seen)
+	}
+	f.pids = f.pids[20:]
+	if seen := f.unmapped(); seen < 80<<20 {
+		t.Errorf("%d bytes are seen", seen)
+	}
+}
+
+// footprintOf is a worker's for a warden that doesn't watch.
+func (d *warden) footprintOf(w *worker) footprint {
+	apart := newWarden(d.spawner)
+	apart.forget(map[*worker]bool{w: true})
+	return apart.footprint(w)
+}
