@@ -82,10 +82,11 @@ func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark mark, greeting
 	}
 	greeted := false
 	w, err := z.assemble(ctx, mark, func(ends *ends) (int, body, error) {
-		greeted = z.greetAhead(ends, greeting)
+		greeted = z.greetAhead(ends, mark, greeting)
 		return z.forkers.forkWorker(forker, ends, nil)
 	})
 	if err != nil {
+		z.registry.end(mark.tag)
 		z.log.Warn("an interpreter could not be forked; another way is tried", "by", forker.name, "error", err)
 		return nil
 	}
@@ -96,12 +97,14 @@ func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark mark, greeting
 // greetAhead sends the start frame before there is somebody to read it, so that
 // the new process need not wait for us. What would not fit into the socket is
 // sent later, and so is code of the operator's, which must not start processes
-// before the server knows the worker.
-func (z *Zygote) greetAhead(ends *ends, greeting []byte) bool {
+// before the server knows the worker. Its tag is known from then on: whoever ends another
+// line of the same user's meanwhile must not take it for one that code has made up.
+func (z *Zygote) greetAhead(ends *ends, mark mark, greeting []byte) bool {
 	const fits = 32 << 10
 	if len(greeting) > fits || z.options.InitCode != "" {
 		return false
 	}
+	z.registry.begin(mark.tag)
 	_, err := ends.frames.Write(greeting)
 	return err == nil
 }
