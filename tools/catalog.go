@@ -86,6 +86,9 @@ type Options struct {
 	// Preview returns a text in Markdown on the data in input/ of the working
 	// directory. Nil is for a server without data.
 	Preview func(context.Context) (string, error)
+	// PreviewReady waits for a while until the data is there, for those who read the
+	// preview; nil: it is.
+	PreviewReady func(context.Context)
 	// Install lets agents install packages for an interpreter; nil: they may not.
 	Install *InstallOptions
 	// Trials lets runs be trials of an experiment, of which Steps are planned; 20.

@@ -23,6 +23,13 @@ func previewResource() mcp.Resource {
 
 // readPreview is for clients of a server with data; others find nothing.
 func (l *shelf) readPreview(ctx context.Context) ([]mcp.ResourceContents, error) {
+	if l.PreviewReady != nil {
+		l.PreviewReady(ctx)
+	}
+	return l.previewNow(ctx)
+}
+
+func (l *shelf) previewNow(ctx context.Context) ([]mcp.ResourceContents, error) {
 	if l.Preview == nil {
 		return nil, sessions.Errorf(sessions.CodeNotFound, "this server was started without --data; there is nothing to preview")
 	}
@@ -33,9 +40,10 @@ func (l *shelf) readPreview(ctx context.Context) ([]mcp.ResourceContents, error)
 	return textContents(previewURI, "text/markdown", quotedNote+text)
 }
 
-// previewState is another one when the preview is.
+// previewState is another one when the preview is. It waits for nothing, as other
+// resources are looked at after it.
 func (l *shelf) previewState(ctx context.Context) (string, error) {
-	contents, err := l.readPreview(ctx)
+	contents, err := l.previewNow(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -48,6 +56,9 @@ func (l *shelf) previewState(ctx context.Context) (string, error) {
 func (b *toolbox) previewText(ctx context.Context) string {
 	if b.Preview == nil {
 		return ""
+	}
+	if b.PreviewReady != nil {
+		b.PreviewReady(ctx)
 	}
 	text, err := b.Preview(ctx)
 	if err != nil {

@@ -44,8 +44,9 @@ func TestPreviewResource(t *testing.T) {
 	for era, options := range eras {
 		t.Run(era, func(t *testing.T) {
 			h := newHouse(t, time.Hour)
-			text := "one"
-			h.shelf.Preview = func(context.Context) (string, error) { return text, nil }
+			waited := 0
+			h.shelf.Preview = func(context.Context) (string, error) { return "one", nil }
+			h.shelf.PreviewReady = func(context.Context) { waited++ }
 			c, _ := h.connect(t, options...)
 			listed, err := c.ListResources(t.Context(), mcp.ListResourcesRequest{})
 			if err != nil || len(listed.Resources) != 1 || listed.Resources[0].URI != previewURI || listed.Resources[0].MIMEType != "text/markdown" {
@@ -53,6 +54,10 @@ func TestPreviewResource(t *testing.T) {
 			}
 			if got := readText(t, c, previewURI); got != quotedNote+"one" {
 				t.Errorf("%q", got)
+			}
+			// Who only watches for changes must not hold up the other resources.
+			if _, err := h.shelf.previewState(t.Context()); err != nil || waited != 1 {
+				t.Errorf("%v, waited %d times", err, waited)
 			}
 		})
 	}

@@ -171,6 +171,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 	}
 	if a.data != nil {
 		options.Preview = newPreview(a.data.plan.Input(), c.Serve.Data, a.data.state)
+		options.PreviewReady = a.data.waitAWhile
 	}
 	options.Rules, options.Walls, options.Install = a.policy.told(), toldWalls(c), installOptions(c)
 	if a.plugins != nil {

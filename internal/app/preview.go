@@ -15,14 +15,14 @@ const previewPatience = 10 * time.Second
 
 // newPreview returns what tools.Options.Preview wants: a text on what is in the
 // directory input of a workspace. Links in it may lead to the sources, which are files
-// and directories of the operator's, and nowhere else. When waiting returns a
-// text, the workspace is still being prepared, and the text says how far that is; its
-// error is why it can't be. nil is for one that is ready.
-func newPreview(input string, sources []string, waiting func(context.Context) (string, error)) func(context.Context) (string, error) {
+// and directories of the operator's, and nowhere else. As long as waiting returns a
+// text, the workspace is being prepared, and the text says how far that is; its error
+// is why it can't be. nil is for one that is ready.
+func newPreview(input string, sources []string, waiting func() (string, error)) func(context.Context) (string, error) {
 	cache := preview.NewCache(input, preview.Options{Roots: sources})
 	return func(ctx context.Context) (string, error) {
 		if waiting != nil {
-			words, err := waiting(ctx)
+			words, err := waiting()
 			if err != nil {
 				return "There is no preview: " + err.Error() + ".\n", nil
 			}

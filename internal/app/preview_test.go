@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,7 +14,7 @@ func TestPreviewWaits(t *testing.T) {
 	dir := t.TempDir()
 	var broken error
 	waiting := "preparing the workspace: 3.1 of 12 GB"
-	get := newPreview(dir, nil, func(context.Context) (string, error) { return waiting, broken })
+	get := newPreview(dir, nil, func() (string, error) { return waiting, broken })
 	text, err := get(t.Context())
 	if err != nil || !strings.Contains(text, waiting) {
 		t.Errorf("%v: %s", err, text)

@@ -227,12 +227,17 @@ func (p *preparing) waiting() string {
 	}
 }
 
-// state waits for the workspace for a while. It says in a clause what is still waited for
-// then, "" when for nothing, and why the workspace can't be prepared.
-func (p *preparing) state(ctx context.Context) (string, error) {
+// waitAWhile returns when the workspace is prepared, or can't be, or that takes longer than
+// somebody waits who only wants to read what there is.
+func (p *preparing) waitAWhile(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, previewPatience)
 	defer cancel()
 	_ = p.wait(ctx)
+}
+
+// state says in a clause what is waited for, "" when for nothing, and why the workspace
+// can't be prepared.
+func (p *preparing) state() (string, error) {
 	if words := p.waiting(); words != "" {
 		return words, nil
 	}
