@@ -118,6 +118,8 @@ class _Command:
             self._interrupted = True
             if self._process is not None:
                 _end_group(self._process, self._mark)
+            else:  # it may have been started all the same
+                _end(None, self._mark)
             if type(error) is KeyboardInterrupt:  # without the frames of the wait
                 raise KeyboardInterrupt from None
             raise

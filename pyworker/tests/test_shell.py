@@ -182,6 +182,10 @@ class Lines(WorkerCase):
                     self.assertEqual(error, answer.exception["type"])
                     pid = worker.run("print(open('pid').read()); os.remove('pid')").stdout
                     wait_for_end(int(pid))
+            worker.begin("sleep 1000000 & echo $! >pid; wait", "", "command")
+            self.assertEqual(error, worker.finish().exception["type"])
+            pid = worker.run("print(open('pid').read()); os.remove('pid')").stdout
+            wait_for_end(int(pid))
 
     def test_what_it_leaves_in_the_background_lives_on(self):
         worker = self.start()
