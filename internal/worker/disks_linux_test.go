@@ -49,8 +49,9 @@ func TestDiskLimitInADirectoryOfTheOperators(t *testing.T) {
 		t.Skipf("who has written can't be told of files in memory (%v)", err)
 	}
 	bystander := inDirectory(t, s, dir)
-	beside := make(chan string)
+	beside := make(chan string, 1)
 	go func() {
+		defer close(beside) // also where it was ended
 		_, sink := workertest.Run(t, bystander, "import os, time\nwhile not os.path.exists('over'): time.sleep(0.05)\nprint('there')")
 		beside <- sink.All()
 	}()
