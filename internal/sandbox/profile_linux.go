@@ -123,7 +123,8 @@ func (w *Wall) Ahead() *Base {
 func (w *Wall) base(homes string, elsewhere []string) *Base {
 	python, read, write := present(w.settings.Python), present(w.settings.Read), present(append(w.writable(), elsewhere...))
 	hide := present(w.settings.Hidden)
-	b := &Base{identities: identify(slices.Concat(python, read, write, hide, w.settings.Secrets, []string{homes}))}
+	secrets := w.secrets()
+	b := &Base{identities: identify(slices.Concat(python, read, write, hide, secrets, []string{homes}))}
 	if w.namespaced() {
 		b.Unshare = w.unshare()
 		b.View = w.newView(homes, hide, slices.Concat(python, read, w.system.resolver), write)
@@ -132,7 +133,7 @@ func (w *Wall) base(homes string, elsewhere []string) *Base {
 		}
 	}
 	if w.host.Landlock > 0 {
-		system, list := without(w.system.read, w.settings.Secrets)
+		system, list := without(w.system.read, secrets)
 		if len(list) > 0 { // there are rules for single files, which others replace
 			b.identities += identify(system)
 		}

@@ -8,6 +8,11 @@ import (
 	"strings"
 )
 
+// secrets are the server's where they are now, and where they were as it started: a link
+// leads to another file once what it names is renewed, as certificates and what Kubernetes
+// mounts are. No code changes these links: no session may write where a secret is.
+func (w *Wall) secrets() []string { return settled(w.settings.Secrets) }
+
 // without returns paths that hold all that is in those of the system but for secrets. A
 // rule of Landlock's has no exceptions: a directory with a secret in it is given by what
 // else is there now, and list has it, so that at least names can be seen.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // What is beside a secret is given, and it is not, nor what is named after it.
@@ -37,5 +39,44 @@ func TestWithoutSecrets(t *testing.T) {
 	}
 	if kept, list := without([]string{dir}, []string{dir}); kept != nil || list != nil {
 		t.Errorf("of what is secret itself %q is given, %q is listed", kept, list)
+	}
+}
+
+// Kubernetes renews a secret by a link to another directory, and certificates are renewed
+// in the same way: what is there afterwards is a secret, too.
+func TestRenewedSecrets(t *testing.T) {
+	dir := resolved(t.TempDir())
+	at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	renew := func(to string) {
+		must(os.Mkdir(at(to), 0o755))
+		must(os.WriteFile(at(to, "tokens"), nil, 0o600))
+		must(os.Symlink(to, at("..new")))
+		must(os.Rename(at("..new"), at("..data")))
+	}
+	renew("..1")
+	must(os.Symlink("..data/tokens", at("tokens")))
+	must(os.WriteFile(at("hosts"), nil, 0o644))
+	w, err := New(Settings{Mode: Standard, Secrets: []string{at("tokens")}}, generous)
+	must(err)
+	w.system.read = []string{dir}
+	before := w.base(dir, nil)
+	renew("..2")
+	after := w.base(dir, nil)
+	if before.Same(after) {
+		t.Error("who has read the rules of before is taken for one who has those of now")
+	}
+	for _, path := range []string{at("..1", "tokens"), at("..2", "tokens"), at("hosts")} {
+		read := slices.ContainsFunc(after.Landlock.Rules, func(r rule) bool {
+			return r[1].(uint64)&unix.LANDLOCK_ACCESS_FS_READ_FILE != 0 && within(path, []string{r[0].(string)})
+		})
+		if read != (path == at("hosts")) {
+			t.Errorf("may %s be read: %v", path, read)
+		}
 	}
 }

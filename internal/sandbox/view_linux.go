@@ -77,7 +77,7 @@ func (w *Wall) unruled() (directories, files []string) {
 	if w.host.Landlock > 0 {
 		return nil, nil
 	}
-	for _, path := range w.settings.Secrets {
+	for _, path := range w.secrets() {
 		switch info, err := os.Lstat(path); {
 		case err != nil: // it is not there
 		case info.IsDir():

@@ -45,7 +45,7 @@ func New(settings Settings, host Host) (*Wall, error) {
 		return nil, nil
 	}
 	settings.Read, settings.Write, settings.Python = settled(settings.Read), settled(settings.Write), settled(settings.Python)
-	settings.Hidden, settings.Secrets = settled(settings.Hidden), settled(settings.Secrets)
+	settings.Hidden, settings.Secrets = settled(settings.Hidden), append(settled(settings.Secrets), settings.Secrets...)
 	w := &Wall{settings: settings, host: host, users: newUsers(host), system: newSystem(settings, host), families: map[string]*enclosure{}}
 	if settings.Shared != "" {
 		w.shared = resolved(settings.Shared)
