@@ -168,6 +168,39 @@ func TestTagsAreTaken(t *testing.T) {
 	}
 }
 
+// Where root runs all code as one user, and code can't change its tag, branches can be
+// branched too.
+func TestBranchesOfOneUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root runs code as another user")
+	}
+	const somebody = 65534
+	shared := t.TempDir()
+	if err := os.Chown(shared, somebody, somebody); err != nil {
+		t.Fatal(err)
+	}
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}, Shared: shared})
+	starter := walled{testZygote(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t}
+	w := workertest.StartIn(t, starter, shared)
+	for number := range 2 {
+		u, err := w.Fork(context.Background(), sessions.ToBranch)
+		if err != nil {
+			t.Fatalf("branch %d: %v", number, err)
+		}
+		branch, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: shared, FirstExecution: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := branch.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		w = branch
+	}
+}
+
 // walledIn makes the home in a directory that is there.
 type walledIn struct {
 	walled

@@ -119,12 +119,23 @@ func (u *understudy) verify(pid int, w *worker) error {
 	if u.line != nil {
 		stranger = stranger || p.parent != w.process.pid
 	} else {
-		stranger = stranger || !u.spawner.forkers.adopts(p.parent) || !hasTag(pid, w.line.kin.mark.tag)
+		stranger = stranger || !u.spawner.forkers.adopts(p.parent) || !hasTag(pid, w.tag())
 	}
 	if stranger {
 		return &sessions.ForkError{Reason: fmt.Sprintf("the copy says that it is process %d, which is none of its copies", pid)}
 	}
 	return nil
+}
+
+// tag is what copies of the worker have. It is its line's, but for a branch that could
+// neither take one nor be given one: where root without CAP_SYS_RESOURCE runs all code as
+// one user, a branch keeps its original's. Where code may change its tag it is not asked.
+func (w *worker) tag() uint64 {
+	found, ok := tagOf(w.process.pid)
+	if ok && !w.spawner.registry.byUser && found>>tagBits == w.spawner.nonce.prefix() {
+		return found
+	}
+	return w.line.kin.mark.tag
 }
 
 // take makes the caller the one who decides about the copy.
