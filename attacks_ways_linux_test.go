@@ -120,9 +120,25 @@ func (a *attacked) end(t *testing.T, id string) {
 	mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "delete", "interpreter_id": id})
 }
 
-// daemon has an interpreter leave processes that do all to outlive it.
+// daemon has an interpreter, and a branch of a branch, leave processes that do all to
+// outlive it.
 func (a *attacked) daemon(t *testing.T) {
 	id, _ := a.another(t)
+	branch := a.branch(t, id)
+	a.outlive(t, a.branch(t, branch))
+	a.end(t, branch)
+	a.outlive(t, id)
+}
+
+func (a *attacked) branch(t *testing.T, id string) (branch string) {
+	t.Helper()
+	record, _ := mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "branch", "interpreter_id": id})
+	return record["interpreter_id"].(string)
+}
+
+// outlive has an interpreter leave processes, and ends it.
+func (a *attacked) outlive(t *testing.T, id string) {
+	t.Helper()
 	said := a.ok(t, `
 import os, signal, subprocess, sys
 reader, writer = os.pipe()
