@@ -122,8 +122,11 @@ $(NOTEBOOKS)/ready: testdata/notebooks/requirements.lock | setup
 
 .PHONY: everyday
 everyday: setup $(EVERYDAY)/ready ## Run the everyday programs behind the sandbox that need more libraries than setup installs
-	UNDERSTUDY_EVERYDAY_WHOLE=1 UNDERSTUDY_TEST_PYTHON="$(CURDIR)/$(EVERYDAY)/bin/python" \
-		$(GO) test -count=1 -run '^TestEveryday$$/^standard(,_root)?$$/^program$$/^pandas_' .
+	UNDERSTUDY_EVERYDAY= UNDERSTUDY_EVERYDAY_WHOLE=1 UNDERSTUDY_TEST_PYTHON="$(CURDIR)/$(EVERYDAY)/bin/python" \
+		$(GO) test -count=1 -v -run '^TestEveryday$$/^standard(,_root)?$$/^program$$/^pandas_' . >$(EVERYDAY)/log 2>&1 || \
+		{ cat $(EVERYDAY)/log; exit 1; }
+	@# Fails when no program was run.
+	grep -e '--- PASS: .*/program/' $(EVERYDAY)/log
 
 # As for notebooks, with the scientific libraries of setup.
 $(EVERYDAY)/ready: testdata/everyday/requirements.lock | setup

@@ -38,7 +38,10 @@ def run_module(name, root):
         )
         ended = _has_ended(process, LONGEST)
         if not ended:
-            process.send_signal(signal.SIGABRT)  # faulthandler says where its threads are
+            if os.name == "nt":
+                process.kill()
+            else:  # faulthandler says where its threads are
+                process.send_signal(signal.SIGABRT)
             process.wait()
         said.seek(0)
         text = said.read().decode("utf-8", "replace")
