@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -102,7 +103,7 @@ func (f *forkers) change(apply func()) {
 func (f *forkers) keepRoot(ctx context.Context) (served time.Duration) {
 	root, err := f.startRoot(ctx)
 	if err != nil {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !errors.Is(err, errClosed) {
 			f.log.Warn("the root process could not be started: interpreters are spawned meanwhile", "error", err)
 		}
 		f.change(func() { f.failure = err })

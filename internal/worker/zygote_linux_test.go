@@ -1,9 +1,11 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +45,19 @@ func coldZygote(t testing.TB, change ...func(*Options)) *Zygote {
 		}
 	})
 	return z
+}
+
+// Nobody is told of a root that is not started because the server is stopping.
+func TestStoppingIsNoFailure(t *testing.T) {
+	var log bytes.Buffer
+	z := coldZygote(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	if err := z.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	z.forkers.keepRoot(t.Context())
+	if !errors.Is(z.forkers.failure, errClosed) || log.Len() > 0 {
+		t.Errorf("%v; the log: %s", z.forkers.failure, &log)
+	}
 }
 
 // forkerNow returns the living root or zygote.
