@@ -152,6 +152,9 @@ func TestAWriterWhoIsBeingEnded(t *testing.T) {
 	w.Kill()
 	close(over)
 	asking.Wait()
+	if !s.mayHaveWritten(w) {
+		t.Error("one that has ended is taken for one that has not written")
+	}
 }
 
 // A run waits for a count that takes long once at most, and what comes of it holds.
