@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -36,11 +38,18 @@ func openPage(t *testing.T, file string) *browser {
 	}
 	hear, to := pipe(t)
 	from, say := pipe(t)
-	cmd := exec.CommandContext(t.Context(), program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+	// Not the test's context, which is over before the cleanup: killing Chromium leaves
+	// its other processes behind, which still write in its directory while that is removed.
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--remote-debugging-pipe", "--user-data-dir="+t.TempDir(), "--window-size=1200,900",
 		"--proxy-server=127.0.0.1:9", "--no-first-run", "--disable-background-networking")
 	cmd.ExtraFiles = []*os.File{hear, say} // its descriptors 3 and 4
+	// All its processes hold its stdout and stderr, so Wait waits for the last of them.
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
+		cancel()
 		t.Fatal(err)
 	}
 	_, _ = hear.Close(), say.Close()
@@ -48,7 +57,10 @@ func openPage(t *testing.T, file string) *browser {
 	t.Cleanup(func() {
 		_ = to.Close() // it ends when nobody speaks with it any more
 		_ = from.Close()
-		_ = cmd.Wait()
+		if err := cmd.Wait(); err != nil || t.Failed() {
+			t.Logf("the browser: %v\n%s", err, &said)
+		}
+		cancel()
 	})
 	_ = from.SetReadDeadline(time.Now().Add(time.Minute))
 	page := b.do("Target.createTarget", map[string]any{"url": "about:blank"})
