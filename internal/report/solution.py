@@ -26,6 +26,8 @@ def understudy_run(code, fails=False, after=None):
     timer = threading.Timer(after, interrupt) if after else None
     try:
         if timer:
+            if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background
+                signal.signal(signal.SIGINT, signal.default_int_handler)
             timer.start()
         try:
             flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
