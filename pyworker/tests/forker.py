@@ -249,9 +249,6 @@ class Forked(Worker):
         os.kill(self.pid, signal.SIGKILL)
         wait_for_end(self.pid)
 
-    def interrupt(self):
-        os.killpg(self.pid, signal.SIGINT)
-
     def close(self):
         self.socket.close()
         self._theirs.close()

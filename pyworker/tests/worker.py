@@ -11,9 +11,11 @@ import tempfile
 import unittest
 
 from pyworker import protocol
+from pyworker.interrupt import NUDGE
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ANSWER_SECONDS = 60  # a worker that is silent for longer hangs
+_FIRST_NUDGE = 0.05  # seconds after an interrupt, as of Go's
 START = {
     "type": "start",
     "protocol": protocol.VERSION,
@@ -70,6 +72,7 @@ class Worker:
         self.logs = []
         self.descriptors = []  # that came with frames
         self.packages_dir = ""  # goes with each execution
+        self._nudge_in = 0  # seconds of silence; 0 where nobody was interrupted
         self._decoder = protocol.Decoder()
         self._execution = 0
 
@@ -93,6 +96,7 @@ class Worker:
             env=environment,
             start_new_session=True,
         )
+        self.pid = self.process.pid
         theirs.close()
         for fd in (out_end, err_end, fault_end):
             os.close(fd)
@@ -112,9 +116,7 @@ class Worker:
             elif frame is not None:
                 return frame
             else:
-                ready = select.select([self.socket, *self._pipes], [], [], ANSWER_SECONDS)[0]
-                if not ready:
-                    raise TimeoutError("the worker does not answer")
+                ready = self._select([self.socket, *self._pipes], "the worker does not answer")
                 self._read_pipes()
                 if self.socket in ready:
                     data, fds, *_ = socket.recv_fds(self.socket, 1 << 16, 8)
@@ -122,6 +124,25 @@ class Worker:
                     if not data:
                         return None
                     self._decoder.feed(data)
+
+    def _select(self, fds, complaint):
+        """Waits until there is something to read, and returns where.
+
+        A system call that waits and began just after an interrupt came would go on for
+        ever, so a silent worker is nudged, as Go does.
+        """
+        while 0 < self._nudge_in < ANSWER_SECONDS:
+            if ready := select.select(fds, [], [], self._nudge_in)[0]:
+                return ready
+            self._nudge_in *= 2
+            try:
+                os.kill(self.pid, NUDGE)
+            except ProcessLookupError:
+                break  # it has ended, and its children may have more to say
+        ready = select.select(fds, [], [], ANSWER_SECONDS)[0]
+        if not ready:
+            raise TimeoutError(complaint)
+        return ready
 
     def _read_pipes(self):
         for fd, name in list(self._pipes.items()):
@@ -168,6 +189,7 @@ class Worker:
         frames = []
         while (frame := self.receive()) is not None:
             if frame[0]["type"] == "done":
+                self._nudge_in = 0
                 self._read_pipes()
                 return Answer(frame[0], frames, self._take("stdout"), self._take("stderr"))
             if frame[0]["type"] == "ask":
@@ -205,13 +227,13 @@ class Worker:
     def wait_for_text(self, text):
         """Returns when the execution has printed text."""
         while text.encode() not in self.output["stdout"]:
-            if not select.select([*self._pipes], [], [], ANSWER_SECONDS)[0]:
-                raise TimeoutError("the mark was never printed")
+            self._select([*self._pipes], "the mark was never printed")
             self._read_pipes()
 
     def interrupt(self):
         """Sends SIGINT to the worker's process group, as Go does."""
-        os.killpg(self.process.pid, signal.SIGINT)
+        os.killpg(self.pid, signal.SIGINT)
+        self._nudge_in = _FIRST_NUDGE
 
     def _take(self, name):
         data, self.output[name] = self.output[name], bytearray()
@@ -220,8 +242,7 @@ class Worker:
     def wait(self):
         """Waits for the process to end; returns its exit status and its stderr."""
         while self._pipes:
-            if not select.select([*self._pipes], [], [], ANSWER_SECONDS)[0]:
-                raise TimeoutError("the worker does not end")
+            self._select([*self._pipes], "the worker does not end")
             self._read_pipes()
         return self.process.wait(ANSWER_SECONDS), self._take("stderr")
 
