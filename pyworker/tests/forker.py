@@ -14,6 +14,11 @@ from pyworker import protocol
 from pyworker.tests.worker import ANSWER_SECONDS, ROOT, START, Worker
 
 MANY = 8 << 30  # bytes: a checkpoint_limit that no test comes near
+PATIENCE = """
+import pyworker.idle, pyworker.native
+pyworker.idle._END = 60
+pyworker.idle._PATIENCE = pyworker.native._PATIENCE = (0.001,) * 60_000
+"""
 
 
 def wait_for_end(pid):
@@ -243,6 +248,10 @@ class Forked(Worker):
             raise AssertionError(copy)
         copy.wake_branch(**options)
         return copy
+
+    def be_patient(self):
+        """Has it wait for threads that come to their end, however busy the machine is."""
+        self.run(PATIENCE)
 
     def kill(self):
         """Kills the process and waits for its end."""

@@ -308,6 +308,7 @@ class Zygotes(ForkerCase):
         worker = self.worker(zygote)
         self.assertEqual("", worker.run("x = 1").obstacle)
         for lead in (self.branch(worker), self.succeed(worker)):
+            lead.be_patient()
             code = "import threading\ngo = threading.Event()\n"
             code += "t = threading.Thread(target=go.wait, name='T'); t.start()"
             self.assertEqual("1 Python thread is running (T)", lead.run(code).obstacle)

@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 from pyworker import kin, native, obstacles
-from pyworker.tests.forker import ForkerCase
+from pyworker.tests.forker import PATIENCE, ForkerCase
 
 LINUX = sys.platform == "linux"
 
@@ -120,6 +120,7 @@ class InSessions(ForkerCase):
         self.assertEqual("", self.obstacle("x = 1"))
 
     def test_python_threads_are_named_until_they_end(self):
+        self.lead.be_patient()
         code = (
             "import threading\n"
             "go = threading.Event()\n"
@@ -135,6 +136,7 @@ class InSessions(ForkerCase):
         self.assertEqual("", self.obstacle("go.set()\nfor t in threads: t.join()"))
 
     def test_a_thread_that_was_joined_a_moment_ago_is_none(self):
+        self.lead.be_patient()
         code = (
             "import threading\n"
             "for _ in range(20):\n"
@@ -144,6 +146,7 @@ class InSessions(ForkerCase):
             self.assertEqual("", self.lead.run(code).obstacle)
 
     def test_a_thread_without_a_name(self):
+        self.lead.be_patient()
         code = (
             "import _thread\nlock = _thread.allocate_lock(); lock.acquire()\n"
             "n = _thread.start_new_thread(lock.acquire, ())\n"
@@ -179,6 +182,7 @@ class InSessions(ForkerCase):
         self.assertEqual("", lead.run("1").obstacle)
 
     def test_idle_threads_of_the_loops_executor_are_ended(self):
+        self.lead.be_patient()
         code = (
             "import asyncio, threading\n"
             "await asyncio.to_thread(print, 'one')\n"
@@ -200,10 +204,11 @@ class InSessions(ForkerCase):
         )
         names = "asyncio_0, asyncio_1"
         self.assertEqual(f"2 Python threads are running ({names})", self.obstacle(code))
-        answer = self.lead.run("go.set(); x = await task", "x")
+        answer = self.lead.run(PATIENCE + "go.set(); x = await task", "x")
         self.assertEqual((7, ""), (answer.result, answer.obstacle))
 
     def test_an_executor_of_the_users_is_left_alone(self):
+        self.lead.be_patient()
         code = (
             "import asyncio, concurrent.futures\n"
             "mine = concurrent.futures.ThreadPoolExecutor(1)\n"
@@ -224,6 +229,7 @@ class InSessions(ForkerCase):
 
     @unittest.skipUnless(importlib.util.find_spec("tqdm"), "tqdm is not installed")
     def test_the_monitor_of_tqdm_is_ended(self):
+        self.lead.be_patient()
         code = (
             "import threading, tqdm, tqdm.asyncio\n"
             "for bar in (tqdm.asyncio.tqdm_asyncio, tqdm.tqdm):\n"
@@ -269,6 +275,7 @@ class NativePools(ForkerCase):
         root = self.root(environment={"OMP_WAIT_POLICY": "passive"})
         zygote = root.zygote(["numpy", "sklearn.ensemble", "sklearn.cluster"])
         lead = self.worker(zygote)
+        lead.be_patient()
         expected = self.result(lead, self.IMPORTS + self.WORK)
         branch = self.branch(lead)
         copy = self.copy(lead)
@@ -291,6 +298,7 @@ class NativePools(ForkerCase):
         if not _has("threadpoolctl"):
             self.skipTest("threadpoolctl is not installed")
         lead = self.worker(self.root(environment={"OMP_WAIT_POLICY": "passive"}))
+        lead.be_patient()
         self.result(lead, self.IMPORTS + self.WORK)
         code = "from threadpoolctl import threadpool_limits\nlimits = threadpool_limits(1)\n"
         self.result(lead, code + self.WORK)
