@@ -110,6 +110,7 @@ class Branches(CopyCase):
         self.assertTrue(self.branch(self.lead).run("1").ok)
 
     def test_handlers_at_exit_stay_with_the_original(self):
+        self.lead.run("import sys; sys.modules['pyworker.loop'].STOP_SECONDS = 60")
         self.lead.run(
             "import atexit, tempfile, os\n"
             "folder = tempfile.TemporaryDirectory(); path = folder.name\n"

@@ -89,6 +89,9 @@ class Server(threading.Thread):
 @unittest.skipUnless(_HAS_STAGE, "there is no stage here")
 class Staging(unittest.TestCase):
     def setUp(self):
+        patience = mock.patch.object(order, "PATIENCE", 60)  # the server may be slow
+        patience.start()
+        self.addCleanup(patience.stop)
         self.server = Server()
         self.addCleanup(self.server.close)
         self.stage = staging.Stage(self.server.fd, self.server.bell, self.server.pipe)
@@ -237,10 +240,14 @@ class Ordering(unittest.TestCase):
         self.order.turn_to(self.out)
         os.write(self.pipes[1], b"text")
         reader = threading.Thread(target=os.read, args=(self.readers[1], 10))
-        with mock.patch.object(os, "sched_yield", side_effect=[reader.start(), *[None] * 10_000]):
+        begin = [reader.start]  # at the first look of who waits
+        with (
+            mock.patch.object(os, "sched_yield", lambda: begin and begin.pop()()),
+            mock.patch.object(order, "PATIENCE", 60),
+        ):
             self.order.turn_to(self.err)
-        reader.join()
         self.assertFalse(select.select([self.readers[1]], [], [], 0)[0])
+        reader.join()
 
     @unittest.skipUnless(sys.platform == "linux", "a pipe's writer can't see what is in it")
     def test_a_reader_that_sleeps_is_not_waited_for_again(self):

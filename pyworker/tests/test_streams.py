@@ -40,6 +40,7 @@ class Capture(WorkerCase):
 
     def test_streams_keep_their_order(self):
         worker = self.start()
+        worker.run("import sys; sys.modules['pyworker.order'].PATIENCE = 60")  # we may be slow
         worker.run(
             "import sys\n"
             "for i in range(200):\n"
@@ -186,6 +187,7 @@ class Death(WorkerCase):
 
     def test_stop_runs_atexit_handlers_and_waits_for_no_thread(self):
         worker = self.start()
+        worker.run("import sys; sys.modules['pyworker.loop'].STOP_SECONDS = 60")
         worker.run(
             "import atexit, threading, time\n"
             "atexit.register(print, 'bye');\n"
