@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"understudy/pyworker"
 	"understudy/sessions"
@@ -28,7 +29,7 @@ func realVerifier(t testing.TB, place string, more Additions) *Verifier {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := NewVerifier(Options{Source: source, Start: realChecker(t).start})
+	v := NewVerifier(Options{Source: source, Start: realChecker(t).start, Limit: time.Minute})
 	t.Cleanup(v.Close)
 	return v
 }
