@@ -13,7 +13,7 @@ import (
 // another tree is described anew.
 func TestCache(t *testing.T) {
 	dir := put(t, map[string]string{"a.csv": "a,b\n1,2\n"})
-	c := NewCache(dir, Options{})
+	c := NewCache(dir, Options{Time: time.Minute})
 	now := time.Unix(1_700_000_000, 0)
 	c.now = func() time.Time { return now }
 	text := func(want string) {

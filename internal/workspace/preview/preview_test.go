@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 
 	"github.com/xuri/excelize/v2"
@@ -41,6 +42,7 @@ func put(t *testing.T, files map[string]string) string {
 
 func previewOf(t *testing.T, dir string, o Options) string {
 	t.Helper()
+	o.Time = time.Minute
 	text, err := Describe(t.Context(), dir, o)
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +291,7 @@ func TestBudgetIsForAll(t *testing.T) {
 	for i := range 6 {
 		files[fmt.Sprintf("%d.csv", i)] = "n,m\n" + strings.Repeat("12345,67890\n", 20_000)
 	}
-	o := Options{TotalBytes: 600_000, FileBytes: 300_000}
+	o := Options{TotalBytes: 600_000, FileBytes: 300_000, Time: time.Minute}
 	text, took, err := describe(t.Context(), put(t, files), o)
 	if err != nil {
 		t.Fatal(err)
