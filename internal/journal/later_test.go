@@ -23,6 +23,16 @@ func spoolOf(t *testing.T, a *agent, text string) sessions.Entry {
 	return a.done(e, sessions.Result{Stdout: text[:10] + sessions.Marker(int64(len(text)-20)) + text[len(text)-10:], StdoutTruncated: int64(len(text) - 20)})
 }
 
+// keepAll waits until all long outputs are kept, however long that takes: the end of a
+// journal does so for a few seconds.
+func keepAll(j *Journal) {
+	j.later.mu.Lock()
+	j.later.closed = true
+	close(j.later.queue)
+	j.later.mu.Unlock()
+	j.later.working.Wait()
+}
+
 func only(t *testing.T, file string) *Detail {
 	t.Helper()
 	all, err := open(t, file).Executions(t.Context(), Query{Detail: true})
@@ -57,6 +67,7 @@ func TestLongOutputIsKeptLater(t *testing.T) {
 		}()
 		j.mu.Unlock()
 		<-stopped
+		keepAll(j)
 		end(t, j)
 		d := only(t, file)
 		got, err := os.ReadFile(d.Stdout.Path)
