@@ -20,11 +20,14 @@ import (
 func TestTwoWritersAndAReader(t *testing.T) {
 	file := newPath(t)
 	const each = 100
-	var writing sync.WaitGroup
-	for i := range 2 {
+	var agents []*agent
+	for i := range 2 { // both before one writes: who opens the file waits for two seconds
 		j := begin(t, file, Options{})
 		j.patience = time.Minute // they write without a pause, as no clients do; who waits is not the point here
-		a := newAgent(t, j, fmt.Sprint("i", i), "c")
+		agents = append(agents, newAgent(t, j, fmt.Sprint("i", i), "c"))
+	}
+	var writing sync.WaitGroup
+	for _, a := range agents {
 		writing.Go(func() {
 			for range each {
 				a.try(1, true, fine)
