@@ -116,7 +116,7 @@ func backup(path string, content []byte, mode fs.FileMode) (string, error) {
 			return "", err
 		}
 		_, err = file.Write(content)
-		return candidate, errors.Join(err, file.Close())
+		return candidate, errors.Join(err, file.Chmod(mode), file.Close()) // whatever the umask
 	}
 }
 

@@ -113,7 +113,9 @@ func program(t *testing.T, name string, args ...string) *exec.Cmd {
 	ctx, cancel := within(t.Context(), t, patience)
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.WaitDelay = 10 * time.Second
+	// A client may be gone before its server on stdio, which has our pipes too and ends
+	// in its own time.
+	cmd.WaitDelay = spare * 2 / 3
 	cmd.Dir = t.TempDir()
 	// Programs keep settings in the home directory; ours must not depend on them.
 	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "NO_COLOR=1", "FORCE_COLOR=0")

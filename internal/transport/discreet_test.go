@@ -34,7 +34,7 @@ func TestTheLogNamesNoSession(t *testing.T) {
 	log := &lockedBuffer{}
 	left := make(chan string, 10)
 	h := open(t, HTTPOptions{
-		ClientTTL: 20 * time.Millisecond, Left: func(client string, _ bool) { left <- client },
+		Left:   func(client string, _ bool) { left <- client },
 		Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	id := h.session(t)
@@ -47,7 +47,11 @@ func TestTheLogNamesNoSession(t *testing.T) {
 	h.send(t, post(reply).with(mcpSession, id))
 	h.send(t, post(reply).with(mcpSession, id)) // which nobody waits for
 	answer.next()
-	if client := soon(t, left); client != "session:"+id {
+	eventually(t, "the end of what it asked", func() bool {
+		h.forgetSilent(t.Context(), time.Now().Add(time.Hour))
+		return len(left) > 0
+	})
+	if client := <-left; client != "session:"+id {
 		t.Errorf("%s left", client)
 	}
 	if text := log.String(); strings.Contains(text, id) || !strings.Contains(text, id[:8]) {

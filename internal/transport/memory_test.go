@@ -69,7 +69,7 @@ func TestLargeBodiesOfSlowSenders(t *testing.T) {
 // TestMemoryOfOneClient: one has half of it at most, and the rest is for others.
 func TestMemoryOfOneClient(t *testing.T) {
 	const limit = 4 * bodyStep
-	b := newBodies(limit, time.Millisecond)
+	b := newBodies(limit, patient) // which nobody needs: there is room for all of it
 	mine := &share{of: b, owner: "me", ctx: context.Background()}
 	if err := mine.grow(largeBody + bodiesAtOnce*limit/2); err != nil {
 		t.Fatal(err)

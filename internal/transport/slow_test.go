@@ -98,7 +98,10 @@ func TestALongCallOutlivesTheTimeForItsBody(t *testing.T) {
 // TestSlowReaders: who does not take what it asked for is given up.
 func TestSlowReaders(t *testing.T) {
 	left := make(chan string, 1)
-	h := open(t, HTTPOptions{reading: 50 * time.Millisecond, Left: func(client string, _ bool) { left <- client }})
+	answered := make(chan Exchange, 10)
+	h := open(t, HTTPOptions{
+		reading: 50 * time.Millisecond, Left: func(client string, _ bool) { left <- client }, Observe: func(e Exchange) { answered <- e },
+	})
 	large := inModern(t, post(calling(1, "large", `{"bytes":8000000}`)))
 	lines := []string{fmt.Sprint("Content-Length: ", len(large.body))}
 	for name, value := range large.header {
@@ -107,8 +110,9 @@ func TestSlowReaders(t *testing.T) {
 	if _, err := io.WriteString(h.raw(t), h.head("POST", StreamablePath, lines...)+large.body); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the call", func() bool { return !h.work.wait(0) })
-	eventually(t, "its end", func() bool { return h.work.wait(0) })
+	if e := soon(t, answered); e.RPC != "tools/call" || e.Sent >= 8_000_000 || !h.work.wait(0) {
+		t.Errorf("%+v", e)
+	}
 
 	conn := h.raw(t)
 	if _, err := io.WriteString(conn, h.head("GET", SSEPath)); err != nil {

@@ -23,10 +23,16 @@ func (h *HTTP) sweep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			for _, silent := range h.peers.silent(now.Add(-ttl)) {
-				h.forget(ctx, silent, "it sent nothing for long")
-			}
+			h.forgetSilent(ctx, now.Add(-ttl))
 		}
+	}
+}
+
+// forgetSilent forgets the clients of streamable HTTP that have not been busy since
+// then.
+func (h *HTTP) forgetSilent(ctx context.Context, then time.Time) {
+	for _, silent := range h.peers.silent(then) {
+		h.forget(ctx, silent, "it sent nothing for long")
 	}
 }
 

@@ -72,7 +72,7 @@ class Agent:
             return streamable_http_client(
                 plan["url"], http_client=await self._stack.enter_async_context(http)
             )
-        return sse_client(plan["url"], headers=headers)
+        return sse_client(plan["url"], headers=headers, timeout=PATIENCE)
 
     async def close(self):
         await self._stack.aclose()
