@@ -412,7 +412,7 @@ func (w *worker) bury(err error) error {
 	case errors.As(err, &protocol):
 		w.process.kill("killed because it broke the protocol: " + protocol.what)
 	case !w.process.dies(hangUpGrace):
-		w.process.kill("killed because it had closed its connection to the server (os.closerange, or a close in native code)")
+		w.process.kill(causeHungUp)
 	}
 	if !w.process.wait(context.Background(), 2*killGrace) {
 		return &sessions.CrashError{Reason: "does not answer and can't be killed", ExitCode: -1}
