@@ -15,6 +15,12 @@ import (
 // echo is a server at example.com:7 that a tunnel can be held open to.
 func (w *world) echo(t *testing.T) {
 	t.Helper()
+	w.server(t, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
+}
+
+// server has each connection to example.com:7 handled, and closed then.
+func (w *world) server(t *testing.T, handle func(net.Conn)) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +35,7 @@ func (w *world) echo(t *testing.T) {
 				return
 			}
 			go func() {
-				_, _ = io.Copy(conn, conn)
+				handle(conn)
 				_ = conn.Close()
 			}()
 		}
@@ -126,11 +132,19 @@ func TestAPlaceIsWaitedFor(t *testing.T) {
 // TestIdleTunnelsEnd when their time is over, which here comes when the test says so.
 func TestIdleTunnelsEnd(t *testing.T) {
 	w := begin(t, "example.com:7")
-	w.echo(t)
+	heard := make(chan struct{}, 1)
+	w.server(t, func(conn net.Conn) {
+		_, _ = conn.Read(make([]byte, 1))
+		heard <- struct{}{}
+		_, _ = io.Copy(io.Discard, conn)
+	})
 	conn := w.tunnel(t, "example.com:7")
-	if err := goes(conn); err != nil {
+	// Its time begins anew before a byte is passed on, but after one has come back: that
+	// might be now.
+	if _, err := io.WriteString(conn, "x"); err != nil {
 		t.Fatal(err)
 	}
+	<-heard
 	w.proxy.mu.Lock()
 	defer w.proxy.mu.Unlock()
 	for s := range w.proxy.open["ann"] {

@@ -119,15 +119,26 @@ func TestWithoutLookup(t *testing.T) {
 		response.Body.Close()
 		return <-from
 	}
+	// net/http drops a connection after a request if it does not know in time that all of
+	// it was written: another one is kept then.
+	kept := func(w *world) string {
+		t.Helper()
+		last := get(w)
+		for range 100 {
+			now := get(w)
+			if now == last {
+				return now
+			}
+			last = now
+		}
+		t.Fatal("each request of a session has a connection of its own")
+		return ""
+	}
 	var each []string
 	for range 2 {
 		w := &world{proxy: p}
 		w.addr = w.serve(t).Addr().String()
-		first, second := get(w), get(w)
-		if first != second {
-			t.Errorf("a session has %s and %s", first, second)
-		}
-		each = append(each, first)
+		each = append(each, kept(w))
 	}
 	if each[0] == each[1] {
 		t.Error("two sessions share a connection")

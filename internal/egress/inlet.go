@@ -59,8 +59,8 @@ func (in *inlet) check(t *tunnel) error {
 	begin, answer, err := checkHello(in.Conn, t.target)
 	var no *refusal
 	if errors.As(err, &no) {
+		t.no(no) // first, so that whoever has the answer finds it logged
 		_, _ = in.Conn.Write(answer)
-		t.no(no)
 	}
 	in.begin.Reset(begin)
 	in.moved(len(begin))

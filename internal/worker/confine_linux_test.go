@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -22,7 +23,7 @@ var hostOf = sync.OnceValues(func() (sandbox.Host, error) {
 	if err != nil {
 		return sandbox.Host{}, err
 	}
-	return sandbox.Detect(context.Background(), os.Getenv("UNDERSTUDY_TEST_PYTHON"), confine)
+	return sandbox.Detect(context.Background(), cmp.Or(os.Getenv("UNDERSTUDY_TEST_PYTHON"), "python3"), confine)
 })
 
 // testWall returns a wall as the server would build it for the tests' Python.

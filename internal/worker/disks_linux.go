@@ -177,7 +177,7 @@ func (d *warden) letWrite(s *store, w *worker) {
 	defer s.mu.Unlock()
 	switch {
 	case s.waits():
-		ctx, cancel := context.WithTimeout(d.life, diskCount)
+		ctx, cancel := context.WithTimeout(d.life, d.toCount)
 		defer cancel()
 		began := time.Now()
 		s.free = freeOn(s.place)

@@ -86,14 +86,14 @@ func TestDiskLimitForThoseWhoAreLeft(t *testing.T) {
 		_, err := left.Run(t.Context(), sessions.Request{Execution: 1, Code: `
 import os, time
 while not os.path.exists("over"): time.sleep(0.05)
-for n in range(100):
+for n in range(1000):
     with open(f"left {n}", "wb") as f: f.write(os.urandom(1 << 20))
     time.sleep(0.1)`}, workertest.NewRecorder())
 		ended <- err
 	}()
 	breaks(t, inDirectory(t, s, dir), `
 import os, time
-for n in range(100):
+for n in range(1000):
     with open(str(n), "wb") as f: f.write(os.urandom(1 << 20))
     time.sleep(0.1)`)
 	writeFile(t, filepath.Join(dir, "over"), 0)

@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"regexp"
+	"runtime"
 	"strings"
 
 	"understudy/sessions"
@@ -88,11 +89,15 @@ var signalMeaning = map[string]string{
 	"SIGSYS":  "forbidden system call",
 }
 
+// causeHungUp is the cause of an end that a worker may have been ahead of: on a busy
+// machine it may take a while to die after it has hung up.
+const causeHungUp = "killed because it had closed its connection to the server (os.closerange, or a close in native code)"
+
 // reason says in a clause why a worker ended, as "killed by SIGSEGV
 // (segmentation fault) at <cell 3>, line 1, in f". A cause of our own goes
 // before what the exit status says.
 func reason(crash *sessions.CrashError, cause string) string {
-	if cause != "" {
+	if cause != "" && (cause != causeHungUp || !endedItself(crash)) {
 		return cause
 	}
 	text := exitReason(crash)
@@ -100,6 +105,15 @@ func reason(crash *sessions.CrashError, cause string) string {
 		text += " at " + place
 	}
 	return text
+}
+
+// endedItself reports whether the exit status says that nobody has killed the process.
+// On Windows that has a code like any other.
+func endedItself(crash *sessions.CrashError) bool {
+	if crash.Signal == "" {
+		return crash.ExitCode >= 0 && runtime.GOOS != "windows"
+	}
+	return crash.Signal != "SIGKILL"
 }
 
 func exitReason(crash *sessions.CrashError) string {

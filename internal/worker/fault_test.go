@@ -48,6 +48,9 @@ func TestReason(t *testing.T) {
 		{name: "unknown", crash: sessions.CrashError{ExitCode: -1}, want: "ended in an unknown way"},
 		{name: "ours", crash: sessions.CrashError{Signal: "SIGKILL", ExitCode: -1}, cause: "killed by the server",
 			want: "killed by the server"},
+		{name: "hung up", crash: sessions.CrashError{Signal: "SIGKILL", ExitCode: -1}, cause: causeHungUp, want: causeHungUp},
+		{name: "died as it hung up", crash: sessions.CrashError{Signal: "SIGSEGV", ExitCode: -1}, cause: causeHungUp,
+			want: "killed by SIGSEGV (segmentation fault)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -67,7 +67,7 @@ func (d *warden) makeRoom(left, least uint64, candidates []candidate, now time.T
 // dying is what workers that were ended are about to free, in bytes.
 func (d *warden) dying(now time.Time) (frees uint64) {
 	for w, c := range d.cases {
-		if c.frees > 0 && now.Sub(c.since) < dyingTime && !w.process.hasExited() {
+		if c.frees > 0 && now.Sub(c.since) < d.toDie && !w.process.hasExited() {
 			frees += c.frees
 		}
 	}

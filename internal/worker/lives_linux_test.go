@@ -347,16 +347,17 @@ func TestServerOfForksKilled(t *testing.T) {
 				t.Setenv("WORKER_TEST_START", "zygote")
 				t.Setenv("WORKER_TEST_NO_WATCHDOG", without)
 				server, found := startMiniServer(t, code)
-				tree := tree{registry: newRegistry(), seen: map[int]bool{}}
-				tree.grow(server.Process.Pid)
-				if len(tree.procs) < 5+len(found) { // server, root, zygote, worker, copy
-					t.Errorf("there are %d processes, and %d children of the worker", len(tree.procs), len(found))
-				}
+				var all tree
+				eventually(t, "there are server, root, zygote, worker, copy", func() bool {
+					all = tree{registry: newRegistry(), seen: map[int]bool{}}
+					all.grow(server.Process.Pid)
+					return len(all.procs) >= 5+len(found)
+				})
 				if err := server.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
 				_ = server.Wait()
-				for _, p := range tree.procs {
+				for _, p := range all.procs {
 					eventually(t, fmt.Sprintf("process %d ends", p.pid), func() bool { return !alive(p.pid) })
 				}
 			})

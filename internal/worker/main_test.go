@@ -76,11 +76,10 @@ func start(t testing.TB, s *Spawner) *worker {
 // vain fails by its own message.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for range 1000 {
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		if holds() {
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatal("in vain: " + what)
 }

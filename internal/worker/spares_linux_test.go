@@ -184,6 +184,7 @@ func TestSparesThatDieAtOnce(t *testing.T) {
 		return l.inARow >= 2*lossTold && time.Until(l.until) > lossPause
 	})
 	const told = "forked ahead end at once"
+	eventually(t, "it is told", func() bool { return strings.Contains(log.String(), told) })
 	if text := log.String(); strings.Count(text, told) != 1 || !strings.Contains(text, "code 3") {
 		t.Errorf("the log: %s", text)
 	}

@@ -34,6 +34,9 @@ type warden struct {
 	// available says how much memory the machine, or the container, has left and how
 	// much it has, in bytes.
 	available func() (left, all uint64)
+	// What a dying worker and a run that waits for a count are given: dyingTime and
+	// diskCount.
+	toDie, toCount time.Duration
 
 	life    context.Context
 	stop    context.CancelFunc
@@ -86,6 +89,7 @@ func newWarden(s *Spawner) *warden {
 	life, stop := context.WithCancel(context.Background())
 	return &warden{
 		spawner: s, limits: limits, log: s.log, available: machineMemory(),
+		toDie: dyingTime, toCount: diskCount,
 		life: life, stop: stop, poke: make(chan struct{}, 1), cases: map[*worker]*wardenCase{},
 		stores: map[string]*store{}, pokeDisks: make(chan struct{}, 1),
 	}

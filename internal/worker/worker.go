@@ -141,8 +141,9 @@ func (w *worker) startFault(ctx context.Context, err error) error {
 	case errors.As(err, &protocol):
 		err = fmt.Errorf("python broke the protocol: %w", err)
 	default:
-		w.process.wait(ctx, hangUpGrace)
-		if !w.process.hasExited() {
+		// Who has hung up is of no use any more, and most often dying: its end says why,
+		// though on a busy machine it may take its time.
+		if !w.process.wait(ctx, killGrace) {
 			break
 		}
 		err = fmt.Errorf("python %w", exitError(w.process.crash))
@@ -411,7 +412,7 @@ func (w *worker) bury(err error) error {
 	case errors.As(err, &protocol):
 		w.process.kill("killed because it broke the protocol: " + protocol.what)
 	case !w.process.dies(hangUpGrace):
-		w.process.kill("killed because it had closed its connection to the server (os.closerange, or a close in native code)")
+		w.process.kill(causeHungUp)
 	}
 	if !w.process.wait(context.Background(), 2*killGrace) {
 		return &sessions.CrashError{Reason: "does not answer and can't be killed", ExitCode: -1}
