@@ -166,6 +166,10 @@ func (w way) connect(t *testing.T, r *remote, options ...client.ClientOption) *c
 	return c
 }
 
+// patientDiscovery has a client wait longer than its five seconds for a busy server to say
+// that it knows the newest era; it speaks an older one else.
+var patientDiscovery = client.WithDiscoverTimeout(time.Minute)
+
 func (w way) dial(t *testing.T, r *remote, options ...client.ClientOption) (*client.Client, error) {
 	link, err := w.reach(t, r)
 	if err != nil {
@@ -174,7 +178,7 @@ func (w way) dial(t *testing.T, r *remote, options ...client.ClientOption) (*cli
 	if w.legacy {
 		options = append(options, client.WithLegacyProtocolOnly())
 	}
-	c := client.NewClient(link, options...)
+	c := client.NewClient(link, append(options, patientDiscovery)...)
 	if err := c.Start(context.Background()); err != nil {
 		return nil, err
 	}

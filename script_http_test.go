@@ -20,7 +20,7 @@ import (
 // that is served; of the newest era when the script sets ERA=modern.
 func (a *agent) connectHTTP(ts *testscript.TestScript, program string, env, args []string) *client.Client {
 	addr := a.startHTTP(ts, program, env, args)
-	var options []client.ClientOption
+	options := []client.ClientOption{patientDiscovery}
 	if ts.Getenv("ERA") != "modern" {
 		options = append(options, client.WithLegacyProtocolOnly())
 	}

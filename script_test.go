@@ -135,7 +135,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 		a.cmd.Env, a.cmd.Dir, a.cmd.Stderr = env, ts.MkAbs("."), &a.stderr
 		link, err := startStdio(a.cmd)
 		ts.Check(err)
-		a.client = client.NewClient(link)
+		a.client = client.NewClient(link, patientDiscovery)
 	}
 	ts.Defer(func() {
 		_ = a.client.Close()
@@ -146,7 +146,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	hello := mcp.InitializeRequest{}
 	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
 	hello.Params.ClientInfo = mcp.Implementation{Name: "testscript", Version: "1"}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	_, err = a.client.Initialize(ctx, hello)
 	if neg != (err != nil) {
