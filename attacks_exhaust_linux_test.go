@@ -15,14 +15,15 @@ type exhaustion struct {
 
 // limitsToMeet are the flags of a server whose sessions soon have enough. A session
 // must be able to hold much more than they say where a limit isn't kept: the code of
-// each attempt has an end of its own.
+// each attempt has an end of its own, a while after its last step, since some limits are
+// looked at from time to time.
 var limitsToMeet = []string{
 	"--memory-limit", "256MiB", "--process-limit", "64", "--open-file-limit", "256",
 	"--file-size-limit", "8MiB", "--disk-limit", "32MiB", "--print-limit", "1MiB",
 }
 
 // fillDisk writes three times what the limit allows.
-const fillDisk = "for n in range(16):\n    open(f'part-{n}', 'wb').write(b'x' * (6 << 20))\ntime.sleep(5)\nprint('OPEN')"
+const fillDisk = "for n in range(16):\n    open(f'part-{n}', 'wb').write(b'x' * (6 << 20))\ntime.sleep(30)\nprint('OPEN')"
 
 var exhaustions = []exhaustion{
 	{
@@ -55,7 +56,7 @@ for _ in range(16):
     hold.append(mmap.mmap(-1, 64 << 20))
     for at in range(0, 64 << 20, 4096):
         hold[-1][at] = 1
-time.sleep(3)
+time.sleep(30)
 print("OPEN")`,
 		ends: []string{"MemoryError", "memory limit", "ENOMEM", "Cannot allocate"},
 	},
@@ -66,7 +67,7 @@ hold = []
 for _ in range(100):
     hold.append(os.memfd_create("hold"))
     os.write(hold[-1], b"x" * (6 << 20))
-time.sleep(2)
+time.sleep(30)
 print("OPEN")`,
 		ends: []string{"MemoryError", "memory limit", "Cannot allocate", "PermissionError", "not implemented"},
 	},
@@ -85,7 +86,7 @@ try:
         at = libc.shmat(made[-1], None, 0)
         ctypes.memset(at, 1, 16 << 20)
         libc.shmdt(ctypes.c_void_p(at))
-    time.sleep(3)
+    time.sleep(30)
     print("OPEN")
 finally:
     for each in made:
@@ -104,7 +105,7 @@ for _ in range(400):
     if os.fork() == 0:
         time.sleep(30)
         os._exit(0)
-time.sleep(5)
+time.sleep(30)
 print("OPEN")`,
 		ends: []string{"BlockingIOError", "process limit"},
 	},
@@ -115,7 +116,7 @@ stop = threading.Event()
 try:
     for _ in range(400):
         threading.Thread(target=stop.wait, args=(30,), daemon=True).start()
-    time.sleep(5)
+    time.sleep(30)
     print("OPEN")
 finally:
     stop.set()`,
@@ -148,7 +149,7 @@ finally:
 	},
 	{
 		name: "output", tries: "Prints without end.",
-		code: "for _ in range(64):\n    print('x' * (1 << 16))\ntime.sleep(5)\nprint('OP' + 'EN')",
+		code: "for _ in range(64):\n    print('x' * (1 << 16))\ntime.sleep(30)\nprint('OP' + 'EN')",
 		ends: []string{"output limit"},
 	},
 	{

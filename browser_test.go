@@ -20,6 +20,7 @@ type browser struct {
 	from    *bufio.Reader
 	id      int
 	session string
+	seen    map[string]bool // events that came while answers were waited for
 }
 
 // openPage opens a file in a Chromium without a network. The test is skipped where
@@ -53,7 +54,7 @@ func openPage(t *testing.T, file string) *browser {
 		t.Fatal(err)
 	}
 	_, _ = hear.Close(), say.Close()
-	b := &browser{t: t, to: to, from: bufio.NewReader(from)}
+	b := &browser{t: t, to: to, from: bufio.NewReader(from), seen: map[string]bool{}}
 	t.Cleanup(func() {
 		_ = to.Close() // it ends when nobody speaks with it any more
 		_ = from.Close()
@@ -62,11 +63,12 @@ func openPage(t *testing.T, file string) *browser {
 		}
 		cancel()
 	})
-	_ = from.SetReadDeadline(time.Now().Add(time.Minute))
+	_ = from.SetReadDeadline(time.Now().Add(4 * time.Minute))
 	page := b.do("Target.createTarget", map[string]any{"url": "about:blank"})
 	attached := b.do("Target.attachToTarget", map[string]any{"targetId": page["targetId"], "flatten": true})
 	b.session = attached["sessionId"].(string)
 	b.do("Page.enable", nil)
+	clear(b.seen)
 	b.do("Page.navigate", map[string]any{"url": "file://" + file})
 	b.until("Page.loadEventFired")
 	return b
@@ -116,12 +118,15 @@ func (b *browser) do(method string, params map[string]any) map[string]any {
 		if m.ID == b.id {
 			return m.Result
 		}
+		b.seen[m.Method] = true
 	}
 }
 
+// until returns once the event has come, be it before the last answer.
 func (b *browser) until(event string) {
 	b.t.Helper()
-	for b.next().Method != event {
+	for !b.seen[event] {
+		b.seen[b.next().Method] = true
 	}
 }
 

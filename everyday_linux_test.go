@@ -170,7 +170,7 @@ func (h *household) start(t *testing.T) *remote {
 	if h.user > 0 || h.refused { // without a view of its own a session needs open paths
 		home, program = h.move(t, program)
 	}
-	arguments := []string{"serve", "--transport", "http", "--addr", "127.0.0.1:0", "--wait", "100s", "--history", "2"}
+	arguments := []string{"serve", "--transport", "http", "--addr", "127.0.0.1:0", "--wait", "9m", "--history", "2"}
 	cmd := exec.Command(program, append(arguments, h.flags...)...)
 	if h.refused {
 		h.refuseNamespaces(t, cmd)
@@ -211,12 +211,8 @@ func (h *household) move(t *testing.T, program string) (home, moved string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	text, err := os.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
 	moved = filepath.Join(home, filepath.Base(program))
-	if err := errors.Join(os.WriteFile(moved, text, 0o755), os.Chmod(home, 0o755), os.Chown(home, h.user, h.user)); err != nil {
+	if err := errors.Join(copyFile(moved, program), os.Chmod(moved, 0o755), os.Chmod(home, 0o755), os.Chown(home, h.user, h.user)); err != nil {
 		t.Fatal(err)
 	}
 	return home, moved

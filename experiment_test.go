@@ -320,10 +320,10 @@ func (l *laboratory) connect(t *testing.T) *client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	link := transport.NewStdioWithOptions(l.program, l.env, []string{
-		"serve", "--trials", "--data", table, "--steps", fmt.Sprint(experimentSteps), "--run-dir", l.experiments,
-	})
-	w := way{name: "stdio", reach: func(*testing.T, *remote) (transport.Interface, error) { return link, nil }}
+	// No trial is to be answered as running unless that is asked for.
+	cmd := exec.Command(l.program, "serve", "--trials", "--data", table, "--steps", fmt.Sprint(experimentSteps), "--run-dir", l.experiments, "--wait", "9m")
+	cmd.Env = l.env
+	w := way{name: "stdio", reach: func(*testing.T, *remote) (transport.Interface, error) { return startStdio(cmd) }}
 	return w.connect(t, nil)
 }
 

@@ -13,7 +13,7 @@ import (
 func TestFloodsFitALine(t *testing.T) {
 	w := startWire(t, t.TempDir(), func(cmd *exec.Cmd) {
 		cmd.Args = append(cmd.Args, "--text-budget", "1000000000", "--image-budget", "1TB",
-			"--output-limit", "100MB", "--figures", "inline", "--structured-content", "always")
+			"--output-limit", "100MB", "--figures", "inline", "--structured-content", "always", "--wait", "9m")
 	})
 	w.initialize()
 	// The whole line counts where a client hangs up.

@@ -166,10 +166,13 @@ func (a *asker) crashes() {
 	heard := make(chan struct{})
 	a.p.will(func(context.Context, string) *mcp.ElicitationResult {
 		defer close(heard)
+		if _, _, err := callTool(a.c, "manage_interpreters", map[string]any{"operation": "upload", "interpreter_id": a.id, "path": "heard", "content": ""}); err != nil {
+			a.t.Error(err)
+		}
 		a.awaitIdle()
 		return accepts("too late")
 	})
-	record, _ := a.run("import os, signal\nsignal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), 9))\nsignal.setitimer(signal.ITIMER_REAL, 0.05)\ninput()")
+	record, _ := a.run("import os, signal\nsignal.signal(signal.SIGALRM, lambda *_: os.path.exists('heard') and os.kill(os.getpid(), 9))\nsignal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)\ninput()")
 	<-heard
 	if record["status"] != "crashed" || record["state_restored"] != true {
 		a.t.Errorf("%v", record)

@@ -144,7 +144,7 @@ func runNotebook(t *testing.T, python, workdir string, text []byte) []notebookCe
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, python, filepath.Join("testdata", "notebooks", "run.py"), file, workdir)
 	// Jupyter keeps files in the home directory.
@@ -238,7 +238,7 @@ func newRecordedManager(t *testing.T, python string) (*journal.Reader, *sessions
 	})
 	o := sessions.Options{
 		Recorder: recorder, Dir: filepath.Join(dir, "sessions"), WorkdirRoot: filepath.Join(dir, "work"),
-		Timeout: time.Minute, MaxTimeout: time.Minute, Wait: time.Minute, Grace: 5 * time.Second,
+		Timeout: 10 * time.Minute, MaxTimeout: 10 * time.Minute, Wait: 10 * time.Minute, Grace: 5 * time.Second,
 		MaxSessions: 4, OutputLimit: 100_000, SpoolAfter: 1000, SpoolLimit: 1 << 20, History: 3, Queue: 4,
 	}
 	options := worker.Options{Python: python, LibraryDir: filepath.Join(dir, "lib"), CheckpointShare: 0.5}

@@ -54,7 +54,7 @@ func TestPackagesOfASession(t *testing.T) {
 		}
 		t.Run(mode, func(t *testing.T) {
 			w := startWire(t, t.TempDir(), func(cmd *exec.Cmd) {
-				cmd.Args = []string{cmd.Args[0], "serve", "--allow-install", "--sandbox", mode}
+				cmd.Args = []string{cmd.Args[0], "serve", "--allow-install", "--sandbox", mode, "--wait", "10m"}
 			})
 			w.initialize()
 			if strings.Contains(w.py("import importlib.util; importlib.util.find_spec('pip')"), "None\\n") {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -106,7 +107,49 @@ func overHTTP(_ *testing.T, r *remote) (transport.Interface, error) {
 // overStdio starts a server of its own.
 func overStdio(t *testing.T, _ *remote) (transport.Interface, error) {
 	program, err := exec.LookPath("understudy")
-	return transport.NewStdioWithOptions(program, serverEnvironment(t), []string{"serve"}), err
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, "serve")
+	cmd.Env = serverEnvironment(t)
+	return startStdio(cmd)
+}
+
+// stdioLink leads to a server over its standard input and output. mcp-go's own kills the
+// server five seconds after it was left, when it may still be busy ending its sessions.
+type stdioLink struct {
+	*transport.Stdio
+	cmd *exec.Cmd
+	end func() error
+}
+
+// startStdio starts a server, which ends with the link.
+func startStdio(cmd *exec.Cmd) (*stdioLink, error) {
+	cmd.WaitDelay = 10 * time.Second
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	l := &stdioLink{Stdio: transport.NewIO(out, in, nil), cmd: cmd}
+	l.end = sync.OnceValue(l.leave)
+	return l, nil
+}
+
+// Close leaves the server and waits for its end, a minute at most.
+func (l *stdioLink) Close() error { return l.end() }
+
+func (l *stdioLink) leave() error {
+	left := l.Stdio.Close()
+	late := time.AfterFunc(time.Minute, func() { _ = l.cmd.Process.Kill() })
+	defer late.Stop()
+	return errors.Join(left, l.cmd.Wait())
 }
 
 // isAnonymous reports whether the server can't tell the client from others.
@@ -123,6 +166,10 @@ func (w way) connect(t *testing.T, r *remote, options ...client.ClientOption) *c
 	return c
 }
 
+// patientDiscovery has a client wait longer than its five seconds for a busy server to say
+// that it knows the newest era; it speaks an older one else.
+var patientDiscovery = client.WithDiscoverTimeout(time.Minute)
+
 func (w way) dial(t *testing.T, r *remote, options ...client.ClientOption) (*client.Client, error) {
 	link, err := w.reach(t, r)
 	if err != nil {
@@ -131,7 +178,7 @@ func (w way) dial(t *testing.T, r *remote, options ...client.ClientOption) (*cli
 	if w.legacy {
 		options = append(options, client.WithLegacyProtocolOnly())
 	}
-	c := client.NewClient(link, options...)
+	c := client.NewClient(link, append(options, patientDiscovery)...)
 	if err := c.Start(context.Background()); err != nil {
 		return nil, err
 	}
@@ -148,7 +195,7 @@ func (w way) dial(t *testing.T, r *remote, options ...client.ClientOption) (*cli
 func callTool(c *client.Client, tool string, arguments map[string]any) (record map[string]any, text string, err error) {
 	var request mcp.CallToolRequest
 	request.Params.Name, request.Params.Arguments = tool, arguments
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	result, err := c.CallTool(ctx, request)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // that is served; of the newest era when the script sets ERA=modern.
 func (a *agent) connectHTTP(ts *testscript.TestScript, program string, env, args []string) *client.Client {
 	addr := a.startHTTP(ts, program, env, args)
-	var options []client.ClientOption
+	options := []client.ClientOption{patientDiscovery}
 	if ts.Getenv("ERA") != "modern" {
 		options = append(options, client.WithLegacyProtocolOnly())
 	}
@@ -73,23 +73,14 @@ func (a *agent) startHTTP(ts *testscript.TestScript, program string, env, args [
 // call must be answered.
 func cmdTerminate(ts *testscript.TestScript, _ bool, args []string) {
 	a := agentOf(ts)
-	done := make(chan error, 1)
-	if len(args) == 0 {
-		done <- nil
-	} else {
-		go func() {
-			done <- a.call(context.Background(), ts, "run_python_code", arguments(ts, args[2:], "code", ts.ReadFile(args[0])))
-		}()
-		for pattern := regexp.MustCompile(args[1]); !a.progressed(pattern); {
-			select {
-			case <-a.arrived:
-			case err := <-done:
-				ts.Fatalf("the call ended before the server was stopped: %v", err)
-			}
-		}
+	var done <-chan error
+	if len(args) > 0 {
+		done = a.callUntil(context.Background(), ts, args[1], "run_python_code", arguments(ts, args[2:], "code", ts.ReadFile(args[0])))
 	}
 	ts.Check(a.cmd.Process.Signal(syscall.SIGTERM))
-	ts.Check(<-done)
+	if done != nil {
+		ts.Check(<-done)
+	}
 	select {
 	case err := <-a.exited:
 		ts.Check(err)

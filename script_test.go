@@ -23,15 +23,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
 	// Under the race detector every program sleeps a second before it exits,
-	// the server and its watchdog one after the other; clients wait two
-	// seconds before they use force.
+	// the server and its watchdog one after the other.
 	if os.Getenv("GORACE") == "" {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=10")
 	}
@@ -46,7 +44,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "sh": cmdSh, "manage": cmdManage, "call": cmdCall, "tools": cmdTools, "cancel": cmdCancel,
 			"warm": cmdWarm, "images": cmdImages, "record": cmdRecord, "progress": cmdProgress, "leave": cmdLeave, "killserver": cmdKillServer, "terminate": cmdTerminate,
-			"read": cmdRead, "resources": cmdResources, "links": cmdLinks, "describe": cmdDescribe, "listen": cmdListen, "hear": cmdHear,
+			"read": cmdRead, "resources": cmdResources, "links": cmdLinks, "describe": cmdDescribe, "listen": cmdListen, "hear": cmdHear, "meanwhile": cmdMeanwhile,
 		},
 		Condition: scriptCondition,
 		Setup: func(env *testscript.Env) error {
@@ -100,8 +98,7 @@ type agent struct {
 	heard chan string // what came to who listens
 }
 
-// serverLog is what the servers of a script have logged. The client library writes
-// to it until a server has ended, and says when that is to nobody.
+// serverLog is what the servers of a script have logged.
 type serverLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -128,20 +125,17 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	a := agentOf(ts)
 	a.mark = markName + "=" + rand.Text()
 	a.arrived = make(chan struct{}, 1000)
-	start := func(_ context.Context, command string, env, args []string) (*exec.Cmd, error) {
-		a.cmd = exec.Command(command, args...)
-		a.cmd.Env, a.cmd.Dir = env, ts.MkAbs(".")
-		return a.cmd, nil
-	}
 	program, err := exec.LookPath("understudy")
 	ts.Check(err)
 	env := append(environ(ts), a.mark)
 	if slices.Contains(args, "--transport") {
 		a.client = a.connectHTTP(ts, program, env, args)
 	} else {
-		a.client, err = client.NewStdioMCPClientWithOptions(program, env, append([]string{"serve"}, args...),
-			transport.WithCommandFunc(start), transport.WithCommandStderrWriter(&a.stderr))
+		a.cmd = exec.Command(program, append([]string{"serve"}, args...)...)
+		a.cmd.Env, a.cmd.Dir, a.cmd.Stderr = env, ts.MkAbs("."), &a.stderr
+		link, err := startStdio(a.cmd)
 		ts.Check(err)
+		a.client = client.NewClient(link, patientDiscovery)
 	}
 	ts.Defer(func() {
 		_ = a.client.Close()
@@ -152,7 +146,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	hello := mcp.InitializeRequest{}
 	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
 	hello.Params.ClientInfo = mcp.Implementation{Name: "testscript", Version: "1"}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	_, err = a.client.Initialize(ctx, hello)
 	if neg != (err != nil) {
@@ -181,9 +175,7 @@ func (a *agent) note(n mcp.JSONRPCNotification) {
 
 // call makes one tool call and prints the text of its answer.
 func (a *agent) call(ctx context.Context, ts *testscript.TestScript, tool string, args map[string]any) error {
-	a.mu.Lock()
-	a.progress = nil
-	a.mu.Unlock()
+	a.forgetProgress()
 	request := mcp.CallToolRequest{}
 	request.Params.Name, request.Params.Arguments = tool, args
 	request.Params.Meta = &mcp.Meta{ProgressToken: "token"}
@@ -256,24 +248,37 @@ func cmdTools(ts *testscript.TestScript, _ bool, _ []string) {
 
 // cmdCancel runs a file, and cancels the call when a progress message matches.
 func cmdCancel(ts *testscript.TestScript, _ bool, args []string) {
-	a := agentOf(ts)
-	pattern := regexp.MustCompile(args[1])
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		done <- a.call(ctx, ts, "run_python_code", arguments(ts, args[2:], "code", ts.ReadFile(args[0])))
-	}()
-	for !a.progressed(pattern) {
-		select {
-		case <-a.arrived:
-		case err := <-done:
-			ts.Fatalf("the call ended before it could be cancelled: %v", err)
-		}
-	}
+	done := agentOf(ts).callUntil(ctx, ts, args[1], "run_python_code", arguments(ts, args[2:], "code", ts.ReadFile(args[0])))
 	cancel()
 	if err := <-done; err == nil {
 		ts.Fatalf("the cancelled call was answered")
 	}
+}
+
+// cmdMeanwhile makes an empty file once the progress of an operation matches.
+func cmdMeanwhile(ts *testscript.TestScript, neg bool, args []string) {
+	a := agentOf(ts)
+	done := a.callUntil(context.Background(), ts, args[0], "manage_interpreters", arguments(ts, args[3:], "operation", args[2]))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), nil, 0o600))
+	a.answered(ts, neg, <-done)
+}
+
+// callUntil makes a call and returns once its progress matches; the channel tells how
+// it ends.
+func (a *agent) callUntil(ctx context.Context, ts *testscript.TestScript, expression, tool string, args map[string]any) <-chan error {
+	pattern := regexp.MustCompile(expression)
+	a.forgetProgress() // of the call before
+	done := make(chan error, 1)
+	go func() { done <- a.call(ctx, ts, tool, args) }()
+	for !a.progressed(pattern) {
+		select {
+		case <-a.arrived:
+		case err := <-done:
+			ts.Fatalf("the call ended before there was progress like %s: %v", expression, err)
+		}
+	}
+	return done
 }
 
 // cmdDescribe prints a tool's description as tools/list gives it.
@@ -379,6 +384,12 @@ func cmdRecord(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+func (a *agent) forgetProgress() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.progress = nil
+}
+
 func (a *agent) progressed(pattern *regexp.Regexp) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -411,7 +422,7 @@ func cmdLeave(ts *testscript.TestScript, _ bool, _ []string) {
 func cmdKillServer(ts *testscript.TestScript, _ bool, _ []string) {
 	a := agentOf(ts)
 	ts.Check(a.cmd.Process.Kill())
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for left := marked(a.mark); len(left) > 0; left = marked(a.mark) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("processes are left: %v", left)

@@ -13,8 +13,8 @@ import (
 func cmdWarm(ts *testscript.TestScript, neg bool, args []string) {
 	a, ctx := agentOf(ts), context.Background()
 	code := fmt.Sprintf("__import__('sys').exit(%q not in __import__('sys').modules)", args[0])
-	deadline := time.Now().Add(time.Minute)
-	for time.Now().Before(deadline) {
+	// A pause, as whoever makes interpreters takes the zygote's time.
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		a.answered(ts, neg, a.call(ctx, ts, "manage_interpreters", map[string]any{"operation": "create"}))
 		id := a.field("interpreter_id")
 		a.answered(ts, neg, a.call(ctx, ts, "run_python_code", map[string]any{"code": code, "interpreter_id": id}))

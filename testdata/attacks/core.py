@@ -71,7 +71,7 @@ def core_network():
     import socket
 
     with socket.socket() as client:
-        client.settimeout(5)
+        client.settimeout(15)
         client.connect(("127.0.0.1", T["tcp"]))
         return holds(client.recv(100))
 
@@ -82,7 +82,7 @@ def core_shared():
     import socket
 
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(5)
+        client.settimeout(15)
         client.connect("\0" + T["abstract"])
         return holds(client.recv(100))
 

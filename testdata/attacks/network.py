@@ -15,7 +15,7 @@ NO_NETWORK = "namespaces | seccomp"
 
 def greeted(family, address):
     with socket.socket(family) as client:
-        client.settimeout(5)
+        client.settimeout(15)
         client.connect(address)
         return holds(client.recv(100))
 
@@ -59,7 +59,7 @@ def connect_to_an_address_of_the_host():
 @attempt(NO_TCP)
 def ask_the_server():
     """Asks the server over HTTP, where it would be a client like any other."""
-    connection = http.client.HTTPConnection(T["server"], timeout=5)
+    connection = http.client.HTTPConnection(T["server"], timeout=15)
     connection.request("GET", "/healthz")
     return connection.getresponse().status
 
@@ -68,7 +68,7 @@ def ask_the_server():
 def ask_by_udp():
     """Asks what answers by UDP on the host's 127.0.0.1."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        client.settimeout(2)
+        client.settimeout(15)
         client.sendto(b"?", ("127.0.0.1", T["udp"]))
         return holds(client.recv(100))
 

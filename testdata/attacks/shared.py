@@ -68,7 +68,7 @@ def open_a_message_queue():
 
 def greeted(address):
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(5)
+        client.settimeout(15)
         client.connect(address)
         return holds(client.recv(100))
 

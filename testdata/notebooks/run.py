@@ -10,5 +10,7 @@ from nbclient import NotebookClient
 
 notebook = nbformat.read(sys.argv[1], as_version=nbformat.NO_CONVERT)
 nbformat.validate(notebook)
-NotebookClient(notebook, timeout=120, resources={"metadata": {"path": sys.argv[2]}}).execute()
+NotebookClient(
+    notebook, timeout=600, startup_timeout=300, resources={"metadata": {"path": sys.argv[2]}}
+).execute()
 nbformat.write(notebook, sys.stdout)
