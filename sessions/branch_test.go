@@ -71,26 +71,29 @@ func TestABranchGoesItsOwnWay(t *testing.T) {
 }
 
 func TestABranchHasItsFirstCheckpointSoon(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
-	run(t, m, "a")
-	child := branch(t, m, "")
-	if !child.Recoverable || child.Obstacle != "" {
-		t.Errorf("%+v", child)
-	}
-	if l := list(t, m)[1]; l.ID != child.ID || !l.Recoverable {
-		t.Errorf("%+v", l)
-	}
-	wantState(t, runIn(t, m, child.ID, "crash"), "restored", true)
-	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" {
-		t.Errorf("%+v", r)
-	}
-	_, err := m.Undo(t.Context(), me, child.ID) // to where it was branched
-	if err != nil {
-		t.Error(err)
-	}
-	_, err = m.Undo(t.Context(), me, child.ID)
-	wantCode(t, err, CodeInvalid, "nothing has run since", "branched")
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := surviving(t, f, nil)
+		run(t, m, "a")
+		time.Sleep(time.Second) // so that the branch is listed after it
+		child := branch(t, m, "")
+		if !child.Recoverable || child.Obstacle != "" {
+			t.Errorf("%+v", child)
+		}
+		if l := list(t, m)[1]; l.ID != child.ID || !l.Recoverable {
+			t.Errorf("%+v", l)
+		}
+		wantState(t, runIn(t, m, child.ID, "crash"), "restored", true)
+		if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" {
+			t.Errorf("%+v", r)
+		}
+		_, err := m.Undo(t.Context(), me, child.ID) // to where it was branched
+		if err != nil {
+			t.Error(err)
+		}
+		_, err = m.Undo(t.Context(), me, child.ID)
+		wantCode(t, err, CodeInvalid, "nothing has run since", "branched")
+	})
 }
 
 func TestABranchIsRefusedWithAReason(t *testing.T) {

@@ -170,6 +170,8 @@ func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 	}
 	mustRun(t, m, RunRequest{Code: code})
 	ran(keptSpools + 1)
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
 	if len(s.history.late) != 0 {
 		t.Errorf("%d are still waited for", len(s.history.late))
 	}

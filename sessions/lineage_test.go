@@ -214,17 +214,21 @@ var lineages = []lineageCase{
 func TestLineage(t *testing.T) {
 	for _, c := range lineages {
 		t.Run(c.name, func(t *testing.T) {
-			s := newStage(t, c.after)
-			for _, step := range c.steps {
-				s.play(step)
-			}
-			if diff := cmp.Diff(append([]string{"A stands -"}, c.want...), s.diary.told()); diff != "" {
-				t.Error(diff)
-			}
+			bubble(t, func(t *testing.T) {
+				s := newStage(t, c.after)
+				for _, step := range c.steps {
+					s.play(step)
+				}
+				if diff := cmp.Diff(append([]string{"A stands -"}, c.want...), s.diary.told()); diff != "" {
+					t.Error(diff)
+				}
+			})
 		})
 	}
 }
 
+// newStage makes a stage, in a bubble where its diary is compared: what takes a moment
+// on a busy machine would be in it twice.
 func newStage(t *testing.T, change func(*Options)) *stage {
 	t.Helper()
 	f, d := remembers(), &diary{}
@@ -239,87 +243,97 @@ func newStage(t *testing.T, change func(*Options)) *stage {
 
 // TestLineageWithoutCopies: where nothing can be copied a crash loses all.
 func TestLineageWithoutCopies(t *testing.T) {
-	s := newStage(t, nil)
-	s.starter.forks = false
-	for _, step := range []string{"A a", "A b", "A crash", "A c", "A dies", "A d"} {
-		s.play(step)
-	}
-	want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 -", "A4 - A3 A4", "A stands -", "A5 - - A5"}
-	if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-		t.Error(diff)
-	}
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		s.starter.forks = false
+		for _, step := range []string{"A a", "A b", "A crash", "A c", "A dies", "A d"} {
+			s.play(step)
+		}
+		want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 -", "A4 - A3 A4", "A stands -", "A5 - - A5"}
+		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // TestTheOriginOfABranchWhoseParentDiesUnderIt is the state that came back.
 func TestTheOriginOfABranchWhoseParentDiesUnderIt(t *testing.T) {
-	s := newStage(t, nil)
-	for _, step := range []string{"A a", "A threads"} {
-		s.play(step)
-	}
-	list(t, s.manager)
-	died := false
-	s.starter.forking = func(_ context.Context, w *fakeWorker, purpose Purpose) error {
-		if purpose == ToBranch && !died {
-			died = true
-			w.die("killed by SIGKILL")
-			return w.crash
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		for _, step := range []string{"A a", "A threads"} {
+			s.play(step)
 		}
-		return nil
-	}
-	s.play("A branch")
-	s.play("B b")
-	want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A stands A1", "B stands A1, of A at A1", "B3 A1 A1 B3"}
-	if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-		t.Error(diff)
-	}
+		list(t, s.manager)
+		died := false
+		s.starter.forking = func(_ context.Context, w *fakeWorker, purpose Purpose) error {
+			if purpose == ToBranch && !died {
+				died = true
+				w.die("killed by SIGKILL")
+				return w.crash
+			}
+			return nil
+		}
+		s.play("A branch")
+		s.play("B b")
+		want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A stands A1", "B stands A1, of A at A1", "B3 A1 A1 B3"}
+		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 func TestAnUndoThatFailsSaysWhichStateIsBack(t *testing.T) {
-	s := newStage(t, nil)
-	for _, step := range []string{"A a", "A b", "A c"} {
-		s.play(step)
-	}
-	list(t, s.manager)
-	s.starter.waking = func(_ context.Context, u *fakeUnderstudy) error {
-		if len(u.memory) > 1 {
-			return errors.New("its pipes are gone")
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		for _, step := range []string{"A a", "A b", "A c"} {
+			s.play(step)
 		}
-		return nil
-	}
-	s.play("A undo refused")
-	if told := s.diary.told(); told[len(told)-1] != "A stands A1" {
-		t.Error(told)
-	}
+		list(t, s.manager)
+		s.starter.waking = func(_ context.Context, u *fakeUnderstudy) error {
+			if len(u.memory) > 1 {
+				return errors.New("its pipes are gone")
+			}
+			return nil
+		}
+		s.play("A undo refused")
+		if told := s.diary.told(); told[len(told)-1] != "A stands A1" {
+			t.Error(told)
+		}
+	})
 }
 
 // TestABranchThatIsNotMadeIsNotTold of, nor is its end.
 func TestABranchThatIsNotMadeIsNotTold(t *testing.T) {
-	s := newStage(t, nil)
-	s.play("A a")
-	list(t, s.manager)
-	s.starter.waking = func(context.Context, *fakeUnderstudy) error { return errors.New("its pipes are gone") }
-	if _, err := s.manager.Branch(t.Context(), me, ""); err == nil {
-		t.Fatal("it was made")
-	}
-	if diff := cmp.Diff([]string{"A stands -", "A1 - - A1"}, s.diary.told()); diff != "" {
-		t.Error(diff)
-	}
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		s.play("A a")
+		list(t, s.manager)
+		s.starter.waking = func(context.Context, *fakeUnderstudy) error { return errors.New("its pipes are gone") }
+		if _, err := s.manager.Branch(t.Context(), me, ""); err == nil {
+			t.Fatal("it was made")
+		}
+		if diff := cmp.Diff([]string{"A stands -", "A1 - - A1"}, s.diary.told()); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // TestTheEndOfAllIsTold by Close, of sessions of nobody too.
 func TestTheEndOfAllIsTold(t *testing.T) {
-	s := newStage(t, nil)
-	r, err := s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "b", InterpreterID: r.InterpreterID}); err != nil {
-		t.Fatal(err)
-	}
-	s.manager.Close(t.Context())
-	if diff := cmp.Diff([]string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A ended A2"}, s.diary.told()); diff != "" {
-		t.Error(diff)
-	}
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		r, err := s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "b", InterpreterID: r.InterpreterID}); err != nil {
+			t.Fatal(err)
+		}
+		s.manager.Close(t.Context())
+		if diff := cmp.Diff([]string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A ended A2"}, s.diary.told()); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // TestAnExecutionThatEndsWithItsInterpreterLeavesItsLastState as it was before.

@@ -71,34 +71,36 @@ func TestARefusedTrialLeavesNothingBehind(t *testing.T) {
 
 // TestARefusedTrialResetsNothing: what it would have dropped stays.
 func TestARefusedTrialResetsNothing(t *testing.T) {
-	s := newStage(t, nil)
-	s.play("A a")
-	before := s.workerOf(s.diary.id("A"))
-	s.diary.begin = func(_ context.Context, e Entry) error {
-		if e.Parent != (Place{}) || e.Follows != (Place{}) {
-			t.Errorf("it goes on from %+v", e.Parent)
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		s.play("A a")
+		before := s.workerOf(s.diary.id("A"))
+		s.diary.begin = func(_ context.Context, e Entry) error {
+			if e.Parent != (Place{}) || e.Follows != (Place{}) {
+				t.Errorf("it goes on from %+v", e.Parent)
+			}
+			return Errorf(CodeInvalid, "no")
 		}
-		return Errorf(CodeInvalid, "no")
-	}
-	r := trial("b")
-	r.Reset = true
-	_, err := s.manager.Run(t.Context(), me, r)
-	wantCode(t, err, CodeInvalid, "no")
-	if s.workerOf(s.diary.id("A")) != before {
-		t.Error("there is another worker")
-	}
-	s.diary.begin = nil
-	if r := mustRun(t, s.manager, RunRequest{Code: "c"}); r.Execution != 2 || r.Stdout != "a c" {
-		t.Errorf("%+v", r)
-	}
-	r.Code = "d"
-	if r := mustRun(t, s.manager, r); r.Execution != 3 || r.Stdout != "d" {
-		t.Errorf("%+v", r)
-	}
-	want := []string{"A stands -", "A1 - - A1", "A2 begins - -", "A2 A1 A1 A2", "A3 begins - -", "A stands A2", "A stands -", "A3 begins - -", "A3 - - A3"}
-	if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-		t.Error(diff)
-	}
+		r := trial("b")
+		r.Reset = true
+		_, err := s.manager.Run(t.Context(), me, r)
+		wantCode(t, err, CodeInvalid, "no")
+		if s.workerOf(s.diary.id("A")) != before {
+			t.Error("there is another worker")
+		}
+		s.diary.begin = nil
+		if r := mustRun(t, s.manager, RunRequest{Code: "c"}); r.Execution != 2 || r.Stdout != "a c" {
+			t.Errorf("%+v", r)
+		}
+		r.Code = "d"
+		if r := mustRun(t, s.manager, r); r.Execution != 3 || r.Stdout != "d" {
+			t.Errorf("%+v", r)
+		}
+		want := []string{"A stands -", "A1 - - A1", "A2 begins - -", "A2 A1 A1 A2", "A3 begins - -", "A stands A2", "A stands -", "A3 begins - -", "A3 - - A3"}
+		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // TestABuggyTrialIsFollowedThoughItIsUndone: what runs next mends it.
@@ -260,19 +262,21 @@ func TestAnAnswerAsRunningIsRecordedBeforeItLeaves(t *testing.T) {
 
 // TestNothingIsToldAfterTheRecord of an execution that ends while its Begin goes on.
 func TestNothingIsToldAfterTheRecord(t *testing.T) {
-	s := newStage(t, func(o *Options) { o.Grace = time.Millisecond })
-	s.diary.begin = func(_ context.Context, e Entry) error {
-		<-s.workerOf(e.InterpreterID).Exited()
-		s.diary.mu.Lock()
-		defer s.diary.mu.Unlock()
-		s.diary.write("begun")
-		return nil
-	}
-	mustRun(t, s.manager, RunRequest{Code: "hang", Timeout: unrecordedFor + 100*time.Millisecond})
-	want := []string{"A stands -", "A1 begins - -", "begun", "A1 - - -"}
-	if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-		t.Error(diff)
-	}
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, func(o *Options) { o.Grace = time.Millisecond })
+		s.diary.begin = func(_ context.Context, e Entry) error {
+			<-s.workerOf(e.InterpreterID).Exited()
+			s.diary.mu.Lock()
+			defer s.diary.mu.Unlock()
+			s.diary.write("begun")
+			return nil
+		}
+		mustRun(t, s.manager, RunRequest{Code: "hang", Timeout: unrecordedFor + 100*time.Millisecond})
+		want := []string{"A stands -", "A1 begins - -", "begun", "A1 - - -"}
+		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 type printedCase struct {

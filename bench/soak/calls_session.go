@@ -47,10 +47,11 @@ func (s *session) branch(ctx context.Context) error {
 
 // liveAs is a branch's life: its first look is at what it has been given.
 func (s *session) liveAs(ctx context.Context) error {
-	if err := s.check(ctx); err != nil {
-		return s.blame(err)
+	err := s.blame(s.check(ctx))
+	if err == nil {
+		err = s.actForAWhile(ctx)
 	}
-	return s.drive(ctx)
+	return s.part(ctx, err)
 }
 
 // undo takes back what was run just before, as often as the server can, and

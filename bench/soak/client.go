@@ -13,7 +13,7 @@ import (
 )
 
 // answerTime is how long any answer may take. The longest calls of the soak run
-// into a time limit of a second and a grace of one more.
+// into a short time limit and a grace after it.
 const answerTime = time.Minute
 
 // The tools.

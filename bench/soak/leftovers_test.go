@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"os"
 	"os/exec"
 	"runtime"
@@ -75,7 +76,8 @@ func TestProcessesAreFoundByMarkAndParent(t *testing.T) {
 		t.Skip("processes are found through /proc")
 	}
 	cmd := exec.Command("sleep", "1000")
-	cmd.Env = append(os.Environ(), markName+"=test of the mark")
+	mark := markName + "=" + rand.Text() // another run of this test may be under way
+	cmd.Env = append(os.Environ(), mark)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func TestProcessesAreFoundByMarkAndParent(t *testing.T) {
 	if len(found) == 0 || found[len(found)-1] != pid || !isRunning(pid) {
 		t.Errorf("the children are %v, not %d", found, pid)
 	}
-	if left := marked(markName + "=test of the mark"); len(left) != 1 {
+	if left := marked(mark); len(left) != 1 {
 		t.Errorf("marked are %v", left)
 	}
 	if err := killProcess(pid); err != nil {
@@ -94,7 +96,7 @@ func TestProcessesAreFoundByMarkAndParent(t *testing.T) {
 		t.Error(err)
 	}
 	_ = cmd.Wait() // killed
-	if left := marked(markName + "=test of the mark"); len(left) != 0 {
+	if left := marked(mark); len(left) != 0 {
 		t.Errorf("marked are %v", left)
 	}
 }

@@ -40,9 +40,10 @@ import (
 
 const killSignal = syscall.SIGKILL
 
-// overtime is how much longer than asked a soak may take: it ends with
-// servers that are started only to be compared.
-const overtime = 2 * time.Minute
+// overtime is how much longer than asked a soak may take: it begins with the server's
+// build, and ends with servers that are started only to be compared, each of which may
+// take as long as answerTime and restTime allow.
+const overtime = 5 * time.Minute
 
 // options are the flags.
 type options struct {

@@ -17,9 +17,9 @@ import (
 // How the server's log names the processes that fork workers. From outside a
 // root can't be told from a worker that has lost one.
 var (
-	rootIsUp     = regexp.MustCompile(`msg="the root process is up".* pid=(\d+)`)
-	zygoteIsWarm = regexp.MustCompile(`msg="the zygote is warm".* pid=(\d+)`)
-	forkedAhead  = regexp.MustCompile(`msg="an interpreter is forked ahead".* pid=(\d+)`)
+	rootIsUp     = regexp.MustCompile(`msg="the root process is up".* pid=(\d+)\s`)
+	zygoteIsWarm = regexp.MustCompile(`msg="the zygote is warm".* pid=(\d+)\s`)
+	forkedAhead  = regexp.MustCompile(`msg="an interpreter is forked ahead".* pid=(\d+)\s`)
 )
 
 // lastNamed returns the process that the log named last, 0 if it named none.

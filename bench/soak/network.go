@@ -56,6 +56,9 @@ func (k *soak) openMarket(ctx context.Context, dir string) (*market, error) {
 			return nil, errors.Join(err, k.explain(m.server))
 		}
 	}
+	if err := forkers.awaitSpares(ctx); err != nil {
+		return nil, errors.Join(err, k.explain(m.server))
+	}
 	var err error
 	if m.idle, err = m.steadyDescriptors(ctx); err != nil {
 		return nil, errors.Join(err, k.explain(m.server))

@@ -73,7 +73,7 @@ func (k *soak) newServer(settings ...string) *server {
 	}
 	args := append([]string{
 		"serve", "--config", k.place.config, "--data-dir", k.place.data,
-		"--start", k.options.start, "--grace", "1s", "--structured-content", "always",
+		"--start", k.options.start, "--grace", grace.String(), "--structured-content", "always",
 		"--max-sessions", "1000",
 	}, settings...)
 	if k.options.python != "" {

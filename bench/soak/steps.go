@@ -41,7 +41,7 @@ var steppers = []struct {
 // anyStep returns a random step.
 func (s *session) anyStep() step { return s.stepThat(func(step) bool { return true }) }
 
-// quickStep returns a random step that a time limit of a second leaves in peace.
+// quickStep returns a random step that a short time limit leaves in peace.
 func (s *session) quickStep() step { return s.stepThat(func(t step) bool { return !t.slow }) }
 
 func (s *session) stepThat(fits func(step) bool) step {
