@@ -11,8 +11,9 @@ import (
 
 const (
 	// checkpointTime bounds the making of a copy, which delays the next call of
-	// the session and no other.
-	checkpointTime = 2 * time.Second
+	// the session and no other. It takes milliseconds; on a machine that is far too
+	// busy it was seen to take 2.5 s, and a state that is lost is worse than a wait.
+	checkpointTime = 5 * time.Second
 	// branchTime bounds that of one which somebody has asked for, and waits for.
 	branchTime = 10 * time.Second
 )
