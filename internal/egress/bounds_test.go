@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -220,6 +221,25 @@ func TestRelease(t *testing.T) {
 	}
 	w.proxy.Release("nobody")
 	(*Proxy)(nil).Release("ann")
+}
+
+// TestNobodyIsServedAfterRelease: not even who comes before the listener is closed.
+func TestNobodyIsServedAfterRelease(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	s := newServed(begin(t).proxy, "bob", l)
+	s.endLife()
+	conn, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if got, err := s.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%v, %v", got, err)
+	}
 }
 
 func TestClose(t *testing.T) {

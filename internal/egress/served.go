@@ -66,6 +66,10 @@ func (s *served) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+		if s.life.Err() != nil { // the listener is closed only a moment after that
+			_ = conn.Close()
+			return nil, net.ErrClosed
+		}
 		free, full := s.enter()
 		if free != nil {
 			return s.admit(conn, free), nil
