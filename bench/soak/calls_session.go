@@ -47,11 +47,10 @@ func (s *session) branch(ctx context.Context) error {
 
 // liveAs is a branch's life: its first look is at what it has been given.
 func (s *session) liveAs(ctx context.Context) error {
-	err := s.blame(s.check(ctx))
-	if err == nil {
-		err = s.actForAWhile(ctx)
+	if err := s.check(ctx); err != nil {
+		return s.blame(err)
 	}
-	return s.part(ctx, err)
+	return s.drive(ctx)
 }
 
 // undo takes back what was run just before, as often as the server can, and

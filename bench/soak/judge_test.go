@@ -117,31 +117,3 @@ func TestLongOutputIsComparedAsAWhole(t *testing.T) {
 		t.Error("short output was cut, and that was accepted")
 	}
 }
-
-// TestOnlyLateCopiesAreExcused: those of this session, and so many.
-func TestOnlyLateCopiesAreExcused(t *testing.T) {
-	s, _, _, _ := judged()
-	s.life = &life{soak: &soak{counts: newCounts()}, server: &server{log: filepath.Join(t.TempDir(), "log")}}
-	wrong := s.wrong("recoverable is false")
-	for line, want := range map[string]bool{
-		"": false,
-		`msg="interpreter can't be copied" interpreter_id=id reason="the interpreter did not copy itself in time"`:    true,
-		`msg="interpreter can't be copied" interpreter_id=other reason="the interpreter did not copy itself in time"`: false,
-		`msg="interpreter can't be copied" interpreter_id=id reason="fork failed"`:                                    false,
-		`msg="copying the interpreter" interpreter_id=id error="the copy was lost: context deadline exceeded"`:        true,
-	} {
-		if err := os.WriteFile(s.server.log, []byte("begin\n"+line+"\nend\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := s.isExcused(wrong); got != want || s.isExcused(nil) || s.isExcused(errOver) {
-			t.Errorf("%q: %v", line, got)
-		}
-		if want {
-			s.counts.add(copyTooLate, mostExcused)
-			if s.isExcused(wrong) {
-				t.Error("any number is excused")
-			}
-			s.counts.add(copyTooLate, -mostExcused)
-		}
-	}
-}

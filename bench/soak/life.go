@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"regexp"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -157,21 +154,7 @@ func (l *life) slot(ctx context.Context, random *rand.Rand, byDefault bool) erro
 }
 
 // drive has a session act for a while, and deletes it.
-func (s *session) drive(ctx context.Context) error { return s.part(ctx, s.actForAWhile(ctx)) }
-
-// part deletes the session unless something went wrong with it that is not excused.
-func (s *session) part(ctx context.Context, err error) error {
-	if s.isExcused(err) {
-		s.counts.add(copyTooLate, 1)
-		err = nil
-	}
-	if err != nil {
-		return err
-	}
-	return s.blame(s.remove(ctx))
-}
-
-func (s *session) actForAWhile(ctx context.Context) error {
+func (s *session) drive(ctx context.Context) error {
 	for range 5 + s.random.IntN(60) {
 		if s.winding.Load() {
 			break
@@ -180,34 +163,7 @@ func (s *session) actForAWhile(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// lateCopy is how the server's log tells of a copy that was given up.
-var lateCopy = regexp.MustCompile(`did not copy itself in time|copying the interpreter.*deadline exceeded`)
-
-// mostExcused is how many sessions of a soak may go without a copy that the server
-// gave up: as many as there can be when the machine stands still for a while.
-const mostExcused = mostSessions
-
-// copyTooLate is what they are counted as.
-const copyTooLate = "sessions whose copy came too late"
-
-// isExcused reports whether what went wrong may be for a copy of the session that the
-// server gave up, since it took longer than it may: a machine that stands still for
-// seconds has it so. Then the model, which knows of no time, can't follow.
-func (s *session) isExcused(err error) bool {
-	var wrong *mismatch
-	if !errors.As(err, &wrong) || s.id == "" || s.counts.get(copyTooLate) >= mostExcused {
-		return false
-	}
-	log, _ := os.ReadFile(s.server.log) // without one nothing is excused
-	for line := range strings.Lines(string(log)) {
-		if strings.Contains(line, "interpreter_id="+s.id) && lateCopy.MatchString(line) {
-			return true
-		}
-	}
-	return false
+	return s.blame(s.remove(ctx))
 }
 
 // The ways in which a life ends.
