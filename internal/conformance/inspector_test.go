@@ -14,9 +14,7 @@ type link struct{ before, after []string }
 // links are the transports, each in the eras that it has.
 func links(t *testing.T) map[string]link {
 	t.Helper()
-	// The Inspector must say nothing, and its server shares its stderr: on a slow machine
-	// that warns, and rightly, of what it could not do in time and does in another way.
-	line, env := commandLine(t, "--log-level", "error")
+	line, env := commandLine(t, "--log-level", "warn")
 	stdio := link{after: append([]string{"--"}, line...)}
 	for _, variable := range env {
 		stdio.before = append(stdio.before, "-e", variable)

@@ -26,6 +26,8 @@ type forkers struct {
 	zygotes tending
 	spares  *spares
 
+	patience time.Duration // for a root that is being started: forkerPatience
+
 	mu     sync.Mutex
 	root   *forker // nil while there is none, as zygote
 	zygote *forker // warm
@@ -56,7 +58,7 @@ func (t *tending) end() {
 func newForkers(s *Spawner, preload []string) *forkers {
 	f := &forkers{
 		spawner: s, preload: preload, log: s.log, roots: newTending(), zygotes: newTending(),
-		changed: make(chan struct{}), all: map[int]*forker{},
+		patience: forkerPatience, changed: make(chan struct{}), all: map[int]*forker{},
 	}
 	f.spares = newSpares(f, s.options.Spares)
 	return f
@@ -209,7 +211,7 @@ func (f *forkers) forkWorker(by *forker, ends *ends, ahead *sandbox.Base) (int, 
 
 // bare returns the root, nil if there is none and none comes soon.
 func (f *forkers) bare(ctx context.Context) *forker {
-	ctx, cancel := context.WithTimeout(ctx, forkerPatience)
+	ctx, cancel := context.WithTimeout(ctx, f.patience)
 	defer cancel()
 	root, err := f.awaitRoot(ctx)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -88,7 +89,8 @@ func TestZygote(t *testing.T) {
 	workertest.Suite(t, func(testing.TB) sessions.Starter { return z })
 }
 
-// A start before the zygote is warm is the root's, at once.
+// A start before the zygote is warm is the root's, at once; one before there is
+// a root waits for it.
 func TestZygoteForksFromWhatThereIs(t *testing.T) {
 	library := t.TempDir()
 	if err := os.WriteFile(filepath.Join(library, "slow.py"), []byte("import time; time.sleep(1000)"), 0o600); err != nil {
@@ -96,10 +98,7 @@ func TestZygoteForksFromWhatThereIs(t *testing.T) {
 	}
 	t.Setenv("PYTHONPATH", library)
 	z := coldZygote(t, func(o *Options) { o.Preload = []string{"slow"} })
-	z.Warm()
-	if _, err := z.forkers.awaitRoot(t.Context()); err != nil { // a start doesn't wait for it that long
-		t.Fatal(err)
-	}
+	z.forkers.patience = time.Minute // a busy machine may take longer than it has
 	w := workertest.Start(t, z)
 	if z.forkerNow("zygote") != nil {
 		t.Fatal("a zygote is warm that can't be")
