@@ -73,6 +73,7 @@ type attacked struct {
 	tokens           map[string]string
 	attacker, victim *client.Client
 	workdir          string // the attacker's
+	attackerPID      int
 	program          string // understudy, or contained
 	walled           bool   // there is to be a wall
 	wall             layers // nil: none
@@ -409,7 +410,9 @@ func (a *attacked) settle(t *testing.T) {
 	a.targets["pids"].(map[string]int)["sibling"] = has.Pid
 	a.targets["sibling"], a.targets["sibling_uid"], a.targets["sibling_fd"], a.targets["sibling_address"] = has.Workdir, has.UID, has.FD, has.Address
 	a.targets["open_files"] = openFileLimit
-	mustCall(t, a.attacker, "run_python_code", map[string]any{"code": "pass"})
+	if a.attackerPID, err = strconv.Atoi(a.ok(t, "import os\nprint(os.getpid())", "")); err != nil {
+		t.Fatal(err)
+	}
 	listed, _ := mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "list"})
 	own := listed["interpreters"].([]any)[0].(map[string]any)
 	a.workdir = own["workdir"].(string)
@@ -488,17 +491,22 @@ func landlockVersion() int {
 	return int(version)
 }
 
-// findProcesses finds those that the server has started. Where it starts each worker
-// anew there is no root and no zygote: the server stands for them.
+// findProcesses finds those that the server has started: the root is its child. The
+// victim's worker was forked by the zygote, or by the root if that one was not warm yet;
+// then the zygote is the root's other child. Where there is none the root stands for it.
 func (a *attacked) findProcesses(t *testing.T) {
 	t.Helper()
 	pids := a.targets["pids"].(map[string]int)
-	pids["root"] = parentOf(t, pids["sibling"])
-	pids["zygote"] = pids["root"]
-	for _, child := range childrenOf(t, pids["root"]) {
-		if child != pids["sibling"] {
+	parent := parentOf(t, pids["sibling"])
+	pids["root"], pids["zygote"] = parent, parent
+	if above := parentOf(t, parent); above != pids["server"] {
+		pids["root"] = above
+		return
+	}
+	for _, child := range childrenOf(t, parent) {
+		if child != pids["sibling"] && child != a.attackerPID {
 			pids["zygote"] = child
-			break
+			return
 		}
 	}
 }

@@ -20,7 +20,7 @@ type browser struct {
 	from    *bufio.Reader
 	id      int
 	session string
-	seen    map[string]bool // events that came while answers were waited for
+	loaded  map[string]bool // the documents that are, by what the browser calls their loads
 }
 
 // openPage opens a file in a Chromium without a network. The test is skipped where
@@ -54,7 +54,7 @@ func openPage(t *testing.T, file string) *browser {
 		t.Fatal(err)
 	}
 	_, _ = hear.Close(), say.Close()
-	b := &browser{t: t, to: to, from: bufio.NewReader(from), seen: map[string]bool{}}
+	b := &browser{t: t, to: to, from: bufio.NewReader(from), loaded: map[string]bool{}}
 	t.Cleanup(func() {
 		_ = to.Close() // it ends when nobody speaks with it any more
 		_ = from.Close()
@@ -68,9 +68,8 @@ func openPage(t *testing.T, file string) *browser {
 	attached := b.do("Target.attachToTarget", map[string]any{"targetId": page["targetId"], "flatten": true})
 	b.session = attached["sessionId"].(string)
 	b.do("Page.enable", nil)
-	clear(b.seen)
-	b.do("Page.navigate", map[string]any{"url": "file://" + file})
-	b.until("Page.loadEventFired")
+	b.do("Page.setLifecycleEventsEnabled", map[string]any{"enabled": true})
+	b.untilLoaded(b.do("Page.navigate", map[string]any{"url": "file://" + file})["loaderId"])
 	return b
 }
 
@@ -89,6 +88,7 @@ type browserMessage struct {
 	ID     int
 	Method string
 	Result map[string]any
+	Params map[string]any
 	Error  *struct{ Message string }
 }
 
@@ -118,15 +118,23 @@ func (b *browser) do(method string, params map[string]any) map[string]any {
 		if m.ID == b.id {
 			return m.Result
 		}
-		b.seen[m.Method] = true
+		b.note(m)
 	}
 }
 
-// until returns once the event has come, be it before the last answer.
-func (b *browser) until(event string) {
+// untilLoaded returns once the document is loaded, be it before the last answer. That the
+// empty page, which was there first, is loaded may be told of as late as then.
+func (b *browser) untilLoaded(document any) {
 	b.t.Helper()
-	for !b.seen[event] {
-		b.seen[b.next().Method] = true
+	for !b.loaded[fmt.Sprint(document)] {
+		b.note(b.next())
+	}
+}
+
+// note takes notice of an event.
+func (b *browser) note(m browserMessage) {
+	if m.Method == "Page.lifecycleEvent" && m.Params["name"] == "load" {
+		b.loaded[fmt.Sprint(m.Params["loaderId"])] = true
 	}
 }
 

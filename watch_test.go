@@ -171,7 +171,8 @@ func TestWatchInATerminal(t *testing.T) {
 	a.must(a.journal.Pulse(t.Context(), []sessions.Pulse{{InterpreterID: triedIn, Memory: 212e6, Execution: running.Execution,
 		Code: running.Code, Started: running.Started, Limit: running.Limit, Tail: "tree 1\rtree 2\n\x1b[2Jtree 3\n"}}))
 
-	screen := w.until("3 of 20 trials", "best 0.9021 by #3", "◌ running", "› tree 3", "3fa9c1@4", "212 MB")
+	// With the end of its last line: a screen may be looked at while it is drawn.
+	screen := w.until("3 of 20 trials", "best 0.9021 by #3", "◌ running", "› tree 3", "3fa9c1@4", "212 MB", "s  #4 I  More trees")
 	got := strings.Split(part(screen, "Trials"), "\n")
 	want := []string{
 		"Trials  4 trials",

@@ -10,9 +10,10 @@ import sys
 
 from . import late
 
-# How long one wait may last, in seconds. A server that takes longer is stopped
-# or overloaded: it is not waited for again in the same execution.
-PATIENCE = 0.1
+# How long one wait may last, in seconds. On a busy machine the server may not run for a
+# tenth of one. If it takes longer than this it is stopped or overloaded: it is not waited
+# for again in the same execution.
+PATIENCE = 1
 
 _YIELDS = 50  # looks with nothing but a sched_yield between
 _NAP = 50e-6  # seconds between later looks

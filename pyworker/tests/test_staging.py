@@ -263,3 +263,16 @@ class Ordering(unittest.TestCase):
         with mock.patch.object(order, "wait_until", return_value=True) as wait:
             self.order.turn_to(self.err)
         wait.assert_called_once()
+
+
+class Patience(unittest.TestCase):
+    def test_a_server_that_does_not_run_for_half_a_second_is_waited_for(self):
+        time = mock.Mock(now=0.0)
+        time.monotonic = lambda: time.now
+
+        def sleep(seconds):
+            time.now += seconds
+
+        time.sleep = sleep
+        with mock.patch.object(order.late, "load", return_value=time):
+            self.assertTrue(order.wait_until(lambda: time.now > 0.5))
