@@ -96,8 +96,10 @@ func (w *fakeWorker) Run(_ context.Context, r Request, sink Sink) (Outcome, erro
 		err     error
 	}
 	answers := make(chan answer, 1)
+	heard := &heard{by: sink}
+	defer heard.end()
 	go func() {
-		o, err := w.run(w, r, sink)
+		o, err := w.run(w, r, heard)
 		answers <- answer{o, err}
 	}()
 	select {
@@ -111,6 +113,32 @@ func (w *fakeWorker) Run(_ context.Context, r Request, sink Sink) (Outcome, erro
 		return Outcome{}, w.crash
 	}
 }
+
+// heard is a Sink until its Run returns: what the code of a worker that was killed
+// still prints is nobody's.
+type heard struct {
+	mu sync.Mutex
+	by Sink // nil after the end
+}
+
+func (h *heard) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.by = nil
+}
+
+func (h *heard) tell(say func(Sink)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.by != nil {
+		say(h.by)
+	}
+}
+
+func (h *heard) Output(stream Stream, text []byte) { h.tell(func(s Sink) { s.Output(stream, text) }) }
+func (h *heard) Figure(f Figure)                   { h.tell(func(s Sink) { s.Figure(f) }) }
+func (h *heard) Artifact(a Artifact)               { h.tell(func(s Sink) { s.Artifact(a) }) }
+func (h *heard) Ask(q Question)                    { h.tell(func(s Sink) { s.Ask(q) }) }
 
 func (w *fakeWorker) die(reason string) {
 	w.once.Do(func() {

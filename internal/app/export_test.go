@@ -33,8 +33,9 @@ func writeJournal(t *testing.T) string {
 		}
 		*entry.Metric.Value = float64(i)
 		if i == 1 {
-			result.Stdout, result.TermOut = "42\n", []string{"42\n"}
-			entry.Printed[sessions.Stdout] = sessions.Printed{Text: []byte("42\n"), Size: 3}
+			const printed = "the answer is 42\n" // the digits alone may be in an id, or in a time of day
+			result.Stdout, result.TermOut = printed, []string{printed}
+			entry.Printed[sessions.Stdout] = sessions.Printed{Text: []byte(printed), Size: int64(len(printed))}
 		}
 		if _, err := j.Record(t.Context(), entry); err != nil {
 			t.Fatal(err)
@@ -57,9 +58,9 @@ func TestExport(t *testing.T) {
 		flags         config.Export
 		with, without string
 	}{
-		"the last one": {config.Export{Format: "ipynb"}, `"text": "42\n"`, "<html"},
-		"a page":       {config.Export{What: "3fa9", Format: "html"}, "42\n</pre>", "cell_type"},
-		"a script":     {config.Export{What: "3f@2", Format: "py"}, "\nx + 1\n", "42"},
+		"the last one": {config.Export{Format: "ipynb"}, `"text": "the answer is 42\n"`, "<html"},
+		"a page":       {config.Export{What: "3fa9", Format: "html"}, "the answer is 42\n</pre>", "cell_type"},
+		"a script":     {config.Export{What: "3f@2", Format: "py"}, "\nx + 1\n", "answer is"},
 		"up to":        {config.Export{What: "3fa9@1", Format: "py"}, "\nx = 41\n", "x + 1"},
 		"the best":     {config.Export{What: "best", Format: "py"}, "The way to trial 1, the best one", "x + 1"}, // less is better
 	} {

@@ -153,16 +153,17 @@ func newLibrary(t *testing.T, files map[string]string) *library {
 }
 
 // put writes a file as if that had been done so long ago.
-func (l *library) put(name, text string, ago time.Duration) {
+func (l *library) put(name, text string, ago time.Duration) (when time.Time) {
 	l.t.Helper()
 	path := filepath.Join(l.dir, name)
-	when := time.Now().Add(-ago)
+	when = time.Now().Add(-ago)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		l.t.Fatal(err)
 	}
 	if err := os.Chtimes(path, when, when); err != nil {
 		l.t.Fatal(err)
 	}
+	return when
 }
 
 func (l *library) remove(name string) {
@@ -175,6 +176,26 @@ func (l *library) remove(name string) {
 func (l *library) later() Set {
 	l.mu.Lock()
 	l.looked = time.Time{}
+	l.mu.Unlock()
+	return l.Set()
+}
+
+// at has the files looked at as if it were that moment: what counts as fresh does not
+// depend on how long the test takes.
+func (l *library) at(now time.Time) Set {
+	l.mu.Lock()
+	changed := l.look(now)
+	l.mu.Unlock()
+	if changed {
+		l.options.Changed()
+	}
+	return l.Known()
+}
+
+// soon asks when less than a second has passed since the last look.
+func (l *library) soon() Set {
+	l.mu.Lock()
+	l.looked = time.Now().Add(time.Minute)
 	l.mu.Unlock()
 	return l.Set()
 }
@@ -207,7 +228,7 @@ func TestReload(t *testing.T) {
 	l.expect(l.later(), 1, "", "a ready")
 
 	l.put("a.py", "2", time.Minute)
-	l.expect(l.Set(), 1, "", "a ready") // less than a second after the last look
+	l.expect(l.soon(), 1, "", "a ready")
 	l.expect(l.later(), 2, "level=INFO msg=\"plugin changed\" plugin=a state=ready\n", "a ready")
 	l.expect(l.later(), 2, "", "a ready")
 
@@ -261,8 +282,8 @@ func TestHelpersAreWatched(t *testing.T) {
 func TestHalfWritten(t *testing.T) {
 	l := newLibrary(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "1"})
 	l.logged()
-	l.put("a.yaml", "name: a\n", 0)
-	l.expect(l.later(), 1, "", "a ready")
+	written := l.put("a.yaml", "name: a\n", 0)
+	l.expect(l.at(written), 1, "", "a ready")
 	l.put("a.yaml", "name: a\n", time.Minute) // a minute later
 	l.expect(l.later(), 2, "level=ERROR msg=\"plugin is broken\" plugin=a reason=\"a.yaml:1: it has no description\"\n", "a broken a.yaml:1: it has no description")
 	// The repair counts at once.
@@ -274,8 +295,7 @@ func TestHalfWritten(t *testing.T) {
 func TestFreshFileIsReadAgain(t *testing.T) {
 	l := newLibrary(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "1"})
 	path := filepath.Join(l.dir, "a.py")
-	l.put("a.py", "2", 0)
-	l.later()
+	l.at(l.put("a.py", "2", 0))
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)

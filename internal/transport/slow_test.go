@@ -100,7 +100,7 @@ func TestSlowReaders(t *testing.T) {
 	left := make(chan string, 1)
 	answered := make(chan Exchange, 10)
 	h := open(t, HTTPOptions{
-		reading: 50 * time.Millisecond, Left: func(client string, _ bool) { left <- client }, Observe: func(e Exchange) { answered <- e },
+		reading: 500 * time.Millisecond, Left: func(client string, _ bool) { left <- client }, Observe: func(e Exchange) { answered <- e },
 	})
 	large := inModern(t, post(calling(1, "large", `{"bytes":8000000}`)))
 	lines := []string{fmt.Sprint("Content-Length: ", len(large.body))}
