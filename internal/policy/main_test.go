@@ -19,6 +19,7 @@ type process struct {
 	io.Writer
 	io.Reader
 	in    io.Closer
+	out   io.Closer
 	cmd   *exec.Cmd
 	words bytes.Buffer
 	ended chan struct{}
@@ -27,12 +28,13 @@ type process struct {
 func (p *process) Close() error {
 	_ = p.in.Close()
 	<-p.ended
-	return nil
+	return p.out.Close()
 }
 
 func (p *process) Kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.ended
+	_ = p.out.Close()
 }
 
 func (p *process) Ended() <-chan struct{} { return p.ended }
@@ -64,12 +66,17 @@ func (s *starter) start(context.Context) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := p.cmd.StdoutPipe()
+	// Not StdoutPipe: that is closed when a checker ends, with what nobody has read yet.
+	out, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	p.Writer, p.Reader, p.in = in, out, in
-	if err := p.cmd.Start(); err != nil {
+	p.cmd.Stdout = theirs
+	p.Writer, p.Reader, p.in, p.out = in, out, in, out
+	err = p.cmd.Start()
+	_ = theirs.Close()
+	if err != nil {
+		_ = out.Close()
 		return nil, err
 	}
 	go func() {

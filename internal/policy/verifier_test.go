@@ -242,11 +242,11 @@ func TestBusyCheckers(t *testing.T) {
 			return start(ctx)
 		}
 	})
-	v.pool.wait = time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	hangs := make(chan error, 1)
 	go func() { hangs <- v.Verify(ctx, "", sessions.RunsCode, "hang") }()
 	<-began
+	v.pool.wait = time.Millisecond // of the others: the first one has had its turn
 	for range 9 {
 		if err := check(t, v, "good"); sessions.CodeOf(err) != sessions.CodeBusy || !strings.Contains(err.Error(), "Try again") {
 			t.Error(err)

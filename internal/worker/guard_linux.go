@@ -35,12 +35,12 @@ func reserve(all uint64) uint64 { return min(max(256<<20, all/25), all/8) }
 // again soon.
 func (d *warden) protect(workers map[*worker]bool, now time.Time) (scarce bool) {
 	d.guard.looked = now
+	dying := d.dying(now) // before the look at what is left: whoever ends in between has freed it
 	left, all := d.available()
 	least := reserve(all)
 	if left >= least {
 		return left < 4*least
 	}
-	dying := d.dying(now)
 	d.makeRoom(left+dying, least, d.largest(workers, true), now)
 	if dying == 0 && d.dying(now) == 0 { // nothing that runs is worthwhile
 		d.makeRoom(left, least, d.largest(workers, false), now)

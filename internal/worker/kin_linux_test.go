@@ -145,6 +145,10 @@ func TestMarkIsTwofold(t *testing.T) {
 	// they are.
 	lost := strings.NewReplacer(`os.execve("/bin/sleep", ["sleep", "1000"], {})`, "import time; time.sleep(1000)", "{}", "os.environ")
 	_, sink := workertest.Run(t, w, lost.Replace(lostChildren))
+	// One whose parent ends in the midst of a look is not seen: they are orphans first.
+	for _, pid := range pids(t, sink) {
+		eventually(t, "it is an orphan", func() bool { return parentOf(t, pid) == os.Getpid() })
+	}
 	own := w.process.kin
 	for name, mark := range map[string]mark{
 		"environment": {value: own.mark.value, tag: 1},

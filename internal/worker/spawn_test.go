@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -218,8 +219,10 @@ func TestCloseIsConcurrentWithRunAndItself(t *testing.T) {
 	w := start(t, fakeSpawner(t))
 	died := make(chan error, 1)
 	running := make(chan struct{})
+	var once sync.Once
 	go func() {
-		sink := sinkFunc(func(sessions.Stream, []byte) { close(running) })
+		// The newline may come by itself.
+		sink := sinkFunc(func(sessions.Stream, []byte) { once.Do(func() { close(running) }) })
 		_, err := w.Run(context.Background(), sessions.Request{Execution: 1,
 			Code: "print('running', flush=True)\nimport time; time.sleep(1000)"}, sink)
 		died <- err

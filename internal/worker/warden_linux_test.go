@@ -380,6 +380,27 @@ func TestMachineGuard(t *testing.T) {
 	}
 }
 
+// Who ends just when the machine's memory has been looked at has freed what is missing:
+// no idle one goes for that.
+func TestMachineGuardWhileSomebodyEnds(t *testing.T) {
+	s := limited(t, sandbox.Limits{Memory: 4 << 30})
+	idler, dying := start(t, s), start(t, s)
+	workertest.Run(t, idler, grab+"grab(200)")
+	d := newWarden(s)
+	d.available = func() (left, all uint64) {
+		dying.Kill()
+		return 1 << 20, 8 << 30
+	}
+	workers := map[*worker]bool{idler: true, dying: true}
+	d.forget(workers)
+	now := time.Now()
+	*d.cases[dying] = wardenCase{ending: true, frees: 1 << 30, since: now}
+	if scarce := d.protect(workers, now); !scarce || d.cases[idler].ending {
+		t.Errorf("scarce %v, and the idle one is ended: %v", scarce, d.cases[idler].ending)
+	}
+	d.close()
+}
+
 // While nothing runs, memory that is short is no reason to look all the time.
 func TestScarceMemoryIsLookedAtSeldomWhileNothingRuns(t *testing.T) {
 	s := limited(t, sandbox.Limits{Memory: 4 << 30})

@@ -23,6 +23,10 @@ func skipButOnLinux(t *testing.T) {
 	}
 }
 
+// patiently has a worker wait for its server as long as need be before it turns from one
+// stream to the other, which on a busy machine takes longer than it waits otherwise.
+const patiently = "import sys; sys.modules['pyworker.order'].PATIENCE = 60\n"
+
 // expectAll fails unless both streams together hold this text in this order.
 func expectAll(t *testing.T, sink *Recorder, want string) {
 	t.Helper()
@@ -50,7 +54,7 @@ func numbers(n int) string {
 func testOrder(t *testing.T, s sessions.Starter) {
 	skipButOnLinux(t)
 	w := Start(t, s)
-	_, sink := Run(t, w, `
+	_, sink := Run(t, w, patiently+`
 import sys
 for i in range(200):
     print("out", i)
@@ -68,7 +72,7 @@ func testBulkOrder(t *testing.T, s sessions.Starter) {
 	skipButOnLinux(t)
 	w := Start(t, s)
 	const many = 3000
-	_, sink := Run(t, w, fmt.Sprintf(`
+	_, sink := Run(t, w, patiently+fmt.Sprintf(`
 import os, posix, subprocess, sys
 def bulk():
     for i in range(%d): print(i)
