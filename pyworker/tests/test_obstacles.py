@@ -4,7 +4,9 @@ import importlib.util
 import os
 import re
 import signal
+import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -94,6 +96,19 @@ class Descent(unittest.TestCase):
         finally:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
+
+    def test_a_mark_is_seen_while_a_process_becomes_another_program(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".sh") as script:
+            script.write('exec sh "$0"\n')  # it does so for ever
+            script.flush()
+            process = subprocess.Popen(["sh", script.name], env={**os.environ, "A_MARK": "1"})
+            try:
+                with mock.patch.object(kin, "_LONGEST_END", 60):  # it may be kept waiting
+                    for _ in range(5000):
+                        self.assertIn(b"A_MARK=1", kin._environ(process.pid))
+            finally:
+                process.kill()
+                process.wait()
 
 
 class InSessions(ForkerCase):
