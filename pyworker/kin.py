@@ -9,6 +9,7 @@ from . import late
 
 _LONGEST_END = 2  # seconds
 _LIMIT_ON_LOCKS = 10  # Linux has kept it, passed it on and ignored it since 2.4.25
+_VSIZE, _ENV_START = 20, 47  # fields of /proc/PID/stat, counted from behind the name
 _NAP = (0.001, 0.05)  # seconds between two rounds of killing: the first, the longest
 
 
@@ -109,11 +110,34 @@ def _marked(variable):
 
 
 def _environ(pid):
+    """Returns the environment that a process was started with.
+
+    One that is becoming another program shows none for a moment, and is looked at again:
+    it may be what a shell has only just started.
+    """
+    until = time.monotonic() + _LONGEST_END
     try:
-        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
-            return file.readall().split(b"\0")
+        data = _read(pid, "environ")
+        while not data and time.monotonic() < until:
+            place = _place_of_environ(pid)
+            data = _read(pid, "environ")
+            if place is None or (place and place == _place_of_environ(pid)):
+                break
+            time.sleep(_NAP[0])
     except OSError:  # it has ended, or is another user's
         return []
+    return data.split(b"\0")
+
+
+def _place_of_environ(pid):
+    """Returns where a process has its environment: 0 for not yet, None for no memory at all."""
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return int(fields[_ENV_START]) if int(fields[_VSIZE]) else None
+
+
+def _read(pid, name):
+    with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:
+        return file.readall()
 
 
 def _kill(pid):

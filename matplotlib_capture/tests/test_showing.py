@@ -9,6 +9,7 @@ import weakref
 
 import matplotlib
 from matplotlib import pyplot as plt
+from matplotlib._pylab_helpers import Gcf
 from matplotlib.figure import Figure
 
 import matplotlib_capture
@@ -96,8 +97,16 @@ class ShowTest(FigureTestCase):
         self.assertEqual(shown_by, ["worker"])
 
     def test_threads_showing_at_once_give_each_figure_once(self):
+        # pyplot numbers figures without a lock, so two threads may share a
+        # number, as here every other one does with the next; what is shown must
+        # come all the same, and once. Two may even get the same figure, hence the lock.
+        making = threading.Lock()
+
         def work(k):
-            figure = plot(f"thread {k}")
+            with making:
+                figure = plot(f"thread {k}")
+                if k % 2:
+                    Gcf.figs.pop(figure.number)
             figure.show()
 
         def code():
@@ -107,8 +116,6 @@ class ShowTest(FigureTestCase):
             for thread in threads:
                 thread.join()
 
-        # pyplot numbers figures without a lock, so two threads may share a
-        # number; what is shown must come all the same, and once.
         captured = titles(self.execute(code))
         self.assertEqual(sorted(captured), [f"thread {k}" for k in range(4)])
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 PACKAGES = ("matplotlib_capture", "pyworker")
-LONGEST = 300  # seconds: the slowest module takes 125 on two busy processors
+LONGEST = 900  # seconds: the slowest module takes 125 on two busy processors
 
 
 def find_modules(root):

@@ -39,7 +39,7 @@ bound = Model().__init__
 def describe(code, **more):
     names = {"__name__": "__main__", **more}
     exec(compile(code, "<cell 1>", "exec"), names)
-    return variables.describe(names), names
+    return variables.describe(names, patience=60), names
 
 
 class Definitions(unittest.TestCase):

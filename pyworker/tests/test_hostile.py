@@ -176,7 +176,7 @@ class Hostile(unittest.TestCase):
         snapshot = variables.Snapshot({})
         snapshot.advance(names)
         snapshot.advance(names)
-        found = variables.describe(names)
+        found = variables.describe(names, patience=60)
         json.dumps(found)
         for entry in found["variables"]:
             self.assertLessEqual(len(entry["repr"]), REPR_LIMIT)

@@ -174,11 +174,12 @@ class Changes(unittest.TestCase):
 
 class Descriptions(unittest.TestCase):
     def describe(self, **values):
-        listed = variables.describe(values)["variables"]
+        listed = variables.describe(values, patience=60)["variables"]
         return {entry.pop("name"): entry for entry in listed}
 
     def order(self, values):
-        return [entry["name"] for entry in variables.describe(values)["variables"]]
+        listed = variables.describe(values, patience=60)["variables"]
+        return [entry["name"] for entry in listed]
 
     def test_what_is_listed(self):
         names = {"b": 1, "a": 2, "_c": 3, "f": len, "m": time, "t": Plain, 5: 6, Text("s"): 7}
