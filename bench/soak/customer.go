@@ -38,6 +38,7 @@ type customer struct {
 
 	n     int // what the variable n must hold
 	other int // what n may hold instead, after a call whose end nobody saw
+	given int // how many calls were given up
 }
 
 func (m *market) newCustomer(k kind, random *rand.Rand) *customer {

@@ -54,10 +54,10 @@ func (l *life) inspect(ctx context.Context) (goroutines, error) {
 	if err := l.settleDown(ctx); err != nil { // so that root and zygote are up
 		return nil, err
 	}
-	if err := l.inspectDescriptors(ctx); err != nil {
+	if err := l.awaitSessionsGone(ctx); err != nil {
 		return nil, err
 	}
-	if err := l.awaitSessionsGone(ctx); err != nil {
+	if err := l.inspectDescriptors(ctx); err != nil {
 		return nil, err
 	}
 	l.over.Store(true)
@@ -68,13 +68,21 @@ func (l *life) inspect(ctx context.Context) (goroutines, error) {
 	return readGoroutines(dump), l.server.gone()
 }
 
-// inspectDescriptors waits until the server has open what it had when it was
-// warm and had no session.
+// steadyLooks is how often in a row a server must look alike, with 50 ms between, to
+// be at rest. Who ends a session, or a connection, goes on for a moment when all that
+// can be seen of it is gone, and is a goroutine until then.
+const steadyLooks = 20
+
+// inspectDescriptors waits until the server has open for a while what it had when it
+// was warm and had no session.
 func (l *life) inspectDescriptors(ctx context.Context) error {
-	deadline := time.Now().Add(endTime)
+	deadline, same := time.Now().Add(endTime), 0
 	for {
 		now, err := l.server.descriptors()
-		if err != nil || maps.Equal(now, l.idle) {
+		if same++; !maps.Equal(now, l.idle) {
+			same = 0
+		}
+		if err != nil || same == steadyLooks {
 			return err
 		}
 		if time.Now().After(deadline) {

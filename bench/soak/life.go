@@ -38,8 +38,10 @@ func (k *soak) begin(ctx context.Context) (*life, error) {
 	if err := l.awaitSpares(ctx); err != nil {
 		return nil, errors.Join(err, l.explain(l.server))
 	}
-	l.idle, err = l.server.descriptors()
-	return l, err
+	if l.idle, err = l.server.steadyDescriptors(ctx); err != nil {
+		return nil, errors.Join(err, l.explain(l.server))
+	}
+	return l, nil
 }
 
 // settleDown makes and deletes a session in a server that is otherwise idle,

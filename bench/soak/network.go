@@ -60,7 +60,7 @@ func (k *soak) openMarket(ctx context.Context, dir string) (*market, error) {
 		return nil, errors.Join(err, k.explain(m.server))
 	}
 	var err error
-	if m.idle, err = m.steadyDescriptors(ctx); err != nil {
+	if m.idle, err = m.server.steadyDescriptors(ctx); err != nil {
 		return nil, errors.Join(err, k.explain(m.server))
 	}
 	return m, nil
@@ -109,11 +109,11 @@ func (k *soak) runNetwork(ctx context.Context, out io.Writer) error {
 
 // trade has customers call for as long as was asked for.
 func (m *market) trade(ctx context.Context, out io.Writer) error {
-	until := time.Now().Add(m.options.time)
 	victim := m.newCustomer(legacyHTTP, m.branchRandom())
 	if err := victim.open(ctx); err != nil {
 		return victim.blame(err)
 	}
+	until := time.Now().Add(m.options.time)
 	group, during := errgroup.WithContext(ctx)
 	group.Go(func() error { return victim.blame(victim.stay(during, until)) })
 	for i := range m.options.sessions {
@@ -183,12 +183,13 @@ func residentMemory(pid int) (int64, error) {
 }
 
 // steadyDescriptors waits until what the server has open stays the same for a
-// while: it closes what customers leave behind in its own time.
-func (m *market) steadyDescriptors(ctx context.Context) (descriptors, error) {
+// while: it closes what customers leave behind in its own time, and opens files for
+// a moment of its own accord.
+func (s *server) steadyDescriptors(ctx context.Context) (descriptors, error) {
 	var last descriptors
 	same := 0
-	for deadline := time.Now().Add(restTime); same < 20; {
-		now, err := m.server.descriptors()
+	for deadline := time.Now().Add(restTime); same < steadyLooks; {
+		now, err := s.descriptors()
 		if err != nil {
 			return nil, err
 		}
@@ -256,20 +257,23 @@ func (d descriptors) within(idle descriptors) bool {
 // inspect looks for descriptors and files that a server without customers ought
 // not to have, has it write its goroutines down, and returns them.
 func (m *market) inspect(ctx context.Context) (goroutines, error) {
-	deadline := time.Now().Add(restTime)
+	deadline, quiet := time.Now().Add(restTime), 0
 	for {
 		now, err := m.server.descriptors()
 		if err != nil {
 			return nil, err
 		}
 		files := noFiles(filepath.Join(m.place.data, "run", "*", "sessions"), filepath.Join(m.place.data, "run", "*", "work"))
-		if now.within(m.idle) && files == nil {
+		if quiet++; !now.within(m.idle) || files != nil {
+			quiet = 0
+		}
+		if quiet == steadyLooks {
 			break
 		}
 		if time.Now().After(deadline) {
 			return nil, errors.Join(fmt.Errorf("without customers the server has %v open; it had %v", now, m.idle), files)
 		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
+		if err := pause(ctx, 50*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
