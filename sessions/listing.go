@@ -15,6 +15,8 @@ const listPatience = 300 * time.Millisecond
 // Listing is what a client sees of one of its sessions.
 type Listing struct {
 	ID string `json:"id"`
+	// Client is whose it is, for the operator alone.
+	Client Client `json:"client,omitempty"`
 	// Status is "running" while code runs, else "idle".
 	Status  string `json:"status"`
 	Default bool   `json:"default"`

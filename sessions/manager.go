@@ -46,6 +46,8 @@ type RunRequest struct {
 	Trial         *Trial          // nil for what is no trial of an experiment
 	Progress      func(Progress)
 	Asking        Asking // for the code's input()
+
+	operator bool // the operator's, not the session's owner's
 }
 
 func (r RunRequest) kind() Kind {
@@ -98,6 +100,7 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	if len(r.Arguments) > maxCode {
 		return nil, Errorf(CodeInvalid, "the arguments are %d bytes long, and at most %d are taken; put large data into a file and pass its path", len(r.Arguments), maxCode)
 	}
+	r.operator = client == Operator
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
 	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
@@ -127,7 +130,9 @@ func (s *Session) call(ctx, waiting context.Context, r RunRequest, watch *watch)
 	if err != nil {
 		return nil, err
 	}
-	result.note(s.overdue(e)...)
+	if !e.operator { // those of the agent's
+		result.note(s.overdue(e)...)
+	}
 	return result, nil
 }
 
@@ -141,7 +146,7 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.meant(r.Answer)
+	e, err := s.meant(r.Answer, client == Operator)
 	if err != nil {
 		return nil, err
 	}
@@ -242,13 +247,12 @@ func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listin
 	return m.describe(s), nil
 }
 
-// List describes the client's sessions, oldest first; Anonymous has none. It
+// List describes the client's sessions, oldest first; Anonymous has none, and the
+// Operator sees all. It
 // waits for no call; where there are very many, the last show the memory that
 // was last measured.
 func (m *Manager) List(ctx context.Context, client Client) ([]Listing, error) {
-	own := m.ownedBy(client)
-	sortByAge(own)
-	return m.inspect(ctx, own), nil
+	return m.listFor(ctx, client), nil
 }
 
 // inspect describes sessions as fully as can be done in a moment.
@@ -305,14 +309,20 @@ func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Int
 	}
 	e := s.runningNow()
 	if e == nil {
-		return &Interruption{InterpreterID: s.id, StateKept: true, Message: "nothing was running", Notes: s.overdue(nil)}, nil
+		i := &Interruption{InterpreterID: s.id, StateKept: true, Message: "nothing was running"}
+		if client != Operator {
+			i.Notes = s.overdue(nil)
+		}
+		return i, nil
 	}
 	elapsed := time.Since(e.started)
 	e.requestStop(stoppedByAgent)
 	select {
 	case <-e.done:
 		i := e.interruption(s.id, elapsed, s.whoGets(e))
-		i.Notes = s.overdue(e)
+		if client != Operator {
+			i.Notes = s.overdue(e)
+		}
 		return i, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -477,8 +487,11 @@ func (m *Manager) find(client Client, id string) (*Session, error) {
 
 // home returns the client's default session. The caller holds mu.
 func (m *Manager) home(client Client) (*Session, error) {
-	if client == Anonymous {
+	switch client {
+	case Anonymous:
 		return nil, homeless()
+	case Operator:
+		return nil, needsID()
 	}
 	if s := m.defaults[client]; s != nil {
 		return s, nil
