@@ -308,7 +308,7 @@ func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Int
 		return nil, err
 	}
 	e := s.runningNow()
-	if e == nil {
+	if e == nil || client == Operator && !e.operator { // whose prompt is not for that
 		i := &Interruption{InterpreterID: s.id, StateKept: true, Message: "nothing was running"}
 		if client != Operator {
 			i.Notes = s.overdue(nil)
