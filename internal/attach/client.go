@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 
 	mcpclient "github.com/mark3labs/mcp-go/client"
@@ -31,7 +32,9 @@ func dial(ctx context.Context, server connect.Found, version string, person aske
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the server: %w", err)
 	}
-	c := &client{mcpclient.NewClient(transport.NewIO(conn, conn, io.NopCloser(strings.NewReader(""))),
+	link := transport.NewIO(conn, conn, io.NopCloser(strings.NewReader("")))
+	transport.WithCommandLogger(slog.New(slog.DiscardHandler))(link) // the calls tell of what goes wrong
+	c := &client{mcpclient.NewClient(link,
 		mcpclient.WithProtocolVersion("2025-11-25"), mcpclient.WithElicitationHandler(elicitation{person}))}
 	hello := mcp.InitializeRequest{}
 	hello.Params.ClientInfo = mcp.Implementation{Name: "understudy-attach", Version: version}

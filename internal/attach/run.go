@@ -104,15 +104,24 @@ func (p *prompt) show(ctx context.Context, tool string, args map[string]any) (*s
 	if _, err := p.agent.call(ctx, tool, args, &r); err != nil {
 		return nil, err
 	}
-	if len(r.TermOut) > 0 {
-		p.out.print(strings.Join(r.TermOut, ""))
-	} else {
-		p.out.print(r.Stdout + r.Stderr)
-	}
+	p.out.print(printed(&r))
 	if r.Status != sessions.StatusRunning {
 		p.showEnd(&r)
 	}
 	return &r, nil
+}
+
+// printed is what the code printed, in the order in which it came. The last line of
+// a whole run's is ours, about its time.
+func printed(r *sessions.Result) string {
+	term := r.TermOut
+	if len(term) == 0 {
+		return r.Stdout + r.Stderr
+	}
+	if last := len(term) - 1; strings.HasPrefix(term[last], "Execution time: ") {
+		term = term[:last]
+	}
+	return strings.Join(term, "")
 }
 
 // showEnd prints what an answer has beside output.

@@ -109,9 +109,9 @@ func (s *Server) take(ctx context.Context, conn net.Conn) {
 	if err := say(conn, about); err != nil || client == "" {
 		return
 	}
-	s.options.Logger.Info("connected", "client", client)
+	s.options.Logger.Debug("connected", "client", client)
 	err := s.options.Serve(ctx, in, conn, client)
-	s.options.Logger.Info("disconnected", "client", client, "error", err)
+	s.options.Logger.Debug("disconnected", "client", client, "error", err)
 }
 
 // open notes a connection; false when none is taken any more.
