@@ -70,7 +70,7 @@ func (m *Manager) canFork(operation, instead string) error {
 // descend makes a new session, which nobody knows yet, a branch of parent. It
 // is held until grow is done: its turn is taken, and its end waits for it.
 func (s *Session) descend(parent *Session) {
-	s.parent = parent.id
+	s.parent, s.python = parent.id, parent.python
 	s.count = parent.ran() // names of figures and code must not come twice
 	s.foretold = parent.foretold
 	s.failures = parent.failedInARow()

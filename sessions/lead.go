@@ -82,7 +82,7 @@ func (s *Session) lead() Worker {
 
 func (s *Session) spec() Spec {
 	return Spec{
-		InterpreterID: s.id, Family: s.family.id, Home: s.family.made(), Workdir: s.workdir,
+		InterpreterID: s.id, Family: s.family.id, Home: s.family.made(), Workdir: s.workdir, Python: s.python,
 		FirstExecution: s.ran() + 1,
 	}
 }

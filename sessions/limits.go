@@ -10,6 +10,7 @@ import (
 // birth says what a new session is to be.
 type birth struct {
 	isDefault bool
+	python    string   // as in CreateRequest
 	parent    *Session // nil unless it is a branch, which is not entered before it is made
 }
 
@@ -46,6 +47,7 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	if s, err = newSession(newID(), client, m.options, b.parent); err != nil {
 		return nil, oldest, err
 	}
+	s.python = b.python
 	if b.parent != nil {
 		s.descend(b.parent)
 	}

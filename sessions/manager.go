@@ -188,11 +188,20 @@ func (s *Session) await(ctx, waiting context.Context, e *execution, asking Askin
 	}
 }
 
+// CreateRequest says what a new session is to be.
+type CreateRequest struct {
+	// InterpreterID is the name that the client wishes for it; "" leaves that to us.
+	InterpreterID string
+	// Python says which Python it runs, in the words of the Starter; "" is the
+	// server's usual one.
+	Python string
+}
+
 // Create makes another session for the client and starts its interpreter.
-func (m *Manager) Create(ctx context.Context, client Client) (Listing, error) {
+func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (Listing, error) {
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
-	s, err := m.add(ctx, client, birth{})
+	s, err := m.add(ctx, client, birth{python: r.Python})
 	if err != nil {
 		return Listing{}, err
 	}

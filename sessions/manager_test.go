@@ -181,7 +181,7 @@ func TestInterruptSaysWhatItStopped(t *testing.T) {
 
 func mustCreate(t *testing.T, m *Manager) Listing {
 	t.Helper()
-	l, err := m.Create(t.Context(), me)
+	l, err := m.Create(t.Context(), me, CreateRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -441,7 +441,7 @@ func TestLimits(t *testing.T) {
 	for range 4 {
 		mustCreate(t, m)
 	}
-	_, err := m.Create(t.Context(), me)
+	_, err := m.Create(t.Context(), me, CreateRequest{})
 	wantCode(t, err, CodeLimit, "limit of 4", "--max-sessions", "delete")
 	_, err = m.Run(t.Context(), me, RunRequest{Code: "x", Timeout: 3 * time.Hour})
 	wantCode(t, err, CodeInvalid, "timeout", "7200")

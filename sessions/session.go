@@ -22,6 +22,7 @@ type Session struct {
 	family  *family
 	dir     string // ours: output files
 	workdir string
+	python  string // which Python it runs, "" for the usual one
 	options *Options
 	log     *slog.Logger
 	created time.Time

@@ -21,7 +21,7 @@ import (
 type Manager interface {
 	Run(ctx context.Context, client sessions.Client, r sessions.RunRequest) (*sessions.Result, error)
 	Await(ctx context.Context, client sessions.Client, r sessions.WaitRequest) (*sessions.Result, error)
-	Create(ctx context.Context, client sessions.Client) (sessions.Listing, error)
+	Create(ctx context.Context, client sessions.Client, r sessions.CreateRequest) (sessions.Listing, error)
 	List(ctx context.Context, client sessions.Client) ([]sessions.Listing, error)
 	Show(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
 	Delete(ctx context.Context, client sessions.Client, id string) error

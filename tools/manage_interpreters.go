@@ -123,7 +123,7 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 	case "wait":
 		return b.wait(ctx, request, client, args)
 	case "create":
-		made, err := b.manager.Create(ctx, client)
+		made, err := b.manager.Create(ctx, client, sessions.CreateRequest{})
 		return b.say(ctx, request, created(made), err)
 	case "list":
 		all, farewell, err := b.list(ctx, client, id)

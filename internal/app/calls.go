@@ -200,9 +200,9 @@ func (m noted) Show(ctx context.Context, client sessions.Client, id string) (lis
 	return listing, err
 }
 
-func (m noted) Create(ctx context.Context, client sessions.Client) (listing sessions.Listing, err error) {
+func (m noted) Create(ctx context.Context, client sessions.Client, r sessions.CreateRequest) (listing sessions.Listing, err error) {
 	n := begin(ctx, "create", "")
-	listing, err = m.asked.Create(ctx, client)
+	listing, err = m.asked.Create(ctx, client, r)
 	n.made(listing, err)
 	return listing, err
 }
