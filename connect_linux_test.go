@@ -81,7 +81,7 @@ type member struct {
 // enter starts a client program of that name, with connect and its flags.
 func (d *desk) enter(name string, args ...string) *member {
 	d.t.Helper()
-	m, err := d.tryToEnter(name, args...)
+	m, err := d.tryToRun(name, append([]string{"connect"}, args...)...)
 	if err != nil {
 		d.t.Fatalf("%v\n%s", err, m.stderr)
 	}
@@ -89,8 +89,8 @@ func (d *desk) enter(name string, args ...string) *member {
 	return m
 }
 
-func (d *desk) tryToEnter(name string, args ...string) (*member, error) {
-	m := &member{cmd: exec.Command("understudy", append([]string{"connect"}, args...)...), stderr: &bytes.Buffer{}}
+func (d *desk) tryToRun(name string, args ...string) (*member, error) {
+	m := &member{cmd: exec.Command("understudy", args...), stderr: &bytes.Buffer{}}
 	m.cmd.Env, m.cmd.Dir, m.cmd.Stderr = d.env, d.project, m.stderr
 	var err error
 	if m.link, err = startStdio(m.cmd); err != nil {
@@ -178,7 +178,7 @@ func TestClientsThatStartAtOnceHaveOneServer(t *testing.T) {
 	var members []*member
 	for range 5 {
 		starting.Go(func() {
-			m, err := d.tryToEnter("editor")
+			m, err := d.tryToRun("editor", "connect")
 			if err != nil {
 				t.Errorf("%v\n%s", err, m.stderr)
 			}

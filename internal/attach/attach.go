@@ -135,7 +135,7 @@ func (p *prompt) sign(end string) string {
 		id = id[:8]
 	}
 	if end != ">>> " {
-		id = strings.Repeat(".", len(id))
+		id = strings.Repeat(" ", len(id))
 	}
 	return id + end
 }

@@ -91,7 +91,7 @@ func (c *console) line(prompt string, remember bool) (text string, pasted bool, 
 		return text, true, nil
 	case errors.Is(err, io.EOF) && c.keys.interrupted:
 		c.renew()
-		c.out.print("\n")
+		c.out.print("\r\n") // the terminal is raw still
 		return "", false, errInterrupted
 	}
 	return text, false, err
@@ -100,7 +100,14 @@ func (c *console) line(prompt string, remember bool) (text string, pasted bool, 
 // ask has the person answer a question of the code's.
 func (c *console) ask(_ context.Context, question string) (string, error) {
 	const lead = "The Python code asks for a line of input: "
-	answer, _, err := c.line(strings.TrimPrefix(question, lead)+" ", false)
+	question = strings.TrimPrefix(question, lead)
+	if c.terminal != nil {
+		c.out.expect(question)
+	}
+	answer, _, err := c.line(question+" ", false)
+	if c.terminal != nil && err == nil {
+		c.out.expect(answer + "\n")
+	}
 	return answer, err
 }
 
@@ -132,17 +139,36 @@ func (k *keys) Read(p []byte) (int, error) {
 
 // column writes what the code prints, and knows whether a line has begun.
 type column struct {
-	to    io.Writer
-	mu    sync.Mutex
-	begun bool
+	to       io.Writer
+	mu       sync.Mutex
+	begun    bool
+	expected []string // what the code's output repeats
+}
+
+// expect leaves a text out once: a question of the code's, or its answer, which
+// stand on the screen already.
+func (c *column) expect(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected = append(c.expected, text)
+}
+
+// expectNothing is for code that has not asked.
+func (c *column) expectNothing() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expected = nil
 }
 
 func (c *column) print(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.expected) > 0 && strings.Contains(text, c.expected[0]) {
+		text, c.expected = strings.Replace(text, c.expected[0], "", 1), c.expected[1:]
+	}
 	if text == "" {
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	_, _ = io.WriteString(c.to, text) // nobody is left to be told
 	c.begun = !strings.HasSuffix(text, "\n")
 }

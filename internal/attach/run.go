@@ -24,6 +24,7 @@ const (
 // run runs code and shows what comes of it. Its error is the end of the prompt.
 func (p *prompt) run(ctx context.Context, code string) error {
 	p.forgetInterrupt()
+	p.out.expectNothing()
 	r, err := p.begin(ctx, code)
 	for err == nil && r.Status == sessions.StatusRunning {
 		r, err = p.next(ctx)
@@ -31,6 +32,7 @@ func (p *prompt) run(ctx context.Context, code string) error {
 	var refusal refused
 	switch {
 	case errors.Is(err, errInterrupted):
+		p.leaveLine() // after the ^C
 		fmt.Fprintln(p.notes, "KeyboardInterrupt; the code did not run")
 		return nil
 	case errors.As(err, &refusal):
