@@ -44,6 +44,7 @@ func (e *ArgumentError) Error() string { return e.Message }
 func For[T any](tool string, options ...Option) (*Arguments[T], error) {
 	t := reflect.TypeFor[T]()
 	a := &Arguments[T]{object{tool: tool, schema: reflectType(t), units: make(map[string]string)}}
+	a.schema.AdditionalProperties = nil // Google's client fails on a boolean there, and Decode refuses unknown ones
 	for field := range fields(t) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		a.units[name] = field.Tag.Get("unit")

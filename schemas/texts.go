@@ -18,7 +18,7 @@ func (Texts) JSONSchema() *jsonschema.Schema {
 	properties.Set("name", &jsonschema.Schema{Type: "string"})
 	properties.Set("value", &jsonschema.Schema{Type: "string"})
 	return &jsonschema.Schema{Type: "array", Items: &jsonschema.Schema{
-		Type: "object", Properties: properties, Required: []string{"name"}, AdditionalProperties: jsonschema.FalseSchema,
+		Type: "object", Properties: properties, Required: []string{"name"},
 	}}
 }
 

@@ -206,14 +206,19 @@ func (r *Reader) Interpreter(ctx context.Context, id string) (*Interpreter, erro
 }
 
 // named returns the interpreters of a name in the newest of the runs whose id begins
-// with run: several if clients of one server gave the same name.
+// with run: the last of each client that has one of that name.
 func (r *Reader) named(ctx context.Context, run, name string) ([]Interpreter, error) {
 	from, to := prefix(name + "-")
 	firstRun, lastRun := prefix(strings.ToUpper(run))
 	found, err := r.interpreters(ctx, selectInterpreters+`WHERE id >= ? AND id < ? AND length(id) = ? AND run >= ? AND run < ?
 		ORDER BY (SELECT started FROM runs WHERE runs.id = run) DESC, created DESC LIMIT 6`,
 		from, to, len(name)+len("-")+keyLength, firstRun, lastRun)
-	return slices.DeleteFunc(found, func(i Interpreter) bool { return i.Run != found[0].Run }), err
+	seen := map[string]bool{}
+	return slices.DeleteFunc(found, func(i Interpreter) bool {
+		earlier := seen[i.Client]
+		seen[i.Client] = true
+		return earlier || i.Run != found[0].Run
+	}), err
 }
 
 // keyLength is how many characters follow an interpreter's name and a dash in its id.
