@@ -192,8 +192,8 @@ func (s *Session) await(ctx, waiting context.Context, e *execution, asking Askin
 type CreateRequest struct {
 	// InterpreterID is the name that the client wishes for it; "" leaves that to us.
 	InterpreterID string
-	// Python says which Python it runs, in the words of the Starter; "" is the
-	// server's usual one.
+	// Python says which Python it runs, a name that Options.CheckPython takes; "" is
+	// the server's usual one.
 	Python string
 }
 
@@ -201,6 +201,9 @@ type CreateRequest struct {
 func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (Listing, error) {
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
+	if err := m.checkPython(ctx, r.Python); err != nil {
+		return Listing{}, err
+	}
 	s, err := m.add(ctx, client, birth{python: r.Python})
 	if err != nil {
 		return Listing{}, err

@@ -99,7 +99,7 @@ func examine(ctx context.Context, c *config.Config) *findings {
 }
 
 func (f *findings) python(ctx context.Context, c *config.Config) *pythonenv.Found {
-	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: c.Python, DataDir: c.DataDir})
+	found, err := findPython(ctx, c)
 	if err != nil {
 		f.add(groupPython, "interpreter", stateFailed, "%v", err)
 		return nil
