@@ -36,10 +36,7 @@ func pythonOptions(c *config.Config) pythonenv.Options {
 	if c.Serve.OverNetwork() {
 		return o
 	}
-	o.Project = c.Serve.Workdir
-	if o.Project == "" {
-		o.Project, _ = os.Getwd() // without a directory there is no project
-	}
+	o.Project, _ = WorkingDirectory(c)
 	if c.Serve.SandboxMode() != config.SandboxOff {
 		o.ProjectRefusal = inSandbox
 	}
