@@ -129,3 +129,57 @@ func TestInterpretersOfSeveralPythons(t *testing.T) {
 		t.Errorf("%d interpreters were made of Pythons that are not there", len(after)-len(before))
 	}
 }
+
+// In a project the doctor says where interpreters work, which Python they run and what was
+// passed over, and which clients run this program there.
+func TestDoctorInAProject(t *testing.T) {
+	dir := newProject(t)
+	t.Setenv("HOME", t.TempDir())
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		".mcp.json":        `{"mcpServers":{"understudy":{"command":"/nowhere/understudy"},"other":{"command":"ls"}}}`,
+		".cursor/mcp.json": `{"mcpServers":{"understudy":{"command":"` + self + `","args":["serve"]}}}`,
+		".vscode/mcp.json": `{"servers":{"understudy":{"command":"sh"}}}`,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "env"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, ".venv"), filepath.Join(dir, "venv")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".venv"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := &findings{Works: true}
+	c := serveConfig(t)
+	c.Python = ""
+	f.directory(c)
+	f.python(t.Context(), c)
+	f.clients(c)
+	for _, want := range []check{
+		{"Project", "directory", stateOK, dir + ", where the server was started"},
+		{"Python", "interpreter", stateOK, "this project's venv"},
+		{"Python", "passed over", stateNote, ".venv/bin/python (this project's .venv): it does not run"},
+		{"Clients", "Claude Code", stateMissing, "/nowhere/understudy: there is no such program"},
+		{"Clients", "Cursor", stateOK, self + " serve"},
+		{"Clients", "VS Code", stateNote, "runs sh: another program than this one"},
+	} {
+		if !hasCheck(*f, want.Name, want.State, want.Detail) {
+			t.Errorf("%+v is not among %+v", want, f.Checks)
+		}
+	}
+	if !f.Works {
+		t.Error("a client that is not set up well keeps the main job from working")
+	}
+}

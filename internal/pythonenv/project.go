@@ -1,6 +1,7 @@
 package pythonenv
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,9 +27,12 @@ var (
 // ProjectRoot returns the directory at the top of the project that a directory is in:
 // the repository, else the first one upward with the files of a project, else the
 // directory itself. It is never the home directory, which many keep in a repository, nor
-// one above it.
-func ProjectRoot(directory, home string) string {
-	manifest := ""
+// one above it, unless that is the directory itself.
+func ProjectRoot(directory string) string {
+	directory, home, manifest := withoutLinks(directory), "", ""
+	if found, err := os.UserHomeDir(); err == nil {
+		home = withoutLinks(found)
+	}
 	for _, above := range upward(directory, home) {
 		if holds(above, repositories) {
 			return above
@@ -37,10 +41,7 @@ func ProjectRoot(directory, home string) string {
 			manifest = above
 		}
 	}
-	if manifest != "" {
-		return manifest
-	}
-	return directory
+	return cmp.Or(manifest, directory)
 }
 
 // upward lists a directory and those above it, up to the home directory, which is not
@@ -70,12 +71,8 @@ func projects(options Options) (list []candidate) {
 	if options.Project == "" {
 		return nil
 	}
-	directory, home := withoutLinks(options.Project), ""
-	if found, err := os.UserHomeDir(); err == nil {
-		home = withoutLinks(found)
-	}
-	root := ProjectRoot(directory, home)
-	for above := directory; ; above = filepath.Dir(above) {
+	root := ProjectRoot(options.Project)
+	for above := withoutLinks(options.Project); ; above = filepath.Dir(above) {
 		for _, name := range projectEnvironments {
 			if c, ok := inProject(above, name); ok {
 				c.reason = options.ProjectRefusal
