@@ -471,3 +471,14 @@ func live(ctx context.Context, m *Manager, i, rounds int) error {
 	}
 	return nil
 }
+
+func TestWhoIsKeyed(t *testing.T) {
+	for client, keyed := range map[Client]bool{
+		"stdio": false, "principal:anna": false, "principal:anna/conversation": false,
+		Anonymous: true, "session:0f3a": true, "process:17:python": true, "stdio2": true, "me": true,
+	} {
+		if client.Keyed() != keyed {
+			t.Errorf("client %q: Keyed() is %v", client, !keyed)
+		}
+	}
+}
