@@ -62,6 +62,8 @@ type Options struct {
 	// the machine's memory is nearly used up. Linux only.
 	Limits sandbox.Limits
 
+	// Environment is what workers and their readers are told of Python.
+	Environment Environment
 	// Env is added to the workers' environment, as "NAME=value".
 	Env []string
 	// StartTimeout is how long a worker may take to be ready; 30 s. The
@@ -478,6 +480,7 @@ func (s *Spawner) startMessage(spec sessions.Spec, mark mark) startMessage {
 		ResultLimit:     s.options.ResultLimit,
 		Mark:            mark.value,
 		Tag:             mark.tag,
+		Python:          &s.options.Environment,
 		CheckpointLimit: s.checkpointLimit,
 	}
 }
