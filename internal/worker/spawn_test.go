@@ -120,13 +120,13 @@ func TestCloseEndsStartsUnderWay(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
+	s := fakeSpawner(t, func(o *Options) { o.Env = []string{"GIVEN=yes"} })
 	for name, value := range map[string]string{
 		"PYTHONHOME": "/nowhere", "PYTHONOPTIMIZE": "2", "PYTHONPATH": "/mine",
 		"UNDERSTUDY_TOKEN": "secret", "MPLBACKEND": "Agg", "KEPT": "yes", "GIVEN": "no",
 	} {
 		t.Setenv(name, value)
 	}
-	s := fakeSpawner(t, func(o *Options) { o.Env = []string{"GIVEN=yes"} })
 	env := s.environment("/lib", s.nonce.worker("id", 1))
 	for _, want := range []string{
 		"PYTHONPATH=/lib" + string(os.PathListSeparator) + "/mine",
