@@ -8,7 +8,7 @@ import (
 
 // Size is how large an environment is.
 type Size struct {
-	Packages int    // with those that others need, and pip
+	Packages int    // with those that others need, and pip; some of these have copies of others inside
 	Bytes    uint64 // of its files; with uv they may share their place with its cache
 }
 
@@ -20,7 +20,7 @@ func (p *Prepared) Size() (Size, error) {
 		case err != nil:
 			return err
 		case entry.IsDir():
-			if strings.HasSuffix(path, ".dist-info") {
+			if strings.HasSuffix(path, ".dist-info") && filepath.Base(filepath.Dir(path)) == "site-packages" {
 				size.Packages++
 			}
 		case entry.Type().IsRegular():
