@@ -125,8 +125,8 @@ func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
 
 func TestTwoSessionsAreTwoFamilies(t *testing.T) {
 	m, c, root := walled(t, nil)
-	a, err := m.Create(t.Context(), me)
-	b, err2 := m.Create(t.Context(), me)
+	a, err := m.Create(t.Context(), me, CreateRequest{})
+	b, err2 := m.Create(t.Context(), me, CreateRequest{})
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestAnAdmissionComesOnceAndAfterTheFiles(t *testing.T) {
 func TestWhatIsNotAdmittedDoesNotStart(t *testing.T) {
 	m, c, root := walled(t, nil)
 	c.admitting = func([]string) error { return errors.New("no user is left") }
-	_, err := m.Create(t.Context(), me)
+	_, err := m.Create(t.Context(), me, CreateRequest{})
 	wantCode(t, err, CodeStart, "could not be confined: no user is left")
 	wantEntries(t, root)
 	if len(c.started()) != 0 || len(c.released) != 1 {
@@ -254,8 +254,8 @@ func TestKeptWorkingDirectoriesOutliveTheirHome(t *testing.T) {
 // which it may own where the server is no root.
 func TestAHomeThatIsALinkLeadsNowhere(t *testing.T) {
 	m, _, root := walled(t, nil)
-	a, err := m.Create(t.Context(), me)
-	b, err2 := m.Create(t.Context(), me)
+	a, err := m.Create(t.Context(), me, CreateRequest{})
+	b, err2 := m.Create(t.Context(), me, CreateRequest{})
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}

@@ -23,22 +23,22 @@ func TestALimitForEachClient(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.MaxPerClient = 2 })
 	mustCreate(t, m)
 	run(t, m, "a")
-	_, err := m.Create(t.Context(), me)
+	_, err := m.Create(t.Context(), me, CreateRequest{})
 	wantCode(t, err, CodeLimit, "2 interpreters", "--max-sessions-per-client", "delete")
 	_, err = m.Branch(t.Context(), me, "")
 	wantCode(t, err, CodeLimit, "--max-sessions-per-client")
-	if _, err := m.Create(t.Context(), other); err != nil {
+	if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestALimitThatOthersReached(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true })
-	theirs, err := m.Create(t.Context(), other)
+	theirs, err := m.Create(t.Context(), other, CreateRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = m.Create(t.Context(), me)
+	_, err = m.Create(t.Context(), me, CreateRequest{})
 	wantCode(t, err, CodeLimit, "limit of 1", "other clients", "later")
 	if all, _ := m.List(t.Context(), other); !slices.Equal(ids(all), []string{theirs.ID}) {
 		t.Errorf("%+v", all)
@@ -79,9 +79,9 @@ func TestNoSessionInUseMakesRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true })
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
-		_, err := m.Create(t.Context(), me)
+		_, err := m.Create(t.Context(), me, CreateRequest{})
 		wantCode(t, err, CodeLimit, "limit of 1")
-		if l := list(t, m); len(l) != 1 || l[0].Status != "running" {
+		if l := list(t, m); len(l) != 1 || l[0].Status != "busy" {
 			t.Errorf("%+v", l)
 		}
 	})
@@ -166,7 +166,7 @@ func TestAnEndingFindsNobodyInTheQueue(t *testing.T) {
 	for i := range cap(done) {
 		go func() {
 			if i%2 == 0 {
-				_, err := m.Create(t.Context(), me)
+				_, err := m.Create(t.Context(), me, CreateRequest{})
 				if CodeOf(err) == CodeNotFound || CodeOf(err) == CodeLimit {
 					err = nil
 				}
@@ -243,7 +243,7 @@ func TestAListingWaitsForNoCall(t *testing.T) {
 		go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second}) }()
 		synctest.Wait()
 		began := time.Now()
-		if l := list(t, m)[0]; l.Status != "running" || l.Waiting != 1 || !l.Recoverable {
+		if l := list(t, m)[0]; l.Status != "busy" || l.Waiting != 1 || !l.Recoverable {
 			t.Errorf("%+v", l)
 		}
 		if took := time.Since(began); took != 0 {

@@ -122,7 +122,7 @@ func (s *stage) play(step string) {
 	var err error
 	switch what {
 	case "create":
-		_, err = s.manager.Create(s.Context(), me)
+		_, err = s.manager.Create(s.Context(), me, CreateRequest{})
 	case "branch":
 		_, err = s.manager.Branch(s.Context(), me, id)
 	case "undo":

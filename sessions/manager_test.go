@@ -181,7 +181,7 @@ func TestInterruptSaysWhatItStopped(t *testing.T) {
 
 func mustCreate(t *testing.T, m *Manager) Listing {
 	t.Helper()
-	l, err := m.Create(t.Context(), me)
+	l, err := m.Create(t.Context(), me, CreateRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestBusyRunsNothing(t *testing.T) {
 		_, err = m.Run(t.Context(), me, RunRequest{Code: "y"})
 		wantCode(t, err, CodeBusy, "2 calls wait")
 		time.Sleep(2 * time.Minute)
-		if l, _ := m.List(t.Context(), me); l[0].Executions != 1 || l[0].Status != "running" || l[0].Running != 1 {
+		if l, _ := m.List(t.Context(), me); l[0].Executions != 1 || l[0].Status != "busy" || l[0].Running != 1 {
 			t.Errorf("%+v", l)
 		}
 	})
@@ -441,7 +441,7 @@ func TestLimits(t *testing.T) {
 	for range 4 {
 		mustCreate(t, m)
 	}
-	_, err := m.Create(t.Context(), me)
+	_, err := m.Create(t.Context(), me, CreateRequest{})
 	wantCode(t, err, CodeLimit, "limit of 4", "--max-sessions", "delete")
 	_, err = m.Run(t.Context(), me, RunRequest{Code: "x", Timeout: 3 * time.Hour})
 	wantCode(t, err, CodeInvalid, "timeout", "7200")

@@ -39,7 +39,7 @@ func TestPackagesBelongToTheFamily(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustRun(t, m, RunRequest{Code: "branch", InterpreterID: other.ID})
-		stranger, err := m.Create(t.Context(), me)
+		stranger, err := m.Create(t.Context(), me, CreateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}

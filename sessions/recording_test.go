@@ -348,7 +348,7 @@ func TestPulsesTellWhatRuns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newTestManager(t, obeys(), func(o *Options) { o.SessionVariables = map[string]string{"key": "secret"} })
 		defer m.Close(t.Context())
-		if _, err := m.Create(t.Context(), me); err != nil {
+		if _, err := m.Create(t.Context(), me, CreateRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // so that one is older

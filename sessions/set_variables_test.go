@@ -88,7 +88,7 @@ func TestAWorkerIsToldOfChangesOnly(t *testing.T) {
 	mustRun(t, m, RunRequest{Code: "5", Reset: true})
 	wantTold(t, starter.started()[1], "a,b map[key:k]")
 	// Another session has what the operator has set.
-	other, err := m.Create(t.Context(), me)
+	other, err := m.Create(t.Context(), me, CreateRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,10 @@ func TestStats(t *testing.T) {
 		m := newTestManager(t, obeys(), nil)
 		defer m.Close(t.Context())
 		running := mustRun(t, m, RunRequest{Code: "a", Wait: -1})
-		if _, err := m.Create(t.Context(), me); err != nil {
+		if _, err := m.Create(t.Context(), me, CreateRequest{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Create(t.Context(), other); err != nil {
+		if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		queued := make(chan struct{})
@@ -49,7 +49,7 @@ func TestStats(t *testing.T) {
 func TestStatsOfStartsThatFail(t *testing.T) {
 	m := newTestManager(t, &fakeStarter{start: func(Spec) (*fakeWorker, error) { return nil, errors.New("no memory") }}, nil)
 	defer m.Close(t.Context())
-	if _, err := m.Create(t.Context(), me); err == nil {
+	if _, err := m.Create(t.Context(), me, CreateRequest{}); err == nil {
 		t.Fatal("a start that fails made an interpreter")
 	}
 	if got := m.Stats(t.Context()); got.FailedStarts != 1 || got.Sessions != 0 {

@@ -55,6 +55,9 @@ type Spec struct {
 	Home string
 	// Workdir is the absolute path of the session's working directory.
 	Workdir string
+	// Python says which Python the worker runs, in the words of the Starter; "" is its
+	// usual one. A branch has that of its parent.
+	Python string
 	// FirstExecution is the number that the worker's first execution bears,
 	// so that figures and source lines of a restarted session keep unique names.
 	FirstExecution int

@@ -43,7 +43,7 @@ func (f *fakeManager) Await(ctx context.Context, c sessions.Client, r sessions.W
 	return f.wait(ctx, c, r.InterpreterID, r.Wait, r.Progress)
 }
 
-func (f *fakeManager) Create(ctx context.Context, c sessions.Client) (sessions.Listing, error) {
+func (f *fakeManager) Create(ctx context.Context, c sessions.Client, _ sessions.CreateRequest) (sessions.Listing, error) {
 	return f.create(ctx, c)
 }
 
