@@ -114,9 +114,11 @@ type Serve struct {
 	StructuredContent string `enum:"auto,always,never" default:"auto" group:"Answers" help:"Whether answers carry the record of the run for programs: ${enum}. auto leaves it out for clients that have no use for it or would show it in place of text and images; always gives it to all, with term_out."`
 }
 
-// Setup are the flags of setup. It has none of its own: --python chooses the
-// Python that the environment is made from, --data-dir where it is made.
-type Setup struct{}
+// Setup are the flags of setup. --python chooses the Python that the environment is
+// made from, --data-dir where it is made.
+type Setup struct {
+	Minimal bool `help:"Only the libraries that understudy knows best (numpy, pandas, scipy, matplotlib, seaborn, plotly, scikit-learn, statsmodels, IPython), without what code often imports beside them (openpyxl, pyarrow, polars, duckdb, requests and others). What is installed already stays."`
+}
 
 // Doctor are the flags of doctor.
 type Doctor struct {
