@@ -235,9 +235,9 @@ func (s *Session) meant(answer *Answer, operator bool) (*execution, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if other := s.foreign(operator); other != "" {
-		return nil, Errorf(CodeInvalid, "nothing of yours is running in interpreter %q and every result has been returned; %s", s.id, other)
+		return nil, Errorf(CodeInvalid, "nothing of yours is running in interpreter %q and every result has been returned; %s", s.name, other)
 	}
-	return nil, Errorf(CodeInvalid, "nothing is running in interpreter %q and every result has been returned", s.id)
+	return nil, Errorf(CodeInvalid, "nothing is running in interpreter %q and every result has been returned", s.name)
 }
 
 // execution returns the one of that number if its result is still to be had. Its
@@ -251,7 +251,7 @@ func (s *Session) execution(number int) (*execution, error) {
 			return e, nil
 		}
 	}
-	return nil, Errorf(CodeInvalid, "execution %d of interpreter %q waits for no answer any more: it has ended, and its result went to another call. Its code was not run again", number, s.id)
+	return nil, Errorf(CodeInvalid, "execution %d of interpreter %q waits for no answer any more: it has ended, and its result went to another call. Its code was not run again", number, s.name)
 }
 
 // waitsForAnswer says in a clause that e's code has asked, "" if it hasn't.

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -62,6 +63,10 @@ type Options struct {
 	// matter.
 	DiskLimit int64
 
+	// CheckPython says whether a session can have the Python of that name, as an *Error of
+	// CodeInvalid with the names that it could have; nil where there is one Python only.
+	CheckPython func(ctx context.Context, name string) error
+
 	RerunAfterCrash bool
 
 	// SessionVariables are those that each session begins with.
@@ -85,9 +90,9 @@ func (o *Options) confiner() Confiner {
 // ownWorkdir is the path of the working directory of a session that shares none.
 func (o *Options) ownWorkdir(family, id string) string {
 	if o.confiner() == nil {
-		return filepath.Join(o.WorkdirRoot, id)
+		return filepath.Join(o.WorkdirRoot, keyOf(id))
 	}
-	return filepath.Join(o.WorkdirRoot, homeName(family), id)
+	return filepath.Join(o.WorkdirRoot, homeName(family), keyOf(id))
 }
 
 // waiting says in a clause what the start of a worker waits for now, "" for nothing
