@@ -230,11 +230,11 @@ func TestAClaimedPathOpensNothingOutside(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, filepath.Dir(secret), "secret", "x")
 	c := &confining{fakeStarter: workerThat(func(w *fakeWorker, _ Request, sink Sink) (Outcome, error) {
-		write(t, w.spec.Workdir, "a.png", "figure")
-		_ = os.Symlink(secret, filepath.Join(w.spec.Workdir, "link.png"))
-		_ = os.Symlink("/", filepath.Join(w.spec.Workdir, "abroad"))
-		_ = syscall.Mkfifo(filepath.Join(w.spec.Workdir, "pipe.png"), 0o600)
-		sink.Figure(Figure{Path: filepath.Join(w.spec.Workdir, "a.png")})
+		write(t, w.spec.PrivateDir, "a.png", "figure")
+		_ = os.Symlink(secret, filepath.Join(w.spec.PrivateDir, "link.png"))
+		_ = os.Symlink("/", filepath.Join(w.spec.PrivateDir, "abroad"))
+		_ = syscall.Mkfifo(filepath.Join(w.spec.PrivateDir, "pipe.png"), 0o600)
+		sink.Figure(Figure{Path: filepath.Join(w.spec.PrivateDir, "a.png")})
 		return Outcome{OK: true}, nil
 	})}
 	m := newTestManager(t, c, func(o *Options) { o.Recorder = only{told} })
@@ -246,11 +246,11 @@ func TestAClaimedPathOpensNothingOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = file.Close()
-	workdir := list(t, m)[0].Workdir
+	private := list(t, m)[0].Workdir + ".files"
 	for path, want := range map[string]string{
-		secret: "not in the working directory", filepath.Join(workdir, "..", "..", "x"): "not in the working directory",
-		filepath.Join(workdir, "link.png"): "out of the working directory", workdir + "/abroad" + secret: "out of the working directory",
-		filepath.Join(workdir, "pipe.png"): "no regular file", workdir: "is a directory", "": "not in the working directory",
+		secret: "not in the interpreter's private directory", filepath.Join(private, "..", "..", "x"): "not in the interpreter's private directory",
+		filepath.Join(private, "link.png"): "out of the working directory", private + "/abroad" + secret: "out of the working directory",
+		filepath.Join(private, "pipe.png"): "no regular file", private: "is a directory", "": "not in the interpreter's private directory",
 	} {
 		if file, err := entry.Open(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v %v", path, file, err)
