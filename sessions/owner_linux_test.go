@@ -139,10 +139,10 @@ func TestAnUploadIntoADirectoryForAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, shared, "mine", "1")
 	write(t, shared, "theirs", "1")
 	mine := filepath.Join(shared, "mine")
-	if err := errors.Join(os.Chown(mine, nobody, nobody), os.Chmod(mine, 0o600)); err != nil {
+	upload(t, m, "mine", "1")
+	if err := os.Chmod(mine, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if u := upload(t, m, "mine", "2"); !u.Replaced {
@@ -179,7 +179,9 @@ func TestASharedDirectoryOfAnotherUsersHoldsOthersFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"readable/operators", "readable/x", "readable/y/z"} {
+	_, err = m.Upload(t.Context(), me, "", "readable/operators", []byte("x"))
+	wantCode(t, err, CodeInvalid, "no upload of this interpreter wrote")
+	for _, name := range []string{"readable/x", "readable/y/z"} {
 		_, err := m.Upload(t.Context(), me, "", name, []byte("x"))
 		wantCode(t, err, CodeInvalid, "belongs to another user")
 	}

@@ -79,6 +79,9 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 	return u, err
 }
 
+// errNotUploaded says that a file may be a user's.
+var errNotUploaded = errors.New("there is a file of that name, which no upload of this interpreter wrote; give another path, or delete it with code first")
+
 // mayReplace refuses to put something in the place of a file that this session has not
 // uploaded, or that has changed since, where others than the session have their files.
 func (s *Session) mayReplace(local string, there fs.FileInfo) error {
@@ -91,7 +94,7 @@ func (s *Session) mayReplace(local string, there fs.FileInfo) error {
 	if mine != nil && os.SameFile(mine, there) && mine.ModTime().Equal(there.ModTime()) && mine.Size() == there.Size() {
 		return nil
 	}
-	return Errorf(CodeInvalid, "%q was not written: there is such a file, and no upload of this interpreter has put it there; give another path, or delete it with code first", filepath.ToSlash(local))
+	return errNotUploaded
 }
 
 // noteUpload remembers what was uploaded.
@@ -144,10 +147,10 @@ func put(root *os.Root, local string, data []byte, to *owner, mayReplace func(st
 	case err == nil && !info.Mode().IsRegular():
 		return false, Errorf(CodeInvalid, "path %q is no regular file (%s) and is not replaced; give another name", filepath.ToSlash(local), info.Mode().Type())
 	case err == nil:
-		if err := mayReplace(local, info); err != nil {
-			return false, err
+		replaced, mode = true, info.Mode().Perm()
+		if err = to.mayReplace(info); err == nil {
+			err = mayReplace(local, info)
 		}
-		replaced, mode, err = true, info.Mode().Perm(), to.mayReplace(info)
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
