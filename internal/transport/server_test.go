@@ -45,6 +45,7 @@ func newTools() *tools {
 //   - count notifies of its progress, right until it returns.
 //   - large returns as many bytes as it is asked for.
 //   - ask asks the client's user.
+//   - who says who calls: its client and the conversation.
 func (tl *tools) server() *server.MCPServer {
 	s := server.NewMCPServer("test", "1", server.WithResourceCapabilities(true, true), server.WithElicitation())
 	s.AddTool(mcp.NewTool("remember", mcp.WithString("word")), tl.remember)
@@ -52,6 +53,10 @@ func (tl *tools) server() *server.MCPServer {
 	s.AddTool(mcp.NewTool("count", mcp.WithNumber("to"), mcp.WithString("name")), tl.count)
 	s.AddTool(mcp.NewTool("large", mcp.WithNumber("bytes")), tl.large)
 	s.AddTool(mcp.NewTool("ask"), tl.ask)
+	s.AddTool(mcp.NewTool("who"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		c := CallerFrom(ctx)
+		return mcp.NewToolResultText(c.Client + "|" + c.Conversation), nil
+	})
 	return s
 }
 

@@ -70,7 +70,11 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 		refuseUnread(w, err)
 		return
 	}
-	caller := CallerFrom(r.Context())
+	if !m.isModern(r.Header) && m.Method != string(mcp.MethodInitialize) && r.Header.Get(mcpSession) == "" {
+		h.postWithoutSession(w, r, m, body)
+		return
+	}
+	var caller Caller
 	switch {
 	case m.isModern(r.Header):
 		if m.Method == methodCancelled && !m.isRequest() {
@@ -80,7 +84,9 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
+		caller = h.withoutSession(r, m)
 	case m.Method == string(mcp.MethodInitialize):
+		caller = CallerFrom(r.Context())
 		if !h.admit(context.WithoutCancel(r.Context())) {
 			busy(w, m, "too many clients are connected; try again later")
 			return
@@ -91,7 +97,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer leave()
-		caller = exchangeFrom(r.Context()).Caller
+		caller = exchangeFrom(r.Context()).Caller.of(m)
 		if m.cancelled != "" {
 			one.calls.cancelEarly(m.cancelled)
 		}
@@ -105,6 +111,8 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 			r = r.WithContext(context.WithValue(r.Context(), inflightKey{}, call))
 		}
 	}
+	exchangeFrom(r.Context()).Caller = caller
+	r = r.WithContext(WithCaller(r.Context(), caller))
 	end, ok := h.begin(w, r, m, caller)
 	if !ok {
 		return
@@ -129,6 +137,11 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (one *peer, leave func(), ok bool) {
 	caller := CallerFrom(r.Context())
 	id := r.Header.Get(mcpSession)
+	if id == "" && r.Method == http.MethodGet { // what clients take for: there is no such stream, and go on without
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "the header "+mcpSession+" is missing; only a session has such a stream", http.StatusMethodNotAllowed)
+		return nil, nil, false
+	}
 	if id == "" {
 		http.Error(w, "the header "+mcpSession+" is missing; initialize a session first", http.StatusBadRequest)
 		return nil, nil, false
