@@ -73,6 +73,9 @@ func CallerFrom(ctx context.Context) Caller {
 	return c
 }
 
+// IsPrincipal reports whether a client has authenticated.
+func IsPrincipal(client string) bool { return strings.HasPrefix(client, principalPrefix) }
+
 // ofPrincipal is the caller once it has authenticated.
 func (c Caller) ofPrincipal(name string) Caller {
 	c.Principal, c.Client = name, principalPrefix+name
