@@ -128,7 +128,7 @@ func TestAnonymousFlood(t *testing.T) {
 			}
 		}
 		mustCreate(t, m) // a known client may end what nobody has come back for, too
-		for range 3 { // in use, all of them
+		for range 3 {    // in use, all of them
 			id := anonymously(t, m, "", "x").InterpreterID
 			anonymously(t, m, id, "y")
 		}

@@ -189,6 +189,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 
 		server.WithPromptCapabilities(false),
 	)
+	transport.TellInvalidParams(s)
 	a.plugins.attach(s, tools.Register(s, m, options))
 	return s, tools.RegisterResources(s, m, options)
 }

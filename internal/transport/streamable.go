@@ -57,13 +57,22 @@ var errDropped error = dropped{}
 // Dropped reports whether ctx ended because the client's connection was lost.
 func Dropped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errDropped) }
 
-// post takes one message over streamable HTTP.
+// post takes a message, or several of them, over streamable HTTP.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	body, release, ok := h.bodies.read(w, r)
 	if !ok {
 		return
 	}
 	defer release()
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		h.postBatch(w, r, body)
+		return
+	}
+	h.postMessage(w, r, body)
+}
+
+// postMessage takes one message that was read.
+func (h *HTTP) postMessage(w http.ResponseWriter, r *http.Request, body []byte) {
 	m, err := parse(body)
 	noteMessage(r, m, len(body))
 	if err != nil {
@@ -123,10 +132,16 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		r = r.WithContext(context.WithValue(ctx, listeningKey{}, w))
 	}
-	if response, isOurs := w.(*responder); isOurs && m.isRequest() && m.Method == string(mcp.MethodToolsCall) {
-		notes := response.note()
-		defer notes.end()
-		r = r.WithContext(context.WithValue(r.Context(), notesKey{}, notes))
+	if response, isOurs := w.(*responder); isOurs && m.isRequest() {
+		ctx, wrong := watchParams(r.Context())
+		body, response.alias = aliased(m, body)
+		response.wrong = wrong
+		if m.Method == string(mcp.MethodToolsCall) {
+			notes := response.note()
+			defer notes.end()
+			ctx = context.WithValue(ctx, notesKey{}, notes)
+		}
+		r = r.WithContext(ctx)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	h.streamable.ServeHTTP(w, r)
