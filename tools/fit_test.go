@@ -29,7 +29,7 @@ func TestFits(t *testing.T) {
 		"cursor-vscode":                 "Cursor",
 		"codex-mcp-client":              "Codex",
 		"openai-mcp":                    "ChatGPT",
-		"mcp":                           "OpenAI Agents SDK, others on the Python SDK",
+		"mcp":                           "OpenAI Agents SDK, AutoGen, others on the Python SDK",
 		"mcp-inspector":                 "all others",
 	} {
 		if got := fitOf(name).Client; got != want {

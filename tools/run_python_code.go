@@ -68,6 +68,7 @@ func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, tool
 		return b.failure(tool, err)
 	}
 	client := b.Client(ctx)
+	r.Wait = b.patience(ctx, request, r.Wait)
 	progress := b.progress(ctx, request)
 	result, err := b.run(ctx, request, client, r, trip{at, again, progress})
 	progress.end(ctx)
@@ -77,7 +78,7 @@ func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, tool
 	if question := b.returned(result, at.Round); question != nil {
 		return question
 	}
-	return b.answer(ctx, request, result, asked{variable: r.ResultVarName, newID: client == sessions.Anonymous && r.InterpreterID == ""})
+	return b.answer(ctx, request, result, asked{variable: r.ResultVarName, newID: client.Keyed() && r.InterpreterID == "" && (client == sessions.Anonymous || result.Execution == 1), again: client != sessions.Anonymous})
 }
 
 // trip is what the handlers know of a call beside its arguments: which question

@@ -13,7 +13,8 @@ import (
 // asked is what an answer must know of its call.
 type asked struct {
 	variable string // the result_var_name that was asked for, if known
-	newID    bool   // the interpreter was made for it, and only its id leads there
+	newID    bool   // the interpreter was made for it, and its id is a key
+	again    bool   // the client's later calls find it without, unless each has a connection of its own
 }
 
 // leastText is the budget, in characters, below which a text can't hold an error
@@ -341,10 +342,13 @@ func (v view) running() string {
 		sessions.InWords(secondsOf(v.ExecTime)), v.InterpreterID)
 }
 
-// handle tells a caller without a default interpreter how to come back.
+// handle tells a caller how to come back that may have no default interpreter then.
 func (v view) handle() string {
 	if !v.newID || v.isLost() && !v.InterpreterRestarted { // it has ended
 		return ""
+	}
+	if v.again {
+		return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q if a later call does not find what this one left.", v.InterpreterID)
 	}
 	if v.Kind == sessions.RunsCommand {
 		return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q from now on: without it every call starts anew, in an interpreter of its own.", v.InterpreterID)
