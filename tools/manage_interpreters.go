@@ -183,7 +183,7 @@ func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client 
 	if question := b.returned(result, at.Round); question != nil {
 		return question, nil
 	}
-	return b.answer(ctx, request, result, asked{}), nil
+	return b.answer(ctx, request, result, asked{named: args.InterpreterID != ""}), nil
 }
 
 // reply is what an operation answers: a text for the model, and a record for

@@ -78,7 +78,15 @@ func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, tool
 	if question := b.returned(result, at.Round); question != nil {
 		return question
 	}
-	return b.answer(ctx, request, result, asked{variable: r.ResultVarName, newID: client.Keyed() && r.InterpreterID == "" && (client == sessions.Anonymous || result.Execution == 1), again: client != sessions.Anonymous})
+	return b.answer(ctx, request, result, askedBy(client, r, result))
+}
+
+// askedBy is what the answer to a run must know of its call.
+func askedBy(client sessions.Client, r sessions.RunRequest, result *sessions.Result) asked {
+	call := asked{variable: r.ResultVarName, named: r.InterpreterID != ""}
+	call.again = client != sessions.Anonymous
+	call.newID = client.Keyed() && !call.named && (result.Execution == 1 || !call.again)
+	return call
 }
 
 // trip is what the handlers know of a call beside its arguments: which question
