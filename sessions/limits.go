@@ -15,6 +15,18 @@ type birth struct {
 	parent    *Session // nil unless it is a branch, which is not entered before it is made
 }
 
+// checkPython refuses a Python that the server does not have.
+func (m *Manager) checkPython(ctx context.Context, name string) error {
+	switch check := m.options.CheckPython; {
+	case name == "":
+		return nil
+	case check == nil:
+		return Errorf(CodeInvalid, "python: this server has one Python only; leave python out")
+	default:
+		return check(ctx, name)
+	}
+}
+
 // add makes a session, if need be in the place of the client's oldest. Of two
 // calls that want a default at once, both get the same.
 func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, error) {

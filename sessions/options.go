@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -61,6 +62,10 @@ type Options struct {
 	// branch gets its copy of them; 0 is no limit. What code writes is the Starter's
 	// matter.
 	DiskLimit int64
+
+	// CheckPython says whether a session can have the Python of that name, as an *Error of
+	// CodeInvalid with the names that it could have; nil where there is one Python only.
+	CheckPython func(ctx context.Context, name string) error
 
 	RerunAfterCrash bool
 

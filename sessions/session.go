@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -266,6 +267,9 @@ func (s *Session) launch(e *execution) error {
 	s.current = e
 	untold := s.untold
 	s.untold = restartNote{}
+	if e.number == 1 {
+		untold.notes = append(slices.Clone(untold.notes), s.worker.Info().Introduction...)
+	}
 	s.running.Go(func() { s.execute(e, untold) })
 	return nil
 }
