@@ -116,6 +116,9 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	if err != nil && client == Anonymous && r.InterpreterID == "" && CodeOf(err) != CodeBusy {
 		m.discard(ctx, s)
 	}
+	if err == nil {
+		m.tellHome(client, s, result)
+	}
 	return result, err
 }
 
@@ -158,6 +161,7 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 		return nil, err
 	}
 	s.head(result)
+	m.tellHome(client, s, result)
 	return result, nil
 }
 
