@@ -162,7 +162,7 @@ func (m *Manager) reach(client Client, id string) *Session {
 	if s := m.sessions[id]; s != nil && (s.client == client || s.client == Anonymous) {
 		return s
 	}
-	return nil
+	return m.named(client, id)
 }
 
 // claim makes nobody's session the client's, if it may have another, unless the

@@ -176,6 +176,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		options.PreviewReady = a.data.waitAWhile
 	}
 	options.Rules, options.Walls, options.Install = a.policy.told(), toldWalls(c), installOptions(c)
+	options.Pythons = offeredPythons(c)
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -122,21 +123,45 @@ func (f *findings) libraries(ctx context.Context, c *config.Config, python *pyth
 		f.add(groupLibraries, "all", stateFailed, "%v", err)
 		return
 	}
+	var batteries, missing []string
 	for _, p := range pythonenv.Packages {
-		if version, ok := versions[p.Name]; ok {
+		version, ok := versions[p.Name]
+		switch {
+		case p.Battery && ok:
+			batteries = append(batteries, p.Name+" "+version)
+		case p.Battery:
+			missing = append(missing, p.Name)
+		case ok:
 			f.add(groupLibraries, p.Name, stateOK, "%s", version)
-		} else {
+		default:
 			f.add(groupLibraries, p.Name, stateMissing, "%s", p.Without)
 		}
 	}
+	if len(batteries) > 0 {
+		f.add(groupLibraries, "more", stateOK, "%s", strings.Join(batteries, ", "))
+	}
+	if len(missing) > 0 {
+		f.add(groupLibraries, "more", stateMissing, "%s", strings.Join(missing, ", "))
+	}
+	f.howToInstall(c, python, len(versions) < len(pythonenv.Packages))
+}
+
+// howToInstall says how the libraries get better.
+func (f *findings) howToInstall(c *config.Config, python *pythonenv.Found, lacks bool) {
 	lock, err := requirements()
+	current, whole := pythonenv.Installed(c.DataDir, lock)
 	switch {
 	case err != nil:
 		f.add(groupLibraries, "versions", stateFailed, "%v", err)
-	case python.FromSetup() && !pythonenv.UpToDate(c.DataDir, lock):
+	case python.FromSetup() && !current:
 		f.add(groupLibraries, "versions", stateNote, "of an older understudy; \"understudy setup\" brings them up to date")
-	case len(versions) < len(pythonenv.Packages):
+	case !lacks:
+	case !python.FromSetup():
 		f.add(groupLibraries, "versions", stateNote, "\"understudy setup\" makes an environment with all of them")
+	case !whole:
+		f.add(groupLibraries, "versions", stateNote, "\"understudy setup\" adds what is missing (--minimal has left it out)")
+	default:
+		f.add(groupLibraries, "versions", stateNote, "what is missing was removed after setup; \"%s -m pip install NAME\" brings it back", python.Path)
 	}
 }
 

@@ -84,17 +84,30 @@ func reasons(err error, none string) string {
 	return strings.Join(all, "; ")
 }
 
-// pythonNames lists what interpreters may be made with.
-func pythonNames(c *config.Config) string {
+// pythonChoices are the names that interpreters may be made with.
+func pythonChoices(c *config.Config) []string {
 	names := []string{pythonOwn}
 	if !c.Serve.OverNetwork() {
 		names = append(names, pythonProject)
 	}
-	names = append(names, slices.Sorted(maps.Keys(c.Serve.NamedPythons()))...)
+	return append(names, slices.Sorted(maps.Keys(c.Serve.NamedPythons()))...)
+}
+
+// pythonNames lists them in a sentence.
+func pythonNames(c *config.Config) string {
+	names := pythonChoices(c)
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%q", name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// offeredPythons are those that agents are told of: none where there is no choice.
+func offeredPythons(c *config.Config) []string {
+	if names := pythonChoices(c); len(names) > 1 {
+		return names
+	}
+	return nil
 }
 
 // activation is what the environment of a Python has in the shell of who works in it:
