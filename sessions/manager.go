@@ -16,6 +16,8 @@ type Manager struct {
 	stop    chan struct{} // closed by Close
 	reaper  sync.WaitGroup
 
+	locating sync.Mutex // one asks where sessions work; before mu
+
 	mu       sync.Mutex
 	sessions map[string]*Session
 	owned    map[Client]map[*Session]bool // Anonymous has those that belong to nobody
@@ -24,6 +26,8 @@ type Manager struct {
 	numbers  map[Client]int // how many names were given to sessions of clients that are not keyed
 	endings  endings
 	closed   bool
+	// whereabouts is what the first answer is to say of the working directory.
+	whereabouts string
 
 	departures departures
 }

@@ -24,7 +24,9 @@ import (
 type App struct {
 	config   *config.Config
 	log      *slog.Logger
+	project  project // where a server on stdio works
 	run      *runDir
+	kept     *keptFiles // nil over a network
 	python   *pythons
 	workdirs *workdirs  // nil unless the directories of confined interpreters are kept
 	data     *preparing // nil without --data
@@ -46,6 +48,10 @@ type App struct {
 // interpreters are forked from is started, in the background: a server without
 // it can still say so.
 func Open(c *config.Config, log *slog.Logger) (*App, error) {
+	c, where, err := located(c)
+	if err != nil {
+		return nil, err
+	}
 	rules, err := openPolicy(c, log)
 	if err != nil {
 		return nil, err
@@ -54,7 +60,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{config: c, log: log}
+	a := &App{config: c, log: log, project: where}
 	if err := a.openFiles(); err != nil {
 		return nil, errors.Join(err, a.closeFiles(context.Background()))
 	}
@@ -64,6 +70,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.ready = newReadiness(a.python, a.run.path, log)
 	options := managerOptions(c, a.python, a.run.path, log)
 	options.CheckPython = a.python.choose
+	a.locateFiles(&options)
 	a.python.homes = options.WorkdirRoot
 	if a.plugins != nil {
 		options.Equipper = a.plugins
@@ -91,9 +98,13 @@ func (a *App) openFiles() (err error) {
 		return err
 	}
 	if a.config.Serve.SandboxMode() != config.SandboxOff {
-		if err := a.run.letThrough(); err != nil {
+		runs := filepath.Dir(a.run.path)
+		if err := letThrough(filepath.Dir(runs), runs, a.run.path); err != nil {
 			return err
 		}
+	}
+	if a.kept, err = openKept(a.config, a.log); err != nil {
+		return err
 	}
 	if a.workdirs, err = openWorkdirs(a.config, a.log); err != nil {
 		return err
@@ -114,7 +125,7 @@ func (a *App) openFiles() (err error) {
 // closeFiles is its mirror, but that the journal is closed before the files of
 // experiments, which say when the run ended.
 func (a *App) closeFiles(ctx context.Context) error {
-	return errors.Join(a.journal.close(ctx), a.saving.close(), a.data.close(), a.workdirs.close(), a.run.close())
+	return errors.Join(a.journal.close(ctx), a.saving.close(), a.data.close(), a.workdirs.close(), a.kept.close(), a.run.close())
 }
 
 // closeTime bounds the orderly end of all sessions; what is left is killed.
@@ -156,6 +167,18 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		o.WorkdirRoot = filepath.Join(c.DataDir, workdirsName)
 	}
 	return o
+}
+
+// locateFiles says where a server on stdio keeps what its answers name, and whom it asks
+// where to work.
+func (a *App) locateFiles(o *sessions.Options) {
+	if a.kept == nil {
+		return
+	}
+	o.Dir, o.WorkdirRoot, o.KeepFiles = filepath.Join(a.kept.dir, outputsName), a.kept.dir, true
+	if a.project.unfit != "" {
+		o.Locate = a.locate
+	}
 }
 
 func (a *App) newServer() (*server.MCPServer, *tools.Resources) {

@@ -59,7 +59,7 @@ func parse(source Source) (*Config, error) {
 	}
 	switch config.Command {
 	case "serve":
-		return config, errors.Join(config.Serve.Check(), config.checkShares())
+		return config, errors.Join(config.Serve.Check(), config.CheckShares())
 	case "doctor":
 		return config, config.askServe(source)
 	}
