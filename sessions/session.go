@@ -276,7 +276,7 @@ func (s *Session) launch(e *execution) error {
 	s.current = e
 	untold := s.untold
 	s.untold = restartNote{}
-	if e.number == 1 {
+	if e.number == 1 && s.python == "" { // else who made it has chosen, and been told
 		untold.notes = append(slices.Clone(untold.notes), s.worker.Info().Introduction...)
 	}
 	s.running.Go(func() { s.execute(e, untold) })
