@@ -58,6 +58,8 @@ FROM_GO = {
         "init_code": str,
         "figure_max_side": int,
         "result_limit": int,
+        # confine and hosts are left out without a wall, and python where nobody has said
+        # what is to be known of it
     },
     "run": {
         "execution": int,

@@ -15,7 +15,7 @@ from . import (
     sources,
 )
 from .forks import Forks
-from .packages import Packages
+from .packages import Environment, Packages
 from .place import Place
 from .plugins import Plugins
 from .tracebacks import Describer
@@ -35,6 +35,7 @@ class Session:
         self.fault = fault
         self.place = Place(start["workdir"])
         self.packages = Packages(self.place, bool(start.get("confine")), start.get("hosts"))
+        self.environment = Environment(start.get("python") or {})
         self.code_file = codefile.CodeFile(start["private_dir"], start["code_file"])
         self.module = namespace.make(self.code_file.path)
         self.describer = Describer(start["workdir"], start["private_dir"], start["traceback"])

@@ -21,22 +21,6 @@ type homes struct {
 	root   *os.Root // WorkdirRoot; nil until something is made in it
 	above  *os.Root // what the shared directory is in; nil until a session is there
 	shared string   // its name there
-	named  int      // sessions so far whose ids may come again
-}
-
-// handleLength is how long an id is that nobody chooses, and that comes once.
-const handleLength = 32
-
-// nameFor returns the name for the directories of a session. An id that a client chose
-// may come again, when files of the one before are still there, or are to stay.
-func (h *homes) nameFor(id string) string {
-	if len(id) >= handleLength {
-		return id
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.named++
-	return fmt.Sprintf("%s-%d", id, h.named)
 }
 
 // open returns WorkdirRoot, which it makes if need be. Others may pass through it to
@@ -224,7 +208,7 @@ func (s *Session) openOwn(what, name string) (root *os.Root, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, Errorf(CodeNotFound, "the %s of interpreter %s can't be opened: %w", what, s.id, err)
+		return nil, Errorf(CodeNotFound, "the %s of interpreter %s can't be opened: %w", what, s.name, err)
 	}
 	return root, nil
 }

@@ -10,8 +10,21 @@ import (
 // birth says what a new session is to be.
 type birth struct {
 	isDefault bool
+	name      string   // as in CreateRequest.InterpreterID, which was checked
 	python    string   // as in CreateRequest
 	parent    *Session // nil unless it is a branch, which is not entered before it is made
+}
+
+// checkPython refuses a Python that the server does not have.
+func (m *Manager) checkPython(ctx context.Context, name string) error {
+	switch check := m.options.CheckPython; {
+	case name == "":
+		return nil
+	case check == nil:
+		return Errorf(CodeInvalid, "python: this server has one Python only; leave python out")
+	default:
+		return check(ctx, name)
+	}
 }
 
 // add makes a session, if need be in the place of the client's oldest. Of two
@@ -42,10 +55,14 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	if s := m.defaults[client]; b.isDefault && s != nil {
 		return s, nil, nil
 	}
+	name, err := m.name(client, b.name)
+	if err != nil {
+		return nil, nil, err
+	}
 	if oldest, err = m.makeRoom(client); err != nil {
 		return nil, nil, err
 	}
-	if s, err = newSession(newID(), client, m.options, b.parent); err != nil {
+	if s, err = newSession(newID(name), client, m.options, b.parent); err != nil {
 		return nil, oldest, err
 	}
 	s.python = b.python
@@ -206,7 +223,7 @@ func (m *Manager) insert(s *Session, isDefault bool) {
 	}
 	m.defaults[s.client] = s
 	if former, ok := m.endings.leaveHome(s.client); ok {
-		s.untold.notes = []string{"your earlier default interpreter " + former.id + " was ended " + former.why + "; this is a new one, without its variables"}
+		s.untold.notes = []string{"your earlier default interpreter " + s.client.Handle(former.id) + " was ended " + former.why + "; this is a new one, without its variables"}
 	}
 }
 

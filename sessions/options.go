@@ -72,6 +72,10 @@ type Options struct {
 	// matter.
 	DiskLimit int64
 
+	// CheckPython says whether a session can have the Python of that name, as an *Error of
+	// CodeInvalid with the names that it could have; nil where there is one Python only.
+	CheckPython func(ctx context.Context, name string) error
+
 	RerunAfterCrash bool
 
 	// SessionVariables are those that each session begins with.

@@ -27,7 +27,7 @@ type App struct {
 	project  project // where a server on stdio works
 	run      *runDir
 	kept     *keptFiles // nil over a network
-	python   *pythonStarter
+	python   *pythons
 	workdirs *workdirs  // nil unless the directories of confined interpreters are kept
 	data     *preparing // nil without --data
 	manager  *sessions.Manager
@@ -64,11 +64,12 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	if err := a.openFiles(); err != nil {
 		return nil, errors.Join(err, a.closeFiles(context.Background()))
 	}
-	a.python = newPythonStarter(a.data.workingIn(a.plugins.preloading(c)), log)
+	a.python = newPythons(a.data.workingIn(a.plugins.preloading(c)), log)
 	a.python.proxy = proxy
 	a.metrics = a.newMetrics()
 	a.ready = newReadiness(a.python, a.run.path, log)
 	options := managerOptions(c, a.python, a.run.path, log)
+	options.CheckPython = a.python.choose
 	a.locateFiles(&options)
 	a.python.homes = options.WorkdirRoot
 	if a.plugins != nil {
@@ -78,6 +79,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.data.equip(&options)
 	if a.policy = newPolicing(rules, a.python, log); a.policy != nil {
 		options.Verifier, a.ready.check = a.policy, a.policy.Warm
+		a.python.rules = a.policy.told()
 	}
 	a.python.started = a.started
 	a.journal.record(&options, a.python)
@@ -197,6 +199,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		options.PreviewReady = a.data.waitAWhile
 	}
 	options.Rules, options.Walls, options.Install = a.policy.told(), toldWalls(c), installOptions(c)
+	options.Pythons = offeredPythons(c)
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}

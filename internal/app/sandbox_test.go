@@ -40,7 +40,7 @@ func TestStdioHasNoWall(t *testing.T) {
 	if wall != nil || err != nil || toldWalls(c) != nil || log.Len() > 0 {
 		t.Errorf("%v %v %v %s", wall, err, toldWalls(c), &log)
 	}
-	if newPythonStarter(c, quiet()).Confines() {
+	if newPythons(c, quiet()).Confines() {
 		t.Error("sessions are made as behind a wall")
 	}
 }

@@ -106,6 +106,7 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.NamedMapper("policy", kong.MapperFunc(decodePolicy)),
 		kong.NamedMapper("rules", listOf(parseRule)),
 		kong.NamedMapper("modules", kong.MapperFunc(decodeModules)),
+		kong.NamedMapper("pythons", listOf(parsePython)),
 		kong.NamedMapper("layers", listOf(parseLayer)),
 		kong.NamedMapper("nethosts", listOf(parseNetHost)),
 		kong.NamedMapper("existingpath", kong.MapperFunc(decodeExistingPaths)),

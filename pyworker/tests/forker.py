@@ -130,6 +130,7 @@ class Root(Forker):
         self.output = tempfile.TemporaryFile()  # noqa: SIM115
         self._zygotes = []
         env = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        env["JE_ARROW_MALLOC_CONF"] = "background_thread:false"  # as the server does
         env.update(environment)
         env["PYTHONPATH"] = os.pathsep.join([*library, ROOT])
         env["PYTHONDONTWRITEBYTECODE"] = "1"
