@@ -76,6 +76,9 @@ type Options struct {
 	Mode string
 	// Rules are told in the descriptions; nil is for a server that checks nothing.
 	Rules *Rules
+	// SharedFiles says that all interpreters work in one directory, which outlives them;
+	// FilesEnd that each has its own, which goes with it.
+	SharedFiles, FilesEnd bool
 	// Walls are told in the descriptions; nil is for a server without a sandbox.
 	Walls *Walls
 	// PluginSummary tells a model, in some lines, which plugins code can call now,
@@ -274,6 +277,10 @@ func (b *toolbox) describe(text string) string {
 		"{lines}\n", item(b.notebookLines()),
 		"{rules}\n", item(b.ruled()),
 		"{walls}\n", item(b.walled()),
+		"{files}\n", item(b.tellsOfFiles()),
+		"{branch_files}", word(b.SharedFiles, " (files are shared)", " and working directory"),
+		"{branch_only_files}", word(b.SharedFiles, ", which works on the same files", " with a copy of the working directory"),
+		"{delete_files}", word(b.FilesEnd, " with its files", ""),
 		"{trials}\n", item(b.tellsOfTrials()),
 		"{set_variables}\n", item(b.sessionVariables()),
 		"{install}\n", item(b.tellsOfInstalls()),

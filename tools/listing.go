@@ -41,11 +41,6 @@ func notes(all []string) string {
 	return strings.Join(lines, "\n")
 }
 
-func deleted(id string) reply {
-	text := fmt.Sprintf("Deleted interpreter %s; its variables are gone.", id)
-	return reply{text, map[string]any{"interpreter_id": id}}
-}
-
 func interrupted(i *sessions.Interruption) reply {
 	if i == nil {
 		return reply{}

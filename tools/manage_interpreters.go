@@ -113,7 +113,7 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 		return b.say(ctx, request, listed(all, farewell, b.fit(ctx, request).Text), err)
 	case "delete":
 		err := b.manager.Delete(ctx, client, id)
-		return b.say(ctx, request, deleted(id), err)
+		return b.say(ctx, request, b.deleted(id), err)
 	case "restart":
 		fresh, err := b.manager.Restart(ctx, client, id)
 		return b.say(ctx, request, restarted(fresh), err)

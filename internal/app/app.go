@@ -202,6 +202,8 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		options.Preview = newPreview(a.data.plan.Input(), c.Serve.Data, a.data.state)
 		options.PreviewReady = a.data.waitAWhile
 	}
+	shared := a.data != nil || c.Serve.Workdir != ""
+	options.SharedFiles, options.FilesEnd = shared, !shared && !c.Serve.KeepWorkdirs
 	options.Rules, options.Walls, options.Install = a.policy.told(), toldWalls(c), installOptions(c)
 	options.Pythons = offeredPythons(c)
 	if a.plugins != nil {
