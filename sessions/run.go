@@ -127,6 +127,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	}
 	if !a.lostWorker() {
 		s.states.advance(e.number)
+		s.states.define(e.number, a.outcome.Variables)
 	}
 	recorded()
 	s.record(e, a, result)
@@ -177,6 +178,7 @@ func (s *Session) rerunWanted(a attempt) bool {
 // that died, or else a fresh worker.
 func (s *Session) replaceWorker(e *execution, a attempt) restartNote {
 	var note restartNote
+	s.removeCode()
 	if e.life.Err() == nil {
 		note = s.bringBack(e.life)
 	}

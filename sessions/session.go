@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,7 +23,9 @@ type Session struct {
 	id      string // unique, and no name in it is only a word; see newID
 	name    string // what its client calls it: its handle
 	family  *family
-	dir     string // ours: output files
+	own     string // the name of its directories: no other session of this server has had it
+	dir     string // ours: whole outputs
+	private string // what its code makes for us: figures, artifacts, the code file
 	workdir string
 	python  string // which Python it runs, "" for the usual one
 	options *Options
@@ -70,7 +73,7 @@ type Session struct {
 	used        time.Time
 	seizing     int    // callers of seize that wait for the turn
 	resident    uint64 // bytes of the worker when it was last measured
-	epitaph     string // why the server ended it of its own accord; nobody enters then
+	evictReason string // why the server ended it of its own accord; nobody enters then
 	ended       bool
 	endedAt     time.Time
 	// sessionVariables are what plugins find. The map is not changed but replaced;
@@ -78,17 +81,21 @@ type Session struct {
 	sessionVariables map[string]string
 	variablesSet     int
 	secrets          []string // all values that they have had; replaced, not changed
+	// uploaded are the files that Upload has written, by their paths; kept where the
+	// working directory is not the session's own.
+	uploaded map[string]fs.FileInfo
 
 	// Guarded by the Manager's mu.
-	named     bool // a caller has shown its id
-	abandoned bool // its client has left, and nobody has shown its id since
+	claimed      bool   // somebody asked for it, or has come back for it; see isUnclaimed
+	abandoned    bool   // its client has left, and nobody has shown its id since
+	conversation string // whose default it is, or was; "" for none
 }
 
 // newSession makes a session, a branch of parent's family unless that is nil.
 func newSession(id string, client Client, options *Options, parent *Session) (*Session, error) {
 	s := &Session{
 		id: id, name: client.Handle(id), client: client, options: options,
-		dir: filepath.Join(options.Dir, keyOf(id)), workdir: options.Workdir,
+		own: keyOf(id), workdir: options.Workdir,
 		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
 		sessionVariables: options.SessionVariables,
 	}
@@ -98,12 +105,14 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 	s.states.id = id
 	s.states.startAfresh(0)
 	if parent == nil {
-		s.family = newFamily(id, options)
+		s.family = newFamily(s.own, options)
 	} else if s.family = parent.family; s.family.join() != nil {
 		return nil, parent.gone()
 	}
+	s.dir = filepath.Join(options.Dir, s.own)
+	s.private = options.ownDir(s.family.id, s.privateName())
 	if s.workdir == "" {
-		s.workdir = options.ownWorkdir(s.family.id, id)
+		s.workdir = options.ownDir(s.family.id, s.own)
 	}
 	if err := s.makeDirs(); err != nil {
 		s.family.leave(context.Background())
@@ -155,7 +164,7 @@ func (s *Session) seize(ctx context.Context) error {
 func (s *Session) entered() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.epitaph != "" {
+	if s.ended || s.evictReason != "" {
 		s.turn.release()
 		return s.missing()
 	}
@@ -203,8 +212,8 @@ func (s *Session) gone() error {
 
 // missing is gone for a caller that holds mu.
 func (s *Session) missing() error {
-	if s.epitaph != "" {
-		return ended(s.name, s.epitaph)
+	if s.evictReason != "" {
+		return ended(s.name, s.evictReason)
 	}
 	return notFound(s.name)
 }
@@ -277,7 +286,7 @@ func (s *Session) launch(e *execution) error {
 		untold.notes = append(slices.Clone(untold.notes), s.visits.inWords()...)
 		s.untold, s.visits = restartNote{}, visits{}
 	}
-	if e.number == 1 {
+	if e.number == 1 && s.python == "" { // else who made it has chosen, and been told
 		untold.notes = append(slices.Clone(untold.notes), s.worker.Info().Introduction...)
 	}
 	s.running.Go(func() { s.execute(e, untold) })
@@ -329,32 +338,35 @@ func (s *Session) end(ctx context.Context) {
 	s.family.leave(ctx)
 }
 
+// removeFiles removes what was the session's own, but for what is to stay.
 func (s *Session) removeFiles(ctx context.Context) {
-	if err := os.RemoveAll(s.dir); err != nil {
-		s.log.Warn("removing the session's files", "dir", s.dir, "error", err)
+	var err error
+	if s.options.keepsFiles() {
+		err = s.keepPrivate()
+	} else {
+		err = errors.Join(os.RemoveAll(s.dir), s.removeOwn(ctx, s.privateName()))
 	}
 	switch {
 	case s.options.Workdir != "":
 	case s.options.KeepWorkdirs:
-		if err := s.takeBack(); err != nil {
-			s.log.Warn("taking the working directory back", "dir", s.workdir, "error", err)
-		}
+		err = errors.Join(err, s.takeBack(s.own))
 	default:
-		if err := s.removeWorkdir(ctx); err != nil {
-			s.log.Warn("removing the session's files", "dir", s.workdir, "error", err)
-		}
+		err = errors.Join(err, s.removeOwn(ctx, s.own))
+	}
+	if err != nil {
+		s.log.Warn("removing the session's files", "error", err)
 	}
 }
 
-// condemn ends the session's use, for the reason why, unless a call uses it or
-// waits for it. Who condemned it ends it.
-func (s *Session) condemn(why string) bool {
+// evict ends the session's use, for the reason why, unless a call uses it or
+// waits for it. Who evicted it ends it.
+func (s *Session) evict(why string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.epitaph != "" || s.current != nil || !s.turn.idle() {
+	if s.ended || s.evictReason != "" || s.current != nil || !s.turn.idle() {
 		return false
 	}
-	s.epitaph = why
+	s.evictReason = why
 	return true
 }
 

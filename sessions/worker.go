@@ -55,6 +55,8 @@ type Spec struct {
 	Home string
 	// Workdir is the absolute path of the session's working directory.
 	Workdir string
+	// PrivateDir is that of the directory for figures, artifacts and the code file.
+	PrivateDir string
 	// Python says which Python the worker runs, in the words of the Starter; "" is its
 	// usual one. A branch has that of its parent.
 	Python string

@@ -26,7 +26,9 @@ import (
 type App struct {
 	config   *config.Config
 	log      *slog.Logger
+	project  project // where a server on stdio works
 	run      *runDir
+	kept     *keptFiles // nil over a network
 	python   *pythons
 	workdirs *workdirs  // nil unless the directories of confined interpreters are kept
 	data     *preparing // nil without --data
@@ -48,6 +50,10 @@ type App struct {
 // interpreters are forked from is started, in the background: a server without
 // it can still say so.
 func Open(c *config.Config, log *slog.Logger) (*App, error) {
+	c, where, err := located(c)
+	if err != nil {
+		return nil, err
+	}
 	rules, err := openPolicy(c, log)
 	if err != nil {
 		return nil, err
@@ -56,7 +62,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{config: c, log: log}
+	a := &App{config: c, log: log, project: where}
 	if err := a.openFiles(); err != nil {
 		return nil, errors.Join(err, a.closeFiles(context.Background()))
 	}
@@ -66,6 +72,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.ready = newReadiness(a.python, a.run.path, log)
 	options := managerOptions(c, a.python, a.run.path, log)
 	options.CheckPython = a.python.choose
+	a.locateFiles(&options)
 	a.python.homes = options.WorkdirRoot
 	if a.plugins != nil {
 		options.Equipper = a.plugins
@@ -93,9 +100,13 @@ func (a *App) openFiles() (err error) {
 		return err
 	}
 	if a.config.Serve.SandboxMode() != config.SandboxOff {
-		if err := a.run.letThrough(); err != nil {
+		runs := filepath.Dir(a.run.path)
+		if err := letThrough(filepath.Dir(runs), runs, a.run.path); err != nil {
 			return err
 		}
+	}
+	if a.kept, err = openKept(a.config, a.log); err != nil {
+		return err
 	}
 	if a.workdirs, err = openWorkdirs(a.config, a.log); err != nil {
 		return err
@@ -116,7 +127,7 @@ func (a *App) openFiles() (err error) {
 // closeFiles is its mirror, but that the journal is closed before the files of
 // experiments, which say when the run ended.
 func (a *App) closeFiles(ctx context.Context) error {
-	return errors.Join(a.journal.close(ctx), a.saving.close(), a.data.close(), a.workdirs.close(), a.run.close())
+	return errors.Join(a.journal.close(ctx), a.saving.close(), a.data.close(), a.workdirs.close(), a.kept.close(), a.run.close())
 }
 
 // closeTime bounds the orderly end of all sessions; what is left is killed.
@@ -152,12 +163,28 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		EndOldest:  c.Serve.WhenFull == "end-oldest",
 		MaxRetries: c.Serve.MaxRetries, SessionVariables: c.Serve.SessionVariables,
 		PrintLimit: limits.Output, MemoryLimit: limits.Memory, DiskLimit: limits.Disk,
+		Conversation: func(ctx context.Context) string { return transport.CallerFrom(ctx).Conversation },
 		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
+	}
+	if c.Serve.DefaultInterpreter == "none" {
+		o.NeedsHandle = func(client sessions.Client) bool { return !transport.IsPrincipal(string(client)) }
 	}
 	if o.KeepWorkdirs { // the run's own directory goes with the server
 		o.WorkdirRoot = filepath.Join(c.DataDir, workdirsName)
 	}
 	return o
+}
+
+// locateFiles says where a server on stdio keeps what its answers name, and whom it asks
+// where to work.
+func (a *App) locateFiles(o *sessions.Options) {
+	if a.kept == nil {
+		return
+	}
+	o.Dir, o.WorkdirRoot, o.KeepFiles = filepath.Join(a.kept.dir, outputsName), a.kept.dir, true
+	if a.project.unfit != "" {
+		o.Locate = a.locate
+	}
 }
 
 func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
@@ -177,6 +204,8 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		options.Preview = newPreview(a.data.plan.Input(), c.Serve.Data, a.data.state)
 		options.PreviewReady = a.data.waitAWhile
 	}
+	shared := a.data != nil || c.Serve.Workdir != ""
+	options.SharedFiles, options.FilesEnd = shared, !shared && !c.Serve.KeepWorkdirs
 	options.Rules, options.Walls, options.Install = a.policy.told(), toldWalls(c), installOptions(c)
 	options.Pythons = offeredPythons(c)
 	if a.plugins != nil {
@@ -190,6 +219,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 
 		server.WithPromptCapabilities(false),
 	)
+	transport.TellInvalidParams(s)
 	a.plugins.attach(s, tools.Register(s, m, options))
 	return s, tools.RegisterResources(s, m, options)
 }

@@ -190,6 +190,10 @@ func activeLayers(wall *sandbox.Wall) []string {
 // checkFloor refuses to serve where the host allows less than the operator demands. A
 // server without Python runs no code; it may say so, and asks again when there is one.
 func checkFloor(ctx context.Context, c *config.Config) error {
+	c, _, err := located(c)
+	if err != nil {
+		return err
+	}
 	s := c.Serve
 	demands := s.SandboxMode() == config.SandboxStrict || len(s.SandboxFloor) > 0
 	if refuses := s.SandboxMode() != config.SandboxOff && (os.Geteuid() == 0 || s.Workdir != "" || len(s.Write) > 0); !demands && !refuses {

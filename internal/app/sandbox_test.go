@@ -172,7 +172,7 @@ func TestDoctorTellsOfTheSandbox(t *testing.T) {
 // TestBehindTheWall: a session of a server knows its wall, and a refusal names it.
 func TestBehindTheWall(t *testing.T) {
 	needsLinux(t)
-	c := serveConfig(t, "--sandbox", "standard", "--start", "spawn", "--no-journal")
+	c := serveConfig(t, "--transport", "http", "--sandbox", "standard", "--start", "spawn", "--no-journal")
 	a, err := Open(c, quiet())
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,12 @@ package config
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Config is the whole command line. The fields of Shared and Serve are the
@@ -81,13 +85,13 @@ type Serve struct {
 	Pythons  []string `type:"pythons" placeholder:"NAME=PATH,…" group:"Python" help:"Other Pythons that an interpreter can be made with (manage_interpreters, create, argument python), separated by commas: a name and a path, or a path alone. own, the one made by setup, and over stdio project, the one of the project, are always there."`
 	InitCode string   `type:"text" placeholder:"CODE|@FILE" group:"Python" help:"Python code that every interpreter runs when it starts; @FILE reads it from a file."`
 
-	Workdir      string `type:"existingdir" placeholder:"DIR" group:"Files" help:"Working directory shared by all interpreters. Default: each has its own under the data directory, removed with it."`
-	KeepWorkdirs bool   `negatable:"" group:"Files" help:"Keep the interpreters' own working directories when they end."`
+	Workdir      string `type:"existingdir" placeholder:"DIR" group:"Files" help:"Working directory of all interpreters. Default: over stdio the directory that the server was started in, or ~/understudy if that is no place to work; over HTTP and SSE each has its own under the data directory, removed with it."`
+	KeepWorkdirs bool   `negatable:"" group:"Files" help:"Keep the interpreters' own working directories when they end, with their figures and artifacts (HTTP and SSE)."`
 
 	Echo      string `enum:"all,last,none" default:"all" group:"Code" help:"Which top-level expressions are printed: ${enum}."`
 	Traceback string `enum:"plain,ipython" default:"plain" group:"Code" help:"How exceptions are shown: ${enum}."`
 	Warnings  string `enum:"default,ignore" default:"default" group:"Code" help:"What happens to Python's warnings: ${enum}."`
-	CodeFile  string `placeholder:"NAME" group:"Code" help:"Keep the running code in a file of this name in the working directory while it runs, as runfile.py. Default: no file."`
+	CodeFile  string `placeholder:"NAME" group:"Code" help:"Keep the running code in a file of this name while it runs, as runfile.py: __file__ is its path, and tracebacks name it. It lies in a directory of the interpreter's own, not among your files. Default: no file."`
 
 	Timeout         time.Duration `default:"3600s" group:"Time" help:"How long one run may take when the call says nothing."`
 	MaxTimeout      time.Duration `default:"24h" group:"Time" help:"How long one run may take at most, whatever the call says."`
@@ -98,6 +102,7 @@ type Serve struct {
 	History          int     `default:"1" group:"State" help:"How many of an interpreter's runs can be undone; a copy of its process is kept for each. 0 keeps none, and crashes still cost only the run at fault."`
 	CheckpointMemory float64 `default:"0.5" group:"State" help:"Largest share of the machine's or container's memory that an interpreter may hold and still be copied, from 0 to 1; 0 makes no copies, so that a crash loses the variables."`
 
+	DefaultInterpreter   string        `enum:"client,none" default:"client" group:"State" help:"What a call gets that names no interpreter: ${enum}. client: the one of its client, made by its first call; none: an error, unless the client has authenticated. That is for a program that serves many people without tokens."`
 	IdleTTL              time.Duration `name:"idle-ttl" default:"0" group:"Limits" help:"End interpreters that ran nothing for this long; 0 never ends them."`
 	AbandonedTTL         time.Duration `name:"abandoned-ttl" default:"1h" group:"Limits" help:"End interpreters that belong to nobody, because their client left or never had a name, when nobody has shown their interpreter_id for this long; one that no call ever came back to ends after at most 10 minutes. 0 never ends them."`
 	OnDisconnect         string        `enum:"keep,interrupt" default:"keep" group:"Time" help:"What happens to running code whose client lost its connection: ${enum}. keep lets it run on; whoever knows its interpreter_id can wait for it."`
@@ -150,7 +155,7 @@ type Doctor struct {
 
 // Demo are the flags of demo.
 type Demo struct {
-	Dir string `type:"path" default:"understudy-demo" help:"Directory that the demo works in and leaves its plots in."`
+	Dir string `type:"path" default:"understudy-demo" help:"Directory that the demo works in."`
 }
 
 // Install are the flags of install.
@@ -221,6 +226,7 @@ func (s Serve) Check() error {
 	return errors.Join(
 		checkStart(s.Start, runtime.GOOS),
 		s.checkNetwork(),
+		checkCodeFile(s.CodeFile),
 		s.checkTimes(),
 		s.Auth.check(s.OverNetwork()),
 		s.Guard.check(),
@@ -248,6 +254,21 @@ func (s Serve) checkTimes() error {
 		return errors.New("wait must be more than 0")
 	case s.Timeout > s.MaxTimeout:
 		return fmt.Errorf("timeout (%v) is more than max-timeout (%v); raise --max-timeout or lower --timeout", s.Timeout, s.MaxTimeout)
+	}
+	return nil
+}
+
+// reservedName is a file name that is a device on Windows.
+var reservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
+
+// checkCodeFile refuses what is no bare name of a file, on any system.
+func checkCodeFile(name string) error {
+	switch {
+	case name == "":
+		return nil
+	case name == ".", name == "..", len(name) > 200, !utf8.ValidString(name), reservedName.MatchString(name),
+		strings.ContainsAny(name, `/\:*?"<>|`), strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("code-file is %q; it must be a bare file name, as runfile.py: the file lies in a directory of the interpreter's own", name)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func parse(source Source) (*Config, error) {
 		config.Serve.Transport = []string{TransportStdio} // which is how clients see it
 		fallthrough
 	case "serve":
-		return config, errors.Join(config.Serve.Check(), config.checkShares())
+		return config, errors.Join(config.Serve.Check(), config.CheckShares())
 	case "doctor":
 		return config, config.askServe(source)
 	}

@@ -46,7 +46,7 @@ import (
 const (
 	// protocolVersion is compared in the handshake; both halves are shipped
 	// in one binary, so another version means a foreign library directory.
-	protocolVersion = 4
+	protocolVersion = 5
 
 	maxHeader      = 64 << 20  // bytes of one header
 	maxAttachments = 64        // attachments of one frame
@@ -97,6 +97,7 @@ type startMessage struct {
 	Protocol       int    `json:"protocol"`
 	InterpreterID  string `json:"interpreter_id"`
 	Workdir        string `json:"workdir"`
+	PrivateDir     string `json:"private_dir"`
 	FirstExecution int    `json:"first_execution"`
 	Echo           string `json:"echo"`
 	Traceback      string `json:"traceback"`
@@ -163,6 +164,7 @@ type forkedMessage struct {
 type wakeMessage struct {
 	InterpreterID string `json:"interpreter_id"`
 	Workdir       string `json:"workdir"`
+	PrivateDir    string `json:"private_dir"`
 	Mark          string `json:"mark"`
 	Tag           uint64 `json:"tag,omitempty"`
 }

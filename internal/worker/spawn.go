@@ -481,6 +481,7 @@ func (s *Spawner) startMessage(spec sessions.Spec, mark mark) startMessage {
 		Protocol:        protocolVersion,
 		InterpreterID:   spec.InterpreterID,
 		Workdir:         spec.Workdir,
+		PrivateDir:      spec.PrivateDir,
 		FirstExecution:  max(spec.FirstExecution, 1),
 		Echo:            s.options.Echo,
 		Traceback:       s.options.Traceback,
