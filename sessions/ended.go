@@ -33,7 +33,8 @@ func (e *endings) add(one ending) {
 // why says why the client's session was ended, "" if it wasn't by us.
 func (e *endings) why(client Client, id string) string {
 	for _, one := range e.all {
-		if one.id == id && (one.client == client || one.client == Anonymous || one.client.Keyed() && client.Keyed()) {
+		isIt := one.id == id && (one.client == client || one.client == Anonymous || one.client.Keyed() && client.Keyed())
+		if isIt || client != Anonymous && one.client == client && NameOf(one.id) == id {
 			return one.why
 		}
 	}
@@ -46,7 +47,7 @@ func (e *endings) farewell(of defaultKey) string {
 	text := ""
 	for _, one := range e.all {
 		if one.isDefault && one.of() == of {
-			text = "your default interpreter " + one.id + " was ended " + one.why + "; its variables are gone. run_python_code makes a new one"
+			text = "your default interpreter " + of.client.Handle(one.id) + " was ended " + one.why + "; its variables are gone. run_python_code makes a new one"
 		}
 	}
 	return text

@@ -82,7 +82,7 @@ func (s *Session) lead() Worker {
 
 func (s *Session) spec() Spec {
 	return Spec{
-		InterpreterID: s.id, Family: s.family.id, Home: s.family.made(), Workdir: s.workdir, Python: s.python,
+		InterpreterID: s.id, Family: s.family.id, Home: s.family.made(), Workdir: s.workdir, PrivateDir: s.private, Python: s.python,
 		FirstExecution: s.ran() + 1,
 	}
 }
@@ -99,7 +99,7 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 	if s.lead() != nil {
 		return nil
 	}
-	if err := s.remakeWorkdir(ctx); err != nil {
+	if err := s.remakeDirs(ctx); err != nil {
 		s.options.tally.failed()
 		return err
 	}
@@ -170,9 +170,9 @@ func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err erro
 // stillStarting says what was not done because there is no worker yet.
 func (s *Session) stillStarting(notDone string) error {
 	if why := s.options.waiting(); why != "" {
-		return Errorf(CodeBusy, "interpreter %q is still starting: %s; %s. Try again in a minute", s.id, why, notDone)
+		return Errorf(CodeBusy, "interpreter %q is still starting: %s; %s. Try again in a minute", s.name, why, notDone)
 	}
-	return Errorf(CodeBusy, "interpreter %q is still starting; %s. Try again in a few seconds", s.id, notDone)
+	return Errorf(CodeBusy, "interpreter %q is still starting; %s. Try again in a few seconds", s.name, notDone)
 }
 
 // later returns the end of a call's waiting, or of startPatience if that is later.

@@ -9,13 +9,27 @@ import (
 // birth says what a new session is to be.
 type birth struct {
 	isDefault bool
+	name      string   // as in CreateRequest.InterpreterID, which was checked
 	python    string   // as in CreateRequest
 	parent    *Session // nil unless it is a branch, which is not entered before it is made
+}
+
+// checkPython refuses a Python that the server does not have.
+func (m *Manager) checkPython(ctx context.Context, name string) error {
+	switch check := m.options.CheckPython; {
+	case name == "":
+		return nil
+	case check == nil:
+		return Errorf(CodeInvalid, "python: this server has one Python only; leave python out")
+	default:
+		return check(ctx, name)
+	}
 }
 
 // add makes a session, if need be in the place of the client's oldest. Of two
 // calls that want a default at once, both get the same.
 func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, error) {
+	m.settle(ctx)
 	s, oldest, err := m.admit(ctx, client, b)
 	if oldest != nil {
 		oldest.end(context.WithoutCancel(ctx))
@@ -41,10 +55,14 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	if s := m.defaults[of]; b.isDefault && s != nil {
 		return s, nil, nil
 	}
+	name, err := m.name(client, b.name)
+	if err != nil {
+		return nil, nil, err
+	}
 	if oldest, err = m.makeRoom(of, b); err != nil {
 		return nil, nil, err
 	}
-	if s, err = newSession(newID(), client, m.options, b.parent); err != nil {
+	if s, err = newSession(newID(name), client, m.options, b.parent); err != nil {
 		return nil, oldest, err
 	}
 	s.python = b.python
@@ -56,7 +74,27 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 		s.conversation = of.conversation
 	}
 	m.insert(s, b.isDefault)
+	if b.parent == nil && m.whereabouts != "" {
+		s.untold.notes, m.whereabouts = append(s.untold.notes, m.whereabouts), ""
+	}
 	return s, oldest, nil
+}
+
+// settle asks where sessions work, unless that is known.
+func (m *Manager) settle(ctx context.Context) {
+	m.locating.Lock()
+	defer m.locating.Unlock()
+	if m.options.Locate == nil || ctx.Err() != nil { // then no session is made either
+		return
+	}
+	workdir, note := m.options.Locate(ctx)
+	if ctx.Err() != nil { // the answer may be for want of time
+		return
+	}
+	m.options.Workdir, m.options.Locate = workdir, nil
+	m.mu.Lock()
+	m.whereabouts = note
+	m.mu.Unlock()
 }
 
 // makeRoom checks the limits. Where one is reached a session gives way that nobody has
@@ -187,7 +225,7 @@ func (m *Manager) insert(s *Session, isDefault bool) {
 	}
 	m.defaults[s.defaultKey()] = s
 	if former, ok := m.endings.forgetDefault(s.defaultKey()); ok {
-		s.untold.notes = []string{"your earlier default interpreter " + former.id + " was ended " + former.why + "; this is a new one, without its variables"}
+		s.untold.notes = []string{"your earlier default interpreter " + s.client.Handle(former.id) + " was ended " + former.why + "; this is a new one, without its variables"}
 	}
 }
 

@@ -164,7 +164,7 @@ func (m *Manager) reach(client Client, id string) *Session {
 	if s := m.sessions[id]; s != nil && (s.client == client || s.client == Anonymous || s.client.Keyed() && client.Keyed()) {
 		return s
 	}
-	return nil
+	return m.named(client, id)
 }
 
 // claim notes that somebody has come back for a session, and makes nobody's the

@@ -72,7 +72,7 @@ func everyOperation(ctx context.Context, m *Manager, client Client, id string) m
 func TestOthersAreNotFound(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	mine := mustCreate(t, m).ID
-	unknown := newID()
+	unknown := newID("")
 	theirs, err := m.Create(t.Context(), other, CreateRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestNobodysSessionsEnd(t *testing.T) {
 		time.Sleep(time.Hour - unclaimedTTL)
 		_, err = m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: twice})
 		wantCode(t, err, CodeNotFound, "was ended after being idle for 1 hour (--abandoned-ttl)")
-		if l, err := m.Show(t.Context(), Anonymous, running); err != nil || l.Status != "running" {
+		if l, err := m.Show(t.Context(), Anonymous, running); err != nil || l.Status != "busy" {
 			t.Errorf("%+v, %v", l, err)
 		}
 		if r := runIn(t, m, mine, "a"); r.Status != StatusOK {

@@ -3,9 +3,11 @@ package sessions
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,9 +20,12 @@ var (
 
 // Session is one Python interpreter of a client.
 type Session struct {
-	id      string
+	id      string // unique, and no name in it is only a word; see newID
+	name    string // what its client calls it: its handle
 	family  *family
-	dir     string // ours: output files
+	own     string // the name of its directories: no other session of this server has had it
+	dir     string // ours: whole outputs
+	private string // what its code makes for us: figures, artifacts, the code file
 	workdir string
 	python  string // which Python it runs, "" for the usual one
 	options *Options
@@ -75,6 +80,9 @@ type Session struct {
 	sessionVariables map[string]string
 	variablesSet     int
 	secrets          []string // all values that they have had; replaced, not changed
+	// uploaded are the files that Upload has written, by their paths; kept where the
+	// working directory is not the session's own.
+	uploaded map[string]fs.FileInfo
 
 	// Guarded by the Manager's mu.
 	claimed      bool   // somebody asked for it, or has come back for it; see isUnclaimed
@@ -85,8 +93,8 @@ type Session struct {
 // newSession makes a session, a branch of parent's family unless that is nil.
 func newSession(id string, client Client, options *Options, parent *Session) (*Session, error) {
 	s := &Session{
-		id: id, client: client, options: options,
-		dir: filepath.Join(options.Dir, id), workdir: options.Workdir,
+		id: id, name: client.Handle(id), client: client, options: options,
+		own: keyOf(id), workdir: options.Workdir,
 		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
 		sessionVariables: options.SessionVariables,
 	}
@@ -96,12 +104,14 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 	s.states.id = id
 	s.states.startAfresh(0)
 	if parent == nil {
-		s.family = newFamily(id, options)
+		s.family = newFamily(s.own, options)
 	} else if s.family = parent.family; s.family.join() != nil {
 		return nil, parent.gone()
 	}
+	s.dir = filepath.Join(options.Dir, s.own)
+	s.private = options.ownDir(s.family.id, s.privateName())
 	if s.workdir == "" {
-		s.workdir = options.ownWorkdir(s.family.id, id)
+		s.workdir = options.ownDir(s.family.id, s.own)
 	}
 	if err := s.makeDirs(); err != nil {
 		s.family.leave(context.Background())
@@ -119,7 +129,7 @@ func (s *Session) begin(ctx context.Context, notDone string) error {
 	room, err := s.turn.acquire(ctx)
 	switch {
 	case !room:
-		return Errorf(CodeBusy, "%d calls wait for interpreter %q already; wait for them, or create another interpreter", s.options.Queue, s.id)
+		return Errorf(CodeBusy, "%d calls wait for interpreter %q already; wait for them, or create another interpreter", s.options.Queue, s.name)
 	case errors.Is(err, context.DeadlineExceeded):
 		return s.busy(notDone)
 	case err != nil:
@@ -169,10 +179,10 @@ func (s *Session) busy(notDone string) error {
 		return s.stillStarting(notDone)
 	}
 	if s.current == nil {
-		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.id, notDone)
+		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.name, notDone)
 	}
 	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s)%s; %s. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
-		s.id, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), s.current.waitsForAnswer(), notDone)
+		s.name, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), s.current.waitsForAnswer(), notDone)
 }
 
 // beginIdle waits for the turn of a session that runs nothing, and refuses
@@ -199,9 +209,9 @@ func (s *Session) gone() error {
 // missing is gone for a caller that holds mu.
 func (s *Session) missing() error {
 	if s.evictReason != "" {
-		return ended(s.id, s.evictReason)
+		return ended(s.name, s.evictReason)
 	}
-	return notFound(s.id)
+	return notFound(s.name)
 }
 
 // start begins an execution. The caller has the turn and gives it away: to the
@@ -258,7 +268,7 @@ func (s *Session) launch(e *execution) error {
 		return s.missing()
 	}
 	if s.seizing > 0 { // it would be killed at once
-		return Errorf(CodeBusy, "interpreter %q is being restarted; this code did not run. Run it again", s.id)
+		return Errorf(CodeBusy, "interpreter %q is being restarted; this code did not run. Run it again", s.name)
 	}
 	s.count = e.number
 	e.waiters = 1
@@ -266,6 +276,9 @@ func (s *Session) launch(e *execution) error {
 	s.current = e
 	untold := s.untold
 	s.untold = restartNote{}
+	if e.number == 1 {
+		untold.notes = append(slices.Clone(untold.notes), s.worker.Info().Introduction...)
+	}
 	s.running.Go(func() { s.execute(e, untold) })
 	return nil
 }
@@ -315,20 +328,23 @@ func (s *Session) end(ctx context.Context) {
 	s.family.leave(ctx)
 }
 
+// removeFiles removes what was the session's own, but for what is to stay.
 func (s *Session) removeFiles(ctx context.Context) {
-	if err := os.RemoveAll(s.dir); err != nil {
-		s.log.Warn("removing the session's files", "dir", s.dir, "error", err)
+	var err error
+	if s.options.keepsFiles() {
+		err = s.keepPrivate()
+	} else {
+		err = errors.Join(os.RemoveAll(s.dir), s.removeOwn(ctx, s.privateName()))
 	}
 	switch {
 	case s.options.Workdir != "":
 	case s.options.KeepWorkdirs:
-		if err := s.takeBack(); err != nil {
-			s.log.Warn("taking the working directory back", "dir", s.workdir, "error", err)
-		}
+		err = errors.Join(err, s.takeBack(s.own))
 	default:
-		if err := s.removeWorkdir(ctx); err != nil {
-			s.log.Warn("removing the session's files", "dir", s.workdir, "error", err)
-		}
+		err = errors.Join(err, s.removeOwn(ctx, s.own))
+	}
+	if err != nil {
+		s.log.Warn("removing the session's files", "error", err)
 	}
 }
 

@@ -174,7 +174,7 @@ async def come_back(agent):
         text, _ = await agent.run("pass")
         agent.id = handle(text)
     if how == "wait":
-        text, _ = await agent.run(waiting(file), wait=0)
+        text, _ = await agent.run(waiting(file), wait=0.01)
         agent.id = handle(text)
     other = await agent.again()
     if how == "wait":
