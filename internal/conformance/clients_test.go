@@ -89,11 +89,14 @@ func (c client) planOf(way string) plan {
 	words := strings.Fields(way)
 	p := plan{
 		Client: c.module, Variant: c.variant, Transport: words[0], Era: "legacy",
-		Steps:  []string{"list", "state", "figure", "six seconds", "cancellation"},
+		Steps:  []string{"list", "state", "figure", "cancellation"},
 		Leaves: c.leaves() && words[0] == "stdio",
 	}
 	if slices.Contains(words, "modern") {
 		p.Era = "modern"
+	}
+	if slices.Contains(plain, way) {
+		p.Steps = append(p.Steps, "six seconds")
 	}
 	if c.official() {
 		p.Steps = append(p.Steps, "progress")
