@@ -8,33 +8,12 @@ import json
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
+import gemini
 import httpx
 import python_sdk
 from google import genai
 
 VERSION = version("google-genai")
-
-# The keys of a schema that Gemini knows, as the service's reference lists them.
-KNOWN = {
-    "type", "format", "title", "description", "nullable", "enum", "items", "minItems",
-    "maxItems", "properties", "required", "propertyOrdering", "minProperties", "maxProperties",
-    "minimum", "maximum", "minLength", "maxLength", "pattern", "example", "anyOf", "default",
-}  # fmt: skip
-
-
-def refusals(schema, path):
-    """Why Gemini would refuse the schema."""
-    yield from (f"{path} has {key}" for key in schema.keys() - KNOWN)
-    if "type" not in schema and "anyOf" not in schema:
-        yield f"{path} has no type"
-    if schema.get("type") == "OBJECT" and not schema.get("properties"):
-        yield f"{path} is an object without properties"
-    if schema.get("type") == "ARRAY" and "items" not in schema:
-        yield f"{path} is an array without items"
-    for name, inner in schema.get("properties", {}).items():
-        yield from refusals(inner, f"{path}.{name}")
-    if "items" in schema:
-        yield from refusals(schema["items"], f"{path}[]")
 
 
 class Gemini:
@@ -63,9 +42,7 @@ class Gemini:
     async def tools(self):
         tools, _ = await self._ask()
         declared = [one for tool in tools for one in tool["functionDeclarations"]]
-        refused = [why for one in declared for why in refusals(one["parameters"], one["name"])]
-        if refused:
-            raise AssertionError(refused)
+        gemini.accept(declared)
         return [one["name"] for one in declared]
 
     async def call(self, tool, arguments):

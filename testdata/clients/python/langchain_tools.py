@@ -1,13 +1,15 @@
 """LangChain's tools of an MCP server, https://pypi.org/project/langchain-mcp-adapters.
 
 get_tools() opens an MCP session for each call, on stdio with a server of its own; with the
-variant "session" all calls are in one.
+variant "session" all calls are in one, and the tools are converted for Gemini, too.
 """
 
 from base64 import b64decode
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
+import gemini
+from langchain_google_genai._function_utils import convert_to_genai_function_declarations
 from langchain_mcp_adapters.client import MultiServerMCPClient
 from langchain_mcp_adapters.tools import load_mcp_tools
 from plan import stdio
@@ -44,6 +46,10 @@ async def connect(plan):
     client = MultiServerMCPClient({"understudy": connection(plan)})
     if plan["variant"] == "session":
         async with client.session("understudy") as session:
-            yield LangChain(await load_mcp_tools(session))
+            tools = await load_mcp_tools(session)
+            converted = convert_to_genai_function_declarations(tools)
+            told = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in converted]
+            gemini.accept(one for tool in told for one in tool["functionDeclarations"])
+            yield LangChain(tools)
     else:
         yield LangChain(await client.get_tools())
