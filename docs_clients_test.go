@@ -23,7 +23,7 @@ var remarks = []struct{ step, outcome, text string }{
 	{"state", "by handle", "Every call is a client of its own: its variables stay for who passes the `interpreter_id` that the first answer named."},
 	{"state", "no", "Every call starts a server, and nothing stays. `understudy connect` in its place keeps the variables."},
 	{"figure", "as text", "Its model gets figures in base64, as part of the text."},
-	{"six seconds", "by wait", "It gives up after five seconds, so a longer call is answered `running` before, and operation `wait` brings the rest."},
+	{"six seconds", "by wait", "It calls itself what clients do that give up after five seconds, so a call that takes longer is answered `running` before, and operation `wait` brings the rest."},
 	{"cancellation", "by interrupt", "It gives up a call without telling the server: the code runs on, until operation `interrupt`."},
 }
 

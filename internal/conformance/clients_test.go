@@ -70,17 +70,17 @@ type plan struct {
 	Steps []string `json:"steps"`
 	// Leaves says that every call meets a server of its own, so that nothing stays.
 	Leaves bool `json:"leaves"`
-	// Comeback is how a second client finds the session of the first: "handle"
-	// names the interpreter, "principal" is known by its token, "wait" leaves
-	// while code runs and fetches what became of it. Empty: there is none.
+	// Comeback is how a second client finds the interpreter of the first: "known"
+	// needs no name for it, by its token or its process; "wait" leaves while code
+	// runs and fetches what became of it. Empty: there is none.
 	Comeback string `json:"comeback"`
 	Dir      string `json:"dir"` // for files by which the code and the client meet
 }
 
 // comebacks are what the official clients do in the end, by way.
 var comebacks = map[string]string{
-	"http modern": "handle", "sse": "wait",
-	"http token": "principal", "http token modern": "principal", "sse token": "principal",
+	"http modern": "known", "sse": "wait",
+	"http token": "known", "http token modern": "known", "sse token": "known",
 }
 
 // planOf returns what the client does on a way, which is a transport, perhaps

@@ -1,6 +1,6 @@
 """Holds a conversation with the server through a client that others wrote.
 
-The argument is a plan in JSON (internal/conformance/plan_test.go); its client names the
+The argument is a plan in JSON (internal/conformance/clients_test.go); its client names the
 module beside this one that opens the client. Every line of stdout is JSON: the client's
 version first, then each step with how it went. A step that failed says why.
 """
@@ -175,10 +175,9 @@ async def elicitation(talk):
 
 async def leave(talk):
     """Has the next client find the interpreter as the plan says."""
-    how = talk.plan["comeback"]
-    if how != "principal":
-        code = waiting(talk.file("comeback")) if how == "wait" else "pass"
-        answer = await talk.call("run_python_code", {"code": code, "wait": 0})
+    if talk.plan["comeback"] == "wait":
+        code = waiting(talk.file("comeback"))
+        answer = await talk.call("run_python_code", {"code": code, "wait": 0.1})
         talk.id = ID.search(answer.text)[1]
     return talk.id
 

@@ -48,7 +48,9 @@ async def connect(plan):
         async with client.session("understudy") as session:
             tools = await load_mcp_tools(session)
             converted = convert_to_genai_function_declarations(tools)
-            told = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in converted]
+            told = [
+                one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in converted
+            ]
             gemini.accept(one for tool in told for one in tool["functionDeclarations"])
             yield LangChain(tools)
     else:
