@@ -84,7 +84,7 @@ func TestALostConnectionOfHTTP(t *testing.T) {
 			hangUp()
 			<-over
 			if choice == "keep" {
-				h.await(map[string]any{"operation": "wait", "wait": 0}, `"status":"running"`)
+				h.await(map[string]any{"operation": "wait", "wait": 0.01}, `"status":"running"`)
 				if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 					t.Fatal(err)
 				}

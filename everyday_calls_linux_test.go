@@ -215,7 +215,7 @@ func interrupt(t *testing.T, h *household) {
 		}
 		h.expect(t, id, "print(x)", "5")
 	}
-	h.ends(t, id, "import time; x = 7\nopen('begun', 'w').close()\ntime.sleep(100)", "running", "wait", 0)
+	h.ends(t, id, "import time; x = 7\nopen('begun', 'w').close()\ntime.sleep(100)", "running", "wait", 0.01)
 	h.expectBegun(t, id)
 	h.manage(t, id, "interrupt")
 	record, text := h.manage(t, id, "wait")

@@ -190,7 +190,7 @@ func (a *asker) awaitIdle() {
 			break
 		}
 		for _, one := range record["interpreters"].([]any) {
-			if one := one.(map[string]any); one["id"] == a.id && one["status"] == "idle" {
+			if one := one.(map[string]any); one["id"] == a.id && one["status"] == "running" {
 				return
 			}
 		}

@@ -78,7 +78,7 @@ func TestComingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	record, _ := mustCall(t, first, "run_python_code", map[string]any{
-		"code": "import os, time\nprint('begun')\nwhile not os.path.exists('go'): time.sleep(0.01)\nx = 42", "wait": 0,
+		"code": "import os, time\nprint('begun')\nwhile not os.path.exists('go'): time.sleep(0.01)\nx = 42", "wait": 0.01,
 	})
 	named := map[string]any{"interpreter_id": record["interpreter_id"]}
 	second := modern.connect(t, r)
@@ -87,7 +87,7 @@ func TestComingBack(t *testing.T) {
 	}
 	_ = first.Close()
 	eventually(t, func() error { // the server hears of it
-		_, _, err := callTool(second, "manage_interpreters", with(named, "operation", "wait", "wait", 0))
+		_, _, err := callTool(second, "manage_interpreters", with(named, "operation", "wait", "wait", 0.01))
 		return err
 	})
 	list, _ := mustCall(t, second, "manage_interpreters", with(named, "operation", "list"))

@@ -43,7 +43,7 @@ func wheel(t *testing.T, name, version string) (file string, data []byte) {
 	return name + "-" + version + "-py3-none-any.whl", packed.Bytes()
 }
 
-var interpreterID = regexp.MustCompile(`interpreter ([0-9a-f]{32})`)
+var interpreterID = regexp.MustCompile(`interpreter ([0-9a-z.-]*[0-9a-z])`)
 
 // TestPackagesOfASession: what an agent installs is there for its interpreter and for
 // that one's branches, behind the sandbox and without one, and for nobody else.

@@ -73,7 +73,7 @@ class Artifacts:
 
     def move(self, workdir, interpreter_id):
         """Saves artifacts elsewhere from now on, in a branch."""
-        folder = artifact_names.clean(interpreter_id)[:8]
+        folder = artifact_names.clean(interpreter_id)[-8:]  # of its random part
         self._directory = os.path.join(workdir, FOLDER, folder)
         self._written, self._drawn = {}, {}
 

@@ -14,6 +14,9 @@ import (
 
 // check returns the value as its property's type, within bounds and choices.
 func (a *object) check(m member) (json.RawMessage, error) {
+	if slices.Contains(a.named, m.name) {
+		return a.textsByName(m.name, m.value)
+	}
 	property, _ := a.schema.Properties.Get(m.name)
 	value, ok := convert(m.value, property.Type)
 	if !ok {

@@ -23,6 +23,8 @@ type object struct {
 	raw    json.RawMessage
 	units  map[string]string // of numbers, by argument
 	texts  []string          // the arguments that are arrays of strings
+	named  []string          // those that are Texts
+	hidden []string          // those that the schema does not show
 }
 
 // ArgumentError says which argument is wrong and what to do about it.
@@ -38,26 +40,47 @@ func (e *ArgumentError) Error() string { return e.Message }
 
 // For describes the arguments of the named tool. It fails on a struct that
 // Decode could not check: fields are strings, numbers (float64) or booleans,
-// or pointers to them, or objects of anything (map[string]any), or lists of strings.
-func For[T any](tool string) (*Arguments[T], error) {
+// or pointers to them, or lists of strings, or Texts.
+func For[T any](tool string, options ...Option) (*Arguments[T], error) {
 	t := reflect.TypeFor[T]()
 	a := &Arguments[T]{object{tool: tool, schema: reflectType(t), units: make(map[string]string)}}
-	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
-		if p.Value.Type == "array" && p.Value.Items != nil && p.Value.Items.Type == "string" {
-			a.texts = append(a.texts, p.Key)
-		} else if !slices.Contains([]string{"string", "number", "boolean", "object"}, p.Value.Type) {
-			return nil, fmt.Errorf("argument %q of %s: no check for type %q", p.Key, tool, p.Value.Type)
-		}
-	}
+	a.schema.AdditionalProperties = nil // Google's client fails on a boolean there, and Decode refuses unknown ones
 	for field := range fields(t) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		a.units[name] = field.Tag.Get("unit")
+		if field.Type == textsType {
+			a.named = append(a.named, name)
+		}
+	}
+	for _, option := range options {
+		option(&a.object)
+	}
+	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
+		switch {
+		case p.Value.Type == "array" && p.Value.Items != nil && p.Value.Items.Type == "string":
+			a.texts = append(a.texts, p.Key)
+		case slices.Contains(a.named, p.Key), slices.Contains([]string{"string", "number", "boolean"}, p.Value.Type):
+		default:
+			return nil, fmt.Errorf("argument %q of %s: no check for type %q", p.Key, tool, p.Value.Type)
+		}
 	}
 	var err error
-	if a.raw, err = json.Marshal(a.schema); err != nil {
+	if a.raw, err = a.advertised(); err != nil {
 		return nil, fmt.Errorf("encoding the schema of %s: %w", tool, err)
 	}
 	return a, nil
+}
+
+// advertised is the schema without what is hidden.
+func (a *object) advertised() (json.RawMessage, error) {
+	shown := *a.schema
+	shown.Properties = jsonschema.NewProperties()
+	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
+		if !slices.Contains(a.hidden, p.Key) {
+			shown.Properties.Set(p.Key, p.Value)
+		}
+	}
+	return json.Marshal(&shown)
 }
 
 func fields(t reflect.Type) func(func(reflect.StructField) bool) {
@@ -77,9 +100,10 @@ func (a *object) Schema() json.RawMessage { return a.raw }
 //
 // It is strict about names: an unknown argument is refused, with the near one
 // suggested, and so is one given twice. It is lenient where a value can be
-// read in one way only: null counts as absent, and a number, a boolean or an
-// object may come as a string that holds it ("30", "True"), which models often write;
-// refusing that would cost a turn and teach nothing.
+// read in one way only: null counts as absent, and so does "" where it could be no
+// value, because models in a strict mode must fill in every argument; a number, a
+// boolean or a list may come as a string that holds it ("30", "True"), which models
+// often write. Refusing that would cost a turn and teach nothing.
 func (a *Arguments[T]) Decode(raw json.RawMessage) (T, error) {
 	var none, decoded T
 	checked, err := a.checked(raw)
@@ -137,17 +161,31 @@ func (a *object) read(raw json.RawMessage) ([]member, error) {
 			return nil, a.fault(m.name, "argument %q is given twice; give it once", m.name)
 		}
 		seen[m.name] = true
-		if string(m.value) != "null" || property.Type == "" { // null is a value where any is
+		if !isAbsent(m.value, property) {
 			present = append(present, m)
 		}
 	}
 	return present, nil
 }
 
+// isAbsent reports whether a value says that there is none: null but where anything is a
+// value, and an empty text where that could be none.
+func isAbsent(value json.RawMessage, property *jsonschema.Schema) bool {
+	switch string(value) {
+	case "null":
+		return property.Type != ""
+	case `""`:
+		return property.Type != "" && property.Type != "string" || property.Enum != nil && !slices.Contains(property.Enum, any(""))
+	}
+	return false
+}
+
 func (a *object) unknown(name string) error {
 	var known []string
 	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
-		known = append(known, p.Key)
+		if !slices.Contains(a.hidden, p.Key) {
+			known = append(known, p.Key)
+		}
 	}
 	advice := "it takes " + list(known)
 	if len(known) == 0 {

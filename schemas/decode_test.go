@@ -19,7 +19,7 @@ type trialArgs struct {
 	Reset   bool     `json:"reset,omitempty"`
 	Mode    string   `json:"mode,omitempty" jsonschema:"enum=create,enum=list,enum=delete"`
 
-	Names map[string]any `json:"names,omitempty"`
+	Names Texts `json:"names,omitempty"`
 }
 
 func trial(t testing.TB) *Arguments[trialArgs] {
@@ -33,14 +33,20 @@ func trial(t testing.TB) *Arguments[trialArgs] {
 
 func number(f float64) *float64 { return &f }
 
+func word(s string) *string { return &s }
+
 func TestDecode(t *testing.T) {
 	for name, test := range map[string]struct {
 		raw  string
 		want trialArgs
 	}{
 		"one":               {`{"code": "1+1"}`, trialArgs{Code: "1+1"}},
-		"all":               {`{"code":"x","interpreter_id":"7f","timeout":30,"wait":0,"ratio":-0.5,"reset":true,"mode":"list","names":{"a":null,"b":"c"}}`, trialArgs{"x", "7f", number(30), number(0), -0.5, true, "list", map[string]any{"a": nil, "b": "c"}}},
-		"object as string":  {`{"code":"x","names":"{\"a\": \"b\"}"}`, trialArgs{Code: "x", Names: map[string]any{"a": "b"}}},
+		"all":               {`{"code":"x","interpreter_id":"7f","timeout":30,"wait":0,"ratio":-0.5,"reset":true,"mode":"list","names":{"a":null,"b":"c"}}`, trialArgs{"x", "7f", number(30), number(0), -0.5, true, "list", Texts{"a": nil, "b": word("c")}}},
+		"object as string":  {`{"code":"x","names":"{\"a\": \"b\"}"}`, trialArgs{Code: "x", Names: Texts{"a": word("b")}}},
+		"names and values":  {`{"code":"x","names":[{"name":"a","value":"b"},{"name":"c"},{"value":null,"name":"d"}]}`, trialArgs{Code: "x", Names: Texts{"a": word("b"), "c": nil, "d": nil}}},
+		"list as string":    {`{"code":"x","names":"[{\"name\":\"a\",\"value\":\"\"}]"}`, trialArgs{Code: "x", Names: Texts{"a": word("")}}},
+		"none of them":      {`{"code":"x","names":[]}`, trialArgs{Code: "x", Names: Texts{}}},
+		"all filled in":     {`{"code":"x","interpreter_id":"","timeout":"","wait":0,"ratio":0,"reset":false,"mode":"","names":""}`, trialArgs{Code: "x", Wait: number(0)}},
 		"null is absent":    {`{"code":"x","timeout":null,"mode":null,"reset":null}`, trialArgs{Code: "x"}},
 		"empty code":        {`{"code":""}`, trialArgs{}},
 		"number as string":  {`{"code":"x","timeout":"30","wait":" 1.5e1 "}`, trialArgs{Code: "x", Timeout: number(30), Wait: number(15)}},
@@ -77,13 +83,17 @@ func TestDecodeRefuses(t *testing.T) {
 		"not a string":        {`{"code":5}`, "code", `argument "code" must be a string, not the number 5`},
 		"a list of lines":     {`{"code":["a","b"]}`, "code", `argument "code" must be a string, not an array`},
 		"not a number":        {`{"code":"x","timeout":"30s"}`, "timeout", `argument "timeout" must be a number of seconds, not the string "30s"`},
-		"empty number":        {`{"code":"x","timeout":""}`, "timeout", `argument "timeout" must be a number of seconds, not the string ""`},
 		"Python's infinity":   {`{"code":"x","timeout":"inf"}`, "timeout", `argument "timeout" must be a number of seconds, not the string "inf"`},
 		"a string in a string": {`{"code":"x","timeout":"\"30\""}`, "timeout",
 			`argument "timeout" must be a number of seconds, not the string "\"30\""`},
 		"no unit":        {`{"code":"x","ratio":{}}`, "ratio", `argument "ratio" must be a number, not an object`},
 		"not a boolean":  {`{"code":"x","reset":1}`, "reset", `argument "reset" must be true or false, not the number 1`},
-		"not an object":  {`{"code":"x","names":["a"]}`, "names", `argument "names" must be an object, not an array`},
+		"no names":       {`{"code":"x","names":["a"]}`, "names", `argument "names" must hold objects with name and value; item 1 is the string "a"`},
+		"no list":        {`{"code":"x","names":5}`, "names", `argument "names" must be a list of objects with name and value, not the number 5`},
+		"no name":        {`{"code":"x","names":[{"value":"b"}]}`, "names", `argument "names" must hold objects with name and value; item 1 has no name`},
+		"other field":    {`{"code":"x","names":[{"name":"a","text":"b"}]}`, "names", `argument "names" must hold objects with name and value; item 1 has text the string "b"`},
+		"no text":        {`{"code":"x","names":{"a":5}}`, "names", `names["a"] must be a string, or null to remove it, not 5; put other values into a string, as JSON say`},
+		"a name twice":   {`{"code":"x","names":[{"name":"a","value":"b"},{"name":"a"}]}`, "names", `names["a"] is given twice; give it once`},
 		"too small":      {`{"code":"x","wait":-1}`, "wait", `argument "wait" must be at least 0 seconds, not -1`},
 		"not above":      {`{"code":"x","timeout":0}`, "timeout", `argument "timeout" must be more than 0 seconds, not 0`},
 		"too large":      {`{"code":"x","timeout":"100.5"}`, "timeout", `argument "timeout" must be at most 100 seconds, not 100.5`},

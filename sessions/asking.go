@@ -231,7 +231,7 @@ func (s *Session) meant(answer *Answer) (*execution, error) {
 	if e := s.pending(); e != nil {
 		return e, nil
 	}
-	return nil, Errorf(CodeInvalid, "nothing is running in interpreter %q and every result has been returned", s.id)
+	return nil, Errorf(CodeInvalid, "nothing is running in interpreter %q and every result has been returned", s.name)
 }
 
 // execution returns the one of that number if its result is still to be had. Its
@@ -245,7 +245,7 @@ func (s *Session) execution(number int) (*execution, error) {
 			return e, nil
 		}
 	}
-	return nil, Errorf(CodeInvalid, "execution %d of interpreter %q waits for no answer any more: it has ended, and its result went to another call. Its code was not run again", number, s.id)
+	return nil, Errorf(CodeInvalid, "execution %d of interpreter %q waits for no answer any more: it has ended, and its result went to another call. Its code was not run again", number, s.name)
 }
 
 // waitsForAnswer says in a clause that e's code has asked, "" if it hasn't.

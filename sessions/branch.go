@@ -53,7 +53,7 @@ func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing
 	l := m.describe(child)
 	l.Notes = notes
 	for _, note := range append(parent.untold.inWords(), parent.overdue(nil)...) {
-		l.Notes = append(l.Notes, "of "+parent.id+": "+note)
+		l.Notes = append(l.Notes, "of "+parent.name+": "+note)
 	}
 	return l, nil
 }
@@ -101,7 +101,7 @@ func (s *Session) grow(ctx context.Context, parent *Session) (notes []string, er
 	defer stop()
 	w, err := u.Wake(waking, s.spec())
 	if err != nil {
-		return nil, Errorf(CodeStart, "interpreter %q could not be branched: its copy did not wake: %w", parent.id, err)
+		return nil, Errorf(CodeStart, "interpreter %q could not be branched: its copy did not wake: %w", parent.name, err)
 	}
 	s.options.tally.started(originBranch)
 	s.states.inherit(&parent.states)
@@ -129,7 +129,7 @@ func (s *Session) seed(ctx context.Context) (u Understudy, err error) {
 // variables are lost.
 func (s *Session) growBare(ctx context.Context, parent *Session) (notes []string, err error) {
 	if lost := parent.untold; lost.reason != "" && !lost.restored {
-		notes = append(notes, "it has no variables: those of "+parent.id+" are lost")
+		notes = append(notes, "it has no variables: those of "+parent.name+" are lost")
 	}
 	left, err := s.takeFiles(ctx, parent)
 	if err != nil {
@@ -142,9 +142,9 @@ func (s *Session) growBare(ctx context.Context, parent *Session) (notes []string
 func (s *Session) notBranched(err error) error {
 	var refused *ForkError
 	if errors.As(err, &refused) {
-		return Errorf(CodeStart, "interpreter %q can't be branched now: %s; %suse operation \"create\" and run the code again in the new interpreter", s.id, refused.Reason, remedy(refused.Reason))
+		return Errorf(CodeStart, "interpreter %q can't be branched now: %s; %suse operation \"create\" and run the code again in the new interpreter", s.name, refused.Reason, remedy(refused.Reason))
 	}
-	return Errorf(CodeStart, "interpreter %q could not be branched: %w; try again", s.id, err)
+	return Errorf(CodeStart, "interpreter %q could not be branched: %w; try again", s.name, err)
 }
 
 // remedy says what would make a branch possible, by the kind of its obstacle,
@@ -170,10 +170,10 @@ func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []strin
 	}
 	left, err := s.copyFiles(ctx, parent)
 	if errors.Is(err, errNoRoom) {
-		return nil, Errorf(CodeLimit, "interpreter %q could not be branched: a copy of its files would pass the limit of %s (--disk-limit) for it and its branches; delete files below %s that are not needed, or a branch", parent.id, SizeInWords(s.options.DiskLimit), parent.workdir)
+		return nil, Errorf(CodeLimit, "interpreter %q could not be branched: a copy of its files would pass the limit of %s (--disk-limit) for it and its branches; delete files below %s that are not needed, or a branch", parent.name, SizeInWords(s.options.DiskLimit), parent.workdir)
 	}
 	if err != nil {
-		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.id, err)
+		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.name, err)
 	}
 	if err := s.admit(ctx); err != nil { // only now: nobody is to change what is being copied
 		return nil, err

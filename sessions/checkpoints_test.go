@@ -274,7 +274,7 @@ func TestACopyThatHangsDelaysTheNextCallByItsBoundOnly(t *testing.T) {
 		}
 		began = time.Now()
 		all, err := m.List(t.Context(), me)
-		if err != nil || all[0].Recoverable || all[0].Status != "idle" {
+		if err != nil || all[0].Recoverable || all[0].Status != "running" {
 			t.Errorf("%+v %v", all, err)
 		}
 		if took := time.Since(began); took != listPatience {

@@ -29,7 +29,7 @@ func (e *endings) add(one ending) {
 // why says why the client's session was ended, "" if it wasn't by us.
 func (e *endings) why(client Client, id string) string {
 	for _, one := range e.all {
-		if one.id == id && (one.client == client || one.client == Anonymous) {
+		if one.id == id && (one.client == client || one.client == Anonymous) || client != Anonymous && one.client == client && NameOf(one.id) == id {
 			return one.why
 		}
 	}
@@ -42,7 +42,7 @@ func (e *endings) farewell(client Client) string {
 	text := ""
 	for _, one := range e.all {
 		if one.home && one.client == client {
-			text = "your default interpreter " + one.id + " was ended " + one.why + "; its variables are gone. run_python_code makes a new one"
+			text = "your default interpreter " + client.Handle(one.id) + " was ended " + one.why + "; its variables are gone. run_python_code makes a new one"
 		}
 	}
 	return text

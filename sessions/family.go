@@ -36,7 +36,7 @@ const (
 )
 
 // homeName is the name of a family's home in WorkdirRoot.
-func homeName(family string) string { return "home-" + family }
+func homeName(family string) string { return "home-" + keyOf(family) }
 
 func newFamily(id string, options *Options) *family {
 	return &family{id: id, options: options, log: options.Logger.With("family", id), members: 1, copying: newGate(), admission: newGate()}

@@ -163,7 +163,7 @@ func (m *Manager) Own(client Client) []string {
 	sortByAge(own)
 	ids := make([]string, len(own))
 	for i, s := range own {
-		ids[i] = s.id
+		ids[i] = s.name
 	}
 	return ids
 }
@@ -216,9 +216,9 @@ func (m *Manager) remembered(client Client, id string, number int) (*Session, *e
 func (s *Session) forgotten(number int) error {
 	all := s.history.list()
 	if len(all) == 0 {
-		return Errorf(CodeNotFound, "execution %d of interpreter %s is not kept: nothing has run in it yet", number, s.id)
+		return Errorf(CodeNotFound, "execution %d of interpreter %s is not kept: nothing has run in it yet", number, s.name)
 	}
-	return Errorf(CodeNotFound, "execution %d of interpreter %s is not kept; executions %d to %d are", number, s.id, all[0].number, all[len(all)-1].number)
+	return Errorf(CodeNotFound, "execution %d of interpreter %s is not kept; executions %d to %d are", number, s.name, all[0].number, all[len(all)-1].number)
 }
 
 func (e *execution) brief() Brief {
@@ -255,7 +255,7 @@ func (m *Manager) Execution(client Client, id string, number int) (*Record, erro
 		record.Result = *r
 	} else {
 		record.Result = Result{
-			InterpreterID: s.id, Execution: e.number, Status: StatusRunning,
+			InterpreterID: s.name, Execution: e.number, Status: StatusRunning,
 			ExecTime: time.Since(e.started).Seconds(), TimeLimit: e.limit.Seconds(),
 		}
 	}

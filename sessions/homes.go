@@ -146,14 +146,14 @@ func (s *Session) besideWorkdir(do func(above *os.Root, name string) error) erro
 		return err
 	}
 	if s.options.confiner() == nil {
-		return do(root, s.id)
+		return do(root, keyOf(s.id))
 	}
 	home, err := openBelow(root, homeName(s.family.id))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = home.Close() }() // what was made in it is made
-	return do(home, s.id)
+	return do(home, keyOf(s.id))
 }
 
 // openWorkdir opens the session's working directory. No path, whatever links
@@ -164,7 +164,7 @@ func (s *Session) openWorkdir() (root *os.Root, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.id, err)
+		return nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.name, err)
 	}
 	return root, nil
 }

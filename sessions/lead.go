@@ -170,9 +170,9 @@ func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err erro
 // stillStarting says what was not done because there is no worker yet.
 func (s *Session) stillStarting(notDone string) error {
 	if why := s.options.waiting(); why != "" {
-		return Errorf(CodeBusy, "interpreter %q is still starting: %s; %s. Try again in a minute", s.id, why, notDone)
+		return Errorf(CodeBusy, "interpreter %q is still starting: %s; %s. Try again in a minute", s.name, why, notDone)
 	}
-	return Errorf(CodeBusy, "interpreter %q is still starting; %s. Try again in a few seconds", s.id, notDone)
+	return Errorf(CodeBusy, "interpreter %q is still starting; %s. Try again in a few seconds", s.name, notDone)
 }
 
 // later returns the end of a call's waiting, or of startPatience if that is later.

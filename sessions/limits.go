@@ -10,6 +10,7 @@ import (
 // birth says what a new session is to be.
 type birth struct {
 	isDefault bool
+	name      string   // as in CreateRequest.InterpreterID, which was checked
 	python    string   // as in CreateRequest
 	parent    *Session // nil unless it is a branch, which is not entered before it is made
 }
@@ -41,10 +42,14 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	if s := m.defaults[client]; b.isDefault && s != nil {
 		return s, nil, nil
 	}
+	name, err := m.name(client, b.name)
+	if err != nil {
+		return nil, nil, err
+	}
 	if oldest, err = m.makeRoom(client); err != nil {
 		return nil, nil, err
 	}
-	if s, err = newSession(newID(), client, m.options, b.parent); err != nil {
+	if s, err = newSession(newID(name), client, m.options, b.parent); err != nil {
 		return nil, oldest, err
 	}
 	s.python = b.python
@@ -185,7 +190,7 @@ func (m *Manager) insert(s *Session, isDefault bool) {
 	}
 	m.defaults[s.client] = s
 	if former, ok := m.endings.leaveHome(s.client); ok {
-		s.untold.notes = []string{"your earlier default interpreter " + former.id + " was ended " + former.why + "; this is a new one, without its variables"}
+		s.untold.notes = []string{"your earlier default interpreter " + s.client.Handle(former.id) + " was ended " + former.why + "; this is a new one, without its variables"}
 	}
 }
 

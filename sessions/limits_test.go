@@ -81,7 +81,7 @@ func TestNoSessionInUseMakesRoom(t *testing.T) {
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		_, err := m.Create(t.Context(), me, CreateRequest{})
 		wantCode(t, err, CodeLimit, "limit of 1")
-		if l := list(t, m); len(l) != 1 || l[0].Status != "running" {
+		if l := list(t, m); len(l) != 1 || l[0].Status != "busy" {
 			t.Errorf("%+v", l)
 		}
 	})
@@ -243,7 +243,7 @@ func TestAListingWaitsForNoCall(t *testing.T) {
 		go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second}) }()
 		synctest.Wait()
 		began := time.Now()
-		if l := list(t, m)[0]; l.Status != "running" || l.Waiting != 1 || !l.Recoverable {
+		if l := list(t, m)[0]; l.Status != "busy" || l.Waiting != 1 || !l.Recoverable {
 			t.Errorf("%+v", l)
 		}
 		if took := time.Since(began); took != 0 {

@@ -15,11 +15,12 @@ const listPatience = 300 * time.Millisecond
 // Listing is what a client sees of one of its sessions.
 type Listing struct {
 	ID string `json:"id"`
-	// Status is "running" while code runs, else "idle".
+	// Status is "running" for one that can be called at once, and "busy" while code
+	// runs in it.
 	Status  string `json:"status"`
 	Default bool   `json:"default"`
 	// Running is the number of the execution that runs now.
-	Running    int `json:"running,omitempty"`
+	Running    int `json:"busy_with,omitempty"`
 	Executions int `json:"executions"`
 	Waiting    int `json:"waiting,omitempty"` // calls waiting for their turn
 	// Failures is how many runs have failed one after another.
@@ -103,14 +104,14 @@ func (s *Session) listing() Listing {
 	defer s.mu.Unlock()
 	now := time.Now()
 	l := Listing{
-		ID: s.id, Status: "idle", Executions: s.count, Failures: s.failures, Waiting: s.turn.queued(),
-		Unfetched: s.unfetched(), Created: s.created, LastUsed: s.used, Workdir: s.workdir, Parent: s.parent,
+		ID: s.name, Status: "running", Executions: s.count, Failures: s.failures, Waiting: s.turn.queued(),
+		Unfetched: s.unfetched(), Created: s.created, LastUsed: s.used, Workdir: s.workdir, Parent: s.client.Handle(s.parent),
 		Age: now.Sub(s.created).Seconds(), Idle: now.Sub(s.used).Seconds(),
 		SessionVariables: slices.Sorted(maps.Keys(s.sessionVariables)),
 		Memory:           s.resident, Recoverable: obstacle == "", Obstacle: obstacle,
 	}
 	if s.current != nil {
-		l.Status, l.Running, l.Idle = "running", s.current.number, 0
+		l.Status, l.Running, l.Idle = "busy", s.current.number, 0
 	}
 	if s.worker != nil && s.current == nil && s.turn.idle() && hasExited(s.worker) {
 		l.Ended = "its process has ended; " + s.states.prospect(s.options.Starter.ForkObstacle())

@@ -2,8 +2,6 @@ package sessions
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +21,7 @@ type Manager struct {
 	owned    map[Client]map[*Session]bool // Anonymous has those that belong to nobody
 	calls    map[Client]map[*attendance]bool
 	defaults map[Client]*Session
+	numbers  map[Client]int // how many names were given to sessions of clients that are not keyed
 	endings  endings
 	closed   bool
 
@@ -74,7 +73,7 @@ func NewManager(options Options) *Manager {
 	options.tally, options.homes = &tally{}, &homes{}
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
-		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[Client]*Session{},
+		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[Client]*Session{}, numbers: map[Client]int{},
 	}
 	if options.IdleTTL > 0 || options.AbandonedTTL > 0 {
 		m.reaper.Go(m.reapIdle)
@@ -174,7 +173,7 @@ func (s *Session) await(ctx, waiting context.Context, e *execution, asking Askin
 	}
 	if question != nil {
 		s.noteRunning(e)
-		return e.asks(s.id, question, asking), nil
+		return e.asks(s.name, question, asking), nil
 	}
 	select {
 	case <-e.done:
@@ -184,7 +183,7 @@ func (s *Session) await(ctx, waiting context.Context, e *execution, asking Askin
 		return nil, Errorf(CodeInvalid, "the result of execution %d was returned to another call", e.number)
 	default:
 		s.noteRunning(e)
-		return e.snapshot(s.id), nil
+		return e.snapshot(s.name), nil
 	}
 }
 
@@ -201,7 +200,10 @@ type CreateRequest struct {
 func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (Listing, error) {
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
-	s, err := m.add(ctx, client, birth{python: r.Python})
+	if err := checkName(r.InterpreterID); err != nil {
+		return Listing{}, err
+	}
+	s, err := m.add(ctx, client, birth{name: r.InterpreterID, python: r.Python})
 	if err != nil {
 		return Listing{}, err
 	}
@@ -305,13 +307,13 @@ func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Int
 	}
 	e := s.runningNow()
 	if e == nil {
-		return &Interruption{InterpreterID: s.id, StateKept: true, Message: "nothing was running", Notes: s.overdue(nil)}, nil
+		return &Interruption{InterpreterID: s.name, StateKept: true, Message: "nothing was running", Notes: s.overdue(nil)}, nil
 	}
 	elapsed := time.Since(e.started)
 	e.requestStop(stoppedByAgent)
 	select {
 	case <-e.done:
-		i := e.interruption(s.id, elapsed, s.whoGets(e))
+		i := e.interruption(s.name, elapsed, s.whoGets(e))
 		i.Notes = s.overdue(e)
 		return i, nil
 	case <-ctx.Done():
@@ -345,7 +347,7 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) (name
 	case errors.As(err, &crash):
 		return names, nil, Errorf(CodeStart, "the interpreter's process has just ended (%s); try again", crash.Reason)
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return names, nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.id, InWords(m.options.Wait))
+		return names, nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.name, InWords(m.options.Wait))
 	case err != nil:
 		return names, nil, err
 	}
@@ -491,13 +493,6 @@ func (m *Manager) home(client Client) (*Session, error) {
 
 func notFound(id string) *Error {
 	return Errorf(CodeNotFound, "Interpreter %.64s not found; manage_interpreters with operation \"list\" shows yours, \"create\" makes a new one", id)
-}
-
-// newID returns a handle that can't be guessed: 128 random bits in hex.
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
-	return hex.EncodeToString(b[:])
 }
 
 func (m *Manager) forget(s *Session) {

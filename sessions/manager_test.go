@@ -218,7 +218,7 @@ func TestBusyRunsNothing(t *testing.T) {
 		_, err = m.Run(t.Context(), me, RunRequest{Code: "y"})
 		wantCode(t, err, CodeBusy, "2 calls wait")
 		time.Sleep(2 * time.Minute)
-		if l, _ := m.List(t.Context(), me); l[0].Executions != 1 || l[0].Status != "running" || l[0].Running != 1 {
+		if l, _ := m.List(t.Context(), me); l[0].Executions != 1 || l[0].Status != "busy" || l[0].Running != 1 {
 			t.Errorf("%+v", l)
 		}
 	})

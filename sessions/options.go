@@ -85,9 +85,9 @@ func (o *Options) confiner() Confiner {
 // ownWorkdir is the path of the working directory of a session that shares none.
 func (o *Options) ownWorkdir(family, id string) string {
 	if o.confiner() == nil {
-		return filepath.Join(o.WorkdirRoot, id)
+		return filepath.Join(o.WorkdirRoot, keyOf(id))
 	}
-	return filepath.Join(o.WorkdirRoot, homeName(family), id)
+	return filepath.Join(o.WorkdirRoot, homeName(family), keyOf(id))
 }
 
 // waiting says in a clause what the start of a worker waits for now, "" for nothing

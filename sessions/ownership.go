@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -10,6 +11,21 @@ import (
 // of its runs that names no session makes one, and whoever shows a session's
 // id, which can't be guessed, reaches it.
 const Anonymous Client = ""
+
+// Keyed reports whether a session's id is a key for this client: over the
+// network without authentication, whoever shows an id reaches the session, so
+// ids can't be guessed. The one client of stdio and an authenticated principal
+// reach what is theirs whatever its id is. A name that is none of these is taken
+// to be keyed, the safe side.
+func (c Client) Keyed() bool {
+	return c != stdioClient && !strings.HasPrefix(string(c), principalPrefix)
+}
+
+// How package transport names the clients that are not keyed.
+const (
+	stdioClient     = "stdio"
+	principalPrefix = "principal:"
+)
 
 // leaving is the end of the calls of a client that has left. Their executions
 // are treated as the operator wished, and not as cancelled.
@@ -146,7 +162,7 @@ func (m *Manager) reach(client Client, id string) *Session {
 	if s := m.sessions[id]; s != nil && (s.client == client || s.client == Anonymous) {
 		return s
 	}
-	return nil
+	return m.named(client, id)
 }
 
 // claim makes nobody's session the client's, if it may have another, unless the

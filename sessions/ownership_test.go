@@ -72,7 +72,7 @@ func everyOperation(ctx context.Context, m *Manager, client Client, id string) m
 func TestOthersAreNotFound(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	mine := mustCreate(t, m).ID
-	unknown := newID()
+	unknown := newID("")
 	for _, client := range []Client{other, Anonymous} {
 		foreign, none := everyOperation(t.Context(), m, client, mine), everyOperation(t.Context(), m, client, unknown)
 		for operation, err := range foreign {
@@ -147,7 +147,7 @@ func TestNobodysSessionsEnd(t *testing.T) {
 		time.Sleep(time.Hour - unclaimedTTL)
 		_, err = m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: twice})
 		wantCode(t, err, CodeNotFound, "was ended after being idle for 1 hour (--abandoned-ttl)")
-		if l, err := m.Show(t.Context(), Anonymous, running); err != nil || l.Status != "running" {
+		if l, err := m.Show(t.Context(), Anonymous, running); err != nil || l.Status != "busy" {
 			t.Errorf("%+v, %v", l, err)
 		}
 		if r := runIn(t, m, mine, "a"); r.Status != StatusOK {
@@ -470,4 +470,15 @@ func live(ctx context.Context, m *Manager, i, rounds int) error {
 		}
 	}
 	return nil
+}
+
+func TestWhoIsKeyed(t *testing.T) {
+	for client, keyed := range map[Client]bool{
+		"stdio": false, "principal:anna": false, "principal:anna/conversation": false,
+		Anonymous: true, "session:0f3a": true, "process:17:python": true, "stdio2": true, "me": true,
+	} {
+		if client.Keyed() != keyed {
+			t.Errorf("client %q: Keyed() is %v", client, !keyed)
+		}
+	}
 }

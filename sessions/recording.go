@@ -122,6 +122,11 @@ func (s *Session) record(e *execution, a attempt, result *Result) {
 	}
 	result.Trial = report
 	if report != nil {
+		if report.Best != nil {
+			best := *report.Best
+			best.InterpreterID = entry.Client.Handle(best.InterpreterID)
+			report.Best = &best
+		}
 		s.buggy = 0
 		if report.Buggy {
 			s.buggy = e.number

@@ -10,7 +10,7 @@ import (
 // report builds the record of a finished execution, but for its output.
 func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	r := &Result{
-		InterpreterID: s.id, Execution: e.number, Kind: e.request.Kind, ExitCode: a.outcome.ExitCode,
+		InterpreterID: s.name, Execution: e.number, Kind: e.request.Kind, ExitCode: a.outcome.ExitCode,
 		ExecTime: a.execTime(e).Seconds(), TimeLimit: e.limit.Seconds(),
 		Result: a.outcome.Result, ResultType: a.outcome.ResultType, ResultEncoding: a.outcome.ResultEncoding,
 		Notes: a.outcome.Notes,

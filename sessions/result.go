@@ -30,7 +30,7 @@ type Result struct {
 
 	Stdout  string   `json:"stdout" jsonschema_description:"What was printed on standard output since the last answer"`
 	Stderr  string   `json:"stderr" jsonschema_description:"The same for standard error"`
-	TermOut []string `json:"term_out" jsonschema_description:"Both streams in order of arrival; the last entry says how long it took"`
+	TermOut []string `json:"term_out,omitempty" jsonschema_description:"Both streams in order of arrival, with --trials or --structured-content always; the last entry says how long it took"`
 
 	ExitCode *int `json:"exit_code,omitempty" jsonschema_description:"Exit code of a shell command, 128 and the signal's number when a signal ended it; status is ok for 0 and error for any other"`
 

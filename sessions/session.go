@@ -18,7 +18,8 @@ var (
 
 // Session is one Python interpreter of a client.
 type Session struct {
-	id      string
+	id      string // unique, and no name in it is only a word; see newID
+	name    string // what its client calls it: its handle
 	family  *family
 	dir     string // ours: output files
 	workdir string
@@ -84,8 +85,8 @@ type Session struct {
 // newSession makes a session, a branch of parent's family unless that is nil.
 func newSession(id string, client Client, options *Options, parent *Session) (*Session, error) {
 	s := &Session{
-		id: id, client: client, options: options,
-		dir: filepath.Join(options.Dir, id), workdir: options.Workdir,
+		id: id, name: client.Handle(id), client: client, options: options,
+		dir: filepath.Join(options.Dir, keyOf(id)), workdir: options.Workdir,
 		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
 		sessionVariables: options.SessionVariables,
 	}
@@ -118,7 +119,7 @@ func (s *Session) begin(ctx context.Context, notDone string) error {
 	room, err := s.turn.acquire(ctx)
 	switch {
 	case !room:
-		return Errorf(CodeBusy, "%d calls wait for interpreter %q already; wait for them, or create another interpreter", s.options.Queue, s.id)
+		return Errorf(CodeBusy, "%d calls wait for interpreter %q already; wait for them, or create another interpreter", s.options.Queue, s.name)
 	case errors.Is(err, context.DeadlineExceeded):
 		return s.busy(notDone)
 	case err != nil:
@@ -168,10 +169,10 @@ func (s *Session) busy(notDone string) error {
 		return s.stillStarting(notDone)
 	}
 	if s.current == nil {
-		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.id, notDone)
+		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.name, notDone)
 	}
 	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s)%s; %s. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
-		s.id, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), s.current.waitsForAnswer(), notDone)
+		s.name, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), s.current.waitsForAnswer(), notDone)
 }
 
 // beginIdle waits for the turn of a session that runs nothing, and refuses
@@ -198,9 +199,9 @@ func (s *Session) gone() error {
 // missing is gone for a caller that holds mu.
 func (s *Session) missing() error {
 	if s.epitaph != "" {
-		return ended(s.id, s.epitaph)
+		return ended(s.name, s.epitaph)
 	}
-	return notFound(s.id)
+	return notFound(s.name)
 }
 
 // start begins an execution. The caller has the turn and gives it away: to the
@@ -257,7 +258,7 @@ func (s *Session) launch(e *execution) error {
 		return s.missing()
 	}
 	if s.seizing > 0 { // it would be killed at once
-		return Errorf(CodeBusy, "interpreter %q is being restarted; this code did not run. Run it again", s.id)
+		return Errorf(CodeBusy, "interpreter %q is being restarted; this code did not run. Run it again", s.name)
 	}
 	s.count = e.number
 	e.waiters = 1

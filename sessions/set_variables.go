@@ -101,7 +101,7 @@ func (s *Session) setVariables(variables map[string]*string) (*Setting, error) {
 	if now == nil {
 		now = map[string]string{}
 	}
-	done := &Setting{InterpreterID: s.id}
+	done := &Setting{InterpreterID: s.name}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		value := variables[name]
 		_, there := now[name]

@@ -19,7 +19,7 @@ func (m *Manager) Figure(ctx context.Context, client Client, id, name string, mo
 	defer leave()
 	figure, ok := s.shown(name)
 	if !ok {
-		return nil, figure, Errorf(CodeNotFound, "interpreter %s has shown no figure %.200q among the executions that are kept", s.id, name)
+		return nil, figure, Errorf(CodeNotFound, "interpreter %s has shown no figure %.200q among the executions that are kept", s.name, name)
 	}
 	f, err := s.readMade(ctx, root, "figure", figure.Path, Range{}, most)
 	return f, figure, err
@@ -36,7 +36,7 @@ func (m *Manager) Artifact(ctx context.Context, client Client, id, name string, 
 	defer leave()
 	artifact, ok := s.kept(name)
 	if !ok {
-		return nil, artifact, Errorf(CodeNotFound, "interpreter %s has kept no artifact %.200q among the executions that are kept", s.id, name)
+		return nil, artifact, Errorf(CodeNotFound, "interpreter %s has kept no artifact %.200q among the executions that are kept", s.name, name)
 	}
 	f, err := s.readMade(ctx, root, "artifact", artifact.Path, r, most)
 	return f, artifact, err

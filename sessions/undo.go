@@ -43,7 +43,7 @@ func (m *Manager) Undo(ctx context.Context, client Client, id string) (*Undone, 
 	}
 	defer s.leave()
 	if now := s.ran(); now != ran { // it is not the last one that the caller knows of
-		return nil, Errorf(CodeBusy, "execution %d ran in interpreter %q meanwhile; nothing was undone. Look at its result, and undo it if it is the one to be undone", now, s.id)
+		return nil, Errorf(CodeBusy, "execution %d ran in interpreter %q meanwhile; nothing was undone. Look at its result, and undo it if it is the one to be undone", now, s.name)
 	}
 	undone, err := s.undo(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 	undoable, refused := s.states.undoable(s.options.History)
 	if f := s.fruitless; f != nil {
 		s.fruitless = nil
-		return &Undone{InterpreterID: s.id, Left: len(undoable), Message: f.sentences(undoable, refused)}, nil
+		return &Undone{InterpreterID: s.name, Left: len(undoable), Message: f.sentences(undoable, refused)}, nil
 	}
 	if refused.text != "" {
 		return nil, notUndone(refused)
@@ -88,7 +88,7 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 		return nil, notUndone(refusal{text: fmt.Sprintf("execution %d can't be undone: the process that held the earlier state has ended", undoable[0])})
 	}
 	defer s.moved(s.states.place())
-	undone := &Undone{InterpreterID: s.id, Execution: undoable[0]}
+	undone := &Undone{InterpreterID: s.name, Execution: undoable[0]}
 	if earlier.pristine {
 		undone.Notes = s.beginAgain(ctx)
 	} else {

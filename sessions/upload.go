@@ -63,7 +63,7 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // what was written is closed by itself
-	u := &Upload{InterpreterID: s.id, Path: filepath.ToSlash(local), File: filepath.Join(s.workdir, local), Size: len(data)}
+	u := &Upload{InterpreterID: s.name, Path: filepath.ToSlash(local), File: filepath.Join(s.workdir, local), Size: len(data)}
 	to, err := s.ownerOf(root)
 	if err != nil {
 		return nil, err

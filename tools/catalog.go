@@ -89,6 +89,9 @@ type Options struct {
 	// PreviewReady waits for a while until the data is there, for those who read the
 	// preview; nil: it is.
 	PreviewReady func(context.Context)
+	// Pythons are what the argument python of create may be, none where all interpreters
+	// have the same Python.
+	Pythons []string
 	// Install lets agents install packages for an interpreter; nil: they may not.
 	Install *InstallOptions
 	// Trials lets runs be trials of an experiment, of which Steps are planned; 20.
@@ -131,41 +134,38 @@ func orDefault[T comparable](value, otherwise T) T {
 // toolbox is what the handlers share.
 type toolbox struct {
 	Options
-	manager    Manager
-	server     *server.MCPServer
-	runArgs    *schemas.Arguments[RunPythonCodeArgs]
-	shellArgs  *schemas.Arguments[RunShellCommandArgs]
-	trialArgs  *schemas.Arguments[RunTrialArgs]
-	manArgs    *schemas.Arguments[ManageInterpretersArgs]
-	manCLIArgs *schemas.Arguments[ManageCommandsArgs]
-	manInsArgs *schemas.Arguments[ManageInstallsArgs]
-	drawing    sync.Mutex // one picture at a time is decoded: each takes about 30 MB
-	settling   time.Duration
+	manager   Manager
+	server    *server.MCPServer
+	runArgs   *schemas.Arguments[RunPythonCodeArgs]
+	shellArgs *schemas.Arguments[RunShellCommandArgs]
+	trialArgs *schemas.Arguments[RunTrialArgs]
+	manArgs   *schemas.Arguments[ManageInterpretersArgs]
+	drawing   sync.Mutex // one picture at a time is decoded: each takes about 30 MB
+	settling  time.Duration
 
 	pluginArgs *schemas.Arguments[PluginArgs]
 	met        map[string]bool // plugins that have been tools; the board's to write
 }
 
 func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
-	return &toolbox{
+	b := &toolbox{
 		Options: o.withDefaults(), manager: m, server: s,
-		runArgs:    arguments[RunPythonCodeArgs](runPythonCodeName),
-		shellArgs:  arguments[RunShellCommandArgs](runShellCommandName),
-		trialArgs:  arguments[RunTrialArgs](runPythonCodeName),
-		manArgs:    arguments[ManageInterpretersArgs](manageInterpretersName),
-		manCLIArgs: arguments[ManageCommandsArgs](manageInterpretersName),
-		manInsArgs: arguments[ManageInstallsArgs](manageInterpretersName),
-		settling:   settling,
+		runArgs:   arguments[RunPythonCodeArgs](runPythonCodeName),
+		shellArgs: arguments[RunShellCommandArgs](runShellCommandName),
+		trialArgs: arguments[RunTrialArgs](runPythonCodeName),
+		settling:  settling,
 
 		pluginArgs: arguments[PluginArgs]("a plugin"),
 		met:        map[string]bool{},
 	}
+	b.manArgs = arguments[ManageInterpretersArgs](manageInterpretersName, b.manageOptions()...)
+	return b
 }
 
 // arguments describes a tool's arguments. It fails on a mistake in the struct's
 // tags only, which TestEveryTool would find.
-func arguments[T any](tool string) *schemas.Arguments[T] {
-	a, err := schemas.For[T](tool)
+func arguments[T any](tool string, options ...schemas.Option) *schemas.Arguments[T] {
+	a, err := schemas.For[T](tool, options...)
 	if err != nil {
 		panic(err)
 	}
@@ -257,8 +257,8 @@ func Schemas() (map[string]json.RawMessage, error) {
 			}
 		}
 	}
-	b := newToolbox(nil, nil, Options{})
-	all[runPythonCodeName+"_trials"], all[manageInterpretersName+"_install"] = b.trialArgs.Schema(), b.manInsArgs.Schema()
+	b := newToolbox(nil, nil, Options{Install: &InstallOptions{}})
+	all[runPythonCodeName+"_trials"], all[manageInterpretersName+"_install"] = b.trialArgs.Schema(), b.manArgs.Schema()
 	return all, nil
 }
 
@@ -290,7 +290,7 @@ func (b *toolbox) sessionVariables() string {
 	if b.PluginSummary == nil && b.PluginTools == nil {
 		return ""
 	}
-	return "set_variables: set session variables (texts by name, in variables) for plugins; they are not among code's variables, and undo does not bring them back."
+	return "set_variables: set session variables for plugins; they are not among code's variables, and undo does not bring them back."
 }
 
 // depth says how far undo goes back.

@@ -127,13 +127,8 @@ func checkSchema(t *testing.T, name string, tool mcp.Tool) {
 	if diff := cmp.Diff(committed, seen.InputSchema); diff != "" {
 		t.Errorf("%s: the client's schema is not the committed one\n%s", tool.Name, diff)
 	}
-	if committed["type"] != "object" || committed["additionalProperties"] != false {
-		t.Errorf("%s: the schema must be a closed object", tool.Name)
-	}
-	for _, keyword := range []string{"anyOf", "oneOf", "allOf", "$ref", "$schema", "$defs"} {
-		if _, found := committed[keyword]; found {
-			t.Errorf("%s: %s at the top of a schema", tool.Name, keyword)
-		}
+	if committed["type"] != "object" {
+		t.Errorf("%s: the schema must be an object", tool.Name)
 	}
 	for name, property := range committed["properties"].(map[string]any) {
 		if property.(map[string]any)["description"] == nil {

@@ -168,7 +168,7 @@ func TestAnInterpreterThatHasEndedIsNotPassedOn(t *testing.T) {
 func TestAnonymousCallersAreToldWhatToPassOn(t *testing.T) {
 	m := answering(example(func(*sessions.Result) {}))
 	m.show = func(_ context.Context, _ sessions.Client, id string) (sessions.Listing, error) {
-		return sessions.Listing{ID: id, Status: "idle"}, nil
+		return sessions.Listing{ID: id, Status: "running"}, nil
 	}
 	c := connect(t, "tester", m, Options{Client: func(context.Context) sessions.Client { return sessions.Anonymous }})
 	for arguments, want := range map[string]bool{`{"code": "1"}`: true, `{"code": "1", "interpreter_id": "7f"}`: false} {

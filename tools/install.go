@@ -58,12 +58,12 @@ func (b *toolbox) noInstall() error {
 }
 
 // install installs packages, as an execution of the interpreter's.
-func (b *toolbox) install(ctx context.Context, request mcp.CallToolRequest, args ManageInterpretersArgs, packages []string) *mcp.CallToolResult {
-	what, err := b.Install.request(packages)
+func (b *toolbox) install(ctx context.Context, request mcp.CallToolRequest, args ManageInterpretersArgs) *mcp.CallToolResult {
+	what, err := b.Install.request(args.Packages)
 	if err != nil {
 		return b.failure(manageInterpretersName, err)
 	}
-	what.InterpreterID, what.Wait = args.InterpreterID, waiting(args.Wait)
+	what.InterpreterID, what.Wait = args.InterpreterID, seconds(args.Wait)
 	return b.execute(ctx, request, manageInterpretersName, what)
 }
 

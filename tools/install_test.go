@@ -35,9 +35,9 @@ func TestAnInstallIsAsked(t *testing.T) {
 		"": {}, `,"hosts":[]`: {Restricted: true}, `,"hosts":["pypi.org"]`: {Restricted: true, Hosts: []string{"pypi.org"}},
 	} {
 		c := connect(t, "tester", m, Options{Install: &o})
-		answer := call(t, c, "manage_interpreters", `{"operation": "install", "packages": ["polars>=1", " ./it's.whl "], "interpreter_id": "x", "wait": 0}`)
+		answer := call(t, c, "manage_interpreters", `{"operation": "install", "packages": ["polars>=1", " ./it's.whl "], "interpreter_id": "x", "wait":0.01}`)
 		want := sessions.RunRequest{
-			Kind: sessions.RunsInstall, Code: `%pip install 'polars>=1' './it'"'"'s.whl'`, InterpreterID: "x", Wait: -1,
+			Kind: sessions.RunsInstall, Code: `%pip install 'polars>=1' './it'"'"'s.whl'`, InterpreterID: "x", Wait: 10 * time.Millisecond,
 			Arguments: json.RawMessage(`{"packages":["polars\u003e=1","./it's.whl"]` + hosts + `}`),
 		}
 		if diff := cmp.Diff(want, *asked, cmpopts.IgnoreUnexported(sessions.RunRequest{}), cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress", "Asking")); diff != "" {

@@ -3,6 +3,7 @@ package tools
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -110,12 +111,19 @@ func network(w *sessions.Wall) string {
 	return "network to " + someNames(w.Network, 0) + " only"
 }
 
+// listingLine describes an interpreter by what a model can use; the record has the rest.
 func listingLine(l sessions.Listing) string {
 	name := l.ID
 	if l.Default {
 		name += " (default)"
 	}
-	facts := []string{activity(l), sessions.Counted(l.Executions, "execution")}
+	facts := []string{activity(l)}
+	if l.Running == 0 {
+		facts = append(facts, sessions.Counted(l.Executions, "run"))
+	}
+	if l.Ended == "" && l.Running == 0 {
+		facts = append(facts, "idle "+inShort(secondsOf(l.Idle)))
+	}
 	if l.Failures > 0 {
 		facts = append(facts, sessions.Counted(l.Failures, "run")+" failed in a row")
 	}
@@ -125,46 +133,22 @@ func listingLine(l sessions.Listing) string {
 	if l.Unfetched > 0 {
 		facts = append(facts, sessions.Counted(l.Unfetched, "answer")+" not fetched")
 	}
-	facts = append(facts, "made "+sessions.InWords(secondsOf(l.Age))+" ago")
 	if l.Parent != "" {
-		facts = append(facts, "branched from "+l.Parent)
+		facts = append(facts, "branch of "+l.Parent)
 	}
-	if size := memory(l); size != "" {
-		facts = append(facts, size)
+	if l.Python != "" {
+		facts = append(facts, "Python "+l.Python)
 	}
-	facts = append(facts, place(l))
+	if l.Memory > 0 {
+		facts = append(facts, humanize.Bytes(l.Memory))
+	}
 	if len(l.SessionVariables) > 0 {
 		facts = append(facts, "session variables "+quoted(l.SessionVariables))
 	}
-	if l.Ended == "" {
-		facts = append(facts, recoverable(l))
+	if l.Ended == "" && !l.Recoverable { // it comes last: the reason may be long
+		facts = append(facts, "not recoverable: "+clip(l.Obstacle, 500))
 	}
-	return "- " + name + ": " + strings.Join(facts, ", ")
-}
-
-// memory is what an interpreter and its copies hold, as far as it is known.
-func memory(l sessions.Listing) string {
-	switch {
-	case l.Private > 0:
-		text := humanize.IBytes(l.Memory) + " of memory, " + humanize.IBytes(l.Private-l.Copies) + " of it private"
-		if l.Copies > 0 {
-			text += ", and copies for crashes and undo with " + humanize.IBytes(l.Copies) + " of their own"
-		}
-		return text
-	case l.Memory > 0:
-		return humanize.IBytes(l.Memory) + " of memory"
-	default:
-		return ""
-	}
-}
-
-// recoverable says whether a crash would cost the variables. It comes last:
-// the reason may be long.
-func recoverable(l sessions.Listing) string {
-	if l.Recoverable {
-		return "recoverable"
-	}
-	return "not recoverable: " + clip(l.Obstacle, 500)
+	return name + ": " + strings.Join(facts, ", ")
 }
 
 // activity says what an interpreter does now.
@@ -173,11 +157,21 @@ func activity(l sessions.Listing) string {
 	case l.Ended != "":
 		return clip(l.Ended, 700)
 	case l.Running > 0:
-		return fmt.Sprintf("%s execution %d", l.Status, l.Running)
-	case l.Status == "idle":
-		return "idle for " + sessions.InWords(secondsOf(l.Idle))
+		return fmt.Sprintf("busy with run %d", l.Running)
 	default:
 		return l.Status
+	}
+}
+
+// inShort writes a duration in the largest unit that it has one of.
+func inShort(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	default:
+		return fmt.Sprintf("%d h", int(d.Hours()))
 	}
 }
 

@@ -23,82 +23,65 @@ var (
 	manageInterpretersCLIText string
 )
 
-// ManageInterpretersArgs are the arguments of manage_interpreters.
+// ManageInterpretersArgs are the arguments of manage_interpreters. Not every server has
+// all of them; see manageOptions.
 type ManageInterpretersArgs struct {
-	Operation string `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=set_variables,enum=upload" jsonschema_description:"What to do."`
-	manageOptions
-}
-
-// ManageInstallsArgs are the arguments of manage_interpreters where packages may be
-// installed.
-type ManageInstallsArgs struct {
-	Operation string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=set_variables,enum=upload,enum=install" jsonschema_description:"What to do."`
-	Packages  []string `json:"packages,omitempty" jsonschema_description:"For install, as pip takes them: polars>=1, ./file.whl."`
-	manageOptions
-}
-
-// manageOptions are the arguments that go with the operations.
-type manageOptions struct {
-	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, not needed for create and list, else your default one when left out."`
-	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For operation wait: seconds to wait before answering 'running' again. 0 answers at once."`
+	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=set_variables,enum=upload,enum=install" jsonschema_description:"What to do."`
+	Packages      []string `json:"packages,omitempty" jsonschema_description:"For install, as pip takes them: polars>=1, ./file.whl."`
+	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, else your default one when left out. For create, a name for the new one."`
+	Python        string   `json:"python,omitempty" jsonschema_description:"For create: which Python."`
+	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For wait: seconds to wait before answering 'running' again."`
 	Match         string   `json:"match,omitempty" jsonschema_description:"For variables: only those whose name or type contains this; * and ? match as in file names."`
 	Path          string   `json:"path,omitempty" jsonschema_description:"For upload: where to put the file, relative to the working directory."`
 	Content       *string  `json:"content,omitempty" jsonschema_description:"For upload: the file as text."`
 	ContentBase64 *string  `json:"content_base64,omitempty" jsonschema_description:"For upload, instead: the file as base64."`
 
-	Variables map[string]any `json:"variables,omitempty" jsonschema_description:"For set_variables: texts by name; null removes one."`
+	Variables schemas.Texts `json:"variables,omitempty" jsonschema_description:"For set_variables; one without value is removed."`
 }
 
-// ManageCommandsArgs are the arguments of manage_interpreters where commands are all
-// that runs.
-type ManageCommandsArgs struct {
-	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=upload" jsonschema_description:"What to do."`
-	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, not needed for create and list, else your default one when left out."`
-	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For operation wait: seconds to wait before answering 'running' again. 0 answers at once."`
-	Path          string   `json:"path,omitempty" jsonschema_description:"For upload: where to put the file, relative to the working directory."`
-	Content       *string  `json:"content,omitempty" jsonschema_description:"For upload: the file as text."`
-	ContentBase64 *string  `json:"content_base64,omitempty" jsonschema_description:"For upload, instead: the file as base64."`
-}
+var (
+	// usualOperations are those that code has use for, without install.
+	usualOperations = []string{"create", "list", "delete", "restart", "interrupt", "wait", "branch", "undo", "variables", "set_variables", "upload"}
+	// ofCode are those of them that a server of commands doesn't have: they are about
+	// what code has done, and undo would end what commands have left in the background.
+	ofCode = []string{"undo", "variables", "set_variables"}
+)
 
-// ofCode are the operations that this mode doesn't have: they are about what code
-// has done, and undo would end what commands have left in the background.
-var ofCode = []string{"undo", "variables", "set_variables"}
-
-// manageArgs reads the arguments of a call, and which packages it wants installed.
-func (b *toolbox) manageArgs(request mcp.CallToolRequest) (ManageInterpretersArgs, []string, error) {
-	switch {
-	case b.Mode == ModeCLIOnly:
-		args, err := decode(b.manCLIArgs, request)
-		return ManageInterpretersArgs{args.Operation, manageOptions{
-			InterpreterID: args.InterpreterID, Wait: args.Wait,
-			Path: args.Path, Content: args.Content, ContentBase64: args.ContentBase64,
-		}}, nil, err
-	case b.installs():
-		args, err := decode(b.manInsArgs, request)
-		return ManageInterpretersArgs{args.Operation, args.manageOptions}, args.Packages, err
+// manageOptions are how the arguments of manage_interpreters differ from what
+// ManageInterpretersArgs says.
+func (b *toolbox) manageOptions() []schemas.Option {
+	var options []schemas.Option
+	choices := usualOperations
+	if b.installs() {
+		choices = append(slices.Clone(choices), "install")
+	} else {
+		options = append(options, schemas.Without("packages"))
 	}
-	args, err := decode(b.manArgs, request)
-	return args, nil, err
+	if b.Mode == ModeCLIOnly {
+		choices = slices.DeleteFunc(slices.Clone(choices), func(o string) bool { return slices.Contains(ofCode, o) })
+		options = append(options, schemas.Without("match", "variables"))
+	}
+	if len(b.Pythons) > 0 {
+		options = append(options, schemas.Choices("python", b.Pythons...))
+	} else {
+		options = append(options, schemas.Hidden("python"))
+	}
+	return append(options, schemas.Choices("operation", choices...))
 }
 
 func (b *toolbox) manageInterpretersTool() server.ServerTool {
 	text, title := manageInterpretersText, "Manage Python interpreters"
-	schema := b.manArgs.Schema()
-	switch {
-	case b.Mode == ModeCLIOnly:
+	if b.Mode == ModeCLIOnly {
 		text, title = manageInterpretersCLIText, "Manage interpreters"
-		schema = b.manCLIArgs.Schema()
-	case b.installs():
-		schema = b.manInsArgs.Schema()
 	}
-	tool := mcp.NewToolWithRawSchema(manageInterpretersName, b.describe(text), schema)
+	tool := mcp.NewToolWithRawSchema(manageInterpretersName, b.describe(text), b.manArgs.Schema())
 	tool.Meta = b.toolMeta()
 	tool.Annotations = annotations(title)
 	return server.ServerTool{Tool: tool, Handler: b.manageInterpreters}
 }
 
 func (b *toolbox) manageInterpreters(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	args, packages, err := b.manageArgs(request)
+	args, err := decode(b.manArgs, request)
 	if err == nil && args.Operation == "delete" && args.InterpreterID == "" {
 		err = sessions.Errorf(sessions.CodeInvalid, "interpreter_id is required for delete operation")
 	}
@@ -107,7 +90,7 @@ func (b *toolbox) manageInterpreters(ctx context.Context, request mcp.CallToolRe
 	}
 
 	if args.Operation == "install" {
-		return b.install(ctx, request, args, packages), nil
+		return b.install(ctx, request, args), nil
 	}
 	result, err := b.operate(ctx, request, args)
 	if err != nil {
@@ -123,7 +106,7 @@ func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args
 	case "wait":
 		return b.wait(ctx, request, client, args)
 	case "create":
-		made, err := b.manager.Create(ctx, client, sessions.CreateRequest{})
+		made, err := b.manager.Create(ctx, client, sessions.CreateRequest{InterpreterID: id, Python: args.Python})
 		return b.say(ctx, request, created(made), err)
 	case "list":
 		all, farewell, err := b.list(ctx, client, id)
@@ -184,7 +167,7 @@ func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client 
 	}
 	progress := b.progress(ctx, request)
 	r := sessions.WaitRequest{
-		InterpreterID: args.InterpreterID, Wait: waiting(args.Wait),
+		InterpreterID: args.InterpreterID, Wait: seconds(args.Wait),
 		Progress: progress.listener(), Asking: b.asking(ctx, request, at.Round),
 	}
 	var result *sessions.Result

@@ -14,7 +14,7 @@ import (
 )
 
 func listing(name string) sessions.Listing {
-	return sessions.Listing{ID: name, Status: "idle", Executions: 1, Age: 3600, Idle: 65, Python: "3.11.7", Workdir: "/data/" + name, Recoverable: true}
+	return sessions.Listing{ID: name, Status: "running", Executions: 1, Age: 3600, Idle: 65, Python: "3.11.7", Workdir: "/data/" + name, Recoverable: true}
 }
 
 // working answers every operation of a client that owns interpreter "7f".
@@ -24,7 +24,7 @@ func working() *fakeManager {
 		create: func(context.Context, sessions.Client) (sessions.Listing, error) { return listing("9b"), nil },
 		list: func(context.Context, sessions.Client) ([]sessions.Listing, error) {
 			busy := listing("9b")
-			busy.Status, busy.Running, busy.Executions, busy.Memory, busy.Waiting, busy.Failures = "running", 12, 11, 70<<20, 2, 3
+			busy.Status, busy.Running, busy.Executions, busy.Memory, busy.Waiting, busy.Failures = "busy", 12, 11, 70<<20, 2, 3
 			busy.Recoverable, busy.Obstacle = false, "2 Python threads are running (Thread-1, Thread-2)"
 			child := listing("c4")
 			child.Parent, child.Memory, child.Private, child.Copies, child.Shared = "7f", 92<<20, 12<<20, 4<<20, 84<<20
@@ -97,12 +97,12 @@ func TestEveryOperation(t *testing.T) {
 	want := map[string]string{
 		"create": "Created interpreter 9b (Python 3.11.7, working directory /data/9b). Pass it as interpreter_id to run_python_code.",
 		"list": `4 interpreters:
-- 7f (default): idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, Python 3.11.7, working directory /data/7f, session variables "db", "key", recoverable
+7f (default): running, 1 run, idle 1 min, Python 3.11.7, session variables "db", "key"
 [note] the start-up code (--init-code) failed:
 NameError: np
-- 9b: running execution 12, 11 executions, 3 runs failed in a row, 2 calls waiting, made 1 hour ago, 70 MiB of memory, Python 3.11.7, working directory /data/9b, not recoverable: 2 Python threads are running (Thread-1, Thread-2)
-- c4: idle for 1 minute 5 seconds, 1 execution, made 1 hour ago, branched from 7f, 92 MiB of memory, 8.0 MiB of it private, and copies for crashes and undo with 4.0 MiB of their own, Python 3.11.7, working directory /data/c4, recoverable
-- d1: its process has ended; the next run brings its variables back, 1 execution, 1 answer not fetched, made 1 hour ago, working directory /data/d1`,
+9b: busy with run 12, 3 runs failed in a row, 2 calls waiting, Python 3.11.7, 73 MB, not recoverable: 2 Python threads are running (Thread-1, Thread-2)
+c4: running, 1 run, idle 1 min, branch of 7f, Python 3.11.7, 96 MB
+d1: its process has ended; the next run brings its variables back, 1 run, 1 answer not fetched`,
 		"delete":    "Deleted interpreter 7f; its variables are gone.",
 		"restart":   "Restarted interpreter 7f (Python 3.11.7, working directory /data/7f). It has no variables now.",
 		"interrupt": "Stopped execution 3 after 2s; its variables are kept.\n[note] execution 2 crashed",
@@ -164,7 +164,7 @@ func TestRecordsOfOperations(t *testing.T) {
 		t.Errorf("create: %v", r)
 	}
 	interpreters := record(`{"operation":"list"}`)["interpreters"].([]any)
-	if first := interpreters[0].(map[string]any); len(interpreters) != 4 || first["id"] != "7f" || first["status"] != "idle" {
+	if first := interpreters[0].(map[string]any); len(interpreters) != 4 || first["id"] != "7f" || first["status"] != "running" {
 		t.Errorf("list: %v", interpreters)
 	}
 	if r := record(`{"operation":"interrupt"}`); r["elapsed"] != 2. || r["interruption"].(map[string]any)["stopped"] != true {
@@ -196,7 +196,7 @@ func TestOperationsOnAnothersInterpreter(t *testing.T) {
 
 func TestWaitPassesOn(t *testing.T) {
 	c := connect(t, "tester", working(), Options{})
-	for argument, want := range map[string]string{"2.5": "waited 2.5s\n", "0": "waited -1ns\n"} {
+	for argument, want := range map[string]string{"2.5": "waited 2.5s\n", "0": "waited 0s\n", "0.01": "waited 10ms\n"} {
 		answer := call(t, c, "manage_interpreters", `{"operation":"wait","wait":`+argument+`}`)
 		if got := text(t, answer); !strings.HasPrefix(got, want) {
 			t.Errorf("wait %s: %s", argument, got)
@@ -228,7 +228,7 @@ func TestNothingToList(t *testing.T) {
 		t.Error(r.text)
 	}
 	r = listed([]sessions.Listing{listing("9b")}, "your default interpreter 7f was ended", 1000)
-	if !strings.HasSuffix(r.text, ", recoverable\nYour default interpreter 7f was ended.") {
+	if !strings.HasSuffix(r.text, ", Python 3.11.7\nYour default interpreter 7f was ended.") {
 		t.Error(r.text)
 	}
 }

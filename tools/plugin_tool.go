@@ -31,8 +31,8 @@ type PluginTool struct {
 // the plugin has one of that name.
 type PluginArgs struct {
 	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter runs the plugin. Leave out for your default one, which is made on the first call."`
-	Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"exclusiveMinimum=0" jsonschema_description:"Seconds the plugin may run. At the limit it is interrupted."`
-	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds to wait before answering 'running' while the plugin runs on. 0 answers at once."`
+	Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds the plugin may run. At the limit it is interrupted."`
+	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds to wait before answering 'running' while the plugin runs on."`
 }
 
 // pluginCatalog is the tools of a server that runs plugins only.
@@ -96,7 +96,7 @@ func (b *toolbox) callPlugin(ctx context.Context, request mcp.CallToolRequest, n
 	}
 	return b.execute(ctx, request, name, sessions.RunRequest{
 		Kind: sessions.RunsPlugin, Code: name, Arguments: own,
-		InterpreterID: args.InterpreterID, Timeout: seconds(args.Timeout), Wait: waiting(args.Wait),
+		InterpreterID: args.InterpreterID, Timeout: seconds(args.Timeout), Wait: seconds(args.Wait),
 	})
 }
 

@@ -93,7 +93,7 @@ func TestPluginCallPassesOn(t *testing.T) {
 		want            sessions.RunRequest
 	}{
 		"least":   {"sql_query", `{"path":"a"}`, sessions.RunRequest{Code: "sql_query", Arguments: json.RawMessage(`{"path":"a"}`)}},
-		"all":     {"sql_query", `{"path":"a","limit":3.0,"options":{"x":[true,null]},"any":null,"interpreter_id":"7f","timeout":1.5,"wait":0}`, sessions.RunRequest{Code: "sql_query", Arguments: json.RawMessage(`{"any":null,"limit":3,"options":{"x":[true,null]},"path":"a"}`), InterpreterID: "7f", Timeout: 1500 * time.Millisecond, Wait: -1}},
+		"all":     {"sql_query", `{"path":"a","limit":3.0,"options":{"x":[true,null]},"any":null,"interpreter_id":"7f","timeout":1.5,"wait":0.01}`, sessions.RunRequest{Code: "sql_query", Arguments: json.RawMessage(`{"any":null,"limit":3,"options":{"x":[true,null]},"path":"a"}`), InterpreterID: "7f", Timeout: 1500 * time.Millisecond, Wait: 10 * time.Millisecond}},
 		"its own": {"waiter", `{"wait":"long"}`, sessions.RunRequest{Code: "waiter", Arguments: json.RawMessage(`{"wait":"long"}`)}},
 		"none":    {"waiter", `null`, sessions.RunRequest{Code: "waiter", Arguments: json.RawMessage(`{}`)}},
 	} {
@@ -129,7 +129,7 @@ func TestPluginRefusals(t *testing.T) {
 		"missing":  {"sql_query", `{}`, `argument "path" is required for sql_query`},
 		"misspelt": {"sql_query", `{"path":"a","limt":1}`, `unknown argument "limt" for sql_query; did you mean "limit"?`},
 		"type":     {"sql_query", `{"path":"a","limit":"many"}`, `argument "limit" must be a whole number, not the string "many"`},
-		"timeout":  {"sql_query", `{"path":"a","timeout":0}`, `argument "timeout" must be more than 0 seconds, not 0`},
+		"timeout":  {"sql_query", `{"path":"a","timeout":-1}`, `argument "timeout" must be at least 0 seconds, not -1`},
 	} {
 		if answer := call(t, c, test.tool, test.arguments); !answer.IsError || text(t, answer) != test.want {
 			t.Errorf("%s: %s", name, text(t, answer))

@@ -89,7 +89,7 @@ func TestTextsOfVariables(t *testing.T) {
 	for arguments, want := range map[string]string{
 		`{"operation":"set_variables","variables":{"a":{"b":[1]}}}`: `variables["a"] must be a string, or null to remove it, not {"b":[1]}; put other values into a string, as JSON say`,
 		`{"operation":"set_variables","variables":{"a":true}}`:      `variables["a"] must be a string, or null to remove it, not true; put other values into a string, as JSON say`,
-		`{"operation":"set_variables","variables":"a=b"}`:           `argument "variables" must be an object, not the string "a=b"`,
+		`{"operation":"set_variables","variables":"a=b"}`:           `argument "variables" must be a list of objects with name and value, not the string "a=b"`,
 	} {
 		answer := call(t, c, "manage_interpreters", arguments)
 		if got := text(t, answer); !answer.IsError || got != want {

@@ -32,16 +32,27 @@ func (b *toolbox) record(f Fit, result *sessions.Result) (record *sessions.Resul
 	r.StderrTruncated += dropped
 	r.Traceback, _ = cut(r.Traceback, f.Text/2, 0)
 	r.ResultType, r.ExcType = clip(r.ResultType, longestName), clip(r.ExcType, longestName)
-	r.TermOut = append([]string{}, cutSegments(r.TermOut, f.Text)...)
-	if r.Status != sessions.StatusRunning {
-		r.TermOut = append(r.TermOut, timeLine(&r))
-	}
+	r.TermOut = b.termOut(f, &r)
 	noNulls(&r)
 	if size = shed(&r, f.Bytes/2); size > f.Bytes/2+shedSlack {
 		b.Logger.Warn("record left out: it is too large", "interpreter", r.InterpreterID, "execution", r.Execution, "bytes", size)
 		return nil, 0
 	}
 	return &r, size
+}
+
+// termOut is the output once more, in order of arrival, for programs that read
+// experiments, and for those of an operator who asked for all; nil for others, which
+// would pay for everything twice.
+func (b *toolbox) termOut(f Fit, r *sessions.Result) []string {
+	if !b.Trials && b.StructuredContent != StructuredAlways {
+		return nil
+	}
+	lines := append([]string{}, cutSegments(r.TermOut, f.Text)...)
+	if r.Status != sessions.StatusRunning {
+		lines = append(lines, timeLine(r))
+	}
+	return lines
 }
 
 // noNulls fills in what the schema says is an array.

@@ -48,9 +48,9 @@ func TestRecordsMatchTheirSchema(t *testing.T) {
 	}
 }
 
-// recordOf is what a client of which nothing is known gets.
+// recordOf is what a client of which nothing is known gets with --trials.
 func recordOf(r *sessions.Result) *sessions.Result {
-	record, _ := box(Options{}).record(fitOf(""), r)
+	record, _ := box(Options{Trials: true}).record(fitOf(""), r)
 	return record
 }
 
@@ -68,6 +68,9 @@ func TestRecord(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"/data/1.png", "/data/2.png"}, got.FigStoragePath); diff != "" {
 		t.Error(diff)
+	}
+	if once, _ := box(Options{}).record(fitOf(""), given); once.TermOut != nil || once.Stdout != given.Stdout {
+		t.Errorf("without trials the record has output as %q and once more as %q", once.Stdout, once.TermOut)
 	}
 	if diff := cmp.Diff(before, *given); diff != "" {
 		t.Errorf("the result itself was changed\n%s", diff)
@@ -107,7 +110,7 @@ func TestRecordIsBounded(t *testing.T) {
 		r.Variables = &sessions.VariableDiff{Added: strings.Fields(strings.Repeat("name ", 50_000))}
 	})
 	for _, budget := range []int{900_000, 100_000} {
-		b := box(Options{ImageBudget: budget})
+		b := box(Options{ImageBudget: budget, Trials: true})
 		record, size := b.record(b.chosen(fitOf("")), huge)
 		raw := b.structured(record)
 		if len(raw) != size {

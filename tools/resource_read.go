@@ -137,7 +137,7 @@ func (l *shelf) readExecution(client sessions.Client, uri string, a address) ([]
 	}
 	record.Figures = locateFigures(a.interpreter, record.Figures)
 	record.Artifacts = locateArtifacts(a.interpreter, record.Artifacts)
-	record.TermOut = []string{} // the order of the two streams is not kept
+	record.TermOut = nil // the order of the two streams is not kept
 	noNulls(&record.Result)
 	if travelling(view)+envelope > maxContents/2 { // it travels as a JSON string, escaped once more
 		record.Code = clip(record.Code, maxContents/16)

@@ -74,7 +74,7 @@ func TestSubscribersHearOfChanges(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			h := newHouse(t, soon)
 			c, notifications := h.connect(t, options...)
-			_, id := run(t, c, `{"code":"more","wait":0}`)
+			_, id := run(t, c, `{"code":"more","wait":0.01}`)
 			output, interpreter, record, file := outputURI(id, 1, 0), interpreterURI(id), executionURI(id, 1), fileURI(id, "a.txt")
 			call(t, c, "manage_interpreters", `{"operation":"upload","path":"a.txt","content":"x"}`)
 			subscribeTo(t, c, notifications, era == "modern", output, interpreter, record, file)
@@ -110,7 +110,7 @@ func TestListsThatChange(t *testing.T) {
 			if uris := listedURIs(t, c); len(uris) != 3 {
 				t.Errorf("%v", uris)
 			}
-			run(t, c, `{"code":"figure b.png x\nmore","wait":0}`)
+			run(t, c, `{"code":"figure b.png x\nmore","wait":0.01}`)
 			await(t, notifications, mcp.MethodNotificationResourcesListChanged)
 			close(h.more)
 			call(t, c, "manage_interpreters", `{"operation":"wait"}`)
@@ -125,7 +125,7 @@ func TestListsThatChange(t *testing.T) {
 func TestSubscriptionsToAnothers(t *testing.T) {
 	h := newHouse(t, soon)
 	owner, _ := h.connect(t)
-	_, id := run(t, owner, `{"code":"more","wait":0}`)
+	_, id := run(t, owner, `{"code":"more","wait":0.01}`)
 	defer close(h.more)
 	stranger, theirs := h.connect(t, client.WithLegacyProtocolOnly())
 	for uri, words := range map[string]string{

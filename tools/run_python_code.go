@@ -26,8 +26,8 @@ type RunPythonCodeArgs struct {
 	Code          string   `json:"code" jsonschema_description:"Python source; any number of statements. The values of top-level expressions are printed."`
 	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter runs the code. Leave out for your default one, which is made on the first call."`
 	ResultVarName string   `json:"result_var_name,omitempty" jsonschema_description:"Name of a variable whose value to return as JSON after the code has run."`
-	Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"exclusiveMinimum=0" jsonschema_description:"Seconds the code may run. At the limit it is interrupted; variables are kept."`
-	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds to wait before answering 'running' while the code runs on. 0 answers at once."`
+	Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds the code may run. At the limit it is interrupted; variables are kept."`
+	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds to wait before answering 'running' while the code runs on."`
 	Reset         bool     `json:"reset,omitempty" jsonschema_description:"Start from a fresh interpreter: all earlier variables are dropped first."`
 }
 
@@ -56,7 +56,7 @@ func (b *toolbox) runPythonCode(ctx context.Context, request mcp.CallToolRequest
 	}
 	return b.execute(ctx, request, runPythonCodeName, sessions.RunRequest{
 		Code: args.Code, InterpreterID: args.InterpreterID, ResultVarName: args.ResultVarName,
-		Timeout: seconds(args.Timeout), Wait: waiting(args.Wait), Reset: args.Reset, Trial: trial,
+		Timeout: seconds(args.Timeout), Wait: seconds(args.Wait), Reset: args.Reset, Trial: trial,
 	}), nil
 }
 
@@ -98,26 +98,18 @@ func (b *toolbox) run(ctx context.Context, request mcp.CallToolRequest, client s
 	return b.manager.Run(ctx, client, r)
 }
 
-// seconds turns an argument into a Duration, 0 when it is absent. What no
+// seconds turns an argument into a Duration, 0 when it is absent or 0: a model that
+// must fill in every argument writes 0 for those it has no wish about. What no
 // Duration can hold becomes the longest, which the Manager refuses by its limit.
 func seconds(s *float64) time.Duration {
 	switch {
-	case s == nil:
+	case s == nil || *s == 0:
 		return 0
 	case *s >= math.MaxInt64/float64(time.Second):
 		return math.MaxInt64
 	default:
 		return max(time.Duration(*s*float64(time.Second)), 1)
 	}
-}
-
-// waiting turns the argument wait into a Duration as sessions wants it: 0 is
-// the default there, and a negative one answers at once.
-func waiting(s *float64) time.Duration {
-	if s != nil && *s == 0 {
-		return -1
-	}
-	return seconds(s)
 }
 
 // identifier is a Python name, but for rare compatibility characters.

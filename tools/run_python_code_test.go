@@ -25,7 +25,8 @@ func TestRunPassesOn(t *testing.T) {
 	}{
 		"code alone":     {`{"code":"1+1"}`, sessions.RunRequest{Code: "1+1"}},
 		"all":            {`{"code":"x","interpreter_id":"7f","result_var_name":"größe","timeout":1.5,"wait":10,"reset":true}`, sessions.RunRequest{Code: "x", InterpreterID: "7f", ResultVarName: "größe", Timeout: 1500 * time.Millisecond, Wait: 10 * time.Second, Reset: true}},
-		"at once":        {`{"code":"x","wait":0}`, sessions.RunRequest{Code: "x", Wait: -1}},
+		"filled in":      {`{"code":"x","interpreter_id":"","result_var_name":null,"timeout":0,"wait":0,"reset":null}`, sessions.RunRequest{Code: "x"}},
+		"at once":        {`{"code":"x","wait":0.01}`, sessions.RunRequest{Code: "x", Wait: 10 * time.Millisecond}},
 		"soft keyword":   {`{"code":"x","result_var_name":"match"}`, sessions.RunRequest{Code: "x", ResultVarName: "match"}},
 		"as strings":     {`{"code":"x","timeout":"30","reset":"true"}`, sessions.RunRequest{Code: "x", Timeout: 30 * time.Second, Reset: true}},
 		"empty optional": {`{"code":"","interpreter_id":"","result_var_name":""}`, sessions.RunRequest{}},
@@ -58,7 +59,7 @@ func TestRefusals(t *testing.T) {
 		"an expression":      {"run_python_code", `{"code":"x","result_var_name":"df.mean()"}`, `argument "result_var_name" must be the name of one variable, not "df.mean()"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
 		"a keyword":          {"run_python_code", `{"code":"x","result_var_name":"None"}`, `argument "result_var_name" must be the name of one variable, not "None"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
 		"a digit first":      {"run_python_code", `{"code":"x","result_var_name":"2x"}`, `argument "result_var_name" must be the name of one variable, not "2x"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
-		"no time":            {"run_python_code", `{"code":"x","timeout":0}`, `argument "timeout" must be more than 0 seconds, not 0`},
+		"no time":            {"run_python_code", `{"code":"x","timeout":-1}`, `argument "timeout" must be at least 0 seconds, not -1`},
 		"a unit":             {"run_python_code", `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`},
 		"no operation":       {"manage_interpreters", `{}`, `argument "operation" is required for manage_interpreters`},
 		"delete what":        {"manage_interpreters", `{"operation":"delete"}`, `interpreter_id is required for delete operation`},

@@ -26,8 +26,8 @@ var runShellCommandText string
 type RunShellCommandArgs struct {
 	Command       string   `json:"command" jsonschema_description:"The command line, as in a script; several lines are fine."`
 	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter, so which working directory. Leave out for your default one, which is made on the first call."`
-	Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"exclusiveMinimum=0" jsonschema_description:"Seconds the command may run. At the limit it is interrupted, then killed."`
-	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds to wait before answering 'running' while the command runs on. 0 answers at once."`
+	Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds the command may run. At the limit it is interrupted, then killed."`
+	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds to wait before answering 'running' while the command runs on."`
 }
 
 func (b *toolbox) runShellCommandTool() server.ServerTool {
@@ -48,7 +48,7 @@ func (b *toolbox) runShellCommand(ctx context.Context, request mcp.CallToolReque
 
 	return b.execute(ctx, request, runShellCommandName, sessions.RunRequest{
 		Kind: sessions.RunsCommand, Code: args.Command, InterpreterID: args.InterpreterID,
-		Timeout: seconds(args.Timeout), Wait: waiting(args.Wait),
+		Timeout: seconds(args.Timeout), Wait: seconds(args.Wait),
 	}), nil
 }
 

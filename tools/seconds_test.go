@@ -9,20 +9,17 @@ import (
 func TestSeconds(t *testing.T) {
 	value := func(f float64) *float64 { return &f }
 	for _, test := range []struct {
-		argument         *float64
-		seconds, waiting time.Duration
+		argument *float64
+		seconds  time.Duration
 	}{
-		{nil, 0, 0},
-		{value(1.5), 1500 * time.Millisecond, 1500 * time.Millisecond},
-		{value(0), 1, -1}, // the schema lets 0 through for wait only
-		{value(1e-12), 1, 1},
-		{value(1e300), math.MaxInt64, math.MaxInt64},
+		{nil, 0},
+		{value(1.5), 1500 * time.Millisecond},
+		{value(0), 0},
+		{value(1e-12), 1},
+		{value(1e300), math.MaxInt64},
 	} {
 		if got := seconds(test.argument); got != test.seconds {
 			t.Errorf("seconds: %d, want %d", got, test.seconds)
-		}
-		if got := waiting(test.argument); got != test.waiting {
-			t.Errorf("waiting: %d, want %d", got, test.waiting)
 		}
 	}
 }

@@ -2,23 +2,15 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
-	"understudy/schemas"
 	"understudy/sessions"
 )
 
 // setVariables sets session variables.
 func (b *toolbox) setVariables(ctx context.Context, client sessions.Client, args ManageInterpretersArgs) (reply, error) {
-	variables, err := texts(args.Variables)
-	if err != nil {
-		return reply{}, err
-	}
-	set, err := b.manager.SetVariables(ctx, client, args.InterpreterID, variables)
+	set, err := b.manager.SetVariables(ctx, client, args.InterpreterID, args.Variables)
 	if err != nil {
 		return reply{}, err
 	}
@@ -27,24 +19,6 @@ func (b *toolbox) setVariables(ctx context.Context, client sessions.Client, args
 		text += fmt.Sprintf(" Pass %s as interpreter_id to run_python_code.", set.InterpreterID)
 	}
 	return reply{text, map[string]any{"interpreter_id": set.InterpreterID, "set_variables": set}}, nil
-}
-
-// texts takes the argument variables: texts by name, null for what is to go.
-func texts(given map[string]any) (map[string]*string, error) {
-	all := make(map[string]*string, len(given))
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		switch value := given[name].(type) {
-		case nil:
-			all[name] = nil
-		case string:
-			all[name] = &value
-		default:
-			shown, _ := json.Marshal(value) // it came as JSON
-			return nil, &schemas.ArgumentError{Argument: "variables", Message: fmt.Sprintf(
-				"variables[%q] must be a string, or null to remove it, not %s; put other values into a string, as JSON say", clip(name, 60), clip(string(shown), 60))}
-		}
-	}
-	return all, nil
 }
 
 func settled(s *sessions.Setting) string {

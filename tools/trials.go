@@ -73,7 +73,7 @@ func (a RunTrialArgs) trial() (*sessions.Trial, error) {
 	case n > longestPlan:
 		return nil, &schemas.ArgumentError{Argument: "plan", Message: fmt.Sprintf(
 			"argument \"plan\" may have %s characters, not %s; say in a few sentences what the trial tries and why", humanize.Comma(longestPlan), humanize.Comma(int64(n)))}
-	case a.MetricVarName == "" && a.Maximize != nil:
+	case a.MetricVarName == "" && a.Maximize != nil && *a.Maximize: // false is what a model fills in
 		return nil, &schemas.ArgumentError{Argument: "maximize", Message: `argument "maximize" is about a metric: name its variable in metric_var_name, or leave maximize out`}
 	case a.MetricVarName != "" && a.Maximize == nil:
 		return nil, &schemas.ArgumentError{Argument: "maximize", Message: fmt.Sprintf(

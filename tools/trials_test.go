@@ -56,7 +56,7 @@ func TestTrialRefusals(t *testing.T) {
 		"seconds still":         {true, `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`},
 		"result still":          {true, `{"code":"x","plan":"p","result_var_name":"1"}`, `argument "result_var_name" must be the name of one variable, not "1"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
 		"which way":             {true, `{"code":"x","metric_var_name":"auc"}`, `argument "maximize" is required with metric_var_name: true if more of auc is better (accuracy), false if less is (an error, a loss)`},
-		"of what":               {true, `{"code":"x","plan":"p","maximize":false}`, `argument "maximize" is about a metric: name its variable in metric_var_name, or leave maximize out`},
+		"of what":               {true, `{"code":"x","plan":"p","maximize":true}`, `argument "maximize" is about a metric: name its variable in metric_var_name, or leave maximize out`},
 		"an expression":         {true, `{"code":"x","metric_var_name":"s['auc']","maximize":true}`, `argument "metric_var_name" must be the name of one variable, not "s['auc']"; assign the expression to a variable at the end of code, as in score = …, and give that name`},
 		"a long plan":           {true, `{"code":"x","plan":"` + strings.Repeat("ä", 10_001) + `"}`, `argument "plan" may have 10,000 characters, not 10,001; say in a few sentences what the trial tries and why`},
 	} {

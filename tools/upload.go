@@ -33,9 +33,9 @@ func (b *toolbox) uploaded(args ManageInterpretersArgs) ([]byte, error) {
 	switch {
 	case args.Path == "":
 		return nil, sessions.Errorf(sessions.CodeInvalid, "path is required for upload operation: where the file is to be, relative to the working directory, as in data/a.csv")
-	case (args.Content == nil) == (args.ContentBase64 == nil):
+	case args.Content == nil && args.ContentBase64 == nil, isGiven(args.Content) && isGiven(args.ContentBase64):
 		return nil, sessions.Errorf(sessions.CodeInvalid, "give the file as content (text) or as content_base64 (other bytes), one of the two")
-	case args.Content != nil:
+	case !isGiven(args.ContentBase64) && args.Content != nil:
 		return []byte(*args.Content), b.checkUpload(len(*args.Content))
 	}
 	if err := b.checkUpload(base64.StdEncoding.DecodedLen(len(*args.ContentBase64)) - 2); err != nil { // 2 bytes of padding at most
@@ -47,6 +47,10 @@ func (b *toolbox) uploaded(args ManageInterpretersArgs) ([]byte, error) {
 	}
 	return data, b.checkUpload(len(data))
 }
+
+// isGiven reports whether an argument says something: "" stands beside another one
+// where a model must fill in both.
+func isGiven(text *string) bool { return text != nil && *text != "" }
 
 func (b *toolbox) checkUpload(size int) error {
 	if size <= b.MaxUpload {

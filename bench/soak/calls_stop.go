@@ -234,7 +234,7 @@ func (s *session) awaitLong(ctx context.Context) error {
 		return err
 	}
 	for range s.random.IntN(3) {
-		a, err := s.manage(ctx, "wait", arguments{"wait": 0})
+		a, err := s.manage(ctx, "wait", arguments{"wait": 0.01})
 		if err != nil {
 			return err
 		}

@@ -111,8 +111,8 @@ func begin(ctx context.Context, operation, interpreter string) *note {
 	return n
 }
 
-// interpreterID is how the ids of interpreters look.
-var interpreterID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+// interpreterID is how ids and names of interpreters look.
+var interpreterID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,96}$`)
 
 // loggable is an id that a client sent, which may be megabytes of anything. One
 // that can't be ours is cut: it shows what was mistaken for an id.

@@ -118,8 +118,9 @@ func TestLogOfForeignIDs(t *testing.T) {
 	id := strings.Repeat("0123456789abcdef", 2)
 	for sent, want := range map[string]string{
 		"": "", id: id, "mine": "mine", "sixteen letters.": "sixteen letters.",
-		id + "0":                    id[:16] + "…",
-		strings.ToUpper(id):         strings.ToUpper(id)[:16] + "…",
+		"analysis-" + id:            "analysis-" + id,
+		strings.Repeat(id, 4):       id[:16] + "…",
+		"../" + id:                  "../" + id[:13] + "…",
 		strings.Repeat("ä", 5<<20):  strings.Repeat("ä", 16) + "…",
 		"a\nlevel=ERROR msg=forged": "a\nlevel=ERROR ms…",
 	} {

@@ -110,7 +110,7 @@ type Serve struct {
 	Figures           string `enum:"content,inline,none" default:"content" group:"Answers" help:"How figures reach the client: ${enum}. content sends images; inline adds data URIs to the structured record; none leaves them on disk."`
 	ImageMaxSide      int    `default:"0" group:"Answers" help:"Longest side of an image in an answer, in pixels. The file keeps its full size. 0 fits it to the client."`
 	ImageBudget       int64  `type:"size" default:"0" group:"Answers" help:"How large an answer with images may be, as it is sent; never more than 10 MiB. 0 fits it to the client."`
-	StructuredContent string `enum:"auto,always,never" default:"auto" group:"Answers" help:"Whether answers carry the record of the run for programs: ${enum}. auto leaves it out for clients that have no use for it or would show it in place of text and images."`
+	StructuredContent string `enum:"auto,always,never" default:"auto" group:"Answers" help:"Whether answers carry the record of the run for programs: ${enum}. auto leaves it out for clients that have no use for it or would show it in place of text and images; always gives it to all, with term_out."`
 }
 
 // Setup are the flags of setup. It has none of its own: --python chooses the

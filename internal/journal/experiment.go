@@ -114,14 +114,14 @@ func (j *Journal) checkMetric(r *row, t *sessions.Trial) error {
 	if first != nil {
 		return sessions.Errorf(sessions.CodeInvalid,
 			"maximize is %t for %s, but trial %d of this experiment (execution %d of interpreter %q) has maximize %t for %s: trials can be compared only in one direction. Nothing ran. Give maximize %t and a metric for which that is right, as the negative of yours, or run it without metric_var_name; %s",
-			t.Maximize, t.MetricVarName, first.Number, first.Execution, first.InterpreterID, !t.Maximize, name, !t.Maximize, elsewhere)
+			t.Maximize, t.MetricVarName, first.Number, first.Execution, r.entry.Client.Handle(first.InterpreterID), !t.Maximize, name, !t.Maximize, elsewhere)
 	}
 	if first, name, err = j.firstMeasured(r, t.Maximize); err != nil || first == nil || name == t.MetricVarName {
 		return err
 	}
 	return sessions.Errorf(sessions.CodeInvalid,
 		"metric_var_name is %s, but trial %d of this experiment (execution %d of interpreter %q) is measured by %s: trials can be compared only by one metric. Nothing ran. Assign the metric to %s and give that name, or run it without metric_var_name; %s",
-		t.MetricVarName, first.Number, first.Execution, first.InterpreterID, name, name, elsewhere)
+		t.MetricVarName, first.Number, first.Execution, r.entry.Client.Handle(first.InterpreterID), name, name, elsewhere)
 }
 
 // firstMeasured returns the first other trial of r's experiment that is compared, of

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -182,19 +183,46 @@ func (r *Reader) Interpreters(ctx context.Context, run string) ([]Interpreter, e
 	return r.interpreters(ctx, selectInterpreters+"WHERE run = ? ORDER BY created, id", run)
 }
 
-// Interpreter finds one by the beginning of its id, in all runs; "" is the last that
-// ran something.
+// Interpreter finds one: by its name, as "py1", in the newest run that has such a one;
+// by name in a run, as "K3QF/py1"; by the beginning of its id, in all runs. "" is the
+// last that ran something.
 func (r *Reader) Interpreter(ctx context.Context, id string) (*Interpreter, error) {
 	if id == "" {
 		last, err := r.interpreters(ctx, selectInterpreters+"WHERE id = (SELECT interpreter FROM executions ORDER BY id DESC LIMIT 1)")
 		return oneOf(last, err, func() string { return fmt.Sprintf("the journal %s has no executions yet", r.path) }, interpreterName)
 	}
-	from, to := prefix(strings.ToLower(id))
-	found, err := r.interpreters(ctx, selectInterpreters+"WHERE id >= ? AND id < ? ORDER BY created DESC LIMIT 6", from, to)
+	run, name, inRun := strings.Cut(id, "/")
+	if !inRun {
+		run, name = "", id
+	}
+	found, err := r.named(ctx, run, name)
+	if len(found) == 0 && err == nil && !inRun {
+		from, to := prefix(strings.ToLower(id))
+		found, err = r.interpreters(ctx, selectInterpreters+"WHERE id >= ? AND id < ? ORDER BY created DESC LIMIT 6", from, to)
+	}
 	return oneOf(found, err, func() string {
-		return fmt.Sprintf("the journal %s has no interpreter whose id begins with %q; understudy watch lists them", r.path, id)
+		return fmt.Sprintf("the journal %s has no interpreter that is called %q or whose id begins with that; understudy watch lists them", r.path, id)
 	}, interpreterName)
 }
+
+// named returns the interpreters of a name in the newest of the runs whose id begins
+// with run: the last of each client that has one of that name.
+func (r *Reader) named(ctx context.Context, run, name string) ([]Interpreter, error) {
+	from, to := prefix(name + "-")
+	firstRun, lastRun := prefix(strings.ToUpper(run))
+	found, err := r.interpreters(ctx, selectInterpreters+`WHERE id >= ? AND id < ? AND length(id) = ? AND run >= ? AND run < ?
+		ORDER BY (SELECT started FROM runs WHERE runs.id = run) DESC, created DESC LIMIT 6`,
+		from, to, len(name)+len("-")+keyLength, firstRun, lastRun)
+	seen := map[string]bool{}
+	return slices.DeleteFunc(found, func(i Interpreter) bool {
+		earlier := seen[i.Client]
+		seen[i.Client] = true
+		return earlier || i.Run != found[0].Run
+	}), err
+}
+
+// keyLength is how many characters follow an interpreter's name and a dash in its id.
+const keyLength = 32
 
 func (r *Reader) interpreters(ctx context.Context, query string, args ...any) ([]Interpreter, error) {
 	return collect(ctx, r.db, func(rows *sql.Rows) (i Interpreter, err error) {

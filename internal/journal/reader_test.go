@@ -267,3 +267,31 @@ func TestAliveAfterAMove(t *testing.T) {
 		t.Errorf("with its lock again: %+v, %v", run, err)
 	}
 }
+
+// TestInterpretersByName: names repeat from run to run, and from client to client.
+func TestInterpretersByName(t *testing.T) {
+	key := func(digit string) string { return strings.Repeat(digit, 32) }
+	r := open(t, byHand(t,
+		aRun+"('OLDRUN0000', 1, 0, 1, '', '', '', 0, '', ''), ('NEWRUN0000', 2, 0, 1, '', '', '', 0, '', '')",
+		anInterpreter+"('py1-"+key("a")+"', 'OLDRUN0000', 'stdio', '', 3), ('py1-"+key("b")+"', 'NEWRUN0000', 'stdio', '', 2)",
+		anInterpreter+"('again-"+key("1")+"', 'NEWRUN0000', 'stdio', '', 7), ('again-"+key("0")+"', 'NEWRUN0000', 'stdio', '', 8)",
+		anInterpreter+"('py10-"+key("c")+"', 'NEWRUN0000', 'stdio', '', 9), ('py2-"+key("d")+"', 'OLDRUN0000', 'stdio', '', 4)",
+		anInterpreter+"('own-"+key("e")+"', 'NEWRUN0000', 'principal:anna', '', 5), ('own-"+key("f")+"', 'NEWRUN0000', 'principal:bert', '', 6)",
+	))
+	for id, want := range map[string]string{
+		"py1": "py1-" + key("b"), "OLDRUN/py1": "py1-" + key("a"), "oldrun/py1": "py1-" + key("a"), "py10": "py10-" + key("c"),
+		"py2": "py2-" + key("d"), "py1-a": "py1-" + key("a"), "own-e": "own-" + key("e"),
+		"again": "again-" + key("0"),
+	} {
+		if i, err := r.Interpreter(t.Context(), id); err != nil || i.ID != want {
+			t.Errorf("%s: %+v, %v", id, i, err)
+		}
+	}
+	for id, want := range map[string]string{
+		"own": "own-" + key("f") + ", own-" + key("e"), "py3": "py3", "NEWRUN/py2": "NEWRUN/py2", "NOSUCH/py1": "NOSUCH/py1",
+	} {
+		if _, err := r.Interpreter(t.Context(), id); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}

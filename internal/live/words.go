@@ -12,12 +12,14 @@ import (
 	"understudy/sessions"
 )
 
-// shortID is as many characters as tell the interpreters of a run apart.
+// shortID is the interpreter's name, or as many characters of its id as tell the
+// interpreters of a run apart.
 func shortID(id string) string {
-	if len(id) > 6 {
-		id = id[:6]
+	short := sessions.NameOf(id)
+	if short == id && len(id) > 6 {
+		short = id[:6]
 	}
-	return clean(id)
+	return clean(short)
 }
 
 func place(p sessions.Place) string {

@@ -56,7 +56,7 @@ func TestWholePlugin(t *testing.T) {
 			`"steps":{"type":"integer","default":16},` +
 			`"method":{"type":"string","enum":["ols","l'1"],"default":"ols"},` +
 			`"names":{"type":"array","default":["a",1.0,true,null,{"k":2}],"items":{}},` +
-			`"seed":{"type":"integer"}},"required":["data"],"additionalProperties":false}`},
+			`"seed":{"type":"integer"}},"required":["data"]}`},
 		{"configuration", string(encoded(p.Configuration)), `{"host":"b","nothing":null,"table":{"a":{"b":[1]}},"timeout":10.0}`},
 		{"description of the tool", p.ToolDescription, "Fit a line. It returns\nthe slope.\n\nReturns slope (float): its slope."},
 		{"preload", strings.Join(p.Preload, " "), "sqlite3 sklearn.ensemble"},
@@ -112,7 +112,7 @@ func TestInputSchemaIsOne(t *testing.T) {
 		`{"data": [1, {"a": null}]}`: true,
 		`{"data": null, "start": 1, "steps": 2, "method": "l'1", "names": ["x"]}`: true,
 		`{}`:                                 true,
-		`{"data": 1, "more": 1}`:             false,
+		`{"data": 1, "more": 1}`:             true, // Check refuses it; see portable_test.go of tools
 		`{"data": 1, "steps": 1.5}`:          false,
 		`{"data": 1, "method": "quadratic"}`: false,
 	} {

@@ -21,7 +21,7 @@ type property struct {
 	Items       *struct{}       `json:"items,omitempty"`
 }
 
-// inputSchema is the schema of the arguments as a tool's: a closed object whose
+// inputSchema is the schema of the arguments as a tool's: an object whose
 // properties are in the order of the parameters.
 func inputSchema(d document) json.RawMessage {
 	required := []string{}
@@ -45,7 +45,7 @@ func inputSchema(d document) json.RawMessage {
 		properties.Write(encoded(one))
 	}
 	return json.RawMessage(`{"type":"object","properties":{` + properties.String() + `},"required":` +
-		string(encoded(required)) + `,"additionalProperties":false}`)
+		string(encoded(required)) + `}`)
 }
 
 // toolDescription is the description with what is returned: the schema tells of the

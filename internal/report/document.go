@@ -197,7 +197,7 @@ func (d *Document) title() string {
 	if d.Trial != nil {
 		return fmt.Sprintf("The way to trial %d, the best one", d.Trial.Trial.Number)
 	}
-	return fmt.Sprintf("Interpreter %.8s", d.Interpreter.ID)
+	return "Interpreter " + shortID(d.Interpreter.ID)
 }
 
 // facts are sentences on where it comes from.

@@ -51,7 +51,7 @@ func imageStem(e journal.Execution) string {
 	if e.Trial != nil {
 		return fmt.Sprintf("trial-%d", e.Trial.Number)
 	}
-	return fmt.Sprintf("%.8s-%d", e.Place.InterpreterID, e.Place.Execution)
+	return fmt.Sprintf("%s-%d", shortID(e.Place.InterpreterID), e.Place.Execution)
 }
 
 // shown are the kinds of images that browsers show, with their names' usual ends.

@@ -54,7 +54,7 @@ func direction(maximize bool) string {
 
 // placeName names where an execution stands, as agents and exports do: 3fa9…@7.
 func placeName(e journal.Execution) string {
-	return fmt.Sprintf("%.8s@%d", e.Place.InterpreterID, e.Place.Execution)
+	return fmt.Sprintf("%s@%d", shortID(e.Place.InterpreterID), e.Place.Execution)
 }
 
 // failure says in some words how an execution that did not end well ended.

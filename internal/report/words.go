@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"understudy/sessions"
 )
 
 // shortDuration says a duration in few characters, as "0.3 s" or "2 min 5 s".
@@ -26,6 +28,17 @@ func shortDuration(d time.Duration) string {
 
 // number writes a metric as people read it: six digits that count, no zeros behind.
 func number(value float64) string { return strconv.FormatFloat(value, 'g', 6, 64) }
+
+// shortID is the beginning of an interpreter's id that tells it from others, the name
+// in it with that. The command export takes it.
+func shortID(id string) string {
+	const random = 8 // characters
+	length := random
+	if name := sessions.NameOf(id); name != id {
+		length += len(name) + len("-")
+	}
+	return id[:min(length, len(id))]
+}
 
 // firstLine is the first line of a text that says something.
 func firstLine(text string) string {

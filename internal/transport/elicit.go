@@ -22,6 +22,19 @@ func (s *stream) RequestElicitation(ctx context.Context, request mcp.Elicitation
 	return &result, nil
 }
 
+// ListRoots asks the client for the directories that it works in.
+func (s *stream) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	m, err := s.ask(ctx, mcp.MethodListRoots, nil)
+	if err != nil {
+		return nil, err
+	}
+	var result mcp.ListRootsResult
+	if err := json.Unmarshal(m.Result, &result); err != nil {
+		return nil, fmt.Errorf("reading the client's roots: %w", err)
+	}
+	return &result, nil
+}
+
 // ask sends the client a request of ours and waits for its answer.
 func (s *stream) ask(ctx context.Context, method mcp.MCPMethod, params any) (message, error) {
 	answered := make(chan message, 1)
@@ -36,10 +49,14 @@ func (s *stream) ask(ctx context.Context, method mcp.MCPMethod, params any) (mes
 		defer s.mu.Unlock()
 		delete(s.asked, id)
 	}()
-	s.put(ctx, mcp.JSONRPCRequest{
+	text, err := json.Marshal(mcp.JSONRPCRequest{
 		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(int64(number)),
 		Request: mcp.Request{Method: string(method)}, Params: params,
 	})
+	if err != nil {
+		return message{}, fmt.Errorf("asking the client for %s: %w", method, err)
+	}
+	s.put(ctx, text)
 	select {
 	case m := <-answered:
 		return m, m.refusal(method)

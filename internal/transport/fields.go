@@ -15,8 +15,9 @@ import (
 // refused.
 
 var (
-	errNoJSON    = errors.New("the body is no JSON")
-	errNoMessage = errors.New("the body is no message of JSON-RPC")
+	errNoJSON    = errors.New("the message is not valid JSON")
+	errNoMessage = errors.New("the message is not one of JSON-RPC: it needs a method, or the id of a request that it answers")
+	errBadID     = errors.New("the id of a message must be a string or a number")
 )
 
 // pick returns those fields of a JSON object that have one of the names. One

@@ -160,7 +160,10 @@ func TestCancelling(t *testing.T) {
 		}
 	}
 	soon(t, old)
-	_ = stream.next()
+	h.send(t, messages.saying(calling(8, "remember", `{"word":"x"}`)))
+	if text := textOf(t, stream.next()); text != "x" {
+		t.Errorf("SSE: a cancelled call was answered: %s", text)
+	}
 }
 
 // disguised are messages that a decoder may read as this one, and a check may not.
@@ -193,7 +196,7 @@ func disguised(body string) map[string]string {
 func TestMessagesThatReadInTwoWays(t *testing.T) {
 	for text, want := range map[string]message{
 		`{ "id" : -1 , "method" : "a\"}{" , "x" : [ { "id" : [ 2 ] } , "]" ] }`: {ID: []byte("-1"), Method: `a"}{`},
-		`{"method":"notifications/cancelled","id":null,"params":{"a":{"requestId":1},"requestId":"7"}}`: {
+		`{"method":"notifications/cancelled","params":{"a":{"requestId":1},"requestId":"7"}}`: {
 			Method: methodCancelled, cancelled: `"7"`},
 		`{"id":"x","error":"odd","result":{}}`:   {ID: []byte(`"x"`), Result: []byte("{}"), Error: []byte(`"odd"`)},
 		`{"id":1,"\u006dethod":"m","params":[]}`: {ID: []byte("1"), Method: "m"},
@@ -203,7 +206,7 @@ func TestMessagesThatReadInTwoWays(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "null", "7", "[]", "{}", `{"method":7}`, `{"id":true,"method":"m"}`, `{"id":1,"id":1,"method":"m"}`,
+		"", "null", "7", "[]", "{}", `{"method":7}`, `{"id":true,"method":"m"}`, `{"id":null,"method":"m"}`, `{"id":1,"id":1,"method":"m"}`,
 		`{"method":"m","Method":"m"}`, `{"re\u017fult":1,"id":1}`, `{"method":"m","params":{"_meta":{},"_Meta":{}}}`,
 		`{"method":"m","params":{"requestId":1,"requestId":2}}`, `{"method":null,"id":null}`, `{"method":"m"}x`,
 	} {
@@ -222,10 +225,11 @@ func TestCancelIsSeenAtOnce(t *testing.T) {
 		h.send(t, messages.saying(calling(id, "wait", "")))
 		h.send(t, messages.saying(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)))
 	}
-	for range 50 {
-		stream.next()
-	}
 	eventually(t, "the end of all calls", func() bool { return h.work.wait(0) })
+	h.send(t, messages.saying(calling(50, "remember", `{"word":"x"}`)))
+	if text := textOf(t, stream.next()); text != "x" {
+		t.Errorf("a cancelled call was answered: %s", text)
+	}
 }
 
 // TestLeaving: what the server is told of a client that is gone, and what the

@@ -24,7 +24,9 @@ type rpcError struct {
 	Message string `json:"message"`
 }
 
-// parse reads a message. What mcp-go could read in another way is an error.
+// parse reads a message. What mcp-go could read in another way is an error. With
+// an error the message still has its Result and Error, if it was read that far: an
+// answer is not to be answered, however broken it is.
 func parse(body []byte) (message, error) {
 	if !json.Valid(body) {
 		return message{}, errNoJSON
@@ -33,19 +35,19 @@ func parse(body []byte) (message, error) {
 	if err != nil {
 		return message{}, err
 	}
-	m := message{ID: head["id"], Result: head["result"], Error: head["error"]}
-	if string(m.ID) == "null" { // as mcp-go sees it: no id at all
-		m.ID = nil
+	m := message{Result: head["result"], Error: head["error"]}
+	if !isID(head["id"]) {
+		return m, errBadID
 	}
-	if !isID(m.ID) || head["method"] != nil && json.Unmarshal(head["method"], &m.Method) != nil {
-		return message{}, errNoMessage
-	}
-	if m.Method == "" && !m.isAnswer() {
-		return message{}, errNoMessage
+	m.ID = head["id"]
+	if head["method"] != nil && json.Unmarshal(head["method"], &m.Method) != nil || m.Method == "" && !m.isAnswer() {
+		return m, errNoMessage
 	}
 	return m, m.readParams(head["params"])
 }
 
+// isID reports whether JSON-RPC and MCP take it for an id, or it is none at all. null
+// is refused: mcp-go would take the request for a notification and never answer.
 func isID(id json.RawMessage) bool {
 	return len(id) == 0 || id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9'
 }
@@ -109,23 +111,36 @@ func refuseMessage(w http.ResponseWriter, id json.RawMessage, status int, text s
 
 // refuseUnread answers what parse has refused.
 func refuseUnread(w http.ResponseWriter, err error) {
-	code := mcp.INVALID_REQUEST
+	refuseAs(w, nil, http.StatusBadRequest, codeOf(err), err.Error())
+}
+
+// codeOf is what JSON-RPC calls an error of parse's.
+func codeOf(err error) int {
 	if errors.Is(err, errNoJSON) {
-		code = mcp.PARSE_ERROR
+		return mcp.PARSE_ERROR
 	}
-	refuseAs(w, nil, http.StatusBadRequest, code, err.Error())
+	return mcp.INVALID_REQUEST
 }
 
 func refuseAs(w http.ResponseWriter, id json.RawMessage, status, code int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(errorText(id, code, text)) // the client may be gone
+}
+
+// errorText is an error of JSON-RPC; without an id it is of null.
+func errorText(id json.RawMessage, code int, text string) []byte {
 	if len(id) == 0 {
 		id = json.RawMessage("null")
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{ // the client may be gone
+	answer, err := json.Marshal(map[string]any{
 		"jsonrpc": mcp.JSONRPC_VERSION, "id": id,
 		"error": map[string]any{"code": code, "message": text},
 	})
+	if err != nil { // an id that was parsed, a number and a text always marshal
+		panic(err)
+	}
+	return answer
 }
 
 // codeRefused is of the range that JSON-RPC leaves to servers.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,18 +14,26 @@ import (
 func TestAClientThatDoesNotReadKeepsNobody(t *testing.T) {
 	for _, leaves := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			in := &endingReader{in: strings.NewReader("the last line\n"), ended: make(chan struct{})}
+			in, client := io.Pipe()
+			full := fullPipe(make(chan struct{}))
+			defer close(full)
+			defer client.Close()
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			done := make(chan error, 1)
-			go func() { done <- outcome(ctx, make(chan error), in.ended, slog.New(slog.DiscardHandler)) }()
+			go func() {
+				done <- ServeStdio(ctx, newTools().server(), in, full, slog.New(slog.DiscardHandler))
+			}()
+			if _, err := io.WriteString(client, pinging); err != nil {
+				t.Fatal(err)
+			}
 			time.Sleep(time.Hour)
 			if len(done) > 0 {
 				t.Fatal("gave up on a client that is there")
 			}
 			began := time.Now()
 			if leaves {
-				_, _ = io.Copy(io.Discard, in)
+				_ = client.Close()
 			} else {
 				stop()
 			}
@@ -35,4 +42,14 @@ func TestAClientThatDoesNotReadKeepsNobody(t *testing.T) {
 			}
 		})
 	}
+}
+
+const pinging = `{"jsonrpc":"2.0","id":7,"method":"ping"}` + "\n"
+
+// fullPipe takes nothing until it is closed.
+type fullPipe chan struct{}
+
+func (p fullPipe) Write([]byte) (int, error) {
+	<-p
+	return 0, io.ErrClosedPipe
 }

@@ -24,7 +24,7 @@ type peer struct {
 	last      time.Time
 	busy      int  // requests and streams that are being served
 	dismissed bool // by its client
-	arrivals  arrivals
+	calls     inflight
 }
 
 // peers are the MCP sessions that are alive.

@@ -2,12 +2,8 @@ package transport
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
-
-	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 )
 
 // HTTP with SSE is our own: mcp-go's lets any page in, does not notice that a
@@ -36,6 +32,7 @@ func (h *HTTP) openStream(w http.ResponseWriter, r *http.Request) {
 	exchangeFrom(r.Context()).Caller = caller
 	ctx, drop := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))
 	s.ctx = h.mcp.WithContext(ctx, s)
+	s.open = s.ctx
 	defer func() {
 		h.peers.remove(s.id, caller.Principal)
 		h.mcp.UnregisterSession(ctx, s.id)
@@ -61,11 +58,11 @@ func (s *stream) send(ctx context.Context, w http.ResponseWriter) {
 		if err = flusher.Flush(); err != nil {
 			return
 		}
-		event, ok := s.next(ctx)
+		text, ok := s.next(ctx)
 		if !ok {
 			return
 		}
-		_, err = w.Write(event)
+		_, err = w.Write(asEvent(text))
 	}
 }
 
@@ -97,63 +94,41 @@ func (h *HTTP) takeMessage(w http.ResponseWriter, r *http.Request) {
 		release()
 		return
 	}
-	arrived, ok := one.arrived(m)
-	if ok {
-		h.take(one.stream, m, body, func() {
-			arrived()
-			end()
-			release()
-		})
-	} else { // nobody waits for an answer to what was cancelled
+	h.take(one, m, body, func() {
 		end()
 		release()
-	}
+	})
 	w.WriteHeader(http.StatusAccepted)
 }
 
 // take handles a message, a request in the background; end is called when it was.
-func (h *HTTP) take(s *stream, m message, body []byte, end func()) {
-	if m.isAnswer() {
+func (h *HTTP) take(one *peer, m message, body []byte, end func()) {
+	s := one.stream
+	switch {
+	case m.isAnswer():
 		s.deliver(m)
 		end()
-		return
-	}
-	if m.cancelled != "" {
-		s.cancel(m.cancelled)
-	}
-	// From here on the call can be cancelled: before its client knows that it
-	// was taken.
-	ctx, done := s.calling(m)
-	handle := func() {
-		defer end()
-		defer done()
-		h.handle(ctx, s, m, body)
-	}
-	if m.isRequest() {
-		h.work.tasks.Go(handle)
-		return
-	}
-	handle() // what comes after a notification may build on it
-}
-
-func (h *HTTP) handle(ctx context.Context, s *stream, m message, body []byte) {
-	defer func() {
-		if fault := recover(); fault != nil {
-			h.log.Error("a message made the server panic", "method", m.Method, "panic", fault)
-			if m.isRequest() {
-				s.answer(mcp.NewJSONRPCError(mcp.NewRequestId(m.ID), mcp.INTERNAL_ERROR, "internal error", nil))
-			}
+	case m.cancelled != "":
+		one.calls.cancelEarly(m.cancelled)
+		end()
+	case m.isRequest():
+		call := one.calls.begin(string(m.ID))
+		if call == nil { // nobody waits for an answer to what was cancelled
+			end()
+			return
 		}
-	}()
-	if response := h.mcp.HandleMessage(ctx, json.RawMessage(body)); response != nil {
-		s.answer(response)
+		ctx, cancel := context.WithCancel(s.ctx)
+		call.onCancel(cancel)
+		h.work.tasks.Go(func() {
+			defer end()
+			defer cancel()
+			answer := s.handle(ctx, h.mcp, m, body)
+			if cancelled := call.end(); answer != nil && !cancelled {
+				s.answer(answer)
+			}
+		})
+	default:
+		s.handle(s.ctx, h.mcp, m, body) // what comes after a notification may build on it
+		end()
 	}
 }
-
-var (
-	_ server.SessionWithClientInfo  = (*stream)(nil)
-	_ server.SessionWithLogging     = (*stream)(nil)
-	_ server.SessionWithElicitation = (*stream)(nil)
-
-	_ server.SessionWithProtocolVersion = (*stream)(nil)
-)

@@ -4,114 +4,122 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 )
 
-// stream is the session of a client of SSE. Everything that it is told passes
-// one queue, so a notification that was sent before an answer arrives before it.
+// stream is the session of a client that is told everything over one stream: of a
+// client on lines (stdio, a socket) or of SSE. All of it passes one queue, so a
+// notification that was sent before an answer arrives before it.
 type stream struct {
-	id  string
-	ctx context.Context // of its calls; ends with the stream
-	log *slog.Logger
+	id   string
+	ctx  context.Context // of its calls; ends with the session
+	open context.Context // ends when nothing can be told any more
+	log  *slog.Logger
 
 	initialized   atomic.Bool
 	notifications chan mcp.JSONRPCNotification
-	answers       chan any
-	taken         any // from answers by next, which has one caller
+	answers       chan []byte
+	held          []byte // an answer that next lets notifications go ahead of; next has one caller
 
 	mu           sync.Mutex
 	info         mcp.Implementation
 	capabilities mcp.ClientCapabilities
 	level        mcp.LoggingLevel
 	version      string
-	calls        map[string]context.CancelFunc // by the id of their request
-	asked        map[string]chan message       // our requests, by their id
-	count        int                           // of our requests so far
+	asked        map[string]chan message // our requests, by their id
+	count        int                     // of our requests so far
 }
 
 func newStream(log *slog.Logger) *stream {
 	return &stream{
-		log: log, notifications: make(chan mcp.JSONRPCNotification, 100), answers: make(chan any),
-		level: mcp.LoggingLevelError,
-		calls: map[string]context.CancelFunc{}, asked: map[string]chan message{},
+		log: log, notifications: make(chan mcp.JSONRPCNotification, 100), answers: make(chan []byte),
+		level: mcp.LoggingLevelError, asked: map[string]chan message{},
 	}
 }
 
-// next returns the next event to write, false when ctx has ended.
-func (s *stream) next(ctx context.Context) (event []byte, ok bool) {
+// next returns the next message to write, false when ctx has ended.
+func (s *stream) next(ctx context.Context) (text []byte, ok bool) {
 	for {
-		next := s.taken
-		s.taken = nil
-		if next == nil {
+		answer := s.held
+		s.held = nil
+		if answer == nil {
 			select {
 			case n := <-s.notifications:
-				next = n
-			case next = <-s.answers:
+				if text := s.encode(n); text != nil {
+					return text, true
+				}
+				continue
+			case answer = <-s.answers:
 			case <-ctx.Done():
 				return nil, false
 			}
 		}
-		if _, isNotification := next.(mcp.JSONRPCNotification); !isNotification {
-			// What was notified before goes ahead.
-			select {
-			case n := <-s.notifications:
-				next, s.taken = n, next
-			default:
+		select {
+		case n := <-s.notifications: // which was sent before the answer
+			s.held = answer
+			if text := s.encode(n); text != nil {
+				return text, true
 			}
+		default:
+			return answer, true
 		}
-		text, err := json.Marshal(next)
-		if err != nil {
-			s.log.Error("a message can't be sent", "error", err)
-			continue
-		}
-		return asEvent(text), true
 	}
+}
+
+// encode returns a message as JSON, nil when it has none.
+func (s *stream) encode(message any) []byte {
+	text, err := json.Marshal(message)
+	if err != nil {
+		s.log.Error("a message can't be sent", "error", err)
+		return nil
+	}
+	return text
 }
 
 // answer waits until the answer is on its way, or nobody is there to take it.
-func (s *stream) answer(message any) { s.put(s.ctx, message) }
+func (s *stream) answer(text []byte) { s.put(s.open, text) }
 
 // put is answer for who waits no longer than ctx.
-func (s *stream) put(ctx context.Context, message any) {
+func (s *stream) put(ctx context.Context, text []byte) {
 	select {
-	case s.answers <- message:
+	case s.answers <- text:
 	case <-ctx.Done():
-	case <-s.ctx.Done():
+	case <-s.open.Done():
 	}
 }
 
-// calling returns the context of a message: that of a request ends when the
-// client cancels it.
-func (s *stream) calling(m message) (ctx context.Context, done func()) {
-	ctx, cancel := context.WithCancel(s.ctx)
-	if !m.isRequest() {
-		return ctx, cancel
+// handle has mcp-go handle a message of the client's. It returns the answer, nil
+// when there is none. A fault in a handler ends its request and nothing else.
+func (s *stream) handle(ctx context.Context, to *server.MCPServer, m message, body []byte) (answer []byte) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.log.Error("a message made the server panic", "method", m.Method, "panic", fault, "stack", string(debug.Stack()))
+			answer = errorText(m.ID, mcp.INTERNAL_ERROR, "internal error")
+		}
+		if !m.isRequest() {
+			answer = nil
+		}
+	}()
+	response := to.HandleMessage(ctx, json.RawMessage(body))
+	switch r := response.(type) { // the id as the client wrote it: mcp-go makes a float64 of a number
+	case nil:
+		return nil
+	case mcp.JSONRPCResponse:
+		r.ID = mcp.NewRequestId(m.ID)
+		response = r
+	case mcp.JSONRPCError:
+		r.ID = mcp.NewRequestId(m.ID)
+		response = r
 	}
-	id := string(m.ID)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.calls[id] != nil { // a client that uses an id twice can cancel neither
-		return ctx, cancel
+	if answer = s.encode(response); answer == nil {
+		answer = errorText(m.ID, mcp.INTERNAL_ERROR, "the answer can't be written as JSON")
 	}
-	s.calls[id] = cancel
-	return ctx, func() {
-		s.mu.Lock()
-		delete(s.calls, id)
-		s.mu.Unlock()
-		cancel()
-	}
-}
-
-// cancel ends the context of the request with that id, if there is one.
-func (s *stream) cancel(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if cancel := s.calls[id]; cancel != nil {
-		cancel()
-	}
+	return answer
 }
 
 // SessionID is the id that the client names with each message.
@@ -181,3 +189,11 @@ func (s *stream) SetProtocolVersion(version string) {
 	defer s.mu.Unlock()
 	s.version = version
 }
+
+var (
+	_ server.SessionWithClientInfo      = (*stream)(nil)
+	_ server.SessionWithLogging         = (*stream)(nil)
+	_ server.SessionWithElicitation     = (*stream)(nil)
+	_ server.SessionWithRoots           = (*stream)(nil)
+	_ server.SessionWithProtocolVersion = (*stream)(nil)
+)

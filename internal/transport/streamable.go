@@ -37,6 +37,9 @@ func (h *HTTP) streamableContext(ctx context.Context, _ *http.Request) context.C
 	}
 	detached, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	context.AfterFunc(ctx, func() { end(errDropped) }) // at the latest when it was handled
+	if call, ok := ctx.Value(inflightKey{}).(*inflightCall); ok {
+		call.onCancel(func() { end(context.Canceled) })
+	}
 	return WithCaller(detached, CallerFrom(ctx).ofSession(session.SessionID()))
 }
 
@@ -89,12 +92,18 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 		}
 		defer leave()
 		caller = exchangeFrom(r.Context()).Caller
-		arrived, ok := one.arrived(m)
-		if !ok {
-			refuseMessage(w, m.ID, http.StatusOK, "the request was cancelled before it came; nothing was done")
-			return
+		if m.cancelled != "" {
+			one.calls.cancelEarly(m.cancelled)
 		}
-		defer arrived()
+		if m.isRequest() {
+			call := one.calls.begin(string(m.ID))
+			if call == nil {
+				refuseMessage(w, m.ID, http.StatusOK, "the request was cancelled before it came; nothing was done")
+				return
+			}
+			defer call.end()
+			r = r.WithContext(context.WithValue(r.Context(), inflightKey{}, call))
+		}
 	}
 	end, ok := h.begin(w, r, m, caller)
 	if !ok {
@@ -134,17 +143,7 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (one *peer, leave f
 	return one, leave, true
 }
 
-// arrived notes a message of the client's, a request until end is called; false
-// when it is a request that was cancelled already.
-func (p *peer) arrived(m message) (end func(), ok bool) {
-	if m.cancelled != "" {
-		p.arrivals.cancelled(m.cancelled)
-	}
-	if !m.isRequest() {
-		return func() {}, true
-	}
-	return p.arrivals.begin(string(m.ID))
-}
+type inflightKey struct{}
 
 // begin counts a message of the caller's until end is called. Otherwise it has
 // answered the request.

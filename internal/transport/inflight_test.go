@@ -40,35 +40,43 @@ func TestACancellationThatOvertakes(t *testing.T) {
 	}
 }
 
-func TestArrivals(t *testing.T) {
+func TestInflight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var a arrivals
+		var f inflight
 		begins := func(id string) bool {
-			end, ok := a.begin(id)
-			if ok {
-				end()
+			call := f.begin(id)
+			if call != nil {
+				call.end()
 			}
-			return ok
+			return call != nil
 		}
-		end, ok := a.begin("1")
-		a.cancelled("1") // which is being handled
-		if end(); !ok || !begins("1") {
-			t.Error("an id may be used again once its request was cancelled and has ended")
+		call, ended := f.begin("1"), 0
+		f.cancelEarly("1")
+		call.onCancel(func() { ended++ })
+		if !call.end() || ended != 1 || !begins("1") {
+			t.Errorf("cancelled %d times; an id may be used again once its request has ended", ended)
 		}
-		a.cancelled("2")
+		first, second := f.begin("1"), f.begin("1")
+		if second.onCancel(func() { ended++ }); first.end() || !f.cancel("1") || !second.end() || ended != 2 {
+			t.Error("the end of the one hides the other of the same id")
+		}
+		if f.cancel("1") {
+			t.Error("what has ended is cancelled")
+		}
+		f.cancelEarly("2")
 		if time.Sleep(earlyFor); !begins("2") {
 			t.Error("a cancellation is remembered for too long")
 		}
 		for i := range 2 * maxEarly {
-			a.cancelled(fmt.Sprint(i))
+			f.cancelEarly(fmt.Sprint(i))
 		}
-		if len(a.early) != maxEarly || len(a.open) != 0 {
-			t.Errorf("%d are remembered, %d open", len(a.early), len(a.open))
+		if len(f.early) != maxEarly || f.count() != 0 {
+			t.Errorf("%d are remembered, %d open", len(f.early), f.count())
 		}
 		time.Sleep(earlyFor)
-		if a.cancelled("3"); len(a.early) != 1 || begins("3") {
-			t.Errorf("old ones make no room for new ones: %d", len(a.early))
+		if f.cancelEarly("3"); len(f.early) != 1 || begins("3") {
+			t.Errorf("old ones make no room for new ones: %d", len(f.early))
 		}
 	})
 }

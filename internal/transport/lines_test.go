@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,18 +100,32 @@ func (s *signalling) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func TestLongLinesAreCut(t *testing.T) {
-	for _, test := range []struct{ in, want string }{
-		{"", ""},
-		{"abc\nde", "abc\nde"},
-		{"12345\n123456\n1234567890123\n12\n", "12345\n12345\n12345\n12\n"},
-		{"\n\n123456", "\n\n12345"},
+func TestLinesOfAnyLength(t *testing.T) {
+	const limit = 20
+	long := strings.Repeat("x", limit+1)
+	for _, test := range []struct {
+		in   string
+		want []string // "" is a line that is too long
+	}{
+		{"", nil},
+		{"abc\r\nde", []string{"abc", "de"}},
+		{long + "\nabc\n" + long[:limit] + "\r\n", []string{"", "abc", long[:limit]}},
+		{long + long + "\n" + long, []string{""}}, // the last line has no end, so it can't be whole
 	} {
 		for step := 1; step <= len(test.in)+1; step++ {
-			in := &lineLimiter{in: stepReader{strings.NewReader(test.in), step}, limit: 5, log: slog.New(slog.DiscardHandler)}
-			got, err := io.ReadAll(in)
-			if err != nil || string(got) != test.want {
-				t.Errorf("%q in steps of %d: %q, %v", test.in, step, got, err)
+			r := bufio.NewReaderSize(stepReader{strings.NewReader(test.in), step}, 16)
+			var got []string
+			for {
+				line, err := readLine(r, limit)
+				if len(line) > 0 || errors.Is(err, errLongLine) {
+					got = append(got, string(line))
+				}
+				if errors.Is(err, io.EOF) {
+					break
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("%q in steps of %d: %q", test.in, step, got)
 			}
 		}
 	}

@@ -1,0 +1,356 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// linesClient is a client whose messages are lines.
+type linesClient struct {
+	t     testing.TB
+	tools *tools
+	in    *io.PipeWriter
+	all   chan string // what it is told, line by line; closed at the end
+	over  chan error
+}
+
+// converseWith opens a connection with the server, which is told where to end.
+func converseWith(t testing.TB, tl *tools, s *server.MCPServer, serve func(context.Context, *server.MCPServer, io.Reader, io.Writer) error) *linesClient {
+	t.Helper()
+	reader, in := io.Pipe()
+	out, writer := io.Pipe()
+	c := &linesClient{t: t, tools: tl, in: in, all: make(chan string, 10_000), over: make(chan error, 1)}
+	go func() {
+		c.over <- serve(context.Background(), s, reader, writer)
+		_ = writer.Close()
+	}()
+	go func() {
+		defer close(c.all)
+		for lines := bufio.NewReader(out); ; {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				return
+			}
+			c.all <- strings.TrimSuffix(line, "\n")
+		}
+	}()
+	t.Cleanup(func() {
+		_ = in.Close()
+		if err := soon(t, c.over); err != nil {
+			t.Errorf("serving ended with %v", err)
+		}
+		c.over <- nil
+	})
+	return c
+}
+
+func stdio(t testing.TB) *linesClient {
+	tl := newTools()
+	return converseWith(t, tl, tl.server(), func(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
+		return ServeStdio(ctx, s, in, out, slog.New(slog.DiscardHandler))
+	})
+}
+
+func (c *linesClient) say(lines ...string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.in, strings.Join(lines, "\n")+"\n"); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *linesClient) next() string {
+	c.t.Helper()
+	return soon(c.t, c.all)
+}
+
+// agree agrees on a version of the protocol.
+func (c *linesClient) agree(version string) {
+	c.t.Helper()
+	c.say(strings.Replace(initialize, legacy, version, 1), `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if answer := c.next(); !strings.Contains(answer, version) {
+		c.t.Fatal(answer)
+	}
+}
+
+func cancelling(id string) string {
+	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
+}
+
+// TestACancelBehindItsCall is obeyed each time, though both come in one write: the
+// handler's context ends, or the call never begins. What is cancelled gets no answer.
+func TestACancelBehindItsCall(t *testing.T) {
+	const calls = 1000
+	for _, era := range []string{legacy, modern} {
+		c := stdio(t)
+		if era == legacy {
+			c.agree(legacy)
+		}
+		for id := range calls {
+			call := calling(id, "wait", "")
+			if era == modern {
+				call = inModern(t, post(call)).body
+			}
+			c.say(call, cancelling(fmt.Sprint(id)))
+		}
+		_ = c.in.Close()
+		if err := soon(t, c.over); err != nil {
+			t.Error(err)
+		}
+		c.over <- nil
+		for id := 0; id < int(c.tools.ran.Load()); id++ {
+			if err := soon(t, c.tools.ended); err != context.Canceled {
+				t.Error(err)
+			}
+		}
+		if answer := c.next(); answer != "" {
+			t.Errorf("%s: %s", era, answer)
+		}
+	}
+}
+
+// TestCancelledBeforeTheEnd is the same while the client stays: nothing but the
+// cancellation ends the calls.
+func TestCancelledBeforeTheEnd(t *testing.T) {
+	c := stdio(t)
+	c.agree(legacy)
+	for id := range 1000 {
+		c.say(calling(id, "wait", ""), cancelling(fmt.Sprint(id)))
+		soon(t, c.tools.began)
+		if err := soon(t, c.tools.ended); err != context.Canceled {
+			t.Error(err)
+		}
+	}
+	c.say(pinging)
+	if answer := c.next(); !strings.Contains(answer, `"id":7`) {
+		t.Error(answer)
+	}
+}
+
+// TestMoreCallsThanWorkers: calls that wait keep nobody from being cancelled, and
+// too many are refused, not queued.
+func TestMoreCallsThanWorkers(t *testing.T) {
+	c := stdio(t)
+	for id := range mostInflight {
+		c.say(calling(id, "wait", ""))
+	}
+	for range mostInflight {
+		soon(t, c.tools.began)
+	}
+	c.say(calling(mostInflight, "wait", ""))
+	if answer := c.next(); !strings.Contains(answer, fmt.Sprintf(`"id":%d`, mostInflight)) || !strings.Contains(answer, "the limit") {
+		t.Error(answer)
+	}
+	c.say(cancelling("0"))
+	soon(t, c.tools.ended)
+}
+
+// TestIDsComeBack as they were sent, whatever they are.
+func TestIDsComeBack(t *testing.T) {
+	c := stdio(t)
+	for _, id := range []string{"0", "-1", "9007199254740993", "123456789012345678901234567890", "1.5", "1e2", `""`, `"\ud800x"`, `"a\"b"`} {
+		for _, ask := range []string{"ping", "no/such/method"} {
+			c.say(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + ask + `"}`)
+			var answer struct{ ID json.RawMessage }
+			if text := c.next(); json.Unmarshal([]byte(text), &answer) != nil || string(answer.ID) != id {
+				t.Errorf("%s: %s", id, text)
+			}
+		}
+	}
+}
+
+// TestWhatIsNoMessage is answered with the code of JSON-RPC, and nothing ends.
+func TestWhatIsNoMessage(t *testing.T) {
+	c := stdio(t)
+	for line, code := range map[string]int{
+		"nonsense": mcp.PARSE_ERROR, "[": mcp.PARSE_ERROR, `{"jsonrpc":"2.0","id":1,"method":"ping"`: mcp.PARSE_ERROR,
+		`{"jsonrpc":"2.0","id":{},"method":"ping"}`:   mcp.INVALID_REQUEST,
+		`{"jsonrpc":"2.0","id":[1],"method":"ping"}`:  mcp.INVALID_REQUEST,
+		`{"jsonrpc":"2.0","id":true,"method":"ping"}`: mcp.INVALID_REQUEST,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`: mcp.INVALID_REQUEST,
+		`{"jsonrpc":"2.0"}`:                           mcp.INVALID_REQUEST,
+		`{"id":1,"method":"ping"}`:                    mcp.INVALID_REQUEST,
+		`7`:                                           mcp.INVALID_REQUEST,
+		`[]`:                                          mcp.INVALID_REQUEST,
+	} {
+		c.say(line)
+		if text := c.next(); codeIn(t, text) != code {
+			t.Errorf("%s: %s", line, text)
+		}
+	}
+	c.say("", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, `{"jsonrpc":"2.0","id":7,"result":{}}`, pinging)
+	if answer := c.next(); !strings.Contains(answer, `"id":7,"result"`) {
+		t.Errorf("an answer was answered: %s", answer)
+	}
+}
+
+func codeIn(t testing.TB, text string) int {
+	t.Helper()
+	var answer struct{ Error struct{ Code int } }
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		t.Fatalf("%q: %v", text, err)
+	}
+	return answer.Error.Code
+}
+
+// TestBatches: the version that has them gets one answer to all; others a reason.
+func TestBatches(t *testing.T) {
+	const cancelled = 3
+	batch := "[" + strings.Join([]string{
+		calling(1, "remember", `{"word":"a"}`), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"id":{}}`,
+		calling(cancelled, "wait", ""), cancelling(fmt.Sprint(cancelled)), `{"jsonrpc":"2.0","id":"last","method":"ping"}`,
+	}, ",") + "]"
+	for _, version := range mcp.ValidProtocolVersions[1:] {
+		c := stdio(t)
+		c.agree(version)
+		c.say(batch)
+		text := c.next()
+		if version != mcp.ProtocolVersion20250326 {
+			if codeIn(t, text) != mcp.INVALID_REQUEST || !strings.Contains(text, version) || c.tools.ran.Load() > 0 {
+				t.Errorf("%s: %s", version, text)
+			}
+			continue
+		}
+		var answers []struct {
+			ID    any
+			Error any
+		}
+		if err := json.Unmarshal([]byte(text), &answers); err != nil || len(answers) != 3 ||
+			answers[0].ID != 1.0 || answers[1].Error == nil || answers[2].ID != "last" {
+			t.Errorf("%s: %s", version, text)
+		}
+		c.say(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`, pinging)
+		if text := c.next(); !strings.Contains(text, `"id":7`) {
+			t.Errorf("a batch without a request was answered: %s", text)
+		}
+	}
+}
+
+// TestConnectionsOfOneProcess: each is a client with a session, a user and roots of
+// its own, and the end of one is not that of another.
+func TestConnectionsOfOneProcess(t *testing.T) {
+	tl := newTools()
+	s := tl.server()
+	s.AddTool(mcp.NewTool("roots"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		roots, err := s.RequestRoots(ctx, mcp.ListRootsRequest{})
+		if err != nil {
+			return nil, err
+		}
+		return mcp.NewToolResultText(fmt.Sprint(roots.Roots)), nil
+	})
+	connect := func(name string) *linesClient {
+		return converseWith(t, tl, s, func(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
+			return ServeLines(ctx, s, in, out, Caller{Client: name}, slog.New(slog.DiscardHandler))
+		})
+	}
+	ann, bob := connect("ann"), connect("bob")
+	ann.agree(legacy)
+	bob.agree(legacy)
+	ann.say(calling(1, "remember", `{"word":"a"}`))
+	if text := textOf(t, ann.next()); text != "a" {
+		t.Error(text)
+	}
+	bob.say(calling(1, "remember", `{"word":"b"}`))
+	if text := textOf(t, bob.next()); text != "b" {
+		t.Errorf("two connections are one client: %s", text)
+	}
+
+	ann.say(calling(2, "ask", ""))
+	question := ann.next()
+	bob.say(calling(2, "roots", ""))
+	asked := bob.next()
+	if !strings.Contains(asked, `"id":1,"method":"roots/list"`) {
+		t.Error(asked)
+	}
+	ann.say(answering(t, question))
+	if text := textOf(t, ann.next()); text != "acceptmap[name:Ann]" {
+		t.Error(text)
+	}
+	bob.say(`{"jsonrpc":"2.0","id":1,"result":{"roots":[{"uri":"file:///home/bob"}]}}`)
+	if text := textOf(t, bob.next()); !strings.Contains(text, "file:///home/bob") {
+		t.Error(text)
+	}
+
+	for _, c := range []*linesClient{ann, bob} {
+		c.say(calling(3, "wait", ""))
+		soon(t, tl.began)
+	}
+	bob.say(cancelling("3"))
+	if err := soon(t, tl.ended); err != context.Canceled {
+		t.Error(err)
+	}
+	_ = ann.in.Close()
+	if err := soon(t, tl.ended); !errors.Is(err, errDropped) {
+		t.Errorf("a lost connection is taken for a wish to cancel: %v", err)
+	}
+	bob.say(pinging)
+	if text := bob.next(); !strings.Contains(text, `"id":7`) {
+		t.Errorf("the end of one connection is that of another: %s", text)
+	}
+}
+
+// TestNotificationsGoAhead of the answer that they were sent before.
+func TestNotificationsGoAhead(t *testing.T) {
+	c := stdio(t)
+	c.agree(legacy)
+	for id := range 100 {
+		c.say(calling(id, "count", `{"to":5,"name":"x"}`))
+		for range 5 {
+			if text := c.next(); !strings.Contains(text, "notifications/progress") {
+				t.Fatal(text)
+			}
+		}
+		if text := c.next(); !strings.Contains(text, fmt.Sprintf(`"id":%d`, id)) {
+			t.Fatal(text)
+		}
+	}
+}
+
+// TestListening: a subscription of the newest era is acknowledged, told of changes,
+// and ends without an answer when its client cancels it.
+func TestListening(t *testing.T) {
+	tl := newTools()
+	s := tl.server()
+	sessions := make(chan server.ClientSession, 1)
+	hooks := &server.Hooks{}
+	hooks.AddBeforeSubscriptionsListen(func(ctx context.Context, _ any, _ *mcp.SubscriptionsListenRequest) {
+		sessions <- server.ClientSessionFromContext(ctx)
+	})
+	server.WithHooks(hooks)(s)
+	c := converseWith(t, tl, s, func(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
+		return ServeStdio(ctx, s, in, out, slog.New(slog.DiscardHandler))
+	})
+	listen := func(id string) string {
+		return inModern(t, post(`{"jsonrpc":"2.0","id":`+id+`,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`)).body
+	}
+	c.say(listen("1"))
+	if text := c.next(); !strings.Contains(text, "acknowledged") {
+		t.Error(text)
+	}
+	soon(t, sessions).NotificationChannel() <- mcp.JSONRPCNotification{JSONRPC: "2.0", Notification: mcp.Notification{Method: "test/changed"}}
+	if text := c.next(); !strings.Contains(text, "test/changed") {
+		t.Error(text)
+	}
+	c.say(cancelling("1"), inModern(t, post(`{"jsonrpc":"2.0","id":2,"method":"server/discover","params":{}}`)).body)
+	if text := c.next(); !strings.Contains(text, `"id":2`) {
+		t.Errorf("a cancelled subscription was answered: %s", text)
+	}
+	c.say(listen("3"))
+	if text := c.next(); !strings.Contains(text, "acknowledged") {
+		t.Error(text)
+	}
+	soon(t, sessions)
+	_ = c.in.Close() // the server ends it, and says so
+	if text := c.next(); !strings.Contains(text, `"id":3`) {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,92 @@
+package sessions
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// keyLength is how many characters of an id are its random part: 128 bits in hex.
+const keyLength = 32
+
+// newID returns the id of a new session: its name, if it has one, a dash, and 128
+// random bits. It is unique in a journal that many servers share, and can't be
+// guessed.
+func newID(name string) string {
+	var b [keyLength / 2]byte
+	_, _ = rand.Read(b[:]) // never fails, see crypto/rand
+	key := hex.EncodeToString(b[:])
+	if name == "" {
+		return key
+	}
+	return name + "-" + key
+}
+
+// keyOf is the random part of an id. Directories are named by it: what a model
+// chose never gets into a path.
+func keyOf(id string) string { return id[max(0, len(id)-keyLength):] }
+
+// NameOf is the name in an id, "py1" of "py1-5f3a…", or the whole id if there is none
+// in it.
+func NameOf(id string) string {
+	if name := strings.TrimSuffix(id, "-"+keyOf(id)); hasKey.MatchString(id) {
+		return name
+	}
+	return id
+}
+
+// Handle is what the client calls the session of that id: the id itself if that is its
+// key, else the name.
+func (c Client) Handle(id string) string {
+	if c.Keyed() {
+		return id
+	}
+	return NameOf(id)
+}
+
+var (
+	hasKey     = regexp.MustCompile(`(^|-)[0-9a-f]{32}$`)
+	numbered   = regexp.MustCompile(`^py[0-9]+$`)
+	chosenName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
+)
+
+// checkName refuses a name for a new session that the client can't have.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return nil
+	case !chosenName.MatchString(name):
+		return Errorf(CodeInvalid, "argument \"interpreter_id\" can't be the name of a new interpreter: %.80q; take up to 64 letters, digits, _, - and ., the first a letter, a digit or _, or leave it out", name)
+	case numbered.MatchString(name), hasKey.MatchString(name):
+		return Errorf(CodeInvalid, "argument \"interpreter_id\" can't be %q for a new interpreter: names like this one are given by the server; choose a word, as \"analysis\", or leave it out", name)
+	}
+	return nil
+}
+
+// name returns the name of a new session for the client, who may have chosen one. Who
+// is keyed has one only then. The caller holds mu.
+func (m *Manager) name(client Client, chosen string) (string, error) {
+	switch {
+	case chosen != "" && m.named(client, chosen) != nil:
+		return "", Errorf(CodeInvalid, "argument \"interpreter_id\": you have an interpreter %q already; pass it to run_python_code to go on in it, or choose another name", chosen)
+	case chosen != "" || client.Keyed():
+		return chosen, nil
+	}
+	m.numbers[client]++ // a number never comes back, so that a late call meets no other session
+	return "py" + strconv.Itoa(m.numbers[client]), nil
+}
+
+// named finds the client's own session of that name. The caller holds mu.
+func (m *Manager) named(client Client, name string) *Session {
+	if client == Anonymous { // what belongs to nobody has no name that leads to it
+		return nil
+	}
+	for s := range m.owned[client] {
+		if NameOf(s.id) == name {
+			return s
+		}
+	}
+	return nil
+}
