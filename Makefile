@@ -14,7 +14,6 @@ PYTHON ?= $(shell command -v python3 || command -v python)
 TOOLS := build/tools
 CONFORMANCE := build/conformance
 NOTEBOOKS := build/notebooks
-EVERYDAY := build/everyday
 PIP := $(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check
 
 # The race detector needs a C compiler; without one the tests run without it.
@@ -124,23 +123,6 @@ $(NOTEBOOKS)/ready: testdata/notebooks/requirements.lock | setup
 	"$$python" -c "$$place" >"$$($(NOTEBOOKS)/bin/python -c "$$place")/understudy.pth"
 	touch $@
 
-.PHONY: everyday
-everyday: setup $(EVERYDAY)/ready ## Run the everyday programs behind the sandbox that need more libraries than setup installs
-	UNDERSTUDY_EVERYDAY= UNDERSTUDY_EVERYDAY_WHOLE=1 UNDERSTUDY_TEST_PYTHON="$(CURDIR)/$(EVERYDAY)/bin/python" \
-		$(GO) test -count=1 -v -run '^TestEveryday$$/^standard(,_root)?$$/^program$$/^pandas_' . >$(EVERYDAY)/log 2>&1 || \
-		{ cat $(EVERYDAY)/log; exit 1; }
-	@# Fails when no program was run.
-	grep -e '--- PASS: .*/program/' $(EVERYDAY)/log
-
-# As for notebooks, with the scientific libraries of setup.
-$(EVERYDAY)/ready: testdata/everyday/requirements.lock | setup
-	@set -e; python="$$(./understudy setup 2>/dev/null)"; \
-	place='import sysconfig; print(sysconfig.get_path("purelib"))'; \
-	"$$python" -m venv --clear $(EVERYDAY); \
-	$(EVERYDAY)/bin/python -m pip install --quiet --disable-pip-version-check -r $<; \
-	"$$python" -c "$$place" >"$$($(EVERYDAY)/bin/python -c "$$place")/understudy.pth"
-	touch $@
-
 .PHONY: bench
 bench: setup ## Measure speed and memory beside ipykernel; renews docs/benchmarks.md
 	UNDERSTUDY_BENCH_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) run ./bench -write
@@ -161,7 +143,7 @@ update: ## Rewrite the committed schemas and the generated parts of the document
 
 .PHONY: lock
 lock: $(TOOLS)/uv-$(UV) ## Pin the newest libraries, and anew what package.json asks for
-	@set -e; for place in pyworker testdata/conformance testdata/conformance/v1 testdata/everyday testdata/notebooks; do \
+	@set -e; for place in pyworker testdata/conformance testdata/conformance/v1 testdata/notebooks; do \
 		case $$place in testdata/conformance*) python=3.11;; *) python=3.10;; esac; \
 		$(TOOLS)/bin/uv pip compile --quiet --universal --python-version $$python --upgrade \
 			--custom-compile-command "make lock" $$place/requirements.in -o $$place/requirements.lock; \

@@ -4,9 +4,11 @@
   are needed again. So does the OpenMP of Intel and LLVM, after the fork.
 - libgomp, the OpenMP of GCC, would wait for ever in the copy for threads that
   are not there. It is told to end them first.
+- Arrow makes its two pools anew in the copy. What they were doing is lost there, so
+  they must be idle.
 - Threads with a name of their own belong to a library that has made no such
   provision: polars, tokio, jemalloc, CUDA.
-- Of any other thread nothing is known.
+- Of any other thread nothing is known, DuckDB's among them.
 """
 
 import os
@@ -28,6 +30,14 @@ _BLAS_THREADS = (
     "openblas_get_num_threads64_",
     "openblas_get_num_threads",
 )
+_ARROW = ("libarrow",)
+_ARROW_AT_FORK = "_ZN5arrow8internal14RegisterAtForkESt8weak_ptrINS0_13AtForkHandlerEE"
+_ARROW_POOLS = (
+    "_ZN5arrow8internal16GetCpuThreadPoolEv",
+    "_ZN5arrow2io8internal15GetIOThreadPoolEv",
+)
+_ARROW_THREADS = "_ZN5arrow8internal10ThreadPool17GetActualCapacityEv"
+_ARROW_TASKS = "_ZN5arrow8internal10ThreadPool11GetNumTasksEv"
 
 
 class Found:
@@ -60,13 +70,13 @@ class Threads:
 
     def __init__(self):
         self._own_names = {_name_of(os.getpid())}
-        self._judged = None  # the threads of the last verdict
+        self._judged = None  # the threads of the last verdict, and whether one was at work
         self._verdict = Found()
         self._libraries = Libraries()
 
     def look(self):
         """Ends what can be ended, and judges the rest."""
-        if self._others() == self._judged:
+        if (self._others(), self._libraries.is_busy()) == self._judged:
             return self._verdict
         self._libraries.pause()
         verdict = self._judge()
@@ -83,7 +93,8 @@ class Threads:
         return frozenset(os.listdir("/proc/self/task")) - {str(os.getpid())}
 
     def _judge(self):
-        self._judged = others = self._others()
+        others = self._others()
+        self._judged = others, self._libraries.is_busy()
         names = [name for name in map(_name_of, others) if name]
         self._own_names.add(_name_of(os.getpid()))
         if not names:
@@ -101,6 +112,7 @@ class Libraries:
         self._modules = 0  # loaded when it was looked for libraries last
         self._gomp = []  # functions that end libgomp's threads
         self._blas = {}  # path of an OpenBLAS: (function that counts threads, the most it said)
+        self._arrow = []  # for each pool, functions that count its threads and its tasks
         self._any_number = False
 
     def pause(self):
@@ -117,7 +129,12 @@ class Libraries:
         for path, (count, most) in self._blas.items():
             # A pool keeps its threads when it is told to use fewer.
             self._blas[path] = count, max(most, count())
-        return sum(most - 1 for _, most in self._blas.values())
+        arrow = sum(threads() for threads, tasks in self._arrow if not tasks())
+        return sum(most - 1 for _, most in self._blas.values()) + arrow
+
+    def is_busy(self):
+        """Says whether a pool of Arrow has work that a copy would not do."""
+        return any(tasks() for _, tasks in self._arrow)
 
     def renew(self):
         """Looks for the libraries again."""
@@ -126,6 +143,7 @@ class Libraries:
         self._gomp = [f for p in paths if _is_one(p, _GOMP) for f in _functions(p, _PAUSES)]
         blas = {p: (f, 1) for p in paths if _is_blas(p) for f in _functions(p, _BLAS_THREADS)}
         self._blas = {**blas, **self._blas}
+        self._arrow = [pool for p in paths if _is_one(p, _ARROW) for pool in _arrow_pools(p)]
         self._any_number = any(_is_one(p, _FORK_SAFE_OPENMP) for p in paths)
 
 
@@ -145,13 +163,32 @@ def _mapped_libraries():
     return sorted(paths)
 
 
-def _functions(path, names):
-    """Returns the first of the functions that a loaded library has, in a list."""
+def _arrow_pools(path):
+    """Returns functions that count threads and tasks, for each pool of an Arrow."""
+    library = _loaded(path)
+    counts = [getattr(library, name, None) for name in (_ARROW_THREADS, _ARROW_TASKS)]
+    pools = [getattr(library, name, None) for name in _ARROW_POOLS]
+    if None in (*counts, *pools, getattr(library, _ARROW_AT_FORK, None)):
+        return []  # of a version that is not known
+    pointer = late.load("ctypes").c_void_p
+    for get in pools:
+        get.restype = pointer
+    partial = late.load("functools").partial
+    return [[partial(count, pointer(get())) for count in counts] for get in pools]
+
+
+def _loaded(path):
+    """Returns a library that is loaded already, None if it was deleted since."""
     ctypes = late.load("ctypes")
     try:
-        library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
-    except OSError:  # deleted since
-        return []
+        return ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+    except OSError:
+        return None
+
+
+def _functions(path, names):
+    """Returns the first of the functions that a loaded library has, in a list."""
+    library = _loaded(path)
     for name in names:
         function = getattr(library, name, None)
         if function is not None:

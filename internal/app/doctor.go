@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -63,11 +64,13 @@ type group string
 
 // The headings.
 const (
+	groupProject   group = "Project"
 	groupPython    group = "Python"
 	groupGuards    group = "Guard rails"
 	groupSandbox   group = "Sandbox"
 	groupLibraries group = "Libraries"
 	groupSystem    group = "System"
+	groupClients   group = "Clients"
 )
 
 func (f *findings) add(g group, name string, s state, format string, args ...any) {
@@ -80,7 +83,9 @@ func (f *findings) add(g group, name string, s state, format string, args ...any
 func examine(ctx context.Context, c *config.Config) *findings {
 	f := &findings{Works: true}
 	dataDirWorks := f.dataDir(c.DataDir)
+	f.directory(c)
 	if python := f.python(ctx, c); python != nil {
+		f.pythons(ctx, c, python)
 		f.libraries(ctx, c, python)
 		wall, fits := f.sandbox(ctx, c, python)
 		if dataDirWorks && fits { // workers run files that are kept there
@@ -95,11 +100,12 @@ func examine(ctx context.Context, c *config.Config) *findings {
 	f.journal(c)
 	f.limits()
 	f.guards()
+	f.clients(c)
 	return f
 }
 
 func (f *findings) python(ctx context.Context, c *config.Config) *pythonenv.Found {
-	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: c.Python, DataDir: c.DataDir})
+	found, err := findPython(ctx, c)
 	if err != nil {
 		f.add(groupPython, "interpreter", stateFailed, "%v", err)
 		return nil
@@ -117,21 +123,45 @@ func (f *findings) libraries(ctx context.Context, c *config.Config, python *pyth
 		f.add(groupLibraries, "all", stateFailed, "%v", err)
 		return
 	}
+	var batteries, missing []string
 	for _, p := range pythonenv.Packages {
-		if version, ok := versions[p.Name]; ok {
+		version, ok := versions[p.Name]
+		switch {
+		case p.Battery && ok:
+			batteries = append(batteries, p.Name+" "+version)
+		case p.Battery:
+			missing = append(missing, p.Name)
+		case ok:
 			f.add(groupLibraries, p.Name, stateOK, "%s", version)
-		} else {
+		default:
 			f.add(groupLibraries, p.Name, stateMissing, "%s", p.Without)
 		}
 	}
+	if len(batteries) > 0 {
+		f.add(groupLibraries, "more", stateOK, "%s", strings.Join(batteries, ", "))
+	}
+	if len(missing) > 0 {
+		f.add(groupLibraries, "more", stateMissing, "%s", strings.Join(missing, ", "))
+	}
+	f.howToInstall(c, python, len(versions) < len(pythonenv.Packages))
+}
+
+// howToInstall says how the libraries get better.
+func (f *findings) howToInstall(c *config.Config, python *pythonenv.Found, lacks bool) {
 	lock, err := requirements()
+	current, whole := pythonenv.Installed(c.DataDir, lock)
 	switch {
 	case err != nil:
 		f.add(groupLibraries, "versions", stateFailed, "%v", err)
-	case python.FromSetup() && !pythonenv.UpToDate(c.DataDir, lock):
+	case python.FromSetup() && !current:
 		f.add(groupLibraries, "versions", stateNote, "of an older understudy; \"understudy setup\" brings them up to date")
-	case len(versions) < len(pythonenv.Packages):
+	case !lacks:
+	case !python.FromSetup():
 		f.add(groupLibraries, "versions", stateNote, "\"understudy setup\" makes an environment with all of them")
+	case !whole:
+		f.add(groupLibraries, "versions", stateNote, "\"understudy setup\" adds what is missing (--minimal has left it out)")
+	default:
+		f.add(groupLibraries, "versions", stateNote, "what is missing was removed after setup; \"%s -m pip install NAME\" brings it back", python.Path)
 	}
 }
 
@@ -176,7 +206,7 @@ func (f *findings) print(out io.Writer, asJSON bool) error {
 		return encoder.Encode(f)
 	}
 	var err error
-	for _, g := range []group{groupPython, groupLibraries, groupGuards, groupSandbox, groupSystem} {
+	for _, g := range []group{groupProject, groupPython, groupLibraries, groupGuards, groupSandbox, groupSystem, groupClients} {
 		_, failed := fmt.Fprintln(out, g)
 		err = errors.Join(err, failed, f.printGroup(out, g))
 	}

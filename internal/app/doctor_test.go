@@ -3,15 +3,19 @@ package app
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"understudy/internal/config"
+	"understudy/internal/pythonenv"
 	"understudy/sessions"
 )
 
@@ -47,6 +51,66 @@ func TestDoctorTriesARealWorker(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
+	}
+}
+
+// TestDoctorNamesLibraries: what understudy knows best has a line each, all else has one,
+// and what is missing says where it is to be had.
+func TestDoctorNamesLibraries(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("stands for Python with a shell script")
+	}
+	whole := map[string]string{}
+	for _, p := range pythonenv.Packages {
+		whole[p.Name] = "1.0"
+	}
+	minimal := map[string]string{"pillow": "1.0"} // which matplotlib brings
+	for _, name := range pythonenv.Minimal() {
+		minimal[name] = "1.0"
+	}
+	lock, err := requirements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256(lock))
+	const more, lacks = "openpyxl 1.0, pyarrow 1.0, polars 1.0", "openpyxl, pyarrow, polars, duckdb"
+	for _, test := range []struct {
+		name, why, stamp string
+		versions         map[string]string
+		lines            int
+		want             []string
+	}{
+		{"all", "made by understudy setup", `{"lock": "` + sum + `"}`, whole, len(pythonenv.Minimal()) + 1, []string{more}},
+		{"minimal", "made by understudy setup", `{"lock": "` + sum + `", "only": ["numpy"]}`, minimal, len(pythonenv.Minimal()) + 3, []string{"pillow 1.0", lacks, `"understudy setup" adds what is missing`}},
+		{"removed", "made by understudy setup", `{"lock": "` + sum + `"}`, minimal, len(pythonenv.Minimal()) + 3, []string{"removed after setup"}},
+		{"older", "made by understudy setup", `{"lock": "of old"}`, minimal, len(pythonenv.Minimal()) + 3, []string{lacks, "brings them up to date"}},
+		{"another", "on PATH", "", map[string]string{}, len(pythonenv.Minimal()) + 2, []string{lacks, "figures are not captured", "makes an environment with all of them"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			data := t.TempDir()
+			versions, err := json.Marshal(test.versions)
+			python := filepath.Join(data, "stand-in")
+			if err = errors.Join(err,
+				os.Mkdir(filepath.Join(data, "python"), 0o755),
+				os.WriteFile(filepath.Join(data, "python", "understudy-setup.json"), []byte(test.stamp), 0o644),
+				os.WriteFile(python, []byte("#!/bin/sh\necho '"+string(versions)+"'\n"), 0o755)); err != nil {
+				t.Fatal(err)
+			}
+			f := &findings{}
+			f.libraries(t.Context(), &config.Config{Shared: config.Shared{DataDir: data}}, &pythonenv.Found{Python: pythonenv.Python{Path: python, Why: test.why}})
+			var out bytes.Buffer
+			if err := f.printGroup(&out, groupLibraries); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("%q is not in\n%s", want, &out)
+				}
+			}
+			if len(f.Checks) != test.lines {
+				t.Errorf("%d lines, not %d:\n%s", len(f.Checks), test.lines, &out)
+			}
+		})
 	}
 }
 

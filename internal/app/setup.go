@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"understudy/internal/config"
 	"understudy/internal/pythonenv"
@@ -17,17 +20,31 @@ func Setup(ctx context.Context, c *config.Config, out, progress io.Writer) error
 	if err != nil {
 		return err
 	}
-	prepared, err := pythonenv.Prepare(ctx, pythonenv.PrepareOptions{
-		DataDir: c.DataDir, Python: c.Python, Lock: lock, Progress: progress,
-	})
+	options := pythonenv.PrepareOptions{
+		DataDir: c.DataDir, Python: c.Python, Lock: lock, Progress: progress, Terminal: isTerminal(progress),
+	}
+	if c.Setup.Minimal {
+		options.Only = pythonenv.Minimal()
+	}
+	began := time.Now()
+	prepared, err := pythonenv.Prepare(ctx, options)
 	if err != nil {
 		return err
 	}
-	state := "is ready"
-	if !prepared.Changed {
-		state = "was ready already"
+	if prepared.Changed {
+		size, err := prepared.Size()
+		if err != nil {
+			return fmt.Errorf("measuring the Python environment: %w", err)
+		}
+		fmt.Fprintf(progress, "The Python environment is ready: Python %s, %d packages, %s on disk, in %v\n",
+			prepared.Version, size.Packages, humanize.Bytes(size.Bytes), time.Since(began).Round(time.Second))
+	} else {
+		fmt.Fprintf(progress, "The Python environment was ready already (Python %s)\n", prepared.Version)
 	}
-	fmt.Fprintf(progress, "The Python environment %s (Python %s)\n", state, prepared.Version)
+	if c.Setup.Minimal && prepared.Whole {
+		fmt.Fprintf(progress, "It has more than --minimal asks for, and keeps it; to be rid of that, remove %s and run setup --minimal again\n",
+			prepared.Directory)
+	}
 	warnOfAnother(ctx, c, prepared, progress)
 	_, err = fmt.Fprintln(out, prepared.Path)
 	return err

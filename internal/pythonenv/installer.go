@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +17,10 @@ type installer interface {
 	name() string
 	// fetchesPython is true if create takes a version, as ">=3.10", for base.
 	fetchesPython() bool
-	create(ctx context.Context, base, directory string, progress io.Writer) error
-	install(ctx context.Context, directory, lock string, progress io.Writer) error
+	create(ctx context.Context, base, directory string) error
+	// install installs what the arguments ask for, as pip's install takes them,
+	// and tells each line of the tool's output.
+	install(ctx context.Context, directory string, arguments []string, told func(line string)) error
 }
 
 func chooseInstaller() installer {
@@ -34,15 +35,15 @@ type uv struct{ path string }
 func (uv) name() string        { return "uv" }
 func (uv) fetchesPython() bool { return true }
 
-func (u uv) create(ctx context.Context, base, directory string, progress io.Writer) error {
+func (u uv) create(ctx context.Context, base, directory string) error {
 	// --seed adds pip, for users who want further packages.
-	return runTool(ctx, progress, filepath.Dir(directory), u.path, "venv", "--seed", "--python", base, directory)
+	return runTool(ctx, nil, filepath.Dir(directory), u.path, "venv", "--seed", "--python", base, directory)
 }
 
-func (u uv) install(ctx context.Context, directory, lock string, progress io.Writer) error {
+func (u uv) install(ctx context.Context, directory string, arguments []string, told func(line string)) error {
 	// Compiled now, the libraries need not be when the first session imports them.
-	return runTool(ctx, progress, directory, u.path, "pip", "install", "--compile-bytecode",
-		"--python", interpreter(directory), "--requirement", lock)
+	install := []string{"pip", "install", "--compile-bytecode", "--python", interpreter(directory)}
+	return runTool(ctx, told, directory, u.path, append(install, arguments...)...)
 }
 
 type pip struct{}
@@ -50,37 +51,23 @@ type pip struct{}
 func (pip) name() string        { return "pip" }
 func (pip) fetchesPython() bool { return false }
 
-func (pip) create(ctx context.Context, base, directory string, progress io.Writer) error {
-	err := runTool(ctx, progress, filepath.Dir(directory), base, "-m", "venv", directory)
+func (pip) create(ctx context.Context, base, directory string) error {
+	err := runTool(ctx, nil, filepath.Dir(directory), base, "-m", "venv", directory)
 	if err != nil && strings.Contains(err.Error(), "ensurepip") {
 		return fmt.Errorf("%w\nThis Python lacks venv; on Debian and Ubuntu install the package python3-venv, or install uv", err)
 	}
 	return err
 }
 
-func (pip) install(ctx context.Context, directory, lock string, progress io.Writer) error {
-	return runTool(ctx, &withoutNoise{progress}, directory, interpreter(directory), "-m", "pip", "install",
-		"--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--requirement", lock)
+func (pip) install(ctx context.Context, directory string, arguments []string, told func(line string)) error {
+	install := []string{"-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"}
+	return runTool(ctx, told, directory, interpreter(directory), append(install, arguments...)...)
 }
 
-// withoutNoise drops lines of pip's that tell a user nothing: the requirements
-// of other systems, and the addresses of indexes, which may hold passwords.
-type withoutNoise struct{ to io.Writer }
-
-func (w *withoutNoise) Write(line []byte) (int, error) {
-	text := strings.TrimSpace(string(line))
-	for _, noise := range []string{"Ignoring ", "Looking in ", "Requirement already satisfied: ", "Successfully installed "} {
-		if strings.HasPrefix(text, noise) {
-			return len(line), nil
-		}
-	}
-	return w.to.Write(line)
-}
-
-// runTool runs a program whose lines are shown as progress; its last ones are
-// its error.
-func runTool(ctx context.Context, progress io.Writer, directory, path string, args ...string) error {
-	output := &lines{to: progress}
+// runTool runs a program and tells each line of its output; nil: nobody is told.
+// Its last lines are its error.
+func runTool(ctx context.Context, told func(line string), directory, path string, args ...string) error {
+	output := &lines{told: told}
 	command := exec.CommandContext(ctx, path, args...)
 	command.Dir = directory
 	command.Env = toolEnv(os.Environ())
@@ -106,9 +93,9 @@ func toolEnv(environ []string) []string {
 // kept is how many of the last lines of a program an error shows.
 const kept = 15
 
-// lines passes on whole lines, indented, and keeps the last.
+// lines tells whole lines and keeps the last.
 type lines struct {
-	to      io.Writer
+	told    func(line string) // nil: nobody is
 	partial string
 	tail    []string
 }
@@ -128,7 +115,9 @@ func (l *lines) add(line string) {
 	if line == "" {
 		return
 	}
-	fmt.Fprintf(l.to, "  %s\n", line)
+	if l.told != nil {
+		l.told(line)
+	}
 	l.tail = append(l.tail, "  "+line)
 	if len(l.tail) > kept {
 		l.tail = l.tail[1:]
@@ -145,26 +134,4 @@ func (l *lines) last() string { return strings.Join(l.tail, "\n") }
 // joinRemove removes a file on the way out with err.
 func joinRemove(err error, path string) error {
 	return errors.Join(err, os.Remove(path))
-}
-
-// importCode imports one module, as its first use in a session would.
-const importCode = "import importlib, sys; importlib.import_module(sys.argv[1])"
-
-// tryPackages imports every library once: to tell the user now of one that
-// can't be loaded here, and to have matplotlib build its font cache, which
-// would take seconds of somebody's first plot.
-func (m *maker) tryPackages(ctx context.Context) {
-	m.say("Checking the libraries")
-	for _, p := range Packages {
-		module := p.Module
-		if module == "matplotlib" {
-			module = "matplotlib.pyplot"
-		}
-		command := exec.CommandContext(ctx, interpreter(m.directory), "-c", importCode, module)
-		command.Env = append(cleanEnv(os.Environ()), "MPLBACKEND=agg")
-		command.Dir = m.directory
-		if output, err := command.CombinedOutput(); err != nil && ctx.Err() == nil {
-			m.say("Warning: %s is installed but can't be imported%s (%s)", p.Name, because(string(output)), p.Without)
-		}
-	}
 }

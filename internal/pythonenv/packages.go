@@ -15,19 +15,52 @@ type Package struct {
 	Module string // as "sklearn"
 	// Without says what is lost without it.
 	Without string
+	// Battery is true for what setup --minimal leaves out.
+	Battery bool
 }
 
 // Packages are the libraries that Prepare installs, in the order of the report.
 var Packages = []Package{
-	{"numpy", "numpy", "arrays are not available to code"},
-	{"pandas", "pandas", "data frames are not available to code"},
-	{"scipy", "scipy", "scientific functions are not available to code"},
-	{"matplotlib", "matplotlib", "figures are not captured"},
-	{"seaborn", "seaborn", "statistical plots are not available to code"},
-	{"plotly", "plotly", "plotly is not available to code"},
-	{"scikit-learn", "sklearn", "machine learning is not available to code"},
-	{"statsmodels", "statsmodels", "statistical models are not available to code"},
-	{"ipython", "IPython", "--traceback ipython shows plain tracebacks"},
+	{"numpy", "numpy", "arrays are not available to code", false},
+	{"pandas", "pandas", "data frames are not available to code", false},
+	{"scipy", "scipy", "scientific functions are not available to code", false},
+	{"matplotlib", "matplotlib", "figures are not captured", false},
+	{"seaborn", "seaborn", "statistical plots are not available to code", false},
+	{"plotly", "plotly", "plotly is not available to code", false},
+	{"scikit-learn", "sklearn", "machine learning is not available to code", false},
+	{"statsmodels", "statsmodels", "statistical models are not available to code", false},
+	{"ipython", "IPython", "--traceback ipython shows plain tracebacks", false},
+
+	battery("openpyxl", "openpyxl"),
+	battery("pyarrow", "pyarrow"),
+	battery("polars", "polars"),
+	battery("duckdb", "duckdb"),
+	battery("requests", "requests"),
+	battery("beautifulsoup4", "bs4"),
+	battery("lxml", "lxml.etree"),
+	battery("jinja2", "jinja2"),
+	battery("tabulate", "tabulate"),
+	battery("tqdm", "tqdm"),
+	battery("sympy", "sympy"),
+	battery("networkx", "networkx"),
+	battery("pillow", "PIL.Image"),
+}
+
+// battery is what model-written code imports all the time, and understudy itself
+// never needs.
+func battery(name, module string) Package {
+	return Package{name, module, "it is not available to code", true}
+}
+
+// Minimal returns the names of the Packages without the batteries.
+func Minimal() []string {
+	var names []string
+	for _, p := range Packages {
+		if !p.Battery {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // versionsCode prints the installed versions without importing anything.

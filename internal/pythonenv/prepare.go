@@ -16,15 +16,25 @@ type PrepareOptions struct {
 	Python string
 	// Lock holds the pinned requirements.
 	Lock []byte
+	// Only names the libraries of Lock to install, with what they need; nil: all.
+	// An environment that has more keeps it.
+	Only []string
 	// Progress takes lines for the user.
 	Progress io.Writer
+	// Terminal is true where Progress shows them to a person, who also sees what
+	// is being downloaded.
+	Terminal bool
 }
 
 // Prepared is the environment that Prepare leaves.
 type Prepared struct {
 	Python
+	// Directory is where the environment is.
+	Directory string
 	// Changed is false when everything was there already.
 	Changed bool
+	// Whole is true if all of the lock is installed, not only some of it.
+	Whole bool
 }
 
 // Prepare makes the environment, or brings it up to date. Two at once wait for
@@ -38,7 +48,11 @@ func Prepare(ctx context.Context, options PrepareOptions) (*Prepared, error) {
 		return nil, err
 	}
 	defer unlock()
-	m := &maker{PrepareOptions: options, directory: environmentDir(options.DataDir)}
+	m := &maker{
+		PrepareOptions: options, directory: environmentDir(options.DataDir),
+		report: &report{to: options.Progress, terminal: options.Terminal},
+	}
+	defer m.report.clear()
 	return m.prepare(ctx)
 }
 
@@ -46,19 +60,20 @@ func Prepare(ctx context.Context, options PrepareOptions) (*Prepared, error) {
 type maker struct {
 	PrepareOptions
 	directory string
+	report    *report
 	tool      installer
 }
 
 func (m *maker) prepare(ctx context.Context) (*Prepared, error) {
 	current, present := m.inspect(ctx)
-	if current != nil && current.Lock == hashLock(m.Lock) {
-		return m.prepared(ctx, false)
+	wanted := &stamp{Lock: hashLock(m.Lock), Only: m.Only}
+	if current != nil && current.has(wanted) {
+		return m.prepared(ctx, current, false)
 	}
 	m.tool = chooseInstaller()
-	wanted := &stamp{Lock: hashLock(m.Lock)}
 	if current != nil {
 		wanted.Python = current.Python
-		m.say("Bringing the Python environment in %s up to date", m.directory)
+		m.report.phase("Bringing the Python environment in %s up to date", m.directory)
 	} else if err := m.create(ctx, wanted, present); err != nil {
 		return nil, err
 	}
@@ -66,7 +81,7 @@ func (m *maker) prepare(ctx context.Context) (*Prepared, error) {
 		return nil, err
 	}
 	m.tryPackages(ctx)
-	return m.prepared(ctx, true)
+	return m.prepared(ctx, wanted, true)
 }
 
 // inspect returns the stamp of the environment if it is complete, runs, and
@@ -113,13 +128,13 @@ func (m *maker) create(ctx context.Context, wanted *stamp, present bool) error {
 		return err
 	}
 	if present {
-		m.say("Replacing the Python environment in %s, which is incomplete or of another Python", m.directory)
+		m.report.phase("Replacing the Python environment in %s, which is incomplete or of another Python", m.directory)
 		if err := m.remove(); err != nil {
 			return err
 		}
 	}
-	m.say("Making a Python environment in %s with %s", m.directory, base)
-	if err := m.tool.create(ctx, base, m.directory, m.Progress); err != nil {
+	m.report.phase("Making a Python environment in %s with %s", m.directory, base)
+	if err := m.tool.create(ctx, base, m.directory); err != nil {
 		return fmt.Errorf("making a Python environment in %s: %w", m.directory, err)
 	}
 	probe, err := run(ctx, interpreter(m.directory))
@@ -158,7 +173,7 @@ func isEnvironment(directory string) bool {
 // version for uv to fetch.
 func (m *maker) base(ctx context.Context) (string, error) {
 	if m.Python != "" {
-		asked, err := findAsked(ctx, m.Python)
+		asked, err := Named(ctx, "--python", m.Python)
 		if err != nil {
 			return "", err
 		}
@@ -185,12 +200,16 @@ func (m *maker) install(ctx context.Context, wanted *stamp) error {
 	if err := os.WriteFile(lock, m.Lock, 0o644); err != nil {
 		return err
 	}
-	m.say("Installing the scientific libraries with %s; this takes a minute or a few", m.tool.name())
-	if err := m.tool.install(ctx, m.directory, lock, m.Progress); err != nil {
+	arguments := []string{"--requirement", lock}
+	if m.Only != nil {
+		arguments = append([]string{"--constraint", lock}, m.Only...)
+	}
+	m.report.phase("Getting the libraries with %s; this takes a minute or a few", m.tool.name())
+	if err := m.tool.install(ctx, m.directory, arguments, m.report.installed); err != nil {
 		if ctx.Err() == nil {
 			err = joinRemove(err, mark)
 		}
-		return fmt.Errorf("installing the scientific libraries: %w", err)
+		return fmt.Errorf("installing the libraries: %w", err)
 	}
 	if err := wanted.write(m.directory); err != nil {
 		return fmt.Errorf("finishing the Python environment: %w", err)
@@ -198,24 +217,22 @@ func (m *maker) install(ctx context.Context, wanted *stamp) error {
 	return os.Remove(mark)
 }
 
-func (m *maker) prepared(ctx context.Context, changed bool) (*Prepared, error) {
+func (m *maker) prepared(ctx context.Context, present *stamp, changed bool) (*Prepared, error) {
 	probe, err := run(ctx, interpreter(m.directory))
 	if err != nil {
 		return nil, fmt.Errorf("the Python environment in %s: %w", m.directory, err)
 	}
 	return &Prepared{
-		Python:  Python{Path: interpreter(m.directory), Version: probe.version, Why: whySetup},
-		Changed: changed,
+		Python:    Python{Path: interpreter(m.directory), Version: probe.version, Why: whySetup},
+		Directory: m.directory,
+		Changed:   changed,
+		Whole:     present.Only == nil,
 	}, nil
 }
 
-func (m *maker) say(format string, args ...any) {
-	fmt.Fprintf(m.Progress, format+"\n", args...)
-}
-
-// UpToDate reports whether the environment below dataDir holds what lock asks
-// for.
-func UpToDate(dataDir string, lock []byte) bool {
-	current, err := readStamp(environmentDir(dataDir))
-	return err == nil && current.Lock == hashLock(lock)
+// Installed reports whether what the environment below dataDir holds is of the
+// versions of lock, and whether it is all of it.
+func Installed(dataDir string, lock []byte) (current, whole bool) {
+	s, err := readStamp(environmentDir(dataDir))
+	return err == nil && s.Lock == hashLock(lock), err == nil && s.Only == nil
 }

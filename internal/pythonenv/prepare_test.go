@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 )
 
 // wheel writes a package that pip can install without an index, and returns
@@ -53,17 +54,17 @@ type workshop struct {
 	python  string
 }
 
-func (w workshop) prepare(lock string) (*Prepared, string, error) {
+func (w workshop) prepare(lock string, only ...string) (*Prepared, string, error) {
 	var progress bytes.Buffer
 	prepared, err := Prepare(w.t.Context(), PrepareOptions{
-		DataDir: w.dataDir, Python: w.python, Lock: []byte(lock), Progress: &progress,
+		DataDir: w.dataDir, Python: w.python, Lock: []byte(lock), Only: only, Progress: &progress,
 	})
 	return prepared, progress.String(), err
 }
 
-func (w workshop) must(lock string, changed bool) {
+func (w workshop) must(lock string, changed bool, only ...string) {
 	w.t.Helper()
-	prepared, progress, err := w.prepare(lock)
+	prepared, progress, err := w.prepare(lock, only...)
 	if err != nil {
 		w.t.Fatalf("%v\n%s", err, progress)
 	}
@@ -73,6 +74,12 @@ func (w workshop) must(lock string, changed bool) {
 	if found, err := Find(w.t.Context(), Options{DataDir: w.dataDir, Getenv: environ(nil)}); err != nil || found.Why != whySetup {
 		w.t.Errorf("Find gives %+v, %v after setup", found, err)
 	}
+}
+
+// installed reports whether the environment has all of a lock.
+func (w workshop) installed(lock string) bool {
+	current, whole := Installed(w.dataDir, []byte(lock))
+	return current && whole
 }
 
 // imported returns what the environment prints of a module's version.
@@ -97,8 +104,8 @@ func TestPrepare(t *testing.T) {
 		t.Fatalf("sample_a is %s", got)
 	}
 	w.must(one, false)
-	if !UpToDate(w.dataDir, []byte(one)) || UpToDate(w.dataDir, []byte(two)) {
-		t.Error("UpToDate does not tell the installed lock from another")
+	if !w.installed(one) || w.installed(two) {
+		t.Error("Installed does not tell the installed lock from another")
 	}
 
 	t.Log("a new lock changes the environment in place: what the user added stays")
@@ -179,26 +186,112 @@ func TestABadBaseIsNamed(t *testing.T) {
 	}
 }
 
-func TestNoiseOfPipIsDropped(t *testing.T) {
+// TestOnlySome: a part of the lock, then all of it, then a part again.
+func TestOnlySome(t *testing.T) {
+	for _, tool := range []string{"pip", "uv"} {
+		t.Run(tool, func(t *testing.T) {
+			useTool(t, tool)
+			w := workshop{t: t, dataDir: filepath.Join(t.TempDir(), "understudy"), python: realPython(t)}
+			lock := wheel(t, "sample_a", "1.0") + wheel(t, "sample_b", "1.0")
+			w.must(lock, true, "sample_a")
+			if a, b := w.imported("sample_a"), w.imported("sample_b"); a != "1.0" || b != "absent" {
+				t.Errorf("sample_a is %s, sample_b is %s", a, b)
+			}
+			if current, whole := Installed(w.dataDir, []byte(lock)); !current || whole {
+				t.Errorf("current %v, whole %v", current, whole)
+			}
+			w.must(lock, false, "sample_a")
+			w.must(lock, true)
+			if b := w.imported("sample_b"); b != "1.0" || !w.installed(lock) {
+				t.Errorf("sample_b is %s, and all is there: %v", b, w.installed(lock))
+			}
+
+			t.Log("what is there already stays, and is said")
+			prepared, progress, err := w.prepare(lock, "sample_a")
+			if err != nil || prepared.Changed || !prepared.Whole {
+				t.Fatalf("%+v, %v\n%s", prepared, err, progress)
+			}
+			size, err := prepared.Size()
+			if b := w.imported("sample_b"); b != "1.0" || err != nil || size.Packages < 3 || size.Packages > 6 || size.Bytes < 1_000_000 {
+				t.Errorf("sample_b is %s; %+v, %v", b, size, err)
+			}
+		})
+	}
+}
+
+// useTool has setup find uv, or not.
+func useTool(t *testing.T, name string) {
+	t.Helper()
+	path, err := exec.LookPath("uv")
+	switch {
+	case name == "uv" && err != nil:
+		t.Skip("uv is not installed")
+	case name == "pip" && err == nil:
+		var without []string
+		for _, directory := range filepath.SplitList(os.Getenv("PATH")) {
+			if directory != filepath.Dir(path) {
+				without = append(without, directory)
+			}
+		}
+		t.Setenv("PATH", strings.Join(without, string(filepath.ListSeparator)))
+	}
+}
+
+// TestReport reads what pip and uv really write: a line for each phase is left of it.
+func TestReport(t *testing.T) {
+	for _, test := range []struct{ output, plain, terminal string }{
+		{
+			"Looking in indexes: https://me:secret@example.com/simple\n  Ignoring x: markers\nCollecting scipy==1.17.1 (from -r a.lock (line 7))\n" +
+				"  Downloading scipy-1.17.1-cp311-cp311-manylinux_2_27_x86_64.whl (35.3 MB)\n  Using cached numpy-2.4.6-cp311.whl (16.9 MB)\n" +
+				"  Downloading et_xmlfile-2.0.0-py3-none-any.whl (18 kB)\nInstalling collected packages: scipy\nSuccessfully installed scipy-1.17.1\n",
+			"Installing them (about 35 MB downloaded)\n",
+			"  35 MB so far: scipy|  35 MB so far: et_xmlfile|Installing them (about 35 MB downloaded)\n",
+		},
+		{
+			"Using Python 3.11.7 environment at: .\nResolved 63 packages in 556ms\nDownloading polars-runtime-32 (51.4MiB)\n Downloaded polars-runtime-32\n" +
+				"Prepared 63 packages in 3.96s\nInstalled 63 packages in 393ms\nBytecode compiled 11110 files in 37.35s\n + a==1\n",
+			"Installing them (about 54 MB downloaded)\n",
+			"  54 MB so far: polars-runtime-32|Installing them (about 54 MB downloaded)\n",
+		},
+		{"Requirement already satisfied: a==1\nInstalling collected packages: b\n", "Installing them\n", "Installing them\n"},
+		{"Downloading x (one boat)\n", "", "  0 B so far: x|"},
+	} {
+		for _, terminal := range []bool{false, true} {
+			var out bytes.Buffer
+			r := &report{to: &out, terminal: terminal}
+			l := &lines{told: r.installed}
+			fmt.Fprint(l, test.output)
+			r.clear()
+			want := test.plain
+			if terminal {
+				want = strings.ReplaceAll(test.terminal, "|", "\r\x1b[K")
+			}
+			if out.String() != want {
+				t.Errorf("terminal %v: shown %q, want %q", terminal, &out, want)
+			}
+		}
+	}
+}
+
+func TestPassingLinesDoNotWrap(t *testing.T) {
 	var out bytes.Buffer
-	l := &lines{to: &withoutNoise{&out}}
-	fmt.Fprint(l, "Looking in indexes: https://me:secret@example.com/simple\n  Ignoring x: markers\nCollecting numpy\n")
-	if out.String() != "  Collecting numpy\n" {
-		t.Errorf("shown %q", &out)
+	(&report{to: &out, terminal: true}).passing("%s", strings.Repeat("é", 200))
+	if n := utf8.RuneCount(out.Bytes()); n != widest {
+		t.Errorf("%d characters", n)
 	}
 }
 
 func TestLinesOfATool(t *testing.T) {
-	var out bytes.Buffer
-	l := &lines{to: &out}
-	for _, chunk := range []string{"on", "e\r\ntwo\n\nthr", "ee"} {
+	var shown []string
+	l := &lines{told: func(line string) { shown = append(shown, line) }}
+	for _, chunk := range []string{"on", "e\r\n two\n\nthr", "ee"} {
 		if _, err := l.Write([]byte(chunk)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	l.flush()
-	if want := "  one\n  two\n  three\n"; out.String() != want || l.last()+"\n" != want {
-		t.Errorf("shown %q, kept %q", &out, l.last())
+	if want := "one\n two\nthree"; strings.Join(shown, "\n") != want || l.last() != "  one\n   two\n  three" {
+		t.Errorf("shown %q, kept %q", shown, l.last())
 	}
 	for i := range 100 {
 		fmt.Fprintf(l, "%d\n", i)

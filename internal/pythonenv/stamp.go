@@ -7,13 +7,20 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // stamp says what an environment holds.
 type stamp struct {
-	Lock   string `json:"lock"`   // SHA-256 of the lock file
-	Python string `json:"python"` // version of the base, as "3.11"
+	Lock   string   `json:"lock"`           // SHA-256 of the lock file
+	Python string   `json:"python"`         // version of the base, as "3.11"
+	Only   []string `json:"only,omitempty"` // the libraries that were asked for; none: all of the lock
+}
+
+// has reports whether an environment with this stamp has what another one promises.
+func (s *stamp) has(wanted *stamp) bool {
+	return s.Lock == wanted.Lock && (s.Only == nil || slices.Equal(s.Only, wanted.Only))
 }
 
 // unfinished is a file that stands in the environment while packages are

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,6 +63,8 @@ type Options struct {
 	// the machine's memory is nearly used up. Linux only.
 	Limits sandbox.Limits
 
+	// Environment is what workers and their readers are told of Python.
+	Environment Environment
 	// Env is added to the workers' environment, as "NAME=value".
 	Env []string
 	// StartTimeout is how long a worker may take to be ready; 30 s. The
@@ -438,6 +441,13 @@ var strangeVariables = map[string]bool{
 	"__PYVENV_LAUNCHER__": true,
 }
 
+// arrowMalloc begins the settings of the allocator in pyarrow, which pandas imports.
+// Its background thread, which gives memory back a little later than the others do,
+// would forbid copies of a session that was not forked from the zygote.
+const arrowMalloc = "JE_ARROW_MALLOC_CONF="
+
+func isArrowMalloc(entry string) bool { return strings.HasPrefix(entry, arrowMalloc) }
+
 // environment returns the worker's environment: the server's, less what would
 // disturb the worker and what configures the server, plus what the worker and
 // the Pythons that its code starts need.
@@ -455,6 +465,9 @@ func (s *Spawner) environment(dir string, mark mark) []string {
 			env = append(env, entry)
 		}
 	}
+	if !slices.ContainsFunc(env, isArrowMalloc) {
+		env = append(env, arrowMalloc+"background_thread:false")
+	}
 	env = append(env,
 		"PYTHONPATH="+path,
 		"MPLBACKEND=module://matplotlib_capture.backend",
@@ -468,6 +481,7 @@ func (s *Spawner) startMessage(spec sessions.Spec, mark mark) startMessage {
 		Protocol:        protocolVersion,
 		InterpreterID:   spec.InterpreterID,
 		Workdir:         spec.Workdir,
+		PrivateDir:      spec.PrivateDir,
 		FirstExecution:  max(spec.FirstExecution, 1),
 		Echo:            s.options.Echo,
 		Traceback:       s.options.Traceback,
@@ -478,6 +492,7 @@ func (s *Spawner) startMessage(spec sessions.Spec, mark mark) startMessage {
 		ResultLimit:     s.options.ResultLimit,
 		Mark:            mark.value,
 		Tag:             mark.tag,
+		Python:          &s.options.Environment,
 		CheckpointLimit: s.checkpointLimit,
 	}
 }

@@ -22,7 +22,7 @@ func TestStartSaysWhyPythonDied(t *testing.T) {
 		{"its last line", "import nosuchmodule", "ModuleNotFoundError: No module named 'nosuchmodule'"},
 		{"signal", "import os; os.abort()", "python killed by SIGABRT (aborted)"},
 		{"a slow death", "import time; frames.close(); time.sleep(1.5); raise SystemExit(3)", "python exited with code 3"},
-		{"other version", "send(type='ready', protocol=7)", "it speaks version 7 of the protocol, the server version 4"},
+		{"other version", "send(type='ready', protocol=7)", "it speaks version 7 of the protocol, the server version 5"},
 		{"nonsense", "raw(b'HTTP/1.1 200 OK')", "python broke the protocol: a frame announces a header"},
 		{"wrong answer", "send(type='done')", "it answered start with done"},
 	} {
@@ -120,17 +120,17 @@ func TestCloseEndsStartsUnderWay(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
+	s := fakeSpawner(t, func(o *Options) { o.Env = []string{"GIVEN=yes"} })
 	for name, value := range map[string]string{
 		"PYTHONHOME": "/nowhere", "PYTHONOPTIMIZE": "2", "PYTHONPATH": "/mine",
 		"UNDERSTUDY_TOKEN": "secret", "MPLBACKEND": "Agg", "KEPT": "yes", "GIVEN": "no",
 	} {
 		t.Setenv(name, value)
 	}
-	s := fakeSpawner(t, func(o *Options) { o.Env = []string{"GIVEN=yes"} })
 	env := s.environment("/lib", s.nonce.worker("id", 1))
 	for _, want := range []string{
 		"PYTHONPATH=/lib" + string(os.PathListSeparator) + "/mine",
-		"MPLBACKEND=module://matplotlib_capture.backend", "KEPT=yes",
+		"MPLBACKEND=module://matplotlib_capture.backend", "KEPT=yes", "JE_ARROW_MALLOC_CONF=background_thread:false",
 		markVariable + "=" + string(s.nonce) + "/id/1",
 	} {
 		if !slices.Contains(env, want) {
@@ -144,6 +144,11 @@ func TestEnvironment(t *testing.T) {
 	}
 	if env[len(env)-1] != "GIVEN=yes" {
 		t.Errorf("the operator's variables are not last: %v", env)
+	}
+	t.Setenv("JE_ARROW_MALLOC_CONF", "narenas:1")
+	env = s.environment("/lib", s.nonce.worker("id", 1))
+	if i := slices.IndexFunc(env, isArrowMalloc); i < 0 || env[i] != "JE_ARROW_MALLOC_CONF=narenas:1" || slices.ContainsFunc(env[i+1:], isArrowMalloc) {
+		t.Errorf("the user's own setting of pyarrow's allocator is not kept: %v", env)
 	}
 }
 

@@ -326,5 +326,42 @@ class NativePools(ForkerCase):
         self.check(self.result(lead), self.result(self.branch(lead)))
 
 
+@unittest.skipUnless(LINUX and _has("pandas", "pyarrow"), "pyarrow is not installed")
+class Arrow(ForkerCase):
+    """The pools of pyarrow, which pandas has imported."""
+
+    SAVE = "import pandas as pd\npd.DataFrame({'a': range(90_000)}).to_parquet('a.parquet')\n"
+    READ = "import pandas as pd\nx = int(pd.read_parquet('a.parquet').a.sum())"
+
+    def read(self, worker):
+        answer = worker.run(self.READ, "x")
+        self.assertEqual(4_049_955_000, answer.result, answer.done)
+        self.assertEqual("", answer.obstacle)
+
+    def test_copies_read_on(self):
+        lead = self.worker(self.root())
+        lead.be_patient()
+        answer = lead.run(self.SAVE)
+        self.assertEqual(("", True), (answer.obstacle, answer.ok), answer.done)
+        self.read(lead)
+        self.assertGreater(lead.value("len(__import__('os').listdir('/proc/self/task'))"), 1)
+        branch, copy = self.branch(lead), self.copy(lead)
+        self.read(branch)
+        lead.kill()
+        copy.wake(lead)
+        self.read(copy)
+
+    @unittest.skipUnless(_has("duckdb"), "duckdb is not installed")
+    def test_other_threads_are_not_taken_for_arrows(self):
+        lead = self.worker(self.root())
+        lead.run(self.SAVE + self.READ)
+        answer = lead.run("import duckdb; duckdb.sql('select 1').fetchall()")
+        self.assertRegex(
+            answer.obstacle, r"\A\d+ native threads? that (is|are) not known to survive"
+        )
+        lead.be_patient()
+        self.assertEqual("", lead.run("duckdb.close()").obstacle)
+
+
 if __name__ == "__main__":
     unittest.main()
