@@ -74,12 +74,12 @@ async def state(talk):
     answer = await talk.run("print('x is', x + 1)")
     if "x is 42" in answer.text:
         return "yes"
-    check(ID.search(first.text), first.text)
-    talk.id = ID.search(first.text)[1]
-    answer = await talk.run("print('x is', x + 1)")
-    if "x is 42" in answer.text:
-        return "by handle"
-    check(talk.plan["leaves"], answer.text)
+    if named := ID.search(first.text):
+        talk.id = named[1]
+        answer = await talk.run("print('x is', x + 1)")
+        if "x is 42" in answer.text:
+            return "by handle"
+    check(talk.plan["leaves"], f"{first.text}\n{answer.text}")
     talk.id, talk.keeps = None, False
     return "no"
 
