@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"serve": cmdServe, "py": cmdPy, "run": cmdRun, "sh": cmdSh, "manage": cmdManage, "call": cmdCall, "tools": cmdTools, "cancel": cmdCancel,
 			"warm": cmdWarm, "images": cmdImages, "record": cmdRecord, "progress": cmdProgress, "leave": cmdLeave, "killserver": cmdKillServer, "terminate": cmdTerminate,
 			"read": cmdRead, "resources": cmdResources, "links": cmdLinks, "describe": cmdDescribe, "listen": cmdListen, "hear": cmdHear, "meanwhile": cmdMeanwhile,
+			"venv": cmdVenv,
 		},
 		Condition: scriptCondition,
 		Setup: func(env *testscript.Env) error {
@@ -66,10 +67,7 @@ func TestScripts(t *testing.T) {
 }
 
 func scriptCondition(name string) (bool, error) {
-	python := os.Getenv("UNDERSTUDY_TEST_PYTHON")
-	if python == "" {
-		python = "python3"
-	}
+	python := scriptPython()
 	if module, ok := strings.CutPrefix(name, "python:"); ok {
 		return exec.Command(python, "-c", "import "+module).Run() == nil, nil
 	}

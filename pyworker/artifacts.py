@@ -1,6 +1,6 @@
 """What an execution keeps for its reader: artifact(), and values that are shown as one.
 
-An artifact is a file in the folder .artifacts of the working directory, a few lines
+An artifact is a file in the folder artifacts of the private directory, a few lines
 that say what is in it, and where it can be seen an image that is small enough for a
 model. Within it each interpreter has a folder of its own, because several may
 share a working directory. Another artifact of the same name takes its place.
@@ -15,7 +15,7 @@ from _thread import RLock
 from . import artifact_names, kinds, plotly_show
 from .artifact_pages import counted, plain
 
-FOLDER = ".artifacts"  # in the working directory
+FOLDER = "artifacts"  # in the private directory
 KINDS = ("chart", "image", "df", "file", "txt", "svg", "html")
 SIZE_LIMIT = 50_000_000  # bytes of one artifact
 COUNT_LIMIT = 100  # of one execution
@@ -53,7 +53,7 @@ class Artifact:
 class Artifacts:
     """Keeps artifacts and sends them, from begin to end of each execution."""
 
-    def __init__(self, channel, workdir, interpreter_id, max_side):
+    def __init__(self, channel, private_dir, max_side):
         self._channel = channel
         self._max_side = max_side  # pixels, of an image for a model
         self._lock = RLock()  # code may keep artifacts in its threads
@@ -65,16 +65,19 @@ class Artifacts:
         self._swept = False  # the folder has no part-files of a process that died
         self._seen = set()  # fingerprints of what was shown by itself
         self._written = {}  # (name, size) by fingerprint, of what was named by us
+        self._directory = ""
         self._drawn = {}  # names of images by the names of their pages
         self._pending = []  # plotly figures that were echoed, to be kept as they are at the end
         self._notes = []
         self._builtin = _make_builtin(self)
-        self.move(workdir, interpreter_id)
+        self.move(private_dir)
 
-    def move(self, workdir, interpreter_id):
-        """Saves artifacts elsewhere from now on, in a branch."""
-        folder = artifact_names.clean(interpreter_id)[-8:]  # of its random part
-        self._directory = os.path.join(workdir, FOLDER, folder)
+    def move(self, private_dir):
+        """Saves artifacts under another folder from now on, in a branch."""
+        directory = os.path.join(private_dir, FOLDER)
+        if directory == self._directory:  # a copy in the place of its original
+            return
+        self._directory = directory
         self._written, self._drawn = {}, {}
 
     def install(self):

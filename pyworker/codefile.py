@@ -5,6 +5,8 @@ import os
 from . import late
 from .cells import may_have_magics
 
+FOLDER = "code"  # in the private directory; the server clears it after a crash
+
 
 def _as_python(code):
     """Returns the code as Python can import it: magics are Python's own calls."""
@@ -24,13 +26,13 @@ class CodeFile:
     that fail to import it, for ever.
     """
 
-    def __init__(self, workdir, name):
+    def __init__(self, private_dir, name):
         self._name = name
-        self.move(workdir)
+        self.move(private_dir)
 
-    def move(self, workdir):
-        """Puts the file into another folder from now on."""
-        self.path = os.path.join(workdir, self._name) if self._name else ""
+    def move(self, private_dir):
+        """Puts the file under another folder from now on."""
+        self.path = os.path.join(private_dir, FOLDER, self._name) if self._name else ""
 
     def write(self, code, namespace):
         """Writes the file and sets __file__; returns a note if it can't, else ""."""

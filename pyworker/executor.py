@@ -206,7 +206,10 @@ class Executor:
         if self._shell is None:
             shell = late.load_own("shell")
             names = vars(self._session.module)
-            self._shell = shell.Shell(self._session.interrupts, names, self._session.packages)
+            session = self._session
+            self._shell = shell.Shell(
+                session.interrupts, names, session.packages, session.environment
+            )
         return self._shell
 
     async def _run_awaiting(self, parts):
@@ -299,12 +302,23 @@ class Executor:
             lambda: describer.describe(error, self._compiled, notes, self._part)
         )
         if fault is None:
+            notes += self._about_import(error)
             return described
         name = tracebacks.class_name(error)
         if not issubclass(type(fault), KeyboardInterrupt):
             self._session.complain("an exception could not be described", fault)
         text = f"{name}: (its description failed with {tracebacks.class_name(fault)})\n"
         return {"type": name, "info": {"args": []}, "stack": [], "traceback": text}
+
+    def _about_import(self, error):
+        """Returns sentences on an import that failed."""
+        if not issubclass(type(error), ImportError):
+            return []
+        advice = late.load_own("missing").advice
+        said, fault = self._guard(lambda: advice(error, self._session))
+        if fault is not None and not issubclass(type(fault), KeyboardInterrupt):
+            self._session.complain("there is no advice on an import", fault)
+        return [said] if said else []
 
     def _difference(self):
         names = vars(self._session.module)

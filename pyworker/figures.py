@@ -3,22 +3,22 @@
 import os
 import sys
 
-FOLDER = ".matplotlib_figs"  # in the working directory
+FOLDER = "figures"  # in the private directory
 
 
 class Figures:
     """Sends the figures that an execution shows or leaves open."""
 
-    def __init__(self, channel, workdir, max_side):
+    def __init__(self, channel, private_dir, max_side):
         self._channel = channel
-        self.move(workdir)
+        self.move(private_dir)
         self._max_side = max_side  # pixels, of a preview
         self._execution = 0
         self._capture = find_capture()
 
-    def move(self, workdir):
+    def move(self, private_dir):
         """Saves figures under another folder from now on."""
-        self._directory = os.path.join(workdir, FOLDER)
+        self._directory = os.path.join(private_dir, FOLDER)
 
     def begin(self, execution):
         """Begins to take what the execution shows."""

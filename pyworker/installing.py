@@ -107,7 +107,7 @@ def _alone(root):
 def _run(packages, shell, wanted, offline):
     """Runs pip or uv; returns its exit code."""
     folders = _own_folders()
-    if late.load("importlib.machinery").PathFinder.find_spec("pip", folders):
+    if _has_pip():
         quietly = ["--disable-pip-version-check", "--no-input", "--no-color"]
         more = ["--progress-bar", "off", "--no-warn-script-location"]
         more += ["--no-index"] if offline else []
@@ -121,6 +121,101 @@ def _run(packages, shell, wanted, offline):
         print(_NOTHING, flush=True)
         return _NO_PROGRAM
     return shell.run_program([*argv, "--", *wanted])
+
+
+NO_TOOL = (
+    "there is neither a pip in it nor uv on the PATH to install with; !python -m ensurepip puts "
+    "pip into it, or ask the user"
+)
+
+
+def tool(place):
+    """Returns what %pip runs: "pip", "uv", the Python of setup, which has pip, or "" for none."""
+    if _has_pip():
+        return "pip"
+    if uv := late.load("shutil").which("uv"):
+        return uv
+    below = ("Scripts", "python.exe") if os.name == "nt" else ("bin", "python")
+    python = os.path.join(place.own, *below) if place.own else ""
+    return python if os.path.exists(python) else ""
+
+
+def argv(python, words, place):
+    """Returns the command line of a %pip for the environment of a Python.
+
+    Environments that uv has made have no pip.
+    """
+    quietly = ["--disable-pip-version-check", "--no-input"]
+    chosen = tool(place)
+    if chosen == "pip":
+        return [*pip(python), *quietly, *words]
+    if not chosen:
+        return [python, "-I", "-c", "import sys; sys.exit(sys.argv[1])", f"%pip: {NO_TOOL}"]
+    if os.path.basename(chosen).startswith("uv"):
+        verb, rest = words[:1], words[1:]
+        return [chosen, "--color", "never", "pip", *verb, "--python", python, *rest]
+    return [*pip(chosen), "--python", python, *quietly, *words]
+
+
+def is_closed():
+    """Says whether pip can't or must not install into the interpreter's environment."""
+    sysconfig = late.load("sysconfig")
+    if not os.access(sysconfig.get_path("purelib"), os.W_OK):
+        return True
+    mark = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+    return sys.prefix == sys.base_prefix and os.path.exists(mark)
+
+
+def reaches_index(hosts):
+    """Says whether the index of packages is among the hosts that can be reached."""
+    return all(_is_listed(each, hosts) for each in _index_hosts())
+
+
+class Watch:
+    """What a line of %pip changes in the folders that it installs into."""
+
+    def __init__(self, packages):
+        self._own = packages.confined and bool(packages.root)
+        self._folders = [packages.site] if self._own else _own_folders()
+        self._before = self._look()
+
+    def notes(self, place):
+        """Returns sentences on what was installed: whom it concerns, and what stays as it was."""
+        after = self._look()
+        new = [after[name] for name in sorted(after.keys() - self._before.keys())]
+        if not new:
+            return []
+        if self._own:
+            said = "installed for this interpreter and its branches"
+        else:
+            said = f"installed into {place.name} ({sys.prefix}), for {place.shared_by}"
+        old = {_normal(name.partition("-")[0]): name for name in self._before.keys() - after.keys()}
+        notes = [_about_imported(_change(each, old)) for each in new]
+        return [said, *list(filter(None, notes))[:MOST_NOTES]]
+
+    def _look(self):
+        found = {}
+        for folder in self._folders:
+            with contextlib.suppress(OSError):
+                for name in os.listdir(folder):
+                    if name.endswith(".dist-info"):
+                        found[name] = os.path.join(folder, name)
+        return found
+
+
+def _change(path, old):
+    """Returns the _Change that a new folder of metadata is of; old are those that went."""
+    distribution = late.load("importlib.metadata").Distribution.at(path)
+    now = _Package(distribution.metadata["Name"], distribution.version, distribution)
+    before = old.get(_normal(now.name))
+    if before is None:
+        return _Change(now, None)
+    version = before.removesuffix(".dist-info").partition("-")[2]
+    return _Change(now, _Package(now.name, version, None))
+
+
+def _has_pip():
+    return late.load("importlib.machinery").PathFinder.find_spec("pip", _own_folders()) is not None
 
 
 def pip(python):

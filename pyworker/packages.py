@@ -12,6 +12,19 @@ import sys
 _BASE = "understudy_base.pth"  # names the interpreter's own packages; written last
 
 
+class Environment:
+    """What the server says of the environment of this Python: see protocol.go."""
+
+    def __init__(self, said):
+        self.name = said.get("name", "this Python")
+        self.shared_by = said.get("shared_by", "every program that runs it")
+        self.uv = said.get("uv", False)
+        self.own = said.get("own", "")
+        self.no_pip = said.get("no_pip", False)
+        self.no_shell = said.get("no_shell", False)
+        self.install = said.get("install", False)
+
+
 class Packages:
     """Where one session finds what it has installed."""
 

@@ -28,7 +28,7 @@ staging.py describes.
 import json
 import struct
 
-VERSION = 4
+VERSION = 5
 HEADER_LIMIT = 64 << 20  # bytes
 ATTACHMENT_COUNT_LIMIT = 64
 ATTACHMENT_LIMIT = 64 << 20  # bytes, each
@@ -46,6 +46,7 @@ FROM_GO = {
         "protocol": int,
         "interpreter_id": str,
         "workdir": str,
+        "private_dir": str,
         "mark": str,
         "tag": int,
         "checkpoint_limit": int,
@@ -57,6 +58,8 @@ FROM_GO = {
         "init_code": str,
         "figure_max_side": int,
         "result_limit": int,
+        # confine and hosts are left out without a wall, and python where nobody has said
+        # what is to be known of it
     },
     "run": {
         "execution": int,
@@ -71,7 +74,13 @@ FROM_GO = {
     "answer": {"question": int, "text": str, "refusal": str},
     "variables": {},
     "fork": {"detached": bool},
-    "wake": {"interpreter_id": str, "workdir": str, "mark": str},  # and a branch's tag
+    "wake": {
+        "interpreter_id": str,
+        "workdir": str,
+        "private_dir": str,
+        "mark": str,
+        # and a branch's tag
+    },
     "spawn": {"kind": str, "preload": list},
     "adopt": {"pid": int},
     "reap": {"pid": int},

@@ -15,7 +15,7 @@ from . import (
     sources,
 )
 from .forks import Forks
-from .packages import Packages
+from .packages import Environment, Packages
 from .place import Place
 from .plugins import Plugins
 from .tracebacks import Describer
@@ -35,14 +35,15 @@ class Session:
         self.fault = fault
         self.place = Place(start["workdir"])
         self.packages = Packages(self.place, bool(start.get("confine")), start.get("hosts"))
-        self.code_file = codefile.CodeFile(start["workdir"], start["code_file"])
+        self.environment = Environment(start.get("python") or {})
+        self.code_file = codefile.CodeFile(start["private_dir"], start["code_file"])
         self.module = namespace.make(self.code_file.path)
-        self.describer = Describer(start["workdir"], start["traceback"])
+        self.describer = Describer(start["workdir"], start["private_dir"], start["traceback"])
         self.user_forks = UserForks(frames, streams)
         self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
-        self.figures = figures.Figures(frames, start["workdir"], start["figure_max_side"])
+        self.figures = figures.Figures(frames, start["private_dir"], start["figure_max_side"])
         self.artifacts = artifacts.Artifacts(
-            frames, start["workdir"], start["interpreter_id"], start["figure_max_side"]
+            frames, start["private_dir"], start["figure_max_side"]
         )
         self.handlers = handlers.Handlers(streams.report)
         self.plugins = Plugins(frames.log, lambda: self.place.workdir)
@@ -77,14 +78,14 @@ class Session:
         """Tells the server's log about a fault of ours."""
         self._frames.log("error", f"{what}: {self.describer.text(error)}")
 
-    def move(self, workdir, interpreter_id):
-        """Makes another folder the working directory, in a branch."""
-        self.artifacts.move(workdir, interpreter_id)
-        if workdir == self.place.workdir:
-            return
+    def move(self, workdir, private_dir):
+        """Takes other folders for its own, in a branch."""
         script = self.code_file.path
-        for part in (self.place, self.code_file, self.describer, self.figures):
-            part.move(workdir)
+        for part in (self.code_file, self.figures, self.artifacts):
+            part.move(private_dir)
+        self.describer.move(workdir, private_dir)
+        if workdir != self.place.workdir:
+            self.place.move(workdir)
         if sys.argv == [script]:
             sys.argv = [self.code_file.path]
 

@@ -28,12 +28,14 @@ _SHELLS = ("/bin/bash", "/usr/bin/bash")
 class Shell:
     """The shell of one session."""
 
-    def __init__(self, interrupts, namespace, packages):
+    def __init__(self, interrupts, namespace, packages, environment):
         self._interrupts = interrupts
+        self._environment = environment  # that installs go into
         self._namespace = namespace
         self._packages = packages
         self._magics = []  # by number
         self._failures = []  # of the present execution: (command, exit code)
+        self._installed = []  # sentences on what it has installed
         self._fetch_failed = False  # one of them was pip, which may have lacked the network
 
     def keep(self, magic):
@@ -45,7 +47,9 @@ class Shell:
     def take_notes(self):
         """Returns sentences on the magics that have failed since the last call."""
         failures, self._failures = self._failures, []
-        notes = [f"{shown!r:.100} ended with exit code {code}" for shown, code in failures[:NOTED]]
+        installed, self._installed = self._installed, []
+        notes = list(dict.fromkeys(installed))
+        notes += [f"{shown!r:.100} ended with exit code {code}" for shown, code in failures[:NOTED]]
         if len(failures) > NOTED:
             notes.append(f"and so did {len(failures) - NOTED} more")
         fetched, self._fetch_failed = self._fetch_failed, False
@@ -73,9 +77,14 @@ class Shell:
         magic = self._magics[number]
         install = magic.kind != "shell"
         command = self._install_argv(magic) if install else magic.text
+        watch = None
+        if magic.kind == "pip" and magic.parsed.verb == "install":
+            watch = late.load_own("installing").Watch(self._packages)
         printed, code = _run_child(self._interrupts, command, magic.captured)
         if install:
             late.load("importlib").invalidate_caches()
+        if watch is not None:
+            self._installed += watch.notes(self._environment)
         self._namespace["_exit_code"] = code
         if code:
             self._failures.append((("%" if install else "!") + magic.text, code))
@@ -92,8 +101,7 @@ class Shell:
             # The interpreter's own environment can't be written to.
             if not installing.make(self._packages, self):
                 python = self._packages.python()
-        quietly = ["--disable-pip-version-check", "--no-input"]
-        return [*installing.pip(python), *quietly, *words]
+        return installing.argv(python, words, self._environment)
 
 
 class _Command:

@@ -2,7 +2,7 @@
 
 import os
 
-from . import encode, kinds, late, sources
+from . import codefile, encode, kinds, late, sources
 from .brief import brief_repr
 
 STACK_LIMIT = 200  # frames in the record's stack, from both ends
@@ -22,15 +22,16 @@ _TRACEBACK = BaseException.__traceback__.__get__
 class Describer:
     """Describes the exceptions of one session."""
 
-    def __init__(self, workdir, style):
+    def __init__(self, workdir, private_dir, style):
         self._prefixes = ()
         self._plugins = frozenset()
         self._style = style  # "plain" or "ipython"
-        self.move(workdir)
+        self.move(workdir, private_dir)
 
-    def move(self, workdir):
-        """Leaves another folder out of file names too."""
-        more = (workdir + os.sep, os.path.realpath(workdir) + os.sep)
+    def move(self, workdir, private_dir):
+        """Leaves other folders out of file names too."""
+        folders = (workdir, os.path.realpath(workdir), os.path.join(private_dir, codefile.FOLDER))
+        more = [folder + os.sep for folder in folders]
         self._prefixes = sorted({*self._prefixes, *more}, key=len, reverse=True)
 
     def begin_at(self, files):

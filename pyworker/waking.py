@@ -25,7 +25,7 @@ def wake(session, awaiting, request, fds):
     mark(request["mark"])
     if "tag" in request:
         kin.take_tag(request["tag"])
-    session.move(request["workdir"], request["interpreter_id"])
+    session.move(request["workdir"], request["private_dir"])
     session.forks.wake()
     hung_up = set(session.forks.take_hung_up()) - awaiting.descriptors()
     notes = [

@@ -166,7 +166,7 @@ func remedy(obstacle string) string {
 // copy to who the branch runs as.
 func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []string, err error) {
 	if s.workdir == parent.workdir {
-		return []string{"both interpreters work in " + s.workdir + " and share its files"}, s.admit(ctx)
+		return []string{"both interpreters work in " + s.workdir + " and share its files: what one writes or deletes there, the other finds so"}, s.admit(ctx)
 	}
 	left, err := s.copyFiles(ctx, parent)
 	if errors.Is(err, errNoRoom) {
@@ -216,7 +216,7 @@ func (s *Session) discardFiles(ctx context.Context, parent *Session) {
 	if s.workdir == parent.workdir {
 		return
 	}
-	if err := s.removeWorkdir(context.WithoutCancel(ctx)); err != nil {
+	if err := s.removeOwn(context.WithoutCancel(ctx), s.own); err != nil {
 		s.log.Warn("removing the files of a branch that was not made", "dir", s.workdir, "error", err)
 	}
 }

@@ -283,8 +283,8 @@ func TestABranchThatFailsLeavesNothing(t *testing.T) {
 				if n := len(list(t, m)); n != 1 {
 					t.Errorf("%d sessions", n)
 				}
-				if dirs, err := os.ReadDir(root); err != nil || len(dirs) != 1 {
-					t.Errorf("%d working directories, %v", len(dirs), err)
+				if dirs, err := os.ReadDir(root); err != nil || len(dirs) != 2 {
+					t.Errorf("%d directories, %v", len(dirs), err)
 				}
 			})
 		})

@@ -141,7 +141,7 @@ func (f *family) made() string {
 	return f.path
 }
 
-// removeHome removes the home, but for working directories that are to stay.
+// removeHome removes the home, but for what sessions have left there that is to stay.
 func (f *family) removeHome(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, removeAllTime)
 	defer cancel()
@@ -150,7 +150,7 @@ func (f *family) removeHome(ctx context.Context) error {
 		return err
 	}
 	name := homeName(f.id)
-	if !f.options.KeepWorkdirs {
+	if !f.options.keepsFiles() {
 		return RemoveTree(ctx, root, name)
 	}
 	home, err := openBelow(root, name)
@@ -161,7 +161,7 @@ func (f *family) removeHome(ctx context.Context) error {
 		return err
 	}
 	err = errors.Join(RemoveTree(ctx, home, homeTmp), RemoveTree(ctx, home, homePackages), home.Close())
-	_ = root.Remove(name) // it stays while a working directory is in it
+	_ = root.Remove(name) // it stays while something is in it
 	return err
 }
 
@@ -190,8 +190,8 @@ func (s *Session) admit(ctx context.Context) error {
 		return nil
 	}
 	var dirs []string
-	if s.options.Workdir == "" {
-		dirs = append(dirs, s.workdir)
+	for _, name := range s.ownNames() {
+		dirs = append(dirs, s.options.ownDir(s.family.id, name))
 	}
 	if err := s.family.admit(ctx, c, dirs...); err != nil {
 		return callerGone(ctx, Errorf(CodeStart, "the interpreter could not be confined: %w", err))

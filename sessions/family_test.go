@@ -97,7 +97,7 @@ func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
 	write(t, first.Workdir, "data", "1")
 	child := branch(t, m, first.ID)
 	grandchild := branch(t, m, child.ID)
-	wantEntries(t, home, "tmp", "packages", first.ID, child.ID, grandchild.ID)
+	wantEntries(t, home, "tmp", "packages", first.ID, first.ID+".files", child.ID, child.ID+".files", grandchild.ID, grandchild.ID+".files")
 	wantEntries(t, grandchild.Workdir, "data")
 	for _, w := range c.started() {
 		if w.spec.Family != first.ID || w.spec.Home != home {
@@ -105,13 +105,16 @@ func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
 		}
 	}
 	tmp, packages := filepath.Join(home, "tmp"), filepath.Join(home, "packages")
-	want := []string{tmp, packages, first.Workdir, child.Workdir, grandchild.Workdir}
+	want := []string{tmp, packages}
+	for _, l := range []Listing{first, child, grandchild} {
+		want = append(want, l.Workdir, l.Workdir+".files")
+	}
 	if got := c.admitted[first.ID]; !slices.Equal(got, want) {
 		t.Errorf("admitted %q", got)
 	}
 	remove(t, m, first.ID)
 	remove(t, m, grandchild.ID)
-	wantEntries(t, home, "tmp", "packages", child.ID)
+	wantEntries(t, home, "tmp", "packages", child.ID, child.ID+".files")
 	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" || len(c.released) != 0 {
 		t.Errorf("%+v, released %q", r, c.released)
 	}
@@ -160,7 +163,7 @@ func TestAnAdmissionComesOnceAndAfterTheFiles(t *testing.T) {
 		t.Error(missing)
 	}
 	runIn(t, m, parent.ID, "crash")
-	if n := len(c.admitted[parent.ID]); n != 4 {
+	if n := len(c.admitted[parent.ID]); n != 6 {
 		t.Errorf("%q", c.admitted)
 	}
 }
@@ -231,8 +234,8 @@ func TestAHomeBesideASharedWorkingDirectory(t *testing.T) {
 	if s.Workdir != shared {
 		t.Error(s.Workdir)
 	}
-	wantEntries(t, home, "tmp", "packages")
-	if got := c.admitted[s.ID]; !slices.Equal(got, []string{filepath.Join(home, "tmp"), filepath.Join(home, "packages")}) {
+	wantEntries(t, home, "tmp", "packages", s.ID)
+	if got := c.admitted[s.ID]; !slices.Equal(got, []string{filepath.Join(home, "tmp"), filepath.Join(home, "packages"), filepath.Join(home, s.ID)}) {
 		t.Errorf("admitted %q", got)
 	}
 	remove(t, m, s.ID)
@@ -273,7 +276,7 @@ func TestAHomeThatIsALinkLeadsNowhere(t *testing.T) {
 	_, err = m.Upload(t.Context(), me, a.ID, "x", []byte("x"))
 	wantCode(t, err, CodeNotFound, "no directory any more")
 	remove(t, m, a.ID)
-	wantEntries(t, theirs, "tmp", "packages", a.ID, b.ID)
+	wantEntries(t, theirs, "tmp", "packages", a.ID, b.ID, b.ID+".files")
 	wantEntries(t, filepath.Join(theirs, a.ID), "secret")
 }
 
@@ -282,7 +285,7 @@ func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { root = o.WorkdirRoot })
 	run(t, m, "a")
 	l := list(t, m)[0]
-	wantEntries(t, root, l.ID)
+	wantEntries(t, root, l.ID, l.ID+".files")
 	s := m.sessions[l.ID]
 	if spec := s.spec(); spec.Family != l.ID || spec.Home != "" {
 		t.Errorf("%+v", spec)
@@ -296,7 +299,7 @@ func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
 		t.Errorf("%s %v", again, err)
 	}
 	remove(t, m, l.ID)
-	wantEntries(t, root, child.id, "home-"+l.ID)
+	wantEntries(t, root, child.id, child.id+".files", "home-"+l.ID)
 	remove(t, m, child.id)
 	wantEntries(t, root)
 	_, err = child.home()

@@ -62,8 +62,8 @@ type File struct {
 	Page *Page
 }
 
-// enterFiles opens the working directory of a session of the client's.
-func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v visitor) (visiting context.Context, s *Session, root *os.Root, leave func(), err error) {
+// enterFiles opens a directory of a session of the client's.
+func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v visitor, open func(*Session) (*os.Root, error)) (visiting context.Context, s *Session, root *os.Root, leave func(), err error) {
 	if s, err = m.seen(client, id); err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -71,7 +71,7 @@ func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v vi
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	if root, err = s.openWorkdir(); err != nil {
+	if root, err = open(s); err != nil {
 		leaveSession()
 		return nil, nil, nil, nil, err
 	}
@@ -109,7 +109,7 @@ func (m *Manager) Files(ctx context.Context, client Client, id, dir string) (*Di
 	if err != nil {
 		return nil, err
 	}
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, (*Session).openWorkdir)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func (m *Manager) Stat(ctx context.Context, client Client, id, name string) (Fil
 	if err != nil {
 		return FileInfo{}, err
 	}
-	_, s, root, leave, err := m.enterFiles(ctx, client, id, aWatcher)
+	_, s, root, leave, err := m.enterFiles(ctx, client, id, aWatcher, (*Session).openWorkdir)
 	if err != nil {
 		return FileInfo{}, err
 	}
@@ -222,7 +222,7 @@ func (m *Manager) File(ctx context.Context, client Client, id, name string, r Ra
 	if err != nil {
 		return nil, err
 	}
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, (*Session).openWorkdir)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (s *Session) readFile(ctx context.Context, root *os.Root, local string, r R
 	case !r.IsZero() && !f.Text:
 		return nil, Errorf(CodeInvalid, "%q is no text, so it has no lines; read it without from, lines and match", name)
 	case !r.IsZero():
-		d := document{opened, info.Size(), s.indexes.of(local, info)}
+		d := document{opened, info.Size(), s.indexes.of(filepath.Join(root.Name(), local), info)}
 		if f.Page, err = d.read(ctx, r); errors.Is(err, io.ErrUnexpectedEOF) {
 			err = Errorf(CodeNotFound, "%q was cut while it was read; try again", name)
 		}

@@ -136,10 +136,10 @@ func TestDirectoriesAreListed(t *testing.T) {
 	}
 }
 
-func TestFiguresAreReadFromTheWorkingDirectoryOnly(t *testing.T) {
+func TestFiguresAreReadFromThePrivateDirectoryOnly(t *testing.T) {
 	var dir string
 	m := newTestManager(t, workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
-		dir = w.spec.Workdir
+		dir = w.spec.PrivateDir
 		sink.Figure(Figure{Path: filepath.Join(dir, "figs", r.Code), MIMEType: "image/png", Title: r.Code, Preview: []byte("small")})
 		return Outcome{OK: true}, nil
 	}), nil)
@@ -161,7 +161,7 @@ func TestFiguresAreReadFromTheWorkingDirectoryOnly(t *testing.T) {
 	_, _, err = m.Figure(t.Context(), me, id, "one.png", 5)
 	wantCode(t, err, CodeLimit, filepath.Join(dir, "figs", "one.png"))
 	_, _, err = m.Figure(t.Context(), me, id, "passwd", 100)
-	wantCode(t, err, CodeNotFound, "not in the working directory")
+	wantCode(t, err, CodeNotFound, "not among the files")
 	for _, name := range []string{"two.png", "figs/one.png", ""} {
 		_, _, err = m.Figure(t.Context(), me, id, name, 100)
 		wantCode(t, err, CodeNotFound, "shown no figure")
@@ -176,7 +176,7 @@ func TestFiguresAreReadFromTheWorkingDirectoryOnly(t *testing.T) {
 func TestArtifactsAreRead(t *testing.T) {
 	var dir string
 	m := newTestManager(t, workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
-		dir = w.spec.Workdir
+		dir = w.spec.PrivateDir
 		name := filepath.Base(r.Code)
 		sink.Artifact(Artifact{Name: name, Kind: "txt", Path: filepath.Join(dir, r.Code), Preview: "of " + r.Code, Image: []byte("small")})
 		return Outcome{OK: true}, os.WriteFile(filepath.Join(dir, r.Code), []byte("in "+r.Code+"\nend\n"), 0o600)
@@ -200,7 +200,7 @@ func TestArtifactsAreRead(t *testing.T) {
 	_, _, err = m.Artifact(t.Context(), me, id, "b.txt", Range{}, 5)
 	wantCode(t, err, CodeLimit, filepath.Join(dir, "b.txt"))
 	_, _, err = m.Artifact(t.Context(), me, id, "a.txt", Range{}, 100) // the newest of that name
-	wantCode(t, err, CodeNotFound, "not in the working directory")
+	wantCode(t, err, CodeNotFound, "not among the files")
 	_, _, err = m.Artifact(t.Context(), me, id, "c.txt", Range{}, 100)
 	wantCode(t, err, CodeNotFound, "kept no artifact")
 	record, err := m.Execution(me, id, 2)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// homes are the directories that working directories are in: WorkdirRoot, and what
-// the one is in that all sessions share. They are opened before any code runs, and
+// homes are the directories that sessions' directories are in: WorkdirRoot, and what
+// the working directory is in that all sessions share. They are opened before any code runs, and
 // all is opened from there: code that puts something else in the place of its own
 // leads no reader to it. A descriptor does for all sessions, and who makes its
 // directory anew is found again.
@@ -91,80 +91,124 @@ func (s *Session) makeDirs() error {
 		}
 	}
 	if s.options.Workdir != "" {
-		if err := os.MkdirAll(s.workdir, 0o700); err != nil {
+		if err := os.MkdirAll(s.workdir, 0o755); err != nil {
 			return Errorf(CodeStart, "the working directory could not be made: %w", err)
 		}
-	}
-	err := s.besideWorkdir(func(above *os.Root, name string) error {
-		if s.options.Workdir != "" {
-			return nil
+		if _, _, err := s.options.homes.openShared(s.options); err != nil { // before any code runs
+			return Errorf(CodeStart, "the working directory could not be opened: %w", err)
 		}
-		return above.Mkdir(name, 0o700)
+	}
+	err := s.besideOwn(func(above *os.Root) (err error) {
+		for _, name := range s.ownNames() {
+			err = errors.Join(err, above.Mkdir(name, 0o700))
+		}
+		return err
 	})
 	if err != nil {
-		return Errorf(CodeStart, "the working directory could not be made: %w", err)
+		return Errorf(CodeStart, "the interpreter's directories could not be made: %w", err)
 	}
 	return nil
 }
 
-// remakeWorkdir makes the session's own working directory anew if its code has removed
-// it: no worker could start without. What has taken its place stays.
-func (s *Session) remakeWorkdir(ctx context.Context) error {
-	if s.options.Workdir != "" || s.life.Err() != nil { // nobody would remove it any more
+// remakeDirs makes directories of the session's own anew if its code has removed them:
+// no worker could start without. What has taken their place stays.
+func (s *Session) remakeDirs(ctx context.Context) error {
+	if s.life.Err() != nil { // nobody would remove them any more
 		return nil
 	}
-	err := s.besideWorkdir(func(above *os.Root, name string) error { return above.Mkdir(name, 0o700) })
+	made := false
+	err := s.besideOwn(func(above *os.Root) error {
+		for _, name := range s.ownNames() {
+			err := above.Mkdir(name, 0o700)
+			if err != nil && !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+			made = made || err == nil
+		}
+		return nil
+	})
 	switch {
-	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist):
 		return nil // where even the home is gone, the start says so
 	case err != nil:
-		return Errorf(CodeStart, "the working directory could not be made anew: %w; delete the interpreter and create another", err)
+		return Errorf(CodeStart, "the interpreter's directories could not be made anew: %w; delete the interpreter and create another", err)
 	}
-	if s.options.confiner() == nil {
+	if !made || s.options.confiner() == nil {
 		return nil
 	}
 	if err := s.family.admission.acquire(ctx); err != nil {
 		return callerGone(ctx, err)
 	}
 	defer s.family.admission.release()
-	s.admitted = false // it is to be handed over
+	s.admitted = false // they are to be handed over
 	return nil
 }
 
-// besideWorkdir opens the directory that the working directory is in, and calls do
-// with it and with the working directory's name there.
-func (s *Session) besideWorkdir(do func(above *os.Root, name string) error) error {
+// ownNames are the names of the session's own directories, beside each other.
+func (s *Session) ownNames() []string {
 	if s.options.Workdir != "" {
-		above, name, err := s.options.homes.openShared(s.options)
-		if err != nil {
-			return err
-		}
-		return do(above, name)
+		return []string{s.privateName()}
 	}
+	return []string{s.own, s.privateName()}
+}
+
+// privateName is the name of the private directory, beside the working directory if that
+// is the session's own.
+func (s *Session) privateName() string {
+	if s.options.Workdir != "" {
+		return s.own
+	}
+	return s.own + ".files"
+}
+
+// codeDir is where a worker puts the code file, in the private directory.
+const codeDir = "code"
+
+// besideOwn opens the directory that the session's own directories are in.
+func (s *Session) besideOwn(do func(above *os.Root) error) error {
 	root, err := s.options.homes.open(s.options)
 	if err != nil {
 		return err
 	}
 	if s.options.confiner() == nil {
-		return do(root, keyOf(s.id))
+		return do(root)
 	}
 	home, err := openBelow(root, homeName(s.family.id))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = home.Close() }() // what was made in it is made
-	return do(home, keyOf(s.id))
+	return do(home)
 }
 
 // openWorkdir opens the session's working directory. No path, whatever links
 // there are, leads out of the root.
 func (s *Session) openWorkdir() (root *os.Root, err error) {
-	err = s.besideWorkdir(func(above *os.Root, name string) error {
+	if s.options.Workdir == "" {
+		return s.openOwn("working directory", s.own)
+	}
+	above, name, err := s.options.homes.openShared(s.options)
+	if err == nil {
+		root, err = openBelow(above, name)
+	}
+	if err != nil {
+		return nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.id, err)
+	}
+	return root, nil
+}
+
+// openPrivate opens the session's private directory in the same way.
+func (s *Session) openPrivate() (*os.Root, error) {
+	return s.openOwn("directory for figures and artifacts", s.privateName())
+}
+
+func (s *Session) openOwn(what, name string) (root *os.Root, err error) {
+	err = s.besideOwn(func(above *os.Root) error {
 		root, err = openBelow(above, name)
 		return err
 	})
 	if err != nil {
-		return nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.name, err)
+		return nil, Errorf(CodeNotFound, "the %s of interpreter %s can't be opened: %w", what, s.name, err)
 	}
 	return root, nil
 }
@@ -177,20 +221,20 @@ const (
 	removeAllTime = time.Minute
 )
 
-// removeWorkdir removes a working directory that is the session's own.
-func (s *Session) removeWorkdir(ctx context.Context) error {
+// removeOwn removes a directory that is the session's own.
+func (s *Session) removeOwn(ctx context.Context, name string) error {
 	patience := removeAllTime
 	if s.options.confiner() != nil {
 		patience = removeTime
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := s.takeBack(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.log.Debug("closing the working directory before it is removed", "dir", s.workdir, "error", err)
+	if err := s.takeBack(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Debug("closing a directory before it is removed", "dir", name, "error", err)
 	}
-	err := s.besideWorkdir(func(above *os.Root, name string) error { return RemoveTree(ctx, above, name) })
+	err := s.besideOwn(func(above *os.Root) error { return RemoveTree(ctx, above, name) })
 	if errors.Is(err, context.DeadlineExceeded) && s.options.confiner() != nil {
-		s.log.Info("the rest of the session's files goes with those of its branches", "dir", s.workdir)
+		s.log.Info("the rest of the session's files goes with those of its branches", "dir", name)
 		return nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -199,14 +243,45 @@ func (s *Session) removeWorkdir(ctx context.Context) error {
 	return err
 }
 
-// takeBack makes a working directory the server's that is to stay, so that another
-// family, which may run as the same user some day, does not reach what is in it; and one
-// that is to go, so that branches do not.
-func (s *Session) takeBack() error {
+// keepPrivate leaves what answers have named, and nothing else: no code file, and no
+// directory that nothing is in.
+func (s *Session) keepPrivate() error {
+	s.removeCode()
+	for _, dir := range []string{filepath.Join(s.dir, "executions"), s.dir} {
+		_ = os.Remove(dir) // it stays while something is in it, or is not there
+	}
+	name := s.privateName()
+	err := s.takeBack(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, s.besideOwn(func(above *os.Root) error {
+		_ = above.Remove(name) // it stays while something is in it
+		return nil
+	}))
+}
+
+// removeCode removes the code file of a worker that is no more.
+func (s *Session) removeCode() {
+	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
+	defer cancel()
+	root, err := s.openPrivate()
+	if err == nil {
+		err = errors.Join(RemoveTree(ctx, root, codeDir), root.Close())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Warn("removing the code file", "error", err)
+	}
+}
+
+// takeBack makes a directory the server's that is to stay, so that another family, which
+// may run as the same user some day, does not reach what is in it; and one that is to go,
+// so that branches do not.
+func (s *Session) takeBack(name string) error {
 	if s.options.confiner() == nil {
 		return nil
 	}
-	return s.besideWorkdir(takeBackDir)
+	return s.besideOwn(func(above *os.Root) error { return takeBackDir(above, name) })
 }
 
 // openBelow opens a directory of that name in home, and no link.

@@ -82,7 +82,7 @@ func (s *Session) lead() Worker {
 
 func (s *Session) spec() Spec {
 	return Spec{
-		InterpreterID: s.id, Family: s.family.id, Home: s.family.made(), Workdir: s.workdir, Python: s.python,
+		InterpreterID: s.id, Family: s.family.id, Home: s.family.made(), Workdir: s.workdir, PrivateDir: s.private, Python: s.python,
 		FirstExecution: s.ran() + 1,
 	}
 }
@@ -99,7 +99,7 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 	if s.lead() != nil {
 		return nil
 	}
-	if err := s.remakeWorkdir(ctx); err != nil {
+	if err := s.remakeDirs(ctx); err != nil {
 		s.options.tally.failed()
 		return err
 	}

@@ -31,6 +31,33 @@ func TakeBackHomes(ctx context.Context, root *os.Root) (seen []string, err error
 	return seen, err
 }
 
+// TidyFiles removes from a WorkdirRoot what the server could not remove that was killed
+// and had KeepFiles: code files, and what is nobody's any more. No server may be at work
+// in root.
+func TidyFiles(ctx context.Context, root *os.Root) error {
+	_, err := TakeBackHomes(ctx, root)
+	entries, failed := fs.ReadDir(root.FS(), ".")
+	err = errors.Join(err, failed)
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		dir, failed := openBelow(root, entry.Name())
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		if strings.HasPrefix(entry.Name(), homeName("")) {
+			failed = TidyFiles(ctx, dir)
+		} else {
+			failed = RemoveTree(ctx, dir, codeDir)
+		}
+		err = errors.Join(err, failed, dir.Close())
+		_ = root.Remove(entry.Name()) // it stays while something is in it
+	}
+	return err
+}
+
 // takeBackHome ends with the directory by which TakeBackHomes tells what it has to do.
 func takeBackHome(ctx context.Context, root *os.Root, name string) error {
 	home, err := openBelow(root, name)

@@ -15,9 +15,22 @@ type birth struct {
 	parent    *Session // nil unless it is a branch, which is not entered before it is made
 }
 
+// checkPython refuses a Python that the server does not have.
+func (m *Manager) checkPython(ctx context.Context, name string) error {
+	switch check := m.options.CheckPython; {
+	case name == "":
+		return nil
+	case check == nil:
+		return Errorf(CodeInvalid, "python: this server has one Python only; leave python out")
+	default:
+		return check(ctx, name)
+	}
+}
+
 // add makes a session, if need be in the place of the client's oldest. Of two
 // calls that want a default at once, both get the same.
 func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, error) {
+	m.settle(ctx)
 	s, oldest, err := m.admit(ctx, client, b)
 	if oldest != nil {
 		oldest.end(context.WithoutCancel(ctx))
@@ -57,7 +70,27 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 		s.descend(b.parent)
 	}
 	m.insert(s, b.isDefault)
+	if b.parent == nil && m.whereabouts != "" {
+		s.untold.notes, m.whereabouts = append(s.untold.notes, m.whereabouts), ""
+	}
 	return s, oldest, nil
+}
+
+// settle asks where sessions work, unless that is known.
+func (m *Manager) settle(ctx context.Context) {
+	m.locating.Lock()
+	defer m.locating.Unlock()
+	if m.options.Locate == nil || ctx.Err() != nil { // then no session is made either
+		return
+	}
+	workdir, note := m.options.Locate(ctx)
+	if ctx.Err() != nil { // the answer may be for want of time
+		return
+	}
+	m.options.Workdir, m.options.Locate = workdir, nil
+	m.mu.Lock()
+	m.whereabouts = note
+	m.mu.Unlock()
 }
 
 // makeRoom checks the limits. Where that of all together is reached, or nobody's

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -47,8 +48,9 @@ type Listing struct {
 	Recoverable bool   `json:"recoverable"`
 	Obstacle    string `json:"not_recoverable_because,omitempty"`
 	// Parent is the id of the session that this one was branched from.
-	Parent  string `json:"parent,omitempty"`
-	PID     int    `json:"pid,omitempty"`
+	Parent string `json:"parent,omitempty"`
+	PID    int    `json:"pid,omitempty"`
+	// Python is its version, and which it is where that isn't plain.
 	Python  string `json:"python,omitempty"`
 	Workdir string `json:"workdir"`
 	// Sandbox says what confines the code; absent where nothing does.
@@ -120,7 +122,8 @@ func (s *Session) listing() Listing {
 	}
 	if s.worker != nil {
 		info := s.worker.Info()
-		l.PID, l.Python, l.InitError, l.Sandbox = info.PID, info.Python, info.InitError, info.Wall
+		l.PID, l.InitError, l.Sandbox = info.PID, info.InitError, info.Wall
+		l.Python = strings.TrimSpace(info.Python + " " + info.Environment)
 	}
 	return l
 }

@@ -16,6 +16,8 @@ type Manager struct {
 	stop    chan struct{} // closed by Close
 	reaper  sync.WaitGroup
 
+	locating sync.Mutex // one asks where sessions work; before mu
+
 	mu       sync.Mutex
 	sessions map[string]*Session
 	owned    map[Client]map[*Session]bool // Anonymous has those that belong to nobody
@@ -24,6 +26,8 @@ type Manager struct {
 	numbers  map[Client]int // how many names were given to sessions of clients that are not keyed
 	endings  endings
 	closed   bool
+	// whereabouts is what the first answer is to say of the working directory.
+	whereabouts string
 
 	departures departures
 }
@@ -191,8 +195,8 @@ func (s *Session) await(ctx, waiting context.Context, e *execution, asking Askin
 type CreateRequest struct {
 	// InterpreterID is the name that the client wishes for it; "" leaves that to us.
 	InterpreterID string
-	// Python says which Python it runs, in the words of the Starter; "" is the
-	// server's usual one.
+	// Python says which Python it runs, a name that Options.CheckPython takes; "" is
+	// the server's usual one.
 	Python string
 }
 
@@ -201,6 +205,9 @@ func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (L
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
 	if err := checkName(r.InterpreterID); err != nil {
+		return Listing{}, err
+	}
+	if err := m.checkPython(ctx, r.Python); err != nil {
 		return Listing{}, err
 	}
 	s, err := m.add(ctx, client, birth{name: r.InterpreterID, python: r.Python})

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -17,15 +18,24 @@ type Options struct {
 	Ended  func(Result)
 	Logger *slog.Logger
 
-	// Dir is where each session gets a directory for its output files.
+	// Dir is where each session gets a directory for its whole outputs, which only the
+	// server reaches.
 	Dir string
-	// Workdir is the working directory that all sessions share. When it is
-	// empty each has its own below WorkdirRoot, removed with the session
-	// unless KeepWorkdirs. With a Confiner it is in the home of the session's
-	// family, which is below WorkdirRoot in any case.
-	Workdir      string
+	// Workdir is the working directory that all sessions share, made where it is not
+	// there, and never removed. When it is empty each has its own below WorkdirRoot,
+	// removed with the session unless KeepWorkdirs.
+	Workdir string
+	// Locate, if set, is asked where Workdir is, once, by the first call that needs a
+	// session. The note, if any, is told with that session's first answer.
+	Locate func(ctx context.Context) (workdir, note string)
+	// WorkdirRoot is where the sessions' own directories are: that for figures,
+	// artifacts and the code file, which each has, and the working directory. With a
+	// Confiner they are in the home of the session's family, which is below it.
 	WorkdirRoot  string
-	KeepWorkdirs bool
+	KeepWorkdirs bool // with all that the session has kept
+	// KeepFiles keeps what answers have named, figures, artifacts and whole outputs,
+	// when a session ends.
+	KeepFiles bool
 
 	Timeout    time.Duration // the time limit of a run that names none
 	MaxTimeout time.Duration // the highest limit a run may ask for
@@ -62,6 +72,10 @@ type Options struct {
 	// matter.
 	DiskLimit int64
 
+	// CheckPython says whether a session can have the Python of that name, as an *Error of
+	// CodeInvalid with the names that it could have; nil where there is one Python only.
+	CheckPython func(ctx context.Context, name string) error
+
 	RerunAfterCrash bool
 
 	// SessionVariables are those that each session begins with.
@@ -82,12 +96,15 @@ func (o *Options) confiner() Confiner {
 	return nil
 }
 
-// ownWorkdir is the path of the working directory of a session that shares none.
-func (o *Options) ownWorkdir(family, id string) string {
+// keepsFiles reports whether something of a session stays when it ends.
+func (o *Options) keepsFiles() bool { return o.KeepFiles || o.KeepWorkdirs }
+
+// ownDir is the path of a directory that is a session's own.
+func (o *Options) ownDir(family, name string) string {
 	if o.confiner() == nil {
-		return filepath.Join(o.WorkdirRoot, keyOf(id))
+		return filepath.Join(o.WorkdirRoot, name)
 	}
-	return filepath.Join(o.WorkdirRoot, homeName(family), keyOf(id))
+	return filepath.Join(o.WorkdirRoot, homeName(family), name)
 }
 
 // waiting says in a clause what the start of a worker waits for now, "" for nothing

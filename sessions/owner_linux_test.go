@@ -139,10 +139,10 @@ func TestAnUploadIntoADirectoryForAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, shared, "mine", "1")
 	write(t, shared, "theirs", "1")
 	mine := filepath.Join(shared, "mine")
-	if err := errors.Join(os.Chown(mine, nobody, nobody), os.Chmod(mine, 0o600)); err != nil {
+	upload(t, m, "mine", "1")
+	if err := os.Chmod(mine, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if u := upload(t, m, "mine", "2"); !u.Replaced {
@@ -179,7 +179,9 @@ func TestASharedDirectoryOfAnotherUsersHoldsOthersFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"readable/operators", "readable/x", "readable/y/z"} {
+	_, err = m.Upload(t.Context(), me, "", "readable/operators", []byte("x"))
+	wantCode(t, err, CodeInvalid, "no upload of this interpreter wrote")
+	for _, name := range []string{"readable/x", "readable/y/z"} {
 		_, err := m.Upload(t.Context(), me, "", name, []byte("x"))
 		wantCode(t, err, CodeInvalid, "belongs to another user")
 	}
@@ -230,11 +232,11 @@ func TestAClaimedPathOpensNothingOutside(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, filepath.Dir(secret), "secret", "x")
 	c := &confining{fakeStarter: workerThat(func(w *fakeWorker, _ Request, sink Sink) (Outcome, error) {
-		write(t, w.spec.Workdir, "a.png", "figure")
-		_ = os.Symlink(secret, filepath.Join(w.spec.Workdir, "link.png"))
-		_ = os.Symlink("/", filepath.Join(w.spec.Workdir, "abroad"))
-		_ = syscall.Mkfifo(filepath.Join(w.spec.Workdir, "pipe.png"), 0o600)
-		sink.Figure(Figure{Path: filepath.Join(w.spec.Workdir, "a.png")})
+		write(t, w.spec.PrivateDir, "a.png", "figure")
+		_ = os.Symlink(secret, filepath.Join(w.spec.PrivateDir, "link.png"))
+		_ = os.Symlink("/", filepath.Join(w.spec.PrivateDir, "abroad"))
+		_ = syscall.Mkfifo(filepath.Join(w.spec.PrivateDir, "pipe.png"), 0o600)
+		sink.Figure(Figure{Path: filepath.Join(w.spec.PrivateDir, "a.png")})
 		return Outcome{OK: true}, nil
 	})}
 	m := newTestManager(t, c, func(o *Options) { o.Recorder = only{told} })
@@ -246,11 +248,11 @@ func TestAClaimedPathOpensNothingOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = file.Close()
-	workdir := list(t, m)[0].Workdir
+	private := list(t, m)[0].Workdir + ".files"
 	for path, want := range map[string]string{
-		secret: "not in the working directory", filepath.Join(workdir, "..", "..", "x"): "not in the working directory",
-		filepath.Join(workdir, "link.png"): "out of the working directory", workdir + "/abroad" + secret: "out of the working directory",
-		filepath.Join(workdir, "pipe.png"): "no regular file", workdir: "is a directory", "": "not in the working directory",
+		secret: "not in the interpreter's private directory", filepath.Join(private, "..", "..", "x"): "not in the interpreter's private directory",
+		filepath.Join(private, "link.png"): "out of the working directory", private + "/abroad" + secret: "out of the working directory",
+		filepath.Join(private, "pipe.png"): "no regular file", private: "is a directory", "": "not in the interpreter's private directory",
 	} {
 		if file, err := entry.Open(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v %v", path, file, err)

@@ -77,7 +77,7 @@ type Entry struct {
 	Metric *Metric
 	// Open opens a figure or an artifact of Result for reading, by its path. What it
 	// says of its path is the word of the session's code, which the server need not be
-	// led by: what is not in the working directory is not opened.
+	// led by: what is not in the interpreter's private directory is not opened.
 	Open func(path string) (*os.File, error)
 	// Memory is the resident size of its process afterwards, in bytes; 0 if unknown.
 	Memory uint64

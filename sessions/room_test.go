@@ -60,7 +60,7 @@ func TestBranchesShareTheDiskLimit(t *testing.T) {
 	child := branch(t, m, parent.ID)
 	_, err := m.Branch(t.Context(), me, child.ID)
 	wantCode(t, err, CodeLimit, "limit of 3 MiB (--disk-limit)", "delete files below "+child.Workdir)
-	wantEntries(t, filepath.Join(root, "home-"+parent.ID), "tmp", "packages", parent.ID, child.ID)
+	wantEntries(t, filepath.Join(root, "home-"+parent.ID), "tmp", "packages", parent.ID, parent.ID+".files", child.ID, child.ID+".files")
 	remove(t, m, parent.ID)
 	branch(t, m, child.ID)
 }

@@ -172,6 +172,7 @@ func (s *Session) rerunWanted(a attempt) bool {
 // that died, or else a fresh worker.
 func (s *Session) replaceWorker(e *execution, a attempt) restartNote {
 	var note restartNote
+	s.removeCode()
 	if e.life.Err() == nil {
 		note = s.bringBack(e.life)
 	}

@@ -3,9 +3,11 @@ package sessions
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,7 +23,9 @@ type Session struct {
 	id      string // unique, and no name in it is only a word; see newID
 	name    string // what its client calls it: its handle
 	family  *family
-	dir     string // ours: output files
+	own     string // the name of its directories: no other session of this server has had it
+	dir     string // ours: whole outputs
+	private string // what its code makes for us: figures, artifacts, the code file
 	workdir string
 	python  string // which Python it runs, "" for the usual one
 	options *Options
@@ -76,6 +80,9 @@ type Session struct {
 	sessionVariables map[string]string
 	variablesSet     int
 	secrets          []string // all values that they have had; replaced, not changed
+	// uploaded are the files that Upload has written, by their paths; kept where the
+	// working directory is not the session's own.
+	uploaded map[string]fs.FileInfo
 
 	// Guarded by the Manager's mu.
 	named     bool // a caller has shown its id
@@ -86,7 +93,7 @@ type Session struct {
 func newSession(id string, client Client, options *Options, parent *Session) (*Session, error) {
 	s := &Session{
 		id: id, name: client.Handle(id), client: client, options: options,
-		dir: filepath.Join(options.Dir, keyOf(id)), workdir: options.Workdir,
+		own: keyOf(id), workdir: options.Workdir,
 		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
 		sessionVariables: options.SessionVariables,
 	}
@@ -96,12 +103,14 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 	s.states.id = id
 	s.states.startAfresh(0)
 	if parent == nil {
-		s.family = newFamily(id, options)
+		s.family = newFamily(s.own, options)
 	} else if s.family = parent.family; s.family.join() != nil {
 		return nil, parent.gone()
 	}
+	s.dir = filepath.Join(options.Dir, s.own)
+	s.private = options.ownDir(s.family.id, s.privateName())
 	if s.workdir == "" {
-		s.workdir = options.ownWorkdir(s.family.id, id)
+		s.workdir = options.ownDir(s.family.id, s.own)
 	}
 	if err := s.makeDirs(); err != nil {
 		s.family.leave(context.Background())
@@ -266,6 +275,9 @@ func (s *Session) launch(e *execution) error {
 	s.current = e
 	untold := s.untold
 	s.untold = restartNote{}
+	if e.number == 1 {
+		untold.notes = append(slices.Clone(untold.notes), s.worker.Info().Introduction...)
+	}
 	s.running.Go(func() { s.execute(e, untold) })
 	return nil
 }
@@ -315,20 +327,23 @@ func (s *Session) end(ctx context.Context) {
 	s.family.leave(ctx)
 }
 
+// removeFiles removes what was the session's own, but for what is to stay.
 func (s *Session) removeFiles(ctx context.Context) {
-	if err := os.RemoveAll(s.dir); err != nil {
-		s.log.Warn("removing the session's files", "dir", s.dir, "error", err)
+	var err error
+	if s.options.keepsFiles() {
+		err = s.keepPrivate()
+	} else {
+		err = errors.Join(os.RemoveAll(s.dir), s.removeOwn(ctx, s.privateName()))
 	}
 	switch {
 	case s.options.Workdir != "":
 	case s.options.KeepWorkdirs:
-		if err := s.takeBack(); err != nil {
-			s.log.Warn("taking the working directory back", "dir", s.workdir, "error", err)
-		}
+		err = errors.Join(err, s.takeBack(s.own))
 	default:
-		if err := s.removeWorkdir(ctx); err != nil {
-			s.log.Warn("removing the session's files", "dir", s.workdir, "error", err)
-		}
+		err = errors.Join(err, s.removeOwn(ctx, s.own))
+	}
+	if err != nil {
+		s.log.Warn("removing the session's files", "error", err)
 	}
 }
 

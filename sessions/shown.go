@@ -12,7 +12,7 @@ import (
 // Figure reads a figure that the session showed, in full resolution, if it has
 // at most most bytes. The name is that of its file, without directories.
 func (m *Manager) Figure(ctx context.Context, client Client, id, name string, most int64) (*File, Figure, error) {
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, (*Session).openPrivate)
 	if err != nil {
 		return nil, Figure{}, err
 	}
@@ -29,7 +29,7 @@ func (m *Manager) Figure(ctx context.Context, client Client, id, name string, mo
 // at most most bytes, or the lines that r asks for. Of several of a name it is the
 // newest, which has taken the place of the others.
 func (m *Manager) Artifact(ctx context.Context, client Client, id, name string, r Range, most int64) (*File, Artifact, error) {
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, (*Session).openPrivate)
 	if err != nil {
 		return nil, Artifact{}, err
 	}
@@ -46,14 +46,14 @@ func (m *Manager) Artifact(ctx context.Context, client Client, id, name string, 
 // name, where it can't be read.
 func (s *Session) readMade(ctx context.Context, root *os.Root, what, path string, r Range, most int64) (*File, error) {
 	name := filepath.Base(path)
-	local, err := filepath.Rel(s.workdir, path)
+	local, err := filepath.Rel(s.private, path)
 	if err != nil || !filepath.IsLocal(local) {
-		return nil, Errorf(CodeNotFound, "%s %q is not in the working directory", what, name)
+		return nil, Errorf(CodeNotFound, "%s %q is not among the files that the server made for the interpreter", what, name)
 	}
 	f, err := s.readFile(ctx, root, local, r, most)
 	switch CodeOf(err) {
 	case CodeNotFound:
-		return nil, Errorf(CodeNotFound, "the file of %s %q is gone from the working directory", what, name)
+		return nil, Errorf(CodeNotFound, "the file of %s %q is gone", what, name)
 	case CodeLimit:
 		part := ""
 		if what == "artifact" {
@@ -68,13 +68,13 @@ func (s *Session) readMade(ctx context.Context, root *os.Root, what, path string
 }
 
 // openMade opens a file of which an execution says that it has made it. That is the
-// word of the session's code: nothing outside of the working directory is opened.
+// word of the session's code: nothing outside of the private directory is opened.
 func (s *Session) openMade(path string) (*os.File, error) {
-	local, err := filepath.Rel(s.workdir, path)
+	local, err := filepath.Rel(s.private, path)
 	if err != nil || !filepath.IsLocal(local) {
-		return nil, fmt.Errorf("%s is not in the working directory", path)
+		return nil, fmt.Errorf("%s is not in the interpreter's private directory", path)
 	}
-	root, err := s.openWorkdir()
+	root, err := s.openPrivate()
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,8 @@ type Upload struct {
 
 // Upload writes a file into the working directory of a session, or of the
 // client's default one, which is made if need be. Readers see the old file or
-// the new one and nothing between. It waits for no running code.
+// the new one and nothing between. It waits for no running code. In a directory
+// that is not the session's own it replaces only what it has uploaded itself.
 func (m *Manager) Upload(ctx context.Context, client Client, id, name string, data []byte) (*Upload, error) {
 	local, err := localPath(name)
 	if err != nil {
@@ -69,10 +70,45 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 		return nil, err
 	}
 	err = to.as(func() error {
-		u.Replaced, err = put(root, local, data, to)
+		u.Replaced, err = put(root, local, data, to, s.mayReplace)
 		return err
 	})
+	if err == nil {
+		s.noteUpload(root, local)
+	}
 	return u, err
+}
+
+// errNotUploaded says that a file may be a user's.
+var errNotUploaded = errors.New("there is a file of that name, which no upload of this interpreter wrote; give another path, or delete it with code first")
+
+// mayReplace refuses to put something in the place of a file that this session has not
+// uploaded, or that has changed since, where others than the session have their files.
+func (s *Session) mayReplace(local string, there fs.FileInfo) error {
+	if s.options.Workdir == "" {
+		return nil
+	}
+	s.mu.Lock()
+	mine := s.uploaded[local]
+	s.mu.Unlock()
+	if mine != nil && os.SameFile(mine, there) && mine.ModTime().Equal(there.ModTime()) && mine.Size() == there.Size() {
+		return nil
+	}
+	return errNotUploaded
+}
+
+// noteUpload remembers what was uploaded.
+func (s *Session) noteUpload(root *os.Root, local string) {
+	info, err := root.Lstat(local)
+	if s.options.Workdir == "" || err != nil { // it is gone already
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.uploaded == nil {
+		s.uploaded = map[string]fs.FileInfo{}
+	}
+	s.uploaded[local] = info
 }
 
 // verifyUpload asks whether a module may be there: code could import it, and what is
@@ -94,7 +130,7 @@ func (s *Session) verifyUpload(ctx context.Context, local string, data []byte) e
 
 // put writes a file by way of a temporary one beside it. The file belongs to whom the
 // working directory belongs to.
-func put(root *os.Root, local string, data []byte, to *owner) (replaced bool, err error) {
+func put(root *os.Root, local string, data []byte, to *owner, mayReplace func(string, fs.FileInfo) error) (replaced bool, err error) {
 	if err := makeParents(root, local, to); err != nil {
 		return false, unwritable(local, err)
 	}
@@ -111,7 +147,10 @@ func put(root *os.Root, local string, data []byte, to *owner) (replaced bool, er
 	case err == nil && !info.Mode().IsRegular():
 		return false, Errorf(CodeInvalid, "path %q is no regular file (%s) and is not replaced; give another name", filepath.ToSlash(local), info.Mode().Type())
 	case err == nil:
-		replaced, mode, err = true, info.Mode().Perm(), to.mayReplace(info)
+		replaced, mode = true, info.Mode().Perm()
+		if err = to.mayReplace(info); err == nil {
+			err = mayReplace(local, info)
+		}
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}

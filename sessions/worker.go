@@ -55,6 +55,8 @@ type Spec struct {
 	Home string
 	// Workdir is the absolute path of the session's working directory.
 	Workdir string
+	// PrivateDir is that of the directory for figures, artifacts and the code file.
+	PrivateDir string
 	// Python says which Python the worker runs, in the words of the Starter; "" is its
 	// usual one. A branch has that of its parent.
 	Python string
@@ -142,6 +144,11 @@ func (e *ForkError) Error() string { return e.Reason }
 type WorkerInfo struct {
 	PID    int
 	Python string // version, as in "3.11.7"
+	// Environment says which Python that is where a reader would not expect it, as "of
+	// this project's .venv"; else "".
+	Environment string
+	// Introduction are sentences about it for the first answer of a session.
+	Introduction []string
 	// Origin is what a fresh worker was made from: "zygote", "root" or "spawn".
 	Origin string
 	// InitError is the traceback of the operator's --init-code, if it failed.

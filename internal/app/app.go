@@ -24,8 +24,10 @@ import (
 type App struct {
 	config   *config.Config
 	log      *slog.Logger
+	project  project // where a server on stdio works
 	run      *runDir
-	python   *pythonStarter
+	kept     *keptFiles // nil over a network
+	python   *pythons
 	workdirs *workdirs  // nil unless the directories of confined interpreters are kept
 	data     *preparing // nil without --data
 	manager  *sessions.Manager
@@ -46,6 +48,10 @@ type App struct {
 // interpreters are forked from is started, in the background: a server without
 // it can still say so.
 func Open(c *config.Config, log *slog.Logger) (*App, error) {
+	c, where, err := located(c)
+	if err != nil {
+		return nil, err
+	}
 	rules, err := openPolicy(c, log)
 	if err != nil {
 		return nil, err
@@ -54,15 +60,17 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &App{config: c, log: log}
+	a := &App{config: c, log: log, project: where}
 	if err := a.openFiles(); err != nil {
 		return nil, errors.Join(err, a.closeFiles(context.Background()))
 	}
-	a.python = newPythonStarter(a.data.workingIn(a.plugins.preloading(c)), log)
+	a.python = newPythons(a.data.workingIn(a.plugins.preloading(c)), log)
 	a.python.proxy = proxy
 	a.metrics = a.newMetrics()
 	a.ready = newReadiness(a.python, a.run.path, log)
 	options := managerOptions(c, a.python, a.run.path, log)
+	options.CheckPython = a.python.choose
+	a.locateFiles(&options)
 	a.python.homes = options.WorkdirRoot
 	if a.plugins != nil {
 		options.Equipper = a.plugins
@@ -71,6 +79,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.data.equip(&options)
 	if a.policy = newPolicing(rules, a.python, log); a.policy != nil {
 		options.Verifier, a.ready.check = a.policy, a.policy.Warm
+		a.python.rules = a.policy.told()
 	}
 	a.python.started = a.started
 	a.journal.record(&options, a.python)
@@ -89,9 +98,13 @@ func (a *App) openFiles() (err error) {
 		return err
 	}
 	if a.config.Serve.SandboxMode() != config.SandboxOff {
-		if err := a.run.letThrough(); err != nil {
+		runs := filepath.Dir(a.run.path)
+		if err := letThrough(filepath.Dir(runs), runs, a.run.path); err != nil {
 			return err
 		}
+	}
+	if a.kept, err = openKept(a.config, a.log); err != nil {
+		return err
 	}
 	if a.workdirs, err = openWorkdirs(a.config, a.log); err != nil {
 		return err
@@ -112,7 +125,7 @@ func (a *App) openFiles() (err error) {
 // closeFiles is its mirror, but that the journal is closed before the files of
 // experiments, which say when the run ended.
 func (a *App) closeFiles(ctx context.Context) error {
-	return errors.Join(a.journal.close(ctx), a.saving.close(), a.data.close(), a.workdirs.close(), a.run.close())
+	return errors.Join(a.journal.close(ctx), a.saving.close(), a.data.close(), a.workdirs.close(), a.kept.close(), a.run.close())
 }
 
 // closeTime bounds the orderly end of all sessions; what is left is killed.
@@ -156,6 +169,18 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 	return o
 }
 
+// locateFiles says where a server on stdio keeps what its answers name, and whom it asks
+// where to work.
+func (a *App) locateFiles(o *sessions.Options) {
+	if a.kept == nil {
+		return
+	}
+	o.Dir, o.WorkdirRoot, o.KeepFiles = filepath.Join(a.kept.dir, outputsName), a.kept.dir, true
+	if a.project.unfit != "" {
+		o.Locate = a.locate
+	}
+}
+
 func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 	c, m, calls := a.config, newNoted(a.manager), a.newCalls()
 	options := tools.Options{
@@ -174,6 +199,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		options.PreviewReady = a.data.waitAWhile
 	}
 	options.Rules, options.Walls, options.Install = a.policy.told(), toldWalls(c), installOptions(c)
+	options.Pythons = offeredPythons(c)
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}

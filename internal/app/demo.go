@@ -138,6 +138,7 @@ type demo struct {
 	style   style
 	agent   *client.Client
 	figures int
+	saved   string // the directory of the last figure's file
 }
 
 func (d *demo) connect(ctx context.Context, c *config.Config) error {
@@ -182,7 +183,7 @@ func (d *demo) play(ctx context.Context, steps []demoStep) error {
 	if d.figures == 0 {
 		return errors.New("no figure came back; `understudy doctor` says what is missing")
 	}
-	fmt.Fprintf(d.out, "\n%d figures came back as images; the files are in %s\n", d.figures, filepath.Join(d.dir, ".matplotlib_figs"))
+	fmt.Fprintf(d.out, "\n%d figures came back as images; the files are in %s\n", d.figures, d.saved)
 	return nil
 }
 
@@ -232,6 +233,9 @@ func (d *demo) call(ctx context.Context, tool string, args map[string]any) (runn
 		return false, fmt.Errorf("%s was refused", tool)
 	}
 	record, _ := result.StructuredContent.(map[string]any)
+	if paths, _ := record["fig_storage_path"].([]any); len(paths) > 0 {
+		d.saved = filepath.Dir(fmt.Sprint(paths[len(paths)-1]))
+	}
 	return record["status"] == string(sessions.StatusRunning), nil
 }
 

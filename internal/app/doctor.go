@@ -64,11 +64,13 @@ type group string
 
 // The headings.
 const (
+	groupProject   group = "Project"
 	groupPython    group = "Python"
 	groupGuards    group = "Guard rails"
 	groupSandbox   group = "Sandbox"
 	groupLibraries group = "Libraries"
 	groupSystem    group = "System"
+	groupClients   group = "Clients"
 )
 
 func (f *findings) add(g group, name string, s state, format string, args ...any) {
@@ -81,7 +83,9 @@ func (f *findings) add(g group, name string, s state, format string, args ...any
 func examine(ctx context.Context, c *config.Config) *findings {
 	f := &findings{Works: true}
 	dataDirWorks := f.dataDir(c.DataDir)
+	f.directory(c)
 	if python := f.python(ctx, c); python != nil {
+		f.pythons(ctx, c, python)
 		f.libraries(ctx, c, python)
 		wall, fits := f.sandbox(ctx, c, python)
 		if dataDirWorks && fits { // workers run files that are kept there
@@ -96,11 +100,12 @@ func examine(ctx context.Context, c *config.Config) *findings {
 	f.journal(c)
 	f.limits()
 	f.guards()
+	f.clients(c)
 	return f
 }
 
 func (f *findings) python(ctx context.Context, c *config.Config) *pythonenv.Found {
-	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: c.Python, DataDir: c.DataDir})
+	found, err := findPython(ctx, c)
 	if err != nil {
 		f.add(groupPython, "interpreter", stateFailed, "%v", err)
 		return nil
@@ -201,7 +206,7 @@ func (f *findings) print(out io.Writer, asJSON bool) error {
 		return encoder.Encode(f)
 	}
 	var err error
-	for _, g := range []group{groupPython, groupLibraries, groupGuards, groupSandbox, groupSystem} {
+	for _, g := range []group{groupProject, groupPython, groupLibraries, groupGuards, groupSandbox, groupSystem, groupClients} {
 		_, failed := fmt.Fprintln(out, g)
 		err = errors.Join(err, failed, f.printGroup(out, g))
 	}

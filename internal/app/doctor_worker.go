@@ -26,7 +26,7 @@ const trialTime = 2 * time.Minute
 func (f *findings) worker(ctx context.Context, c *config.Config, python *pythonenv.Found, wall *sandbox.Wall) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
-	starter, err := newStarter(c, python.Path, wall, nil, quiet())
+	starter, err := newStarter(c, python, wall, quiet())
 	if err != nil {
 		f.add(groupPython, "worker", stateFailed, "%v", err)
 		return

@@ -66,8 +66,14 @@ type readiness struct {
 	reason  string // why not; "" when it can
 }
 
-func newReadiness(p *pythonStarter, dir string, log *slog.Logger) *readiness {
-	python := func(ctx context.Context) (sessions.Starter, error) { return p.ready(ctx) }
+func newReadiness(p *pythons, dir string, log *slog.Logger) *readiness {
+	python := func(ctx context.Context) (sessions.Starter, error) {
+		usual, err := p.ready(ctx, "")
+		if err != nil {
+			return nil, err
+		}
+		return usual.starter, nil
+	}
 	r := &readiness{dir: filepath.Join(dir, "trial"), python: python, wall: p.walled, log: log, now: time.Now}
 	r.life, r.endLife = context.WithCancel(context.Background())
 	return r

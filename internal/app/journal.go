@@ -65,7 +65,7 @@ func runOf(c *config.Config, workspace, settings string) journal.Run {
 }
 
 // record has sessions and the search for Python tell the journal.
-func (j *journaling) record(o *sessions.Options, python *pythonStarter) {
+func (j *journaling) record(o *sessions.Options, python *pythons) {
 	if j == nil {
 		return
 	}

@@ -17,7 +17,6 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/plugins"
-	"understudy/internal/pythonenv"
 	"understudy/sessions"
 )
 
@@ -132,13 +131,13 @@ func newBench(ctx context.Context, c *config.Config, out io.Writer, names []stri
 	if err != nil {
 		return nil, err
 	}
-	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: c.Python, DataDir: c.DataDir})
+	found, err := findPython(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	spawned := *c
 	spawned.Serve.Start = "spawn" // there is nothing that forks would share
-	starter, err := newStarter(&spawned, found.Path, nil, nil, quiet())
+	starter, err := newStarter(&spawned, found, nil, quiet())
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,7 @@ type policing struct {
 }
 
 // newPolicing returns nil without rules.
-func newPolicing(source *policy.Source, python *pythonStarter, log *slog.Logger) *policing {
+func newPolicing(source *policy.Source, python *pythons, log *slog.Logger) *policing {
 	if source == nil {
 		return nil
 	}
@@ -132,7 +132,7 @@ func CheckPolicy(ctx context.Context, c *config.Config, out io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	starter, err := newStarter(c, found.Path, nil, nil, quiet())
+	starter, err := newStarter(c, found, nil, quiet())
 	if err != nil {
 		return err
 	}

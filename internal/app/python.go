@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -21,15 +22,18 @@ import (
 // startZygote is the value of --start that forks interpreters.
 const startZygote = "zygote"
 
-// pythonStarter finds Python when the first session needs it. Until one is
-// found every start looks again, so that installing Python, or running setup,
-// needs no restart of the server.
-type pythonStarter struct {
+// pythons are the Pythons of a server: the usual one, and those that an interpreter may be
+// made with by name. Each is looked for when the first session needs it, and has what its
+// interpreters are forked from to itself. Until one is found every start looks again, so
+// that installing Python, or running setup, needs no restart of the server.
+type pythons struct {
 	config *config.Config
 	log    *slog.Logger
+	// rules are what code is checked by, as far as all clients have them; nil for none.
+	rules *tools.Rules
 	// started is told of each fresh interpreter; nil: nobody is.
 	started func(origin string, took time.Duration)
-	// found is told once which Python it is; nil: nobody is.
+	// found is told once which Python is the usual one; nil: nobody is.
 	found func(version string)
 	// proxy is the sessions' way out; nil: they have none, or need none.
 	proxy *egress.Proxy
@@ -41,9 +45,15 @@ type pythonStarter struct {
 
 	looking chan struct{} // holds something while one looks for Python
 
-	mu      sync.Mutex
+	mu    sync.Mutex
+	known map[string]*python // by the names that they were asked for with, "" the usual one
+}
+
+// python is one that was found.
+type python struct {
+	*pythonenv.Found
 	starter starter
-	wall    *sandbox.Wall // nil without a sandbox; as valid as starter
+	wall    *sandbox.Wall // nil without a sandbox
 }
 
 // starter is what the two ways to start interpreters have in common.
@@ -56,22 +66,25 @@ type starter interface {
 	Close(ctx context.Context) error
 }
 
-func newPythonStarter(c *config.Config, log *slog.Logger) *pythonStarter {
+func newPythons(c *config.Config, log *slog.Logger) *pythons {
 	life, endLife := context.WithCancel(context.Background())
-	return &pythonStarter{config: c, log: log, life: life, endLife: endLife, looking: make(chan struct{}, 1)}
+	return &pythons{
+		config: c, log: log, life: life, endLife: endLife,
+		looking: make(chan struct{}, 1), known: map[string]*python{},
+	}
 }
 
 // Name is the value of --start.
-func (p *pythonStarter) Name() string { return p.config.Serve.Start }
+func (p *pythons) Name() string { return p.config.Serve.Start }
 
-// Start starts a worker with the Python that was found.
-func (p *pythonStarter) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
-	starter, err := p.ready(ctx)
+// Start starts a worker with the Python that the spec names.
+func (p *pythons) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
+	python, err := p.ready(ctx, spec.Python)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	w, err := starter.Start(ctx, spec)
+	w, err := python.starter.Start(ctx, spec)
 	if err == nil && p.started != nil {
 		p.started(w.Info().Origin, time.Since(began))
 	}
@@ -79,78 +92,146 @@ func (p *pythonStarter) Start(ctx context.Context, spec sessions.Spec) (sessions
 }
 
 // ForkObstacle says why interpreters can't be copied, "" if they can.
-func (p *pythonStarter) ForkObstacle() string {
+func (p *pythons) ForkObstacle() string {
 	if p.config.Serve.Start != startZygote {
 		return worker.ObstacleSpawned
 	}
 	return worker.ForkObstacle(p.config.Serve.CheckpointMemory)
 }
 
-// warm looks for Python and begins to start what interpreters are forked from,
+// warm looks for the usual Python and begins to start what interpreters are forked from,
 // in the background: where there is no Python the first call says so.
-func (p *pythonStarter) warm() {
+func (p *pythons) warm() {
 	p.warming.Go(func() {
-		starter, err := p.ready(p.life)
+		python, err := p.ready(p.life, "")
 		if err != nil {
 			p.log.Debug("Python is not there yet", "error", err)
 			return
 		}
-		starter.Warm()
+		python.starter.Warm()
 	})
 }
 
-func (p *pythonStarter) ready(ctx context.Context) (starter, error) {
+// choose says whether an interpreter can be made with the Python of a name, as a
+// *sessions.Error that lists those there are.
+func (p *pythons) choose(ctx context.Context, name string) error {
+	_, err := p.ready(ctx, name)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return sessions.Errorf(sessions.CodeInvalid, "python: %w", err)
+}
+
+// ready returns the Python of a name, which it looks for unless that was done before.
+func (p *pythons) ready(ctx context.Context, name string) (*python, error) {
 	select {
 	case p.looking <- struct{}{}:
 		defer func() { <-p.looking }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if there := p.there(); there != nil {
+	return p.look(ctx, name)
+}
+
+// look is ready for a caller that alone may look.
+func (p *pythons) look(ctx context.Context, name string) (*python, error) {
+	if there := p.there(name); there != nil {
 		return there, nil
 	}
-	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: p.config.Python, DataDir: p.config.DataDir})
+	if name != "" { // which may be the same
+		_, _ = p.look(ctx, "") // who wants that one is told what is wrong with it
+	}
+	found, err := findNamed(ctx, p.config, name)
 	if err != nil {
 		return nil, err
 	}
-	p.log.Info("found Python", "path", found.Path, "version", found.Version, "why", found.Why)
-	wall, err := newWall(ctx, p.config, found.Path, p.log)
-	if err != nil {
-		return nil, err
-	}
-	wall.ExpectHomes(p.homes)
-	made, err := newStarter(p.config, found.Path, wall, p.proxy, p.log)
-	if err != nil {
-		return nil, err
+	its := p.withPath(found.Path)
+	if its == nil {
+		p.log.Info("found Python", "path", found.Path, "version", found.Version, "why", found.Why)
+		for _, passed := range found.Passed {
+			p.log.Info("passed a Python over", "path", passed.Path, "why", passed.Why, "because", passed.Reason)
+		}
+		if its, err = p.open(ctx, name, found); err != nil {
+			return nil, err
+		}
 	}
 	p.mu.Lock()
-	p.starter, p.wall = made, wall
+	p.known[name] = its
 	p.mu.Unlock()
-	if p.found != nil {
+	if name == "" && p.found != nil {
 		p.found(found.Version)
 	}
+	return its, nil
+}
+
+// open makes what starts interpreters with a Python, behind a wall if there is to be one.
+// The walls of all Pythons are one, but for what each of them reads.
+func (p *pythons) open(ctx context.Context, name string, found *pythonenv.Found) (*python, error) {
+	made := &python{Found: found}
+	var err error
+	switch {
+	case name == "":
+		made.wall, err = newWall(ctx, p.config, found.Path, p.log)
+		made.wall.ExpectHomes(p.homes)
+	case p.Confines():
+		made.wall, err = p.anotherWall(ctx, found.Path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	options, err := workerOptions(p.config, found, made.wall, p.log)
+	if err != nil {
+		return nil, err
+	}
+	options.Serve = serving(p.proxy)
+	options.Environment = p.environment(name, found)
+	made.starter = startWith(p.config, options)
 	return made, nil
 }
 
-// there returns the starter, nil until Python was found. It waits for nobody who looks.
-func (p *pythonStarter) there() starter {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.starter
-}
-
-// Helper starts a Python that does a job of the server's own, with the Python that
-// was found.
-func (p *pythonStarter) Helper(ctx context.Context, file string) (*worker.Helper, error) {
-	starter, err := p.ready(ctx)
+// anotherWall is that of the usual Python, for one at another path.
+func (p *pythons) anotherWall(ctx context.Context, path string) (*sandbox.Wall, error) {
+	usual, err := p.look(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	return starter.Helper(file)
+	directories, err := pythonDirectories(ctx, p.config, path, p.log)
+	if err != nil {
+		return nil, err
+	}
+	return usual.wall.ForPython(directories)
 }
 
-// Close lets go of the starter, whose workers have been ended.
-func (p *pythonStarter) Close() error {
+// there returns the Python of a name, nil until it was found. It waits for nobody who looks.
+func (p *pythons) there(name string) *python {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known[name]
+}
+
+// withPath returns a Python that was found by another name, nil if none was.
+func (p *pythons) withPath(path string) *python {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, each := range p.known {
+		if each.Path == path {
+			return each
+		}
+	}
+	return nil
+}
+
+// Helper starts a Python that does a job of the server's own, with the usual one.
+func (p *pythons) Helper(ctx context.Context, file string) (*worker.Helper, error) {
+	python, err := p.ready(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return python.starter.Helper(file)
+}
+
+// Close lets go of all starters, whose workers have been ended.
+func (p *pythons) Close() error {
 	p.endLife()
 	p.warming.Wait()
 	defer p.proxy.Close()
@@ -158,30 +239,46 @@ func (p *pythonStarter) Close() error {
 	defer func() { <-p.looking }()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.starter == nil {
-		return nil
+	var errs []error
+	closed := map[*python]bool{}
+	for _, python := range p.known {
+		if !closed[python] {
+			errs = append(errs, python.starter.Close(context.Background()))
+		}
+		closed[python] = true
 	}
-	return p.starter.Close(context.Background())
+	return errors.Join(errs...)
 }
 
-// newStarter returns what starts workers by the settings of c, behind the wall, with
-// the proxy as their way out; nil is for none.
-func newStarter(c *config.Config, python string, wall *sandbox.Wall, proxy *egress.Proxy, log *slog.Logger) (starter, error) {
+// newStarter returns what starts workers by the settings of c, behind the wall, for
+// trials; nil is for none.
+func newStarter(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall, log *slog.Logger) (starter, error) {
+	options, err := workerOptions(c, found, wall, log)
+	if err != nil {
+		return nil, err
+	}
+	return startWith(c, options), nil
+}
+
+func startWith(c *config.Config, options worker.Options) starter {
+	if c.Serve.Start == startZygote {
+		return worker.NewZygote(options)
+	}
+	return worker.NewSpawner(options)
+}
+
+func workerOptions(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall, log *slog.Logger) (worker.Options, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("finding our own program for the watchdog: %w", err)
+		return worker.Options{}, fmt.Errorf("finding our own program for the watchdog: %w", err)
 	}
-	options := worker.Options{
-		Python: python, LibraryDir: libraryDir(c), Wall: wall, Limits: limitsOf(c), Serve: serving(proxy), Watchdog: []string{self, "watchdog"},
+	return worker.Options{
+		Python: found.Path, Env: activation(found.Path), LibraryDir: libraryDir(c), Wall: wall, Limits: limitsOf(c), Watchdog: []string{self, "watchdog"},
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
 		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: tools.LargestSide(c.Serve.ImageMaxSide),
 		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,
 		Logger: log,
-	}
-	if c.Serve.Start == startZygote {
-		return worker.NewZygote(options), nil
-	}
-	return worker.NewSpawner(options), nil
+	}, nil
 }
 
 // libraryDir is where the workers' own Python files are.

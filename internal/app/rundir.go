@@ -45,14 +45,14 @@ func newRunDir(dataDir string, log *slog.Logger) (*runDir, error) {
 	return d, nil
 }
 
-// letThrough lets users other than root, as whom its sessions run, pass to their own
-// directories. They can list nothing on the way, and what lies there is closed to them.
-func (d *runDir) letThrough() error {
+// letThrough lets users other than root, as whom sessions run, pass through directories
+// to their own ones. They can list nothing on the way, and what lies there is closed to
+// them.
+func letThrough(dirs ...string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	runs := filepath.Dir(d.path)
-	for _, dir := range []string{filepath.Dir(runs), runs, d.path} {
+	for _, dir := range dirs {
 		info, err := os.Stat(dir)
 		if err == nil {
 			err = os.Chmod(dir, info.Mode().Perm()|0o001)

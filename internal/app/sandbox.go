@@ -190,12 +190,16 @@ func activeLayers(wall *sandbox.Wall) []string {
 // checkFloor refuses to serve where the host allows less than the operator demands. A
 // server without Python runs no code; it may say so, and asks again when there is one.
 func checkFloor(ctx context.Context, c *config.Config) error {
+	c, _, err := located(c)
+	if err != nil {
+		return err
+	}
 	s := c.Serve
 	demands := s.SandboxMode() == config.SandboxStrict || len(s.SandboxFloor) > 0
 	if refuses := s.SandboxMode() != config.SandboxOff && (os.Geteuid() == 0 || s.Workdir != "" || len(s.Write) > 0); !demands && !refuses {
 		return nil // nothing that is missing matters
 	}
-	found, err := pythonenv.Find(ctx, pythonenv.Options{Python: c.Python, DataDir: c.DataDir})
+	found, err := findPython(ctx, c)
 	if err != nil {
 		if missing := (*pythonenv.NotFoundError)(nil); errors.As(err, &missing) {
 			return nil
@@ -225,32 +229,30 @@ func trialSpec(wall *sandbox.Wall, name, home string) (sessions.Spec, error) {
 	return spec, errors.Join(os.Chmod(home, 0o711), wall.Admit(spec.Family, temporary, spec.Workdir))
 }
 
-var _, _ sessions.Confiner = (*pythonStarter)(nil), (*waitingStarter)(nil)
+var _, _ sessions.Confiner = (*pythons)(nil), (*waitingStarter)(nil)
 
 // Confines reports whether sessions are behind a wall.
-func (p *pythonStarter) Confines() bool { return p.config.Serve.SandboxMode() != config.SandboxOff }
+func (p *pythons) Confines() bool { return p.config.Serve.SandboxMode() != config.SandboxOff }
 
 // Admit hands directories to a family of sessions, which may then be started.
-func (p *pythonStarter) Admit(ctx context.Context, family string, dirs ...string) error {
-	if _, err := p.ready(ctx); err != nil {
+func (p *pythons) Admit(ctx context.Context, family string, dirs ...string) error {
+	usual, err := p.ready(ctx, "")
+	if err != nil || usual.wall == nil {
 		return err
 	}
-	wall := p.walled()
-	if wall == nil {
-		return nil
-	}
-	return wall.Admit(family, dirs...)
+	return usual.wall.Admit(family, dirs...) // whatever Python it is to run: see ForPython
 }
 
 // Release forgets a family that has ended.
-func (p *pythonStarter) Release(family string) {
+func (p *pythons) Release(family string) {
 	p.proxy.Release(family)
 	p.walled().Release(family)
 }
 
 // walled is the wall around sessions, nil without one, and before Python was found.
-func (p *pythonStarter) walled() *sandbox.Wall {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.wall
+func (p *pythons) walled() *sandbox.Wall {
+	if usual := p.there(""); usual != nil {
+		return usual.wall
+	}
+	return nil
 }

@@ -40,7 +40,7 @@ func TestStdioHasNoWall(t *testing.T) {
 	if wall != nil || err != nil || toldWalls(c) != nil || log.Len() > 0 {
 		t.Errorf("%v %v %v %s", wall, err, toldWalls(c), &log)
 	}
-	if newPythonStarter(c, quiet()).Confines() {
+	if newPythons(c, quiet()).Confines() {
 		t.Error("sessions are made as behind a wall")
 	}
 }
@@ -172,7 +172,7 @@ func TestDoctorTellsOfTheSandbox(t *testing.T) {
 // TestBehindTheWall: a session of a server knows its wall, and a refusal names it.
 func TestBehindTheWall(t *testing.T) {
 	needsLinux(t)
-	c := serveConfig(t, "--sandbox", "standard", "--start", "spawn", "--no-journal")
+	c := serveConfig(t, "--transport", "http", "--sandbox", "standard", "--start", "spawn", "--no-journal")
 	a, err := Open(c, quiet())
 	if err != nil {
 		t.Fatal(err)

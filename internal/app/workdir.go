@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 
@@ -11,9 +12,9 @@ import (
 type project struct {
 	dir string // absolute; ~/understudy may have to be made
 	why string // a clause: what chose it
-	// started is "" where dir is the directory that the server was started in, else it
-	// says in a clause why that is no place to work: a client may know a better one.
-	started string
+	// unfit says in a clause why the directory that the server was started in is no
+	// place to work, so that dir is another, and a client may know a better one; else "".
+	unfit string
 }
 
 // homeProjectName is the directory's in the home directory that a server works in which
@@ -46,30 +47,69 @@ func projectDir() project {
 	if err != nil {
 		return homeProject("the directory that the server was started in is gone")
 	}
-	home, err := os.UserHomeDir()
-	switch {
-	case filepath.Dir(started) == started:
-		return homeProject("the server was started in " + started)
-	case err == nil && sameFile(started, home):
-		return homeProject("the server was started in the home directory")
-	case !mayWrite(started):
-		return homeProject("the server was started in " + started + ", which it can't write to")
+	switch unfit := unfitFor(started); unfit {
+	case "":
+		return project{dir: started, why: "where the server was started"}
+	default:
+		return homeProject("the server was started in " + unfit)
 	}
-	return project{dir: started, why: "where the server was started"}
 }
 
-// homeProject is ~/understudy, for that reason.
-func homeProject(why string) project {
+// homeProject is ~/understudy, for want of a better one.
+func homeProject(unfit string) project {
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = os.TempDir()
 	}
-	return project{dir: filepath.Join(home, homeProjectName), why: why, started: why}
+	return project{dir: filepath.Join(home, homeProjectName), why: unfit, unfit: unfit}
 }
 
-// usable reports whether files can be worked with in a directory: it is there, and it can
-// be written to.
-func usable(dir string) bool {
-	info, err := os.Stat(dir)
-	return err == nil && info.IsDir() && mayWrite(dir)
+// unfitFor returns what a directory is that is no place to work on files, as "the home
+// directory"; "" for one that is.
+func unfitFor(dir string) string {
+	home, err := os.UserHomeDir()
+	switch {
+	case filepath.Dir(dir) == dir:
+		return dir
+	case err == nil && sameFile(dir, home):
+		return "the home directory"
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return dir + ", which is no directory"
+	}
+	if !mayWrite(dir) {
+		return dir + ", which can't be written to"
+	}
+	return ""
+}
+
+// located returns the settings with the directory in them that a server on stdio works
+// in, which nobody has named. What holds for --workdir holds for it from then on.
+func located(c *config.Config) (*config.Config, project, error) {
+	if c.Serve.OverNetwork() || c.Serve.Workdir != "" || len(c.Serve.Data) > 0 {
+		return c, project{}, nil
+	}
+	p, its := projectDir(), *c
+	its.Serve.Workdir = p.dir
+	if c.Serve.SandboxMode() == config.SandboxOff {
+		return &its, p, nil
+	}
+	// A client does not choose what code behind a wall may write to.
+	p.unfit = ""
+	if err := os.MkdirAll(p.dir, 0o755); err != nil {
+		return nil, project{}, err
+	}
+	return &its, p, its.CheckShares()
+}
+
+// locate finds where a client works whose server was started in no place to work, and
+// says so.
+func (a *App) locate(ctx context.Context) (dir, note string) {
+	because := ", as " + a.project.unfit
+	for _, root := range a.clientRoots(ctx) {
+		if unfitFor(root) == "" {
+			return root, "the working directory is " + root + ", the first that the client has named (roots)" + because
+		}
+	}
+	return a.project.dir, "the working directory is " + a.project.dir + because
 }

@@ -38,6 +38,9 @@ type format interface {
 	snippet(server Server) ([]byte, error)
 	// merge returns the file with the server in it.
 	merge(file []byte, server Server) ([]byte, error)
+	// servers returns the objects or tables of servers in the file, by their names, that
+	// hold in the directory.
+	servers(file []byte, directory string) ([]map[string]any, error)
 }
 
 // system is where a program runs; tests make their own.
@@ -50,24 +53,24 @@ type system struct {
 var Clients = map[string]Client{
 	"claude-desktop": {
 		Title:  "Claude Desktop",
-		format: jsonFormat{servers: "mcpServers", strict: true},
+		format: jsonFormat{key: "mcpServers", strict: true},
 		user:   func(s system) string { return s.settings("Claude", "claude_desktop_config.json") },
 	},
 	"claude-code": {
 		Title:   "Claude Code",
-		format:  jsonFormat{servers: "mcpServers", typed: true, strict: true},
+		format:  jsonFormat{key: "mcpServers", projects: "projects", typed: true, strict: true},
 		user:    func(s system) string { return filepath.Join(s.dir("CLAUDE_CONFIG_DIR", s.home), ".claude.json") },
 		project: func(s system) string { return filepath.Join(s.directory, ".mcp.json") },
 	},
 	"vscode": {
 		Title:   "VS Code",
-		format:  jsonFormat{servers: "servers", typed: true},
+		format:  jsonFormat{key: "servers", typed: true},
 		user:    func(s system) string { return s.settings("Code", "User", "mcp.json") },
 		project: func(s system) string { return filepath.Join(s.directory, ".vscode", "mcp.json") },
 	},
 	"cursor": {
 		Title:   "Cursor",
-		format:  jsonFormat{servers: "mcpServers"},
+		format:  jsonFormat{key: "mcpServers"},
 		user:    func(s system) string { return filepath.Join(s.home, ".cursor", "mcp.json") },
 		project: func(s system) string { return filepath.Join(s.directory, ".cursor", "mcp.json") },
 	},

@@ -13,8 +13,11 @@ import (
 
 // jsonFormat is a JSON file with an object of servers.
 type jsonFormat struct {
-	servers string // the key of that object
-	typed   bool   // an entry says "type": "stdio"
+	key   string // of that object
+	typed bool   // an entry says "type": "stdio"
+	// projects is the key of an object in which each project's directory has servers of
+	// its own, "" if there is none. It is only read.
+	projects string
 	// strict clients take no comments; the others do, and the comments stay.
 	strict bool
 }
@@ -47,13 +50,13 @@ func (f jsonFormat) merge(file []byte, server Server) ([]byte, error) {
 		return nil, err
 	}
 	editor := newEditor(&document, file)
-	servers, err := editor.object(document.Value, f.servers, "")
+	servers, err := editor.object(document.Value, f.key, "")
 	if err != nil {
 		return nil, err
 	}
 	entry, err := editor.object(servers.value, server.Name, servers.indent)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.servers, err)
+		return nil, fmt.Errorf("%s: %w", f.key, err)
 	}
 	if member := find(entry.value.(*hujson.Object), "url"); member != nil {
 		return nil, fmt.Errorf("%q is a server at a URL there; choose another name with --name, or remove that one first", server.Name)
@@ -64,7 +67,7 @@ func (f jsonFormat) merge(file []byte, server Server) ([]byte, error) {
 		}
 	}
 	after := document.Pack()
-	return after, checkRest(file, after, decodeJSON, f.servers, server.Name)
+	return after, checkRest(file, after, decodeJSON, f.key, server.Name)
 }
 
 func (f jsonFormat) parse(file []byte) (hujson.Value, error) {
@@ -79,6 +82,18 @@ func (f jsonFormat) parse(file []byte) (hujson.Value, error) {
 		return document, errors.New("it does not hold a JSON object; repair it first")
 	}
 	return document, nil
+}
+
+func (f jsonFormat) servers(file []byte, directory string) ([]map[string]any, error) {
+	document, err := decodeJSON(file)
+	if err != nil {
+		return nil, err
+	}
+	all := []map[string]any{objectAt(document, f.key)}
+	if f.projects != "" {
+		all = append(all, objectAt(document, f.projects, directory, f.key))
+	}
+	return all, nil
 }
 
 func decodeJSON(text []byte) (map[string]any, error) {

@@ -40,6 +40,11 @@ func (tomlFormat) merge(file []byte, server Server) ([]byte, error) {
 	return after, checkRest(file, after, decodeTOML, tomlServers, server.Name)
 }
 
+func (tomlFormat) servers(file []byte, _ string) ([]map[string]any, error) {
+	document, err := decodeTOML(file)
+	return []map[string]any{objectAt(document, tomlServers)}, err
+}
+
 func decodeTOML(text []byte) (map[string]any, error) {
 	var value map[string]any
 	return value, toml.Unmarshal(text, &value)

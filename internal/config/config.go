@@ -10,8 +10,12 @@ package config
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Config is the whole command line. The fields of Shared and Serve are the
@@ -41,7 +45,7 @@ type Config struct {
 // Shared are the settings that several commands read.
 type Shared struct {
 	Config    string `placeholder:"FILE" help:"Read settings from this YAML file, whose keys are the names of these flags. Default: ${config_file}, if it exists."`
-	Python    string `placeholder:"PATH" group:"Python" help:"Python to run, 3.10 or newer: a path, or a name on PATH. Default: the active virtual environment, then the one made by setup, then python3 on PATH."`
+	Python    string `placeholder:"PATH" group:"Python" help:"Python to run, 3.10 or newer: a path, or a name on PATH. Default: that of the active virtual or conda environment; over stdio that of the project that the server works in (.venv, venv, .conda or env, upward to the top of the project); that of the environment made by setup; python3 on PATH."`
 	DataDir   string `type:"path" placeholder:"DIR" group:"Files" help:"Where the Python environment, the journal and the sessions' files are kept. Default: ${data_dir}."`
 	Journal   string `type:"path" placeholder:"PATH" group:"Journal" help:"The journal: a file with a record of every run, which report, export and watch read. Files that belong to it are beside it. Default: journal.db in the data directory."`
 	LogLevel  string `enum:"debug,info,warn,error" default:"info" group:"Log" help:"Write log messages of this level and above to standard error: ${enum}."`
@@ -76,15 +80,16 @@ type Serve struct {
 
 	Start    string   `enum:"zygote,spawn" default:"${default_start}" group:"Python" help:"How an interpreter starts: ${enum}. zygote forks it from a process that has the libraries imported already, in milliseconds, and keeps a copy of it for crashes, branch and undo; it needs Linux. spawn starts a process of its own, without these."`
 	Preload  []string `type:"modules" default:"numpy,pandas,matplotlib.pyplot" placeholder:"MODULE,…" group:"Python" help:"What is imported before interpreters are forked (--start zygote), separated by commas; none imports nothing. A module that can't be imported is logged and left out."`
+	Pythons  []string `type:"pythons" placeholder:"NAME=PATH,…" group:"Python" help:"Other Pythons that an interpreter can be made with (manage_interpreters, create, argument python), separated by commas: a name and a path, or a path alone. own, the one made by setup, and over stdio project, the one of the project, are always there."`
 	InitCode string   `type:"text" placeholder:"CODE|@FILE" group:"Python" help:"Python code that every interpreter runs when it starts; @FILE reads it from a file."`
 
-	Workdir      string `type:"existingdir" placeholder:"DIR" group:"Files" help:"Working directory shared by all interpreters. Default: each has its own under the data directory, removed with it."`
-	KeepWorkdirs bool   `negatable:"" group:"Files" help:"Keep the interpreters' own working directories when they end."`
+	Workdir      string `type:"existingdir" placeholder:"DIR" group:"Files" help:"Working directory of all interpreters. Default: over stdio the directory that the server was started in, or ~/understudy if that is no place to work; over HTTP and SSE each has its own under the data directory, removed with it."`
+	KeepWorkdirs bool   `negatable:"" group:"Files" help:"Keep the interpreters' own working directories when they end, with their figures and artifacts (HTTP and SSE)."`
 
 	Echo      string `enum:"all,last,none" default:"all" group:"Code" help:"Which top-level expressions are printed: ${enum}."`
 	Traceback string `enum:"plain,ipython" default:"plain" group:"Code" help:"How exceptions are shown: ${enum}."`
 	Warnings  string `enum:"default,ignore" default:"default" group:"Code" help:"What happens to Python's warnings: ${enum}."`
-	CodeFile  string `placeholder:"NAME" group:"Code" help:"Keep the running code in a file of this name in the working directory while it runs, as runfile.py. Default: no file."`
+	CodeFile  string `placeholder:"NAME" group:"Code" help:"Keep the running code in a file of this name while it runs, as runfile.py: __file__ is its path, and tracebacks name it. It lies in a directory of the interpreter's own, not among your files. Default: no file."`
 
 	Timeout         time.Duration `default:"3600s" group:"Time" help:"How long one run may take when the call says nothing."`
 	MaxTimeout      time.Duration `default:"24h" group:"Time" help:"How long one run may take at most, whatever the call says."`
@@ -126,7 +131,7 @@ type Doctor struct {
 
 // Demo are the flags of demo.
 type Demo struct {
-	Dir string `type:"path" default:"understudy-demo" help:"Directory that the demo works in and leaves its plots in."`
+	Dir string `type:"path" default:"understudy-demo" help:"Directory that the demo works in."`
 }
 
 // Install are the flags of install.
@@ -196,6 +201,7 @@ func (s Serve) Check() error {
 	return errors.Join(
 		checkStart(s.Start, runtime.GOOS),
 		s.checkNetwork(),
+		checkCodeFile(s.CodeFile),
 		s.checkTimes(),
 		s.Auth.check(s.OverNetwork()),
 		s.Guard.check(),
@@ -223,6 +229,21 @@ func (s Serve) checkTimes() error {
 		return errors.New("wait must be more than 0")
 	case s.Timeout > s.MaxTimeout:
 		return fmt.Errorf("timeout (%v) is more than max-timeout (%v); raise --max-timeout or lower --timeout", s.Timeout, s.MaxTimeout)
+	}
+	return nil
+}
+
+// reservedName is a file name that is a device on Windows.
+var reservedName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
+
+// checkCodeFile refuses what is no bare name of a file, on any system.
+func checkCodeFile(name string) error {
+	switch {
+	case name == "":
+		return nil
+	case name == ".", name == "..", len(name) > 200, !utf8.ValidString(name), reservedName.MatchString(name),
+		strings.ContainsAny(name, `/\:*?"<>|`), strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("code-file is %q; it must be a bare file name, as runfile.py: the file lies in a directory of the interpreter's own", name)
 	}
 	return nil
 }

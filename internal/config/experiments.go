@@ -8,8 +8,8 @@ import (
 // Experiments are the settings of what is recorded, and of experiments.
 type Experiments struct {
 	NoJournal   bool          `name:"no-journal" group:"Journal" help:"Record nothing."`
-	JournalKeep time.Duration `default:"2160h" group:"Journal" help:"How long the journal keeps what was run, from its server's end on; 0 keeps it for ever."`
-	JournalSize int64         `type:"size" default:"2GB" group:"Journal" help:"How large the journal may become with the files that belong to it; the oldest servers' runs go first. 0 sets no limit."`
+	JournalKeep time.Duration `default:"2160h" group:"Journal" help:"How long the journal keeps what was run, from its server's end on, and how long figures, artifacts and whole outputs of a server on stdio stay; 0 keeps them for ever."`
+	JournalSize int64         `type:"size" default:"2GB" group:"Journal" help:"How large the journal may become with the files that belong to it, and what servers on stdio have left; the oldest servers' runs go first. 0 sets no limit."`
 
 	Trials    bool     `negatable:"" group:"Experiments" help:"Let runs be trials of an experiment: run_python_code takes plan, metric_var_name and maximize, the answer names the best trial so far, and journal.json, config.yaml, tree_plot.html and best_solution.py are written after each."`
 	Steps     int      `default:"20" group:"Experiments" help:"How many trials an experiment is to have, for its progress and its prompt."`

@@ -59,7 +59,7 @@ func parse(source Source) (*Config, error) {
 	}
 	switch config.Command {
 	case "serve":
-		return config, errors.Join(config.Serve.Check(), config.checkShares())
+		return config, errors.Join(config.Serve.Check(), config.CheckShares())
 	case "doctor":
 		return config, config.askServe(source)
 	}
@@ -106,6 +106,7 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.NamedMapper("policy", kong.MapperFunc(decodePolicy)),
 		kong.NamedMapper("rules", listOf(parseRule)),
 		kong.NamedMapper("modules", kong.MapperFunc(decodeModules)),
+		kong.NamedMapper("pythons", listOf(parsePython)),
 		kong.NamedMapper("layers", listOf(parseLayer)),
 		kong.NamedMapper("nethosts", listOf(parseNetHost)),
 		kong.NamedMapper("existingpath", kong.MapperFunc(decodeExistingPaths)),

@@ -43,9 +43,9 @@ type secret struct {
 	readable   bool // only writing it does harm
 }
 
-// checkShares refuses paths that would give sessions what is the server's own: one
+// CheckShares refuses paths that would give sessions what is the server's own: one
 // of them could then read another's files, or change what the server does.
-func (c *Config) checkShares() error {
+func (c *Config) CheckShares() error {
 	if c.Serve.SandboxMode() == SandboxOff {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,11 @@ type Options struct {
 	Python string
 	// DataDir is the directory in which Prepare makes its environment.
 	DataDir string
+	// Project is a directory of the user's: an environment of the project that it is in
+	// comes before the prepared one. "" looks for none.
+	Project string
+	// ProjectRefusal says in a clause why no such environment may be run; "" allows it.
+	ProjectRefusal string
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(name string) string
 }
@@ -27,6 +33,11 @@ type Python struct {
 	Path    string `json:"path"`
 	Version string `json:"version"` // as "3.11.7"
 	Why     string `json:"why"`     // why this one was taken
+	// Environment is the directory of the virtual or conda environment that it is of, if
+	// one was looked for.
+	Environment string `json:"environment,omitempty"`
+	// Project says that the environment is of the user's project.
+	Project bool `json:"project,omitempty"`
 }
 
 // Passed is a candidate that was not taken.
@@ -34,6 +45,8 @@ type Passed struct {
 	Path   string `json:"path"`
 	Why    string `json:"why"`    // why it was a candidate
 	Reason string `json:"reason"` // why it was not taken
+	// Usual is true for those that nobody expects to be taken, as conda's base.
+	Usual bool `json:"-"`
 }
 
 func (p Passed) String() string { return fmt.Sprintf("%s (%s): %s", p.Path, p.Why, p.Reason) }
@@ -49,7 +62,6 @@ const Oldest = "3.10"
 
 // The reasons to look for a Python somewhere.
 const (
-	whyAsked = "asked for with --python"
 	whyVenv  = "active virtual environment"
 	whyConda = "active conda environment"
 	whySetup = "made by understudy setup"
@@ -58,47 +70,69 @@ const (
 
 // candidate is a Python that may be there. One that reason speaks against is
 // not run at all.
-type candidate struct{ path, why, reason string }
+type candidate struct {
+	path, why, reason string
+	environment       string // its directory, if it is of one
+	project, usual    bool   // as in Python and Passed
+}
 
 // FromSetup reports whether the Python is that of the environment that Prepare
 // makes.
 func (p Python) FromSetup() bool { return p.Why == whySetup }
 
 // Find returns the first usable Python: the one asked for, else of the active
-// virtual environment, else of the prepared environment, else on PATH.
+// environment, else of the project's, else of the prepared one, else on PATH.
 func Find(ctx context.Context, options Options) (*Found, error) {
 	if options.Python != "" {
-		return findAsked(ctx, options.Python)
+		return Named(ctx, "--python", options.Python)
 	}
-	return firstUsable(ctx, append(environments(options), onPath()...))
+	candidates := append(active(options), projects(options)...)
+	return firstUsable(ctx, slices.Concat(candidates, prepared(options.DataDir), onPath()))
 }
 
-// findAsked takes the Python that the user asked for or none: to fall back on
-// another would run code where nobody expects it.
-func findAsked(ctx context.Context, name string) (*Found, error) {
+// OfProject returns the Python of the project's environment, and no other. The error is a
+// *NotFoundError if there is none that can be used.
+func OfProject(ctx context.Context, options Options) (*Found, error) {
+	return firstUsable(ctx, projects(options))
+}
+
+// OfSetup returns the Python of the prepared environment, and no other. The error is a
+// *NotFoundError if it can't be used.
+func OfSetup(ctx context.Context, dataDir string) (*Found, error) {
+	return firstUsable(ctx, prepared(dataDir))
+}
+
+// Named returns the Python of a path, or of a name on PATH, or none: to fall back on
+// another would run code where nobody expects it. setting is where it was named.
+func Named(ctx context.Context, setting, name string) (*Found, error) {
 	path, err := exec.LookPath(name)
 	if err != nil && !errors.Is(err, exec.ErrDot) {
-		return nil, fmt.Errorf("--python %s: %w", name, errors.Unwrap(err))
+		return nil, fmt.Errorf("%s %s: %w", setting, name, errors.Unwrap(err))
 	}
 	probe, err := run(ctx, path)
 	if err != nil {
-		return nil, fmt.Errorf("--python %s: %w", name, err)
+		return nil, fmt.Errorf("%s %s: %w", setting, name, err)
 	}
 	if path, err = filepath.Abs(path); err != nil {
-		return nil, fmt.Errorf("--python %s: %w", name, err)
+		return nil, fmt.Errorf("%s %s: %w", setting, name, err)
 	}
 	// The path stays as it was given, not sys.executable: it may be a wrapper
 	// that the user wants to be run.
-	return &Found{Python: Python{Path: path, Version: probe.version, Why: whyAsked}}, nil
+	return &Found{Python: Python{Path: path, Version: probe.version, Why: "asked for with " + setting}}, nil
 }
 
 func firstUsable(ctx context.Context, candidates []candidate) (*Found, error) {
 	found := &Found{}
 	for _, c := range candidates {
 		if c.reason == "" {
+			c.reason = gone(c.path)
+		}
+		if c.reason == "" {
 			probe, err := run(ctx, c.path)
 			if err == nil {
-				found.Python = Python{Path: probe.executable, Version: probe.version, Why: c.why}
+				found.Python = Python{
+					Path: probe.executable, Version: probe.version, Why: c.why, Environment: c.environment, Project: c.project,
+				}
 				return found, nil
 			}
 			if ctx.Err() != nil {
@@ -106,7 +140,7 @@ func firstUsable(ctx context.Context, candidates []candidate) (*Found, error) {
 			}
 			c.reason = err.Error()
 		}
-		found.Passed = append(found.Passed, Passed{Path: c.path, Why: c.why, Reason: c.reason})
+		found.Passed = append(found.Passed, Passed{Path: c.path, Why: c.why, Reason: c.reason, Usual: c.usual})
 	}
 	return nil, &NotFoundError{Passed: found.Passed}
 }
@@ -123,21 +157,18 @@ func (e *NotFoundError) Error() string {
 	return text.String()
 }
 
-// environments lists the virtual environments, the active ones first.
-func environments(options Options) []candidate {
+// active lists the environments that are active where this process was started.
+func active(options Options) []candidate {
 	getenv := options.Getenv
 	if getenv == nil {
 		getenv = os.Getenv
 	}
 	var list []candidate
 	if prefix := getenv("VIRTUAL_ENV"); prefix != "" {
-		list = append(list, candidate{path: interpreter(prefix), why: whyVenv})
+		list = append(list, candidate{path: interpreter(prefix), why: whyVenv, environment: prefix})
 	}
 	if prefix := getenv("CONDA_PREFIX"); prefix != "" {
 		list = append(list, conda(prefix, getenv("CONDA_DEFAULT_ENV")))
-	}
-	if options.DataDir != "" {
-		list = append(list, prepared(options.DataDir)...)
 	}
 	return list
 }
@@ -145,12 +176,9 @@ func environments(options Options) []candidate {
 // conda passes over the base environment: conda activates it in every shell,
 // so that it is active says nothing of what the user wants.
 func conda(prefix, name string) candidate {
-	path := filepath.Join(prefix, "bin", "python")
-	if runtime.GOOS == "windows" {
-		path = filepath.Join(prefix, "python.exe")
-	}
-	c := candidate{path: path, why: whyConda}
+	c := candidate{path: condaInterpreter(prefix), why: whyConda, environment: prefix}
 	if name == "base" {
+		c.usual = true
 		c.reason = "conda's base environment is active in every shell; name it with --python to use it"
 	}
 	return c
@@ -158,10 +186,10 @@ func conda(prefix, name string) candidate {
 
 func prepared(dataDir string) []candidate {
 	directory := environmentDir(dataDir)
-	if _, err := os.Stat(directory); err != nil {
+	if dataDir == "" || !exists(directory) {
 		return nil
 	}
-	c := candidate{path: interpreter(directory), why: whySetup}
+	c := candidate{path: interpreter(directory), why: whySetup, environment: directory}
 	if _, err := readStamp(directory); err != nil {
 		c.reason = "it is not complete; run understudy setup again"
 	}
@@ -174,7 +202,7 @@ func onPath() []candidate {
 	var list []candidate
 	for _, name := range []string{"python3", "python", "python3.14", "python3.13", "python3.12", "python3.11", "python3.10"} {
 		if path, err := exec.LookPath(name); err == nil {
-			list = append(list, candidate{path: path, why: whyPath})
+			list = append(list, candidate{path: path, why: whyPath, usual: true})
 		}
 	}
 	return list

@@ -57,7 +57,7 @@ func TestAskedPythonOrNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found.Path != genuine || found.Why != whyAsked || !strings.HasPrefix(found.Version, "3.") {
+	if found.Path != genuine || found.Why != "asked for with --python" || !strings.HasPrefix(found.Version, "3.") {
 		t.Errorf("found %+v", found)
 	}
 	old := script(t, filepath.Join(t.TempDir(), "python"), says("2.7.18", "False", "/usr/bin/python2"))

@@ -173,7 +173,7 @@ func isEnvironment(directory string) bool {
 // version for uv to fetch.
 func (m *maker) base(ctx context.Context) (string, error) {
 	if m.Python != "" {
-		asked, err := findAsked(ctx, m.Python)
+		asked, err := Named(ctx, "--python", m.Python)
 		if err != nil {
 			return "", err
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -46,6 +47,8 @@ func run(ctx context.Context, path string) (*probe, error) {
 		return nil, ctx.Err()
 	case limited.Err() != nil:
 		return nil, fmt.Errorf("it did not answer within %v", probeTimeout)
+	case errors.Is(err, syscall.ENOEXEC):
+		return nil, errors.New("it does not run here: it is for another system or another kind of processor (exec format error)")
 	case err != nil:
 		return nil, fmt.Errorf("it does not run: %w%s", err, because(stderr.String()))
 	}

@@ -18,8 +18,8 @@ func (w *Wall) shortcut(e *enclosure, temporary string) (string, error) {
 	if len(temporary) <= longestTemporary {
 		return temporary, nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.families.mu.Lock()
+	defer w.families.mu.Unlock()
 	if e.shortcut == "" {
 		link := filepath.Join(os.TempDir(), "understudy-"+rand.Text()[:12])
 		if err := os.Symlink(temporary, link); err != nil {

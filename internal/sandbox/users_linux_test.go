@@ -32,7 +32,7 @@ func TestAdmit(t *testing.T) {
 	if err := w.Admit("another", t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
-	if w.families["another"].user == owner {
+	if w.families.all["another"].user == owner {
 		t.Error("two families have one user")
 	}
 }
@@ -63,7 +63,7 @@ func TestSharedDirectory(t *testing.T) {
 		if err := w.Admit(family); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.families[family].account; got != (account{4242, 5353}) {
+		if got := w.families.all[family].account; got != (account{4242, 5353}) {
 			t.Errorf("%s runs as %v", family, got)
 		}
 	}

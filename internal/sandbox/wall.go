@@ -21,8 +21,14 @@ type Wall struct {
 	homes    string // where those of families will be, "" while that is not known
 	shared   string // settings.Shared, without links
 
-	mu       sync.Mutex
-	families map[string]*enclosure
+	families *families
+}
+
+// families are the enclosures of the sessions' families: those of one server, whatever
+// Python they run.
+type families struct {
+	mu  sync.Mutex
+	all map[string]*enclosure
 }
 
 // enclosure is what a family has of its own. A family is a session and its branches,
@@ -46,7 +52,7 @@ func New(settings Settings, host Host) (*Wall, error) {
 	}
 	settings.Read, settings.Write, settings.Python = settled(settings.Read), settled(settings.Write), settled(settings.Python)
 	settings.Hidden, settings.Secrets = settled(settings.Hidden), append(settled(settings.Secrets), settings.Secrets...)
-	w := &Wall{settings: settings, host: host, users: newUsers(host), system: newSystem(settings, host), families: map[string]*enclosure{}}
+	w := &Wall{settings: settings, host: host, users: newUsers(host), system: newSystem(settings, host), families: &families{all: map[string]*enclosure{}}}
 	if settings.Shared != "" {
 		w.shared = resolved(settings.Shared)
 	}
@@ -86,6 +92,18 @@ func (w *Wall) ExpectHomes(dir string) {
 	if w != nil {
 		w.homes = dir
 	}
+}
+
+// ForPython returns the wall for sessions that run another Python, which needs to read
+// these directories. All else is as it is, down to the users of the families: those of
+// both walls are admitted to either, and known to both.
+func (w *Wall) ForPython(directories []string) (*Wall, error) {
+	if w == nil {
+		return nil, nil
+	}
+	other := *w
+	other.settings.Python = settled(directories)
+	return &other, errors.Join(other.reachesPython(), other.keepsPython())
 }
 
 // Mode is what the wall was asked to be.
@@ -135,9 +153,9 @@ func (w *Wall) Admit(family string, dirs ...string) error {
 }
 
 func (w *Wall) enclosure(family string) (*enclosure, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if e := w.families[family]; e != nil {
+	w.families.mu.Lock()
+	defer w.families.mu.Unlock()
+	if e := w.families.all[family]; e != nil {
 		return e, nil
 	}
 	its, err := w.users.take()
@@ -145,7 +163,7 @@ func (w *Wall) enclosure(family string) (*enclosure, error) {
 		return nil, err
 	}
 	e := &enclosure{account: its}
-	w.families[family] = e
+	w.families.all[family] = e
 	return e, nil
 }
 
@@ -154,10 +172,10 @@ func (w *Wall) Release(family string) {
 	if w == nil {
 		return
 	}
-	w.mu.Lock()
-	e := w.families[family]
-	delete(w.families, family)
-	w.mu.Unlock()
+	w.families.mu.Lock()
+	e := w.families.all[family]
+	delete(w.families.all, family)
+	w.families.mu.Unlock()
 	if e == nil {
 		return
 	}

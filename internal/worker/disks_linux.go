@@ -112,12 +112,15 @@ func (s *store) rebase(size int64) {
 }
 
 // storesOf returns the stores of a worker's files: the home of the session and its
-// branches, with their /tmp, and the working directory where it is another.
+// branches, with their /tmp, or else its private directory; and the working directory
+// where it is another.
 func (d *warden) storesOf(spec *sessions.Spec) (all []*store) {
 	d.storing.Lock()
 	defer d.storing.Unlock()
 	if spec.Home != "" {
 		all = append(all, d.store(spec.Home, false))
+	} else if spec.PrivateDir != "" {
+		all = append(all, d.store(spec.PrivateDir, false))
 	}
 	if spec.Home == "" || !isBelow(spec.Workdir, spec.Home) {
 		all = append(all, d.store(spec.Workdir, true))

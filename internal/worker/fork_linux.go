@@ -204,7 +204,7 @@ func (u *understudy) follow(ctx context.Context, spec sessions.Spec) (*worker, e
 	w := u.spawner.newWorker(u.process, u.line) // holds the line in our place
 	w.spec.Store(&spec)
 	w.join(newConn(u.conn.stream, u.log))
-	err := w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, Mark: u.line.kin.mark.value}, nil)
+	err := w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: u.line.kin.mark.value}, nil)
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
 	}
@@ -230,7 +230,7 @@ func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, e
 	w := u.spawner.newWorker(u.process, line)
 	w.spec.Store(&spec)
 	w.join(newConn(u.conn.stream, u.log))
-	err = w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, Mark: mark.value, Tag: mark.tag}, ends.child)
+	err = w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.value, Tag: mark.tag}, ends.child)
 	ends.started()
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))

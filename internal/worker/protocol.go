@@ -46,7 +46,7 @@ import (
 const (
 	// protocolVersion is compared in the handshake; both halves are shipped
 	// in one binary, so another version means a foreign library directory.
-	protocolVersion = 4
+	protocolVersion = 5
 
 	maxHeader      = 64 << 20  // bytes of one header
 	maxAttachments = 64        // attachments of one frame
@@ -97,6 +97,7 @@ type startMessage struct {
 	Protocol       int    `json:"protocol"`
 	InterpreterID  string `json:"interpreter_id"`
 	Workdir        string `json:"workdir"`
+	PrivateDir     string `json:"private_dir"`
 	FirstExecution int    `json:"first_execution"`
 	Echo           string `json:"echo"`
 	Traceback      string `json:"traceback"`
@@ -113,10 +114,36 @@ type startMessage struct {
 	// CheckpointLimit is how many bytes of memory of its own the worker may
 	// have and still be copied; 0: it is never copied.
 	CheckpointLimit int64 `json:"checkpoint_limit"`
+	// Python says which one the worker runs, for advice to its reader.
+	Python *Environment `json:"python,omitempty"`
 	// Confine is the wall that the worker puts around itself; left out without one.
 	Confine *sandbox.Profile `json:"confine,omitempty"`
 	// Hosts are those that the wall lets code reach; left out where that is any.
 	Hosts *[]string `json:"hosts,omitempty"`
+}
+
+// Environment is what is said of a Python and of installing packages into it.
+type Environment struct {
+	// Label follows the version where a reader would not expect this one, as "of this
+	// project's .venv".
+	Label string `json:"-"`
+	// Introduction are the sentences of it that a session's first answer has.
+	Introduction []string `json:"-"`
+
+	// Name is what the environment is called in a sentence, as "this project's .venv".
+	Name string `json:"name"`
+	// SharedBy says who has what is installed there, as "all interpreters of this project".
+	SharedBy string `json:"shared_by"`
+	// UV says that uv manages the project that the environment is of.
+	UV bool `json:"uv"`
+	// Own is the directory of the environment that setup made; "" if this is that one, or
+	// there is none.
+	Own string `json:"own"`
+	// NoPip and NoShell say that the policy refuses installs, or all commands, and Install
+	// that agents may install packages for a session with manage_interpreters.
+	NoPip   bool `json:"no_pip"`
+	NoShell bool `json:"no_shell"`
+	Install bool `json:"install"`
 }
 
 // A forkMessage comes with the copy's end of its frames' socket.
@@ -137,6 +164,7 @@ type forkedMessage struct {
 type wakeMessage struct {
 	InterpreterID string `json:"interpreter_id"`
 	Workdir       string `json:"workdir"`
+	PrivateDir    string `json:"private_dir"`
 	Mark          string `json:"mark"`
 	Tag           uint64 `json:"tag,omitempty"`
 }

@@ -63,6 +63,8 @@ type Options struct {
 	// the machine's memory is nearly used up. Linux only.
 	Limits sandbox.Limits
 
+	// Environment is what workers and their readers are told of Python.
+	Environment Environment
 	// Env is added to the workers' environment, as "NAME=value".
 	Env []string
 	// StartTimeout is how long a worker may take to be ready; 30 s. The
@@ -479,6 +481,7 @@ func (s *Spawner) startMessage(spec sessions.Spec, mark mark) startMessage {
 		Protocol:        protocolVersion,
 		InterpreterID:   spec.InterpreterID,
 		Workdir:         spec.Workdir,
+		PrivateDir:      spec.PrivateDir,
 		FirstExecution:  max(spec.FirstExecution, 1),
 		Echo:            s.options.Echo,
 		Traceback:       s.options.Traceback,
@@ -489,6 +492,7 @@ func (s *Spawner) startMessage(spec sessions.Spec, mark mark) startMessage {
 		ResultLimit:     s.options.ResultLimit,
 		Mark:            mark.value,
 		Tag:             mark.tag,
+		Python:          &s.options.Environment,
 		CheckpointLimit: s.checkpointLimit,
 	}
 }

@@ -22,7 +22,7 @@ func TestStartSaysWhyPythonDied(t *testing.T) {
 		{"its last line", "import nosuchmodule", "ModuleNotFoundError: No module named 'nosuchmodule'"},
 		{"signal", "import os; os.abort()", "python killed by SIGABRT (aborted)"},
 		{"a slow death", "import time; frames.close(); time.sleep(1.5); raise SystemExit(3)", "python exited with code 3"},
-		{"other version", "send(type='ready', protocol=7)", "it speaks version 7 of the protocol, the server version 4"},
+		{"other version", "send(type='ready', protocol=7)", "it speaks version 7 of the protocol, the server version 5"},
 		{"nonsense", "raw(b'HTTP/1.1 200 OK')", "python broke the protocol: a frame announces a header"},
 		{"wrong answer", "send(type='done')", "it answered start with done"},
 	} {

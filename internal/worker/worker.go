@@ -97,8 +97,10 @@ func (w *worker) greet(ctx context.Context, greeting greeting) error {
 }
 
 func (w *worker) infoOf(ready readyMessage) sessions.WorkerInfo {
+	options := w.spawner.options
 	return sessions.WorkerInfo{
-		PID: w.process.pid, Python: ready.Python, InitError: ready.InitError, Notes: ready.Notes, Wall: describeWall(w.spawner.options.Wall),
+		PID: w.process.pid, Python: ready.Python, Environment: options.Environment.Label, Introduction: options.Environment.Introduction,
+		InitError: ready.InitError, Notes: ready.Notes, Wall: describeWall(options.Wall),
 	}
 }
 

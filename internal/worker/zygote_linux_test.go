@@ -251,7 +251,7 @@ func branchOf(t testing.TB, w sessions.Worker, dir string) sessions.Worker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "branch", Workdir: dir})
+	b, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "branch", Workdir: dir, PrivateDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,14 +292,14 @@ func TestBranch(t *testing.T) {
 	}
 }
 
-// Artifacts of a branch are in its own directory, under its own name.
+// Artifacts of a branch are in its own private directory.
 func TestArtifactsOfABranch(t *testing.T) {
 	w := workertest.Start(t, testZygote(t))
 	_, sink := workertest.Run(t, w, `artifact("first", "note")`)
 	first := sink.Artifacts()[0].Path
 	dir := t.TempDir()
 	_, sink = workertest.Run(t, branchOf(t, w, dir), `artifact("second", "note")`)
-	if second := sink.Artifacts()[0].Path; second != filepath.Join(dir, ".artifacts", "branch", "note.txt") {
+	if second := sink.Artifacts()[0].Path; second != filepath.Join(dir, "artifacts", "note.txt") {
 		t.Error(second)
 	}
 	if text, err := os.ReadFile(first); err != nil || string(text) != "first" {

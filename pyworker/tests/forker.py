@@ -182,7 +182,8 @@ class Forked(Worker):
         if not answer["pid"]:
             self.close()
             raise OSError(answer["reason"])
-        self.send({**START, "workdir": self.workdir, "checkpoint_limit": MANY, **fields})
+        dirs = {"workdir": self.workdir, "private_dir": self.private}
+        self.send({**START, **dirs, "checkpoint_limit": MANY, **fields})
         self.ready = self.receive()[0]
         self.pid = answer["pid"]
         return self
@@ -235,6 +236,7 @@ class Forked(Worker):
 
     def _wake(self, mark, fds):
         message = {"type": "wake", "interpreter_id": "x", "workdir": self.workdir, "mark": mark}
+        message["private_dir"] = self.private
         send(self.socket, message, fds)
         frame = self.receive()
         if frame is None:
@@ -268,6 +270,7 @@ class Forked(Worker):
         self._pipes, self.fault = {}, None
         if self._is_owner:
             shutil.rmtree(self.workdir, ignore_errors=True)
+            shutil.rmtree(self.private, ignore_errors=True)
 
 
 @unittest.skipUnless(sys.platform == "linux", "forks are for Linux")

@@ -66,7 +66,7 @@ class Branches(CopyCase):
         lead = self.worker(self.tree, code_file="runfile.py")
         branch = self.branch(lead)
         for worker in (lead, branch):
-            path = os.path.join(worker.workdir, "runfile.py")
+            path = os.path.join(worker.private, "code", "runfile.py")
             found = worker.value(
                 "[__file__, __import__('sys').argv, __import__('os').path.exists(__file__)]"
             )
@@ -79,7 +79,7 @@ class Branches(CopyCase):
         for worker in (lead, branch):
             answer = worker.run("import matplotlib_capture as c\nc.show('t', b'x')")
             self.assertEqual(
-                worker.workdir, os.path.dirname(os.path.dirname(answer.figures[0][0]["path"]))
+                worker.private, os.path.dirname(os.path.dirname(answer.figures[0][0]["path"]))
             )
 
     def test_crashes_of_a_branch_are_its_own(self):
@@ -175,6 +175,7 @@ class Branches(CopyCase):
     def test_wrong_numbers_of_descriptors_end_a_copy(self):
         copy = self.copy(self.lead, detached=True)
         message = {"type": "wake", "interpreter_id": "x", "workdir": copy.workdir, "mark": ""}
+        message["private_dir"] = copy.private
         send(copy.socket, message, [0])
         self.assertIsNone(copy.receive())
         wait_for_end(copy.pid)

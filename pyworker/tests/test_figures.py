@@ -21,7 +21,7 @@ class Frames(WorkerCase):
         self.assertEqual(["shown", "open"], [header["title"] for header in headers])
         self.assertEqual([[b"1\xff"], [b"2"]], [attachments for _, attachments in answer.figures])
         self.assertEqual({42}, {header["execution"] for header in headers})
-        path = os.path.join(worker.workdir, ".matplotlib_figs", "0042-1.png")
+        path = os.path.join(worker.private, "figures", "0042-1.png")
         self.assertEqual(path, headers[0]["path"])
         self.assertEqual([], worker.run("pass").figures)
 

@@ -119,7 +119,7 @@ class CodeFile(WorkerCase):
         worker = self.start(code_file="runfile.py")
         code = "import sys\nprint(__file__ == sys.argv[0], open(__file__).read())"
         self.assertEqual(f"True {code}\n", worker.run(code).stdout)
-        path = os.path.join(worker.workdir, "runfile.py")
+        path = os.path.join(worker.private, "code", "runfile.py")
         self.assertFalse(os.path.exists(path))
         self.assertEqual(path + "\n", worker.run("print(__file__)").stdout)
         worker.run("import os; os.unlink(__file__)")
@@ -127,7 +127,7 @@ class CodeFile(WorkerCase):
 
     def test_one_that_cannot_be_written_is_a_note(self):
         worker = self.start(code_file="runfile.py")
-        os.mkdir(os.path.join(worker.workdir, "runfile.py"))
+        os.makedirs(os.path.join(worker.private, "code", "runfile.py"))
         answer = worker.run("print('__file__' in globals())")
         self.assertEqual("False\n", answer.stdout)
         self.assertIn("can't be written", answer.notes[0])

@@ -24,6 +24,7 @@ START = {
     "tag": 1,
     "checkpoint_limit": 0,
     "workdir": "",
+    "private_dir": "",
     "first_execution": 1,
     "echo": "all",
     "traceback": "plain",
@@ -60,13 +61,14 @@ class Worker:
         self._begin(os.path.realpath(tempfile.mkdtemp(prefix="worker-")))
         self._launch([*library, ROOT], python)
         if start:
-            self.send({**START, "workdir": self.workdir, **fields})
+            self.send({**START, "workdir": self.workdir, "private_dir": self.private, **fields})
             self.ready = self.receive()[0]
             self._execution = fields.get("first_execution", 1) - 1
 
     def _begin(self, workdir):
         """Makes what is known of every worker, whoever has started it."""
         self.workdir = workdir
+        self.private = workdir + ".files"
         self.output = {"stdout": bytearray(), "stderr": bytearray()}
         self.arrived = bytearray()  # both streams, in order
         self.logs = []
@@ -264,6 +266,7 @@ class Worker:
         for fd in (*self._pipes, self.fault, *self.descriptors):
             os.close(fd)
         shutil.rmtree(self.workdir, ignore_errors=True)
+        shutil.rmtree(self.private, ignore_errors=True)
 
 
 class WorkerCase(unittest.TestCase):

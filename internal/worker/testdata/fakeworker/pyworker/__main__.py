@@ -42,7 +42,7 @@ def main():
     if sys.platform == "linux":
         resource.setrlimit(10, (start["tag"], start["tag"]))  # RLIMIT_LOCKS
     exec(start["init_code"], names)
-    send(type="ready", protocol=4, pid=os.getpid(), python="fake", init_error="")
+    send(type="ready", protocol=5, pid=os.getpid(), python="fake", init_error="")
     while (message := receive())["type"] != "stop":
         if message["type"] == "variables":
             send(type="variables", variables=[])

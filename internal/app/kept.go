@@ -1,0 +1,160 @@
+package app
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"understudy/internal/config"
+	"understudy/sessions"
+)
+
+// keptFiles is where what a server on stdio has named in its answers stays when it ends:
+// figures, artifacts and whole outputs. Each run of a server has a directory of its own,
+// locked while the server lives. They go as the journal's runs do, when they are too old
+// or too large together.
+type keptFiles struct {
+	dir  string
+	lock *flock.Flock
+
+	life     context.Context // ends with close
+	endLife  context.CancelFunc
+	sweeping sync.WaitGroup
+}
+
+const (
+	// keptName is the directory's in the data directory.
+	keptName = "files"
+	// outputsName is where whole outputs are, in the directory of a run.
+	outputsName = "outputs"
+)
+
+// openKept makes the directory for this run, and removes what is too old in the
+// background. Over a network, where files go with their interpreters, it returns nil.
+func openKept(c *config.Config, log *slog.Logger) (*keptFiles, error) {
+	if c.Serve.OverNetwork() {
+		return nil, nil
+	}
+	all := filepath.Join(c.DataDir, keptName)
+	k := &keptFiles{dir: filepath.Join(all, time.Now().Format(time.DateOnly)+"-"+rand.Text()[:6])}
+	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory for figures (choose another with --data-dir): %w", err)
+	}
+	k.lock = flock.New(filepath.Join(k.dir, lockName))
+	if ok, err := k.lock.TryLock(); err != nil || !ok {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", k.dir, err), os.RemoveAll(k.dir))
+	}
+	if c.Serve.SandboxMode() != config.SandboxOff {
+		if err := letThrough(c.DataDir, all, k.dir); err != nil {
+			return nil, errors.Join(err, k.lock.Unlock(), os.RemoveAll(k.dir))
+		}
+	}
+	k.life, k.endLife = context.WithCancel(context.Background())
+	k.sweeping.Go(func() {
+		s := keptSweep{keep: c.Serve.JournalKeep, size: c.Serve.JournalSize, log: log}
+		if err := s.sweep(k.life, all); err != nil && k.life.Err() == nil {
+			log.Warn("removing old figures and outputs", "dir", all, "error", err)
+		}
+	})
+	return k, nil
+}
+
+// close leaves what there is, and no directory that nothing is in.
+func (k *keptFiles) close() error {
+	if k == nil {
+		return nil
+	}
+	k.endLife()
+	k.sweeping.Wait()
+	err := errors.Join(k.lock.Unlock(), os.Remove(filepath.Join(k.dir, lockName)))
+	_ = os.Remove(filepath.Join(k.dir, outputsName)) // it stays while something is in it
+	_ = os.Remove(k.dir)                             // likewise
+	return err
+}
+
+// keptSweep removes the files of servers that have ended.
+type keptSweep struct {
+	keep time.Duration // from their end on; 0 is for ever
+	size int64         // bytes of all together; 0 is no limit
+	log  *slog.Logger
+}
+
+// sweep tidies up after servers that were killed, and removes the runs that are too old,
+// or too large with all that are newer. Those of live servers count, and stay.
+func (s keptSweep) sweep(ctx context.Context, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // nothing is written by way of it
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	runs := make([]fs.FileInfo, 0, len(entries))
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && info.IsDir() {
+			runs = append(runs, info)
+		}
+	}
+	slices.SortFunc(runs, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	var failed error
+	var size int64
+	for _, run := range runs {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		size += sizeOf(filepath.Join(dir, run.Name()))
+		ended, err := s.tidy(ctx, root, run.Name())
+		failed = errors.Join(failed, err)
+		if !ended || !s.isPast(run.ModTime()) && (s.size == 0 || size <= s.size) {
+			continue
+		}
+		s.log.Info("removing the figures and outputs of an old run", "dir", filepath.Join(dir, run.Name()))
+		failed = errors.Join(failed, sessions.RemoveTree(ctx, root, run.Name()))
+	}
+	return failed
+}
+
+func (s keptSweep) isPast(ended time.Time) bool { return s.keep > 0 && time.Since(ended) > s.keep }
+
+// tidy reports whether the server of a run has ended. What one has left that was killed,
+// and that is nobody's any more, it removes first.
+func (s keptSweep) tidy(ctx context.Context, root *os.Root, run string) (ended bool, err error) {
+	path := filepath.Join(root.Name(), run, lockName)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	lock := flock.New(path)
+	if free, err := lock.TryLock(); err != nil || !free {
+		return false, err
+	}
+	its, err := root.OpenRoot(run)
+	if err == nil {
+		err = errors.Join(sessions.TidyFiles(ctx, its), its.Close())
+	}
+	return true, errors.Join(err, lock.Unlock(), os.Remove(path))
+}
+
+// sizeOf is how many bytes the files below a directory have.
+func sizeOf(dir string) (size int64) {
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			if info, err := entry.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		return nil
+	})
+	return size
+}

@@ -1,0 +1,181 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"understudy/internal/config"
+	"understudy/internal/pythonenv"
+	"understudy/internal/worker"
+)
+
+// The names of Pythons that the operator need not list.
+const (
+	pythonProject = config.PythonProject
+	pythonOwn     = config.PythonOwn
+)
+
+// inSandbox is why the environment of a project is not run by itself where there is a
+// sandbox: code in an earlier one could have put it there, and the server runs it outside.
+const inSandbox = "with a sandbox code could have changed it, and the server runs it outside; name it with --python to use it"
+
+// findPython finds the Python that a server with these settings usually runs. The
+// environment of a project is code of the project's: only a server over stdio, which its
+// user has started there, looks for one.
+func findPython(ctx context.Context, c *config.Config) (*pythonenv.Found, error) {
+	return pythonenv.Find(ctx, pythonOptions(c))
+}
+
+func pythonOptions(c *config.Config) pythonenv.Options {
+	o := pythonenv.Options{Python: c.Python, DataDir: c.DataDir}
+	if c.Serve.OverNetwork() {
+		return o
+	}
+	o.Project, _ = WorkingDirectory(c)
+	if c.Serve.SandboxMode() != config.SandboxOff {
+		o.ProjectRefusal = inSandbox
+	}
+	return o
+}
+
+// findNamed finds the Python of a name, "" for the usual one.
+func findNamed(ctx context.Context, c *config.Config, name string) (*pythonenv.Found, error) {
+	switch path, listed := c.Serve.NamedPythons()[name]; {
+	case name == "":
+		return findPython(ctx, c)
+	case listed:
+		return pythonenv.Named(ctx, "--pythons", path)
+	case name == pythonOwn:
+		found, err := pythonenv.OfSetup(ctx, c.DataDir)
+		if err != nil {
+			return nil, fmt.Errorf("there is no environment of understudy's own that works here (%s): ask the user to run \"understudy setup\"; there is %s", reasons(err, "setup has made none"), pythonNames(c))
+		}
+		return found, nil
+	case name == pythonProject && c.Serve.OverNetwork():
+		return nil, fmt.Errorf("%q is for servers over stdio, which work in a project of their user's; there is %s", name, pythonNames(c))
+	case name == pythonProject:
+		found, err := pythonenv.OfProject(ctx, pythonOptions(c))
+		if err != nil {
+			return nil, fmt.Errorf("this project has no environment that works (%s); there is %s", reasons(err, "no .venv, venv or conda environment was found"), pythonNames(c))
+		}
+		return found, nil
+	}
+	return nil, fmt.Errorf("there is no Python %.64q; there is %s", name, pythonNames(c))
+}
+
+// reasons says in a clause why no candidate could be used; none is said where there was none.
+func reasons(err error, none string) string {
+	missing, ok := err.(*pythonenv.NotFoundError)
+	if !ok {
+		return err.Error()
+	}
+	var all []string
+	for _, passed := range missing.Passed {
+		all = append(all, passed.Path+": "+passed.Reason)
+	}
+	if len(all) == 0 {
+		return none
+	}
+	return strings.Join(all, "; ")
+}
+
+// pythonChoices are the names that interpreters may be made with.
+func pythonChoices(c *config.Config) []string {
+	names := []string{pythonOwn}
+	if !c.Serve.OverNetwork() {
+		names = append(names, pythonProject)
+	}
+	return append(names, slices.Sorted(maps.Keys(c.Serve.NamedPythons()))...)
+}
+
+// pythonNames lists them in a sentence.
+func pythonNames(c *config.Config) string {
+	names := pythonChoices(c)
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// offeredPythons are those that agents are told of: none where there is no choice.
+func offeredPythons(c *config.Config) []string {
+	if names := pythonChoices(c); len(names) > 1 {
+		return names
+	}
+	return nil
+}
+
+// activation is what the environment of a Python has in the shell of who works in it:
+// programs that code starts by their names are those of the same Python.
+func activation(path string) []string {
+	bin := filepath.Dir(path)
+	prefix := filepath.Dir(bin)
+	variable := ""
+	switch {
+	case isFile(filepath.Join(prefix, "pyvenv.cfg")):
+		variable = "VIRTUAL_ENV"
+	case isFile(filepath.Join(prefix, "conda-meta", "history")):
+		variable = "CONDA_PREFIX"
+	default:
+		return nil
+	}
+	return []string{variable + "=" + prefix, "PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")}
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// environment is what workers and their readers are told of a Python, which was asked for
+// by the name.
+func (p *pythons) environment(name string, found *pythonenv.Found) worker.Environment {
+	its := worker.Environment{Name: "the Python " + found.Path, SharedBy: "every program that runs it", Install: p.config.Serve.AllowInstall}
+	if p.rules != nil {
+		its.NoPip, its.NoShell = p.rules.NoPip, p.rules.NoShell
+	}
+	if own, err := pythonenv.OfSetup(p.life, p.config.DataDir); err == nil && own.Path != found.Path {
+		its.Own = own.Environment
+	}
+	switch {
+	case found.Project:
+		its.Name, its.Label = found.Why, "of "+found.Why
+		its.SharedBy = "all interpreters of this project"
+		its.UV = pythonenv.UsesUV(found.Environment)
+	case found.FromSetup():
+		its.Name, its.SharedBy = "the environment that understudy's setup made", "all interpreters that run in it"
+		if name != "" {
+			its.Label = found.Why
+		}
+	case found.Environment != "":
+		its.Name = "the " + found.Why + " " + found.Environment
+		its.Label = "of " + its.Name
+	case name != "":
+		its.Label = fmt.Sprintf("(%s, %s)", name, found.Path)
+	}
+	its.Introduction = introduction(found, its.Label)
+	return its
+}
+
+// introduction is what the first answer of a session says of its Python, if it is not what
+// everybody expects.
+func introduction(found *pythonenv.Found, label string) []string {
+	var passed []string
+	for _, p := range found.Passed {
+		if !p.Usual {
+			passed = append(passed, fmt.Sprintf("%s (%s) was passed over: %s", p.Path, p.Why, p.Reason))
+		}
+	}
+	switch {
+	case len(passed) > 0:
+		return []string{fmt.Sprintf("%s; this is Python %s, %s", strings.Join(passed, "; "), found.Version, found.Why)}
+	case label != "":
+		return []string{"Python " + found.Version + " " + label}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+package app
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"understudy/internal/config"
+	"understudy/sessions"
+)
+
+// newProject makes a directory with the environment of a project in it, as where the server
+// was started.
+func newProject(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	makeVenv(t, filepath.Join(dir, ".venv"))
+	t.Chdir(dir)
+	t.Setenv("VIRTUAL_ENV", "")
+	t.Setenv("CONDA_PREFIX", "")
+	return dir
+}
+
+func makeVenv(t *testing.T, dir string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), testPython(t), "-m", "venv", "--without-pip", dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
+// A project's environment is code that its user has not necessarily seen: who merely
+// connects does not have it run, and a sandbox does not let code bring it to be run outside.
+func TestWhoseEnvironmentIsRun(t *testing.T) {
+	dir := newProject(t)
+	for _, test := range []struct {
+		args   []string
+		python string
+		want   bool
+	}{
+		{nil, "", true},
+		{[]string{"--transport", "http"}, "", false},
+		{[]string{"--sandbox", "standard"}, "", false},
+		{nil, testPython(t), false},
+	} {
+		c := serveConfig(t, test.args...)
+		c.Python = test.python
+		found, err := findPython(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found.Project != test.want || test.want && found.Environment != filepath.Join(dir, ".venv") {
+			t.Errorf("%q: %+v", test.args, found)
+		}
+		sandboxed := c.Serve.SandboxMode() != config.SandboxOff && !c.Serve.OverNetwork()
+		if told := len(found.Passed) > 0 && strings.Contains(found.Passed[0].Reason, "--python"); told != sandboxed {
+			t.Errorf("%q: passed over: %v", test.args, found.Passed)
+		}
+	}
+}
+
+// Interpreters of two Pythons live beside each other, each with its own; a branch has its
+// parent's; what is not there is refused before anything is made.
+func TestInterpretersOfSeveralPythons(t *testing.T) {
+	dir, data := newProject(t), t.TempDir()
+	own, other := filepath.Join(data, "python"), filepath.Join(t.TempDir(), "other")
+	makeVenv(t, own)
+	makeVenv(t, other)
+	stamp := []byte(`{"lock":"","python":"3.11"}`)
+	if err := os.WriteFile(filepath.Join(own, "understudy-setup.json"), stamp, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := serveConfig(t, "--data-dir", data, "--pythons", "other="+filepath.Join(other, "bin", "python")+",gone=/nowhere/python")
+	c.Python = ""
+	a, err := Open(c, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	prefix := func(id string) string {
+		r, err := a.manager.Run(t.Context(), "me", sessions.RunRequest{InterpreterID: id, Code: "import sys; x = sys.prefix; y = globals().get('y', 0) + 1", ResultVarName: "x"})
+		if err != nil || r.Status != sessions.StatusOK {
+			t.Fatalf("%v %+v", err, r)
+		}
+		return strings.Trim(string(r.Result), `"`)
+	}
+	if got := prefix(""); got != filepath.Join(dir, ".venv") {
+		t.Errorf("the usual Python is of %s", got)
+	}
+	for name, want := range map[string]string{config.PythonProject: filepath.Join(dir, ".venv"), config.PythonOwn: own, "other": other} {
+		made, err := a.manager.Create(t.Context(), "me", sessions.CreateRequest{Python: name})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := prefix(made.ID); got != want {
+			t.Errorf("%s is of %s", name, got)
+		}
+		if want := map[string]string{config.PythonProject: "of this project's .venv", config.PythonOwn: "made by understudy setup", "other": "other"}[name]; !strings.Contains(made.Python, want) {
+			t.Errorf("%s is shown as %q", name, made.Python)
+		}
+		if a.python.ForkObstacle() != "" {
+			continue
+		}
+		branch, err := a.manager.Branch(t.Context(), "me", made.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := prefix(branch.ID); got != want {
+			t.Errorf("a branch of %s is of %s", name, got)
+		}
+	}
+	if usual, project := a.python.there(""), a.python.there(config.PythonProject); usual != project {
+		t.Error("the project's Python, which is the usual one, has two zygotes")
+	}
+	before, _ := a.manager.List(t.Context(), "me")
+	for name, words := range map[string]string{"none": `there is "own", "project", "gone", "other"`, "gone": "/nowhere/python"} {
+		_, err := a.manager.Create(t.Context(), "me", sessions.CreateRequest{Python: name})
+		if sessions.CodeOf(err) != sessions.CodeInvalid || !strings.Contains(err.Error(), "python: ") || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if after, _ := a.manager.List(t.Context(), "me"); len(after) != len(before) {
+		t.Errorf("%d interpreters were made of Pythons that are not there", len(after)-len(before))
+	}
+}
+
+// In a project the doctor says where interpreters work, which Python they run and what was
+// passed over, and which clients run this program there.
+func TestDoctorInAProject(t *testing.T) {
+	dir := newProject(t)
+	t.Setenv("HOME", t.TempDir())
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		".mcp.json":        `{"mcpServers":{"understudy":{"command":"/nowhere/understudy"},"other":{"command":"ls"}}}`,
+		".cursor/mcp.json": `{"mcpServers":{"understudy":{"command":"` + self + `","args":["serve"]}}}`,
+		".vscode/mcp.json": `{"servers":{"understudy":{"command":"sh"}}}`,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "env"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(dir, ".venv"), filepath.Join(dir, "venv")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".venv"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := &findings{Works: true}
+	c := serveConfig(t)
+	c.Python = ""
+	f.directory(c)
+	f.python(t.Context(), c)
+	f.clients(c)
+	for _, want := range []check{
+		{"Project", "directory", stateOK, dir + ", where the server was started"},
+		{"Python", "interpreter", stateOK, "this project's venv"},
+		{"Python", "passed over", stateNote, ".venv/bin/python (this project's .venv): it does not run"},
+		{"Clients", "Claude Code", stateMissing, "/nowhere/understudy: there is no such program"},
+		{"Clients", "Cursor", stateOK, self + " serve"},
+		{"Clients", "VS Code", stateNote, "runs sh: another program than this one"},
+	} {
+		if !hasCheck(*f, want.Name, want.State, want.Detail) {
+			t.Errorf("%+v is not among %+v", want, f.Checks)
+		}
+	}
+	if !f.Works {
+		t.Error("a client that is not set up well keeps the main job from working")
+	}
+}
