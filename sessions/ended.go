@@ -33,8 +33,8 @@ func (e *endings) add(one ending) {
 // why says why the client's session was ended, "" if it wasn't by us.
 func (e *endings) why(client Client, id string) string {
 	for _, one := range e.all {
-		isIt := one.id == id && (one.client == client || one.client == Anonymous || one.client.Keyed() && client.Keyed())
-		if isIt || client != Anonymous && one.client == client && NameOf(one.id) == id {
+		if one.id == id && (one.client == client || one.client == Anonymous || one.client.Keyed() && client.Keyed()) ||
+			client != Anonymous && one.client == client && NameOf(one.id) == id {
 			return one.why
 		}
 	}

@@ -48,6 +48,9 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	if m.closed {
 		return nil, nil, Errorf(CodeClosed, "the server is stopping")
 	}
+	if client == Operator {
+		return nil, nil, needsID()
+	}
 	if err := cancelled(ctx); err != nil { // nobody would ever use it
 		return nil, nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/internal/config"
+	"understudy/internal/connect"
 	"understudy/internal/metrics"
 	"understudy/internal/transport"
 	"understudy/sessions"
@@ -202,6 +204,8 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		options.Preview = newPreview(a.data.plan.Input(), c.Serve.Data, a.data.state)
 		options.PreviewReady = a.data.waitAWhile
 	}
+	shared := a.data != nil || c.Serve.Workdir != ""
+	options.SharedFiles, options.FilesEnd = shared, !shared && !c.Serve.KeepWorkdirs
 	options.Rules, options.Walls, options.Install = a.policy.told(), toldWalls(c), installOptions(c)
 	options.Pythons = offeredPythons(c)
 	if a.plugins != nil {
@@ -238,6 +242,9 @@ func NewLogger(c *config.Config, to io.Writer) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		level = slog.LevelInfo // config allows only levels, so this is a programmer's error
+	}
+	if c.Connect.IsServer() {
+		to = connect.Log(os.Stderr)
 	}
 	options := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {
