@@ -70,7 +70,7 @@ class Advice(unittest.TestCase):
     def test_what_the_other_environment_has(self):
         below = ("Lib",) if os.name == "nt" else ("lib", "python3.12")
         os.makedirs(os.path.join(self.folder, *below, "site-packages", "polars"))
-        self.assertIn('python "own" has it', self.advise("polars", own=self.folder))
+        self.assertIn('python "own", has it', self.advise("polars", own=self.folder))
         self.assertNotIn("own", self.advise("pandas", own=self.folder))
 
     def test_a_file_of_nearly_that_name(self):
