@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("UNDERSTUDY_DATA_DIR", filepath.Join(env.WorkDir, ".data"))
 			env.Setenv("UNDERSTUDY_LOG_LEVEL", "warn")
-			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("HOME", filepath.Join(env.WorkDir, ".home")) // the directory above it is a project
 			examples, err := filepath.Abs("examples")
 			if err != nil {
 				return err

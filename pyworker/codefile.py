@@ -27,12 +27,12 @@ class CodeFile:
     """
 
     def __init__(self, private_dir, name):
-        self._name = name
+        self.name = name
         self.move(private_dir)
 
     def move(self, private_dir):
         """Puts the file under another folder from now on."""
-        self.path = os.path.join(private_dir, FOLDER, self._name) if self._name else ""
+        self.path = os.path.join(private_dir, FOLDER, self.name) if self.name else ""
 
     def write(self, code, namespace):
         """Writes the file and sets __file__; returns a note if it can't, else ""."""

@@ -109,11 +109,14 @@ class Executor:
     def _code(self, request, notes):
         """Returns an action for _run: the cell, which is the code file's contents too."""
         code, session = request["code"], self._session
-        notes += filter(None, [session.code_file.write(code, vars(session.module))])
+        cell = f"<cell {request['execution']}>"
+        note = session.code_file.write(code, vars(session.module))
+        notes += filter(None, [note])
+        session.describer.call(cell, cell if note else session.code_file.name or cell)
         if name := request.get("metric_var_name"):
             self._watch = late.load_own("metric").Watch(name, vars(session.module))
         compile_only = request.get("compile_only", False)
-        return self._cell(code, f"<cell {request['execution']}>", compile_only)
+        return self._cell(code, cell, compile_only)
 
     def _cell(self, code, filename, compile_only=False):
         sources.add(filename, code)

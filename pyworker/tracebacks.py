@@ -24,6 +24,7 @@ class Describer:
 
     def __init__(self, workdir, private_dir, style):
         self._prefixes = ()
+        self._cell, self._name = "", ""
         self._plugins = frozenset()
         self._style = style  # "plain" or "ipython"
         self.move(workdir, private_dir)
@@ -33,6 +34,10 @@ class Describer:
         folders = (workdir, os.path.realpath(workdir), os.path.join(private_dir, codefile.FOLDER))
         more = [folder + os.sep for folder in folders]
         self._prefixes = sorted({*self._prefixes, *more}, key=len, reverse=True)
+
+    def call(self, cell, name):
+        """Shows the file name of a cell as that of the code file that holds it."""
+        self._cell, self._name = cell, name
 
     def begin_at(self, files):
         """Says whose frames the user's part of a traceback may begin with, beside a cell's."""
@@ -106,6 +111,8 @@ class Describer:
             self._clean(other, seen)
 
     def _shown(self, filename):
+        if filename == self._cell:
+            return self._name
         for prefix in self._prefixes:
             if filename.startswith(prefix):
                 return filename[len(prefix) :]
@@ -113,10 +120,11 @@ class Describer:
 
     def _stack(self, error, trace, compiled, place):
         if not compiled:
-            return _syntax_stack(error)
+            return self._syntax_stack(error)
         frames = []
         if place is not None:
-            frames.append([*place, "<module>", shorten(sources.line(*place).strip(), 1000)])
+            text = shorten(sources.line(*place).strip(), 1000)
+            frames.append([self._shown(place[0]), place[1], "<module>", text])
         linecache = late.load("linecache")
         for entry in _cut(_entries(trace), STACK_LIMIT):
             code = entry.tb_frame.f_code
@@ -124,6 +132,12 @@ class Describer:
             place = [self._shown(code.co_filename), entry.tb_lineno or 0]
             frames.append([*place, code.co_name, shorten(text.strip(), 1000)])
         return frames
+
+    def _syntax_stack(self, error):
+        if not issubclass(type(error), SyntaxError):
+            return []
+        text = shorten((error.text or "").strip(), 1000)
+        return [[self._shown(str(error.filename)), error.lineno or 0, "<module>", text]]
 
 
 def class_name(error):
@@ -232,13 +246,6 @@ def _complete_syntax_error(error):
     """Adds the line that the compiler, unlike the parser, does not add itself."""
     if issubclass(type(error), SyntaxError) and error.text is None and error.lineno:
         error.text = sources.line(error.filename, error.lineno) or None
-
-
-def _syntax_stack(error):
-    if not issubclass(type(error), SyntaxError):
-        return []
-    text = shorten((error.text or "").strip(), 1000)
-    return [[str(error.filename), error.lineno or 0, "<module>", text]]
 
 
 def _code_of(error):

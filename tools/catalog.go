@@ -76,6 +76,9 @@ type Options struct {
 	Mode string
 	// Rules are told in the descriptions; nil is for a server that checks nothing.
 	Rules *Rules
+	// SharedFiles says that all interpreters work in one directory, which outlives them;
+	// FilesEnd that each has its own, which goes with it.
+	SharedFiles, FilesEnd bool
 	// Walls are told in the descriptions; nil is for a server without a sandbox.
 	Walls *Walls
 	// PluginSummary tells a model, in some lines, which plugins code can call now,
@@ -143,6 +146,8 @@ type toolbox struct {
 	drawing   sync.Mutex // one picture at a time is decoded: each takes about 30 MB
 	settling  time.Duration
 
+	beginnings beginnings
+
 	pluginArgs *schemas.Arguments[PluginArgs]
 	met        map[string]bool // plugins that have been tools; the board's to write
 }
@@ -189,6 +194,7 @@ func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 	b := newToolbox(s, m, o)
 	r := &board{toolbox: b}
 	r.refresh()
+	hooksOf(s).AddAfterListTools(b.noteList)
 	if b.Mode == ModeFull {
 		b.addPrompts(s) // which teach to run code
 		return r.refresh
@@ -271,6 +277,10 @@ func (b *toolbox) describe(text string) string {
 		"{lines}\n", item(b.notebookLines()),
 		"{rules}\n", item(b.ruled()),
 		"{walls}\n", item(b.walled()),
+		"{files}\n", item(b.tellsOfFiles()),
+		"{branch_files}", word(b.SharedFiles, " (files are shared)", " and working directory"),
+		"{branch_only_files}", word(b.SharedFiles, ", which works on the same files", " with a copy of the working directory"),
+		"{delete_files}", word(b.FilesEnd, " with its files", ""),
 		"{trials}\n", item(b.tellsOfTrials()),
 		"{set_variables}\n", item(b.sessionVariables()),
 		"{install}\n", item(b.tellsOfInstalls()),

@@ -3,7 +3,6 @@ package tools
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -40,11 +39,6 @@ func notes(all []string) string {
 		lines[i] = "[note] " + clip(oneLine(note), 2000)
 	}
 	return strings.Join(lines, "\n")
-}
-
-func deleted(id string) reply {
-	text := fmt.Sprintf("Deleted interpreter %s; its variables are gone.", id)
-	return reply{text, map[string]any{"interpreter_id": id}}
 }
 
 func interrupted(i *sessions.Interruption) reply {
@@ -122,7 +116,7 @@ func listingLine(l sessions.Listing) string {
 		facts = append(facts, sessions.Counted(l.Executions, "run"))
 	}
 	if l.Ended == "" && l.Running == 0 {
-		facts = append(facts, "idle "+inShort(secondsOf(l.Idle)))
+		facts = append(facts, "idle "+shortAge(secondsOf(l.Idle)))
 	}
 	if l.Failures > 0 {
 		facts = append(facts, sessions.Counted(l.Failures, "run")+" failed in a row")
@@ -160,18 +154,6 @@ func activity(l sessions.Listing) string {
 		return fmt.Sprintf("busy with run %d", l.Running)
 	default:
 		return l.Status
-	}
-}
-
-// inShort writes a duration in the largest unit that it has one of.
-func inShort(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	default:
-		return fmt.Sprintf("%d h", int(d.Hours()))
 	}
 }
 

@@ -63,8 +63,10 @@ func knownOfExperiment(ctx context.Context, b *toolbox, given map[string]string)
 	if b.Client(ctx) == sessions.Anonymous { // an interpreter would begin an experiment of its own
 		known["unbranched"] = `Always give interpreter_id; only branches of the prepared interpreter belong to this experiment.`
 	}
-	if b.Preview != nil {
+	if b.SharedFiles || b.Preview != nil {
 		known["shared"] = "All interpreters share one working directory: put the plan's name into the names of the files that a trial writes."
+	}
+	if b.Preview != nil {
 		known["data"] = "in input/ of the working directory, described below; put what you write into working/"
 	}
 	return known

@@ -125,6 +125,18 @@ class CodeFile(WorkerCase):
         worker.run("import os; os.unlink(__file__)")
         self.assertTrue(worker.run("1").ok)
 
+    def test_tracebacks_name_it(self):
+        worker = self.start(code_file="runfile.py")
+        for code, line in (("x = 1\n1 / 0", 2), ("\n\nif:", 3), ("print(1); ''.join([1])", 1)):
+            found = worker.run(code).exception
+            self.assertIn(f'  File "runfile.py", line {line}', found["traceback"])
+            self.assertEqual(["runfile.py", line], found["stack"][0][:2])
+            self.assertNotIn("<cell", found["traceback"])
+        worker.run("def f(): 1 / 0")
+        last = worker.run("f()").exception["traceback"]
+        self.assertIn('File "runfile.py", line 1, in <module>\n    f()', last)
+        self.assertIn('File "<cell 4>", line 1, in f\n    def f(): 1 / 0', last)
+
     def test_one_that_cannot_be_written_is_a_note(self):
         worker = self.start(code_file="runfile.py")
         os.makedirs(os.path.join(worker.private, "code", "runfile.py"))
