@@ -108,6 +108,7 @@ func (a *App) locate(ctx context.Context) (dir, note string) {
 	because := ", as " + a.project.unfit
 	for _, root := range a.clientRoots(ctx) {
 		if unfitFor(root) == "" {
+			a.python.workIn(root)
 			return root, "the working directory is " + root + ", the first that the client has named (roots)" + because
 		}
 	}
