@@ -77,6 +77,9 @@ type checkpoints struct {
 	bereft  bool         // the states before the oldest were lost in a crash
 	ended   bool         // nothing is kept any more
 	last    Place        // the present state when it ended
+	// names are those of variables in the present state, with the executions that gave
+	// them: not all of them, see define.
+	names map[string]int
 }
 
 // startAfresh lets go of all states: nothing has run since execution after.
@@ -88,6 +91,7 @@ func (c *checkpoints) startAfresh(after int) {
 	}
 	c.dismissAll()
 	c.present, c.past = checkpoint{after: after, pristine: true}, nil
+	c.names = nil
 	c.trimmed, c.bereft = false, false
 }
 
@@ -120,9 +124,10 @@ func (c *checkpoints) dismissAll() {
 
 // inherit begins a branch: its state is its parent's.
 func (c *checkpoints) inherit(parent *checkpoints) {
-	place := parent.place()
+	place, names := parent.place(), parent.defined()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.names = names
 	c.present = checkpoint{after: place.Execution, in: place.InterpreterID, due: true}
 }
 
@@ -228,6 +233,7 @@ func (c *checkpoints) takeOlder() (u Understudy, since []int) {
 	chosen := c.past[place]
 	c.past = c.past[:place]
 	c.present = checkpoint{after: chosen.after, in: chosen.in, due: true}
+	c.undefine()
 	return chosen.understudy, since
 }
 
@@ -281,6 +287,7 @@ func (c *checkpoints) stepBack() {
 	earlier := c.past[last]
 	c.past = c.past[:last]
 	c.present = checkpoint{after: earlier.after, in: earlier.in, pristine: earlier.pristine, due: !earlier.pristine}
+	c.undefine()
 }
 
 // refusal says in a sentence, without its full stop, why nothing can be undone.

@@ -9,6 +9,13 @@
 //   - session: one live Python interpreter with its variables, working
 //     directory and figures, owned by one client. On the wire it is an
 //     "interpreter" with an interpreter_id.
+//   - id: what the server knows a session by, in its maps, directories' names, the
+//     journal and marks of processes: a name, if the session has one, a dash, and 128
+//     random bits.
+//   - handle: what a client knows it by, and passes as interpreter_id. Where possession
+//     counts (Client.Keyed) it is the whole id, a key. Else it is the name alone, py1 or
+//     what create was told, which is found among the client's own sessions only: the
+//     same name of two clients is two sessions. Client.Handle makes the one of the other.
 //   - execution: one run of code in a session, numbered from 1.
 //   - worker: the process that runs a session's code.
 //   - checkpoint: a state of a session, as an execution left it. The present

@@ -8,8 +8,12 @@ type ending struct {
 	id     string
 	client Client
 	why    string
-	home   bool // it was the client's default, and the next one is to say so
+
+	isDefault bool   // it was the client's default, and the next one is to say so
+	chat      string // the conversation whose default it was
 }
+
+func (e ending) of() defaultKey { return defaultKey{e.client, e.chat} }
 
 // endings remembers the last ones.
 type endings struct {
@@ -29,7 +33,8 @@ func (e *endings) add(one ending) {
 // why says why the client's session was ended, "" if it wasn't by us.
 func (e *endings) why(client Client, id string) string {
 	for _, one := range e.all {
-		if one.id == id && (one.client == client || one.client == Anonymous) || client != Anonymous && one.client == client && NameOf(one.id) == id {
+		if one.id == id && (one.client == client || one.client == Anonymous || one.client.Keyed() && client.Keyed()) ||
+			client != Anonymous && one.client == client && NameOf(one.id) == id {
 			return one.why
 		}
 	}
@@ -38,23 +43,23 @@ func (e *endings) why(client Client, id string) string {
 
 // farewell says what became of the client's default session, if we ended it
 // and no other was made since; else "".
-func (e *endings) farewell(client Client) string {
+func (e *endings) farewell(of defaultKey) string {
 	text := ""
 	for _, one := range e.all {
-		if one.home && one.client == client {
-			text = "your default interpreter " + client.Handle(one.id) + " was ended " + one.why + "; its variables are gone. run_python_code makes a new one"
+		if one.isDefault && one.of() == of {
+			text = "your default interpreter " + of.client.Handle(one.id) + " was ended " + one.why + "; its variables are gone. run_python_code makes a new one"
 		}
 	}
 	return text
 }
 
-// leaveHome returns the default session that the client had before, if it was
+// forgetDefault returns the default session that the client had before, if it was
 // ended, to be told once.
-func (e *endings) leaveHome(client Client) (former ending, ok bool) {
+func (e *endings) forgetDefault(of defaultKey) (former ending, ok bool) {
 	for i, one := range e.all {
-		if one.home && one.client == client {
+		if one.isDefault && one.of() == of {
 			former, ok = one, true
-			e.all[i].home = false
+			e.all[i].isDefault = false
 		}
 	}
 	return former, ok

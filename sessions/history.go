@@ -137,7 +137,7 @@ const (
 func (s *Session) visit(ctx context.Context, v visitor) (visiting context.Context, leave func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.epitaph != "" {
+	if s.ended || s.evictReason != "" {
 		return nil, nil, s.missing()
 	}
 	if v == aUser {

@@ -192,7 +192,7 @@ func (s *Session) openWorkdir() (root *os.Root, err error) {
 		root, err = openBelow(above, name)
 	}
 	if err != nil {
-		return nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.id, err)
+		return nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.name, err)
 	}
 	return root, nil
 }

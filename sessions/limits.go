@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 )
@@ -52,14 +51,15 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	if err := cancelled(ctx); err != nil { // nobody would ever use it
 		return nil, nil, err
 	}
-	if s := m.defaults[client]; b.isDefault && s != nil {
+	of := m.defaultOf(ctx, client)
+	if s := m.defaults[of]; b.isDefault && s != nil {
 		return s, nil, nil
 	}
 	name, err := m.name(client, b.name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if oldest, err = m.makeRoom(client); err != nil {
+	if oldest, err = m.makeRoom(of, b); err != nil {
 		return nil, nil, err
 	}
 	if s, err = newSession(newID(name), client, m.options, b.parent); err != nil {
@@ -68,6 +68,10 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	s.python = b.python
 	if b.parent != nil {
 		s.descend(b.parent)
+	}
+	s.claimed = !b.isUnclaimed(of)
+	if b.isDefault {
+		s.conversation = of.conversation
 	}
 	m.insert(s, b.isDefault)
 	if b.parent == nil && m.whereabouts != "" {
@@ -93,119 +97,117 @@ func (m *Manager) settle(ctx context.Context) {
 	m.mu.Unlock()
 }
 
-// makeRoom checks the limits. Where that of all together is reached, or nobody's
-// sessions are too many, it takes one out of the maps that nobody came back to;
-// where that doesn't help and the operator allows it, the client's least recently
-// used idle one. The caller holds mu.
-func (m *Manager) makeRoom(client Client) (oldest *Session, err error) {
-	if client == Anonymous {
-		return m.makeAnonymousRoom()
-	}
-	own, room := len(m.owned[client]), len(m.sessions) < m.options.MaxSessions
+// makeRoom checks the limits. Where one is reached a session gives way that nobody has
+// come back for; where there is none and the operator allows it, the client's least
+// recently used idle one. It is out of the maps; the caller ends it. The caller holds
+// mu.
+func (m *Manager) makeRoom(of defaultKey, b birth) (oldest *Session, err error) {
+	room, flooded := len(m.sessions) < m.options.MaxSessions, len(m.owned[Anonymous]) >= m.mostOfNobody()
+	isKnown := of.client != Anonymous
 	var refusal *Error
 	switch {
-	case m.isFull(client):
-		refusal = Errorf(CodeLimit, "you have %s already, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", Counted(own, "interpreter"))
-	case room && len(m.owned[Anonymous]) < m.mostOfNobody():
+	case isKnown && m.isFull(of.client):
+		refusal = Errorf(CodeLimit, "you have %s already, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", Counted(len(m.owned[of.client]), "interpreter"))
+	case room && !flooded:
 		return nil, nil
-	case m.condemnNobodys(&oldest) || room:
-		return oldest, nil
-	case own > 0:
-		refusal = Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached; delete one with manage_interpreters first", m.options.MaxSessions)
-	case m.leftBehind() > 0:
-		refusal = Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached; %d of them belonged to clients that have left, and give way once they have been idle for %s: try again then", m.options.MaxSessions, m.leftBehind(), InWords(unclaimedRest))
 	default:
-		refusal = Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached by other clients; try again later", m.options.MaxSessions)
-	}
-	if m.options.EndOldest {
-		if oldest = m.condemnOldest(client); oldest != nil {
-			return oldest, nil
+		oldest = m.evictUnclaimed(flooded)
+		if oldest == nil && isKnown && room {
+			return nil, nil
 		}
+		if oldest == nil && isKnown && flooded {
+			oldest = m.evictUnclaimed(false)
+		}
+		refusal = m.fullOf(of.client)
+	}
+	if oldest == nil && b.isDefault && of.conversation != "" { // it asked for none: an earlier conversation gives way
+		oldest = m.evictOldest(of.client, "to make room for another conversation", func(s *Session) bool { return s.conversation != "" })
+	}
+	if oldest == nil && m.options.EndOldest && isKnown {
+		oldest = m.evictOldest(of.client, "to make room for another one (--when-full end-oldest)", func(*Session) bool { return true })
+	}
+	if oldest != nil {
+		return oldest, nil
 	}
 	return nil, refusal
 }
 
-// unclaimedRest is how long a session that nobody has named yet, or whose client
-// has left, stays out of the way of newcomers: an agent may think for a while
-// before its second call, and a client that lost its connection comes back.
-const unclaimedRest = time.Minute
+// fullOf says to the client that the limit of all together is reached. The caller
+// holds mu.
+func (m *Manager) fullOf(client Client) *Error {
+	switch {
+	case client == Anonymous:
+		return Errorf(CodeLimit, "the limit of %s of callers without authentication (three quarters of --max-sessions) is reached, and all are in use; pass the interpreter_id of the one you have, or try again later", Counted(m.mostOfNobody(), "interpreter"))
+	case len(m.owned[client]) > 0:
+		return Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached; delete one with manage_interpreters first", m.options.MaxSessions)
+	}
+	return Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached by other clients; try again later", m.options.MaxSessions)
+}
 
 // mostOfNobody is how many sessions may belong to nobody: three quarters of all,
 // so that a flood of them leaves room for clients that are known.
 func (m *Manager) mostOfNobody() int { return max(1, m.options.MaxSessions*3/4) }
 
-// makeAnonymousRoom is makeRoom for a caller that can't be told from others.
-// None ends what another one uses. The caller holds mu.
-func (m *Manager) makeAnonymousRoom() (oldest *Session, err error) {
-	most := m.mostOfNobody()
-	if len(m.owned[Anonymous]) < most && len(m.sessions) < m.options.MaxSessions {
-		return nil, nil
-	}
-	if m.condemnNobodys(&oldest) {
-		return oldest, nil
-	}
-	return nil, Errorf(CodeLimit, "the limit of %s of callers without authentication (three quarters of --max-sessions) is reached; pass the interpreter_id of the one you have, or try again later", Counted(most, "interpreter"))
+// isUnclaimed reports whether a new session gives way to newcomers until somebody
+// comes back for it: one that nobody asked for, and whose maker may never be heard of
+// again.
+func (b birth) isUnclaimed(of defaultKey) bool {
+	return of.client == Anonymous || b.isDefault && (of.client.Keyed() || of.conversation != "")
 }
 
-// condemnNobodys takes the session out of the maps that has been idle for longest
-// of those whose id nobody has shown since an anonymous call made them, or since
-// their client left. The caller holds mu.
-func (m *Manager) condemnNobodys(oldest **Session) bool {
-	since := time.Now().Add(-unclaimedRest)
-	var found *Session
-	for s := range m.owned[Anonymous] {
-		if used := s.lastUsed(); (s.abandoned || !s.named) && used.Before(since) {
-			found, since = s, used
+// evictUnclaimed takes the session out of the maps that was used least recently of
+// those that nobody has come back for and of those whose client has left, or of those
+// among them that belong to nobody. nil: all are in use. The caller holds mu.
+func (m *Manager) evictUnclaimed(nobodys bool) *Session {
+	var candidates []*Session
+	for _, s := range m.sessions {
+		if (s.client == Anonymous || !nobodys) && (!s.claimed || s.client == Anonymous && s.abandoned) {
+			candidates = append(candidates, s)
 		}
 	}
-	if found == nil {
-		return false
-	}
-	why := "to make room for another one, as no call had named it"
-	if found.abandoned {
-		why = "to make room for another one, as its client had left"
-	}
-	if !m.condemn(found, why) {
-		return false
-	}
-	*oldest = found
-	return true
-}
-
-// leftBehind counts the sessions whose clients have left. The caller holds mu.
-func (m *Manager) leftBehind() (n int) {
-	for s := range m.owned[Anonymous] {
+	return m.evictFirst(candidates, func(s *Session) string {
 		if s.abandoned {
-			n++
+			return "to make room for another one, as its client had left"
 		}
-	}
-	return n
+		return "to make room for another one, as no call had come back to it"
+	})
 }
 
-// condemnOldest takes the client's least recently used idle session out of the
+// evictOldest takes the client's least recently used idle session out of the
 // maps; nil when all are in use. The caller holds mu.
-func (m *Manager) condemnOldest(client Client) *Session {
-	used := map[*Session]time.Time{} // asked once: it changes while they are sorted
+func (m *Manager) evictOldest(client Client, why string, among func(*Session) bool) *Session {
+	var candidates []*Session
 	for s := range m.owned[client] {
+		if among(s) {
+			candidates = append(candidates, s)
+		}
+	}
+	return m.evictFirst(candidates, func(*Session) string { return why })
+}
+
+// evictFirst takes the first idle one in the order of their last use out of the maps.
+// The caller holds mu.
+func (m *Manager) evictFirst(candidates []*Session, why func(*Session) string) *Session {
+	used := make(map[*Session]time.Time, len(candidates)) // asked once: it changes while they are sorted
+	for _, s := range candidates {
 		used[s] = s.lastUsed()
 	}
-	own := slices.Collect(maps.Keys(used))
-	slices.SortFunc(own, func(a, b *Session) int { return used[a].Compare(used[b]) })
-	for _, s := range own {
-		if m.condemn(s, "to make room for another one (--when-full end-oldest)") {
+	slices.SortFunc(candidates, func(a, b *Session) int { return used[a].Compare(used[b]) })
+	for _, s := range candidates {
+		if m.evict(s, why(s)) {
 			return s
 		}
 	}
 	return nil
 }
 
-// condemn takes an idle session out of the maps and remembers why. The caller
+// evict takes an idle session out of the maps and remembers why. The caller
 // holds mu, and ends the session after it let go of it.
-func (m *Manager) condemn(s *Session, why string) bool {
-	if !s.condemn(why) {
+func (m *Manager) evict(s *Session, why string) bool {
+	if !s.evict(why) {
 		return false
 	}
-	m.endings.add(ending{id: s.id, client: s.client, why: why, home: m.defaults[s.client] == s})
+	m.endings.add(ending{id: s.id, client: s.client, why: why, isDefault: m.defaults[s.defaultKey()] == s, chat: s.conversation})
 	m.remove(s)
 	s.log.Info("ending interpreter", "why", why)
 	return true
@@ -221,8 +223,8 @@ func (m *Manager) insert(s *Session, isDefault bool) {
 	if !isDefault {
 		return
 	}
-	m.defaults[s.client] = s
-	if former, ok := m.endings.leaveHome(s.client); ok {
+	m.defaults[s.defaultKey()] = s
+	if former, ok := m.endings.forgetDefault(s.defaultKey()); ok {
 		s.untold.notes = []string{"your earlier default interpreter " + s.client.Handle(former.id) + " was ended " + former.why + "; this is a new one, without its variables"}
 	}
 }
@@ -234,8 +236,8 @@ func (m *Manager) remove(s *Session) {
 	if len(m.owned[s.client]) == 0 {
 		delete(m.owned, s.client)
 	}
-	if m.defaults[s.client] == s {
-		delete(m.defaults, s.client)
+	if m.defaults[s.defaultKey()] == s {
+		delete(m.defaults, s.defaultKey())
 	}
 }
 

@@ -140,7 +140,7 @@ func TestAnIdleEndIsTold(t *testing.T) {
 func TestTheLastEndingsAreRemembered(t *testing.T) {
 	var e endings
 	for i := range keptEndings + 10 {
-		e.add(ending{id: fmt.Sprint(i), client: me, why: "because", home: i%2 == 0})
+		e.add(ending{id: fmt.Sprint(i), client: me, why: "because", isDefault: i%2 == 0})
 	}
 	for id, want := range map[string]string{"9": "", "10": "because", "265": "because", "266": ""} {
 		if got := e.why(me, id); got != want {
@@ -150,10 +150,10 @@ func TestTheLastEndingsAreRemembered(t *testing.T) {
 	if e.why(other, "100") != "" {
 		t.Error("another client learns of it")
 	}
-	if _, ok := e.leaveHome(me); !ok || len(e.all) != keptEndings {
+	if _, ok := e.forgetDefault(defaultKey{client: me}); !ok || len(e.all) != keptEndings {
 		t.Errorf("%d kept", len(e.all))
 	}
-	if _, ok := e.leaveHome(me); ok {
+	if _, ok := e.forgetDefault(defaultKey{client: me}); ok {
 		t.Error("told twice")
 	}
 }

@@ -22,7 +22,7 @@ type Manager struct {
 	sessions map[string]*Session
 	owned    map[Client]map[*Session]bool // Anonymous has those that belong to nobody
 	calls    map[Client]map[*attendance]bool
-	defaults map[Client]*Session
+	defaults map[defaultKey]*Session
 	numbers  map[Client]int // how many names were given to sessions of clients that are not keyed
 	endings  endings
 	closed   bool
@@ -77,7 +77,7 @@ func NewManager(options Options) *Manager {
 	options.tally, options.homes = &tally{}, &homes{}
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
-		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[Client]*Session{}, numbers: map[Client]int{},
+		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[defaultKey]*Session{}, numbers: map[Client]int{},
 	}
 	if options.IdleTTL > 0 || options.AbandonedTTL > 0 {
 		m.reaper.Go(m.reapIdle)
@@ -115,6 +115,9 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	result, err := s.call(ctx, waiting, r, watch)
 	if err != nil && client == Anonymous && r.InterpreterID == "" && CodeOf(err) != CodeBusy {
 		m.discard(ctx, s)
+	}
+	if err == nil {
+		m.tellHome(client, s, result)
 	}
 	return result, err
 }
@@ -158,6 +161,7 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 		return nil, err
 	}
 	s.head(result)
+	m.tellHome(client, s, result)
 	return result, nil
 }
 
@@ -281,10 +285,10 @@ func (m *Manager) inspect(ctx context.Context, all []*Session) []Listing {
 func (m *Manager) Farewell(client Client) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.defaults[client] != nil {
+	if m.defaults[defaultKey{client: client}] != nil {
 		return ""
 	}
-	return m.endings.farewell(client)
+	return m.endings.farewell(defaultKey{client: client})
 }
 
 // Delete ends a session and all its processes.
@@ -441,8 +445,14 @@ func (m *Manager) session(ctx context.Context, client Client, id string) (*Sessi
 	if id != "" {
 		return m.known(ctx, client, id)
 	}
+	if m.needsHandle(client) {
+		return nil, errNeedsHandle()
+	}
 	m.mu.Lock()
-	s := m.defaults[client]
+	s := m.defaults[m.defaultOf(ctx, client)]
+	if s != nil {
+		s.claimed = true
+	}
 	m.mu.Unlock()
 	if s != nil {
 		return s, nil
@@ -456,7 +466,7 @@ func (m *Manager) session(ctx context.Context, client Client, id string) (*Sessi
 func (m *Manager) known(ctx context.Context, client Client, id string) (*Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, err := m.find(client, id)
+	s, err := m.find(m.defaultOf(ctx, client), id)
 	if err == nil {
 		err = m.claim(ctx, client, s)
 	}
@@ -467,32 +477,35 @@ func (m *Manager) known(ctx context.Context, client Client, id string) (*Session
 func (m *Manager) seen(client Client, id string) (*Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.find(client, id)
+	return m.find(defaultKey{client: client}, id)
 }
 
 // find is for a caller that holds mu.
-func (m *Manager) find(client Client, id string) (*Session, error) {
+func (m *Manager) find(of defaultKey, id string) (*Session, error) {
 	if id == "" {
-		return m.home(client)
+		return m.defaultSession(of)
 	}
-	if s := m.reach(client, id); s != nil {
+	if s := m.reach(of.client, id); s != nil {
 		return s, nil
 	}
-	if why := m.endings.why(client, id); why != "" {
+	if why := m.endings.why(of.client, id); why != "" {
 		return nil, ended(id, why)
 	}
 	return nil, notFound(id)
 }
 
-// home returns the client's default session. The caller holds mu.
-func (m *Manager) home(client Client) (*Session, error) {
-	if client == Anonymous {
-		return nil, homeless()
+// defaultSession returns the client's default session. The caller holds mu.
+func (m *Manager) defaultSession(of defaultKey) (*Session, error) {
+	if m.needsHandle(of.client) {
+		return nil, errNeedsHandle()
 	}
-	if s := m.defaults[client]; s != nil {
+	if of.client == Anonymous {
+		return nil, errNoDefaultInterpreter()
+	}
+	if s := m.defaults[of]; s != nil {
 		return s, nil
 	}
-	if farewell := m.endings.farewell(client); farewell != "" {
+	if farewell := m.endings.farewell(of); farewell != "" {
 		return nil, Errorf(CodeNotFound, "%s", farewell)
 	}
 	return nil, Errorf(CodeNotFound, "there is no interpreter yet; run_python_code makes one")
@@ -512,7 +525,7 @@ func (m *Manager) describe(s *Session) Listing {
 	l := s.listing()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l.Default = m.defaults[s.client] == s
+	l.Default = m.defaults[s.defaultKey()] == s
 	return l
 }
 

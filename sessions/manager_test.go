@@ -12,7 +12,9 @@ import (
 	"time"
 )
 
-const me, other = Client("me"), Client("other")
+// me is a client without authentication, whose ids are keys; other has authenticated,
+// and none of them opens anything to it.
+const me, other = Client("me"), Client("principal:other")
 
 func mustRun(t *testing.T, m *Manager, r RunRequest) *Result {
 	t.Helper()

@@ -51,6 +51,12 @@ type Options struct {
 	IdleTTL   time.Duration // idle sessions end after it; 0 is never
 	// AbandonedTTL is the same for sessions that belong to nobody.
 	AbandonedTTL time.Duration
+	// Conversation names the client's conversation that a call belongs to, "" for
+	// none. Each has a default session of its own; nil: clients have one.
+	Conversation func(context.Context) string
+	// NeedsHandle reports whether the client has no default session, so that each
+	// of its calls must name one; nil: none needs to.
+	NeedsHandle func(Client) bool
 	// InterruptOnLeave interrupts what runs for a client that has left.
 	InterruptOnLeave bool
 

@@ -104,9 +104,10 @@ func (m *Manager) depart(client Client, here *attendance) {
 }
 
 // Leave says that a client's connection is gone. With bye it said so itself,
-// and its sessions end. Without, they belong to nobody until someone shows
-// their id, and end when nobody does; what runs in them goes on, or is
-// interrupted if the operator wants that. Its calls end, and leave the results
+// and its sessions end, unless their ids are keys: a client that opens a connection
+// for each call says goodbye after each. Those, and all without bye, belong to nobody
+// until someone shows their id, and end when nobody does; what runs in them goes on,
+// or is interrupted if the operator wants that. Its calls end, and leave the results
 // to whoever asks for them. For a client that can come back under its name
 // Leave is not to be called.
 func (m *Manager) Leave(ctx context.Context, client Client, bye bool) {
@@ -114,11 +115,11 @@ func (m *Manager) Leave(ctx context.Context, client Client, bye bool) {
 		return
 	}
 	m.dismiss(client) // first: no result may go to a call of its, and none may make or take a session
-	if bye {
+	if bye && !client.Keyed() {
 		m.EndClient(ctx, client)
 		return
 	}
-	for _, s := range m.disown(client) {
+	for _, s := range m.disown(client, bye) {
 		s.log.Info("the interpreter's client has left")
 		e := s.runningNow()
 		switch {
@@ -142,40 +143,43 @@ func (m *Manager) dismiss(client Client) {
 	}
 }
 
-// disown makes the client's sessions nobody's, and returns them.
-func (m *Manager) disown(client Client) []*Session {
+// disown makes the client's sessions nobody's, and returns them. One that is not
+// claimed lives shorter; where the connection was lost somebody may come back for it.
+func (m *Manager) disown(client Client, bye bool) []*Session {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var left []*Session
 	for s := range m.owned[client] {
 		left = append(left, s)
 		m.pass(s, Anonymous)
-		s.named, s.abandoned = true, true // somebody may know its id and has used it
+		s.claimed, s.abandoned = s.claimed || !bye, true
 		s.touch()
 	}
 	return left
 }
 
-// reach returns the session of that id if the client may use it. The caller
-// holds mu.
+// reach returns the session of that id if the client may use it: where ids are keys
+// whoever shows it may, whoever owns it. The caller holds mu.
 func (m *Manager) reach(client Client, id string) *Session {
-	if s := m.sessions[id]; s != nil && (s.client == client || s.client == Anonymous) {
+	if s := m.sessions[id]; s != nil && (s.client == client || s.client == Anonymous || s.client.Keyed() && client.Keyed()) {
 		return s
 	}
 	return m.named(client, id)
 }
 
-// claim makes nobody's session the client's, if it may have another, unless the
-// call is over. To look at a session is not to claim it: who looks may have left.
-// The caller holds mu.
+// claim notes that somebody has come back for a session, and makes nobody's the
+// client's, if it may have another, unless the call is over. One that has an owner
+// keeps it. To look at a session is not to claim it: who looks may have left. The
+// caller holds mu.
 func (m *Manager) claim(ctx context.Context, client Client, s *Session) error {
 	if s.client != Anonymous {
+		s.claimed = true
 		return nil
 	}
 	if err := cancelled(ctx); err != nil {
 		return err
 	}
-	s.named, s.abandoned = true, false
+	s.claimed, s.abandoned = true, false
 	if client != Anonymous && !m.isFull(client) {
 		m.pass(s, client)
 	}
@@ -238,7 +242,36 @@ func (m *Manager) discard(ctx context.Context, s *Session) {
 	s.end(context.WithoutCancel(ctx))
 }
 
-// homeless says to a caller that can't have a default session what to do.
-func homeless() *Error {
+// defaultKey is whose default session is meant: a client's, or that of one of its
+// conversations.
+type defaultKey struct {
+	client       Client
+	conversation string
+}
+
+// defaultOf says whose default session is meant by a call that names none.
+func (m *Manager) defaultOf(ctx context.Context, client Client) defaultKey {
+	if m.options.Conversation == nil {
+		return defaultKey{client: client}
+	}
+	return defaultKey{client, m.options.Conversation(ctx)}
+}
+
+// defaultKey says whose default the session is, if it is one. The caller holds the
+// Manager's mu.
+func (s *Session) defaultKey() defaultKey { return defaultKey{s.client, s.conversation} }
+
+// needsHandle reports whether each call of the client's must name a session.
+func (m *Manager) needsHandle(client Client) bool {
+	return m.options.NeedsHandle != nil && m.options.NeedsHandle(client)
+}
+
+// errNeedsHandle says to such a client what to do.
+func errNeedsHandle() *Error {
+	return Errorf(CodeInvalid, "interpreter_id is required: this server has no default interpreters (--default-interpreter none). Make one with manage_interpreters, operation \"create\", and pass the interpreter_id that it answers with every call")
+}
+
+// errNoDefaultInterpreter says to a caller that can't have a default session what to do.
+func errNoDefaultInterpreter() *Error {
 	return Errorf(CodeNotFound, "interpreter_id is required: this connection has no default interpreter. Pass the interpreter_id that an earlier answer named; run_python_code without one makes a new interpreter and names it")
 }

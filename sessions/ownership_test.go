@@ -73,11 +73,15 @@ func TestOthersAreNotFound(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	mine := mustCreate(t, m).ID
 	unknown := newID("")
-	for _, client := range []Client{other, Anonymous} {
-		foreign, none := everyOperation(t.Context(), m, client, mine), everyOperation(t.Context(), m, client, unknown)
+	theirs, err := m.Create(t.Context(), other, CreateRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for client, id := range map[Client]string{other: mine, me: theirs.ID, Anonymous: theirs.ID} {
+		foreign, none := everyOperation(t.Context(), m, client, id), everyOperation(t.Context(), m, client, unknown)
 		for operation, err := range foreign {
-			wantCode(t, err, CodeNotFound, mine)
-			if got, want := err.Error(), strings.ReplaceAll(none[operation].Error(), unknown, mine); got != want {
+			wantCode(t, err, CodeNotFound, id)
+			if got, want := err.Error(), strings.ReplaceAll(none[operation].Error(), unknown, id); got != want {
 				t.Errorf("%s: %q, but %q for an id that nobody has", operation, got, want)
 			}
 		}
@@ -100,33 +104,38 @@ func TestAnonymousCallersMustNameTheirs(t *testing.T) {
 	}
 }
 
-// TestAnonymousFlood: sessions that nobody comes back to make room for others,
-// but not while somebody may still be thinking, and never all of it.
+// TestAnonymousFlood: sessions that nobody comes back to make room for others, and
+// those that somebody has come back to never do.
 func TestAnonymousFlood(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 8 })
 		used := anonymously(t, m, "", "a").InterpreterID
 		anonymously(t, m, used, "b")
-		for range 5 {
+		for range 70 {
 			anonymously(t, m, "", "flood")
+			time.Sleep(time.Millisecond)
+		}
+		mustCreate(t, m)
+		mustCreate(t, m) // there is room for clients that are known
+		latest := anonymously(t, m, "", "latest").InterpreterID
+		for range 4 { // the least recently used go first
+			anonymously(t, m, "", "flood")
+			time.Sleep(time.Millisecond)
+		}
+		for id, want := range map[string]string{used: "a b c", latest: "latest c"} {
+			if r := anonymously(t, m, id, "c"); r.Stdout != want {
+				t.Errorf("%+v", r)
+			}
+		}
+		mustCreate(t, m) // a known client may end what nobody has come back for, too
+		for range 3 {    // in use, all of them
+			id := anonymously(t, m, "", "x").InterpreterID
+			anonymously(t, m, id, "y")
 		}
 		_, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "x"})
 		wantCode(t, err, CodeLimit, "limit of 6 interpreters", "without authentication", "interpreter_id")
-		mustCreate(t, m)
-		mustCreate(t, m) // there is room for clients that are known
-		time.Sleep(unclaimedRest + time.Second)
-		for range 5 {
-			anonymously(t, m, "", "flood")
-		}
-		_, err = m.Run(t.Context(), Anonymous, RunRequest{Code: "x"})
-		wantCode(t, err, CodeLimit)
 		_, err = m.Create(t.Context(), me, CreateRequest{})
 		wantCode(t, err, CodeLimit, "--max-sessions")
-		time.Sleep(unclaimedRest + time.Second)
-		mustCreate(t, m) // a known client may end what nobody has named, too
-		if r := anonymously(t, m, used, "c"); r.Stdout != "a b c" {
-			t.Errorf("%+v", r)
-		}
 	})
 }
 
@@ -241,26 +250,139 @@ func TestRunsEndWithTheirClient(t *testing.T) {
 	})
 }
 
-// TestGoodbyeEndsSessions at once.
+// TestGoodbyeEndsSessions at once where their ids are no keys. Where they are, the
+// client may open a connection for each call: who shows the id goes on, with what
+// runs, too.
 func TestGoodbyeEndsSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
+		m := newTestManager(t, obeys(), func(o *Options) { o.AbandonedTTL = time.Hour })
 		defer m.Close(t.Context())
-		id := mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID
 		theirs, err := m.Create(t.Context(), other, CreateRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.Leave(t.Context(), me, true)
+		keyed := mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID
+		forgotten := mustCreate(t, m).ID
+		m.Leave(t.Context(), other, true)
 		for _, client := range []Client{me, other, Anonymous} {
-			_, err := m.Show(t.Context(), client, id)
-			wantCode(t, err, CodeNotFound)
+			if _, err := m.Show(t.Context(), client, theirs.ID); err == nil {
+				t.Errorf("%s still has it", client)
+			}
 		}
-		if _, err := m.Show(t.Context(), other, theirs.ID); err != nil {
-			t.Error(err)
+		m.Leave(t.Context(), me, true)
+		if r, err := m.Await(t.Context(), "me again", WaitRequest{InterpreterID: keyed, Wait: time.Second}); err != nil || r.Status != StatusRunning {
+			t.Errorf("%+v, %v", r, err)
 		}
 		m.Leave(t.Context(), Anonymous, true)
+		if _, err := m.Show(t.Context(), "me again", forgotten); err != nil {
+			t.Error(err)
+		}
 	})
+}
+
+// TestAHandleIsAKey from any connection without authentication, also to what has an
+// owner. That keeps it, and its default.
+func TestAHandleIsAKey(t *testing.T) {
+	m := surviving(t, remembers(), nil)
+	id := run(t, m, "a").InterpreterID
+	for _, client := range []Client{"session:another", "process:7.1 x", Anonymous} {
+		r, err := m.Run(t.Context(), client, RunRequest{Code: "b", InterpreterID: id})
+		if err != nil || r.InterpreterID != id {
+			t.Errorf("%q: %+v, %v", client, r, err)
+		}
+		if all, _ := m.List(t.Context(), client); len(all) != 0 {
+			t.Errorf("%q: a visitor lists it: %+v", client, all)
+		}
+		if r, err = m.Run(t.Context(), client, RunRequest{Code: "own"}); err != nil || r.InterpreterID == id {
+			t.Errorf("%q: a visitor's default: %+v, %v", client, r, err)
+		}
+	}
+	if r := run(t, m, "c"); r.InterpreterID != id || r.Stdout != "a b b b c" {
+		t.Errorf("%+v", r)
+	}
+	for _, client := range []Client{"principal:ann", "stdio"} {
+		_, err := m.Run(t.Context(), client, RunRequest{Code: "b", InterpreterID: id})
+		wantCode(t, err, CodeNotFound)
+	}
+}
+
+// TestConversations have a default each, of a client that owns them all.
+func TestConversations(t *testing.T) {
+	type chatKey struct{}
+	m := surviving(t, remembers(), func(o *Options) {
+		o.MaxSessions = 4
+		o.Conversation = func(ctx context.Context) string { chat, _ := ctx.Value(chatKey{}).(string); return chat }
+	})
+	in := func(chat, code string) *Result {
+		r, err := m.Run(context.WithValue(t.Context(), chatKey{}, chat), other, RunRequest{Code: code})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	first, second := in("one", "a"), in("two", "b")
+	if again := in("one", "c"); again.InterpreterID != first.InterpreterID || again.Stdout != "a c" || second.Stdout != "b" {
+		t.Errorf("%+v, %+v, %+v", first, second, again)
+	}
+	in("two", "d")
+	if plain := in("", "e"); plain.Stdout != "e" {
+		t.Errorf("%+v", plain)
+	}
+	if all, _ := m.List(t.Context(), other); len(all) != 3 {
+		t.Errorf("%+v", all)
+	}
+	for i := range 70 { // each comes twice, and none meets the limit
+		in(fmt.Sprint("more ", i), "x")
+		in(fmt.Sprint("more ", i), "y")
+	}
+	if r := in("one", "z"); r.Stdout != "z" || !strings.Contains(strings.Join(r.Notes, "\n"), "to make room for another conversation") {
+		t.Errorf("%+v", r)
+	}
+	if r := in("", "f"); r.Stdout != "e f" {
+		t.Errorf("what belongs to no conversation gave way: %+v", r)
+	}
+}
+
+// TestSeventyCalls that each come as a new client never meet the limit, whoever they
+// are, and take nothing from who came back.
+func TestSeventyCalls(t *testing.T) {
+	for name, client := range map[string]func(i int) Client{
+		"anonymous":    func(int) Client { return Anonymous },
+		"MCP sessions": func(i int) Client { return Client(fmt.Sprint("session:", i)) },
+		"processes":    func(i int) Client { return Client(fmt.Sprintf("process:%d.1 x", i)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 4 })
+			mine := run(t, m, "a").InterpreterID
+			run(t, m, "b")
+			for i := range 70 {
+				if r, err := m.Run(t.Context(), client(i), RunRequest{Code: "x"}); err != nil || r.Stdout != "x" {
+					t.Fatalf("call %d: %+v, %v", i, r, err)
+				}
+			}
+			if r := run(t, m, "c"); r.InterpreterID != mine || r.Stdout != "a b c" {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+// TestNoDefaultInterpreter: each call of such a client must name one, and is told how.
+func TestNoDefaultInterpreter(t *testing.T) {
+	m := surviving(t, remembers(), func(o *Options) { o.NeedsHandle = func(c Client) bool { return c != other } })
+	for _, client := range []Client{me, Anonymous, "stdio"} {
+		for operation, err := range everyOperation(t.Context(), m, client, "") {
+			if operation != "delete" {
+				wantCode(t, err, CodeInvalid, "interpreter_id is required", "--default-interpreter none", "create")
+			}
+		}
+	}
+	if r := runIn(t, m, mustCreate(t, m).ID, "a"); r.Stdout != "a" {
+		t.Errorf("%+v", r)
+	}
+	if _, err := m.Run(t.Context(), other, RunRequest{Code: "a"}); err != nil {
+		t.Error(err)
+	}
 }
 
 // lost is a connection's end as a transport reports it.
@@ -410,24 +532,21 @@ func TestAbandonedSessionsMakeRoom(t *testing.T) {
 			all = append(all, id)
 			time.Sleep(time.Millisecond)
 		}
-		_, err := visitor(8)
-		wantCode(t, err, CodeLimit, "8 of them belonged to clients that have left", "idle for 1 minute")
-		time.Sleep(unclaimedRest)
-		if r := runIn(t, m, all[0], "b"); r.Stdout != "a b" {
+		if r := runIn(t, m, all[2], "b"); r.Stdout != "a b" {
 			t.Errorf("%+v", r)
 		}
 		for i := range 4 {
 			if _, err := visitor(10 + i); err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(time.Millisecond)
 		}
 		anonymously(t, m, "", "c") // may use that room, too
-		_, err = m.Show(t.Context(), me, all[1])
+		_, err := m.Show(t.Context(), me, all[3])
 		wantCode(t, err, CodeNotFound, "was ended to make room for another one, as its client had left")
-		if r := runIn(t, m, all[0], "d"); r.Stdout != "a b d" {
+		if r := runIn(t, m, all[2], "d"); r.Stdout != "a b d" {
 			t.Errorf("%+v", r)
 		}
-		time.Sleep(unclaimedRest + time.Second)
 		mustCreate(t, m)
 		mustCreate(t, m)
 		if n := len(m.owned[Anonymous]); n > m.mostOfNobody() {

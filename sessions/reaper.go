@@ -42,7 +42,7 @@ func (m *Manager) takeIdle(now time.Time) []*Session {
 		if ttl == 0 || !s.lastUsed().Before(now.Add(-ttl)) {
 			continue
 		}
-		if m.condemn(s, "after being idle for "+InWords(ttl)+setting) {
+		if m.evict(s, "after being idle for "+InWords(ttl)+setting) {
 			idle = append(idle, s)
 		}
 	}
@@ -58,7 +58,7 @@ func (m *Manager) timeToLive(s *Session) (ttl time.Duration, setting string) {
 		return ttl, setting
 	}
 	why := " (--abandoned-ttl)"
-	if !s.named && unclaimedTTL < abandoned {
+	if !s.claimed && unclaimedTTL < abandoned {
 		abandoned, why = unclaimedTTL, ", as no call had named it"
 	}
 	if ttl == 0 || abandoned < ttl {

@@ -122,6 +122,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	s.countFailure(result, e.trial)
 	if !a.lostWorker() {
 		s.states.advance(e.number)
+		s.states.define(e.number, a.outcome.Variables)
 	}
 	recorded()
 	s.record(e, a, result)

@@ -72,7 +72,7 @@ type Session struct {
 	used        time.Time
 	seizing     int    // callers of seize that wait for the turn
 	resident    uint64 // bytes of the worker when it was last measured
-	epitaph     string // why the server ended it of its own accord; nobody enters then
+	evictReason string // why the server ended it of its own accord; nobody enters then
 	ended       bool
 	endedAt     time.Time
 	// sessionVariables are what plugins find. The map is not changed but replaced;
@@ -85,8 +85,9 @@ type Session struct {
 	uploaded map[string]fs.FileInfo
 
 	// Guarded by the Manager's mu.
-	named     bool // a caller has shown its id
-	abandoned bool // its client has left, and nobody has shown its id since
+	claimed      bool   // somebody asked for it, or has come back for it; see isUnclaimed
+	abandoned    bool   // its client has left, and nobody has shown its id since
+	conversation string // whose default it is, or was; "" for none
 }
 
 // newSession makes a session, a branch of parent's family unless that is nil.
@@ -162,7 +163,7 @@ func (s *Session) seize(ctx context.Context) error {
 func (s *Session) entered() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.epitaph != "" {
+	if s.ended || s.evictReason != "" {
 		s.turn.release()
 		return s.missing()
 	}
@@ -207,8 +208,8 @@ func (s *Session) gone() error {
 
 // missing is gone for a caller that holds mu.
 func (s *Session) missing() error {
-	if s.epitaph != "" {
-		return ended(s.name, s.epitaph)
+	if s.evictReason != "" {
+		return ended(s.name, s.evictReason)
 	}
 	return notFound(s.name)
 }
@@ -275,7 +276,7 @@ func (s *Session) launch(e *execution) error {
 	s.current = e
 	untold := s.untold
 	s.untold = restartNote{}
-	if e.number == 1 {
+	if e.number == 1 && s.python == "" { // else who made it has chosen, and been told
 		untold.notes = append(slices.Clone(untold.notes), s.worker.Info().Introduction...)
 	}
 	s.running.Go(func() { s.execute(e, untold) })
@@ -347,15 +348,15 @@ func (s *Session) removeFiles(ctx context.Context) {
 	}
 }
 
-// condemn ends the session's use, for the reason why, unless a call uses it or
-// waits for it. Who condemned it ends it.
-func (s *Session) condemn(why string) bool {
+// evict ends the session's use, for the reason why, unless a call uses it or
+// waits for it. Who evicted it ends it.
+func (s *Session) evict(why string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.epitaph != "" || s.current != nil || !s.turn.idle() {
+	if s.ended || s.evictReason != "" || s.current != nil || !s.turn.idle() {
 		return false
 	}
-	s.epitaph = why
+	s.evictReason = why
 	return true
 }
 

@@ -142,7 +142,7 @@ func TestManyArtifacts(t *testing.T) {
 	if text = (view{Result: r, budget: 4000}).text(); strings.Count(text, "  line\n") < 100 || strings.Count(text, "\n  …\n") != 2 {
 		t.Error(text)
 	}
-	record, size := box(Options{}).record(Fit{Text: 1000, Bytes: 100_000}, r)
+	record, size := box(Options{}).record(Fit{Text: 1000, Bytes: 100_000}, r, nil)
 	if record == nil || size > 100_000 || len(record.Artifacts) != 2 {
 		t.Errorf("%d bytes: %+v", size, record)
 	}

@@ -146,6 +146,8 @@ type toolbox struct {
 	drawing   sync.Mutex // one picture at a time is decoded: each takes about 30 MB
 	settling  time.Duration
 
+	beginnings beginnings
+
 	pluginArgs *schemas.Arguments[PluginArgs]
 	met        map[string]bool // plugins that have been tools; the board's to write
 }
@@ -192,6 +194,7 @@ func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 	b := newToolbox(s, m, o)
 	r := &board{toolbox: b}
 	r.refresh()
+	hooksOf(s).AddAfterListTools(b.noteList)
 	if b.Mode == ModeFull {
 		b.addPrompts(s) // which teach to run code
 		return r.refresh

@@ -20,13 +20,13 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 	f := b.fit(ctx, request)
 	var record *sessions.Result
 	left := f.Bytes - envelope - linkFrame*(2+min(mostLinks, len(result.Figures)+len(result.Artifacts)))
+	v := view{Result: readable(result), asked: call, budget: f.Text, cut: new([2]bool)}
 	if f.Record {
 		var size int
-		record, size = b.record(f, result)
+		record, size = b.record(f, result, v.advice())
 		left -= size
 	}
 
-	v := view{Result: readable(result), asked: call, budget: f.Text, cut: new([2]bool)}
 	v.fitBytes(left)
 	shown := exhibits(result)
 	if len(shown) > 0 {

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -46,6 +47,9 @@ type Fit struct {
 	Side int
 	// Bytes is how large a whole answer is as it travels.
 	Bytes int
+	// Patience is how long the impatient ones among such clients are kept waiting for
+	// an answer; 0: all wait as long as the operator chose. See toolbox.patience.
+	Patience time.Duration
 	// Record says whether answers carry structuredContent.
 	Record bool
 	// Why gives the reasons, for the documentation.
@@ -114,12 +118,15 @@ var fits = []Fit{
 		Why: "shows its model content and record, so everything twice",
 	},
 	{
-		// Published source: it calls itself as the Python SDK that it is built
-		// on; content goes to the model, the record only if the program asks
-		// for it; calls over stdio are given up after 5 seconds by default.
-		Client: "OpenAI Agents SDK, others on the Python SDK", Names: []string{"mcp"}, Exact: true,
-		Text: usualText, Side: usualSide, Bytes: usualBytes, Record: true,
-		Why: "a program, which may read the record; the Agents SDK gives up after 5 seconds: set its `client_session_timeout_seconds` to 60, or pass `--wait 4s`",
+		// Measured on the wire (openai-agents 0.24, autogen-ext 0.7.5): they call
+		// themselves as the Python SDK that they are built on, list the tools before
+		// they call one, ask for no progress, and give up after 5.0 seconds, some
+		// without a word. LangChain and LlamaIndex call themselves so too, but call
+		// first, in a session, or a process, of its own for each call: what they were
+		// answered as running would end with it.
+		Client: "OpenAI Agents SDK, AutoGen, others on the Python SDK", Names: []string{"mcp"}, Exact: true,
+		Text: usualText, Side: usualSide, Bytes: usualBytes, Record: true, Patience: 4 * time.Second,
+		Why: "a program, which may read the record; some give up after 5 seconds, so one that listed the tools before its first call and asks for no progress is answered `running` after 4, unless the call says `wait`",
 	},
 	{
 		Client: "all others",

@@ -3,7 +3,6 @@ package tools
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
@@ -117,7 +116,7 @@ func listingLine(l sessions.Listing) string {
 		facts = append(facts, sessions.Counted(l.Executions, "run"))
 	}
 	if l.Ended == "" && l.Running == 0 {
-		facts = append(facts, "idle "+inShort(secondsOf(l.Idle)))
+		facts = append(facts, "idle "+shortAge(secondsOf(l.Idle)))
 	}
 	if l.Failures > 0 {
 		facts = append(facts, sessions.Counted(l.Failures, "run")+" failed in a row")
@@ -155,18 +154,6 @@ func activity(l sessions.Listing) string {
 		return fmt.Sprintf("busy with run %d", l.Running)
 	default:
 		return l.Status
-	}
-}
-
-// inShort writes a duration in the largest unit that it has one of.
-func inShort(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	default:
-		return fmt.Sprintf("%d h", int(d.Hours()))
 	}
 }
 

@@ -28,7 +28,7 @@ var (
 type ManageInterpretersArgs struct {
 	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=set_variables,enum=upload,enum=install" jsonschema_description:"What to do."`
 	Packages      []string `json:"packages,omitempty" jsonschema_description:"For install, as pip takes them: polars>=1, ./file.whl."`
-	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter; required for delete, else your default one when left out. For create, a name for the new one."`
+	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter. For create: a name for it."`
 	Python        string   `json:"python,omitempty" jsonschema_description:"For create: which Python."`
 	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For wait: seconds to wait before answering 'running' again."`
 	Match         string   `json:"match,omitempty" jsonschema_description:"For variables: only those whose name or type contains this; * and ? match as in file names."`
@@ -167,7 +167,7 @@ func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client 
 	}
 	progress := b.progress(ctx, request)
 	r := sessions.WaitRequest{
-		InterpreterID: args.InterpreterID, Wait: seconds(args.Wait),
+		InterpreterID: args.InterpreterID, Wait: b.patience(ctx, request, seconds(args.Wait)),
 		Progress: progress.listener(), Asking: b.asking(ctx, request, at.Round),
 	}
 	var result *sessions.Result
@@ -183,7 +183,7 @@ func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client 
 	if question := b.returned(result, at.Round); question != nil {
 		return question, nil
 	}
-	return b.answer(ctx, request, result, asked{}), nil
+	return b.answer(ctx, request, result, asked{named: args.InterpreterID != ""}), nil
 }
 
 // reply is what an operation answers: a text for the model, and a record for

@@ -130,7 +130,7 @@ func (p prompt) fill(given, known map[string]string) (string, error) {
 	for _, a := range p.arguments {
 		value, err := a.value(given[a.name], known[a.name])
 		if err != nil {
-			return "", fmt.Errorf("argument %q of prompt %q %w", a.name, p.name, err)
+			return "", &paramError{fmt.Errorf("argument %q of prompt %q %w", a.name, p.name, err)}
 		}
 		places[a.name] = value
 	}
@@ -140,6 +140,14 @@ func (p prompt) fill(given, known map[string]string) (string, error) {
 	}
 	return strings.TrimSpace(strings.NewReplacer(pairs...).Replace(p.text)), nil
 }
+
+// paramError is a mistake in what the client sent.
+type paramError struct{ error }
+
+func (e *paramError) Unwrap() error { return e.error }
+
+// Is has the transport answer with the code for that.
+func (e *paramError) Is(target error) bool { return target == mcp.ErrInvalidParams }
 
 // value is what stands in the place of the argument.
 func (a promptArgument) value(given, known string) (string, error) {

@@ -19,11 +19,13 @@ const shownFrames = 20
 const shownFigures = 100
 
 // record returns the result as programs get it: within the same budgets as the
-// text, and with what only a reader's side can add. The result itself stays as
-// it is, because others hold it too. There is no record, nil, of a result that
+// text, and with what only a reader's side can add. advice is what the text says
+// to do next: some frameworks (pydantic-ai) show their model the record in its
+// place. The result itself stays as it is, because others hold it too. There is no record, nil, of a result that
 // is too large for one. size is what it takes in a message.
-func (b *toolbox) record(f Fit, result *sessions.Result) (record *sessions.Result, size int) {
+func (b *toolbox) record(f Fit, result *sessions.Result, advice []string) (record *sessions.Result, size int) {
 	r := *result
+	r.Notes = append(slices.Clone(r.Notes), advice...)
 	streams := share(f.Text, len(r.Stdout), len(r.Stderr)) // bytes; characters are no more
 	var dropped int64
 	r.Stdout, dropped = cut(r.Stdout, streams[0], r.StdoutTruncated)

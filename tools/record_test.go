@@ -50,7 +50,7 @@ func TestRecordsMatchTheirSchema(t *testing.T) {
 
 // recordOf is what a client of which nothing is known gets with --trials.
 func recordOf(r *sessions.Result) *sessions.Result {
-	record, _ := box(Options{Trials: true}).record(fitOf(""), r)
+	record, _ := box(Options{Trials: true}).record(fitOf(""), r, nil)
 	return record
 }
 
@@ -69,12 +69,36 @@ func TestRecord(t *testing.T) {
 	if diff := cmp.Diff([]string{"/data/1.png", "/data/2.png"}, got.FigStoragePath); diff != "" {
 		t.Error(diff)
 	}
-	if once, _ := box(Options{}).record(fitOf(""), given); once.TermOut != nil || once.Stdout != given.Stdout {
+	if once, _ := box(Options{}).record(fitOf(""), given, nil); once.TermOut != nil || once.Stdout != given.Stdout {
 		t.Errorf("without trials the record has output as %q and once more as %q", once.Stdout, once.TermOut)
 	}
 	if diff := cmp.Diff(before, *given); diff != "" {
 		t.Errorf("the result itself was changed\n%s", diff)
 	}
+}
+
+// TestRecordSaysWhatToDo: a model that is shown the record alone has what the text says.
+func TestRecordSaysWhatToDo(t *testing.T) {
+	for _, e := range examples {
+		answer := box(Options{}).answer(t.Context(), mcp.CallToolRequest{}, e.result, asked{newID: true})
+		for _, tag := range []string{"[running]", "[input]", "[timeout]", "[interrupted]", "[crashed]", "[restarted]", "[no interpreter]", "[state]", "[interpreter_id]"} {
+			_, line, said := strings.Cut("\n"+text(t, answer), "\n"+tag+" ")
+			line, _, _ = strings.Cut(line, "\n")
+			if said && !strings.Contains(string(answer.RawStructuredContent), quote(t, line)) {
+				t.Errorf("%s: the record has not %s %s", e.name, tag, line)
+			}
+		}
+	}
+}
+
+// quote is a text as JSON has it, without the quotes.
+func quote(t *testing.T, text string) string {
+	t.Helper()
+	raw, err := json.Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Trim(string(raw), `"`)
 }
 
 func TestTimeLine(t *testing.T) {
@@ -111,7 +135,7 @@ func TestRecordIsBounded(t *testing.T) {
 	})
 	for _, budget := range []int{900_000, 100_000} {
 		b := box(Options{ImageBudget: budget, Trials: true})
-		record, size := b.record(b.chosen(fitOf("")), huge)
+		record, size := b.record(b.chosen(fitOf("")), huge, nil)
 		raw := b.structured(record)
 		if len(raw) != size {
 			t.Errorf("%d bytes, said to be %d", len(raw), size)

@@ -68,6 +68,7 @@ func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, tool
 		return b.failure(tool, err)
 	}
 	client := b.Client(ctx)
+	r.Wait = b.patience(ctx, request, r.Wait)
 	progress := b.progress(ctx, request)
 	result, err := b.run(ctx, request, client, r, trip{at, again, progress})
 	progress.end(ctx)
@@ -77,7 +78,15 @@ func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, tool
 	if question := b.returned(result, at.Round); question != nil {
 		return question
 	}
-	return b.answer(ctx, request, result, asked{variable: r.ResultVarName, newID: client == sessions.Anonymous && r.InterpreterID == ""})
+	return b.answer(ctx, request, result, askedBy(client, r, result))
+}
+
+// askedBy is what the answer to a run must know of its call.
+func askedBy(client sessions.Client, r sessions.RunRequest, result *sessions.Result) asked {
+	call := asked{variable: r.ResultVarName, named: r.InterpreterID != ""}
+	call.again = client != sessions.Anonymous
+	call.newID = client.Keyed() && !call.named && (result.Execution == 1 || !call.again)
+	return call
 }
 
 // trip is what the handlers know of a call beside its arguments: which question

@@ -13,7 +13,9 @@ import (
 // asked is what an answer must know of its call.
 type asked struct {
 	variable string // the result_var_name that was asked for, if known
-	newID    bool   // the interpreter was made for it, and only its id leads there
+	newID    bool   // the interpreter was made for it, and its id is a key
+	named    bool   // it named its interpreter
+	again    bool   // the client's later calls find it without, unless each has a connection of its own
 }
 
 // leastText is the budget, in characters, below which a text can't hold an error
@@ -341,15 +343,28 @@ func (v view) running() string {
 		sessions.InWords(secondsOf(v.ExecTime)), v.InterpreterID)
 }
 
-// handle tells a caller without a default interpreter how to come back.
+// handle tells a caller how to come back that may have no default interpreter then.
 func (v view) handle() string {
 	if !v.newID || v.isLost() && !v.InterpreterRestarted { // it has ended
 		return ""
+	}
+	if v.again {
+		return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q if a later call does not find what this one left.", v.InterpreterID)
 	}
 	if v.Kind == sessions.RunsCommand {
 		return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q from now on: without it every call starts anew, in an interpreter of its own.", v.InterpreterID)
 	}
 	return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q from now on: without it every call starts anew, with no variables.", v.InterpreterID)
+}
+
+// advice are the lines that say what to do next, or what is left of the state.
+func (v view) advice() (lines []string) {
+	for _, line := range []string{v.ending(), v.stateLine(), v.running(), v.handle()} {
+		if line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // failures tells how often it has gone wrong in a row, and when to stop.
@@ -363,12 +378,19 @@ func (v view) failures() string {
 	return ""
 }
 
-// closing is the last line of every text.
+// closing is the last line of every text: what a model can use. The interpreter is
+// named to who named one, and the limit where it matters.
 func (v view) closing() string {
-	limit := "no time limit"
-	if v.TimeLimit > 0 {
-		limit = "time limit " + sessions.InWords(secondsOf(v.TimeLimit))
+	line := fmt.Sprintf("[%s] execution %d", v.Status, v.Execution)
+	if v.named {
+		line += " in " + v.InterpreterID
 	}
-	return fmt.Sprintf("[%s] execution %d in interpreter %s, %s (%s)",
-		v.Status, v.Execution, v.InterpreterID, sessions.InWords(secondsOf(v.ExecTime)), limit)
+	line += ", " + shortSpan(secondsOf(v.ExecTime))
+	switch near := v.TimeLimit > 0 && v.ExecTime > v.TimeLimit/2; {
+	case v.TimeLimit == 0 && v.Status == sessions.StatusRunning:
+		line += " (no time limit)"
+	case near, v.TimeLimit > 0 && v.Status == sessions.StatusRunning:
+		line += " (time limit " + sessions.InWords(secondsOf(v.TimeLimit)) + ")"
+	}
+	return line
 }

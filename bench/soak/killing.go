@@ -23,7 +23,7 @@ func (s *session) kill(pid int) error {
 // copy of its state has been made, if it can be.
 func (s *session) settled(ctx context.Context) (listing, error) {
 	l, err := s.listedAs(ctx, s.model.recoverable())
-	if err == nil && l.Status != "idle" {
+	if err == nil && l.Status != "running" {
 		err = s.wrong("the list says that the interpreter is %s", l.Status)
 	}
 	return l, err

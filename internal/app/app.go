@@ -161,7 +161,11 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		EndOldest:  c.Serve.WhenFull == "end-oldest",
 		MaxRetries: c.Serve.MaxRetries, SessionVariables: c.Serve.SessionVariables,
 		PrintLimit: limits.Output, MemoryLimit: limits.Memory, DiskLimit: limits.Disk,
+		Conversation: func(ctx context.Context) string { return transport.CallerFrom(ctx).Conversation },
 		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
+	}
+	if c.Serve.DefaultInterpreter == "none" {
+		o.NeedsHandle = func(client sessions.Client) bool { return !transport.IsPrincipal(string(client)) }
 	}
 	if o.KeepWorkdirs { // the run's own directory goes with the server
 		o.WorkdirRoot = filepath.Join(c.DataDir, workdirsName)
@@ -213,6 +217,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 
 		server.WithPromptCapabilities(false),
 	)
+	transport.TellInvalidParams(s)
 	a.plugins.attach(s, tools.Register(s, m, options))
 	return s, tools.RegisterResources(s, m, options)
 }

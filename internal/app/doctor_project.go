@@ -25,7 +25,7 @@ func (f *findings) directory(c *config.Config) {
 // pythons says which Pythons interpreters can be made with, beside the usual one.
 func (f *findings) pythons(ctx context.Context, c *config.Config, usual *pythonenv.Found) {
 	for _, name := range append([]string{pythonOwn}, slices.Sorted(maps.Keys(c.Serve.NamedPythons()))...) {
-		found, err := findNamed(ctx, c, name)
+		found, err := findNamed(ctx, c, name, "")
 		switch {
 		case err != nil && name == pythonOwn: // "versions" tells of setup
 		case err != nil:

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,8 +46,10 @@ type pythons struct {
 
 	looking chan struct{} // holds something while one looks for Python
 
-	mu    sync.Mutex
-	known map[string]*python // by the names that they were asked for with, "" the usual one
+	mu      sync.Mutex
+	known   map[string]*python // by the names that they were asked for with, "" the usual one
+	opened  []*python          // all that were
+	project string             // where environments of a project are looked for; "" for nowhere
 }
 
 // python is one that was found.
@@ -68,8 +71,9 @@ type starter interface {
 
 func newPythons(c *config.Config, log *slog.Logger) *pythons {
 	life, endLife := context.WithCancel(context.Background())
+	project, _ := WorkingDirectory(c)
 	return &pythons{
-		config: c, log: log, life: life, endLife: endLife,
+		config: c, log: log, life: life, endLife: endLife, project: project,
 		looking: make(chan struct{}, 1), known: map[string]*python{},
 	}
 }
@@ -141,7 +145,10 @@ func (p *pythons) look(ctx context.Context, name string) (*python, error) {
 	if name != "" { // which may be the same
 		_, _ = p.look(ctx, "") // who wants that one is told what is wrong with it
 	}
-	found, err := findNamed(ctx, p.config, name)
+	p.mu.Lock()
+	project := p.project
+	p.mu.Unlock()
+	found, err := findNamed(ctx, p.config, name, project)
 	if err != nil {
 		return nil, err
 	}
@@ -155,9 +162,7 @@ func (p *pythons) look(ctx context.Context, name string) (*python, error) {
 			return nil, err
 		}
 	}
-	p.mu.Lock()
-	p.known[name] = its
-	p.mu.Unlock()
+	p.keep(name, its)
 	if name == "" && p.found != nil {
 		p.found(found.Version)
 	}
@@ -213,12 +218,32 @@ func (p *pythons) there(name string) *python {
 func (p *pythons) withPath(path string) *python {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, each := range p.known {
-		if each.Path == path {
-			return each
-		}
+	i := slices.IndexFunc(p.opened, func(each *python) bool { return each.Path == path })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return p.opened[i]
+}
+
+func (p *pythons) keep(name string, its *python) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known[name] = its
+	if !slices.Contains(p.opened, its) {
+		p.opened = append(p.opened, its)
+	}
+}
+
+// workIn says that interpreters which are made from now on work in another directory than
+// the settings have it: its project may have another Python.
+func (p *pythons) workIn(dir string) {
+	p.looking <- struct{}{}
+	defer func() { <-p.looking }()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.project = dir
+	delete(p.known, "")
+	delete(p.known, pythonProject)
 }
 
 // Helper starts a Python that does a job of the server's own, with the usual one.
@@ -240,12 +265,8 @@ func (p *pythons) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var errs []error
-	closed := map[*python]bool{}
-	for _, python := range p.known {
-		if !closed[python] {
-			errs = append(errs, python.starter.Close(context.Background()))
-		}
-		closed[python] = true
+	for _, python := range p.opened {
+		errs = append(errs, python.starter.Close(context.Background()))
 	}
 	return errors.Join(errs...)
 }

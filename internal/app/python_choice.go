@@ -24,30 +24,33 @@ const (
 // sandbox: code in an earlier one could have put it there, and the server runs it outside.
 const inSandbox = "with a sandbox code could have changed it, and the server runs it outside; name it with --python to use it"
 
-// findPython finds the Python that a server with these settings usually runs. The
-// environment of a project is code of the project's: only a server over stdio, which its
-// user has started there, looks for one.
+// findPython finds the Python that a server with these settings usually runs.
 func findPython(ctx context.Context, c *config.Config) (*pythonenv.Found, error) {
-	return pythonenv.Find(ctx, pythonOptions(c))
+	project, _ := WorkingDirectory(c)
+	return pythonenv.Find(ctx, pythonOptions(c, project))
 }
 
-func pythonOptions(c *config.Config) pythonenv.Options {
+// pythonOptions say where Python is looked for by a server that works in the project of a
+// directory. Its environment is code of the project's: only a server over stdio, which its
+// user has started there, looks for one.
+func pythonOptions(c *config.Config, project string) pythonenv.Options {
 	o := pythonenv.Options{Python: c.Python, DataDir: c.DataDir}
 	if c.Serve.OverNetwork() {
 		return o
 	}
-	o.Project, _ = WorkingDirectory(c)
+	o.Project = project
 	if c.Serve.SandboxMode() != config.SandboxOff {
 		o.ProjectRefusal = inSandbox
 	}
 	return o
 }
 
-// findNamed finds the Python of a name, "" for the usual one.
-func findNamed(ctx context.Context, c *config.Config, name string) (*pythonenv.Found, error) {
+// findNamed finds the Python of a name, "" for the usual one, for who works in the project
+// of a directory.
+func findNamed(ctx context.Context, c *config.Config, name, project string) (*pythonenv.Found, error) {
 	switch path, listed := c.Serve.NamedPythons()[name]; {
 	case name == "":
-		return findPython(ctx, c)
+		return pythonenv.Find(ctx, pythonOptions(c, project))
 	case listed:
 		return pythonenv.Named(ctx, "--pythons", path)
 	case name == pythonOwn:
@@ -59,7 +62,7 @@ func findNamed(ctx context.Context, c *config.Config, name string) (*pythonenv.F
 	case name == pythonProject && c.Serve.OverNetwork():
 		return nil, fmt.Errorf("%q is for servers over stdio, which work in a project of their user's; there is %s", name, pythonNames(c))
 	case name == pythonProject:
-		found, err := pythonenv.OfProject(ctx, pythonOptions(c))
+		found, err := pythonenv.OfProject(ctx, pythonOptions(c, project))
 		if err != nil {
 			return nil, fmt.Errorf("this project has no environment that works (%s); there is %s", reasons(err, "no .venv, venv or conda environment was found"), pythonNames(c))
 		}
@@ -156,7 +159,7 @@ func (p *pythons) environment(name string, found *pythonenv.Found) worker.Enviro
 		its.Name = "the " + found.Why + " " + found.Environment
 		its.Label = "of " + its.Name
 	case name != "":
-		its.Label = fmt.Sprintf("(%s, %s)", name, found.Path)
+		its.Label = "listed as " + name
 	}
 	its.Introduction = introduction(found, its.Label)
 	return its

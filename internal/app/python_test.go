@@ -183,3 +183,46 @@ func TestDoctorInAProject(t *testing.T) {
 		t.Error("a client that is not set up well keeps the main job from working")
 	}
 }
+
+// The walls of several Pythons are one: their families have different users, and each
+// reads its own Python.
+func TestSeveralPythonsBehindTheWall(t *testing.T) {
+	needsLinux(t)
+	other := filepath.Join(t.TempDir(), "other")
+	makeVenv(t, other)
+	c := serveConfig(t, "--transport", "http", "--sandbox", "standard", "--no-journal", "--pythons", "other="+filepath.Join(other, "bin", "python"))
+	a, err := Open(c, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	users := map[string]string{}
+	for _, name := range []string{"other", "", "other"} {
+		made, err := a.manager.Create(t.Context(), "me", sessions.CreateRequest{Python: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := a.manager.Run(t.Context(), "me", sessions.RunRequest{InterpreterID: made.ID, Code: "import os, sys; x = [os.getuid(), sys.prefix]", ResultVarName: "x"})
+		if err != nil || r.Status != sessions.StatusOK {
+			t.Fatalf("%q: %v %+v", name, err, r)
+		}
+		user, prefix, _ := strings.Cut(strings.Trim(string(r.Result), "[]"), ",")
+		if strings.Contains(prefix, other) != (name == "other") {
+			t.Errorf("%q is of %s", name, prefix)
+		}
+		if before, taken := users[user]; taken && os.Geteuid() == 0 {
+			t.Errorf("%s and %s have one user, %s", before, made.ID, user)
+		}
+		users[user] = made.ID
+		if r, err = a.manager.Run(t.Context(), "me", sessions.RunRequest{InterpreterID: made.ID, Code: "import nothing_of_that_name"}); err != nil || !strings.Contains(strings.Join(r.Notes, "\n"), "the sandbox has no network") {
+			t.Errorf("%q: an import that failed has the notes %q, %v", name, r.Notes, err)
+		}
+	}
+	if err := a.python.choose(t.Context(), config.PythonProject); err == nil || !strings.Contains(err.Error(), "servers over stdio") {
+		t.Errorf("a project over HTTP: %v", err)
+	}
+}

@@ -100,6 +100,7 @@ type Serve struct {
 	History          int     `default:"1" group:"State" help:"How many of an interpreter's runs can be undone; a copy of its process is kept for each. 0 keeps none, and crashes still cost only the run at fault."`
 	CheckpointMemory float64 `default:"0.5" group:"State" help:"Largest share of the machine's or container's memory that an interpreter may hold and still be copied, from 0 to 1; 0 makes no copies, so that a crash loses the variables."`
 
+	DefaultInterpreter   string        `enum:"client,none" default:"client" group:"State" help:"What a call gets that names no interpreter: ${enum}. client: the one of its client, made by its first call; none: an error, unless the client has authenticated. That is for a program that serves many people without tokens."`
 	IdleTTL              time.Duration `name:"idle-ttl" default:"0" group:"Limits" help:"End interpreters that ran nothing for this long; 0 never ends them."`
 	AbandonedTTL         time.Duration `name:"abandoned-ttl" default:"1h" group:"Limits" help:"End interpreters that belong to nobody, because their client left or never had a name, when nobody has shown their interpreter_id for this long; one that no call ever came back to ends after at most 10 minutes. 0 never ends them."`
 	OnDisconnect         string        `enum:"keep,interrupt" default:"keep" group:"Time" help:"What happens to running code whose client lost its connection: ${enum}. keep lets it run on; whoever knows its interpreter_id can wait for it."`

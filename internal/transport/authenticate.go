@@ -38,7 +38,7 @@ func (h *HTTP) identified(next http.Handler) http.Handler {
 			if !ok {
 				return
 			}
-			caller.Principal, caller.Client = principal, principalPrefix+principal
+			caller = caller.ofPrincipal(principal)
 			exchange.Caller = caller
 		}
 		next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), caller)))
@@ -71,18 +71,4 @@ func (h *HTTP) authenticate(w http.ResponseWriter, r *http.Request) (principal s
 		http.Error(w, "authentication does not work at the moment", http.StatusInternalServerError)
 	}
 	return "", false
-}
-
-// The prefixes of Caller.Client.
-const (
-	sessionPrefix   = "session:"
-	principalPrefix = "principal:"
-)
-
-// ofSession is the caller once its MCP session is known: a principal stays one.
-func (c Caller) ofSession(id string) Caller {
-	if c.Principal == "" && id != "" {
-		c.Client = sessionPrefix + id
-	}
-	return c
 }

@@ -2,9 +2,12 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -23,6 +26,8 @@ func splitBatch(body []byte, version string) (messages []json.RawMessage, refusa
 		return nil, errorText(nil, mcp.INVALID_REQUEST, fmt.Sprintf("messages in an array are part of protocol %s only, and the version agreed on is %s; send each by itself", mcp.ProtocolVersion20250326, version))
 	case len(messages) == 0:
 		return nil, errorText(nil, mcp.INVALID_REQUEST, "the array of messages is empty")
+	case len(messages) > mostInflight:
+		return nil, errorText(nil, mcp.INVALID_REQUEST, fmt.Sprintf("the array has %d messages, and at most %d are taken; nothing was done", len(messages), mostInflight))
 	}
 	return messages, nil
 }
@@ -59,4 +64,86 @@ func (l *lines) receiveBatch(line []byte) {
 			l.answer(answer)
 		}
 	})
+}
+
+// postBatch takes the messages of an array over streamable HTTP: each as if it had come
+// by itself, the requests at the same time. Notifications of their progress have no
+// place in the answer.
+func (h *HTTP) postBatch(w http.ResponseWriter, r *http.Request, body []byte) {
+	version := r.Header.Get(mcp.HeaderProtocolVersion)
+	if version == "" { // as the specification says
+		version = mcp.ProtocolVersion20250326
+	}
+	messages, refusal := splitBatch(body, version)
+	if refusal != nil {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = w.Write(refusal) // the client may be gone
+		return
+	}
+	records := make([]*record, len(messages))
+	var open sync.WaitGroup
+	for i, one := range messages {
+		records[i] = &record{header: http.Header{}}
+		take := func() { h.postOfBatch(records[i], r, one) }
+		if m, err := parse(one); err == nil && m.isRequest() {
+			open.Go(take)
+		} else {
+			take() // what comes next may build on it
+		}
+	}
+	open.Wait()
+	answers := make([][]byte, len(messages))
+	for i, one := range records {
+		answers[i] = one.message()
+		if answers[i] == nil && one.status >= http.StatusBadRequest { // which goes for all: there is no such session
+			http.Error(w, strings.TrimSpace(one.body.String()), one.status)
+			return
+		}
+	}
+	answer := joinBatch(answers)
+	if answer == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(answer) // the client may be gone
+}
+
+// postOfBatch takes one message of an array.
+func (h *HTTP) postOfBatch(to *record, r *http.Request, body []byte) {
+	e := *exchangeFrom(r.Context())
+	r = r.Clone(context.WithValue(r.Context(), exchangeKey{}, &e))
+	response := newResponder(to, r, &h.options)
+	defer func() {
+		h.recovered(recover(), response, r)
+		response.end()
+	}()
+	h.postMessage(response, r, body)
+}
+
+// record is an answer that is not sent by itself.
+type record struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *record) Header() http.Header         { return a.header }
+func (a *record) WriteHeader(status int)      { a.status = status }
+func (a *record) Write(p []byte) (int, error) { return a.body.Write(p) }
+func (a *record) Flush()                      {}
+
+// message is the one of JSON-RPC in the answer, the last of a stream; nil if there is
+// none.
+func (a *record) message() []byte {
+	text := a.body.Bytes()
+	if strings.HasPrefix(a.header.Get("Content-Type"), "text/event-stream") {
+		text = text[bytes.LastIndex(text, []byte("data: "))+len("data: "):]
+		text, _, _ = bytes.Cut(text, []byte("\n")) // a sign of life may follow
+	}
+	if text = bytes.TrimSpace(text); !json.Valid(text) {
+		return nil
+	}
+	return text
 }

@@ -56,9 +56,11 @@ func converseWith(t testing.TB, tl *tools, s *server.MCPServer, serve func(conte
 
 func stdio(t testing.TB) *linesClient {
 	tl := newTools()
-	return converseWith(t, tl, tl.server(), func(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
-		return ServeStdio(ctx, s, in, out, slog.New(slog.DiscardHandler))
-	})
+	return converseWith(t, tl, tl.server(), serveStdio)
+}
+
+func serveStdio(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
+	return ServeStdio(ctx, s, in, out, slog.New(slog.DiscardHandler))
 }
 
 func (c *linesClient) say(lines ...string) {
@@ -326,9 +328,7 @@ func TestListening(t *testing.T) {
 		sessions <- server.ClientSessionFromContext(ctx)
 	})
 	server.WithHooks(hooks)(s)
-	c := converseWith(t, tl, s, func(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
-		return ServeStdio(ctx, s, in, out, slog.New(slog.DiscardHandler))
-	})
+	c := converseWith(t, tl, s, serveStdio)
 	listen := func(id string) string {
 		return inModern(t, post(`{"jsonrpc":"2.0","id":`+id+`,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`)).body
 	}

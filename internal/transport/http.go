@@ -27,10 +27,9 @@ type HTTPOptions struct {
 	// Routes are served beside MCP, by path. They are behind the checks of Host
 	// and Origin, and not behind authentication.
 	Routes map[string]http.Handler
-	// Left is called when a client of an older era is gone: gone is true when it
-	// said so, false when its stream broke or it was silent for too long. It is
-	// not called for principals, whom a lost connection says nothing about. It
-	// must not block for long.
+	// Left is called when a client is gone that has no principal: gone is true when
+	// it said so, false when its stream broke, its process ended, or it was silent
+	// for too long. It must not block for long.
 	Left func(client string, gone bool)
 	// Observe is called after each request; it must not block.
 	Observe func(Exchange)
@@ -58,7 +57,7 @@ type HTTPOptions struct {
 
 	Logger *slog.Logger
 
-	sending, reading, heartbeat time.Duration // shorter in tests
+	sending, reading, heartbeat, processSweep time.Duration // shorter in tests
 }
 
 func (o *HTTPOptions) setDefaults() {
@@ -77,6 +76,9 @@ func (o *HTTPOptions) setDefaults() {
 	if o.heartbeat == 0 {
 		o.heartbeat = heartbeat
 	}
+	if o.processSweep == 0 {
+		o.processSweep = processSweep
+	}
 }
 
 // HTTP serves MCP over HTTP, both streamable and with SSE.
@@ -87,11 +89,12 @@ type HTTP struct {
 	streamable *server.StreamableHTTPServer
 	handler    http.Handler
 
-	peers    *peers
-	bodies   *bodies
-	limits   *limits
-	failures *failures
-	work     *work
+	peers     *peers
+	processes processes
+	bodies    *bodies
+	limits    *limits
+	failures  *failures
+	work      *work
 }
 
 // NewHTTP returns a server of MCP over HTTP. Serve runs it; Handler is for who

@@ -90,7 +90,7 @@ func TestCallers(t *testing.T) {
 	for want, q := range map[string]request{
 		"session:" + id:  post(calling(1, "wait", "")).with(mcpSession, id),
 		"session:" + sse: messages.saying(calling(1, "wait", "")),
-		"":               inModern(t, post(calling(1, "wait", ""))).with(mcpSession, id), // no session there
+		own(t) + "test":  inModern(t, post(calling(1, "wait", ""))).with(mcpSession, id), // no session there
 	} {
 		h.tools.finish <- struct{}{}
 		h.send(t, q)

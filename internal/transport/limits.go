@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,8 +118,12 @@ type metered struct {
 	share int
 }
 
-// meteredAs is the client as far as it is known, else its address.
+// meteredAs is the client as far as it is known, else its address. A process may be
+// several clients, by the names that it gives itself.
 func meteredAs(c Caller, r *http.Request) metered {
+	if place, _, named := strings.Cut(c.Client, " "); named && c.Principal == "" {
+		return metered{key: place, share: anonymousShare}
+	}
 	if c.Client != "" {
 		return metered{key: c.Client, share: 1}
 	}

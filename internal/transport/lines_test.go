@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(actAsClient); addr != "" {
+		beClient(addr)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // waiter is a server with a tool that runs until its call is cancelled.
 func waiter(ended chan<- error) *server.MCPServer {

@@ -15,8 +15,10 @@ type message struct {
 	Result json.RawMessage
 	Error  json.RawMessage
 
-	version   string // of the protocol, as its metadata say
-	cancelled string // the id of the request that a cancellation names
+	version      string // of the protocol, as its metadata say
+	clientName   string // what the client calls itself there
+	conversation string // to which of the client's it belongs, as they say
+	cancelled    string // the id of the request that a cancellation names
 }
 
 type rpcError struct {
@@ -61,6 +63,14 @@ func (m *message) readParams(params json.RawMessage) error {
 	var meta *mcp.Meta
 	if found["_meta"] != nil && json.Unmarshal(found["_meta"], &meta) == nil {
 		m.version = meta.ProtocolVersion()
+		if info := meta.ClientInfo(); info != nil {
+			m.clientName = info.Name
+		}
+		for _, key := range conversationKeys {
+			if name, ok := meta.GetMetaField(key).(string); ok && name != "" {
+				m.conversation = name
+			}
+		}
 	}
 	if m.Method == methodCancelled {
 		m.cancelled = string(found["requestId"])

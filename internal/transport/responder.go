@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,6 +31,8 @@ type responder struct {
 	// by who notifies.
 	header http.Header
 	notes  *notes        // of the call that is answered, nil for most requests
+	alias  *alias        // of the id of the request that is answered, nil for most
+	wrong  *atomic.Bool  // whether the parameters of that request are invalid, nil without one
 	begun  chan struct{} // closed when the answer has begun
 
 	mu     sync.Mutex
@@ -90,9 +93,18 @@ func (w *responder) event(event []byte) {
 		return // the answer was no stream
 	}
 	w.beat.Reset(w.heartbeat)
-	if _, err := w.write(event); err == nil {
+	if _, err := w.write(w.mended(event)); err == nil {
 		_ = w.flush() // the next write says the same
 	}
+}
+
+// mended is a message of mcp-go's with the id as the client wrote it, and the code of
+// an error as the specification has it.
+func (w *responder) mended(message []byte) []byte {
+	if w.wrong != nil && w.wrong.Load() {
+		message = withCode(message)
+	}
+	return w.alias.restore(message)
 }
 
 func (w *responder) begin(status int, fields http.Header) {
@@ -145,7 +157,10 @@ func (w *responder) Write(p []byte) (int, error) {
 	if w.beat != nil {
 		w.beat.Reset(w.heartbeat)
 	}
-	return w.write(p)
+	if _, err := w.write(w.mended(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func (w *responder) write(p []byte) (written int, err error) {

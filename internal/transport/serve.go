@@ -33,10 +33,12 @@ func (h *HTTP) Serve(ctx context.Context, listeners ...net.Listener) error {
 		ReadHeaderTimeout: headers,
 		IdleTimeout:       idleConnection,
 		MaxHeaderBytes:    maxHeader,
+		ConnContext:       h.withPeer,
 		ErrorLog:          slog.NewLogLogger(h.log.Handler(), slog.LevelDebug),
 	}
 	sweeping, endSweep := context.WithCancel(context.Background())
 	h.work.tasks.Go(func() { h.sweep(sweeping) })
+	h.work.tasks.Go(func() { h.watchProcesses(sweeping, h.options.processSweep) })
 	ended := make(chan error, len(listeners))
 	var err error
 	var accepting sync.WaitGroup

@@ -45,6 +45,7 @@ func newTools() *tools {
 //   - count notifies of its progress, right until it returns.
 //   - large returns as many bytes as it is asked for.
 //   - ask asks the client's user.
+//   - who says who calls: its client and the conversation.
 func (tl *tools) server() *server.MCPServer {
 	s := server.NewMCPServer("test", "1", server.WithResourceCapabilities(true, true), server.WithElicitation())
 	s.AddTool(mcp.NewTool("remember", mcp.WithString("word")), tl.remember)
@@ -52,6 +53,10 @@ func (tl *tools) server() *server.MCPServer {
 	s.AddTool(mcp.NewTool("count", mcp.WithNumber("to"), mcp.WithString("name")), tl.count)
 	s.AddTool(mcp.NewTool("large", mcp.WithNumber("bytes")), tl.large)
 	s.AddTool(mcp.NewTool("ask"), tl.ask)
+	s.AddTool(mcp.NewTool("who"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		c := CallerFrom(ctx)
+		return mcp.NewToolResultText(c.Client + "|" + c.Conversation), nil
+	})
 	return s
 }
 
@@ -125,6 +130,22 @@ func open(t testing.TB, options HTTPOptions) *house {
 
 func openAt(t testing.TB, l net.Listener, options HTTPOptions) *house {
 	t.Helper()
+	tl := newTools()
+	return serving(t, l, tl, tl.server(), options)
+}
+
+// openWith is open for a server of the test's own.
+func openWith(t testing.TB, tl *tools, s *server.MCPServer) *house {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serving(t, l, tl, s, HTTPOptions{})
+}
+
+func serving(t testing.TB, l net.Listener, tl *tools, s *server.MCPServer, options HTTPOptions) *house {
+	t.Helper()
 	if !options.Streamable && !options.SSE {
 		options.Streamable, options.SSE = true, true
 	}
@@ -132,9 +153,9 @@ func openAt(t testing.TB, l net.Listener, options HTTPOptions) *house {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	h := &house{tools: newTools(), addr: l.Addr().String(), stop: stop, over: make(chan error, 1)}
+	h := &house{tools: tl, addr: l.Addr().String(), stop: stop, over: make(chan error, 1)}
 	h.http.Transport = &http.Transport{MaxIdleConnsPerHost: 1000}
-	h.HTTP = NewHTTP(h.tools.server(), options)
+	h.HTTP = NewHTTP(s, options)
 	go func() { h.over <- h.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		stop()

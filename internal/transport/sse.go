@@ -117,7 +117,7 @@ func (h *HTTP) take(one *peer, m message, body []byte, end func()) {
 			end()
 			return
 		}
-		ctx, cancel := context.WithCancel(s.ctx)
+		ctx, cancel := context.WithCancel(WithCaller(s.ctx, CallerFrom(s.ctx).of(m)))
 		call.onCancel(cancel)
 		h.work.tasks.Go(func() {
 			defer end()

@@ -32,6 +32,7 @@ type stream struct {
 	level        mcp.LoggingLevel
 	version      string
 	asked        map[string]chan message // our requests, by their id
+	aliases      map[*alias]bool         // of requests that listen
 	count        int                     // of our requests so far
 }
 
@@ -78,7 +79,30 @@ func (s *stream) encode(message any) []byte {
 		s.log.Error("a message can't be sent", "error", err)
 		return nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for a := range s.aliases {
+		text = a.restore(text)
+	}
 	return text
+}
+
+// answerTo has the request's own id in all that is told, until done is called.
+func (s *stream) answerTo(a *alias) (done func()) {
+	if a == nil {
+		return func() {}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.aliases == nil {
+		s.aliases = map[*alias]bool{}
+	}
+	s.aliases[a] = true
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.aliases, a)
+	}
 }
 
 // answer waits until the answer is on its way, or nobody is there to take it.
@@ -105,6 +129,12 @@ func (s *stream) handle(ctx context.Context, to *server.MCPServer, m message, bo
 			answer = nil
 		}
 	}()
+	ctx, wrong := watchParams(ctx)
+	if m.isListening() { // whose notifications name it
+		with, a := aliased(m, body)
+		body = with
+		defer s.answerTo(a)()
+	}
 	response := to.HandleMessage(ctx, json.RawMessage(body))
 	switch r := response.(type) { // the id as the client wrote it: mcp-go makes a float64 of a number
 	case nil:
@@ -114,6 +144,9 @@ func (s *stream) handle(ctx context.Context, to *server.MCPServer, m message, bo
 		response = r
 	case mcp.JSONRPCError:
 		r.ID = mcp.NewRequestId(m.ID)
+		if wrong.Load() {
+			r.Error.Code = mcp.INVALID_PARAMS
+		}
 		response = r
 	}
 	if answer = s.encode(response); answer == nil {

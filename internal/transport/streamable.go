@@ -57,20 +57,33 @@ var errDropped error = dropped{}
 // Dropped reports whether ctx ended because the client's connection was lost.
 func Dropped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errDropped) }
 
-// post takes one message over streamable HTTP.
+// post takes a message, or several of them, over streamable HTTP.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 	body, release, ok := h.bodies.read(w, r)
 	if !ok {
 		return
 	}
 	defer release()
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+		h.postBatch(w, r, body)
+		return
+	}
+	h.postMessage(w, r, body)
+}
+
+// postMessage takes one message that was read.
+func (h *HTTP) postMessage(w http.ResponseWriter, r *http.Request, body []byte) {
 	m, err := parse(body)
 	noteMessage(r, m, len(body))
 	if err != nil {
 		refuseUnread(w, err)
 		return
 	}
-	caller := CallerFrom(r.Context())
+	if !m.isModern(r.Header) && m.Method != string(mcp.MethodInitialize) && r.Header.Get(mcpSession) == "" {
+		h.postWithoutSession(w, r, m, body)
+		return
+	}
+	var caller Caller
 	switch {
 	case m.isModern(r.Header):
 		if m.Method == methodCancelled && !m.isRequest() {
@@ -80,7 +93,9 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
+		caller = h.withoutSession(r, m)
 	case m.Method == string(mcp.MethodInitialize):
+		caller = CallerFrom(r.Context())
 		if !h.admit(context.WithoutCancel(r.Context())) {
 			busy(w, m, "too many clients are connected; try again later")
 			return
@@ -91,7 +106,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		defer leave()
-		caller = exchangeFrom(r.Context()).Caller
+		caller = exchangeFrom(r.Context()).Caller.of(m)
 		if m.cancelled != "" {
 			one.calls.cancelEarly(m.cancelled)
 		}
@@ -105,6 +120,8 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 			r = r.WithContext(context.WithValue(r.Context(), inflightKey{}, call))
 		}
 	}
+	exchangeFrom(r.Context()).Caller = caller
+	r = r.WithContext(WithCaller(r.Context(), caller))
 	end, ok := h.begin(w, r, m, caller)
 	if !ok {
 		return
@@ -115,10 +132,16 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		r = r.WithContext(context.WithValue(ctx, listeningKey{}, w))
 	}
-	if response, isOurs := w.(*responder); isOurs && m.isRequest() && m.Method == string(mcp.MethodToolsCall) {
-		notes := response.note()
-		defer notes.end()
-		r = r.WithContext(context.WithValue(r.Context(), notesKey{}, notes))
+	if response, isOurs := w.(*responder); isOurs && m.isRequest() {
+		ctx, wrong := watchParams(r.Context())
+		body, response.alias = aliased(m, body)
+		response.wrong = wrong
+		if m.Method == string(mcp.MethodToolsCall) {
+			notes := response.note()
+			defer notes.end()
+			ctx = context.WithValue(ctx, notesKey{}, notes)
+		}
+		r = r.WithContext(ctx)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	h.streamable.ServeHTTP(w, r)
@@ -129,6 +152,11 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (one *peer, leave func(), ok bool) {
 	caller := CallerFrom(r.Context())
 	id := r.Header.Get(mcpSession)
+	if id == "" && r.Method == http.MethodGet { // what clients take for: there is no such stream, and go on without
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "the header "+mcpSession+" is missing; only a session has such a stream", http.StatusMethodNotAllowed)
+		return nil, nil, false
+	}
 	if id == "" {
 		http.Error(w, "the header "+mcpSession+" is missing; initialize a session first", http.StatusBadRequest)
 		return nil, nil, false

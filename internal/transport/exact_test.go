@@ -1,0 +1,152 @@
+package transport
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+var oddIDs = []string{"9007199254740993", "-123456789012345678901", "1.50", "1e2", `"\ud800x"`}
+
+// TestIDsComeBackOverHTTP as they were sent: in answers, in streams and in errors.
+func TestIDsComeBackOverHTTP(t *testing.T) {
+	h := open(t, HTTPOptions{})
+	session := h.session(t)
+	for _, id := range oddIDs {
+		call := strings.Replace(calling(77, "count", `{"to":2,"name":"x"}`), `"id":77`, `"id":`+id, 1)
+		modernCall := inModern(t, post(strings.Replace(call, `"id":`+id, `"id":77`, 1)))
+		modernCall.body = strings.Replace(modernCall.body, `"id":77`, `"id":`+id, 1)
+		failing := strings.Replace(calling(77, "no such tool", ""), `"id":77`, `"id":`+id, 1)
+		for name, q := range map[string]request{
+			"older era": post(call).with(mcpSession, session), "newest era": modernCall, "no session": post(call),
+			"an error": post(failing).with(mcpSession, session),
+		} {
+			_, body := h.send(t, q)
+			if !strings.Contains(body, `"id":`+id+`,`) && !strings.Contains(body, `"id":`+id+`}`) {
+				t.Errorf("%s, %s: %s", id, name, body)
+			}
+		}
+		listen := inModern(t, post(`{"jsonrpc":"2.0","id":77,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`))
+		listen.body = strings.Replace(listen.body, `"id":77`, `"id":`+id, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		listening, _ := h.follow(ctx, t, listen)
+		if event := listening.next(); !strings.Contains(event, `subscriptionId":`+id) {
+			t.Errorf("%s, listening: %s", id, event)
+		}
+		cancel()
+		c := stdio(t)
+		c.say(listen.body)
+		if text := c.next(); !strings.Contains(text, `subscriptionId":`+id) {
+			t.Errorf("%s, listening on stdio: %s", id, text)
+		}
+	}
+	for _, id := range []string{"{}", "[1]", "true", "null"} {
+		response, body := h.send(t, post(`{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`).with(mcpSession, session))
+		if response.StatusCode != http.StatusBadRequest || codeIn(t, body) != mcp.INVALID_REQUEST {
+			t.Errorf("%s: %s %s", id, response.Status, body)
+		}
+	}
+}
+
+// TestBatchesOverHTTP: as on lines.
+func TestBatchesOverHTTP(t *testing.T) {
+	h := open(t, HTTPOptions{})
+	batch := "[" + strings.Join([]string{
+		calling(1, "count", `{"to":2,"name":"x"}`), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"id":{}}`,
+		calling(3, "wait", ""), cancelling("3"), strings.Replace(calling(77, "remember", `{"word":"a"}`), "77", "9007199254740993", 1),
+	}, ",") + "]"
+	session := h.session(t)
+	response, body := h.send(t, post(batch).with(mcpSession, session))
+	var answers []struct{ ID json.RawMessage }
+	if err := json.Unmarshal([]byte(body), &answers); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", response.Status, body)
+	}
+	var ids []string
+	for _, a := range answers {
+		ids = append(ids, string(a.ID))
+	}
+	if !slices.Equal(ids, []string{"1", "null", "3", "9007199254740993"}) {
+		t.Errorf("%s", body)
+	}
+	if response, body := h.send(t, post(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`).with(mcpSession, session)); response.StatusCode != http.StatusAccepted {
+		t.Errorf("%s %s", response.Status, body)
+	}
+	if response, body := h.send(t, post(batch).with(mcpSession, "ABC")); response.StatusCode != http.StatusNotFound {
+		t.Errorf("a made-up session: %s %s", response.Status, body)
+	}
+	for _, version := range []string{"2024-11-05", "2025-06-18", legacy, modern} {
+		response, body := h.send(t, post(batch).with(mcpSession, session, mcp.HeaderProtocolVersion, version))
+		if response.StatusCode != http.StatusBadRequest || codeIn(t, body) != mcp.INVALID_REQUEST || !strings.Contains(body, version) {
+			t.Errorf("%s: %s %s", version, response.Status, body)
+		}
+	}
+	many := post("["+strings.Repeat(pinging+",", mostInflight)+pinging+"]").with(mcpSession, session)
+	if response, body := h.send(t, many); response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "at most") {
+		t.Errorf("%s %s", response.Status, body)
+	}
+}
+
+// TestACancelOverHTTP finds its call each time, whichever of the two is read first,
+// and ends it.
+func TestACancelOverHTTP(t *testing.T) {
+	h := open(t, HTTPOptions{})
+	session := h.session(t)
+	const calls, atOnce = 1000, 20
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range atOnce {
+		all.Go(func() {
+			for id := range next {
+				var both sync.WaitGroup
+				both.Go(func() { h.send(t, post(calling(id, "wait", "")).with(mcpSession, session)) })
+				both.Go(func() { h.send(t, post(cancelling(fmt.Sprint(id))).with(mcpSession, session)) })
+				both.Wait() // for ever, if the cancellation is lost
+			}
+		})
+	}
+	for id := range calls {
+		next <- id
+	}
+	close(next)
+	all.Wait()
+	for range h.tools.ran.Load() {
+		if err := soon(t, h.tools.ended); err != context.Canceled {
+			t.Error(err)
+		}
+	}
+}
+
+// TestInvalidParams is what a handler's error says, on each transport.
+func TestInvalidParams(t *testing.T) {
+	tl := newTools()
+	s := tl.server()
+	TellInvalidParams(s)
+	s.AddPrompt(mcp.NewPrompt("strict"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return nil, fmt.Errorf("the name is missing: %w", mcp.ErrInvalidParams)
+	})
+	s.AddPrompt(mcp.NewPrompt("broken"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return nil, fmt.Errorf("a fault of ours")
+	})
+	h := openWith(t, tl, s)
+	session := h.session(t)
+	c := converseWith(t, tl, s, serveStdio)
+	for name, want := range map[string]int{"strict": mcp.INVALID_PARAMS, "broken": mcp.INTERNAL_ERROR, "unknown": mcp.INVALID_PARAMS} {
+		get := post(`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"` + name + `"}}`)
+		for era, q := range map[string]request{"older": get.with(mcpSession, session), "newest": inModern(t, get), "no session": get} {
+			if _, body := h.send(t, q); codeIn(t, body) != want {
+				t.Errorf("%s, %s: %s", name, era, body)
+			}
+		}
+		c.say(get.body)
+		if text := c.next(); codeIn(t, text) != want {
+			t.Errorf("%s on stdio: %s", name, text)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// process is one of this machine's processes.
+type process struct {
+	pid     int
+	started uint64 // in ticks of the system's clock since it booted
+}
+
+func (p process) String() string { return fmt.Sprintf("%d.%d", p.pid, p.started) }
+
+// isAlive reports whether the process is still there.
+func (p process) isAlive() bool {
+	now, ok := processOf(p.pid)
+	return ok && now == p
+}
+
+// socketPeer is who is at the other end of a connection, as far as the system tells: a
+// process, or else a user by its number, or neither.
+type socketPeer struct {
+	process process
+	user    string
+}
+
+const (
+	// processSweep is how often it is looked whether the processes that are
+	// clients are still there.
+	processSweep = 10 * time.Second
+	// mostNames is how many names the client of one process may give itself; all
+	// later ones are one.
+	mostNames = 64
+)
+
+// processes are those that are clients, with the names that they gave themselves.
+type processes struct {
+	mu    sync.Mutex
+	names map[process][]string
+}
+
+// name is what the client is called in the process.
+func (p *processes) name(of process, name string) string {
+	name = shortName(name)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.names == nil {
+		p.names = map[process][]string{}
+	}
+	known := p.names[of]
+	if !slices.Contains(known, name) {
+		if len(known) >= mostNames {
+			return known[mostNames-1]
+		}
+		p.names[of] = append(known, name)
+	}
+	return name
+}
+
+// all returns the processes.
+func (p *processes) all() []process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := make([]process, 0, len(p.names))
+	for one := range p.names {
+		all = append(all, one)
+	}
+	return all
+}
+
+// ended forgets the processes that have ended, and returns who they were as clients.
+func (p *processes) ended() (clients []string) {
+	for _, one := range p.all() {
+		if one.isAlive() {
+			continue
+		}
+		p.mu.Lock()
+		for _, name := range p.names[one] {
+			clients = append(clients, processPrefix+one.String()+" "+name)
+		}
+		delete(p.names, one)
+		p.mu.Unlock()
+	}
+	return clients
+}
+
+// watchProcesses tells of clients that have left with their process, until ctx ends.
+func (h *HTTP) watchProcesses(ctx context.Context, every time.Duration) {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			for _, client := range h.processes.ended() {
+				h.left(Caller{Client: client}, false)
+			}
+		}
+	}
+}
+
+type peerKey struct{}
+
+// withPeer gives the requests of a connection who is at its other end. That is
+// looked up once, when somebody asks: most connections are of clients that are known
+// otherwise.
+func (h *HTTP) withPeer(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, peerKey{}, sync.OnceValue(lookUpPeer(c, &h.processes)))
+}
+
+// peerFrom returns who is at the other end of the request's connection.
+func peerFrom(ctx context.Context) socketPeer {
+	if find, ok := ctx.Value(peerKey{}).(func() socketPeer); ok {
+		return find()
+	}
+	return socketPeer{}
+}
+
+// bare is the connection below those that only wrap it.
+func bare(c net.Conn) net.Conn {
+	for {
+		switch wrapped := c.(type) {
+		case *boundedConn:
+			c = wrapped.Conn
+		case interface{ NetConn() net.Conn }: // TLS
+			c = wrapped.NetConn()
+		default:
+			return c
+		}
+	}
+}
