@@ -216,9 +216,6 @@ func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (L
 	if err := checkName(r.InterpreterID); err != nil {
 		return Listing{}, err
 	}
-	if err := m.checkPython(ctx, r.Python); err != nil {
-		return Listing{}, err
-	}
 	s, err := m.add(ctx, client, birth{name: r.InterpreterID, python: r.Python})
 	if err != nil {
 		return Listing{}, err

@@ -26,7 +26,7 @@ type scripted struct{ more chan string }
 func (s scripted) Name() string         { return "scripted" }
 func (s scripted) ForkObstacle() string { return "there is only one" }
 func (s scripted) Start(_ context.Context, spec sessions.Spec) (sessions.Worker, error) {
-	return &scriptedWorker{script: s, dir: spec.Workdir, exited: make(chan struct{})}, nil
+	return &scriptedWorker{script: s, dir: spec.PrivateDir, exited: make(chan struct{})}, nil
 }
 
 type scriptedWorker struct {

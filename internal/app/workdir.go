@@ -112,6 +112,7 @@ func (a *App) locate(ctx context.Context) (dir, note string) {
 	}
 	for _, root := range roots {
 		if unfitFor(root) == "" {
+			a.python.workIn(root)
 			return root, "the working directory is " + root + ", the first that the client has named (roots)" + because
 		}
 	}
