@@ -123,9 +123,10 @@ func TestAttachTakesTurns(t *testing.T) {
 		w.enter(line)
 	}
 	w.enter("")
+
 	d.until("the person's code runs", func() bool {
 		record, _ := mustCall(t, agent.Client, "manage_interpreters", map[string]any{"operation": "list"})
-		return record["interpreters"].([]any)[0].(map[string]any)["running"] != nil
+		return record["interpreters"].([]any)[0].(map[string]any)["status"] == "busy"
 	})
 	_, text, err := callTool(agent.Client, "run_python_code", map[string]any{"code": "1", "wait": 0.01})
 	if err == nil || !strings.Contains(text, "a person has been running execution 5 in it for") {
