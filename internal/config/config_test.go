@@ -413,3 +413,15 @@ func TestAddressesOfThisMachine(t *testing.T) {
 	must(t, nil, "--transport", "http", "--addr", ":8808", "--socket", "s")
 	must(t, nil, "--addr", ":8808") // which stdio does not use
 }
+
+func TestCodeFileIsABareName(t *testing.T) {
+	for name, fine := range map[string]bool{
+		"": true, "runfile.py": true, "my file.py": true, ".hidden": true, "ä.py": true,
+		".": false, "..": false, "../x.py": false, "/tmp/x.py": false, "a/b.py": false, `a\b.py`: false, "C:x.py": false,
+		"nul": false, "COM1.py": false, "a\x00b": false, "a\n.py": false, "\xff.py": false, strings.Repeat("a", 300): false,
+	} {
+		if err := checkCodeFile(name); (err == nil) != fine {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
