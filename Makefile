@@ -88,9 +88,9 @@ $(TOOLS)/uv-$(UV): | $(TOOLS)/bin/python
 	touch $@
 
 .PHONY: conformance
-conformance: setup $(CONFORMANCE)/npm.ready $(CONFORMANCE)/python.ready ## Run the official conformance suite, the Inspector and the official clients
+conformance: setup $(CONFORMANCE)/npm.ready $(CONFORMANCE)/python.ready $(CONFORMANCE)/pythonv1.ready ## Run the official conformance suite, the Inspector and real clients; UPDATE=1 notes how it went
 	UNDERSTUDY_CONFORMANCE="$(CURDIR)/$(CONFORMANCE)" UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" \
-		$(GO) test -count=1 -timeout 20m -parallel 4 ./internal/conformance
+		$(GO) test -count=1 -timeout 20m -parallel 4 ./internal/conformance $(if $(UPDATE),-update)
 
 # Scripts of packages are not run: what we use needs none.
 $(CONFORMANCE)/npm.ready: testdata/conformance/package.json testdata/conformance/package-lock.json
@@ -100,9 +100,13 @@ $(CONFORMANCE)/npm.ready: testdata/conformance/package.json testdata/conformance
 	cd $(CONFORMANCE) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	touch $@
 
+# The clients need Python 3.11. Those of the two lines of the Python SDK can't be in
+# one environment.
 $(CONFORMANCE)/python.ready: testdata/conformance/requirements.lock
-	$(PYTHON) -m venv --clear $(CONFORMANCE)/python
-	$(CONFORMANCE)/python/bin/python -m pip install --quiet --disable-pip-version-check -r $<
+$(CONFORMANCE)/pythonv1.ready: testdata/conformance/v1/requirements.lock
+$(CONFORMANCE)/python%ready: | $(TOOLS)/uv-$(UV)
+	$(TOOLS)/bin/uv venv --quiet --clear --python $(PYTHON) $(@:.ready=)
+	$(TOOLS)/bin/uv pip install --quiet --python $(@:.ready=)/bin/python -r $<
 	touch $@
 
 .PHONY: notebooks
@@ -139,8 +143,9 @@ update: ## Rewrite the committed schemas and the generated parts of the document
 
 .PHONY: lock
 lock: $(TOOLS)/uv-$(UV) ## Pin the newest libraries, and anew what package.json asks for
-	@set -e; for place in pyworker testdata/conformance testdata/notebooks; do \
-		$(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.10 --upgrade \
+	@set -e; for place in pyworker testdata/conformance testdata/conformance/v1 testdata/notebooks; do \
+		case $$place in testdata/conformance*) python=3.11;; *) python=3.10;; esac; \
+		$(TOOLS)/bin/uv pip compile --quiet --universal --python-version $$python --upgrade \
 			--custom-compile-command "make lock" $$place/requirements.in -o $$place/requirements.lock; \
 	done
 	cd testdata/conformance && rm package-lock.json && \

@@ -36,6 +36,7 @@ func TestDocsAreTrue(t *testing.T) {
 		{"docs/operations.md", "limits", limitTable(t)},
 		{"docs/policy.md", "defaults", "```yaml\n" + policy.Defaults() + "```\n"},
 		{"docs/reference.md", "clients", clientTable()},
+		{"docs/reference.md", "conversations", conversationTable(t)},
 		{"docs/reference.md", "prompts", promptTable()},
 		{"docs/plugins.md", "sql_query", quotedFile(t, "examples/plugins/sql_query.yaml", "yaml")},
 		{"docs/plugins.md", "plugin-keys", pluginTable(t)},

@@ -37,6 +37,9 @@ func run(c *config.Config) error {
 	if c.Command == "watchdog" { // outlives the signals that end the others
 		os.Exit(worker.WatchdogMain(context.Background(), os.Stdin, log))
 	}
+	if c.Command == "attach" { // where Ctrl-C is for the code that runs
+		return app.Attach(context.Background(), c, os.Stdin, os.Stdout, os.Stderr)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
@@ -70,6 +73,11 @@ func run(c *config.Config) error {
 		return app.Schema(os.Stdout)
 	case "version":
 		return app.PrintVersion(c, os.Stdout)
+	case "connect":
+		if !c.Connect.IsServer() {
+			return app.Connect(ctx, c, os.Args, os.Stdin, os.Stdout, os.Stderr)
+		}
+		fallthrough
 	default:
 		// Who has left has closed our outputs. A line of log must not end the server
 		// before it has ended its sessions.

@@ -103,7 +103,7 @@ func newTerminal(t *testing.T, columns, lines int, program string, args ...strin
 	w := &terminal{t: t, socket: filepath.Join(dir, "s")}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", w.socket, "kill-server").Run() })
 	w.tmux(append([]string{"-u", "-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(lines),
-		"-e", "NO_COLOR=", "-e", "TZ=UTC", "sh", "-c", `"$0" "$@"; echo "exit status $?"; exec cat`, program}, args...)...)
+		"-e", "NO_COLOR=", "-e", "TZ=UTC", "sh", "-c", `trap : INT; "$0" "$@"; echo "exit status $?"; exec cat`, program}, args...)...)
 	return w
 }
 

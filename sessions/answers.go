@@ -34,15 +34,18 @@ func (s *Session) collect(e *execution) *Result {
 	return e.collect()
 }
 
-// pending returns the execution a wait is for: the oldest whose result nobody
-// has, else the running one, else the oldest whose call was cancelled: it must
+// pending returns the execution a wait is for, of the operator's or of the others:
+// the oldest whose result nobody has, else the running one, else the oldest whose call was cancelled: it must
 // not be taken for the one that runs. Nil if there is none. Its caller waits for
 // it until leave.
-func (s *Session) pending() *execution {
+func (s *Session) pending(operator bool) *execution {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.current
-	if queue := s.queue(); len(queue) > 0 && (e == nil || !queue[0].abandoned.Load()) {
+	if e != nil && e.operator != operator {
+		e = nil
+	}
+	if queue := s.queue(operator); len(queue) > 0 && (e == nil || !queue[0].abandoned.Load()) {
 		e = queue[0]
 	}
 	if e != nil {
@@ -51,14 +54,16 @@ func (s *Session) pending() *execution {
 	return e
 }
 
-// queue lists the finished executions whose results nobody has, in the order in
-// which waits return them. The caller holds mu.
-func (s *Session) queue() []*execution {
+// queue lists the finished executions whose results nobody has, of the operator's
+// or of the others, in the order in which waits return them. The caller holds mu.
+func (s *Session) queue(operator bool) []*execution {
 	var queue, abandoned []*execution
 	for _, e := range s.uncollected {
-		if e.abandoned.Load() {
+		switch {
+		case e.operator != operator:
+		case e.abandoned.Load():
 			abandoned = append(abandoned, e)
-		} else {
+		default:
 			queue = append(queue, e)
 		}
 	}
@@ -72,12 +77,12 @@ func (s *Session) leaveExecution(e *execution) {
 	e.waiters--
 }
 
-// unfetched counts the results that nobody has and nobody waits for. The caller
-// holds mu.
+// unfetched counts the results that nobody has and nobody waits for, but for the
+// operator's. The caller holds mu.
 func (s *Session) unfetched() int {
 	n := 0
 	for _, e := range s.uncollected {
-		if e.waiters == 0 {
+		if e.waiters == 0 && !e.operator {
 			n++
 		}
 	}
@@ -107,7 +112,7 @@ func (s *Session) head(r *Result) {
 func (s *Session) whoGets(e *execution) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch before := slices.Index(s.queue(), e); {
+	switch before := slices.Index(s.queue(e.operator), e); {
 	case before < 0 || e.waiters > 0:
 		return "The call that waits for it returns its output"
 	case before == 0:
@@ -125,7 +130,7 @@ func (s *Session) overdue(but *execution) (notes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.uncollected {
-		if e == but || e.told || e.waiters > 0 {
+		if e == but || e.told || e.waiters > 0 || e.operator {
 			continue
 		}
 		if note := e.unnoticed(); note != "" {

@@ -219,8 +219,9 @@ func (e *execution) asks(interpreterID string, q *openQuestion, asking Asking) *
 }
 
 // meant returns the execution that a wait is for, and passes on the answer that
-// it may bring. Its caller waits for it until leaveExecution.
-func (s *Session) meant(answer *Answer) (*execution, error) {
+// it may bring. Its caller, the operator or another, waits for it until
+// leaveExecution.
+func (s *Session) meant(answer *Answer, operator bool) (*execution, error) {
 	if answer != nil {
 		e, err := s.execution(answer.Execution)
 		if err == nil {
@@ -228,8 +229,13 @@ func (s *Session) meant(answer *Answer) (*execution, error) {
 		}
 		return e, err
 	}
-	if e := s.pending(); e != nil {
+	if e := s.pending(operator); e != nil {
 		return e, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.foreign(operator); other != "" {
+		return nil, Errorf(CodeInvalid, "nothing of yours is running in interpreter %q and every result has been returned; %s", s.name, other)
 	}
 	return nil, Errorf(CodeInvalid, "nothing is running in interpreter %q and every result has been returned", s.name)
 }

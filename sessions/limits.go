@@ -30,6 +30,9 @@ func (m *Manager) checkPython(ctx context.Context, name string) error {
 // calls that want a default at once, both get the same.
 func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, error) {
 	m.settle(ctx)
+	if err := m.checkPython(ctx, b.python); err != nil {
+		return nil, err
+	}
 	s, oldest, err := m.admit(ctx, client, b)
 	if oldest != nil {
 		oldest.end(context.WithoutCancel(ctx))
@@ -47,6 +50,9 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	defer m.mu.Unlock()
 	if m.closed {
 		return nil, nil, Errorf(CodeClosed, "the server is stopping")
+	}
+	if client == Operator {
+		return nil, nil, needsID()
 	}
 	if err := cancelled(ctx); err != nil { // nobody would ever use it
 		return nil, nil, err

@@ -49,6 +49,8 @@ type RunRequest struct {
 	Trial         *Trial          // nil for what is no trial of an experiment
 	Progress      func(Progress)
 	Asking        Asking // for the code's input()
+
+	operator bool // the operator's, not the session's owner's
 }
 
 func (r RunRequest) kind() Kind {
@@ -101,6 +103,7 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	if len(r.Arguments) > maxCode {
 		return nil, Errorf(CodeInvalid, "the arguments are %d bytes long, and at most %d are taken; put large data into a file and pass its path", len(r.Arguments), maxCode)
 	}
+	r.operator = client == Operator
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
 	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
@@ -133,7 +136,9 @@ func (s *Session) call(ctx, waiting context.Context, r RunRequest, watch *watch)
 	if err != nil {
 		return nil, err
 	}
-	result.note(s.overdue(e)...)
+	if !e.operator { // those of the agent's
+		result.note(s.overdue(e)...)
+	}
 	return result, nil
 }
 
@@ -147,7 +152,7 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.meant(r.Answer)
+	e, err := s.meant(r.Answer, client == Operator)
 	if err != nil {
 		return nil, err
 	}
@@ -211,9 +216,6 @@ func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (L
 	if err := checkName(r.InterpreterID); err != nil {
 		return Listing{}, err
 	}
-	if err := m.checkPython(ctx, r.Python); err != nil {
-		return Listing{}, err
-	}
 	s, err := m.add(ctx, client, birth{name: r.InterpreterID, python: r.Python})
 	if err != nil {
 		return Listing{}, err
@@ -255,13 +257,12 @@ func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listin
 	return m.describe(s), nil
 }
 
-// List describes the client's sessions, oldest first; Anonymous has none. It
+// List describes the client's sessions, oldest first; Anonymous has none, and the
+// Operator sees all. It
 // waits for no call; where there are very many, the last show the memory that
 // was last measured.
 func (m *Manager) List(ctx context.Context, client Client) ([]Listing, error) {
-	own := m.ownedBy(client)
-	sortByAge(own)
-	return m.inspect(ctx, own), nil
+	return m.listFor(ctx, client), nil
 }
 
 // inspect describes sessions as fully as can be done in a moment.
@@ -317,15 +318,21 @@ func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Int
 		return nil, err
 	}
 	e := s.runningNow()
-	if e == nil {
-		return &Interruption{InterpreterID: s.name, StateKept: true, Message: "nothing was running", Notes: s.overdue(nil)}, nil
+	if e == nil || client == Operator && !e.operator { // whose prompt is not for that
+		i := &Interruption{InterpreterID: s.name, StateKept: true, Message: "nothing was running"}
+		if client != Operator {
+			i.Notes = s.overdue(nil)
+		}
+		return i, nil
 	}
 	elapsed := time.Since(e.started)
 	e.requestStop(stoppedByAgent)
 	select {
 	case <-e.done:
 		i := e.interruption(s.name, elapsed, s.whoGets(e))
-		i.Notes = s.overdue(e)
+		if client != Operator {
+			i.Notes = s.overdue(e)
+		}
 		return i, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -496,6 +503,9 @@ func (m *Manager) find(of defaultKey, id string) (*Session, error) {
 
 // defaultSession returns the client's default session. The caller holds mu.
 func (m *Manager) defaultSession(of defaultKey) (*Session, error) {
+	if of.client == Operator {
+		return nil, needsID()
+	}
 	if m.needsHandle(of.client) {
 		return nil, errNeedsHandle()
 	}

@@ -14,18 +14,22 @@ const Anonymous Client = ""
 
 // Keyed reports whether a session's id is a key for this client: over the
 // network without authentication, whoever shows an id reaches the session, so
-// ids can't be guessed. The one client of stdio and an authenticated principal
-// reach what is theirs whatever its id is. A name that is none of these is taken
+// ids can't be guessed. The one client of stdio, those of understudy connect and an
+// authenticated principal reach what is theirs whatever its id is. A name that is none of these is taken
 // to be keyed, the safe side.
 func (c Client) Keyed() bool {
-	return c != stdioClient && !strings.HasPrefix(string(c), principalPrefix)
+	for _, prefix := range notKeyed {
+		if strings.HasPrefix(string(c), prefix) {
+			return false
+		}
+	}
+	return c != stdioClient && c != Operator
 }
 
-// How package transport names the clients that are not keyed.
-const (
-	stdioClient     = "stdio"
-	principalPrefix = "principal:"
-)
+// How packages transport and connect name the clients that are not keyed.
+const stdioClient = "stdio"
+
+var notKeyed = []string{"principal:", "connect:", "shared:"}
 
 // leaving is the end of the calls of a client that has left. Their executions
 // are treated as the operator wished, and not as cancelled.
@@ -161,7 +165,7 @@ func (m *Manager) disown(client Client, bye bool) []*Session {
 // reach returns the session of that id if the client may use it: where ids are keys
 // whoever shows it may, whoever owns it. The caller holds mu.
 func (m *Manager) reach(client Client, id string) *Session {
-	if s := m.sessions[id]; s != nil && (s.client == client || s.client == Anonymous || s.client.Keyed() && client.Keyed()) {
+	if s := m.sessions[id]; s != nil && (s.client == client || s.client == Anonymous || client == Operator || s.client.Keyed() && client.Keyed()) {
 		return s
 	}
 	return m.named(client, id)
@@ -172,7 +176,10 @@ func (m *Manager) reach(client Client, id string) *Session {
 // keeps it. To look at a session is not to claim it: who looks may have left. The
 // caller holds mu.
 func (m *Manager) claim(ctx context.Context, client Client, s *Session) error {
-	if s.client != Anonymous {
+	switch {
+	case client == Operator:
+		return nil
+	case s.client != Anonymous:
 		s.claimed = true
 		return nil
 	}

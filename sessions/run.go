@@ -105,7 +105,7 @@ func (a attempt) lostWorker() bool { return a.crash != nil || a.killed }
 // execution.
 func (s *Session) execute(e *execution, untold restartNote) {
 	defer s.turn.release()
-	recorded := s.watchRunning(e)
+	recorded, foretold := s.watchRunning(e), s.foretold
 	a, note := s.tries(e)
 	s.fruitless = a.fruitless(e, note)
 	note, e.killed, e.lostWorker = note.after(untold), a.killed, a.lostWorker()
@@ -119,7 +119,12 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	}
 	e.transcript.finish()
 	result := s.report(e, a, note)
-	s.countFailure(result, e.trial)
+	if e.operator {
+		s.foretold = foretold // the owner has still to hear of what is new
+		s.visits.add(result, e.died)
+	} else {
+		s.countFailure(result, e.trial)
+	}
 	if !a.lostWorker() {
 		s.states.advance(e.number)
 		s.states.define(e.number, a.outcome.Variables)

@@ -49,6 +49,7 @@ type Session struct {
 	// the last execution if it left nothing that an undo could take back. They
 	// belong to whoever has the turn.
 	untold    restartNote
+	visits    visits // likewise
 	foretold  string
 	failing   string // why the last copy failed that nothing stood against
 	fruitless *fruitless
@@ -178,6 +179,9 @@ func (s *Session) busy(notDone string) error {
 	if s.current == nil && s.worker == nil {
 		return s.stillStarting(notDone)
 	}
+	if other := s.foreign(false); other != "" {
+		return Errorf(CodeBusy, "interpreter %q is busy: %s; %s. Try again, or create another interpreter", s.name, other, notDone)
+	}
 	if s.current == nil {
 		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.name, notDone)
 	}
@@ -225,6 +229,9 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	}()
 	s.introduce()
 	compileOnly, err := s.verify(ctx, r)
+	if err != nil && r.operator {
+		return nil, err // no failure of the agent's
+	}
 	if err != nil {
 		return nil, s.refused(err)
 	}
@@ -275,7 +282,10 @@ func (s *Session) launch(e *execution) error {
 	s.history.add(e)
 	s.current = e
 	untold := s.untold
-	s.untold = restartNote{}
+	if !e.operator { // else the owner has still to hear of it
+		untold.notes = append(slices.Clone(untold.notes), s.visits.inWords()...)
+		s.untold, s.visits = restartNote{}, visits{}
+	}
 	if e.number == 1 && s.python == "" { // else who made it has chosen, and been told
 		untold.notes = append(slices.Clone(untold.notes), s.worker.Info().Introduction...)
 	}

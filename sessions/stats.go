@@ -55,6 +55,19 @@ func (m *Manager) Stats(ctx context.Context) Stats {
 	return stats
 }
 
+// Usage counts the sessions, and those that run code. It waits for no call and
+// measures nothing.
+func (m *Manager) Usage() (interpreters, running int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sessions {
+		if s.runningNow() != nil || !s.turn.idle() {
+			running++
+		}
+	}
+	return len(m.sessions), running
+}
+
 // add counts one session in.
 func (t *Stats) add(s *Session, measure bool) {
 	l := s.listing()

@@ -49,7 +49,7 @@ func (m *Manager) Undo(ctx context.Context, client Client, id string) (*Undone, 
 	if err != nil {
 		return nil, err
 	}
-	undone.Notes = append(undone.Notes, s.overdue(nil)...)
+	undone.Notes = append(undone.Notes, append(s.visits.inWords(), s.overdue(nil)...)...)
 	return undone, nil
 }
 
@@ -176,12 +176,15 @@ func (f *fruitless) sentences(undoable []int, refused refusal) string {
 }
 
 // executions names executions, as "execution 3 is" or "executions 3 and 4 are".
-func executions(all []int) string {
+func executions(all []int) string { return namesOf(all) + " " + be(len(all)) }
+
+// namesOf names executions by their numbers.
+func namesOf(all []int) string {
 	last := len(all) - 1
 	if last == 0 {
-		return fmt.Sprintf("execution %d is", all[0])
+		return fmt.Sprintf("execution %d", all[0])
 	}
-	return fmt.Sprintf("executions %s and %d are", numbers(all[:last], ", "), all[last])
+	return fmt.Sprintf("executions %s and %d", numbers(all[:last], ", "), all[last])
 }
 
 func numbers(all []int, between string) string {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/sessions"
 )
 
 // The values of Options.StructuredContent.
@@ -195,7 +197,9 @@ func (b *toolbox) chosen(f Fit) Fit {
 
 // fit says what the answer to a request is to be like.
 func (b *toolbox) fit(ctx context.Context, request mcp.CallToolRequest) Fit {
-	return b.chosen(fitOf(clientName(ctx, request)))
+	f := b.chosen(fitOf(clientName(ctx, request)))
+	f.Record = f.Record || b.Client(ctx) == sessions.Operator // whose prompt is a program
+	return f
 }
 
 // clientName is what the calling program calls itself: newer clients say so in

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/internal/config"
+	"understudy/internal/connect"
 	"understudy/internal/metrics"
 	"understudy/internal/transport"
 	"understudy/sessions"
@@ -240,6 +242,9 @@ func NewLogger(c *config.Config, to io.Writer) *slog.Logger {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
 		level = slog.LevelInfo // config allows only levels, so this is a programmer's error
+	}
+	if c.Connect.IsServer() {
+		to = connect.Log(os.Stderr)
 	}
 	options := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {

@@ -36,7 +36,14 @@ func Install(c *config.Config, out, notes io.Writer) error {
 	if err != nil {
 		return err
 	}
-	server := clientconfig.Server{Name: c.Install.Name, Command: command, Args: c.Install.Args}
+	args := c.Install.Args
+	if c.Install.Shared {
+		if len(args) > 0 && args[0] == "serve" { // connect starts it
+			args = args[1:]
+		}
+		args = append([]string{"connect"}, args...)
+	}
+	server := clientconfig.Server{Name: c.Install.Name, Command: command, Args: args}
 	if c.Install.Print {
 		return printSnippet(client, path, server, out, notes)
 	}

@@ -30,7 +30,15 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	serve := func(a *App) error { return a.ServeStdio(ctx, os.Stdin, out) }
-	if c.Serve.OverNetwork() {
+	switch {
+	case c.Connect.IsServer():
+		shared, err := openShared(ctx, c, out)
+		if err != nil {
+			return err
+		}
+		defer shared.close()
+		serve = func(a *App) error { return shared.serve(ctx, a) }
+	case c.Serve.OverNetwork():
 		// Before anything else: a second server on an address must not start
 		// Python first.
 		network, err := openNetwork(c, log)
@@ -46,9 +54,11 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	began := time.Now()
+	endVisits := a.admitOperator(ctx)
 	log.Info("serving MCP", "transport", c.Serve.Transport, "version", Version(), "pid", os.Getpid())
 	err = serve(a)
 	log.Info("stopping", "after", time.Since(began).Round(time.Second), "error", err)
+	endVisits()
 	return errors.Join(err, a.Close())
 }
 

@@ -24,6 +24,8 @@ type Config struct {
 	Shared `embed:""`
 
 	Serve    Serve    `cmd:"" default:"withargs" help:"Serve MCP over standard input and output, or over HTTP. This is what understudy does when no command is given."`
+	Connect  Connect  `cmd:"" help:"Serve MCP over standard input and output by a server that goes on when the client ends: variables outlive a restart of the client. It is started in the background, one for each directory and settings."`
+	Attach   Attach   `cmd:"" help:"A prompt in an interpreter of a running server, beside its agent."`
 	Setup    Setup    `cmd:"" help:"Prepare the Python environment with the scientific libraries."`
 	Doctor   Doctor   `cmd:"" help:"Show what works here; exit status 1 when the main job can't."`
 	Demo     Demo     `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
@@ -125,6 +127,27 @@ type Setup struct {
 	Minimal bool `help:"Only the libraries that understudy knows best (numpy, pandas, scipy, matplotlib, seaborn, plotly, scikit-learn, statsmodels, IPython), without what code often imports beside them (openpyxl, pyarrow, polars, duckdb, requests and others). What is installed already stays."`
 }
 
+// Connect are the flags of connect: those of the server that it starts, and its own.
+type Connect struct {
+	Serve `embed:""`
+
+	Share    string        `placeholder:"NAME" group:"Connect" help:"Use the interpreters that all clients with this name use together. Default: each client has its own."`
+	IdleExit time.Duration `default:"8h" group:"Connect" help:"End the server, with all its interpreters, when no client was connected and nothing ran for this long; 0 never does."`
+
+	// How the program starts itself: both are the path of the server's log.
+	Launch     string `hidden:""`
+	Background string `hidden:""`
+}
+
+// IsServer reports whether this process is the server in the background, and not
+// what connects to it.
+func (c Connect) IsServer() bool { return c.Background != "" }
+
+// Attach are the arguments of attach.
+type Attach struct {
+	ID string `arg:"" optional:"" name:"id" help:"Which interpreter; attach alone takes the only one, or lists them."`
+}
+
 // Doctor are the flags of doctor.
 type Doctor struct {
 	JSON bool `name:"json" help:"Print the findings as JSON."`
@@ -141,6 +164,7 @@ type Install struct {
 	Scope   string   `enum:"user,project" default:"user" help:"Configure the client for you everywhere, or for the project in the current directory: ${enum}."`
 	Name    string   `default:"understudy" help:"Name of the server in the client."`
 	Command string   `placeholder:"PATH" help:"Command that the client runs. Default: this program."`
+	Shared  bool     `help:"Have the client run connect, by which its interpreters outlive it."`
 	Print   bool     `help:"Print the configuration and change nothing."`
 	Args    []string `arg:"" optional:"" help:"Arguments that the client gives to understudy, after --, as in: -- --timeout 10m."`
 }

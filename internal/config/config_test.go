@@ -425,3 +425,17 @@ func TestCodeFileIsABareName(t *testing.T) {
 		}
 	}
 }
+
+// connect takes the settings of the server that it starts, from wherever they come;
+// how that server is reached is not for them to say.
+func TestConnectHasTheSettingsOfServe(t *testing.T) {
+	env := configFile(t, "transport: http\nqueue: 3\n")
+	env["UNDERSTUDY_WAIT"] = "4s"
+	config := must(t, env, "connect", "--share", "team", "--timeout", "10m", "--idle-exit", "1h")
+	if config.Command != "connect" || config.Connect.Share != "team" || config.Connect.IdleExit != time.Hour {
+		t.Errorf("%q %+v", config.Command, config.Connect)
+	}
+	if s := config.Serve; s.OverNetwork() || s.Queue != 3 || s.Wait != 4*time.Second || s.Timeout != 10*time.Minute {
+		t.Errorf("%+v", s)
+	}
+}

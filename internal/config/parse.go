@@ -58,6 +58,10 @@ func parse(source Source) (*Config, error) {
 		}
 	}
 	switch config.Command {
+	case "connect":
+		config.Serve = config.Connect.Serve
+		config.Serve.Transport = []string{TransportStdio} // which is how clients see it
+		fallthrough
 	case "serve":
 		return config, errors.Join(config.Serve.Check(), config.CheckShares())
 	case "doctor":
@@ -82,7 +86,7 @@ func (c *Config) askServe(source Source) error {
 
 func (c *Config) needsDataDir() bool {
 	switch c.Command {
-	case "serve", "setup", "doctor", "demo", "plugins check", "plugins test", "policy check", "watch", "report", "export":
+	case "serve", "connect", "attach", "setup", "doctor", "demo", "plugins check", "plugins test", "policy check", "watch", "report", "export":
 		return true
 	}
 	return false

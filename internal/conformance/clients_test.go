@@ -8,75 +8,131 @@ import (
 	"testing"
 )
 
+// client is a program that others wrote, as it is met in testdata/clients.
+type client struct {
+	name string // in the table of docs/reference.md
+	// module opens the client for testdata/clients/python/converse.py; empty for
+	// the TypeScript SDK.
+	module  string
+	variant string // what the module, or the TypeScript program, is told beside
+	// sdk is "v1" where the client is built with the older line of the Python SDK.
+	sdk  string
+	ways []string // which of the conversations it holds
+}
+
+var (
+	legacy = []string{"stdio", "http", "sse"}
+	modern = []string{"stdio modern", "http modern"}
+	plain  = slices.Concat(legacy, modern)
+	tokens = []string{"http token", "http token modern", "sse token"}
+)
+
+// clients are all that are tried. A name may be there twice, for ways that
+// different lines of the SDK take.
+var clients = []client{
+	{name: "Python SDK", module: "python_sdk", ways: slices.Concat(plain, tokens)},
+	{name: "TypeScript SDK", variant: "v2", ways: slices.Concat(plain, tokens)},
+	{name: "TypeScript SDK, v1", variant: "v1", ways: slices.Concat(legacy, []string{"http token", "sse token"})},
+	{name: "FastMCP", module: "fastmcp_client", ways: plain},
+	{name: "OpenAI Agents SDK", module: "openai_agent", ways: modern},
+	{name: "OpenAI Agents SDK", module: "openai_agent", sdk: "v1", ways: legacy},
+	{name: "OpenAI Agents SDK, strict mode", module: "openai_agent", variant: "strict", ways: modern},
+	{name: "AutoGen", module: "autogen_workbench", sdk: "v1", ways: legacy},
+	{name: "pydantic-ai", module: "pydantic_ai_agent", ways: plain},
+	{name: "LangChain, `get_tools()`", module: "langchain_tools", sdk: "v1", ways: legacy},
+	{name: "LangChain, `session()`", module: "langchain_tools", variant: "session", sdk: "v1", ways: legacy},
+	{name: "LlamaIndex", module: "llama_index_tools", ways: legacy},
+	{name: "google-genai", module: "google_genai_chat", ways: plain},
+}
+
+// official reports whether the client is an SDK of the protocol's own, which has
+// all of it.
+func (c client) official() bool { return c.module == "" || c.module == "python_sdk" }
+
+// leaves reports whether the client starts a server for each call over stdio,
+// which ends with it.
+func (c client) leaves() bool {
+	return c.module == "llama_index_tools" || c.module == "langchain_tools" && c.variant == ""
+}
+
 // plan is what a client is to do; the programs in testdata/clients read it.
 type plan struct {
-	// SDK is the line of the TypeScript SDK, v1 or v2.
-	SDK       string `json:"sdk"`
-	Transport string `json:"transport"` // stdio, http or sse
-	Era       string `json:"era"`       // legacy or modern
+	Client    string `json:"client"`  // the module that opens it
+	Variant   string `json:"variant"` // what the module is told beside
+	Transport string `json:"transport"`
+	Era       string `json:"era"` // legacy or modern
 
 	Command []string          `json:"command"` // of stdio
 	Env     map[string]string `json:"env"`
 	URL     string            `json:"url"` // of the others
 	Token   string            `json:"token"`
 
-	// Anonymous says that the client has no interpreter of its own and must name
-	// the one it means in every call.
-	Anonymous bool `json:"anonymous"`
-	// Elicit has the client answer what the code asks with input().
-	Elicit bool `json:"elicit"`
-	// Comeback is how a second client finds the session of the first: "handle"
-	// names the interpreter, "principal" is known by its token, "wait" leaves
-	// while code runs and fetches what became of it. Empty: there is none.
+	Steps []string `json:"steps"`
+	// Leaves says that every call meets a server of its own, so that nothing stays.
+	Leaves bool `json:"leaves"`
+	// Comeback is how a second client finds the interpreter of the first: "known"
+	// needs no name for it, by its token or its process; "wait" leaves while code
+	// runs and fetches what became of it. Empty: there is none.
 	Comeback string `json:"comeback"`
-	Dir      string `json:"dir"` // for files that tell code to go on
-
-	authenticated bool // with a token of the server's file
+	Dir      string `json:"dir"` // for files by which the code and the client meet
 }
 
-// conversations are the plans, each held by every client that speaks the era.
-func conversations() map[string]plan {
-	return map[string]plan{
-		"stdio":             {Transport: "stdio", Era: "legacy", Elicit: true},
-		"stdio modern":      {Transport: "stdio", Era: "modern", Elicit: true},
-		"http":              {Transport: "http", Era: "legacy", Elicit: true},
-		"http modern":       {Transport: "http", Era: "modern", Elicit: true, Anonymous: true, Comeback: "handle"},
-		"sse":               {Transport: "sse", Era: "legacy", Comeback: "wait"},
-		"http token":        {Transport: "http", Era: "legacy", authenticated: true, Comeback: "principal"},
-		"http token modern": {Transport: "http", Era: "modern", authenticated: true, Comeback: "principal"},
-		"sse token":         {Transport: "sse", Era: "legacy", authenticated: true, Comeback: "principal"},
+// comebacks are what the official clients do in the end, by way.
+var comebacks = map[string]string{
+	"http modern": "known", "sse": "wait",
+	"http token": "known", "http token modern": "known", "sse token": "known",
+}
+
+// planOf returns what the client does on a way, which is a transport, perhaps
+// with "token" and "modern". The server is still to be named.
+func (c client) planOf(way string) plan {
+	words := strings.Fields(way)
+	p := plan{
+		Client: c.module, Variant: c.variant, Transport: words[0], Era: "legacy",
+		Steps:  []string{"list", "state", "figure"},
+		Leaves: c.leaves() && words[0] == "stdio",
 	}
+	if slices.Contains(words, "modern") {
+		p.Era = "modern"
+	}
+	if slices.Contains(plain, way) {
+		p.Steps = append(p.Steps, "six seconds")
+	}
+	p.Steps = append(p.Steps, "cancellation")
+	if c.official() {
+		p.Steps = append(p.Steps, "progress")
+		if p.Transport != "sse" && !slices.Contains(words, "token") {
+			p.Steps = append(p.Steps, "elicitation")
+		}
+		if p.Comeback = comebacks[way]; p.Comeback != "" {
+			p.Steps = append(p.Steps, "comeback")
+		}
+	}
+	return p
 }
 
-// TestClients has the official clients talk with the server: variables stay
-// from call to call, figures arrive, progress is told, a cancelled call ends and
-// its session goes on, who comes back finds the session again.
+// TestClients has clients talk with the server: they list its tools, keep
+// variables from call to call without naming an interpreter, get a figure, make a
+// call longer than some of them wait, and cancel one. How it went must be as
+// testdata/conformance/clients.json has it, from which docs/reference.md tells it;
+// -update writes that down.
 func TestClients(t *testing.T) {
 	t.Parallel()
-	for name, plan := range conversations() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			t.Run("python", func(t *testing.T) {
+	held := newRecord(t)
+	for _, c := range clients {
+		for _, way := range c.ways {
+			t.Run(c.name+"/"+way, func(t *testing.T) {
 				t.Parallel()
-				converse(t, plan, installed(t, "python/bin/python"), "python/converse.py")
+				held.check(t, c.name, way, c.converse(t, way))
 			})
-			for _, sdk := range []string{"v1", "v2"} {
-				if sdk == "v1" && plan.Era == "modern" {
-					continue // it has no other era than the older one
-				}
-				t.Run("typescript "+sdk, func(t *testing.T) {
-					t.Parallel()
-					converse(t, plan.with(sdk), node(t), "typescript/converse.mjs")
-				})
-			}
-		})
+		}
 	}
 }
 
-// converse has a client follow the plan with a server of its own, and checks
-// that it took every step.
-func converse(t *testing.T, p plan, interpreter, script string) {
+// converse has the client follow its plan with a server of its own.
+func (c client) converse(t *testing.T, way string) conversation {
 	t.Helper()
+	p := c.planOf(way)
 	p.Dir = t.TempDir()
 	if p.Transport == "stdio" {
 		line, env := commandLine(t)
@@ -86,9 +142,9 @@ func converse(t *testing.T, p plan, interpreter, script string) {
 			p.Env[name] = value
 		}
 	} else {
-		// The clients open the way for code by files of theirs, which a sandbox hides.
+		// Code and clients meet by files, which a sandbox hides.
 		args := []string{"--transport", p.Transport, "--sandbox", "off"}
-		if p.authenticated {
+		if strings.Contains(way, "token") {
 			file := filepath.Join(t.TempDir(), "tokens")
 			p.Token = makeToken(t, file)
 			args = append(args, "--auth-tokens", file)
@@ -99,28 +155,24 @@ func converse(t *testing.T, p plan, interpreter, script string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	interpreter, script := c.program(t)
 	script, err = filepath.Abs(filepath.Join("..", "..", "testdata", "clients", filepath.FromSlash(script)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := finish(t, program(t, interpreter, script, string(text)))
-	if took := strings.Fields(strings.ReplaceAll(said.stdout, "ok ", "")); said.status != 0 || !slices.Equal(took, steps(p)) {
-		t.Errorf("the client took the steps %v of %v and ended with %s", took, steps(p), said)
+	talk, err := readConversation(said.stdout)
+	if took := talk.took(); err != nil || said.status != 0 || !slices.Equal(took, append(p.Steps, "goodbye")) {
+		t.Fatalf("%v: the client took the steps %q of %q and ended with %s", err, took, p.Steps, said)
 	}
+	return talk
 }
 
-func (p plan) with(sdk string) plan {
-	p.SDK = sdk
-	return p
-}
-
-func steps(p plan) []string {
-	all := []string{"state", "figure", "progress", "cancellation"}
-	if p.Elicit {
-		all = append(all, "elicitation")
+// program returns what runs the client and the program that is run.
+func (c client) program(t *testing.T) (interpreter, script string) {
+	t.Helper()
+	if c.module == "" {
+		return node(t), "typescript/converse.mjs"
 	}
-	if p.Comeback != "" {
-		all = append(all, "comeback")
-	}
-	return append(all, "goodbye")
+	return installed(t, "python"+c.sdk+"/bin/python"), "python/converse.py"
 }

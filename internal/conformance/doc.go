@@ -4,8 +4,8 @@
 //   - the official conformance suite, against a fixture server that offers what
 //     its scenarios ask for and against the real server;
 //   - the Inspector, on every transport and in both eras of the protocol;
-//   - the official TypeScript and Python clients, which hold a conversation
-//     with the real server on every transport.
+//   - clients of many makers, the official ones and frameworks for agents, which
+//     hold a conversation with the real server on every transport that they have.
 //
 // These programs come from npm and PyPI, so the tests run with "make
 // conformance" alone, which installs them below build/ and names the place in

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/json"
 	"flag"
 	"maps"
 	"os"
@@ -35,10 +34,11 @@ func successes(all map[string][]check) map[string]int {
 // that was not run.
 func (v verdict) atLeast(t *testing.T, name string) {
 	t.Helper()
-	all := readMinimum(t)
+	all := map[string]map[string]int{}
+	readJSON(t, minimumFile, &all)
 	if *update {
 		all[name] = v.successes
-		writeMinimum(t, all)
+		writeJSON(t, minimumFile, all)
 	}
 	if len(all[name]) == 0 {
 		t.Errorf("%s says nothing of %s; run this test with -update", minimumFile, name)
@@ -80,33 +80,6 @@ func exceptions(t *testing.T, name string) (entries []string) {
 	return entries
 }
 
-func readMinimum(t *testing.T) map[string]map[string]int {
-	t.Helper()
-	all := map[string]map[string]int{}
-	text, err := os.ReadFile(testdata(minimumFile))
-	if os.IsNotExist(err) && *update {
-		return all
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatalf("%s: %v", minimumFile, err)
-	}
-	return all
-}
-
-func writeMinimum(t *testing.T, all map[string]map[string]int) {
-	t.Helper()
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(testdata(minimumFile), append(text, '\n'), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestMinimum(t *testing.T) {
 	counts := successes(map[string][]check{
 		"whole": {{Status: "SUCCESS"}, {Status: "SUCCESS"}, {Status: "INFO"}},
@@ -118,7 +91,8 @@ func TestMinimum(t *testing.T) {
 	if !slices.Equal(got, []string{"empty", "gone", "less"}) {
 		t.Errorf("%v", got)
 	}
-	minimum := readMinimum(t)
+	minimum := map[string]map[string]int{}
+	readJSON(t, minimumFile, &minimum)
 	for _, era := range eras {
 		for _, name := range []string{"fixture-" + era, "understudy-" + era} {
 			for _, entry := range exceptions(t, name) {

@@ -1,31 +1,36 @@
-"""Holds a conversation with the server through the official SDK.
+"""Holds a conversation with the server through a client that others wrote.
 
-The argument is a plan in JSON (internal/conformance/clients_test.go); each step
-that went well is a line on stdout.
+The argument is a plan in JSON (internal/conformance/clients_test.go); its client names the
+module beside this one that opens the client. Every line of stdout is JSON: the client's
+version first, then each step with how it went. A step that failed says why.
 """
 
-import base64
+import asyncio
+import importlib
 import json
-import os
 import re
 import sys
-from contextlib import AsyncExitStack
+import traceback
+from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 
-import anyio
-import httpx2
-import mcp_types as types
-from mcp import Client, StdioServerParameters
-from mcp.client.sse import sse_client
-from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
+from plan import PATIENCE
 
-# Seconds that any single answer may take on a slow machine.
-PATIENCE = 120
+# An interpreter's id, as answers have it.
+ID = re.compile(r"\b([0-9a-f]{32}|py\d+)\b")
+
+# The code runs on: the answer asked for, or one that comes after that of a call given up.
+RUNNING = re.compile(r'\[running\]|"status": ?"running"|execution \d+ is running')
+BUSY = re.compile(r"interpreter \S+ is busy")
 
 
-def said(step):
-    print("ok", step, flush=True)
+@dataclass
+class Answer:
+    """What the client hands on of an answer: to its model, where it has one."""
+
+    text: str
+    images: list = field(default_factory=list)  # the bytes of each
 
 
 def check(condition, what):
@@ -33,73 +38,114 @@ def check(condition, what):
         raise AssertionError(what)
 
 
-async def accept(context, params):
-    """Answers a form with "Ada" in every field."""
-    fields = params.requested_schema.get("properties", {})
-    return types.ElicitResult(action="accept", content=dict.fromkeys(fields, "Ada"))
+class Conversation:
+    """One opened client and the interpreter that it works with."""
 
-
-class Agent:
-    """One connected client and the interpreter that it works with."""
-
-    def __init__(self, plan):
+    def __init__(self, plan, client):
         self.plan = plan
-        self.id = None
-        self._stack = AsyncExitStack()
+        self.client = client
+        self.id = None  # of the interpreter, once it has to be named
+        self.keeps = True  # variables stay from call to call
+        self.waited = False  # some answer was "running"
 
-    async def open(self):
-        plan = self.plan
-        self.client = await self._stack.enter_async_context(
-            Client(
-                await self._transport(),
-                mode="2026-07-28" if plan["era"] == "modern" else "legacy",
-                read_timeout_seconds=PATIENCE,
-                elicitation_callback=accept if plan["elicit"] else None,
-            )
-        )
-        return self
+    def file(self, name):
+        return Path(self.plan["dir"], name)
 
-    async def _transport(self):
-        plan = self.plan
-        headers = {"Authorization": "Bearer " + plan["token"]} if plan["token"] else {}
-        if plan["transport"] == "stdio":
-            command, *args = plan["command"]
-            return stdio_client(
-                StdioServerParameters(command=command, args=args, env=os.environ | plan["env"])
-            )
-        if plan["transport"] == "http":
-            http = httpx2.AsyncClient(headers=headers, timeout=PATIENCE)
-            return streamable_http_client(
-                plan["url"], http_client=await self._stack.enter_async_context(http)
-            )
-        return sse_client(plan["url"], headers=headers, timeout=PATIENCE)
-
-    async def close(self):
-        await self._stack.aclose()
-
-    async def again(self):
-        """Comes back with a new client that knows the same interpreter."""
-        await self.close()
-        other = Agent(self.plan)
-        other.id = self.id
-        return await other.open()
-
-    async def call(self, tool, arguments, progress=None):
-        """Calls a tool; an error of the tool's is raised. Returns text and images."""
-        result = await self.client.call_tool(tool, arguments, progress_callback=progress)
-        text = "\n".join(c.text for c in result.content if c.type == "text")
-        if result.is_error:
-            raise AssertionError(f"{tool}: {text}")
-        return text, [c for c in result.content if c.type == "image"]
-
-    async def run(self, code, progress=None, **arguments):
+    async def call(self, tool, arguments, **options):
         if self.id:
             arguments["interpreter_id"] = self.id
-        return await self.call("run_python_code", {"code": code} | arguments, progress)
+        return Answer(*await self.client.call(tool, arguments, **options))
+
+    async def run(self, code, **options):
+        """Runs code, and waits for it as the answers say, as long as it is running."""
+        answer = await self.call("run_python_code", {"code": code}, **options)
+        while RUNNING.search(answer.text):
+            self.waited = True
+            answer = await self.call("manage_interpreters", {"operation": "wait"})
+        return answer
 
 
-def handle(text):
-    return re.search(r"interpreter ([0-9a-f]{32})", text)[1]
+async def listing(talk):
+    tools = set(await talk.client.tools())
+    check({"run_python_code", "manage_interpreters"} <= tools, tools)
+
+
+async def state(talk):
+    first = await talk.run("x = 41")
+    answer = await talk.run("print('x is', x + 1)")
+    if "x is 42" in answer.text:
+        return "yes"
+    if named := ID.search(first.text):
+        talk.id = named[1]
+        answer = await talk.run("print('x is', x + 1)")
+        if "x is 42" in answer.text:
+            return "by handle"
+    check(talk.plan["leaves"], f"{first.text}\n{answer.text}")
+    talk.id, talk.keeps = None, False
+    return "no"
+
+
+async def figure(talk):
+    answer = await talk.run("import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.show()")
+    if not answer.images and "iVBORw0KGgo" in answer.text:  # how a PNG in base64 begins
+        return "as text"
+    check(len(answer.images) == 1, answer.text[:1000])
+    check(answer.images[0][1:4] == b"PNG", answer.images[0][:20])
+
+
+async def six_seconds(talk):
+    talk.waited = False
+    answer = await talk.run("import time\ntime.sleep(6)\nprint('slept', 'well')")
+    check("slept well" in answer.text, answer.text)
+    return "by wait" if talk.waited else "yes"
+
+
+async def until(condition, what):
+    end = monotonic() + PATIENCE
+    while not condition():
+        check(monotonic() < end, what)
+        await asyncio.sleep(0.02)
+
+
+def endless(started, ended):
+    """Python that says in files that it has begun, with its process, and that it was stopped."""
+    return f"""import os, time
+with open({str(started)!r} + ".new", "w") as file: file.write(str(os.getpid()))
+os.rename(file.name, {str(started)!r})
+try:
+    while True: time.sleep(0.05)
+finally:
+    open({str(ended)!r}, "w").close()"""
+
+
+def alive(process):
+    """Whether there is such a process. On Linux, where the conversations are held."""
+    return Path("/proc", process).exists()
+
+
+async def cancellation(talk):
+    started, ended = talk.file("started"), talk.file("ended")
+    call = asyncio.create_task(talk.run(endless(started, ended)))
+    await until(lambda: started.exists() or call.done(), "the code does not start")
+    call.cancel()
+    await asyncio.wait([call])
+    check(call.cancelled(), "the call had ended before it was cancelled")
+    outcome = await still(talk) if talk.keeps else "yes"
+    process = started.read_text()
+    await until(lambda: ended.exists() or not alive(process), "the code was not stopped")
+    return outcome
+
+
+async def still(talk):
+    """Calls again: its turn comes only when the cancelled call has ended."""
+    for interrupts in (False, True):
+        for _ in range(2):  # each shorter than any client waits
+            answer = await talk.call("run_python_code", {"code": "print('still', x)", "wait": 3})
+            if not BUSY.search(answer.text):
+                check("still 41" in answer.text, answer.text)
+                return "by interrupt" if interrupts else "yes"
+        await talk.call("manage_interpreters", {"operation": "interrupt"})
+    raise AssertionError(answer.text)
 
 
 def waiting(file):
@@ -110,97 +156,85 @@ while not os.path.exists({str(file)!r}): time.sleep(0.05)
 print("went on")"""
 
 
-async def state(agent):
-    tools = {tool.name for tool in (await agent.client.list_tools()).tools}
-    check({"run_python_code", "manage_interpreters"} <= tools, tools)
-    text, _ = await agent.run("x = 6 * 7")
-    if agent.plan["anonymous"]:
-        agent.id = handle(text)
-    text, _ = await agent.run("print('x is', x)")
-    check("x is 42" in text, text)
-    said("state")
-
-
-async def figure(agent):
-    text, images = await agent.run(
-        "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.show()"
-    )
-    check(len(images) == 1, text)
-    check(images[0].mime_type == "image/png", images[0].mime_type)
-    check(base64.b64decode(images[0].data)[1:4] == b"PNG", "no PNG")
-    said("figure")
-
-
-async def progress(agent):
-    file = Path(agent.plan["dir"], "progress")
-    told = []
+async def progress(talk):
+    file, told = talk.file("progress"), []
 
     async def on_progress(value, total, message):
         told.append(message or "")
         if "ready" in told[-1]:
             file.touch()
 
-    text, _ = await agent.run(waiting(file), on_progress)
-    check("went on" in text, text)
+    answer = await talk.run(waiting(file), progress=on_progress)
+    check("went on" in answer.text, answer.text)
     check(any("ready" in message for message in told), told)
-    said("progress")
 
 
-async def cancellation(agent):
-    with anyio.CancelScope() as scope:
-
-        async def on_progress(value, total, message):
-            if "ready" in (message or ""):
-                scope.cancel()
-
-        await agent.run(waiting(Path(agent.plan["dir"], "never")), on_progress)
-    check(scope.cancelled_caught, "the call ended before it was cancelled")
-    text, _ = await agent.run("print('still', x)")
-    check("still 42" in text, text)
-    said("cancellation")
+async def elicitation(talk):
+    answer = await talk.run("name = input('Who are you? ')\nprint('Hello', name)")
+    check("Hello Ada" in answer.text, answer.text)
 
 
-async def elicitation(agent):
-    text, _ = await agent.run("name = input('Who are you? ')\nprint('Hello', name)")
-    check("Hello Ada" in text, text)
-    said("elicitation")
+async def leave(talk):
+    """Has the next client find the interpreter as the plan says."""
+    if talk.plan["comeback"] == "wait":
+        code = waiting(talk.file("comeback"))
+        answer = await talk.call("run_python_code", {"code": code, "wait": 0.1})
+        talk.id = ID.search(answer.text)[1]
+    return talk.id
 
 
-async def come_back(agent):
-    """Comes back with a new client. How its session is found is the plan's."""
-    how = agent.plan["comeback"]
-    file = Path(agent.plan["dir"], "comeback")
-    if how == "handle" and not agent.id:
-        text, _ = await agent.run("pass")
-        agent.id = handle(text)
-    if how == "wait":
-        text, _ = await agent.run(waiting(file), wait=0.01)
-        agent.id = handle(text)
-    other = await agent.again()
-    if how == "wait":
-        file.touch()
-        text, _ = await other.call(
-            "manage_interpreters", {"operation": "wait", "interpreter_id": other.id}
-        )
-        check("went on" in text, text)
-    text, _ = await other.run("print('again', x)")
-    check("again 42" in text, text)
-    said("comeback")
-    return other
+async def comeback(talk):
+    if talk.plan["comeback"] == "wait":
+        talk.file("comeback").touch()
+        answer = await talk.call("manage_interpreters", {"operation": "wait"})
+        check("went on" in answer.text, answer.text)
+    answer = await talk.run("print('again', x)")
+    check("again 41" in answer.text, answer.text)
+
+
+STEPS = {
+    "list": listing,
+    "state": state,
+    "figure": figure,
+    "six seconds": six_seconds,
+    "cancellation": cancellation,
+    "progress": progress,
+    "elicitation": elicitation,
+    "comeback": comeback,
+}
+
+
+async def take(name, talk):
+    """Takes a step and says how it went. Returns whether it went well."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            outcome = await STEPS[name](talk) or "yes"
+    except Exception:
+        say({"step": name, "failed": traceback.format_exc(limit=-4)})
+        return False
+    say({"step": name, "outcome": outcome})
+    return True
+
+
+def say(what):
+    print(json.dumps(what), flush=True)
 
 
 async def converse(plan):
-    agent = await Agent(plan).open()
-    await state(agent)
-    await figure(agent)
-    await progress(agent)
-    await cancellation(agent)
-    if plan["elicit"]:
-        await elicitation(agent)
-    if plan["comeback"]:
-        agent = await come_back(agent)
-    await agent.close()
-    said("goodbye")
+    module = importlib.import_module(plan["client"])
+    say({"version": module.VERSION})
+    left, well = None, True
+    first = [name for name in plan["steps"] if name != "comeback"]
+    for steps in (first, ["comeback"]) if plan["comeback"] else (first,):
+        async with module.connect(plan) as client:
+            talk = Conversation(plan, client)
+            talk.id = left
+            for name in steps:
+                well = await take(name, talk) and well
+            if steps is first and plan["comeback"]:
+                left = await leave(talk)
+    say({"step": "goodbye", "outcome": "yes"})
+    return well
 
 
-anyio.run(converse, json.loads(sys.argv[1]))
+sys.exit(0 if asyncio.run(converse(json.loads(sys.argv[1]))) else 1)

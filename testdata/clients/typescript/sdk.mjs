@@ -1,10 +1,18 @@
 // The official TypeScript SDK in both of its lines: v2, which speaks both eras
 // of the protocol, and v1, which is what most clients are still built with.
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
 // The packages are installed apart from these files.
-const require = createRequire(join(process.env.UNDERSTUDY_CONFORMANCE, "package.json"));
+const place = process.env.UNDERSTUDY_CONFORMANCE;
+const require = createRequire(join(place, "package.json"));
+
+/** The version of the package that the plan's client is of. */
+export function version(plan) {
+  const name = plan.variant === "v1" ? "sdk" : "client";
+  return JSON.parse(readFileSync(join(place, "node_modules/@modelcontextprotocol", name, "package.json"))).version;
+}
 
 const lines = {
   v1() {
@@ -34,14 +42,17 @@ const lines = {
 /** Patience, in milliseconds, for any single answer on a slow machine. */
 const PATIENCE = 120_000;
 
+/** Whether the code's questions are answered. */
+const asked = (plan) => plan.steps.includes("elicitation");
+
 /** Connects as the plan says and returns an agent: who calls tools. */
 export async function connect(plan) {
-  const sdk = lines[plan.sdk]();
+  const sdk = lines[plan.variant]();
   const client = new sdk.Client(
     { name: "conformance", version: "1" },
-    { capabilities: plan.elicit ? { elicitation: {} } : {}, ...sdk.options(plan.era) },
+    { capabilities: asked(plan) ? { elicitation: {} } : {}, ...sdk.options(plan.era) },
   );
-  if (plan.elicit) sdk.onElicit(client, accept);
+  if (asked(plan)) sdk.onElicit(client, accept);
   await client.connect(transport(sdk, plan), { timeout: PATIENCE });
   return {
     tools: async () => (await client.listTools()).tools.map((tool) => tool.name),

@@ -1,0 +1,264 @@
+package connect
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// Options say what a Server is to its peers.
+type Options struct {
+	// About is what every peer is told, but for the number of clients.
+	About About
+	// Clients takes clients too. Without it only the operator may come.
+	Clients bool
+	// Serve speaks MCP on a connection, as the client of that name, until the
+	// connection or ctx ends.
+	Serve func(ctx context.Context, in io.Reader, out io.Writer, client string) error
+	// OperatorName is the name that Serve gets for the operator.
+	OperatorName string
+	// Usage counts the interpreters, and those that run code.
+	Usage func() (interpreters, running int)
+	// IdleExit ends a server that has no connection and runs nothing for so long;
+	// 0 never does.
+	IdleExit time.Duration
+	Logger   *slog.Logger
+}
+
+// Server takes the connections to one server's socket.
+type Server struct {
+	options Options
+	over    chan struct{} // closed when the server is to end for a reason of its own
+	end     func()
+
+	mu      sync.Mutex
+	conns   map[net.Conn]string     // those that are open, with their client, "" until it is known
+	clients int                     // how many of them are clients'
+	slots   map[string]map[int]bool // the numbers that are taken, by the name of the program
+	retired bool                    // no connection is taken any more
+}
+
+// NewServer returns a Server; Run runs it.
+func NewServer(o Options) *Server {
+	s := &Server{options: o, over: make(chan struct{}), conns: map[net.Conn]string{}, slots: map[string]map[int]bool{}}
+	s.end = sync.OnceFunc(func() { close(s.over) })
+	return s
+}
+
+// Over is closed when the server is to end because nobody needs it any more.
+func (s *Server) Over() <-chan struct{} { return s.over }
+
+// Run takes connections until ctx ends or the server is over. All connections
+// have ended when it returns.
+func (s *Server) Run(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var tasks sync.WaitGroup
+	if s.options.IdleExit > 0 {
+		tasks.Go(func() { s.watchIdle(ctx) })
+	}
+	tasks.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-s.over:
+			cancel()
+		}
+		s.retire()
+		_ = l.Close() // ends Accept
+		s.closeSilent()
+	})
+	var err error
+	for {
+		conn, failed := l.Accept()
+		if failed != nil {
+			if ctx.Err() == nil {
+				err = fmt.Errorf("the socket for connect and attach: %w", failed)
+			}
+			break
+		}
+		tasks.Go(func() { s.take(ctx, conn) })
+	}
+	cancel()
+	tasks.Wait()
+	return err
+}
+
+// take serves one connection.
+func (s *Server) take(ctx context.Context, conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	if !s.open(conn) {
+		return
+	}
+	defer s.forget(conn)
+	in := bufio.NewReaderSize(conn, maxHello)
+	var h Hello
+	if err := hear(in, &h); err != nil {
+		if !errors.Is(err, errEnded) {
+			s.options.Logger.Warn("a connection to the socket was refused", "error", err)
+		}
+		return
+	}
+	client, about, free := s.admit(conn, h)
+	defer free()
+	if err := say(conn, about); err != nil || client == "" {
+		return
+	}
+	s.options.Logger.Debug("connected", "client", client)
+	err := s.options.Serve(ctx, in, conn, client)
+	s.options.Logger.Debug("disconnected", "client", client, "error", err)
+}
+
+// open notes a connection; false when none is taken any more.
+func (s *Server) open(conn net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retired {
+		return false
+	}
+	s.conns[conn] = ""
+	return true
+}
+
+func (s *Server) forget(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, conn)
+}
+
+// admit decides who a connection is. Without a client it is to end once the
+// answer is sent. free is called when the connection has ended.
+func (s *Server) admit(conn net.Conn, h Hello) (client string, about About, free func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	about, free = s.options.About, func() {}
+	about.Protocol, about.Clients = protocol, s.clients
+	switch {
+	case h.Protocol != protocol:
+		about.Refusal = fmt.Sprintf("the running server (%s, process %d) is of another version of understudy and can't be spoken with; end it, and start your client again", about.Build, about.PID)
+	case h.Role == RoleLook:
+	case h.Role == RoleOperator:
+		client = s.options.OperatorName
+	case h.Role != RoleClient:
+		about.Refusal = fmt.Sprintf("nobody can connect as %q", h.Role)
+	case !s.options.Clients:
+		about.Refusal = "this server takes no clients by its socket"
+	case h.Build != about.Build && s.isUnused():
+		s.retired, about.Retiring = true, true
+		free = s.end // once it is said
+	default:
+		client, free = s.clientOf(h)
+	}
+	s.conns[conn] = client
+	return client, about, free
+}
+
+// isUnused reports whether one connection is all there is: nothing is lost when
+// the server ends. The caller holds mu.
+func (s *Server) isUnused() bool {
+	interpreters, _ := s.options.Usage()
+	return len(s.conns) == 1 && interpreters == 0
+}
+
+// clientOf names the client of a connection. One with a name for sharing is that;
+// any other takes the lowest number that is free among its program's connections,
+// so that a program that is started again has its interpreters back, and two that
+// run at once never share any. The caller holds mu.
+func (s *Server) clientOf(h Hello) (client string, free func()) {
+	s.clients++
+	if h.Share != "" {
+		return SharedPrefix + h.Share, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.clients--
+		}
+	}
+	name, slot := plainName(h.Name), 1
+	if s.slots[name] == nil {
+		s.slots[name] = map[int]bool{}
+	}
+	for s.slots[name][slot] {
+		slot++
+	}
+	s.slots[name][slot] = true
+	return fmt.Sprintf("%s%s:%d", ClientPrefix, name, slot), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.slots[name], slot)
+		s.clients--
+	}
+}
+
+// How the clients of connect are named. Both own their interpreters as principals
+// do: while they are not connected nobody else gets them.
+const (
+	ClientPrefix = "connect:"
+	SharedPrefix = "shared:"
+)
+
+// retire lets no further connection begin.
+func (s *Server) retire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retired = true
+}
+
+// closeSilent ends the connections that have not said hello yet; the others end
+// with the context of their calls.
+func (s *Server) closeSilent() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for conn, client := range s.conns {
+		if client == "" {
+			_ = conn.Close()
+		}
+	}
+}
+
+// watchIdle ends the server when it has had no connection and has run nothing for
+// IdleExit.
+func (s *Server) watchIdle(ctx context.Context) {
+	const often = 30 * time.Second
+	ticker := time.NewTicker(min(often, max(s.options.IdleExit/10, time.Millisecond)))
+	defer ticker.Stop()
+	busy := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if !s.isIdle() {
+			busy = time.Now()
+			continue
+		}
+		if time.Since(busy) >= s.options.IdleExit && s.retireIdle() {
+			s.options.Logger.Info("nobody was connected and nothing ran", "for", s.options.IdleExit)
+			s.end()
+			return
+		}
+	}
+}
+
+func (s *Server) isIdle() bool {
+	_, running := s.options.Usage()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return running == 0 && len(s.conns) == 0
+}
+
+// retireIdle takes no connection any more, unless one came this moment.
+func (s *Server) retireIdle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.conns) > 0 {
+		return false
+	}
+	s.retired = true
+	return true
+}

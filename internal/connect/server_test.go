@@ -1,0 +1,339 @@
+package connect
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// echo is a Server whose MCP says who the client is and repeats what it hears.
+type echo struct {
+	t     *testing.T
+	place Place
+	*Server
+	usage func() (interpreters, running int)
+	ended chan error
+}
+
+func startEcho(t *testing.T, change func(*Options)) *echo {
+	t.Helper()
+	e := &echo{t: t, place: PlaceOf(t.TempDir(), "k"), usage: func() (int, int) { return 0, 0 }, ended: make(chan error, 1)}
+	o := Options{
+		About: About{PID: 7, Build: "one", Directory: "/project", Transport: "connect"}, Clients: true, OperatorName: "operator",
+		Usage: func() (int, int) { return e.usage() }, Logger: slog.New(slog.DiscardHandler),
+		Serve: func(_ context.Context, in io.Reader, out io.Writer, client string) error {
+			_, err := io.Copy(out, io.MultiReader(strings.NewReader(client+"\n"), in))
+			return err
+		},
+	}
+	if change != nil {
+		change(&o)
+	}
+	e.Server = NewServer(o)
+	l, err := e.place.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { e.ended <- e.Run(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-e.ended; err != nil {
+			t.Error(err)
+		}
+		e.ended <- nil
+	})
+	return e
+}
+
+// enter says hello, and returns who the server takes the connection for.
+func (e *echo) enter(h Hello) (client string, about About, conn net.Conn) {
+	e.t.Helper()
+	conn, err := dial(e.place.socket())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(func() { _ = conn.Close() })
+	if h.Build == "" {
+		h.Build = "one"
+	}
+	about, in, err := greet(conn, h)
+	if err != nil || about.Retiring {
+		return "", about, conn
+	}
+	line, err := in.ReadString('\n')
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return strings.TrimSpace(line), about, conn
+}
+
+// left waits until the server knows of so many clients.
+func (e *echo) left(clients int) {
+	for {
+		e.mu.Lock()
+		now := e.clients
+		e.mu.Unlock()
+		if now == clients {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestWhoAConnectionIs(t *testing.T) {
+	e := startEcho(t, nil)
+	want := func(want string, h Hello) net.Conn {
+		t.Helper()
+		client, _, conn := e.enter(h)
+		if client != want {
+			t.Fatalf("%+v is %q, not %q", h, client, want)
+		}
+		return conn
+	}
+	claude := Hello{Role: RoleClient, Name: "Claude Code (beta)"}
+	first := want("connect:claude-code-beta:1", claude)
+	want("connect:claude-code-beta:2", claude)
+	want("connect:cursor:1", Hello{Role: RoleClient, Name: "cursor"})
+	want("connect:client:1", Hello{Role: RoleClient})
+	want("shared:team", Hello{Role: RoleClient, Name: "cursor", Share: "team"})
+	want("shared:team", Hello{Role: RoleClient, Share: "team"})
+	want("operator", Hello{Role: RoleOperator})
+	// A client that starts again is who it was; the other stays.
+	_ = first.Close()
+	e.left(5)
+	want("connect:claude-code-beta:1", claude)
+	want("connect:claude-code-beta:3", claude)
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	e := startEcho(t, func(o *Options) { o.Clients = false })
+	for _, h := range []Hello{{Role: RoleClient}, {Role: "king"}} {
+		if client, about, _ := e.enter(h); client != "" || about.Refusal == "" {
+			t.Errorf("%+v was taken as %q", h, client)
+		}
+	}
+	conn, err := dial(e.place.socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := say(conn, Hello{Protocol: protocol + 1, Role: RoleClient}); err != nil {
+		t.Fatal(err)
+	}
+	var about About
+	if err := hear(bufio.NewReader(conn), &about); err != nil || !strings.Contains(about.Refusal, "process 7") {
+		t.Errorf("a hello of another version: %+v, %v", about, err)
+	}
+}
+
+// A server that holds nothing gives way to a client of another build; one that
+// holds variables, or has another client, stays.
+func TestAnotherBuild(t *testing.T) {
+	e := startEcho(t, nil)
+	e.usage = func() (int, int) { return 1, 0 }
+	client, about, conn := e.enter(Hello{Role: RoleClient, Build: "two"})
+	if client != "connect:client:1" || about.Build != "one" {
+		t.Fatalf("%q %+v", client, about)
+	}
+	e.usage = func() (int, int) { return 0, 0 }
+	if client, _, other := e.enter(Hello{Role: RoleClient, Build: "two"}); client != "connect:client:2" {
+		t.Fatalf("beside another client: %q", client)
+	} else {
+		_ = other.Close()
+	}
+	_ = conn.Close()
+	e.left(0)
+	for len(e.openConns()) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if _, about, _ := e.enter(Hello{Role: RoleClient, Build: "two"}); !about.Retiring {
+		t.Fatalf("a server that holds nothing stays: %+v", about)
+	}
+	if err := <-e.ended; err != nil {
+		t.Error(err)
+	}
+	e.ended <- nil
+	if _, err := os.Lstat(e.place.socket()); err == nil {
+		t.Error("the socket is left")
+	}
+}
+
+func (e *echo) openConns() map[net.Conn]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	copied := map[net.Conn]string{}
+	for conn, client := range e.conns {
+		copied[conn] = client
+	}
+	return copied
+}
+
+// It ends when nobody is connected and nothing runs, and not before.
+func TestIdleExit(t *testing.T) {
+	running := make(chan int, 1)
+	running <- 1
+	now := func() int {
+		n := <-running
+		running <- n
+		return n
+	}
+	e := startEcho(t, func(o *Options) { o.IdleExit = 50 * time.Millisecond; o.Usage = func() (int, int) { return 1, now() } })
+	_, _, conn := e.enter(Hello{Role: RoleClient})
+	<-running
+	running <- 0
+	select {
+	case <-e.Over():
+		t.Fatal("it ended with a client connected")
+	case <-time.After(200 * time.Millisecond):
+	}
+	_ = conn.Close()
+	<-e.Over()
+	if err := <-e.ended; err != nil {
+		t.Error(err)
+	}
+	e.ended <- nil
+}
+
+const greeting = `{"method":"initialize","params":{"clientInfo":{"name":"Zed"}}}` + "\n"
+
+// What was sent with the hello is not lost, and both ways end one by one.
+func TestPipe(t *testing.T) {
+	e := startEcho(t, nil)
+	var out, notes bytes.Buffer
+	in := strings.NewReader(greeting + strings.Repeat("x", 1<<20) + "\nlast")
+	if err := Pipe(t.Context(), Starter{Place: e.place}, Peer{Build: "one"}, in, &out, &notes); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.HasPrefix(got, "connect:zed:1\n{\"method\"") || !strings.HasSuffix(got, "\nlast") || len(got) < 1<<20 {
+		t.Errorf("%d bytes, %.100q", len(got), got)
+	}
+	if notes.Len() > 0 {
+		t.Error(notes.String())
+	}
+}
+
+// A client learns why there is no server in place of one that gave way.
+func TestAServerThatCannotStart(t *testing.T) {
+	e := startEcho(t, nil)
+	s := Starter{Place: e.place, Launch: []string{"sh", "-c", "echo no luck today >&2; exit 1"}}
+	var out, notes bytes.Buffer
+	err := Pipe(t.Context(), s, Peer{Build: "another"}, strings.NewReader(greeting), &out, &notes)
+	if err == nil || !strings.Contains(err.Error(), "no luck today") || out.Len() > 0 {
+		t.Errorf("%v, %q", err, out.String())
+	}
+}
+
+// A client whose server is gone is told so, and by the exit status.
+func TestAServerThatIsKilled(t *testing.T) {
+	place := PlaceOf(t.TempDir(), "k")
+	l, err := place.Listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		var h Hello
+		in := bufio.NewReader(conn)
+		_ = hear(in, &h)
+		_ = say(conn, About{Protocol: protocol, Build: "one"})
+		_, _ = in.ReadString('\n')
+		_ = conn.Close()
+	}()
+	in, client := io.Pipe()
+	defer client.Close()
+	go func() { _, _ = io.WriteString(client, greeting) }()
+	var out, notes bytes.Buffer
+	if err := Pipe(t.Context(), Starter{Place: place}, Peer{Build: "one"}, in, &out, &notes); !errors.Is(err, errServerGone) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestProgramName(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"method":"initialize","params":{"clientInfo":{"name":"Zed","version":"1"}}}`:                                            "Zed",
+		`{"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"mcp"},"progressToken":1}}}`: "mcp",
+		`{"method":"ping"}`: "", `[]`: "", `nonsense`: "",
+	} {
+		if got := programName([]byte(line)); got != want {
+			t.Errorf("%s: %q", line, got)
+		}
+	}
+	if got := plainName(strings.Repeat("Ä b", 50)); len(got) > 40 || strings.ContainsAny(got, "Ä ") {
+		t.Errorf("%q", got)
+	}
+}
+
+// The path of a socket is short on every system, that of a data directory is not.
+func TestSocketPaths(t *testing.T) {
+	deep := filepath.Join(t.TempDir(), strings.Repeat("a", 100), strings.Repeat("b", 100))
+	path := filepath.Join(deep, "door", "socket")
+	l, err := ListenAt(path)
+	if err != nil {
+		if strings.Contains(err.Error(), "--data-dir") {
+			t.Skip("not on this system: ", err)
+		}
+		t.Fatal(err)
+	}
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if dir, err := os.Lstat(filepath.Dir(path)); err != nil || dir.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", dir.Mode(), err)
+	}
+	conn, err := dial(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	if _, err := ListenAt(path); err == nil || !strings.Contains(err.Error(), "another server") {
+		t.Errorf("a second server there: %v", err)
+	}
+	_ = l.Close()
+	if _, err := os.Lstat(path); err == nil {
+		t.Error("the socket is left")
+	}
+	if _, err := os.Create(path); err != nil { // as good as what a killed server leaves
+		t.Fatal(err)
+	}
+	if l, err = ListenAt(path); err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+}
+
+// A long log is begun anew.
+func TestLogIsBounded(t *testing.T) {
+	file, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	log := Log(file)
+	for range 3 << 10 {
+		if _, err := log.Write(bytes.Repeat([]byte("x"), 1<<10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := file.Stat(); err != nil || info.Size() > maxLog+1<<11 || info.Size() == 0 {
+		t.Errorf("%d bytes, %v", info.Size(), err)
+	}
+}

@@ -1,0 +1,168 @@
+package connect
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// startPatience is how long a background server may take until it accepts
+// connections: it waits for no Python, so this is a busy machine's time.
+const startPatience = 30 * time.Second
+
+// Starter starts the background server of a place.
+type Starter struct {
+	Place Place
+	// Launch is the command line that starts a server: this program as a launcher,
+	// which starts the server in a session of its own and ends. The path of the
+	// server's log is added as the last argument.
+	Launch []string
+}
+
+// connection returns one to the server, which is started if there is none.
+func (s Starter) connection(ctx context.Context) (conn connection, err error) {
+	if conn, err = dialFull(s.Place.socket()); err == nil {
+		return conn, nil
+	}
+	if err := os.MkdirAll(s.Place.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory for the server's socket (choose another with --data-dir): %w", err)
+	}
+	lock := flock.New(s.Place.lock())
+	ctx, cancel := context.WithTimeout(ctx, 2*startPatience)
+	defer cancel()
+	if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("waiting for another start of a server: %w", err)
+	}
+	defer func() { _ = lock.Close() }()
+	if conn, err = dialFull(s.Place.socket()); err == nil { // another one has started it
+		return conn, nil
+	}
+	if err := s.start(ctx); err != nil {
+		return nil, err
+	}
+	return dialFull(s.Place.socket())
+}
+
+// start returns when the server accepts connections. The caller has the lock.
+func (s Starter) start(ctx context.Context) error {
+	log, err := s.newLog()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	// The server has the write end of this pipe as its standard output: a line says
+	// that it is ready, the end without one that it has failed.
+	ready, theirs, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = ready.Close() }()
+	cmd := exec.CommandContext(ctx, s.Launch[0], append(s.Launch[1:len(s.Launch):len(s.Launch)], log.Name())...)
+	cmd.Stdout, cmd.Stderr = theirs, log
+	err = cmd.Run()
+	_ = theirs.Close()
+	if err != nil {
+		return s.failed(log.Name(), err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Now()) })()
+	_, err = bufio.NewReader(ready).ReadString('\n')
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return s.failed(log.Name(), fmt.Errorf("it was not ready within %s", startPatience))
+	case err != nil:
+		return s.failed(log.Name(), nil)
+	}
+	return nil
+}
+
+// newLog makes the file that the server logs to and removes those of servers
+// that have failed.
+func (s Starter) newLog() (*os.File, error) {
+	old, _ := filepath.Glob(filepath.Join(escapeGlob(s.Place.dir), s.Place.key+"-*.log"))
+	for _, path := range old {
+		_ = os.Remove(path) // an older server that still ends goes on writing
+	}
+	log, err := os.CreateTemp(s.Place.dir, s.Place.key+"-*.log")
+	if err != nil {
+		return nil, fmt.Errorf("making the log of the server: %w", err)
+	}
+	path := log.Name()
+	// To append: the server and what it starts write to it side by side.
+	_ = log.Close()
+	return os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o600)
+}
+
+// failed says why there is no server, by the last lines of its log.
+func (s Starter) failed(path string, err error) error {
+	text := "the server could not be started"
+	if err != nil {
+		text += ": " + err.Error()
+	}
+	if last := lastLines(path); last != "" {
+		text += "; it said:\n" + last
+	}
+	return errors.New(text)
+}
+
+func lastLines(path string) string {
+	const most, bytesRead = 10, 4 << 10
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }()
+	if info, err := file.Stat(); err == nil && info.Size() > bytesRead {
+		_, _ = file.Seek(-bytesRead, io.SeekEnd)
+	}
+	text, _ := io.ReadAll(file) // what can be read
+	lines := strings.Split(string(bytes.TrimSpace(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+}
+
+// Launch starts the background server by the given command line and does not
+// wait for it: a client that ends its server ends the processes below it, to
+// which the background server must not belong.
+func Launch(command []string) error {
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	detach(cmd)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting the server: %w", err)
+	}
+	return cmd.Process.Release()
+}
+
+// Ready tells who started this server, by what was its standard output, that it
+// accepts connections.
+func Ready(out *os.File) {
+	_, _ = out.WriteString("ready\n") // who has gone meanwhile needs no answer
+	_ = out.Close()
+}
+
+// maxLog is how large the log of a background server becomes.
+const maxLog = 1 << 20
+
+// Log bounds what a background server writes to its log: a file that is too long
+// is begun anew.
+func Log(file *os.File) io.Writer { return boundedLog{file} }
+
+type boundedLog struct{ file *os.File }
+
+func (l boundedLog) Write(line []byte) (int, error) {
+	if info, err := l.file.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > maxLog {
+		_ = l.file.Truncate(0) // it is open to append
+	}
+	return l.file.Write(line)
+}
