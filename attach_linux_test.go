@@ -102,7 +102,7 @@ func TestAttachTakesTurns(t *testing.T) {
 	agent := d.stdio()
 	mustCall(t, agent.Client, "run_python_code", map[string]any{"code": "order = []"})
 	w := d.attach()
-	mustCall(t, agent.Client, "run_python_code", map[string]any{"wait": 0, "code": d.untilGo() + "\norder.append('agent')"})
+	mustCall(t, agent.Client, "run_python_code", map[string]any{"wait": 0.01, "code": d.untilGo() + "\norder.append('agent')"})
 	w.enter("order.append('given up')")
 	w.until("execution 2 has been running for", "waiting, Ctrl-C gives up]")
 	w.press("C-c")
@@ -125,9 +125,9 @@ func TestAttachTakesTurns(t *testing.T) {
 	w.enter("")
 	d.until("the person's code runs", func() bool {
 		record, _ := mustCall(t, agent.Client, "manage_interpreters", map[string]any{"operation": "list"})
-		return record["interpreters"].([]any)[0].(map[string]any)["running"] == 5.0
+		return record["interpreters"].([]any)[0].(map[string]any)["running"] != nil
 	})
-	_, text, err := callTool(agent.Client, "run_python_code", map[string]any{"code": "1", "wait": 0})
+	_, text, err := callTool(agent.Client, "run_python_code", map[string]any{"code": "1", "wait": 0.01})
 	if err == nil || !strings.Contains(text, "a person has been running execution 5 in it for") {
 		t.Errorf("the agent is told: %s", text)
 	}
