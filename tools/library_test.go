@@ -119,7 +119,7 @@ func newHouse(t *testing.T, every time.Duration) *house {
 	h.server = server.NewMCPServer("understudy", "test", server.WithToolCapabilities(false))
 	// A client is whoever gives its name with the in-process connection's id.
 	options := Options{TextBudget: 4000, Client: func(ctx context.Context) sessions.Client {
-		return sessions.Client(server.ClientSessionFromContext(ctx).SessionID())
+		return sessions.Client("principal:" + server.ClientSessionFromContext(ctx).SessionID())
 	}}
 	Register(h.server, h.manager, options)
 	h.shelf = registerResources(h.server, h.manager, options, every)

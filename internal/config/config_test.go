@@ -414,6 +414,18 @@ func TestAddressesOfThisMachine(t *testing.T) {
 	must(t, nil, "--addr", ":8808") // which stdio does not use
 }
 
+func TestCodeFileIsABareName(t *testing.T) {
+	for name, fine := range map[string]bool{
+		"": true, "runfile.py": true, "my file.py": true, ".hidden": true, "ä.py": true,
+		".": false, "..": false, "../x.py": false, "/tmp/x.py": false, "a/b.py": false, `a\b.py`: false, "C:x.py": false,
+		"nul": false, "COM1.py": false, "a\x00b": false, "a\n.py": false, "\xff.py": false, strings.Repeat("a", 300): false,
+	} {
+		if err := checkCodeFile(name); (err == nil) != fine {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
 // connect takes the settings of the server that it starts, from wherever they come;
 // how that server is reached is not for them to say.
 func TestConnectHasTheSettingsOfServe(t *testing.T) {

@@ -89,7 +89,7 @@ func (c client) planOf(way string) plan {
 	words := strings.Fields(way)
 	p := plan{
 		Client: c.module, Variant: c.variant, Transport: words[0], Era: "legacy",
-		Steps:  []string{"list", "state", "figure", "cancellation"},
+		Steps:  []string{"list", "state", "figure"},
 		Leaves: c.leaves() && words[0] == "stdio",
 	}
 	if slices.Contains(words, "modern") {
@@ -98,6 +98,7 @@ func (c client) planOf(way string) plan {
 	if slices.Contains(plain, way) {
 		p.Steps = append(p.Steps, "six seconds")
 	}
+	p.Steps = append(p.Steps, "cancellation")
 	if c.official() {
 		p.Steps = append(p.Steps, "progress")
 		if p.Transport != "sse" && !slices.Contains(words, "token") {

@@ -20,7 +20,8 @@ from plan import PATIENCE
 # An interpreter's id, as answers have it.
 ID = re.compile(r"\b([0-9a-f]{32}|py\d+)\b")
 
-RUNNING = re.compile(r'\[running\]|"status": ?"running"')
+# The code runs on: the answer asked for, or one that comes after that of a call given up.
+RUNNING = re.compile(r'\[running\]|"status": ?"running"|execution \d+ is running')
 BUSY = re.compile(r"interpreter \S+ is busy")
 
 
