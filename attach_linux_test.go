@@ -102,7 +102,7 @@ func TestAttachTakesTurns(t *testing.T) {
 	agent := d.stdio()
 	mustCall(t, agent.Client, "run_python_code", map[string]any{"code": "order = []"})
 	w := d.attach()
-	mustCall(t, agent.Client, "run_python_code", map[string]any{"wait": 0, "code": d.untilGo() + "\norder.append('agent')"})
+	mustCall(t, agent.Client, "run_python_code", map[string]any{"wait": 0.01, "code": d.untilGo() + "\norder.append('agent')"})
 	w.enter("order.append('given up')")
 	w.until("execution 2 has been running for", "waiting, Ctrl-C gives up]")
 	w.press("C-c")
@@ -124,10 +124,10 @@ func TestAttachTakesTurns(t *testing.T) {
 	}
 	w.enter("")
 	d.until("the person's code runs", func() bool {
-		_, text := mustCall(t, agent.Client, "manage_interpreters", map[string]any{"operation": "list"})
-		return strings.Contains(text, "5 executions") || strings.Contains(text, "running")
+		record, _ := mustCall(t, agent.Client, "manage_interpreters", map[string]any{"operation": "list"})
+		return record["interpreters"].([]any)[0].(map[string]any)["running"] != nil
 	})
-	_, text, err := callTool(agent.Client, "run_python_code", map[string]any{"code": "1", "wait": 0})
+	_, text, err := callTool(agent.Client, "run_python_code", map[string]any{"code": "1", "wait": 0.01})
 	if err == nil || !strings.Contains(text, "a person has been running execution 5 in it for") {
 		t.Errorf("the agent is told: %s", text)
 	}
@@ -188,15 +188,24 @@ func TestAttachFindsTheInterpreter(t *testing.T) {
 	if said := d.script("who\n", id); said != "2\n" {
 		t.Errorf("by its name: %q", said)
 	}
-	if said := d.script("who\n", fmt.Sprintf("%d/%s", d.server().PID, id)); said != "2\n" {
-		t.Errorf("by its server and name: %q", said)
+	// Another client's of the same name is told from it by its key.
+	other := d.enter("another")
+	d.value(other, "who = 3", "who")
+	key := regexp.MustCompile(`(?m)^  (py1-[0-9a-f]{6}) +connect:another:1, `)
+	cmd := exec.Command("understudy", "attach", "py1")
+	cmd.Env, cmd.Dir = d.env, d.project
+	listed, _ := cmd.CombinedOutput()
+	if found := key.FindStringSubmatch(string(listed)); found == nil {
+		t.Errorf("it is not listed: %s", listed)
+	} else if said := d.script("who\n", found[1]); said != "3\n" {
+		t.Errorf("by its key: %q", said)
 	}
 	// One of another directory's server is not taken for this one's.
 	project := d.project
 	d.project = t.TempDir()
 	elsewhere := d.enter("editor")
-	d.value(elsewhere, "who = 3", "who")
-	if said := d.script("who\n"); said != "3\n" {
+	d.value(elsewhere, "who = 4", "who")
+	if said := d.script("who\n"); said != "4\n" {
 		t.Errorf("in another directory: %q", said)
 	}
 	_ = elsewhere.Close()

@@ -244,7 +244,7 @@ func TestKillsInAnyOrder(t *testing.T) {
 			m := d.enter("editor")
 			d.value(m, "x = 41", "x")
 			// Code that runs goes on without its caller.
-			mustCall(t, m.Client, "run_python_code", map[string]any{"wait": 0, "code": d.untilGo() + "\nx += 1"})
+			mustCall(t, m.Client, "run_python_code", map[string]any{"wait": 0.01, "code": d.untilGo() + "\nx += 1"})
 			for i, victim := range order {
 				if victim == "server" && i > 0 { // connect has ended
 					_ = syscall.Kill(d.server().PID, syscall.SIGKILL)
@@ -274,7 +274,7 @@ func TestIdleServerEnds(t *testing.T) {
 	d := newDesk(t)
 	m := d.enter("editor", "--idle-exit", "200ms")
 	d.value(m, "x = 1", "x")
-	mustCall(t, m.Client, "run_python_code", map[string]any{"wait": 0, "code": d.untilGo()})
+	mustCall(t, m.Client, "run_python_code", map[string]any{"wait": 0.01, "code": d.untilGo()})
 	_ = m.Close()
 	// What runs keeps it; there is no moment at which it would be known to stay.
 	time.Sleep(500 * time.Millisecond)

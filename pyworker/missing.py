@@ -44,10 +44,10 @@ _DISTRIBUTIONS = {
 }
 
 # What Python itself had once: no distribution of such a name is what was meant.
-_REMOVED = frozenset(
-    "aifc asynchat asyncore audioop cgi cgitb chunk crypt imghdr imp lib2to3 mailcap msilib nis "
-    "nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib".split()
-)
+_GONE = """
+aifc asynchat asyncore audioop cgi cgitb chunk crypt imghdr imp lib2to3 mailcap msilib nis
+nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib"""
+_REMOVED = frozenset(_GONE.split())
 _DEEPEST = 5  # exceptions that are followed to the one that names the module
 _NAME = ImportError.name.__get__
 
@@ -61,15 +61,18 @@ def advice(error, session):
         return ""  # of another version or system
     place = session.environment
     theirs = _is_in(place.own, name)
-    if not theirs and name not in _DISTRIBUTIONS and (near := _similar(name, session.place.workdir)):
+    if (
+        not theirs
+        and name not in _DISTRIBUTIONS
+        and (near := _similar(name, session.place.workdir))
+    ):
         return f"{near} is in the working directory: was that meant by {name!r}?"
     package = _DISTRIBUTIONS.get(name, name)
     what = name if package == name else f"{name} (of {package})"
     said = f"{what} is not installed in {place.name}: {_remedy(package, place, session.packages)}"
     if theirs:
-        said += (
-            '; an interpreter made with manage_interpreters, operation "create", python "own" has it'
-        )
+        said += "; an interpreter made with manage_interpreters, operation "
+        said += '"create", python "own", has it'
     return said
 
 

@@ -67,7 +67,7 @@ func newExecution(number int, r RunRequest, t *transcript, l lineage) *execution
 		request.MetricVarName = r.Trial.MetricVarName
 	}
 	e := &execution{
-		number: number, request: request, trial: r.Trial, operator: r.operator, lineage: l, limit: r.Timeout,
+		number: number, request: request, trial: r.Trial, operator: r.Operator, lineage: l, limit: r.Timeout,
 		started: time.Now(), transcript: t,
 		questions: questions{possible: r.Asking.possible()},
 		done:      make(chan struct{}), life: life, end: end,

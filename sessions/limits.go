@@ -30,6 +30,9 @@ func (m *Manager) checkPython(ctx context.Context, name string) error {
 // calls that want a default at once, both get the same.
 func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, error) {
 	m.settle(ctx)
+	if err := m.checkPython(ctx, b.python); err != nil {
+		return nil, err
+	}
 	s, oldest, err := m.admit(ctx, client, b)
 	if oldest != nil {
 		oldest.end(context.WithoutCancel(ctx))

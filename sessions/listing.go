@@ -16,8 +16,10 @@ const listPatience = 300 * time.Millisecond
 // Listing is what a client sees of one of its sessions.
 type Listing struct {
 	ID string `json:"id"`
-	// Client is whose it is, for the operator alone.
+	// Client is whose it is, and Key the id that leads to it whoever calls: for the
+	// operator alone.
 	Client Client `json:"client,omitempty"`
+	Key    string `json:"key,omitempty"`
 	// Status is "running" for one that can be called at once, and "busy" while code
 	// runs in it.
 	Status  string `json:"status"`

@@ -50,7 +50,7 @@ type RunRequest struct {
 	Progress      func(Progress)
 	Asking        Asking // for the code's input()
 
-	operator bool // the operator's, not the session's owner's
+	Operator bool // it is the Operator's, not the session's owner's; Run sees to it
 }
 
 func (r RunRequest) kind() Kind {
@@ -103,7 +103,7 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	if len(r.Arguments) > maxCode {
 		return nil, Errorf(CodeInvalid, "the arguments are %d bytes long, and at most %d are taken; put large data into a file and pass its path", len(r.Arguments), maxCode)
 	}
-	r.operator = client == Operator
+	r.Operator = client == Operator
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
 	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
@@ -214,9 +214,6 @@ func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (L
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
 	if err := checkName(r.InterpreterID); err != nil {
-		return Listing{}, err
-	}
-	if err := m.checkPython(ctx, r.Python); err != nil {
 		return Listing{}, err
 	}
 	s, err := m.add(ctx, client, birth{name: r.InterpreterID, python: r.Python})

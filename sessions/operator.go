@@ -104,7 +104,7 @@ func (m *Manager) listFor(ctx context.Context, client Client) []Listing {
 	listings := m.inspect(ctx, all)
 	for i := range listings {
 		if client == Operator {
-			listings[i].Client = all[i].owner()
+			listings[i].Client, listings[i].Key = all[i].owner(), all[i].id
 		}
 	}
 	return listings

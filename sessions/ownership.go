@@ -176,10 +176,10 @@ func (m *Manager) reach(client Client, id string) *Session {
 // keeps it. To look at a session is not to claim it: who looks may have left. The
 // caller holds mu.
 func (m *Manager) claim(ctx context.Context, client Client, s *Session) error {
-	if client == Operator {
+	switch {
+	case client == Operator:
 		return nil
-	}
-	if s.client != Anonymous {
+	case s.client != Anonymous:
 		s.claimed = true
 		return nil
 	}

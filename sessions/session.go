@@ -229,7 +229,7 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	}()
 	s.introduce()
 	compileOnly, err := s.verify(ctx, r)
-	if err != nil && r.operator {
+	if err != nil && r.Operator {
 		return nil, err // no failure of the agent's
 	}
 	if err != nil {

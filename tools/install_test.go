@@ -40,7 +40,7 @@ func TestAnInstallIsAsked(t *testing.T) {
 			Kind: sessions.RunsInstall, Code: `%pip install 'polars>=1' './it'"'"'s.whl'`, InterpreterID: "x", Wait: 10 * time.Millisecond,
 			Arguments: json.RawMessage(`{"packages":["polars\u003e=1","./it's.whl"]` + hosts + `}`),
 		}
-		if diff := cmp.Diff(want, *asked, cmpopts.IgnoreUnexported(sessions.RunRequest{}), cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress", "Asking")); diff != "" {
+		if diff := cmp.Diff(want, *asked, cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress", "Asking")); diff != "" {
 			t.Error(diff)
 		}
 		if got := text(t, answer); answer.IsError || !strings.HasPrefix(got, "Installed numpy 2.1 (was 2.0), polars 1.2.\n[ok] execution 3") {

@@ -26,7 +26,7 @@ type scripted struct{ more chan string }
 func (s scripted) Name() string         { return "scripted" }
 func (s scripted) ForkObstacle() string { return "there is only one" }
 func (s scripted) Start(_ context.Context, spec sessions.Spec) (sessions.Worker, error) {
-	return &scriptedWorker{script: s, dir: spec.Workdir, exited: make(chan struct{})}, nil
+	return &scriptedWorker{script: s, dir: spec.PrivateDir, exited: make(chan struct{})}, nil
 }
 
 type scriptedWorker struct {
@@ -119,7 +119,7 @@ func newHouse(t *testing.T, every time.Duration) *house {
 	h.server = server.NewMCPServer("understudy", "test", server.WithToolCapabilities(false))
 	// A client is whoever gives its name with the in-process connection's id.
 	options := Options{TextBudget: 4000, Client: func(ctx context.Context) sessions.Client {
-		return sessions.Client(server.ClientSessionFromContext(ctx).SessionID())
+		return sessions.Client("principal:" + server.ClientSessionFromContext(ctx).SessionID())
 	}}
 	Register(h.server, h.manager, options)
 	h.shelf = registerResources(h.server, h.manager, options, every)

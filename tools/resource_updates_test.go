@@ -125,7 +125,8 @@ func TestListsThatChange(t *testing.T) {
 func TestSubscriptionsToAnothers(t *testing.T) {
 	h := newHouse(t, soon)
 	owner, _ := h.connect(t)
-	_, id := run(t, owner, `{"code":"more","wait":0.01}`)
+	call(t, owner, "manage_interpreters", `{"operation":"create","interpreter_id":"theirs"}`)
+	_, id := run(t, owner, `{"code":"more","wait":0.01,"interpreter_id":"theirs"}`)
 	defer close(h.more)
 	stranger, theirs := h.connect(t, client.WithLegacyProtocolOnly())
 	for uri, words := range map[string]string{
@@ -290,7 +291,8 @@ func TestWhoLeftIsNotLookedFor(t *testing.T) {
 	h := newHouse(t, soon)
 	c, notifications := h.connect(t, client.WithLegacyProtocolOnly())
 	stays, theirs := h.connect(t, client.WithLegacyProtocolOnly())
-	_, id := run(t, c, `{"code":"x"}`)
+	call(t, c, "manage_interpreters", `{"operation":"create","interpreter_id":"leaving"}`)
+	_, id := run(t, c, `{"code":"x","interpreter_id":"leaving"}`)
 	_, staying := run(t, stays, `{"code":"x"}`)
 	subscribeTo(t, c, notifications, false, interpreterURI(id))
 	subscribeTo(t, stays, theirs, false, interpreterURI(staying))

@@ -186,7 +186,7 @@ func TestCompletion(t *testing.T) {
 				want        []string
 			}{
 				{"id", "", []string{id}}, {"id", id[:3], []string{id}}, {"id", "x", []string{}},
-				{"n", "", []string{"2", "1"}}, {"name", "a", []string{"a.png"}}, {"path", "", []string{"a.png", "b.png", "data/"}},
+				{"n", "", []string{"2", "1"}}, {"name", "a", []string{"a.png"}}, {"path", "", []string{"data/"}},
 				{"path", "data/", []string{"data/x.csv"}}, {"path", "d", []string{"data/"}}, {"path", "../", []string{}}, {"path", "/", []string{}}, {"other", "", []string{}},
 			} {
 				if diff := cmp.Diff(test.want, complete(t, c, test.name, test.value, nil)); diff != "" {

@@ -135,3 +135,13 @@ func TestCommandOfThisProgram(t *testing.T) {
 		t.Error("programs of go run are not told from others")
 	}
 }
+
+func TestInstallShared(t *testing.T) {
+	atHome(t)
+	for _, args := range [][]string{{"--", "--wait", "4s"}, {"--", "serve", "--wait", "4s"}} {
+		out, _, err := install(t, append([]string{"--client", "cursor", "--command", "/opt/understudy", "--shared", "--print"}, args...)...)
+		if flat := strings.Join(strings.Fields(out), " "); err != nil || !strings.Contains(flat, `"args": [ "connect", "--wait", "4s" ]`) && !strings.Contains(flat, `"args": ["connect", "--wait", "4s"]`) {
+			t.Errorf("%v: %s", err, out)
+		}
+	}
+}

@@ -114,8 +114,8 @@ func (s keptSweep) sweep(ctx context.Context, dir string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		size += sizeOf(filepath.Join(dir, run.Name()))
 		ended, err := s.tidy(ctx, root, run.Name())
+		size += sizeOf(filepath.Join(dir, run.Name()))
 		failed = errors.Join(failed, err)
 		if !ended || !s.isPast(run.ModTime()) && (s.size == 0 || size <= s.size) {
 			continue

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -73,8 +74,8 @@ func findNamed(ctx context.Context, c *config.Config, name, project string) (*py
 
 // reasons says in a clause why no candidate could be used; none is said where there was none.
 func reasons(err error, none string) string {
-	missing, ok := err.(*pythonenv.NotFoundError)
-	if !ok {
+	var missing *pythonenv.NotFoundError
+	if !errors.As(err, &missing) {
 		return err.Error()
 	}
 	var all []string

@@ -226,3 +226,27 @@ func TestSeveralPythonsBehindTheWall(t *testing.T) {
 		t.Errorf("a project over HTTP: %v", err)
 	}
 }
+
+// A client may say that its user works elsewhere than where the server was started.
+func TestThePythonOfAnotherProject(t *testing.T) {
+	first, second := newProject(t), t.TempDir()
+	makeVenv(t, filepath.Join(second, "venv"))
+	c := serveConfig(t)
+	c.Python = ""
+	p := newPythons(c, quiet())
+	for _, want := range []string{filepath.Join(first, ".venv"), filepath.Join(second, "venv"), filepath.Join(first, ".venv")} {
+		p.workIn(filepath.Dir(want))
+		for _, name := range []string{"", config.PythonProject} {
+			its, err := p.ready(t.Context(), name)
+			if err != nil || its.Environment != want {
+				t.Fatalf("%q: %+v, %v; want %s", name, its, err, want)
+			}
+		}
+	}
+	if len(p.opened) != 2 {
+		t.Errorf("two Pythons have %d zygotes", len(p.opened))
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}

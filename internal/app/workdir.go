@@ -106,8 +106,13 @@ func located(c *config.Config) (*config.Config, project, error) {
 // says so.
 func (a *App) locate(ctx context.Context) (dir, note string) {
 	because := ", as " + a.project.unfit
-	for _, root := range a.clientRoots(ctx) {
+	var roots []string
+	if !a.config.Connect.IsServer() { // else one client's would be every client's
+		roots = a.clientRoots(ctx)
+	}
+	for _, root := range roots {
 		if unfitFor(root) == "" {
+			a.python.workIn(root)
 			return root, "the working directory is " + root + ", the first that the client has named (roots)" + because
 		}
 	}

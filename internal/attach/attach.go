@@ -24,8 +24,8 @@ import (
 type Options struct {
 	DataDir   string
 	Directory string // the interpreters of its server are preferred
-	// ID names an interpreter, with the process of its server before a slash where
-	// several have it; "" is the only one.
+	// ID names an interpreter: its name, or as much of its key as makes it
+	// unmistakable; "" is the only one.
 	ID      string
 	Version string
 	In      *os.File
@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer a.close()
 	p := &prompt{
-		console: c, agent: a, id: chosen.ID, notes: o.Notes,
+		console: c, agent: a, name: chosen.ID, id: chosen.Key, notes: o.Notes,
 		parser: newParser(pythonOf(chosen.PID)), interrupts: make(chan os.Signal, 1),
 	}
 	defer p.parser.close()
@@ -66,7 +66,7 @@ func Run(ctx context.Context, o Options) error {
 type prompt struct {
 	*console
 	agent      *client
-	id         string
+	name, id   string // of the interpreter, as its agent calls it and as leads there
 	notes      io.Writer
 	parser     *parser
 	interrupts chan os.Signal // Ctrl-C, while the terminal passes it on
@@ -127,17 +127,17 @@ func (p *prompt) readCode() (string, error) {
 	}
 }
 
-// sign is the prompt for an interpreter: long ids are cut.
+// sign is the prompt for an interpreter: long names are cut.
 func (p *prompt) sign(end string) string {
 	const most = 12
-	id := p.id
-	if len(id) > most {
-		id = id[:8]
+	name := p.name
+	if len(name) > most {
+		name = name[:8]
 	}
 	if end != ">>> " {
-		id = strings.Repeat(" ", len(id))
+		name = strings.Repeat(" ", len(name))
 	}
-	return id + end
+	return name + end
 }
 
 // candidate is an interpreter that one can attach to.
@@ -162,7 +162,7 @@ func choose(ctx context.Context, o Options) (candidate, error) {
 		}
 		for _, l := range listings {
 			one := candidate{l, server}
-			if o.ID == "" || o.ID == l.ID || o.ID == one.name() {
+			if one.isNamed(o.ID) {
 				all = append(all, one)
 				if server.Directory == o.Directory {
 					here = append(here, one)
@@ -185,8 +185,13 @@ func choose(ctx context.Context, o Options) (candidate, error) {
 	return candidate{}, errors.New(table(meant))
 }
 
-// name is the interpreter's, unmistakably.
-func (c candidate) name() string { return fmt.Sprintf("%d/%s", c.server.PID, c.ID) }
+// isNamed reports whether an id that a person typed may mean this interpreter.
+func (c candidate) isNamed(id string) bool {
+	return id == "" || id == c.ID || len(id) >= leastKey && strings.HasPrefix(c.Key, id)
+}
+
+// leastKey is how much of a key names an interpreter at least.
+const leastKey = 6
 
 // table lists interpreters of which one is to be named.
 func table(all []candidate) string {
@@ -195,9 +200,9 @@ func table(all []candidate) string {
 	for _, c := range all {
 		used := "last used " + sessions.InWords(time.Duration(c.Idle*float64(time.Second))) + " ago"
 		if c.Running > 0 {
-			used = "running"
+			used = "busy"
 		}
-		fmt.Fprintf(&b, "  %-16s %s, in %s, %s\n", c.shortName(all), c.Client, c.Workdir, used)
+		fmt.Fprintf(&b, "  %-14s %s, in %s, %s\n", c.shortName(all), c.Client, c.Workdir, used)
 	}
 	return strings.TrimRight(b.String(), "\n")
 }
@@ -205,8 +210,8 @@ func table(all []candidate) string {
 // shortName is the id alone where it is unmistakable.
 func (c candidate) shortName(all []candidate) string {
 	for _, other := range all {
-		if other.ID == c.ID && other.server.PID != c.server.PID {
-			return c.name()
+		if other.ID == c.ID && other.Key != c.Key {
+			return c.Key[:min(len(c.Key), len(c.ID)+1+leastKey)]
 		}
 	}
 	return c.ID

@@ -134,6 +134,12 @@ type keys struct {
 func (k *keys) Read(p []byte) (int, error) {
 	n, err := k.in.Read(p)
 	k.interrupted = bytes.IndexByte(p[:n], 3) >= 0
+	// What was typed while code ran has the line ends of a terminal that isn't raw.
+	for i := range p[:n] {
+		if p[i] == '\n' && (i == 0 || p[i-1] != '\r') {
+			p[i] = '\r'
+		}
+	}
 	return n, err
 }
 

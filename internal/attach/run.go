@@ -38,7 +38,7 @@ func (p *prompt) run(ctx context.Context, code string) error {
 	case errors.As(err, &refusal):
 		p.out.freshLine()
 		p.out.print(strings.TrimRight(string(refusal), "\n") + "\n")
-		if strings.Contains(string(refusal), p.id+" not found") {
+		if strings.Contains(string(refusal), " not found; ") {
 			return errors.New("the interpreter has ended")
 		}
 		return nil

@@ -413,3 +413,29 @@ func TestAddressesOfThisMachine(t *testing.T) {
 	must(t, nil, "--transport", "http", "--addr", ":8808", "--socket", "s")
 	must(t, nil, "--addr", ":8808") // which stdio does not use
 }
+
+func TestCodeFileIsABareName(t *testing.T) {
+	for name, fine := range map[string]bool{
+		"": true, "runfile.py": true, "my file.py": true, ".hidden": true, "ä.py": true,
+		".": false, "..": false, "../x.py": false, "/tmp/x.py": false, "a/b.py": false, `a\b.py`: false, "C:x.py": false,
+		"nul": false, "COM1.py": false, "a\x00b": false, "a\n.py": false, "\xff.py": false, strings.Repeat("a", 300): false,
+	} {
+		if err := checkCodeFile(name); (err == nil) != fine {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// connect takes the settings of the server that it starts, from wherever they come;
+// how that server is reached is not for them to say.
+func TestConnectHasTheSettingsOfServe(t *testing.T) {
+	env := configFile(t, "transport: http\nqueue: 3\n")
+	env["UNDERSTUDY_WAIT"] = "4s"
+	config := must(t, env, "connect", "--share", "team", "--timeout", "10m", "--idle-exit", "1h")
+	if config.Command != "connect" || config.Connect.Share != "team" || config.Connect.IdleExit != time.Hour {
+		t.Errorf("%q %+v", config.Command, config.Connect)
+	}
+	if s := config.Serve; s.OverNetwork() || s.Queue != 3 || s.Wait != 4*time.Second || s.Timeout != 10*time.Minute {
+		t.Errorf("%+v", s)
+	}
+}

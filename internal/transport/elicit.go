@@ -75,7 +75,7 @@ func (s *stream) withdraw(number int) {
 		Params: mcp.NotificationParams{AdditionalFields: map[string]any{"requestId": number, "reason": "the code does not wait for it any more"}},
 	}}
 	select {
-	case s.notifications <- withdrawn:
+	case s.NotificationChannel() <- withdrawn:
 	default:
 	}
 }

@@ -75,16 +75,19 @@ func converse(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Wri
 	}
 	defer s.UnregisterSession(l.ctx, c.id)
 
-	ended := make(chan error, 1)
-	go func() {
-		ended <- l.read(in)
+	l.out, l.broken = out, func() {
+		silence() // nobody reads any more: nobody is to wait for that
 		end(c.lost)
-	}()
+	}
+	l.direct = l.write
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		l.write(out)
-		silence() // nobody reads any more: nobody is to wait for that
+		l.writeQueue()
+	}()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- l.read(in)
 		end(c.lost)
 	}()
 	<-ctx.Done()
@@ -107,6 +110,10 @@ type lines struct {
 	mcp   *server.MCPServer
 	limit int // bytes of one message
 	calls inflight
+
+	writing sync.Mutex // one line at a time
+	out     io.Writer
+	broken  func() // called when out can't be written to any more
 
 	mu    sync.Mutex
 	over  bool // nothing more is begun
@@ -147,17 +154,23 @@ func (l *lines) start(task func()) bool {
 	return true
 }
 
-// write writes what the client is told until nothing is left to tell, or it can't
+// writeQueue writes what the client is told until nothing is left to tell, or it can't
 // be written.
-func (l *lines) write(out io.Writer) {
+func (l *lines) writeQueue() {
 	for {
 		text, ok := l.next(l.open)
 		if !ok {
 			return
 		}
-		if _, err := out.Write(append(text, '\n')); err != nil {
-			return
-		}
+		l.write(text)
+	}
+}
+
+func (l *lines) write(text []byte) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if _, err := l.out.Write(append(text, '\n')); err != nil {
+		l.broken()
 	}
 }
 

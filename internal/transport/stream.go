@@ -21,6 +21,10 @@ type stream struct {
 	open context.Context // ends when nothing can be told any more
 	log  *slog.Logger
 
+	// direct writes an answer at once, without the queue, as long as the client was
+	// never notified of anything; nil where everything is queued.
+	direct        func(text []byte)
+	notified      atomic.Bool
 	initialized   atomic.Bool
 	notifications chan mcp.JSONRPCNotification
 	answers       chan []byte
@@ -110,6 +114,10 @@ func (s *stream) answer(text []byte) { s.put(s.open, text) }
 
 // put is answer for who waits no longer than ctx.
 func (s *stream) put(ctx context.Context, text []byte) {
+	if s.direct != nil && !s.notified.Load() {
+		s.direct(text)
+		return
+	}
 	select {
 	case s.answers <- text:
 	case <-ctx.Done():
@@ -165,7 +173,10 @@ func (s *stream) Initialize() { s.initialized.Store(true) }
 func (s *stream) Initialized() bool { return s.initialized.Load() }
 
 // NotificationChannel takes notifications for the client.
-func (s *stream) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.notifications }
+func (s *stream) NotificationChannel() chan<- mcp.JSONRPCNotification {
+	s.notified.Store(true)
+	return s.notifications
+}
 
 // GetClientInfo returns what the client calls itself.
 func (s *stream) GetClientInfo() mcp.Implementation {

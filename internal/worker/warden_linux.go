@@ -95,10 +95,14 @@ func newWarden(s *Spawner) *warden {
 	}
 }
 
+// openCgroups opens those of this process once, for the wardens of all its Pythons: it
+// removes groups that nobody is in, as one is that another warden has just made.
+var openCgroups = sync.OnceValues(sandbox.OpenCgroups)
+
 // groups are the cgroups of sessions; nil where there are none.
 func (d *warden) groups() *sandbox.Groups {
 	d.grouping.Do(func() {
-		groups, err := sandbox.OpenCgroups()
+		groups, err := openCgroups()
 		if err != nil {
 			d.log.Debug("no cgroups: the server watches interpreters itself", "reason", err)
 			return

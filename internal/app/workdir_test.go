@@ -1,0 +1,127 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestWorkingDirectory(t *testing.T) {
+	home := atHome(t)
+	project := filepath.Join(home, "project")
+	if err := os.Mkdir(project, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mine := filepath.Join(home, "understudy")
+	root := filepath.VolumeName(home) + string(filepath.Separator)
+	for name, test := range map[string]struct {
+		started  string
+		args     []string
+		dir, why string
+	}{
+		"a project":           {project, nil, project, "where the server was started"},
+		"the root":            {root, nil, mine, "the server was started in " + root},
+		"the home directory":  {home, nil, mine, "the server was started in the home directory"},
+		"one that was named":  {root, []string{"--workdir", project}, project, "as set with --workdir"},
+		"over a network":      {project, []string{"--transport", "http"}, "", "each interpreter has its own"},
+		"a workspace":         {project, []string{"--data", project}, "", "the workspace that --data makes"},
+		"a workspace's place": {project, []string{"--data", project, "--workspace", project}, project, "the workspace (--workspace)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(test.started)
+			dir, why := WorkingDirectory(serveConfig(t, test.args...))
+			if dir != test.dir || why != test.why {
+				t.Errorf("%q, %q", dir, why)
+			}
+		})
+	}
+	if _, err := os.Stat(mine); err == nil {
+		t.Error("it was made before anybody works there")
+	}
+}
+
+func TestPathOfURI(t *testing.T) {
+	for uri, want := range map[string][2]string{ // on Unix and on Windows
+		"file:///home/me/a%20b":      {"/home/me/a b", ""},
+		"file://localhost/home/me/":  {"/home/me", ""},
+		"FILE:///home/me/%C3%A4":     {"/home/me/ä", ""},
+		"file:///c%3A/Users/me":      {"/c:/Users/me", "c:/Users/me"},
+		"file:///C:/Users/me/a%20b/": {"/C:/Users/me/a b", "C:/Users/me/a b"},
+		"file://server/share":        {"", ""},
+		"https://example.com/x":      {"", ""},
+		"file:relative":              {"", ""},
+		"/home/me":                   {"", ""},
+		"file:///a%00b":              {"", ""},
+		"file:///%zz":                {"", ""},
+	} {
+		for i, system := range []string{"linux", "windows"} {
+			if got := filepath.ToSlash(pathOfURI(uri, system)); got != want[i] {
+				t.Errorf("%s on %s: %q", uri, system, got)
+			}
+		}
+	}
+}
+
+func TestKeptFiles(t *testing.T) {
+	c := serveConfig(t, "--data-dir", t.TempDir())
+	all := filepath.Join(c.DataDir, keptName)
+	k, err := openKept(c, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := k.dir
+	put := func(age time.Duration, parts ...string) {
+		path := filepath.Join(parts...)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, make([]byte, 1000), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		run, _ := filepath.Rel(all, path)
+		for filepath.Dir(run) != "." {
+			run = filepath.Dir(run)
+		}
+		then := time.Now().Add(-age)
+		if err := os.Chtimes(filepath.Join(all, run), then, then); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(time.Hour, live, "one", "figures", "a.png")
+	put(time.Hour, all, "killed", lockName)
+	put(time.Hour, all, "killed", "one", "code", "runfile.py")
+	put(time.Hour, all, "killed", "two", "figures", "a.png")
+	put(48*time.Hour, all, "old", "one", "figures", "a.png")
+	put(20*time.Hour, all, "large", "one", "figures", "a.png")
+
+	s := keptSweep{keep: 24 * time.Hour, size: 2500, log: slog.New(slog.DiscardHandler)}
+	if err := s.sweep(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	for path, there := range map[string]bool{
+		filepath.Join(live, "one", "figures", "a.png"):          true,
+		filepath.Join(all, "killed", "two", "figures", "a.png"): true,
+		filepath.Join(all, "killed", "one"):                     false,
+		filepath.Join(all, "killed", lockName):                  false,
+		filepath.Join(all, "old"):                               false,
+		filepath.Join(all, "large"):                             false,
+	} {
+		if _, err := os.Lstat(path); (err == nil) != there {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.sweep(ended, all); err == nil {
+		t.Error("it goes on when the server has ended")
+	}
+	if err := k.close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Join(live, "one", "figures", "a.png")); err != nil {
+		t.Error(err)
+	}
+}
