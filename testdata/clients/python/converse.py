@@ -127,9 +127,11 @@ async def cancellation(talk):
     started, ended = talk.file("started"), talk.file("ended")
     call = asyncio.create_task(talk.run(endless(started, ended)))
     await until(lambda: started.exists() or call.done(), "the code does not start")
+    check(not call.done(), "the call has ended by itself")
     call.cancel()
     await asyncio.wait([call])
-    check(call.cancelled(), "the call had ended before it was cancelled")
+    # Some clients trip over closing what they were waiting on, and raise that.
+    check(call.cancelled() or call.exception(), "the call was not cancelled")
     outcome = await still(talk) if talk.keeps else "yes"
     process = started.read_text()
     await until(lambda: ended.exists() or not alive(process), "the code was not stopped")
