@@ -113,6 +113,7 @@ func overStdio(t *testing.T, _ *remote) (transport.Interface, error) {
 		return nil, err
 	}
 	cmd := exec.Command(program, "serve")
+	cmd.Dir = t.TempDir() // where its code works
 	cmd.Env = serverEnvironment(t)
 	return startStdio(cmd)
 }

@@ -41,6 +41,7 @@ func startWire(t *testing.T, data string, change func(*exec.Cmd)) *wire {
 	}
 	w := &wire{t: t, mark: markName + "=" + rand.Text()}
 	w.cmd = exec.Command(program, "serve", "--log-level", "warn")
+	w.cmd.Dir = t.TempDir() // where its code works
 	w.cmd.Env = append(os.Environ(), w.mark, "UNDERSTUDY_DATA_DIR="+data)
 	if python := os.Getenv("UNDERSTUDY_TEST_PYTHON"); python != "" {
 		w.cmd.Env = append(w.cmd.Env, "UNDERSTUDY_PYTHON="+python)

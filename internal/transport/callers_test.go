@@ -171,7 +171,7 @@ func TestWhoIsNoProcess(t *testing.T) {
 			}
 		}
 	}
-	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://localhost/mcp", nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestWithoutASession(t *testing.T) {
 		t.Errorf("two calls of one program share nothing: %s", body)
 	}
 	for _, method := range []string{"ping", "tools/list", "resources/list"} {
-		if response, body := h.send(t, post(`{"jsonrpc":"2.0","id":7,"method":"`+method+`"}`)); response.StatusCode != 200 || !strings.Contains(body, `"id":7,"result"`) {
+		if response, body := h.send(t, post(`{"jsonrpc":"2.0","id":7,"method":"`+method+`"}`)); response.StatusCode != http.StatusOK || !strings.Contains(body, `"id":7,"result"`) {
 			t.Errorf("%s: %s %s", method, response.Status, body)
 		}
 	}
