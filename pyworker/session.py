@@ -42,9 +42,7 @@ class Session:
         self.user_forks = UserForks(frames, streams)
         self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
         self.figures = figures.Figures(frames, start["private_dir"], start["figure_max_side"])
-        self.artifacts = artifacts.Artifacts(
-            frames, start["private_dir"], start["figure_max_side"]
-        )
+        self.artifacts = artifacts.Artifacts(frames, start["private_dir"], start["figure_max_side"])
         self.handlers = handlers.Handlers(streams.report)
         self.plugins = Plugins(frames.log, lambda: self.place.workdir)
         self._frames = frames

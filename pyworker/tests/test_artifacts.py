@@ -82,9 +82,7 @@ class ArtifactTest(Kept):
         self.assertEqual(["same.txt"], os.listdir(folder))
 
     def test_it_works_elsewhere(self):
-        header, _ = self.one(
-            "import os, shutil\nos.chdir('/')\nfar = artifact('x', 'far')"
-        )
+        header, _ = self.one("import os, shutil\nos.chdir('/')\nfar = artifact('x', 'far')")
         self.assertTrue(header["path"].startswith(self.worker.private))
         header, _ = self.one("shutil.rmtree(os.path.dirname(far.path))\nartifact('y')")
         self.assertEqual("y", self.text(header))

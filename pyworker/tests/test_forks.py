@@ -55,7 +55,9 @@ class Sleeping(CopyCase):
         self.assertIn("pyworker: broken frame (order): run", self.lead.run("1").stderr)
 
     def test_wake_is_for_copies_only(self):
-        self.lead.send({"type": "wake", "interpreter_id": "", "workdir": "", "private_dir": "", "mark": ""})
+        self.lead.send(
+            {"type": "wake", "interpreter_id": "", "workdir": "", "private_dir": "", "mark": ""}
+        )
         self.assertIsNone(self.lead.receive())
 
     def test_dead_copies_are_reaped_at_the_next_copy(self):
