@@ -39,6 +39,7 @@ type Server struct {
 	options Options
 	over    chan struct{} // closed when the server is to end for a reason of its own
 	end     func()
+	told    sync.Once // that somebody came without the token
 
 	mu      sync.Mutex
 	conns   map[net.Conn]string     // those that are open, with their client, "" until it is known
@@ -145,7 +146,9 @@ func (s *Server) admit(conn net.Conn, h Hello) (client string, about About, free
 	case h.Protocol != protocol:
 		return "", refuse("the running server (%s, process %d) is of another version of understudy and can't be spoken with; end it, and start your client again", about.Build, about.PID), free
 	case !s.knowsToken(h):
-		s.options.Logger.Warn("a connection without the token of the server's socket was refused")
+		s.told.Do(func() {
+			s.options.Logger.Warn("a connection without the token of the server's socket was refused; this is not told again")
+		})
 		return "", refuse("the token is missing or wrong: it is in the file beside the server's socket, which only the server's user can read, and code in a sandbox can't"), free
 	case h.Role == RoleLook:
 	case h.Role == RoleOperator:
