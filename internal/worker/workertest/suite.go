@@ -69,7 +69,7 @@ func Start(t testing.TB, s sessions.Starter) sessions.Worker {
 // StartIn starts a worker in the directory.
 func StartIn(t testing.TB, s sessions.Starter, dir string) sessions.Worker {
 	t.Helper()
-	w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: dir, PrivateDir: t.TempDir(), FirstExecution: 1})
+	w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: dir, PrivateDir: filepath.Join(dir, "private"), FirstExecution: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
