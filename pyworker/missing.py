@@ -48,6 +48,8 @@ _GONE = """
 aifc asynchat asyncore audioop cgi cgitb chunk crypt imghdr imp lib2to3 mailcap msilib nis
 nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib"""
 _REMOVED = frozenset(_GONE.split())
+# Names that many distributions share, so that none of them is meant by the name.
+_SHARED = frozenset({"azure", "google", "zope"})
 _DEEPEST = 5  # exceptions that are followed to the one that names the module
 _NAME = ImportError.name.__get__
 
@@ -55,7 +57,7 @@ _NAME = ImportError.name.__get__
 def advice(error, session):
     """Returns a sentence for the reader of an import's failure, "" if there is none to give."""
     name = _wanted(error)
-    if not name or name in _REMOVED or name.startswith("_"):
+    if not name or name in _REMOVED or name in _SHARED or name.startswith("_"):
         return ""
     if name in sys.stdlib_module_names and name not in _DISTRIBUTIONS:
         return ""  # of another version or system
@@ -127,7 +129,7 @@ def _remedy(package, place, packages):
     if installing.is_closed():
         if place.install:
             return f"{operation} adds it for this interpreter and its branches"
-        return "the system keeps others from installing there; ask the user for it"
+        return 'the system keeps others from installing there; ask the user to run "understudy setup"'
     if not installing.tool(place):
         return installing.NO_TOOL
     return f"{line} adds it there, for {place.shared_by}"

@@ -59,7 +59,7 @@ func checkName(name string) error {
 		return nil
 	case !chosenName.MatchString(name):
 		return Errorf(CodeInvalid, "argument \"interpreter_id\" can't be the name of a new interpreter: %.80q; take up to 64 letters, digits, _, - and ., the first a letter, a digit or _, or leave it out", name)
-	case numbered.MatchString(name), hasKey.MatchString(name):
+	case numbered.MatchString(name), hasKey.MatchString(name), name == "default":
 		return Errorf(CodeInvalid, "argument \"interpreter_id\" can't be %q for a new interpreter: names like this one are given by the server; choose a word, as \"analysis\", or leave it out", name)
 	}
 	return nil

@@ -34,7 +34,7 @@ type Setting struct {
 // begins with a copy.
 func (m *Manager) SetVariables(ctx context.Context, client Client, id string, variables map[string]*string) (*Setting, error) {
 	if len(variables) == 0 {
-		return nil, Errorf(CodeInvalid, "variables must name at least one session variable, as in {\"database\": \"sales.db\"}")
+		return nil, Errorf(CodeInvalid, "variables must name at least one session variable, as in [{\"name\": \"database\", \"value\": \"sales.db\"}]")
 	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		if err := checkSessionVariable(name, variables[name]); err != nil {

@@ -119,7 +119,7 @@ func listingLine(l sessions.Listing) string {
 		facts = append(facts, "idle "+shortAge(secondsOf(l.Idle)))
 	}
 	if l.Failures > 0 {
-		facts = append(facts, sessions.Counted(l.Failures, "run")+" failed in a row")
+		facts = append(facts, failures(l.Failures))
 	}
 	if l.Waiting > 0 {
 		facts = append(facts, sessions.Counted(l.Waiting, "call")+" waiting")
@@ -143,6 +143,14 @@ func listingLine(l sessions.Listing) string {
 		facts = append(facts, "not recoverable: "+clip(l.Obstacle, 500))
 	}
 	return name + ": " + strings.Join(facts, ", ")
+}
+
+// failures says how many runs have failed one after another.
+func failures(n int) string {
+	if n == 1 {
+		return "the last run failed"
+	}
+	return fmt.Sprintf("the last %d runs failed", n)
 }
 
 // activity says what an interpreter does now.

@@ -100,7 +100,7 @@ func TestEveryOperation(t *testing.T) {
 7f (default): running, 1 run, idle 1 min, Python 3.11.7, session variables "db", "key"
 [note] the start-up code (--init-code) failed:
 NameError: np
-9b: busy with run 12, 3 runs failed in a row, 2 calls waiting, Python 3.11.7, 73 MB, not recoverable: 2 Python threads are running (Thread-1, Thread-2)
+9b: busy with run 12, the last 3 runs failed, 2 calls waiting, Python 3.11.7, 73 MB, not recoverable: 2 Python threads are running (Thread-1, Thread-2)
 c4: running, 1 run, idle 1 min, branch of 7f, Python 3.11.7, 96 MB
 d1: its process has ended; the next run brings its variables back, 1 run, 1 answer not fetched`,
 		"delete":    "Deleted interpreter 7f; its variables are gone.",

@@ -156,6 +156,8 @@ func (f *findings) howToInstall(c *config.Config, python *pythonenv.Found, lacks
 	case python.FromSetup() && !current:
 		f.add(groupLibraries, "versions", stateNote, "of an older understudy; \"understudy setup\" brings them up to date")
 	case !lacks:
+	case !python.FromSetup() && current && whole:
+		f.add(groupLibraries, "versions", stateNote, "the environment that setup made has them: agents can create an interpreter with python \"own\"; or install them into this one")
 	case !python.FromSetup():
 		f.add(groupLibraries, "versions", stateNote, "\"understudy setup\" makes an environment with all of them")
 	case !whole:

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -80,6 +81,9 @@ func (p *prompt) greet(c candidate) {
 	fmt.Fprintln(p.notes, "Ctrl-C interrupts the code, Ctrl-D leaves; the interpreter stays.")
 }
 
+// farewells leave the prompt, as they leave Python's own. The interpreter stays.
+var farewells = []string{"exit", "exit()", "quit", "quit()"}
+
 // loop reads code and runs it.
 func (p *prompt) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
@@ -95,6 +99,8 @@ func (p *prompt) loop(ctx context.Context) error {
 			return err
 		case strings.TrimSpace(code) == "":
 			continue
+		case slices.Contains(farewells, strings.TrimSpace(code)):
+			return nil
 		}
 		if err := p.run(ctx, code); err != nil {
 			return err
