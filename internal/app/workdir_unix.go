@@ -2,10 +2,29 @@
 
 package app
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // mayWrite reports whether this process may make files in a directory. It asks the
 // system, and leaves nothing there.
 func mayWrite(dir string) bool {
 	return unix.Faccessat(unix.AT_FDCWD, dir, unix.W_OK|unix.X_OK, unix.AT_EACCESS) == nil
+}
+
+// othersMayChange says of a directory, as "belongs to another user", why others decide what
+// is in it; "" if they don't. One of ours may be meant to be open to all.
+func othersMayChange(info fs.FileInfo, open bool) string {
+	if its, ok := info.Sys().(*syscall.Stat_t); ok && int(its.Uid) != os.Geteuid() {
+		return fmt.Sprintf("belongs to another user (%d)", its.Uid)
+	}
+	if !open && info.Mode().Perm()&0o002 != 0 {
+		return "can be written to by every user"
+	}
+	return ""
 }
