@@ -79,7 +79,7 @@ func homeProject(c *config.Config, unfit string) project {
 		problem = "can't be read"
 	case !info.IsDir():
 		problem = "is no directory"
-	default: // in the sandbox code may have other users, for whom it is to be open
+	default:
 		problem = othersMayChange(info, c.Serve.SandboxMode() != config.SandboxOff)
 	}
 	if problem != "" {

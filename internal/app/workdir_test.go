@@ -49,22 +49,22 @@ func TestWorkingDirectory(t *testing.T) {
 // Where the server finds no directory of its user's alone, it works in the data directory.
 func TestNoHomeToWorkIn(t *testing.T) {
 	root := filepath.VolumeName(t.TempDir()) + string(filepath.Separator)
+	give := func(t *testing.T, mine string) {
+		makeDir(t, mine, 0o755)
+		if err := os.Chown(mine, 4242, -1); err != nil {
+			t.Skip("nothing can be given away: ", err)
+		}
+	}
 	for name, test := range map[string]struct {
 		prepare func(t *testing.T, mine string)
 		args    []string
 		why     string // "" for ~/understudy
 	}{
-		"it is to be made": {func(*testing.T, string) {}, nil, ""},
-		"there":            {func(t *testing.T, mine string) { makeDir(t, mine, 0o755) }, nil, ""},
-		"of all users":     {func(t *testing.T, mine string) { makeDir(t, mine, 0o777) }, nil, "can be written to by every user"},
-		"of all in a sandbox": {func(t *testing.T, mine string) { makeDir(t, mine, 0o777) },
-			[]string{"--sandbox", "standard"}, ""},
-		"another's": {func(t *testing.T, mine string) {
-			makeDir(t, mine, 0o755)
-			if err := os.Chown(mine, 4242, -1); err != nil {
-				t.Skip("nothing can be given away: ", err)
-			}
-		}, []string{"--sandbox", "standard"}, "belongs to another user (4242)"},
+		"it is to be made":  {func(*testing.T, string) {}, nil, ""},
+		"there":             {func(t *testing.T, mine string) { makeDir(t, mine, 0o755) }, nil, ""},
+		"of all users":      {func(t *testing.T, mine string) { makeDir(t, mine, 0o777) }, nil, "can be written to by every user"},
+		"another's":         {give, nil, "belongs to another user (4242)"},
+		"given to the code": {give, []string{"--sandbox", "standard"}, ""},
 		"a file": {func(t *testing.T, mine string) {
 			if err := os.WriteFile(mine, nil, 0o600); err != nil {
 				t.Fatal(err)

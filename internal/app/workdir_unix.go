@@ -18,12 +18,16 @@ func mayWrite(dir string) bool {
 }
 
 // othersMayChange says of a directory, as "belongs to another user", why others decide what
-// is in it; "" if they don't. One of ours may be meant to be open to all.
-func othersMayChange(info fs.FileInfo, open bool) string {
+// is in it; "" if they don't. Where root confines code it has other users, to whom its user
+// was told to give or open the directory.
+func othersMayChange(info fs.FileInfo, confined bool) string {
+	if confined && os.Geteuid() == 0 {
+		return ""
+	}
 	if its, ok := info.Sys().(*syscall.Stat_t); ok && int(its.Uid) != os.Geteuid() {
 		return fmt.Sprintf("belongs to another user (%d)", its.Uid)
 	}
-	if !open && info.Mode().Perm()&0o002 != 0 {
+	if info.Mode().Perm()&0o002 != 0 {
 		return "can be written to by every user"
 	}
 	return ""
