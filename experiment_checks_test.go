@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"understudy/sessions"
 )
 
 // isFollowed: who watches sees the experiment while its server is there.
@@ -113,7 +115,7 @@ func (a *scientist) isIn(t *testing.T, path string) {
 			t.Errorf("trial %d is node %+v", known.number, node)
 		case node.IsBuggy != (known.buggy != "") || (node.Parent == nil) != (parent == "") || node.Parent != nil && *node.Parent != parent:
 			t.Errorf("trial %d: buggy %t, parent %v", known.number, node.IsBuggy, node.Parent)
-		case node.InterpreterID != known.interpreter || node.Execution != known.execution:
+		case sessions.NameOf(node.InterpreterID) != known.interpreter || node.Execution != known.execution:
 			t.Errorf("trial %d: execution %d in %s", known.number, node.Execution, node.InterpreterID)
 		case node.Metric == nil || node.Metric.Name != "score" || !node.Metric.Maximize || !same(node.Metric.Value, known.metric):
 			t.Errorf("trial %d: metric %+v", known.number, node.Metric)

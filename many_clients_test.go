@@ -48,7 +48,7 @@ func converse(w way, c *client.Client, name string) error {
 		if record["stdout"] != fmt.Sprintf("%s %d\n", want, len(want)) {
 			return fmt.Errorf("it sees %q", record["stdout"])
 		}
-		if told := strings.Contains(text, "Pass interpreter_id"); told != (w.isAnonymous() && id == "") {
+		if told := strings.Contains(text, "Pass interpreter_id"); told != (id == "") {
 			return fmt.Errorf("it is told: %s", text)
 		}
 		id = record["interpreter_id"].(string)

@@ -111,7 +111,7 @@ func checkFlags(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := []string{"--add-to", "--for", "--expires", "--principal", "--print", "--command"}
+	known := []string{"--add-to", "--for", "--expires", "--principal", "--print", "--command", "--minimal", "--shared", "--share", "--idle-exit"}
 	for _, s := range settings {
 		known = append(known, s.Flag)
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"runtime"
@@ -55,6 +56,9 @@ func TestPackagesOfASession(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			w := startWire(t, t.TempDir(), func(cmd *exec.Cmd) {
 				cmd.Args = []string{cmd.Args[0], "serve", "--allow-install", "--sandbox", mode, "--wait", "10m"}
+				if err := os.Chmod(cmd.Dir, 0o1777); err != nil { // under root sessions are other users
+					t.Error(err)
+				}
 			})
 			w.initialize()
 			if strings.Contains(w.py("import importlib.util; importlib.util.find_spec('pip')"), "None\\n") {

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -56,16 +57,14 @@ func (c *checkpoints) defines(name string) bool {
 }
 
 // tellHome adds to the result of a run that missed a name which of the client's other
-// sessions has it: agents that use several lose count, and a client that connects anew
+// sessions, or of its process's, has it: agents that use several lose count, and a client that connects anew
 // for each call gets another one.
-func (m *Manager) tellHome(client Client, s *Session, r *Result) {
+func (m *Manager) tellHome(ctx context.Context, client Client, s *Session, r *Result) {
 	if r.ExcType != "NameError" || r.ExcInfo == nil || r.ExcInfo.Name == "" {
 		return
 	}
 	var homes []string
-	own := m.ownedBy(client)
-	sortByAge(own)
-	for _, other := range slices.Backward(own) {
+	for _, other := range slices.Backward(m.akin(ctx, client)) {
 		if other != s && other.states.defines(r.ExcInfo.Name) && len(homes) < mostHomes {
 			homes = append(homes, other.name)
 		}

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"strings"
 	"testing"
 )
@@ -96,5 +97,34 @@ func TestNamesAreBounded(t *testing.T) {
 	c.define(1, VariableDiff{Added: []string{strings.Repeat("n", longestDefined+1)}})
 	if len(c.names) > mostDefined {
 		t.Errorf("%d names are kept", len(c.names))
+	}
+}
+
+// TestAProgramIsToldOfItsEarlierInterpreters: one that opens an MCP session for each call
+// learns where the name lives, and nobody else does.
+func TestAProgramIsToldOfItsEarlierInterpreters(t *testing.T) {
+	place, needsHandle := "process:7.1", false
+	m := newTestManager(t, python(), func(o *Options) {
+		o.MaxSessions = 10
+		o.Origin = func(context.Context) string { return place }
+		o.NeedsHandle = func(Client) bool { return needsHandle }
+	})
+	defer m.Close(t.Context())
+	first := runAs(t, m, "session:1", RunRequest{Code: "frame = 1"}).InterpreterID
+	m.Leave(t.Context(), "session:1", true)
+	second := runAs(t, m, "session:2", RunRequest{Code: "frame"})
+	if got, want := noteOf(second), "frame is defined in interpreter "+first; !strings.Contains(got, want) {
+		t.Errorf("the note is %q, want %q", got, want)
+	}
+	needsHandle = true
+	if note := noteOf(runAs(t, m, "session:2", RunRequest{Code: "frame", InterpreterID: second.InterpreterID})); note != "" {
+		t.Errorf("one process may be many people: %s", note)
+	}
+	needsHandle = false
+	for client, where := range map[Client]string{"session:3": "process:8.1", "session:4": "address:192.0.2.1", "session:5": "", anna: "process:7.1"} {
+		place = where
+		if note := noteOf(runAs(t, m, client, RunRequest{Code: "frame"})); note != "" {
+			t.Errorf("%s at %q: %s", client, where, note)
+		}
 	}
 }

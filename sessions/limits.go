@@ -46,6 +46,7 @@ func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, er
 // admit makes the session and takes the one that has to go out of the maps; the
 // caller ends that.
 func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest *Session, err error) {
+	origin := m.originOf(ctx, client)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -65,13 +66,13 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	if err != nil {
 		return nil, nil, err
 	}
-	if oldest, err = m.makeRoom(of, b); err != nil {
+	if oldest, err = m.makeRoom(of, origin, b); err != nil {
 		return nil, nil, err
 	}
 	if s, err = newSession(newID(name), client, m.options, b.parent); err != nil {
 		return nil, oldest, err
 	}
-	s.python = b.python
+	s.python, s.comesFrom = b.python, origin
 	if b.parent != nil {
 		s.descend(b.parent)
 	}
@@ -107,22 +108,25 @@ func (m *Manager) settle(ctx context.Context) {
 // come back for; where there is none and the operator allows it, the client's least
 // recently used idle one. It is out of the maps; the caller ends it. The caller holds
 // mu.
-func (m *Manager) makeRoom(of defaultKey, b birth) (oldest *Session, err error) {
+func (m *Manager) makeRoom(of defaultKey, origin string, b birth) (oldest *Session, err error) {
 	room, flooded := len(m.sessions) < m.options.MaxSessions, len(m.owned[Anonymous]) >= m.mostOfNobody()
 	isKnown := of.client != Anonymous
 	var refusal *Error
 	switch {
-	case isKnown && m.isFull(of.client):
-		refusal = Errorf(CodeLimit, "you have %s already, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", Counted(len(m.owned[of.client]), "interpreter"))
+	case isKnown && m.isFull(of.client, origin):
+		refusal = m.fullFor(of.client)
+		if b.isDefault { // it asked for none: one of its own gives way that no call has come back to
+			oldest = m.evictUnclaimed(func(s *Session) bool { return m.counts(s, of.client, origin) }, origin)
+		}
 	case room && !flooded:
 		return nil, nil
 	default:
-		oldest = m.evictUnclaimed(flooded)
+		oldest = m.evictUnclaimed(func(s *Session) bool { return s.client == Anonymous || !flooded }, origin)
 		if oldest == nil && isKnown && room {
 			return nil, nil
 		}
 		if oldest == nil && isKnown && flooded {
-			oldest = m.evictUnclaimed(false)
+			oldest = m.evictUnclaimed(func(*Session) bool { return true }, origin)
 		}
 		refusal = m.fullOf(of.client)
 	}
@@ -136,6 +140,14 @@ func (m *Manager) makeRoom(of defaultKey, b birth) (oldest *Session, err error) 
 		return oldest, nil
 	}
 	return nil, refusal
+}
+
+// fullFor says to the client that it has as many as one may have. The caller holds mu.
+func (m *Manager) fullFor(client Client) *Error {
+	if len(m.owned[client]) < m.options.MaxPerClient {
+		return Errorf(CodeLimit, "your program has %s already, by all its names and connections together, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", Counted(m.options.MaxPerClient, "interpreter"))
+	}
+	return Errorf(CodeLimit, "you have %s already, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", Counted(len(m.owned[client]), "interpreter"))
 }
 
 // fullOf says to the client that the limit of all together is reached. The caller
@@ -161,22 +173,46 @@ func (b birth) isUnclaimed(of defaultKey) bool {
 	return of.client == Anonymous || b.isDefault && (of.client.Keyed() || of.conversation != "")
 }
 
-// evictUnclaimed takes the session out of the maps that was used least recently of
-// those that nobody has come back for and of those whose client has left, or of those
-// among them that belong to nobody. nil: all are in use. The caller holds mu.
-func (m *Manager) evictUnclaimed(nobodys bool) *Session {
-	var candidates []*Session
+// restTime is how long a client's interpreter is left alone after its last use, even if
+// only one call has used it.
+const restTime = time.Minute
+
+// evictUnclaimed takes a session out of the maps whose client has left, or that nobody
+// has come back for. First go those whose client has left, or that belong to nobody; then
+// those of the newcomer's own origin; then those that were not used for restTime; of each
+// the least recently used one. nil: all are in use. The caller holds mu.
+//
+// What may still happen: a client that made one call and no other for restTime loses its
+// variables to a newcomer, and so does one at once that shares the newcomer's process or
+// address (as all behind one proxy do). Its next call is told. While as many clients
+// of different origins made their first call in the last minute as there is room for, a
+// newcomer is refused.
+func (m *Manager) evictUnclaimed(among func(*Session) bool, origin string) *Session {
+	var left, own, rested []*Session
 	for _, s := range m.sessions {
-		if (s.client == Anonymous || !nobodys) && (!s.claimed || s.client == Anonymous && s.abandoned) {
-			candidates = append(candidates, s)
+		switch isNobodys := s.client == Anonymous; {
+		case !among(s) || s.claimed && !(isNobodys && s.abandoned):
+		case isNobodys || m.options.HasEnded != nil && m.options.HasEnded(s.comesFrom):
+			left = append(left, s)
+		case s.comesFrom == origin:
+			own = append(own, s)
+		case time.Since(s.lastUsed()) >= restTime:
+			rested = append(rested, s)
 		}
 	}
-	return m.evictFirst(candidates, func(s *Session) string {
-		if s.abandoned {
-			return "to make room for another one, as its client had left"
+	for _, candidates := range [][]*Session{left, own, rested} {
+		if s := m.evictFirst(candidates, whyUnclaimed); s != nil {
+			return s
 		}
-		return "to make room for another one, as no call had come back to it"
-	})
+	}
+	return nil
+}
+
+func whyUnclaimed(s *Session) string {
+	if s.abandoned {
+		return "to make room for another one, as its client had left"
+	}
+	return "to make room for another one, as no call had come back to it"
 }
 
 // evictOldest takes the client's least recently used idle session out of the

@@ -120,7 +120,7 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 		m.discard(ctx, s)
 	}
 	if err == nil {
-		m.tellHome(client, s, result)
+		m.tellHome(ctx, client, s, result)
 	}
 	return result, err
 }
@@ -166,7 +166,7 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 		return nil, err
 	}
 	s.head(result)
-	m.tellHome(client, s, result)
+	m.tellHome(ctx, client, s, result)
 	return result, nil
 }
 

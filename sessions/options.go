@@ -54,6 +54,12 @@ type Options struct {
 	// Conversation names the client's conversation that a call belongs to, "" for
 	// none. Each has a default session of its own; nil: clients have one.
 	Conversation func(context.Context) string
+	// Origin says where a call without authentication comes from, "process:…" or "user:…"
+	// of this machine, which one client's many names and MCP sessions share, else an
+	// address; "" where it isn't known. nil: it never is.
+	Origin func(context.Context) string
+	// HasEnded reports whether an origin is a process that has ended; nil: none has.
+	HasEnded func(origin string) bool
 	// NeedsHandle reports whether the client has no default session, so that each
 	// of its calls must name one; nil: none needs to.
 	NeedsHandle func(Client) bool

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 )
@@ -55,7 +56,8 @@ type attendance struct{ end context.CancelCauseFunc }
 // a call of theirs may still be on its way.
 const keptDepartures = 1024
 
-// departures remembers the last clients that left. Their names don't come back.
+// departures remembers the last clients that left. Names of MCP sessions don't come back;
+// a process may, if it was taken for ended, and a user.
 type departures struct {
 	last [keptDepartures]Client
 	next int // the place of the oldest
@@ -74,8 +76,16 @@ func (d *departures) add(client Client) {
 	d.next = (d.next + 1) % keptDepartures
 }
 
+// forget is for a client that is back.
+func (d *departures) forget(client Client) {
+	if d.gone[client] {
+		delete(d.gone, client)
+		d.last[slices.Index(d.last[:], client)] = ""
+	}
+}
+
 // attend returns a context that ends with the call's own, or when its client
-// leaves: at once if it has.
+// leaves: at once if it has and can't come back.
 func (m *Manager) attend(ctx context.Context, client Client) (context.Context, context.CancelFunc) {
 	if client == Anonymous {
 		return ctx, func() {}
@@ -88,6 +98,9 @@ func (m *Manager) attend(ctx context.Context, client Client) (context.Context, c
 		m.calls[client] = map[*attendance]bool{}
 	}
 	m.calls[client][here] = true
+	if isLocal(string(client)) {
+		m.departures.forget(client)
+	}
 	if m.departures.gone[client] {
 		end(leaving{})
 	}
@@ -187,8 +200,11 @@ func (m *Manager) claim(ctx context.Context, client Client, s *Session) error {
 		return err
 	}
 	s.claimed, s.abandoned = true, false
-	if client != Anonymous && !m.isFull(client) {
+	if client != Anonymous && !m.isFull(client, client.party()) {
 		m.pass(s, client)
+		if isLocal(string(client)) {
+			s.comesFrom = client.party()
+		}
 	}
 	return nil
 }
@@ -199,13 +215,6 @@ func cancelled(ctx context.Context) error {
 		return callerGone(ctx, err)
 	}
 	return nil
-}
-
-// isFull reports whether the client has as many sessions as one may have. The
-// caller holds mu.
-func (m *Manager) isFull(client Client) bool {
-	most := m.options.MaxPerClient
-	return most > 0 && len(m.owned[client]) >= most
 }
 
 // pass makes s another client's. The caller holds mu.

@@ -352,10 +352,18 @@ func TestSeventyCalls(t *testing.T) {
 		"processes":    func(i int) Client { return Client(fmt.Sprintf("process:%d.1 x", i)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 4 })
+			last := ""
+			m := surviving(t, remembers(), func(o *Options) {
+				o.MaxSessions = 4
+				if name != "processes" {
+					o.Origin = func(context.Context) string { return "address:192.0.2.1" }
+				}
+				o.HasEnded = func(origin string) bool { return strings.HasPrefix(origin, "process:") && origin != last }
+			})
 			mine := run(t, m, "a").InterpreterID
 			run(t, m, "b")
 			for i := range 70 {
+				last = client(i).party()
 				if r, err := m.Run(t.Context(), client(i), RunRequest{Code: "x"}); err != nil || r.Stdout != "x" {
 					t.Fatalf("call %d: %+v, %v", i, r, err)
 				}
@@ -364,6 +372,84 @@ func TestSeventyCalls(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		})
+	}
+}
+
+// TestAFloodEvictsItsOwn: who has just made its first call keeps its interpreter,
+// whatever another program does in how many names.
+func TestAFloodEvictsItsOwn(t *testing.T) {
+	type placeKey struct{}
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), func(o *Options) {
+			o.MaxSessions = 4
+			o.Origin = func(ctx context.Context) string { place, _ := ctx.Value(placeKey{}).(string); return place }
+		})
+		from := func(place string, client Client, code string) (*Result, error) {
+			return m.Run(context.WithValue(t.Context(), placeKey{}, place), client, RunRequest{Code: code})
+		}
+		must := func(place string, client Client, code, want string) {
+			t.Helper()
+			if r, err := from(place, client, code); err != nil || r.Stdout != want {
+				t.Errorf("%s: %+v, %v", client, r, err)
+			}
+		}
+		must("address:192.0.2.1", "session:victim", "a", "a")
+		for i := range 10 {
+			must("process:666.1", Client(fmt.Sprint("process:666.1 n", i)), "x", "x")
+			must("process:666.1", Client(fmt.Sprint("session:flood ", i)), "x", "x")
+		}
+		must("address:192.0.2.1", "session:victim", "b", "a b")
+
+		_, err := from("process:7.1", "process:7.1 x", "y") // the others are connected, and may call again
+		wantCode(t, err, CodeLimit, "by other clients", "later")
+		time.Sleep(restTime)
+		must("process:7.1", "process:7.1 x", "y", "y")
+		must("address:192.0.2.1", "session:victim", "c", "a b c")
+	})
+}
+
+// TestAProgramIsOneClient for the limit, by whatever names and in however many MCP
+// sessions it calls. What it has not come back to gives way when it asks for no more.
+func TestAProgramIsOneClient(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), func(o *Options) {
+			o.MaxPerClient = 2
+			o.Origin = func(context.Context) string { return "process:7.1" }
+		})
+		first, second := Client("process:7.1 a"), Client("session:b")
+		for _, client := range []Client{first, second} {
+			if _, err := m.Run(t.Context(), client, RunRequest{Code: "x"}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		_, err := m.Create(t.Context(), "process:7.1 c", CreateRequest{})
+		wantCode(t, err, CodeLimit, "your program has 2 interpreters", "--max-sessions-per-client", "delete")
+		if r, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "z"}); err != nil || r.Stdout != "z" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if r, err := m.Run(t.Context(), second, RunRequest{Code: "y"}); err != nil || r.Stdout != "x y" {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if _, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "y"}); err != nil {
+			t.Error(err)
+		}
+		_, err = m.Run(t.Context(), first, RunRequest{Code: "y"}) // all are in use
+		wantCode(t, err, CodeLimit, "your program has 2 interpreters")
+		if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAProcessComesBack if it was taken for ended, and an MCP session does not.
+func TestAProcessComesBack(t *testing.T) {
+	m := surviving(t, remembers(), nil)
+	for client, comesBack := range map[Client]bool{"process:7.1 x": true, "session:x": false} {
+		m.Leave(t.Context(), client, false)
+		if _, err := m.Run(t.Context(), client, RunRequest{Code: "a"}); (err == nil) != comesBack {
+			t.Errorf("%s: %v", client, err)
+		}
 	}
 }
 

@@ -88,6 +88,7 @@ type Session struct {
 	// Guarded by the Manager's mu.
 	claimed      bool   // somebody asked for it, or has come back for it; see isUnclaimed
 	abandoned    bool   // its client has left, and nobody has shown its id since
+	comesFrom    string // where its client called from, see originOf
 	conversation string // whose default it is, or was; "" for none
 }
 

@@ -166,6 +166,7 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		Conversation: func(ctx context.Context) string { return transport.CallerFrom(ctx).Conversation },
 		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
 	}
+	o.Origin, o.HasEnded = transport.Origin, transport.HasEnded
 	if c.Serve.DefaultInterpreter == "none" {
 		o.NeedsHandle = func(client sessions.Client) bool { return !transport.IsPrincipal(string(client)) }
 	}

@@ -30,8 +30,8 @@ func own(t testing.TB) string {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are found on Linux only")
 	}
-	p, ok := processOf(os.Getpid())
-	if !ok {
+	p, err := processOf(os.Getpid())
+	if err != nil {
 		t.Fatal("this process is not found")
 	}
 	return processPrefix + p.String() + " "

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 )
@@ -112,6 +113,36 @@ func (h *HTTP) withoutSession(r *http.Request, m message) Caller {
 		c.Client = userPrefix + peer.user + " " + shortName(m.clientName)
 	}
 	return c
+}
+
+// Origin returns where a request comes from, which a program can't choose as it can its
+// name or MCP session: "process:PID.START" or "user:UID" on this machine where that is
+// known and no proxy is between, else "address:IP"; "" outside HTTP.
+func Origin(ctx context.Context) string {
+	e := exchangeFrom(ctx)
+	if !e.forwarded {
+		switch peer := peerFrom(ctx); {
+		case peer.process != process{}:
+			return processPrefix + peer.process.String()
+		case peer.user != "":
+			return userPrefix + peer.user
+		}
+	}
+	if e.Address == "" {
+		return ""
+	}
+	return "address:" + e.Address
+}
+
+// HasEnded reports whether an Origin is a process that has ended.
+func HasEnded(origin string) bool {
+	var p process
+	text, ok := strings.CutPrefix(origin, processPrefix)
+	if !ok {
+		return false
+	}
+	_, err := fmt.Sscanf(text, "%d.%d", &p.pid, &p.started)
+	return err == nil && !p.isAlive()
 }
 
 // isForwarded reports whether a proxy has passed the request on: the process at the

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -17,10 +18,17 @@ type process struct {
 
 func (p process) String() string { return fmt.Sprintf("%d.%d", p.pid, p.started) }
 
-// isAlive reports whether the process is still there.
+// errNoProcess says that no process of that number is there.
+var errNoProcess = errors.New("there is no such process")
+
+// isAlive reports whether the process is still there, or may be: that it can't be looked
+// at, for want of file descriptors, say, is no end.
 func (p process) isAlive() bool {
-	now, ok := processOf(p.pid)
-	return ok && now == p
+	now, err := processOf(p.pid)
+	if err != nil {
+		return !errors.Is(err, errNoProcess)
+	}
+	return now == p
 }
 
 // socketPeer is who is at the other end of a connection, as far as the system tells: a

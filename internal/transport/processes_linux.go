@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -45,7 +47,7 @@ func unixPeer(c *net.UnixConn) (peer socketPeer) {
 		if err != nil {
 			return
 		}
-		if p, ok := processOf(int(credentials.Pid)); ok {
+		if p, err := processOf(int(credentials.Pid)); err == nil {
 			peer.process = p
 			return
 		}
@@ -124,7 +126,7 @@ func holderOf(file string, known []process) (process, bool) {
 		all, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
 		for _, dir := range all {
 			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && holds(pid, file) {
-				if p, ok := processOf(pid); ok {
+				if p, err := processOf(pid); err == nil {
 					holders = append(holders, p)
 				}
 			}
@@ -158,18 +160,25 @@ func holds(pid int, file string) bool {
 	return false
 }
 
-// processOf returns the process that has the number now.
-func processOf(pid int) (process, bool) {
+// processOf returns the process that has the number now, errNoProcess if none has or it
+// has ended and only waits to be buried.
+func processOf(pid int) (process, error) {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if pid <= 0 || err != nil {
-		return process{}, false
+	switch {
+	case pid <= 0 || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH):
+		return process{}, errNoProcess
+	case err != nil:
+		return process{}, err
 	}
 	// The second field is a name in parentheses, which may hold anything.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	const state, startTime = 0, 19 // the 3rd and the 22nd of all fields
-	if len(fields) <= startTime || fields[state] == "Z" || fields[state] == "X" {
-		return process{}, false
+	if len(fields) <= startTime {
+		return process{}, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	if fields[state] == "Z" || fields[state] == "X" {
+		return process{}, errNoProcess
 	}
 	started, err := strconv.ParseUint(fields[startTime], 10, 64)
-	return process{pid, started}, err == nil
+	return process{pid, started}, err
 }

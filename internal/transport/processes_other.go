@@ -10,4 +10,4 @@ func lookUpPeer(net.Conn, *processes) func() socketPeer {
 }
 
 // processOf finds none.
-func processOf(int) (process, bool) { return process{}, false }
+func processOf(int) (process, error) { return process{}, errNoProcess }

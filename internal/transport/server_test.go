@@ -46,6 +46,7 @@ func newTools() *tools {
 //   - large returns as many bytes as it is asked for.
 //   - ask asks the client's user.
 //   - who says who calls: its client and the conversation.
+//   - where says where the call comes from.
 func (tl *tools) server() *server.MCPServer {
 	s := server.NewMCPServer("test", "1", server.WithResourceCapabilities(true, true), server.WithElicitation())
 	s.AddTool(mcp.NewTool("remember", mcp.WithString("word")), tl.remember)
@@ -56,6 +57,9 @@ func (tl *tools) server() *server.MCPServer {
 	s.AddTool(mcp.NewTool("who"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		c := CallerFrom(ctx)
 		return mcp.NewToolResultText(c.Client + "|" + c.Conversation), nil
+	})
+	s.AddTool(mcp.NewTool("where"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(Origin(ctx)), nil
 	})
 	return s
 }

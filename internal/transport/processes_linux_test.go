@@ -1,0 +1,92 @@
+package transport
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestOrigins: a program is one place in every era and under every name, and one behind
+// a proxy is where the proxy is.
+func TestOrigins(t *testing.T) {
+	where := post(calling(1, "where", ""))
+	for network, h := range houses(t) {
+		process := strings.TrimSuffix(own(t), " ")
+		for name, q := range map[string]request{
+			"modern": inModern(t, where), "another name": named(t, where, "x"), "no session": where,
+			"a session": where.with(mcpSession, h.session(t)), "another": where.with(mcpSession, h.session(t)),
+		} {
+			if got := h.whoIs(t, q); got != process {
+				t.Errorf("%s, %s: %s, not %s", network, name, got, process)
+			}
+			if got := h.whoIs(t, q.with("X-Forwarded-For", "203.0.113.7")); !strings.HasPrefix(got, "address:") {
+				t.Errorf("%s, %s through a proxy: %s", network, name, got)
+			}
+		}
+		stream, messages := h.stream(t.Context(), t)
+		h.send(t, messages.saying(where.body))
+		if got := textOf(t, stream.next()); got != process {
+			t.Errorf("%s, SSE: %s", network, got)
+		}
+	}
+}
+
+// TestWhatHasEnded: a process that has is told from one that can't be looked at.
+func TestWhatHasEnded(t *testing.T) {
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Env = append(os.Environ(), actAsClient+"=nowhere")
+	in, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, err := processOf(command.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin := processPrefix + p.String()
+	ended := map[string]bool{"it lives": HasEnded(origin)}
+
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
+		t.Fatal(err)
+	}
+	_, failed := processOf(p.pid)
+	ended["no file can be opened"] = HasEnded(origin)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if failed == nil {
+		t.Error("the process could be looked at")
+	}
+	_ = in.Close()
+	eventually(t, "its end", func() bool { return HasEnded(origin) }) // nobody has waited for it
+	if err := command.Wait(); err != nil {
+		t.Error(err)
+	}
+	for what, has := range ended {
+		if has {
+			t.Errorf("%s, and has ended", what)
+		}
+	}
+	for origin, want := range map[string]bool{
+		origin:                                   true,
+		fmt.Sprintf("process:%d.1", os.Getpid()): true, // an earlier process of that number
+		"user:0":                                 false,
+		"address:192.0.2.1":                      false,
+		"process:x":                              false,
+	} {
+		if HasEnded(origin) != want {
+			t.Errorf("%s: %t", origin, !want)
+		}
+	}
+}
