@@ -77,8 +77,8 @@ func tellChange(client clientconfig.Client, change clientconfig.Change, server c
 	fmt.Fprintf(notes, "It runs: %s\nRestart %s to have it take effect\n",
 		strings.Join(append([]string{server.Command}, server.Args...), " "), client.Title)
 	if !slices.ContainsFunc(server.Args, func(arg string) bool { return strings.HasPrefix(arg, "--workdir") }) {
-		fmt.Fprintf(notes, "Code works in the directory that %s starts it in, your project; where it starts it in none, in %s (--workdir chooses another)\n",
-			client.Title, homeProject("").dir)
+		fmt.Fprintf(notes, "Code works in the directory that %s starts it in, your project; where it starts it in none, in ~/%s (--workdir chooses another)\n",
+			client.Title, homeProjectName)
 	}
 }
 

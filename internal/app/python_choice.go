@@ -21,8 +21,9 @@ const (
 	pythonOwn     = config.PythonOwn
 )
 
-// inSandbox is why the environment of a project is not run by itself where there is a
-// sandbox: code in an earlier one could have put it there, and the server runs it outside.
+// inSandbox is why the environment of a project, or another Python where code may write, is
+// not run by itself where there is a sandbox: code in an earlier one could have put it
+// there, and the server runs it outside.
 const inSandbox = "with a sandbox code could have changed it, and the server runs it outside; name it with --python to use it"
 
 // findPython finds the Python that a server with these settings usually runs.
@@ -36,14 +37,20 @@ func findPython(ctx context.Context, c *config.Config) (*pythonenv.Found, error)
 // user has started there, looks for one.
 func pythonOptions(c *config.Config, project string) pythonenv.Options {
 	o := pythonenv.Options{Python: c.Python, DataDir: c.DataDir}
-	if c.Serve.OverNetwork() {
-		return o
-	}
-	o.Project = project
 	if c.Serve.SandboxMode() != config.SandboxOff {
-		o.ProjectRefusal = inSandbox
+		o.Refusal, o.Writable = inSandbox, openToCode(c, project)
+	}
+	if !c.Serve.OverNetwork() {
+		o.Project = project
 	}
 	return o
+}
+
+// openToCode are the directories that the operator lets code write to, of a server that works
+// in the project.
+func openToCode(c *config.Config, project string) []string {
+	places := append([]string{project, c.Serve.Workdir, c.Serve.Workspace}, c.Serve.Write...)
+	return slices.DeleteFunc(places, func(path string) bool { return path == "" })
 }
 
 // findNamed finds the Python of a name, "" for the usual one, for who works in the project

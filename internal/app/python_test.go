@@ -1,13 +1,16 @@
 package app
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"understudy/internal/config"
+	"understudy/internal/pythonenv"
 	"understudy/sessions"
 )
 
@@ -58,6 +61,46 @@ func TestWhoseEnvironmentIsRun(t *testing.T) {
 		if told := len(found.Passed) > 0 && strings.Contains(found.Passed[0].Reason, "--python"); told != sandboxed {
 			t.Errorf("%q: passed over: %v", test.args, found.Passed)
 		}
+	}
+}
+
+// With a sandbox nothing is run outside it that code may have put where it writes, whatever
+// leads there.
+func TestNoPythonFromWhereCodeWrites(t *testing.T) {
+	dir, written := newProject(t), t.TempDir()
+	makeVenv(t, filepath.Join(written, "env"))
+	t.Setenv("HOME", dir+"-home")
+	for name, test := range map[string]struct {
+		active, path string
+		args         []string
+		why          string // a part of it
+	}{
+		"active":         {filepath.Join(dir, ".venv"), "", nil, "active"},
+		"on PATH":        {"", filepath.Join(dir, ".venv", "bin"), nil, "PATH"},
+		"below --write":  {filepath.Join(written, "env"), "", []string{"--write", written}, "active"},
+		"with --workdir": {filepath.Join(written, "env"), "", []string{"--workdir", written}, "active"},
+		"over a network": {filepath.Join(written, "env"), "", []string{"--transport", "http", "--write", written}, "active"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("VIRTUAL_ENV", test.active)
+			t.Setenv("PATH", test.path+string(os.PathListSeparator)+filepath.Dir(testPython(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
+			c := serveConfig(t, append(test.args, "--sandbox", "standard", "--data-dir", t.TempDir())...)
+			c.Python = ""
+			found, err := findPython(t.Context(), c)
+			var passed []pythonenv.Passed
+			if missing := (*pythonenv.NotFoundError)(nil); errors.As(err, &missing) { // PATH may have no other
+				passed = missing.Passed
+			} else if err != nil {
+				t.Fatal(err)
+			} else if passed = found.Passed; strings.HasPrefix(found.Path, dir) || strings.HasPrefix(found.Path, written) {
+				t.Errorf("it has run %s", found.Path)
+			}
+			if !slices.ContainsFunc(passed, func(p pythonenv.Passed) bool {
+				return strings.Contains(p.Why, test.why) && p.Reason == inSandbox && !p.Usual
+			}) {
+				t.Errorf("passed over: %+v", passed)
+			}
+		})
 	}
 }
 

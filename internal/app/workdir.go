@@ -2,6 +2,8 @@ package app
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -10,7 +12,7 @@ import (
 
 // project is the directory in which a server on stdio works: that of its user's files.
 type project struct {
-	dir string // absolute; ~/understudy may have to be made
+	dir string // absolute; it may have to be made unless the server was started there
 	why string // a clause: what chose it
 	// unfit says in a clause why the directory that the server was started in is no
 	// place to work, so that dir is another, and a client may know a better one; else "".
@@ -20,6 +22,9 @@ type project struct {
 // homeProjectName is the directory's in the home directory that a server works in which
 // was started nowhere in particular.
 const homeProjectName = "understudy"
+
+// dataProjectName is the directory's in the data directory that takes its place.
+const dataProjectName = "project"
 
 // WorkingDirectory returns the directory that all interpreters of a server with these
 // settings work in, and in a clause what chose it. It is what is known without a client:
@@ -37,31 +42,55 @@ func WorkingDirectory(c *config.Config) (dir, why string) {
 	case c.Serve.OverNetwork():
 		return "", "each interpreter has its own"
 	}
-	p := projectDir()
+	p := projectDir(c)
 	return p.dir, p.why
 }
 
 // projectDir finds the directory that the server was started in, or else ~/understudy.
-func projectDir() project {
+func projectDir(c *config.Config) project {
 	started, err := os.Getwd()
 	if err != nil {
-		return homeProject("the directory that the server was started in is gone")
+		return homeProject(c, "the directory that the server was started in is gone")
 	}
 	switch unfit := unfitFor(started); unfit {
 	case "":
 		return project{dir: started, why: "where the server was started"}
 	default:
-		return homeProject("the server was started in " + unfit)
+		return homeProject(c, "the server was started in "+unfit)
 	}
 }
 
-// homeProject is ~/understudy, for want of a better one.
-func homeProject(unfit string) project {
+// homeProject is ~/understudy, for want of a better one. Where others have made or may
+// change that, as in a home directory that all share, it is one in the data directory: what
+// lies where code works is imported.
+func homeProject(c *config.Config, unfit string) project {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		home = os.TempDir()
+		return dataProject(c, unfit+", and the home directory is unknown (HOME is not set)")
 	}
-	return project{dir: filepath.Join(home, homeProjectName), why: unfit, unfit: unfit}
+	dir := filepath.Join(home, homeProjectName)
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return project{dir: dir, why: unfit, unfit: unfit}
+	}
+	var problem string
+	switch {
+	case err != nil:
+		problem = "can't be read"
+	case !info.IsDir():
+		problem = "is no directory"
+	default:
+		problem = othersMayChange(info, c.Serve.SandboxMode() != config.SandboxOff)
+	}
+	if problem != "" {
+		return dataProject(c, unfit+", and "+dir+" "+problem)
+	}
+	return project{dir: dir, why: unfit, unfit: unfit}
+}
+
+// dataProject is the directory in the data directory that takes the place of ~/understudy.
+func dataProject(c *config.Config, unfit string) project {
+	return project{dir: filepath.Join(c.DataDir, dataProjectName), why: unfit, unfit: unfit}
 }
 
 // unfitFor returns what a directory is that is no place to work on files, as "the home
@@ -89,7 +118,7 @@ func located(c *config.Config) (*config.Config, project, error) {
 	if c.Serve.OverNetwork() || c.Serve.Workdir != "" || len(c.Serve.Data) > 0 {
 		return c, project{}, nil
 	}
-	p, its := projectDir(), *c
+	p, its := projectDir(c), *c
 	its.Serve.Workdir = p.dir
 	if c.Serve.SandboxMode() == config.SandboxOff {
 		return &its, p, nil

@@ -20,7 +20,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 		}
 	})
 	t.Chdir(dir)
-	p := projectDir()
+	p := projectDir(serveConfig(t))
 	if p.dir != filepath.Join(home, "understudy") || !strings.HasSuffix(p.unfit, dir+", which can't be written to") {
 		t.Errorf("%+v", p)
 	}

@@ -2,9 +2,12 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -40,6 +43,64 @@ func TestWorkingDirectory(t *testing.T) {
 	}
 	if _, err := os.Stat(mine); err == nil {
 		t.Error("it was made before anybody works there")
+	}
+}
+
+// Where the server finds no directory of its user's alone, it works in the data directory.
+func TestNoHomeToWorkIn(t *testing.T) {
+	root := filepath.VolumeName(t.TempDir()) + string(filepath.Separator)
+	give := func(t *testing.T, mine string) {
+		makeDir(t, mine, 0o755)
+		if err := os.Chown(mine, 4242, -1); err != nil {
+			t.Skip("nothing can be given away: ", err)
+		}
+	}
+	for name, test := range map[string]struct {
+		prepare func(t *testing.T, mine string)
+		args    []string
+		why     string // "" for ~/understudy
+	}{
+		"it is to be made":  {func(*testing.T, string) {}, nil, ""},
+		"there":             {func(t *testing.T, mine string) { makeDir(t, mine, 0o755) }, nil, ""},
+		"of all users":      {func(t *testing.T, mine string) { makeDir(t, mine, 0o777) }, nil, "can be written to by every user"},
+		"another's":         {give, nil, "belongs to another user (4242)"},
+		"given to the code": {give, []string{"--sandbox", "standard"}, ""},
+		"a file": {func(t *testing.T, mine string) {
+			if err := os.WriteFile(mine, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, nil, "is no directory"},
+		"no home": {func(t *testing.T, _ string) {
+			for _, name := range []string{"HOME", "USERPROFILE"} {
+				t.Setenv(name, "")
+			}
+		}, nil, "the home directory is unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mine := filepath.Join(atHome(t), "understudy")
+			if runtime.GOOS == "windows" && strings.Contains(test.why, "user") {
+				t.Skip("a home directory is its user's alone")
+			}
+			data := t.TempDir()
+			c := serveConfig(t, append(test.args, "--data-dir", data)...)
+			test.prepare(t, mine)
+			t.Chdir(root)
+			dir, why := WorkingDirectory(c)
+			want := mine
+			if test.why != "" {
+				want = filepath.Join(data, "project")
+			}
+			if dir != want || !strings.HasPrefix(why, "the server was started in "+root) || !strings.Contains(why, test.why) {
+				t.Errorf("%q, %q", dir, why)
+			}
+		})
+	}
+}
+
+func makeDir(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := errors.Join(os.Mkdir(path, mode), os.Chmod(path, mode)); err != nil {
+		t.Fatal(err)
 	}
 }
 

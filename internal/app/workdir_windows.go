@@ -1,6 +1,9 @@
 package app
 
-import "os"
+import (
+	"io/fs"
+	"os"
+)
 
 // mayWrite reports whether this process may make files in a directory. On Windows only
 // trying tells: the read-only attribute of a directory says nothing, and access lists are
@@ -15,3 +18,6 @@ func mayWrite(dir string) bool {
 	_ = os.Remove(name)
 	return true
 }
+
+// othersMayChange returns "": a home directory on Windows is its user's alone.
+func othersMayChange(fs.FileInfo, bool) string { return "" }

@@ -1,6 +1,7 @@
 package pythonenv
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,19 @@ func TestDirectories(t *testing.T) {
 	}
 	if slices.Contains(found, "/") || slices.Contains(found, "") {
 		t.Errorf("more than Python needs: %q", found)
+	}
+	// What code has left where the server works is not run.
+	work := t.TempDir()
+	if err := os.WriteFile(filepath.Join(work, "json.py"), []byte("raise SystemExit('run outside')\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(work)
+	t.Setenv("PYTHONPATH", work)
+	if _, err := Directories(t.Context(), base); err != nil {
+		t.Error(err)
+	}
+	if _, err := Versions(t.Context(), base); err != nil {
+		t.Error(err)
 	}
 	if _, err := Directories(t.Context(), "/nowhere/python"); err == nil {
 		t.Error("a Python that is not there has directories")

@@ -22,8 +22,12 @@ type Options struct {
 	// Project is a directory of the user's: an environment of the project that it is in
 	// comes before the prepared one. "" looks for none.
 	Project string
-	// ProjectRefusal says in a clause why no such environment may be run; "" allows it.
-	ProjectRefusal string
+	// Refusal says in a clause why no such environment may be run, nor any other Python
+	// that is in one of the Writable directories or is reached through a link there; ""
+	// allows them.
+	Refusal string
+	// Writable are the directories in which code that runs behind a sandbox may write.
+	Writable []string
 	// Getenv reads the environment; nil means os.Getenv.
 	Getenv func(name string) string
 }
@@ -86,8 +90,13 @@ func Find(ctx context.Context, options Options) (*Found, error) {
 	if options.Python != "" {
 		return Named(ctx, "--python", options.Python)
 	}
-	candidates := append(active(options), projects(options)...)
-	return firstUsable(ctx, slices.Concat(candidates, prepared(options.DataDir), onPath()))
+	candidates := slices.Concat(active(options), projects(options), prepared(options.DataDir), onPath())
+	for i := range candidates {
+		if c := &candidates[i]; c.reason == "" && options.Refusal != "" && passesThrough(c.path, options.Writable) {
+			c.reason, c.usual = options.Refusal, false
+		}
+	}
+	return firstUsable(ctx, candidates)
 }
 
 // OfProject returns the Python of the project's environment, and no other. The error is a

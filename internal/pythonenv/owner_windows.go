@@ -1,4 +1,4 @@
 package pythonenv
 
 // strangersOwn returns "": Windows has no directory in which everybody may write.
-func strangersOwn(string) string { return "" }
+func strangersOwn(_, _, _ string) string { return "" }

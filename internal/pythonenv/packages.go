@@ -64,13 +64,12 @@ func Minimal() []string {
 }
 
 // versionsCode prints the installed versions without importing anything.
-const versionsCode = `import importlib.metadata, json, sys
+const versionsCode = fromElsewhere + `import importlib.metadata, json, os
 found = {}
-for name in sys.argv[1:]:
-    try:
-        found[name] = importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        pass
+path = [p for p in sys.argv[1].split(os.pathsep) if p] + sys.path
+for name in sys.argv[2:]:
+    for distribution in importlib.metadata.distributions(name=name, path=path):
+        found.setdefault(name, distribution.version)
 print(json.dumps(found))`
 
 // Versions returns the versions of those Packages that the Python at path has,
@@ -78,13 +77,14 @@ print(json.dumps(found))`
 func Versions(ctx context.Context, path string) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	arguments := []string{"-c", versionsCode}
+	// Workers see PYTHONPATH, so packages there count.
+	arguments := []string{"-c", versionsCode, os.Getenv("PYTHONPATH")}
 	for _, p := range Packages {
 		arguments = append(arguments, p.Name)
 	}
 	command := exec.CommandContext(ctx, path, arguments...)
 	command.WaitDelay = time.Second
-	command.Env = os.Environ() // workers see PYTHONPATH, so packages there count
+	command.Env = withoutPath(os.Environ())
 	output, err := command.Output()
 	if err != nil {
 		return nil, fmt.Errorf("asking %s for its packages: %w", path, err)

@@ -74,8 +74,10 @@ func projects(options Options) (list []candidate) {
 	root := ProjectRoot(options.Project)
 	for above := withoutLinks(options.Project); ; above = filepath.Dir(above) {
 		for _, name := range projectEnvironments {
-			if c, ok := inProject(above, name); ok {
-				c.reason = options.ProjectRefusal
+			if c, ok := inProject(options.Project, above, name); ok {
+				if options.Refusal != "" {
+					c.reason = options.Refusal
+				}
 				list = append(list, c)
 			}
 		}
@@ -94,7 +96,7 @@ func withoutLinks(path string) string {
 
 // inProject returns the environment of that name in a directory. Only .venv can't be
 // anything else, so that one that has lost its files is worth a word.
-func inProject(directory, name string) (candidate, bool) {
+func inProject(workdir, directory, name string) (candidate, bool) {
 	path := filepath.Join(directory, name)
 	c := candidate{path: interpreter(path), why: "this project's " + name, environment: path, project: true}
 	switch {
@@ -104,9 +106,7 @@ func inProject(directory, name string) (candidate, bool) {
 	case name != projectEnvironments[0] || !exists(path):
 		return candidate{}, false
 	}
-	if owner := strangersOwn(path); owner != "" {
-		c.reason = owner
-	}
+	c.reason = strangersOwn(path, c.path, workdir)
 	return c, true
 }
 

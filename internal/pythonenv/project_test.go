@@ -98,7 +98,7 @@ func TestOrderWithAProject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := Find(t.Context(), Options{
-				DataDir: filepath.Join(root, "data"), Project: filepath.Join(root, test.project), ProjectRefusal: test.refusal,
+				DataDir: filepath.Join(root, "data"), Project: filepath.Join(root, test.project), Refusal: test.refusal,
 				Getenv: environ(map[string]string{"VIRTUAL_ENV": test.active}),
 			})
 			if err != nil || found.Environment != filepath.Join(root, filepath.FromSlash(test.want)) {

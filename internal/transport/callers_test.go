@@ -179,8 +179,13 @@ func TestWhoIsNoProcess(t *testing.T) {
 		t.Errorf("another machine: %+v", got)
 	}
 	known := context.WithValue(t.Context(), peerKey{}, func() socketPeer { return socketPeer{user: "1000"} })
-	if got := h.withoutSession(r.WithContext(known), message{clientName: "x"}); got.Client != "user:1000 x" {
+	r = r.WithContext(known)
+	if got := h.withoutSession(r, message{clientName: "x"}); got.Client != "user:1000 x" {
 		t.Errorf("another user's process: %+v", got)
+	}
+	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.0", 1, 0
+	if got := h.withoutSession(r, message{clientName: "x"}); got.Client != "" {
+		t.Errorf("HTTP/1.0, as of nginx: %+v", got)
 	}
 }
 

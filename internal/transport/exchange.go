@@ -42,7 +42,7 @@ func (h *HTTP) observed(next http.Handler) http.Handler {
 		if r.ContentLength != 0 { // also for bodies that nobody reads
 			_ = response.clock.SetReadDeadline(began.Add(h.options.sending))
 		}
-		e := &Exchange{Method: r.Method, Address: address(r), forwarded: isForwarded(r.Header)}
+		e := &Exchange{Method: r.Method, Address: address(r), forwarded: isForwarded(r)}
 		defer func() {
 			whole := h.recovered(recover(), response, r)
 			response.end()

@@ -34,8 +34,8 @@ import (
 // A principal may name a conversation in a request's metadata. It owns all the same:
 // a conversation only has a default interpreter of its own.
 //
-// A proxy on this machine that adds no header is one process, and whoever it passes on
-// is one client. Such a server needs authentication, or --default-interpreter none.
+// A proxy on this machine that adds no header and speaks HTTP/1.1 is one process, and
+// whoever it passes on is one client. Such a server needs authentication, or --default-interpreter none.
 type Caller struct {
 	// Client is what sessions belong to, as in the table.
 	Client string
@@ -102,7 +102,7 @@ func (c Caller) of(m message) Caller {
 // withoutSession is the caller of a message that belongs to no MCP session.
 func (h *HTTP) withoutSession(r *http.Request, m message) Caller {
 	c := CallerFrom(r.Context()).of(m)
-	if c.Principal != "" || isForwarded(r.Header) {
+	if c.Principal != "" || isForwarded(r) {
 		return c
 	}
 	peer := peerFrom(r.Context())
@@ -146,9 +146,13 @@ func HasEnded(origin string) bool {
 }
 
 // isForwarded reports whether a proxy has passed the request on: the process at the
-// other end of the connection is not the client then.
-func isForwarded(header http.Header) bool {
-	for name := range header {
+// other end of the connection is not the client then. HTTP/1.0 is what proxies speak that
+// add no header (nginx as it comes), and no client of MCP.
+func isForwarded(r *http.Request) bool {
+	if !r.ProtoAtLeast(1, 1) {
+		return true
+	}
+	for name := range r.Header {
 		if name == "Forwarded" || name == "Via" || name == "X-Real-Ip" || strings.HasPrefix(name, "X-Forwarded-") {
 			return true
 		}
