@@ -70,6 +70,7 @@ type fakeWorker struct {
 	once    sync.Once
 	crash   *CrashError
 	closed  bool
+	early   int // that many interrupts come before Run has begun
 	// answersAtDeath: what run returns counts even when the worker is killed.
 	answersAtDeath bool
 
@@ -162,7 +163,14 @@ func (w *fakeWorker) Variables(context.Context) (Namespace, error) {
 	}
 	return Namespace{Variables: []Variable{{Name: "x", Type: "int", Repr: "1"}}}, nil
 }
-func (w *fakeWorker) Interrupt() error        { w.stopped <- struct{}{}; return nil }
+func (w *fakeWorker) Interrupt() error {
+	if w.early > 0 {
+		w.early--
+		return ErrNothingRuns
+	}
+	w.stopped <- struct{}{}
+	return nil
+}
 func (w *fakeWorker) Kill() int               { w.die("killed by SIGKILL"); return 2 }
 func (w *fakeWorker) Exited() <-chan struct{} { return w.exited }
 func (w *fakeWorker) Ended() *CrashError {

@@ -181,6 +181,23 @@ func TestInterruptSaysWhatItStopped(t *testing.T) {
 	})
 }
 
+// A stop that is asked for before the worker has begun is not forgotten.
+func TestInterruptBeforeTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		starter := obeys()
+		m := newTestManager(t, starter, nil)
+		defer m.Close(t.Context())
+		mustCreate(t, m)
+		made := starter.started()
+		made[len(made)-1].early = 3
+		running := mustRun(t, m, RunRequest{Code: "x", Wait: 3 * time.Second, InterpreterID: made[len(made)-1].spec.InterpreterID})
+		i, err := m.Interrupt(t.Context(), me, running.InterpreterID)
+		if err != nil || !i.Stopped || !i.StateKept {
+			t.Errorf("%+v %v", i, err)
+		}
+	})
+}
+
 func mustCreate(t *testing.T, m *Manager) Listing {
 	t.Helper()
 	l, err := m.Create(t.Context(), me, CreateRequest{})

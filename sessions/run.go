@@ -64,19 +64,29 @@ func (l *ladder) climb() {
 
 // interrupt reports whether the code ended of it in time.
 func (l *ladder) interrupt() bool {
-	if err := l.worker.Interrupt(); err != nil {
-		l.session.log.Warn("interrupting execution", "execution", l.execution.number, "error", err)
-	}
 	grace := time.NewTimer(l.session.options.Grace)
 	defer grace.Stop()
-	select {
-	case <-l.answered:
-		return true
-	case <-grace.C:
-	case <-l.execution.life.Done():
-		l.attempt.cause = stoppedByEnd
+	again := time.NewTimer(0)
+	defer again.Stop()
+	for {
+		select {
+		case <-again.C:
+			err := l.worker.Interrupt()
+			switch {
+			case errors.Is(err, ErrNothingRuns): // a stop may be asked for before Run has begun
+				again.Reset(time.Millisecond)
+			case err != nil:
+				l.session.log.Warn("interrupting execution", "execution", l.execution.number, "error", err)
+			}
+		case <-l.answered:
+			return true
+		case <-grace.C:
+			return false
+		case <-l.execution.life.Done():
+			l.attempt.cause = stoppedByEnd
+			return false
+		}
 	}
-	return false
 }
 
 // end waits for a ladder that is being climbed and tells what it did.

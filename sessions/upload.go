@@ -139,47 +139,70 @@ func put(root *os.Root, local string, data []byte, to *owner, mayReplace func(st
 		return false, unwritable(local, err)
 	}
 	defer func() { _ = dir.Close() }() // what was written is closed by itself
-	name, mode := filepath.Base(local), fs.FileMode(0o644)
-	info, err := dir.Lstat(name)
-	switch {
-	case err == nil && info.IsDir():
-		return false, Errorf(CodeInvalid, "path %q is a directory; give the name of a file in it", filepath.ToSlash(local))
-	case err == nil && !info.Mode().IsRegular():
-		return false, Errorf(CodeInvalid, "path %q is no regular file (%s) and is not replaced; give another name", filepath.ToSlash(local), info.Mode().Type())
-	case err == nil:
-		replaced, mode = true, info.Mode().Perm()
-		if err = to.mayReplace(info); err == nil {
-			err = mayReplace(local, info)
-		}
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil
-	}
+	name := filepath.Base(local)
+	check := func() (fs.FileInfo, error) { return replaceable(dir, name, local, to, mayReplace) }
+	there, err := check()
 	if err == nil {
-		err = putNew(dir, name, data, mode, to)
+		replaced, err = putNew(dir, name, data, there, to, check)
 	}
-	if err != nil {
+	var told *Error
+	switch {
+	case errors.As(err, &told):
+		return false, err
+	case err != nil:
 		return false, unwritable(local, err)
 	}
 	return replaced, nil
 }
 
-// putNew writes a file beside the one of that name in dir, and gives it the name.
-func putNew(dir *os.Root, name string, data []byte, mode fs.FileMode, to *owner) error {
+// replaceable returns the file of that name in dir, which an upload may replace, or nil
+// if there is none.
+func replaceable(dir *os.Root, name, local string, to *owner, mayReplace func(string, fs.FileInfo) error) (fs.FileInfo, error) {
+	info, err := dir.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, Errorf(CodeInvalid, "path %q is a directory; give the name of a file in it", filepath.ToSlash(local))
+	case !info.Mode().IsRegular():
+		return nil, Errorf(CodeInvalid, "path %q is no regular file (%s) and is not replaced; give another name", filepath.ToSlash(local), info.Mode().Type())
+	}
+	if err := to.mayReplace(info); err != nil {
+		return nil, err
+	}
+	return info, mayReplace(local, info)
+}
+
+// putNew writes a file beside the one of that name in dir, and gives it the name, in
+// place of what is there. What has come there meanwhile is replaced only if check, which
+// returns it, allows that.
+func putNew(dir *os.Root, name string, data []byte, there fs.FileInfo, to *owner, check func() (fs.FileInfo, error)) (replaced bool, err error) {
 	its, err := dir.Stat(".")
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := to.mayWriteTo(its); err != nil {
-		return err
+		return false, err
+	}
+	mode := fs.FileMode(0o644)
+	if there != nil {
+		mode = there.Mode().Perm()
 	}
 	beside := ".upload-" + rand.Text()
-	if err = writeNew(dir, beside, data, mode, to); err == nil {
-		err = dir.Rename(beside, name)
+	defer func() { _ = dir.Remove(beside) }() // it is not there any more if it was renamed
+	if err := writeNew(dir, beside, data, mode, to); err != nil {
+		return false, err
 	}
-	if err != nil {
-		_ = dir.Remove(beside) // it may not be there
+	if there == nil && dir.Link(beside, name) == nil { // which replaces nothing
+		return false, nil
 	}
-	return err
+	// Something is there, or the file system has no links.
+	if there, err = check(); err != nil {
+		return false, err
+	}
+	return there != nil, dir.Rename(beside, name)
 }
 
 // writeNew writes a file that is not there yet. Its mode and its owner are set by its

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -85,7 +86,8 @@ type Worker interface {
 	// dismissed before the last worker of its line is closed.
 	Fork(ctx context.Context, purpose Purpose) (Understudy, error)
 	// Interrupt asks the running code to stop: SIGINT to the worker's process
-	// group, child processes included.
+	// group, child processes included. It returns ErrNothingRuns when no Run is
+	// under way: not yet, or not any more.
 	Interrupt() error
 	// Kill ends the worker and all its descendants at once; Run then returns
 	// a *CrashError. It returns the number of processes it ended beside the
@@ -106,6 +108,9 @@ type Worker interface {
 	// it is not known.
 	Resident() uint64
 }
+
+// ErrNothingRuns says that there was nothing to interrupt.
+var ErrNothingRuns = errors.New("no code is running")
 
 // Purpose says what a copy of a worker is for.
 type Purpose int

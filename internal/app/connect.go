@@ -80,7 +80,7 @@ func build() string {
 // shared is the background server's socket, before there is a server behind it.
 type shared struct {
 	config   *config.Config
-	listener net.Listener
+	listener *connect.Socket
 	out      *os.File // where who started it waits to hear that it is ready
 }
 
@@ -105,16 +105,16 @@ func (s *shared) close() {
 // serve answers clients until ctx ends or nobody has needed the server for long.
 func (s *shared) serve(ctx context.Context, a *App) error {
 	connect.Ready(s.out)
-	server := a.newDoor("connect")
+	server := a.newDoor("connect", s.listener.Token)
 	return server.Run(ctx, a.outsiders(s.listener))
 }
 
-// newDoor returns what takes connections to the server's socket: of clients, if it
-// is one for connect, and of the operator.
-func (a *App) newDoor(by string) *connect.Server {
+// newDoor returns what takes connections to the server's socket, which must know its
+// token: of clients, if it is one for connect, and of the operator.
+func (a *App) newDoor(by, token string) *connect.Server {
 	directory, _ := WorkingDirectory(a.config)
 	o := connect.Options{
-		About: connect.About{PID: os.Getpid(), Build: build(), Directory: directory, Transport: by},
+		About: connect.About{PID: os.Getpid(), Build: build(), Directory: directory, Transport: by}, Token: token,
 		Serve: a.serveLines, OperatorName: string(sessions.Operator),
 		Usage: a.manager.Usage, Logger: a.log,
 	}
@@ -137,7 +137,7 @@ func (a *App) admitOperator(ctx context.Context) (end func()) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	door := a.newDoor(strings.Join(a.config.Serve.Transport, ","))
+	door := a.newDoor(strings.Join(a.config.Serve.Transport, ","), listener.Token)
 	go func() {
 		defer close(ended)
 		if err := door.Run(ctx, a.outsiders(listener)); err != nil {

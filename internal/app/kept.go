@@ -46,13 +46,15 @@ func openKept(c *config.Config, log *slog.Logger) (*keptFiles, error) {
 		return nil, nil
 	}
 	all := filepath.Join(c.DataDir, keptName)
-	k := &keptFiles{dir: filepath.Join(all, time.Now().Format(time.DateOnly)+"-"+rand.Text()[:6])}
-	if err := os.MkdirAll(k.dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the directory for figures (choose another with --data-dir): %w", err)
+	err := os.MkdirAll(all, 0o700)
+	k := &keptFiles{}
+	if err == nil {
+		k.dir, k.lock, err = makeLocked(func() string {
+			return filepath.Join(all, time.Now().Format(time.DateOnly)+"-"+rand.Text()[:6])
+		})
 	}
-	k.lock = flock.New(filepath.Join(k.dir, lockName))
-	if ok, err := k.lock.TryLock(); err != nil || !ok {
-		return nil, errors.Join(fmt.Errorf("locking %s: %w", k.dir, err), os.RemoveAll(k.dir))
+	if err != nil {
+		return nil, fmt.Errorf("making the directory for figures (choose another with --data-dir): %w", err)
 	}
 	if c.Serve.SandboxMode() != config.SandboxOff {
 		if err := letThrough(c.DataDir, all, k.dir); err != nil {
@@ -76,7 +78,7 @@ func (k *keptFiles) close() error {
 	}
 	k.endLife()
 	k.sweeping.Wait()
-	err := errors.Join(k.lock.Unlock(), os.Remove(filepath.Join(k.dir, lockName)))
+	err := removeLock(k.lock)
 	_ = os.Remove(filepath.Join(k.dir, outputsName)) // it stays while something is in it
 	_ = os.Remove(k.dir)                             // likewise
 	return err
@@ -90,7 +92,8 @@ type keptSweep struct {
 }
 
 // sweep tidies up after servers that were killed, and removes the runs that are too old,
-// or too large with all that are newer. Those of live servers count, and stay.
+// or too large with all that are newer. Those of live servers count, and stay, as do
+// those of servers that it finds dead.
 func (s keptSweep) sweep(ctx context.Context, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -128,22 +131,24 @@ func (s keptSweep) sweep(ctx context.Context, dir string) error {
 
 func (s keptSweep) isPast(ended time.Time) bool { return s.keep > 0 && time.Since(ended) > s.keep }
 
-// tidy reports whether the server of a run has ended. What one has left that was killed,
-// and that is nobody's any more, it removes first.
+// tidy reports whether the server of a run has ended in good order, or was found to be
+// dead by an earlier sweep. What one has left that was killed, and that is nobody's any
+// more, it removes; the rest stays this time, as if that server had ended now: nothing
+// tells how long it lived.
 func (s keptSweep) tidy(ctx context.Context, root *os.Root, run string) (ended bool, err error) {
-	path := filepath.Join(root.Name(), run, lockName)
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+	lock := flock.New(filepath.Join(root.Name(), run, lockName), flock.SetFlag(os.O_RDONLY)) // not made if there is none
+	free, err := lock.TryLock()
+	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
-	lock := flock.New(path)
-	if free, err := lock.TryLock(); err != nil || !free {
+	if err != nil || !free {
 		return false, err
 	}
 	its, err := root.OpenRoot(run)
 	if err == nil {
 		err = errors.Join(sessions.TidyFiles(ctx, its), its.Close())
 	}
-	return true, errors.Join(err, lock.Unlock(), os.Remove(path))
+	return false, errors.Join(err, removeLock(lock))
 }
 
 // sizeOf is how many bytes the files below a directory have.

@@ -34,15 +34,36 @@ func newRunDir(dataDir string, log *slog.Logger) (*runDir, error) {
 		return nil, fmt.Errorf("making the directory for sessions' files (choose another with --data-dir): %w", err)
 	}
 	removeLeftovers(root, log)
-	d := &runDir{path: filepath.Join(root, rand.Text()[:10])}
-	if err := os.Mkdir(d.path, 0o700); err != nil {
+	path, lock, err := makeLocked(func() string { return filepath.Join(root, rand.Text()[:10]) })
+	if err != nil {
 		return nil, fmt.Errorf("making the directory for sessions' files: %w", err)
 	}
-	d.lock = flock.New(filepath.Join(d.path, lockName))
-	if ok, err := d.lock.TryLock(); err != nil || !ok {
-		return nil, errors.Join(fmt.Errorf("locking %s: %w", d.path, err), os.RemoveAll(d.path))
+	return &runDir{path, lock}, nil
+}
+
+// makeLocked makes a directory of a new name with a lock in it that is held. Another
+// server that looks for leftovers may take a lock that is not held yet for a dead
+// server's, and remove it: then another name is tried.
+func makeLocked(name func() string) (dir string, lock *flock.Flock, err error) {
+	const tries = 10
+	for range tries {
+		dir = name()
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return "", nil, err
+		}
+		lock = flock.New(filepath.Join(dir, lockName))
+		held, err := lock.TryLock()
+		if err == nil && held {
+			if _, err = os.Lstat(lock.Path()); err == nil {
+				return dir, lock, nil
+			}
+		}
+		// Nothing is in it but a lock. What another server is removing is gone already.
+		if left := errors.Join(lock.Close(), os.RemoveAll(dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", nil, errors.Join(fmt.Errorf("locking %s: %w", dir, err), left)
+		}
 	}
-	return d, nil
+	return "", nil, fmt.Errorf("other servers have removed %d new directories, the last of them %s; start again", tries, dir)
 }
 
 // letThrough lets users other than root, as whom sessions run, pass through directories
@@ -75,16 +96,12 @@ func removeLeftovers(root string, log *slog.Logger) {
 	}
 	for _, entry := range entries {
 		dir := filepath.Join(root, entry.Name())
-		if _, err := os.Stat(filepath.Join(dir, lockName)); err != nil {
-			continue
-		}
-		lock := flock.New(filepath.Join(dir, lockName))
+		lock := flock.New(filepath.Join(dir, lockName), flock.SetFlag(os.O_RDONLY)) // not made if there is none
 		if free, err := lock.TryLock(); err != nil || !free {
 			continue
 		}
 		log.Info("removing the files of a server that died", "dir", dir)
-		_ = lock.Unlock()
-		if err := removeRunDir(context.Background(), dir); err != nil {
+		if err := removeRunDir(context.Background(), dir, lock); err != nil {
 			log.Warn("removing leftovers", "dir", dir, "error", err)
 		}
 	}
@@ -101,12 +118,36 @@ func (d *runDir) close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
-	return errors.Join(d.lock.Unlock(), removeRunDir(ctx, d.path))
+	return removeRunDir(ctx, d.path, d.lock)
 }
 
 // removeRunDir removes the directory of a run, in which sessions may have left
-// anything. The lock file goes last: without it nobody would come back to the rest.
-func removeRunDir(ctx context.Context, dir string) error {
+// anything, and lets go of its lock. The lock file goes last: without it nobody would
+// come back to the rest.
+func removeRunDir(ctx context.Context, dir string, lock *flock.Flock) error {
+	err := emptyRunDir(ctx, dir)
+	if err != nil {
+		return errors.Join(err, lock.Unlock())
+	}
+	return errors.Join(removeLock(lock), os.RemoveAll(dir))
+}
+
+// removeLock removes the file of a lock that is held, and lets go of it: in this order,
+// or else who takes the lock in between has one that nobody finds.
+func removeLock(lock *flock.Flock) error {
+	removed := os.Remove(lock.Path())
+	err := lock.Unlock()
+	if removed != nil { // Windows removes no file that is open
+		removed = os.Remove(lock.Path())
+	}
+	if errors.Is(removed, fs.ErrNotExist) {
+		removed = nil
+	}
+	return errors.Join(err, removed)
+}
+
+// emptyRunDir removes all but the lock.
+func emptyRunDir(ctx context.Context, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -120,8 +161,5 @@ func removeRunDir(ctx context.Context, dir string) error {
 			err = errors.Join(err, sessions.RemoveTree(ctx, root, entry.Name()))
 		}
 	}
-	if err = errors.Join(err, root.Close()); err != nil {
-		return err
-	}
-	return os.RemoveAll(dir)
+	return errors.Join(err, root.Close())
 }

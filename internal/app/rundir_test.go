@@ -1,12 +1,16 @@
 package app
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
+
+	"github.com/gofrs/flock"
 )
 
 // TestTheFilesOfAServerThatDiedAreRemoved has one that left sessions' directories in
@@ -49,4 +53,44 @@ func TestTheFilesOfAServerThatDiedAreRemoved(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(data, "run")); err != nil || len(left) > 0 {
 		t.Errorf("%v %v", left, err)
 	}
+}
+
+// TestServersThatStartAtOnce make directories while others look for leftovers: each
+// has its own, with a lock that is there and held.
+func TestServersThatStartAtOnce(t *testing.T) {
+	data, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	kept := filepath.Join(data, keptName)
+	if err := os.MkdirAll(kept, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lives := func(lock *flock.Flock) bool {
+		_, err := os.Lstat(lock.Path())
+		free, _ := flock.New(lock.Path()).TryLock()
+		return err == nil && !free
+	}
+	var servers sync.WaitGroup
+	for range 8 {
+		servers.Go(func() {
+			for range 30 {
+				run, err := newRunDir(data, log)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				dir, lock, err := makeLocked(func() string { return filepath.Join(kept, rand.Text()) })
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_ = keptSweep{log: log}.sweep(t.Context(), kept) // the others' go meanwhile
+				if !lives(run.lock) || !lives(lock) {
+					t.Error("a live server's directory is taken for a dead one's")
+				}
+				if err := errors.Join(run.close(), removeLock(lock), os.Remove(dir)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	servers.Wait()
 }

@@ -72,6 +72,7 @@ func TestKeptFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	k.sweeping.Wait() // its own must not meet what follows
 	live := k.dir
 	put := func(age time.Duration, parts ...string) {
 		path := filepath.Join(parts...)
@@ -94,6 +95,8 @@ func TestKeptFiles(t *testing.T) {
 	put(time.Hour, all, "killed", lockName)
 	put(time.Hour, all, "killed", "one", "code", "runfile.py")
 	put(time.Hour, all, "killed", "two", "figures", "a.png")
+	put(48*time.Hour, all, "long", "one", "figures", "a.png") // of one that was killed today
+	put(48*time.Hour, all, "long", lockName)
 	put(48*time.Hour, all, "old", "one", "figures", "a.png")
 	put(20*time.Hour, all, "large", "one", "figures", "a.png")
 
@@ -106,12 +109,31 @@ func TestKeptFiles(t *testing.T) {
 		filepath.Join(all, "killed", "two", "figures", "a.png"): true,
 		filepath.Join(all, "killed", "one"):                     false,
 		filepath.Join(all, "killed", lockName):                  false,
+		filepath.Join(all, "long", "one", "figures", "a.png"):   true,
+		filepath.Join(all, "long", lockName):                    false,
 		filepath.Join(all, "old"):                               false,
 		filepath.Join(all, "large"):                             false,
 	} {
 		if _, err := os.Lstat(path); (err == nil) != there {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+	// The next one takes it for what has ended now: it goes for its age in a day.
+	if err := s.sweep(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(all, "long")); err != nil || time.Since(info.ModTime()) > time.Hour {
+		t.Errorf("%v, %v", info, err)
+	}
+	then := time.Now().Add(-25 * time.Hour)
+	if err := os.Chtimes(filepath.Join(all, "long"), then, then); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.sweep(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(filepath.Join(all, "long")); err == nil {
+		t.Error("a run that was found dead a day ago stays")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -9,6 +9,7 @@
 //	shared/<key>-*.log   what that server logs; removed when it ends in good order
 //	shared/lock          held while a background server is being started
 //	run/<id>/door/socket of every other server, for attach alone
+//	….token              beside each socket: what a connection must know
 package connect
 
 import (
@@ -36,6 +37,8 @@ const (
 type Hello struct {
 	Protocol int    `json:"understudy"`
 	Role     string `json:"role"`
+	// Token is what the server wrote into the file beside its socket.
+	Token string `json:"token,omitempty"`
 	// Name is what the client's program calls itself.
 	Name string `json:"name,omitempty"`
 	// Share names the interpreters that all connections of this name use together;
@@ -90,9 +93,14 @@ func hear(from *bufio.Reader, line any) error {
 	return nil
 }
 
-// greet says hello and returns what the server says of itself. What is read from
-// the connection afterwards must come from the reader that it returns.
-func greet(conn io.ReadWriter, h Hello) (About, *bufio.Reader, error) {
+// greet says hello to the server at a socket and returns what the server says of
+// itself. What is read from the connection afterwards must come from the reader that
+// it returns.
+func greet(conn io.ReadWriter, socket string, h Hello) (About, *bufio.Reader, error) {
+	var err error
+	if h.Token, err = readToken(socket); err != nil {
+		return About{}, nil, err
+	}
 	h.Protocol = protocol
 	if err := say(conn, h); err != nil {
 		return About{}, nil, errEnded

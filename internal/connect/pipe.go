@@ -80,7 +80,7 @@ func (s Starter) enter(ctx context.Context, conn connection, h Hello) (connectio
 			}
 		}
 		stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
-		about, in, failed := greet(conn, h)
+		about, in, failed := greet(conn, s.Place.socket(), h)
 		stop()
 		if failed == nil && !about.Retiring {
 			return conn, about, in, nil

@@ -24,7 +24,7 @@ func (p Place) lock() string   { return filepath.Join(p.dir, "lock") }
 
 // Listen makes the socket of the background server. It waits for a server that
 // ends at this moment.
-func (p Place) Listen(ctx context.Context) (net.Listener, error) {
+func (p Place) Listen(ctx context.Context) (*Socket, error) {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	return listen(ctx, p.socket())
@@ -34,7 +34,7 @@ func (p Place) Listen(ctx context.Context) (net.Listener, error) {
 func DoorOf(run string) string { return filepath.Join(run, "door", "socket") }
 
 // ListenAt makes the socket of a server that only its operator may use.
-func ListenAt(path string) (net.Listener, error) {
+func ListenAt(path string) (*Socket, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // nobody else can be there
 	return listen(ctx, path)
@@ -91,7 +91,7 @@ func look(path string) (About, error) {
 	}
 	defer func() { _ = conn.Close() }()
 	_ = conn.SetDeadline(time.Now().Add(lookPatience))
-	about, _, err := greet(conn, Hello{Role: RoleLook})
+	about, _, err := greet(conn, path, Hello{Role: RoleLook})
 	return about, err
 }
 
@@ -103,7 +103,7 @@ func (f Found) Open() (net.Conn, error) {
 		return nil, err
 	}
 	_ = conn.SetDeadline(time.Now().Add(lookPatience))
-	_, in, err := greet(conn, Hello{Role: RoleOperator})
+	_, in, err := greet(conn, f.Socket, Hello{Role: RoleOperator})
 	if err != nil {
 		_ = conn.Close()
 		return nil, err

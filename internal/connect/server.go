@@ -3,6 +3,7 @@ package connect
 import (
 	"bufio"
 	"context"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,8 @@ import (
 type Options struct {
 	// About is what every peer is told, but for the number of clients.
 	About About
+	// Token is the socket's: who doesn't know it is told nothing. It must not be empty.
+	Token string
 	// Clients takes clients too. Without it only the operator may come.
 	Clients bool
 	// Serve speaks MCP on a connection, as the client of that name, until the
@@ -36,6 +39,7 @@ type Server struct {
 	options Options
 	over    chan struct{} // closed when the server is to end for a reason of its own
 	end     func()
+	told    sync.Once // that somebody came without the token
 
 	mu      sync.Mutex
 	conns   map[net.Conn]string     // those that are open, with their client, "" until it is known
@@ -140,7 +144,12 @@ func (s *Server) admit(conn net.Conn, h Hello) (client string, about About, free
 	about.Protocol, about.Clients = protocol, s.clients
 	switch {
 	case h.Protocol != protocol:
-		about.Refusal = fmt.Sprintf("the running server (%s, process %d) is of another version of understudy and can't be spoken with; end it, and start your client again", about.Build, about.PID)
+		return "", refuse("the running server (%s, process %d) is of another version of understudy and can't be spoken with; end it, and start your client again", about.Build, about.PID), free
+	case !s.knowsToken(h):
+		s.told.Do(func() {
+			s.options.Logger.Warn("a connection without the token of the server's socket was refused; this is not told again")
+		})
+		return "", refuse("the token is missing or wrong: it is in the file beside the server's socket, which only the server's user can read, and code in a sandbox can't"), free
 	case h.Role == RoleLook:
 	case h.Role == RoleOperator:
 		client = s.options.OperatorName
@@ -156,6 +165,15 @@ func (s *Server) admit(conn net.Conn, h Hello) (client string, about About, free
 	}
 	s.conns[conn] = client
 	return client, about, free
+}
+
+func refuse(format string, args ...any) About {
+	return About{Protocol: protocol, Refusal: fmt.Sprintf(format, args...)}
+}
+
+func (s *Server) knowsToken(h Hello) bool {
+	token := s.options.Token
+	return token != "" && subtle.ConstantTimeCompare([]byte(h.Token), []byte(token)) == 1
 }
 
 // isUnused reports whether one connection is all there is: nothing is lost when

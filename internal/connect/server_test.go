@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -42,11 +43,12 @@ func startEcho(t *testing.T, change func(*Options)) *echo {
 	if change != nil {
 		change(&o)
 	}
-	e.Server = NewServer(o)
 	l, err := e.place.Listen(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+	o.Token = l.Token
+	e.Server = NewServer(o)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { e.ended <- e.Run(ctx, l) }()
 	t.Cleanup(func() {
@@ -70,7 +72,7 @@ func (e *echo) enter(h Hello) (client string, about About, conn net.Conn) {
 	if h.Build == "" {
 		h.Build = "one"
 	}
-	about, in, err := greet(conn, h)
+	about, in, err := greet(conn, e.place.socket(), h)
 	if err != nil || about.Retiring {
 		return "", about, conn
 	}
@@ -137,6 +139,62 @@ func TestWhatIsRefused(t *testing.T) {
 	var about About
 	if err := hear(bufio.NewReader(conn), &about); err != nil || !strings.Contains(about.Refusal, "process 7") {
 		t.Errorf("a hello of another version: %+v, %v", about, err)
+	}
+}
+
+// Who can't read the file beside the socket is told nothing, whatever it says it is.
+func TestTokenIsRequired(t *testing.T) {
+	e := startEcho(t, nil)
+	path := tokenPath(e.place.socket())
+	token, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	for _, role := range []string{RoleClient, RoleOperator, RoleLook} {
+		for said, refused := range map[string]bool{"": true, "wrong": true, string(token) + "x": true, string(token): false} {
+			conn, err := dial(e.place.socket())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := say(conn, Hello{Protocol: protocol, Role: role, Build: "one", Token: said}); err != nil {
+				t.Fatal(err)
+			}
+			in := bufio.NewReader(conn)
+			var about About
+			if err := hear(in, &about); err != nil {
+				t.Fatal(err)
+			}
+			if !refused && (about.Refusal != "" || about.Directory != "/project") {
+				t.Errorf("%s with the token: %+v", role, about)
+			}
+			if refused {
+				if about != (About{Protocol: protocol, Refusal: about.Refusal}) || !strings.Contains(about.Refusal, "token") {
+					t.Errorf("%s with %q is told %+v", role, said, about)
+				}
+				if rest, err := io.ReadAll(in); err != nil || len(rest) > 0 {
+					t.Errorf("%s with %q goes on: %q, %v", role, said, rest, err)
+				}
+			}
+			_ = conn.Close()
+		}
+	}
+	e.Server.end()
+	if err := <-e.ended; err != nil {
+		t.Error(err)
+	}
+	e.ended <- nil
+	if _, err := os.Lstat(path); err == nil {
+		t.Error("the token is left")
+	}
+}
+
+// A server without a token lets nobody in.
+func TestEmptyTokenIsNone(t *testing.T) {
+	if NewServer(Options{}).knowsToken(Hello{}) {
+		t.Error("it is taken")
 	}
 }
 

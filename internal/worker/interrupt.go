@@ -3,6 +3,8 @@ package worker
 import (
 	"sync"
 	"time"
+
+	"understudy/sessions"
 )
 
 // interrupter aims interrupts at the execution that is under way. A signal
@@ -30,7 +32,8 @@ const (
 	running       // the worker has the request, or will read it before any signal
 )
 
-// interrupt signals the execution under way, if any.
+// interrupt signals the execution under way; the error is sessions.ErrNothingRuns if
+// there is none.
 func (i *interrupter) interrupt() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -39,8 +42,10 @@ func (i *interrupter) interrupt() error {
 		return i.send()
 	case sending:
 		i.wanted = true
+		return nil
+	default:
+		return sessions.ErrNothingRuns
 	}
-	return nil
 }
 
 // busy reports whether an execution is under way.
