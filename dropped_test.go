@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -114,4 +115,37 @@ func (h *httpClient) await(arguments map[string]any, want string) {
 		}
 		return err
 	})
+}
+
+// TestAnMCPSessionForEachCall, as some clients open one and never end it: none meets the
+// limit, who came before is left alone, and a name that an earlier session has is found.
+func TestAnMCPSessionForEachCall(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are found on Linux only")
+	}
+	r := startRemote(t, "--max-sessions", "4")
+	kept := ""
+	for i := range 12 {
+		h := &httpClient{t: t, url: r.url + "/mcp"}
+		h.initialize()
+		if i == 0 {
+			h.run("x = 41", `"status":"ok"`)
+			h.run("x += 1", `"status":"ok"`)
+			kept = h.session
+			continue
+		}
+		h.run("x", "x is defined in interpreter ")
+	}
+	h := &httpClient{t: t, url: r.url + "/mcp", session: kept}
+	h.run("print(x, 'is kept')", "42 is kept")
+}
+
+// run runs code, the answer to which must have the text.
+func (h *httpClient) run(code, want string) {
+	h.t.Helper()
+	answer, err := h.call(h.t.Context(), 4, "run_python_code", map[string]any{"code": code})
+	if err != nil || !strings.Contains(answer, want) {
+		h.t.Errorf("%s: %s, %v", code, answer, err)
+	}
 }
