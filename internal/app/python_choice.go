@@ -64,19 +64,19 @@ func findNamed(ctx context.Context, c *config.Config, name, project string) (*py
 	case name == pythonOwn:
 		found, err := pythonenv.OfSetup(ctx, c.DataDir)
 		if err != nil {
-			return nil, fmt.Errorf("there is no environment of understudy's own that works here (%s): ask the user to run \"understudy setup\"; there is %s", reasons(err, "setup has made none"), pythonNames(c))
+			return nil, fmt.Errorf("there is no environment of understudy's own that works here (%s): ask the user to run \"understudy setup\"; there is %s", reasons(err, "setup has made none"), otherPythons(c, name))
 		}
 		return found, nil
 	case name == pythonProject && c.Serve.OverNetwork():
-		return nil, fmt.Errorf("%q is for servers over stdio, which work in a project of their user's; there is %s", name, pythonNames(c))
+		return nil, fmt.Errorf("%q is for servers over stdio, which work in a project of their user's; there is %s", name, otherPythons(c, name))
 	case name == pythonProject:
 		found, err := pythonenv.OfProject(ctx, pythonOptions(c, project))
 		if err != nil {
-			return nil, fmt.Errorf("this project has no environment that works (%s); there is %s", reasons(err, "no .venv, venv or conda environment was found"), pythonNames(c))
+			return nil, fmt.Errorf("this project has no environment that works (%s); there is %s", reasons(err, "no .venv, venv or conda environment was found"), otherPythons(c, name))
 		}
 		return found, nil
 	}
-	return nil, fmt.Errorf("there is no Python %.64q; there is %s", name, pythonNames(c))
+	return nil, fmt.Errorf("there is no Python %.64q; there is %s", name, otherPythons(c, name))
 }
 
 // reasons says in a clause why no candidate could be used; none is said where there was none.
@@ -104,9 +104,12 @@ func pythonChoices(c *config.Config) []string {
 	return append(names, slices.Sorted(maps.Keys(c.Serve.NamedPythons()))...)
 }
 
-// pythonNames lists them in a sentence.
-func pythonNames(c *config.Config) string {
-	names := pythonChoices(c)
+// otherPythons lists them in a sentence, but for one that was asked for in vain.
+func otherPythons(c *config.Config, but string) string {
+	names := slices.DeleteFunc(pythonChoices(c), func(name string) bool { return name == but })
+	if len(names) == 0 {
+		return "no other"
+	}
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%q", name)
 	}

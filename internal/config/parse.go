@@ -57,6 +57,9 @@ func parse(source Source) (*Config, error) {
 			return nil, err
 		}
 	}
+	if config.DataDir != "" {
+		config.DataDir = withoutLinks(config.DataDir)
+	}
 	switch config.Command {
 	case "connect":
 		config.Serve = config.Connect.Serve
