@@ -78,8 +78,8 @@ func shown(path string, err error) string {
 // withoutLinks is an absolute path with the links in it followed, as far as it exists.
 // What the sandbox shows are the directories themselves.
 func withoutLinks(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if followed, err := filepath.EvalSymlinks(path); err == nil {
+		return followed
 	}
 	if parent := filepath.Dir(path); parent != path {
 		return filepath.Join(withoutLinks(parent), filepath.Base(path))
