@@ -57,9 +57,6 @@ func (s *session) dieInFlood(ctx context.Context) error {
 	return s.dieOf(ctx, printBulk(100+s.random.IntN(20_000)), pick(s.random, endings...))
 }
 
-// pidFile is where a step writes the ids of its children.
-const pidFile = "children"
-
 var childStarters = []string{
 	"import subprocess\npids = [subprocess.Popen(['sleep', '1000']).pid]",
 	"import subprocess\npids = [subprocess.Popen(['sleep', '1000'], start_new_session=True).pid]",
@@ -72,12 +69,12 @@ var childStarters = []string{
 // outlive it.
 func (s *session) dieWithChild(ctx context.Context) error {
 	t := s.anyStep().then(pick(s.random, childStarters...))
-	t = t.then(fmt.Sprintf("with open(%q, 'w') as file:\n    file.write(' '.join(map(str, pids)))", pidFile))
+	t = t.then(fmt.Sprintf("with open(%q, 'w') as file:\n    file.write(' '.join(map(str, pids)))", s.file("children")))
 	t.slow = true
 	if err := s.dieOf(ctx, t, pick(s.random, endings...)); err != nil {
 		return err
 	}
-	path := filepath.Join(s.workdir, pidFile)
+	path := filepath.Join(s.workdir, s.file("children"))
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err

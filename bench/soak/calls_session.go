@@ -37,8 +37,9 @@ func (s *session) branch(ctx context.Context) error {
 	if err := same("the parent in the list", l.Parent, s.id); err != nil {
 		return s.blame(err)
 	}
-	if b.id == s.id || b.workdir == s.workdir {
-		return s.wrong("the branch is not apart: %+v", l)
+	b.model.files = map[string]string{} // its own have other names
+	if b.id == s.id || b.workdir != s.workdir {
+		return s.wrong("the branch is not another in the same directory: %+v", l)
 	}
 	s.counts.add("branches", 1)
 	s.spawn(func() error { return b.liveAs(ctx) })

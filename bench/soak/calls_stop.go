@@ -99,7 +99,7 @@ func (s *session) telling() string {
 	return fmt.Sprintf("open(%q, 'w').close();", s.markFile())
 }
 
-func (s *session) markFile() string { return fmt.Sprintf("mark_%d", s.marks) }
+func (s *session) markFile() string { return s.file(fmt.Sprintf("mark_%d", s.marks)) }
 
 // told waits until the code has made the file.
 func (s *session) told(ctx context.Context) error {
@@ -123,13 +123,11 @@ func (s *session) told(ctx context.Context) error {
 
 // gate is a blocker that openGate ends.
 func (s *session) gate() blocker {
-	return blocker{"import os, time", fmt.Sprintf("while not os.path.exists(%[1]q):\n    time.sleep(0.01)\nos.remove(%[1]q)", gateFile)}
+	return blocker{"import os, time", fmt.Sprintf("while not os.path.exists(%[1]q):\n    time.sleep(0.01)\nos.remove(%[1]q)", s.file("gate"))}
 }
 
-const gateFile = "gate"
-
 func (s *session) openGate() error {
-	return os.WriteFile(filepath.Join(s.workdir, gateFile), nil, 0o644)
+	return os.WriteFile(filepath.Join(s.workdir, s.file("gate")), nil, 0o644)
 }
 
 // long is an execution that is waited for.

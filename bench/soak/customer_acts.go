@@ -205,14 +205,23 @@ func (c *customer) reconnect(ctx context.Context) error {
 	}
 }
 
-// intrude asks for an interpreter of another client's, which must not be found.
+// intrude guesses at the key of another client's interpreter, and looks for it among its
+// own: neither must find it.
 func (c *customer) intrude(ctx context.Context) error {
 	if c.victim == "" {
 		return nil
 	}
-	a, err := c.try(ctx, runTool, arguments{"code": "n = -1", "interpreter_id": c.victim})
+	guess := []byte(c.victim)
+	guess[len(guess)-1] ^= 1 // another hexadecimal digit
+	a, err := c.try(ctx, runTool, arguments{"code": "n = -1", "interpreter_id": string(guess)})
 	if err == nil && !a.refused {
 		err = fmt.Errorf("another client's interpreter was reached: %s", a.text)
+	}
+	if err == nil {
+		a, err = c.try(ctx, manageTool, arguments{"operation": "list"})
+	}
+	if err == nil && strings.Contains(a.text, c.victim) {
+		err = fmt.Errorf("another client's interpreter is listed: %s", a.text)
 	}
 	c.counts.add("intruders refused", 1)
 	return err

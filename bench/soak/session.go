@@ -2,10 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,12 +16,22 @@ import (
 // be. One goroutine drives it; only busy queues make calls at the same time.
 type session struct {
 	*life
-	random  *rand.Rand
+	random  *mathrand.Rand
 	id      string // "" is the default one before its first call
-	workdir string
+	workdir string // all sessions of a server work in it
+	prefix  string // of the names of its own files there; see file
 	model   model
 	trail   trail
 	marks   int // files made so far to tell us that code runs
+}
+
+// file is the name of a file of the session's own in the directory that all share,
+// those of servers before among them.
+func (s *session) file(name string) string {
+	if s.prefix == "" {
+		s.prefix = rand.Text()[:10] + "_"
+	}
+	return s.prefix + name
 }
 
 // errOver ends the drivers when the server was left or killed under them.
@@ -164,7 +175,7 @@ func (s *session) check(ctx context.Context) error {
 
 // checkFiles compares the session's files, which are read without its help.
 func (s *session) checkFiles() error {
-	paths, _ := filepath.Glob(filepath.Join(s.workdir, "f_*")) // fails on bad patterns only
+	paths, _ := filepath.Glob(filepath.Join(s.workdir, s.file("f_*"))) // fails on bad patterns only
 	if len(paths) != len(s.model.files) {
 		return s.wrong("the files are %v, not %v", paths, sortedKeys(s.model.files))
 	}
@@ -182,11 +193,8 @@ func (s *session) remove(ctx context.Context) error {
 	if _, err := s.manage(ctx, "delete", nil); err != nil {
 		return err
 	}
-	if _, err := os.Stat(s.workdir); !errors.Is(err, os.ErrNotExist) {
-		return s.wrong("the working directory of a deleted interpreter is still there (%v)", err)
-	}
-	return nil
+	return s.checkFiles() // they are the user's, and stay
 }
 
 // pick returns one of the choices.
-func pick[T any](random *rand.Rand, choices ...T) T { return choices[random.IntN(len(choices))] }
+func pick[T any](random *mathrand.Rand, choices ...T) T { return choices[random.IntN(len(choices))] }

@@ -223,7 +223,7 @@ func deleteVariable(s *session) (step, bool) {
 }
 
 func writeFile(s *session) (step, bool) {
-	name, text := fmt.Sprintf("f_%d", s.random.IntN(4)), strings.Repeat(fmt.Sprintf("%d\n", s.small()), 1+s.random.IntN(100))
+	name, text := s.file(fmt.Sprintf("f_%d", s.random.IntN(4))), strings.Repeat(fmt.Sprintf("%d\n", s.small()), 1+s.random.IntN(100))
 	code := fmt.Sprintf("with open(%q, 'w') as file:\n    file.write(%q)", name, text)
 	return step{code: code, files: map[string]string{name: text}}, true
 }
