@@ -129,7 +129,8 @@ def _remedy(package, place, packages):
     if installing.is_closed():
         if place.install:
             return f"{operation} adds it for this interpreter and its branches"
-        return 'the system keeps others from installing there; ask the user to run "understudy setup"'
+        said = "the system keeps others from installing there; "
+        return said + 'ask the user to run "understudy setup"'
     if not installing.tool(place):
         return installing.NO_TOOL
     return f"{line} adds it there, for {place.shared_by}"
