@@ -55,6 +55,8 @@ class _Raw(io.FileIO):
         size = len(data) if type(data) is bytes else memoryview(data).nbytes
         if written < size:
             self._write_rest(memoryview(data).cast("B")[written:])
+        if self._stage is not None:
+            self._stage.limit = 0  # another thread's handshake may have come before the write
         return size
 
     def _write_rest(self, rest):
