@@ -27,7 +27,7 @@ func (a *App) clientRoots(ctx context.Context) (dirs []string) {
 	defer cancel()
 	result, err := a.server.RequestRoots(ctx, mcp.ListRootsRequest{})
 	if err != nil {
-		a.log.Warn("asking the client for its roots", "error", err)
+		a.log.Debug("asking the client for its roots", "error", err)
 		return nil
 	}
 	for _, root := range result.Roots {
