@@ -111,8 +111,8 @@ def endless(started, ended):
     """Python that says in files that it has begun, with its process, and that it was stopped."""
     return f"""import os, time
 with open({str(started)!r} + ".new", "w") as file: file.write(str(os.getpid()))
-os.rename(file.name, {str(started)!r})
 try:
+    os.rename(file.name, {str(started)!r})
     while True: time.sleep(0.05)
 finally:
     open({str(ended)!r}, "w").close()"""

@@ -29,8 +29,8 @@ print("went on")`;
 
 /** Python that says in files that it has begun, and that it was stopped. */
 const endless = (started, ended) => `import time
-open(${JSON.stringify(started)}, "w").close()
 try:
+    open(${JSON.stringify(started)}, "w").close()
     while True: time.sleep(0.05)
 finally:
     open(${JSON.stringify(ended)}, "w").close()`;
