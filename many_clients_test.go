@@ -87,12 +87,17 @@ func TestComingBack(t *testing.T) {
 		t.Fatalf("another client lists it: %s", text)
 	}
 	_ = first.Close()
-	eventually(t, func() error { // the server hears of it
-		_, _, err := callTool(second, "manage_interpreters", with(named, "operation", "wait", "wait", 0.01))
-		return err
+	var workdir string
+	eventually(t, func() error { // the server hears of it, and the next who shows the id has it
+		mustCall(t, second, "manage_interpreters", with(named, "operation", "wait", "wait", 0.01))
+		list, text := mustCall(t, second, "manage_interpreters", with(named, "operation", "list"))
+		own := list["interpreters"].([]any)
+		if len(own) == 0 {
+			return fmt.Errorf("it lists %s", text)
+		}
+		workdir = own[0].(map[string]any)["workdir"].(string)
+		return nil
 	})
-	list, _ := mustCall(t, second, "manage_interpreters", with(named, "operation", "list"))
-	workdir := list["interpreters"].([]any)[0].(map[string]any)["workdir"].(string)
 	if err := os.WriteFile(filepath.Join(workdir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
