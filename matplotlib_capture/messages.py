@@ -94,12 +94,15 @@ def _is_users(filename):
 
 
 def _is_ours(filename):
-    return os.path.dirname(filename) in _OUR_FOLDERS
+    return filename.startswith(_OUR_FOLDERS)
 
 
 # pyworker, the package beside us, runs the user's code.
 _OUR_FOLDER = os.path.dirname(os.path.abspath(__file__))
-_OUR_FOLDERS = (_OUR_FOLDER, os.path.join(os.path.dirname(_OUR_FOLDER), "pyworker"))
+_OUR_FOLDERS = (
+    _OUR_FOLDER + os.sep,
+    os.path.join(os.path.dirname(_OUR_FOLDER), "pyworker") + os.sep,
+)
 
 
 def _library_folders():

@@ -23,7 +23,7 @@ def _options(arguments):
 
 def _main(arguments):
     if arguments[:1] == ["--root"] and len(arguments) == 2:
-        from . import forker
+        from .fork import forker
 
         forker.run(int(arguments[1]))
     options = _options(arguments)

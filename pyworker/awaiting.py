@@ -2,7 +2,8 @@
 
 import _signal
 
-from . import idle, late
+from . import late
+from .fork import idle
 
 
 class Awaiting:

@@ -42,7 +42,7 @@ class Compiler:
     def _parse(self, code, filename):
         flags = _TREE | self._future
         if may_have_magics(code):
-            return late.load_own("magictree").parse(code, filename, flags, self._keep)
+            return late.load_own("shell.magictree").parse(code, filename, flags, self._keep)
         return compile(code, filename, "exec", flags, dont_inherit=True)
 
     def _compile_part(self, part, filename):

@@ -12,7 +12,7 @@ def _as_python(code):
     """Returns the code as Python can import it: magics are Python's own calls."""
     if may_have_magics(code):
         try:
-            return late.load_own("magics").standalone(code)
+            return late.load_own("shell.magics").standalone(code)
         except ValueError:
             pass  # null characters, which the compiler will tell of
     return code

@@ -5,10 +5,11 @@ package pyworker
 import "embed"
 
 // Files holds the modules of the Python package and the lock file of the
-// scientific environment. The pattern names *.py because embedding the
-// directory would drop __init__.py.
+// scientific environment. The patterns name *.py because embedding a
+// directory would drop its __init__.py, and leave out the tests.
 //
-//go:embed *.py requirements.lock
+//go:embed *.py display/*.py fork/*.py plugins/*.py policy/*.py sandbox/*.py shell/*.py
+//go:embed requirements.lock
 var Files embed.FS
 
 // FromMemory is the program that runs a file of the package from what it is told on

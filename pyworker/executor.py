@@ -10,9 +10,10 @@ import sys
 import time
 import types
 
-from . import cells, encode, kinds, late, sources, tracebacks, variables
+from . import cells, late, sources, tracebacks
 from .awaiting import Awaiting
-from .echo import echo
+from .display import encode, kinds, variables
+from .display.echo import echo
 from .reserve import Reserve
 
 # By the kind of an execution, what prepares the action that it is.
@@ -114,7 +115,7 @@ class Executor:
         notes += filter(None, [note])
         session.describer.call(cell, cell if note else session.code_file.name or cell)
         if name := request.get("metric_var_name"):
-            self._watch = late.load_own("metric").Watch(name, vars(session.module))
+            self._watch = late.load_own("display.metric").Watch(name, vars(session.module))
         compile_only = request.get("compile_only", False)
         return self._cell(code, cell, compile_only)
 
@@ -196,7 +197,7 @@ class Executor:
 
     def _run_install(self, arguments, notes):
         self._compiled = True
-        installing = late.load_own("installing")
+        installing = late.load_own("shell.installing")
         outcome = installing.install(self._session.packages, self._open_shell(), arguments)
         self._exit_code = outcome.exit_code
         self._returned.append(outcome.record)
@@ -207,7 +208,7 @@ class Executor:
 
     def _open_shell(self):
         if self._shell is None:
-            shell = late.load_own("shell")
+            shell = late.load_own("shell.shell")
             names = vars(self._session.module)
             session = self._session
             self._shell = shell.Shell(
@@ -317,7 +318,7 @@ class Executor:
         """Returns sentences on an import that failed."""
         if not issubclass(type(error), ImportError):
             return []
-        advice = late.load_own("missing").advice
+        advice = late.load_own("shell.missing").advice
         said, fault = self._guard(lambda: advice(error, self._session))
         if fault is not None and not issubclass(type(fault), KeyboardInterrupt):
             self._session.complain("there is no advice on an import", fault)

@@ -3,10 +3,11 @@
 import os
 import sys
 
-from . import channel, kin, late, waking
+from . import channel, late
 from .capture import Streams
 from .executor import Executor
 from .fault import Fault
+from .fork import kin, waking
 from .interrupt import Interrupts
 from .protocol import EXIT_BROKEN_FRAME, EXIT_NO_MEMORY, VERSION, ProtocolError, check_fields
 from .session import open_session
@@ -100,7 +101,7 @@ class _Worker:
         kin.take_tag(request["tag"])
         profile = request.get("confine")
         if profile:
-            self._hand_over(late.load_own("confine").apply(profile))
+            self._hand_over(late.load_own("sandbox.confine").apply(profile))
         self._session = open_session(
             request, self._frames, self._streams, self._interrupts, self._fault
         )

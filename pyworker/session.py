@@ -3,23 +3,14 @@
 import os
 import sys
 
-from . import (
-    artifacts,
-    asking,
-    codefile,
-    cstdio,
-    figures,
-    handlers,
-    late,
-    namespace,
-    sources,
-)
-from .forks import Forks
-from .packages import Environment, Packages
+from . import asking, codefile, cstdio, handlers, late, namespace, sources
+from .display import artifacts, figures
+from .fork.forks import Forks
+from .fork.userforks import UserForks, prefer_fork
 from .place import Place
-from .plugins import Plugins
+from .plugins.plugins import Plugins
+from .shell.packages import Environment, Packages
 from .tracebacks import Describer
-from .userforks import UserForks, prefer_fork
 
 _MARK = "UNDERSTUDY_INTERPRETER"  # tells the server whose child a process is
 

@@ -23,7 +23,7 @@ import (
 func behindTheWall(t *testing.T, hosts []string, serve func(string, net.Listener)) sessions.Worker {
 	t.Helper()
 	python := workertest.Python(t)
-	confine, err := pyworker.Files.ReadFile("confine.py")
+	confine, err := pyworker.Files.ReadFile("sandbox/confine.py")
 	if err != nil {
 		t.Fatal(err)
 	}

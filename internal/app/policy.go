@@ -18,7 +18,7 @@ import (
 )
 
 // checkerFile is what checks code, a file of the package pyworker.
-const checkerFile = "verify.py"
+const checkerFile = "policy/verify.py"
 
 // openPolicy reads the rules that the settings name; nil for none. A mistake in
 // them is one of the settings.

@@ -22,7 +22,7 @@ import (
 
 // confineFile is what puts a wall around a worker, a file of the package pyworker. It
 // finds out what the host allows, too.
-const confineFile = "confine.py"
+const confineFile = "sandbox/confine.py"
 
 // newWall returns the wall around sessions that run this Python, nil without a sandbox.
 // The error is a sandbox.ErrBelowFloor when the host allows less than was asked for.

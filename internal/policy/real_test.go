@@ -20,7 +20,7 @@ func realChecker(t testing.TB) *starter {
 	if err := os.CopyFS(filepath.Join(dir, "pyworker"), pyworker.Files); err != nil {
 		t.Fatal(err)
 	}
-	return &starter{file: filepath.Join(dir, "pyworker", "verify.py")}
+	return &starter{file: filepath.Join(dir, "pyworker", "policy", "verify.py")}
 }
 
 func realVerifier(t testing.TB, place string, more Additions) *Verifier {

@@ -26,7 +26,7 @@ type futureImport struct {
 	names      []string
 }
 
-// These are where pyworker/magics.py finds magics, as cells were run by it.
+// These are where pyworker/shell/magics.py finds magics, as cells were run by it.
 var (
 	magicFirst    = regexp.MustCompile(`^[ \t\f]*(!|%%?[A-Za-z_])`)
 	magicAssigned = regexp.MustCompile(`^=[ \t\f]*(?:![^=]|!$|%%?[A-Za-z_])`)

@@ -30,7 +30,7 @@ type Host struct {
 const detectTime = 30 * time.Second
 
 // Detect tries in processes of their own what the host allows. The file is
-// pyworker/confine.py, which this Python runs: what works there works for workers.
+// pyworker/sandbox/confine.py, which this Python runs: what works there works for workers.
 func Detect(ctx context.Context, python string, confine []byte) (Host, error) {
 	ctx, cancel := context.WithTimeout(ctx, detectTime)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 
 // Links are followed once, as the server starts: from then on code may put others where
 // it can write. A wall is made of the paths that were found then, and workers open them
-// without following any link (pyworker/confine.py).
+// without following any link (pyworker/sandbox/confine.py).
 
 // settled follows the links of paths, as far as the paths are there, and leaves out
 // links that lead nowhere.

@@ -3,7 +3,7 @@ package sandbox
 import "reflect"
 
 // A Profile is a wall as a worker puts it into force. It travels as JSON; its twin is
-// pyworker/confine.py, which goes through it in this order.
+// pyworker/sandbox/confine.py, which goes through it in this order.
 type Profile struct {
 	Base *Base `json:"base"`
 	// Binds are what the session's view has beside the Base's: what is its family's own.

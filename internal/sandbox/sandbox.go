@@ -1,6 +1,6 @@
 // Package sandbox says what a session may reach and use: its wall. All policy is made
 // here and becomes a Profile, which travels with the start of a worker; the worker
-// puts it into force before any code of a user's (pyworker/confine.py).
+// puts it into force before any code of a user's (pyworker/sandbox/confine.py).
 package sandbox
 
 import "time"

@@ -19,7 +19,7 @@ import (
 
 // hostOf finds out once what this machine allows.
 var hostOf = sync.OnceValues(func() (sandbox.Host, error) {
-	confine, err := pyworker.Files.ReadFile("confine.py")
+	confine, err := pyworker.Files.ReadFile("sandbox/confine.py")
 	if err != nil {
 		return sandbox.Host{}, err
 	}

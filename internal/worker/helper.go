@@ -74,12 +74,12 @@ func (s *Spawner) Helper(file string) (*Helper, error) {
 // helperPackage is the package that a helper's file is of.
 const helperPackage = "pyworker"
 
-// texts returns the files of a package by their names, as one line of JSON.
+// texts returns the files of a package by their paths in it, as one line of JSON.
 func (l *library) texts(name string) ([]byte, error) {
 	texts := map[string]string{}
 	for file, data := range l.files {
-		if filepath.Dir(file) == name {
-			texts[filepath.Base(file)] = string(data)
+		if inside, found := strings.CutPrefix(filepath.ToSlash(file), name+"/"); found {
+			texts[inside] = string(data)
 		}
 	}
 	line, err := json.Marshal(texts)

@@ -51,21 +51,17 @@ func newLibrary(cache string, packages map[string]fs.FS) (*library, error) {
 }
 
 func (l *library) add(name string, files fs.FS) error {
-	entries, err := fs.ReadDir(files, ".")
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if !strings.HasSuffix(entry.Name(), ".py") {
-			continue
+	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".py") {
+			return err
 		}
-		data, err := fs.ReadFile(files, entry.Name())
+		data, err := fs.ReadFile(files, path)
 		if err != nil {
 			return err
 		}
-		l.files[filepath.Join(name, entry.Name())] = data
-	}
-	return nil
+		l.files[filepath.Join(name, filepath.FromSlash(path))] = data
+		return nil
+	})
 }
 
 // lay sees to it that the library's directory is there, and looks at no file in it.

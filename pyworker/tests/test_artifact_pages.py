@@ -2,7 +2,7 @@
 
 import unittest
 
-from pyworker import artifact_names, artifact_pages, plotly_show
+from pyworker.display import artifact_names, artifact_pages, plotly_show
 
 
 class NamesTest(unittest.TestCase):

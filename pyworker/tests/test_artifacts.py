@@ -5,7 +5,7 @@ import os
 import tempfile
 import types
 
-from pyworker import artifacts
+from pyworker.display import artifacts
 from pyworker.tests.artifacts import Kept, artifact_size, needs
 
 

@@ -2,7 +2,7 @@
 
 import unittest
 
-from pyworker import definitions, variables
+from pyworker.display import definitions, variables
 
 CODE = """
 from __future__ import annotations

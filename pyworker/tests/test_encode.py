@@ -15,7 +15,7 @@ import threading
 import unittest
 import uuid
 
-from pyworker import encode
+from pyworker.display import encode
 
 try:
     import numpy

@@ -85,12 +85,12 @@ class Sleeping(CopyCase):
     def test_a_fork_that_fails_says_why_and_the_worker_goes_on(self):
         self.lead.run(
             "import errno, os, sys\n"
-            "forks = sys.modules['pyworker.forks']\n"
+            "forks = sys.modules['pyworker.fork.forks']\n"
             "real = forks._fork\n"
             "def fail():\n"
             "    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))\n"
             "forks._fork = fail\n"
-            "sleep = sys.modules['pyworker.sleep'].Sleep\n"
+            "sleep = sys.modules['pyworker.fork.sleep'].Sleep\n"
             "slept, sleep.fork = sleep.fork, lambda *_: fail()"
         )
         reason = "fork failed: Resource temporarily unavailable"
@@ -318,7 +318,7 @@ class Waking(CopyCase):
         # Python 3.12 and later would; here the thread is one that is known to be harmless.
         self.lead.run(
             "import sys, threading, time, warnings\nwarnings.simplefilter('always')\n"
-            "sys.modules['pyworker.obstacles'].why_not = lambda _: ''\n"
+            "sys.modules['pyworker.fork.obstacles'].why_not = lambda _: ''\n"
             "threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()"
         )
         for detached in (False, True):

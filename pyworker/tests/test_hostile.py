@@ -15,8 +15,8 @@ import types
 import unittest
 import weakref
 
-from pyworker import variables
-from pyworker.brief import DEPTH, REPR_LIMIT, brief_repr
+from pyworker.display import variables
+from pyworker.display.brief import DEPTH, REPR_LIMIT, brief_repr
 
 try:
     import numpy

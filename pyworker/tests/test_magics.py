@@ -3,7 +3,7 @@
 import sys
 import unittest
 
-from pyworker import magics
+from pyworker.shell import magics
 
 NESTED = sys.version_info >= (3, 12)
 

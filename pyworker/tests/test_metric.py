@@ -189,7 +189,7 @@ class Metrics(WorkerCase):
     def test_nothing_is_measured_unasked(self):
         worker = self.start()
         self.assertNotIn("metric", worker.run("score = 1").done)
-        loaded = "'pyworker.metric' in __import__('sys').modules"
+        loaded = "'pyworker.display.metric' in __import__('sys').modules"
         self.assertFalse(worker.value(loaded))
         self.measure(worker, "score = 1")
         self.assertTrue(worker.value(loaded))

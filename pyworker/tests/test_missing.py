@@ -7,8 +7,8 @@ import types
 import unittest
 from unittest import mock
 
-from pyworker import installing, missing
-from pyworker.packages import Environment
+from pyworker.shell import installing, missing
+from pyworker.shell.packages import Environment
 
 NAMED = {"name": "this project's .venv", "shared_by": "all interpreters of this project"}
 

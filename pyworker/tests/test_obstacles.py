@@ -11,7 +11,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from pyworker import kin, native, obstacles
+from pyworker.fork import kin, native, obstacles
 from pyworker.tests.forker import PATIENCE, ForkerCase
 
 LINUX = sys.platform == "linux"

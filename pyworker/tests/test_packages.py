@@ -7,7 +7,7 @@ import tempfile
 import unittest
 import unittest.mock
 
-from pyworker import installing
+from pyworker.shell import installing
 from pyworker.tests import wheels
 from pyworker.tests.worker import WorkerCase
 

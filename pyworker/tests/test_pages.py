@@ -8,7 +8,7 @@ import time
 import unittest
 from unittest import mock
 
-from pyworker import pages
+from pyworker.fork import pages
 from pyworker.tests.forker import ForkerCase
 
 PAUSE = pages.OFTEN

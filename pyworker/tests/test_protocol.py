@@ -192,7 +192,7 @@ class Replay(WorkerCase):
 
     def test_listener(self):
         profile = conversations.read("listener")[0].header["confine"]
-        confine = os.path.join(os.path.dirname(protocol.__file__), "confine.py")
+        confine = os.path.join(os.path.dirname(protocol.__file__), "sandbox", "confine.py")
         found = subprocess.run(
             [sys.executable, confine], input=json.dumps({"it": profile}), stdout=-1, text=True
         )

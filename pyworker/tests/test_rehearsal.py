@@ -5,7 +5,7 @@ import sys
 import unittest
 from unittest import mock
 
-from pyworker import rehearsal, suspects
+from pyworker.fork import rehearsal, suspects
 
 
 class RehearsalTest(unittest.TestCase):

@@ -107,7 +107,7 @@ class DefaultMethod(unittest.TestCase):
         code = (
             "import multiprocessing as m, multiprocessing.context as c\n"
             "c._default_context._default_context = c._concrete_contexts['forkserver']\n"
-            "from pyworker.userforks import prefer_fork\nprefer_fork((3, 14))\n"
+            "from pyworker.fork.userforks import prefer_fork\nprefer_fork((3, 14))\n"
             "print(m.get_start_method())"
         )
         found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)

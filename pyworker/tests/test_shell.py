@@ -312,7 +312,7 @@ class Commands(WorkerCase):
 
     def test_one_that_cleans_up_may(self):
         worker = self.start()
-        worker.run("import pyworker.shell; pyworker.shell.STOP_SECONDS = 60")
+        worker.run("import pyworker.shell.shell; pyworker.shell.shell.STOP_SECONDS = 60")
         text = "trap 'echo cleaned; exit 0' INT; echo here; while :; do sleep 0.01; done"
         worker.begin(text, "", "command")
         worker.wait_for_line("here")
@@ -332,7 +332,9 @@ class Commands(WorkerCase):
         worker.run("pass")  # takes the last signal, if that is still on its way
         self.assertEqual("2\n", worker.run("1 + 1").stdout)
         if os.path.isdir("/proc/self"):
-            self.assertEqual([], worker.value("__import__('pyworker.kin').kin.children()"))
+            self.assertEqual(
+                [], worker.value("__import__('pyworker.fork.kin').fork.kin.children()")
+            )
 
     def test_what_it_leaves_in_the_background_lives_on(self):
         worker = self.start()

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from pyworker.shellwords import commands
+from pyworker.shell.shellwords import commands
 
 _BASH = shutil.which("bash")
 

@@ -13,8 +13,8 @@ import time
 import types
 import unittest
 
-from pyworker import variables
-from pyworker.brief import brief_repr
+from pyworker.display import variables
+from pyworker.display.brief import brief_repr
 from pyworker.tests.worker import WorkerCase
 
 try:

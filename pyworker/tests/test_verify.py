@@ -8,7 +8,7 @@ import sys
 import unittest
 import warnings
 
-from pyworker import verify
+from pyworker.policy import verify
 from pyworker.tests import verify_cases as cases
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -315,7 +315,7 @@ def ask(*requests):
     """Returns the answers of a checker's process to requests, each a dict or a line."""
     lines = [r if type(r) is bytes else json.dumps(r).encode() for r in requests]
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-B", str(ROOT / "pyworker" / "verify.py")],
+        [sys.executable, "-I", "-S", "-B", str(ROOT / "pyworker" / "policy" / "verify.py")],
         input=b"".join(line + b"\n" for line in lines),
         capture_output=True,
         cwd="/" if sys.platform != "win32" else None,
@@ -360,7 +360,7 @@ class TestProcess(unittest.TestCase):
         # Sessions may change files; the judge has read all that it needs of them.
         code = (
             "import sys; sys.path.insert(0, sys.argv[1])\n"
-            "from pyworker import verify\n"
+            "from pyworker.policy import verify\n"
             "from pyworker.tests import verify_cases as cases\n"
             "verify._import_everything(); before = set(sys.modules)\n"
             "codes = [(case[0] or cases.OPEN, case[1]) for case in cases.BYPASSES"
@@ -380,10 +380,21 @@ class TestProcess(unittest.TestCase):
 
     def test_from_memory(self):
         # Only what it is told counts: there are no files of it where it looks.
-        texts = {p.name: p.read_text("utf-8") for p in (ROOT / "pyworker").glob("*.py")}
+        package = ROOT / "pyworker"
+        texts = {
+            p.relative_to(package).as_posix(): p.read_text("utf-8") for p in package.rglob("*.py")
+        }
         request = {"id": 1, "code": "open; x = !ls", "policy": dict(cases.OPEN, commands=[])}
         done = subprocess.run(
-            [sys.executable, "-I", "-S", "-B", "-c", texts["from_memory.py"], "pyworker/verify.py"],
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                "-B",
+                "-c",
+                texts["from_memory.py"],
+                "pyworker/policy/verify.py",
+            ],
             input=f"{json.dumps(texts)}\n{json.dumps(request)}\n".encode(),
             capture_output=True,
             check=True,

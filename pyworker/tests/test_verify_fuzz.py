@@ -6,7 +6,7 @@ For longer: make fuzz-verify.
 import unittest
 from unittest import mock
 
-from pyworker import verify, verify_names, verify_routes, verify_rules, verify_uses
+from pyworker.policy import verify, verify_names, verify_routes, verify_rules, verify_uses
 from pyworker.tests import verify_fuzz
 
 _PROGRAMS = 800

@@ -5,7 +5,7 @@ import signal
 import time
 import unittest
 
-from pyworker import kin
+from pyworker.fork import kin
 from pyworker.tests.forker import CopyCase, parent_of, wait_for_end
 from pyworker.tests.worker import ANSWER_SECONDS
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from pyworker import verify
+from pyworker.policy import verify
 
 MARK = "fuzz-mark"  # what everything is called with
 MODULE = "sched"  # a blocked module that nothing else imports

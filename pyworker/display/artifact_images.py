@@ -1,0 +1,131 @@
+"""Images as PNG, and small enough for a model."""
+
+import sys
+
+from .. import late
+
+LARGEST = 50_000_000  # bytes of a file that is looked at
+_UNSCALED = 2_000_000  # bytes of a PNG that is sent as it is where nothing can scale it
+_MOST_PIXELS = 100_000_000  # of an image that is encoded, or looked at
+_QUICKLY = 10_000_000  # pixels, from which speed counts for more than size
+_REDUCED = ("L", "LA", "RGB", "RGBA", "CMYK", "YCbCr", "F", "I")  # modes that reduce() takes
+_DARK = 32  # a picture of 0 to 255 has values above it
+_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16")  # that PNG has
+
+
+def encode(image):
+    """Returns a PIL image as PNG.
+
+    Raises ValueError for one of more than 100 million pixels.
+    """
+    pixels = image.width * image.height
+    if pixels > _MOST_PIXELS:
+        raise ValueError(
+            f"an image of {image.width}×{image.height} pixels is too large to be kept; "
+            "make it smaller before, as with image.thumbnail((4000, 4000))"
+        )
+    buffer = late.load("io").BytesIO()
+    if image.mode == "F":
+        image = image.convert("L")
+    elif image.mode not in _MODES:
+        image = image.convert("RGBA" if "A" in image.getbands() else "RGB")
+    image.save(buffer, format="PNG", compress_level=1 if pixels > _QUICKLY else 6)
+    return buffer.getvalue()
+
+
+def from_array(array):
+    """Returns a PIL image of an array of shape (height, width[, 1, 3 or 4]), and a remark.
+
+    Bytes are taken as they are; other numbers as 0 to 1 or 0 to 255 where they look like
+    that. Else the smallest is black and the largest white, which the remark says.
+    """
+    if array.ndim == 3 and array.shape[2] == 1:
+        array = array[:, :, 0]
+    fits = array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (3, 4))
+    if not fits or not array.size or array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"an array of {array.dtype} and shape {array.shape} is no image; "
+            "pass numbers of shape (height, width), (height, width, 3) or (height, width, 4)"
+        )
+    try:
+        from PIL import Image
+    except ImportError:
+        raise TypeError("images of arrays need Pillow, which is not installed") from None
+    remark = ""
+    if array.dtype.kind == "b":
+        array = array * 255.0
+    elif array.dtype.name != "uint8":
+        array, remark = _stretched(array)
+    if array.dtype.name != "uint8":
+        array = array.clip(0, 255).round().astype("uint8")
+    return Image.fromarray(array), remark
+
+
+def _stretched(array):
+    """Returns an array of numbers as 0 to 255, and how that was done if it can't be guessed."""
+    numpy = sys.modules["numpy"]
+    finite = array[numpy.isfinite(array)]
+    if not finite.size:
+        return numpy.zeros(array.shape), "no value is a finite number"
+    low, high = float(finite.min()), float(finite.max())
+    array = numpy.nan_to_num(array.astype("float64"), nan=low, posinf=high, neginf=low)
+    if low >= 0 and high <= 1 and finite.dtype.kind == "f":
+        return array * 255.0, ""
+    if low >= 0 and _DARK < high <= 255:
+        return array, ""
+    if low == high:
+        return numpy.full(array.shape, 128.0), f"all values are {low:g}, shown as grey"
+    remark = f"values {low:g} to {high:g} shown as black to white"
+    return (array / 2 - low / 2) * (510.0 / (high - low)), remark
+
+
+def preview(data, max_side):
+    """Returns an encoded image as a PNG with sides of at most max_side, or None."""
+    if is_png(data) and max(size_of(data)) <= max_side:
+        return data
+    try:
+        from PIL import Image
+    except ImportError:
+        return data if is_png(data) and len(data) <= _UNSCALED else None
+    warnings = late.load("warnings")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            image = Image.open(late.load("io").BytesIO(data))
+        with image:
+            if image.width * image.height > _MOST_PIXELS:
+                return None
+            if image.mode not in ("L", "LA", "RGB", "RGBA"):
+                image = image.convert("RGBA" if "transparency" in image.info else "RGB")
+            image.thumbnail((max_side, max_side))
+            return encode(image)
+    except Exception:  # PIL's, of a broken or an enormous image
+        return None
+
+
+def small(image, max_side):
+    """Returns a PIL image as a PNG with sides of at most max_side."""
+    if image.mode not in _REDUCED:
+        alpha = "A" in image.getbands() or "transparency" in image.info
+        image = image.convert("L" if image.mode == "1" else "RGBA" if alpha else "RGB")
+    if (factor := max(image.size) // (2 * max_side)) > 1:
+        image = image.reduce(factor)
+    image = image.copy()
+    image.thumbnail((max_side, max_side))
+    return encode(image)
+
+
+def is_png(data):
+    """Says whether bytes begin as a PNG does, with its size."""
+    return data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR" and len(data) >= 24
+
+
+def extent(data):
+    """Returns the size of a PNG in words."""
+    width, height = size_of(data)
+    return f"{width}×{height}"
+
+
+def size_of(png):
+    """Returns (width, height) in pixels, from the PNG's header."""
+    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")

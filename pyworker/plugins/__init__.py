@@ -1,0 +1,1 @@
+"""The operator's plugins, as a session meets them."""

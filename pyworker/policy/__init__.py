@@ -1,0 +1,1 @@
+"""The judge of code, which runs where no user code does."""

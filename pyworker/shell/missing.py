@@ -1,0 +1,136 @@
+"""What can be done about a module that is not there: the line that installs it here."""
+
+import os
+import sys
+
+from .. import late
+
+# The distributions of well-known modules that have another name.
+_DISTRIBUTIONS = {
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "Bio": "biopython",
+    "Crypto": "pycryptodome",
+    "cv2": "opencv-python-headless",
+    "dateutil": "python-dateutil",
+    "distutils": "setuptools",
+    "docx": "python-docx",
+    "dotenv": "python-dotenv",
+    "faiss": "faiss-cpu",
+    "fitz": "pymupdf",
+    "git": "GitPython",
+    "jose": "python-jose",
+    "jwt": "pyjwt",
+    "magic": "python-magic",
+    "mpl_toolkits": "matplotlib",
+    "MySQLdb": "mysqlclient",
+    "OpenSSL": "pyopenssl",
+    "osgeo": "gdal",
+    "PIL": "pillow",
+    "pkg_resources": "setuptools",
+    "pptx": "python-pptx",
+    "psycopg2": "psycopg2-binary",
+    "rest_framework": "djangorestframework",
+    "serial": "pyserial",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "slugify": "python-slugify",
+    "umap": "umap-learn",
+    "usb": "pyusb",
+    "win32api": "pywin32",
+    "wx": "wxPython",
+    "yaml": "pyyaml",
+    "zmq": "pyzmq",
+}
+
+# What Python itself had once: no distribution of such a name is what was meant.
+_GONE = """
+aifc asynchat asyncore audioop cgi cgitb chunk crypt imghdr imp lib2to3 mailcap msilib nis
+nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib"""
+_REMOVED = frozenset(_GONE.split())
+# Names that many distributions share, so that none of them is meant by the name.
+_SHARED = frozenset({"azure", "google", "zope"})
+_DEEPEST = 5  # exceptions that are followed to the one that names the module
+_NAME = ImportError.name.__get__
+
+
+def advice(error, session):
+    """Returns a sentence for the reader of an import's failure, "" if there is none to give."""
+    name = _wanted(error)
+    if not name or name in _REMOVED or name in _SHARED or name.startswith("_"):
+        return ""
+    if name in sys.stdlib_module_names and name not in _DISTRIBUTIONS:
+        return ""  # of another version or system
+    place = session.environment
+    theirs = _is_in(place.own, name)
+    if (
+        not theirs
+        and name not in _DISTRIBUTIONS
+        and (near := _similar(name, session.place.workdir))
+    ):
+        return f"{near} is in the working directory: was that meant by {name!r}?"
+    package = _DISTRIBUTIONS.get(name, name)
+    what = name if package == name else f"{name} (of {package})"
+    said = f"{what} is not installed in {place.name}: {_remedy(package, place, session.packages)}"
+    if theirs:
+        said += "; an interpreter made with manage_interpreters, operation "
+        said += '"create", python "own", has it'
+    return said
+
+
+def _wanted(error):
+    """Returns the module that an exception says is missing, if it is one at the top.
+
+    A library may say it in its own words, in an ImportError that was raised from this.
+    """
+    for _ in range(_DEEPEST):
+        if not isinstance(error, ImportError):
+            return ""
+        if isinstance(error, ModuleNotFoundError):
+            name = _NAME(error)
+            return name if type(name) is str and name.isidentifier() else ""
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def _similar(name, folder):
+    """Returns the module in a folder whose name looks like the one that is not there."""
+    try:
+        entries = os.listdir(folder)
+    except OSError:
+        return ""
+    modules = {entry.removesuffix(".py"): entry for entry in entries if entry.endswith(".py")}
+    near = late.load("difflib").get_close_matches(name, modules, 1, 0.8)
+    return modules[near[0]] if near else ""
+
+
+def _is_in(environment, name):
+    """Says whether the environment in a folder has a module."""
+    if not environment:
+        return False
+    below = ("Lib",) if os.name == "nt" else ("lib", "python3*")
+    sites = late.load("glob").glob(os.path.join(environment, *below, "site-packages"))
+    paths = (os.path.join(site, name + ending) for site in sites for ending in ("", ".py"))
+    return any(map(os.path.exists, paths))
+
+
+def _remedy(package, place, packages):
+    line = f"%pip install {package}"
+    operation = f'manage_interpreters, operation "install", packages ["{package}"]'
+    if place.no_pip:
+        return "the policy of this server lets nothing be installed here"
+    installing = late.load_own("shell.installing")
+    if packages.confined:
+        if packages.hosts is not None and not installing.reaches_index(packages.hosts):
+            return installing.about_network(packages.hosts)
+        return f"{line} adds it for this interpreter and its branches"
+    if place.uv and not place.no_shell and late.load("shutil").which("uv"):
+        return f"!uv add {package} adds it there and to this project's pyproject.toml"
+    if installing.is_closed():
+        if place.install:
+            return f"{operation} adds it for this interpreter and its branches"
+        said = "the system keeps others from installing there; "
+        return said + 'ask the user to run "understudy setup"'
+    if not installing.tool(place):
+        return installing.NO_TOOL
+    return f"{line} adds it there, for {place.shared_by}"
