@@ -7,7 +7,8 @@ somebody has imported them.
 import os
 import sys
 
-from .. import late
+from pyworker import late
+
 from . import artifact_images as images
 from . import artifact_names as names
 from . import artifact_pages as pages

@@ -2,7 +2,7 @@
 
 import sys
 
-from .. import late
+from pyworker import late
 
 LARGEST = 50_000_000  # bytes of a file that is looked at
 _UNSCALED = 2_000_000  # bytes of a PNG that is sent as it is where nothing can scale it

@@ -2,7 +2,7 @@
 
 import re
 
-from .. import late
+from pyworker import late
 
 _LONGEST = 150  # bytes of UTF-8, so that a part-file's name fits too
 _STRANGE = re.compile(r"[^\w .,()+=@~-]")

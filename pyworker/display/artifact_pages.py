@@ -2,7 +2,7 @@
 
 import re
 
-from .. import late
+from pyworker import late
 
 _LINES = 12
 _WIDTH = 200  # characters of a line

@@ -27,7 +27,7 @@ import _collections_abc
 import sys
 import types
 
-from .. import late
+from pyworker import late
 
 DEPTH_LIMIT = 100
 NOTES_LIMIT = 50

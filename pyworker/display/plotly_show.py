@@ -10,7 +10,8 @@ may be imported yet, by an import finder that waits for it.
 import os
 import sys
 
-from .. import late
+from pyworker import late
+
 from .artifact_images import is_png
 from .artifact_pages import counted
 

@@ -9,10 +9,11 @@ import _signal
 import os
 import sys
 
-from .. import channel, late, loop, sources
-from ..display import figures
-from ..interrupt import Interrupts
-from ..protocol import EXIT_BROKEN_FRAME, ProtocolError, check_fields
+from pyworker import channel, late, loop, sources
+from pyworker.display import figures
+from pyworker.interrupt import Interrupts
+from pyworker.protocol import EXIT_BROKEN_FRAME, ProtocolError, check_fields
+
 from . import kin, preload, randomness, rehearsal, sleep, suspects
 
 EXIT_NO_WORKER = 71  # exit code of a fork that could not begin its life

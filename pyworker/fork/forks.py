@@ -9,8 +9,9 @@ but of whoever adopts orphans, and lives on without it.
 import os
 import sys
 
-from .. import late, openfiles
-from ..protocol import EXIT_BROKEN_FRAME
+from pyworker import late, openfiles
+from pyworker.protocol import EXIT_BROKEN_FRAME
+
 from . import children, deaths, obstacles, pages, randomness, sleep, waiting
 from .oom import Score
 

@@ -6,7 +6,8 @@ there is work again.
 
 import sys
 
-from .. import late
+from pyworker import late
+
 from . import obstacles
 
 _PATIENCE = (0.0002, 0.0005, 0.001, 0.002)  # seconds in which a thread goes idle after its work

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 
-from .. import late
+from pyworker import late
 
 _LONGEST_END = 2  # seconds
 _LIMIT_ON_LOCKS = 10  # Linux has kept it, passed it on and ignored it since 2.4.25

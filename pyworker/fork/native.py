@@ -14,7 +14,7 @@
 import os
 import sys
 
-from .. import late
+from pyworker import late
 
 _PAUSE_HARD = 2  # omp_pause_hard of omp.h: ends the threads
 _PATIENCE = (0.0002, 0.0005, 0.001, 0.002)  # seconds in which an ended thread may go

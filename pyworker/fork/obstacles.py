@@ -8,7 +8,8 @@ import _thread
 import os
 import sys
 
-from .. import late
+from pyworker import late
+
 from . import native
 
 _NAMED = 3  # threads that a sentence names

@@ -12,7 +12,7 @@ import re
 import sys
 import time
 
-from .. import late
+from pyworker import late
 
 # Seconds between two calls up to which the session counts as busy. In others
 # the pages stay shared with the copy until they are written to, if ever.

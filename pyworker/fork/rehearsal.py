@@ -12,8 +12,9 @@ Together that is a third of the memory of a session that has done little.
 
 import sys
 
-from .. import cells, interrupt, protocol
-from ..display import variables
+from pyworker import cells, interrupt, protocol
+from pyworker.display import variables
+
 from . import children, obstacles
 
 _TIMES = 30  # enough for every instruction to be specialized

@@ -12,7 +12,7 @@ few functions of C.
 import os
 import sys
 
-from .. import late, staging
+from pyworker import late, staging
 
 _POLLIN = 1
 _PEEK = 0x2 | 0x40  # MSG_PEEK and MSG_DONTWAIT of Linux
@@ -107,7 +107,7 @@ class Sleep:
 
 def _hello_of(header):
     """Returns a frame as Sleep takes it, of a header whose pid is not known yet."""
-    from ..protocol import encode
+    from pyworker.protocol import encode
 
     stand_in = 1 << 30  # as many digits as any id has at most
     (frame,) = encode({**header, "pid": stand_in})

@@ -7,7 +7,7 @@ about to import or to use. When it has died in the midst, root can tell of what.
 import _signal
 import os
 
-from .. import late
+from pyworker import late
 
 _NUMBER = 4  # bytes of a number in the page
 

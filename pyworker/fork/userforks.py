@@ -3,7 +3,7 @@
 import os
 import sys
 
-from .. import late
+from pyworker import late
 
 
 def prefer_fork(version=sys.version_info):

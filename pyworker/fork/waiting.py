@@ -7,7 +7,8 @@ os.wait() must end with ChildProcessError when the code's own children are gone.
 import errno
 import os
 
-from .. import late
+from pyworker import late
+
 from . import kin
 
 _wait4, _waitid, _waitpid = (getattr(os, name, None) for name in ("wait4", "waitid", "waitpid"))

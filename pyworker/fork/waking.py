@@ -2,9 +2,10 @@
 
 import sys
 
-from .. import late
-from ..protocol import ProtocolError
-from ..session import mark
+from pyworker import late
+from pyworker.protocol import ProtocolError
+from pyworker.session import mark
+
 from . import children, kin
 
 # Handlers that each process is to run at its exit, whatever it is a copy of.

@@ -14,7 +14,7 @@ import os
 import sys
 import types
 
-from .. import late, sources
+from pyworker import late, sources
 
 PACKAGE = "understudy_plugins"
 _FROZEN = "<frozen importlib"

@@ -14,8 +14,9 @@ import os
 import sys
 import types
 
-from .. import late
-from ..display import kinds
+from pyworker import late
+from pyworker.display import kinds
+
 from . import plugin_modules, understudy_plugin
 from .understudy_plugin import Context, PluginError
 

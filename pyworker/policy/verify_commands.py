@@ -177,7 +177,7 @@ def _check_pip(words, rules):
         return [Verdict("pip in a command", message)]
     if rules.pip_packages is None:
         return []
-    from ..shell import installs
+    from pyworker.shell import installs
 
     install = None
     if not any(map(_EXPANDED.search, rest)):

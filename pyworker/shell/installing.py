@@ -11,7 +11,7 @@ import sys
 import types
 from typing import NamedTuple
 
-from .. import late
+from pyworker import late
 
 MOST_NOTES = 5
 _NO_PROGRAM = 127  # exit code, as of shells

@@ -11,8 +11,9 @@ import re
 import sys
 from typing import NamedTuple
 
-from .. import late
-from ..cells import may_have_magics
+from pyworker import late
+from pyworker.cells import may_have_magics
+
 from .installs import Install, parse_install
 from .shellwords import Unclear, commands
 

@@ -6,7 +6,8 @@ line. They name a magic by its number: only what was found in a cell can be run.
 
 import _ast
 
-from .. import late
+from pyworker import late
+
 from . import magics
 
 CALLED = "__magic__"  # the builtin that runs a magic, given its number

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from .. import late
+from pyworker import late
 
 # The distributions of well-known modules that have another name.
 _DISTRIBUTIONS = {

@@ -12,8 +12,9 @@ import signal
 import sys
 import time
 
-from .. import late
-from ..fork import kin
+from pyworker import late
+from pyworker.fork import kin
+
 from .magictree import CALLED
 
 STOP_SECONDS = 1.0  # after an interrupt, until what goes on is killed
