@@ -3,7 +3,6 @@
 import atexit
 import builtins
 import os
-import sys
 import tempfile
 
 from pyworker import late

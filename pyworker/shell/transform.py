@@ -26,8 +26,35 @@ _INSTALL = re.compile(
 )
 _AUTOMAGIC = re.compile(r"([A-Za-z_]\w*)(?:[ \t]+([^\s=].*))?\s*\Z")
 _AUTOMAGICS = frozenset(
-    """cat cd conda cp env history ldir less ll ls lsmagic magic man matplotlib mkdir more mv pip
-    pwd rm rmdir run time timeit uv who whos""".split()
+    [
+        "cat",
+        "cd",
+        "conda",
+        "cp",
+        "env",
+        "history",
+        "ldir",
+        "less",
+        "ll",
+        "ls",
+        "lsmagic",
+        "magic",
+        "man",
+        "matplotlib",
+        "mkdir",
+        "more",
+        "mv",
+        "pip",
+        "pwd",
+        "rm",
+        "rmdir",
+        "run",
+        "time",
+        "timeit",
+        "uv",
+        "who",
+        "whos",
+    ]
 )
 
 
