@@ -6,30 +6,29 @@ that line numbers and carets are those of the cell.
 """
 
 import _ast
-import re
 
-from . import late
+from . import late, sources
 
 COROUTINE = 0x80  # CO_COROUTINE: the part awaits at top level
 
 _TREE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_MAGIC = re.compile(r"[\n\r=][ \t\f]*[%!]")
 
 
 class Compiler:
     """Compiles the cells of one session; it remembers their __future__ imports."""
 
-    def __init__(self, echo, keep=None):
+    def __init__(self, echo, transformers=lambda: None):
         self._echo = echo  # "all", "last" or "none"
-        self._keep = keep  # takes a magic and returns its number
+        self._transformers = transformers  # returns what reads the notebook's dialect
         self._future = 0  # compiler flags
+        self.notes = []  # sentences on how the last cell was read
 
     def compile(self, code, filename, read=None):
         """Returns the parts of a cell as a list of (code object, echoed).
 
         read, if given, is called with the statements of the cell.
         """
-        tree = self._parse(code, filename)
+        code, tree = self._parse(code, filename)
         if read is not None:
             read(tree.body)
         if "__future__" in code:
@@ -40,10 +39,22 @@ class Compiler:
         ]
 
     def _parse(self, code, filename):
-        flags = _TREE | self._future
-        if may_have_magics(code):
-            return late.load_own("shell.magictree").parse(code, filename, flags, self._keep)
-        return compile(code, filename, "exec", flags, dont_inherit=True)
+        """Returns the Python that is run, and its tree. What is plain Python pays nothing."""
+        self.notes = []
+        try:
+            return code, self._tree(code, filename)
+        except SyntaxError:
+            pass
+        reading = late.load_own("shell.transform").read(
+            code, lambda source: self._tree(source, filename), self._transformers
+        )
+        self.notes = reading.notes
+        if reading.source.count("\n") - code.count("\n") not in (0, 1):
+            sources.add(filename, reading.source)
+        return reading.source, reading.tree
+
+    def _tree(self, source, filename):
+        return compile(source, filename, "exec", _TREE | self._future, dont_inherit=True)
 
     def _compile_part(self, part, filename):
         mode = "eval" if isinstance(part, _ast.Expression) else "exec"
@@ -69,11 +80,6 @@ class Compiler:
 
         for name in __future__.all_feature_names:
             self._future |= whole.co_flags & getattr(__future__, name).compiler_flag
-
-
-def may_have_magics(code):
-    """Says quickly whether code may have magics (magics.py); little other code does."""
-    return ("%" in code or "!" in code) and _MAGIC.search("\n" + code) is not None
 
 
 def _cut(body, echoed):

@@ -31,8 +31,7 @@ class Executor:
 
     def __init__(self, session):
         self._session = session
-        self._shell = None  # made when it is first needed
-        self._compiler = cells.Compiler(session.echo, self._keep_magic)
+        self._compiler = cells.Compiler(session.echo, session.notebook.transformers)
         self.awaiting = Awaiting(session.interrupts)
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
@@ -47,11 +46,11 @@ class Executor:
         """Runs the operator's code; returns its traceback, "" if all went well."""
         self._session.prepare()
         # Nothing of it is echoed, but its __future__ imports count.
-        compiler, self._compiler = self._compiler, cells.Compiler("none", self._keep_magic)
+        compiler, self._compiler = self._compiler, None
+        self._compiler = cells.Compiler("none", self._session.notebook.transformers)
         error, _ = self._run(self._cell(code, "<init>"))
         self._compiler = compiler
-        if self._shell is not None:
-            self._shell.take_notes()  # they would be told with the first execution
+        self._session.take_shell_notes()  # they would be told with the first execution
         self._finish()
         self._snapshot = variables.Snapshot(vars(self._session.module))
         if error is None:
@@ -72,8 +71,8 @@ class Executor:
         session.figures.begin(execution)
         session.artifacts.begin(execution)
         error, seconds = self._run(action)
-        if self._shell is not None:
-            notes += self._shell.take_notes()
+        notes += session.take_shell_notes()
+        notes += self._compiler.notes
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         signalled, start = session.interrupts.signalled, time.perf_counter()
@@ -193,28 +192,15 @@ class Executor:
 
     def _run_command(self, text):
         self._compiled = True
-        self._exit_code = self._open_shell().run_command(text)
+        self._exit_code = self._session.shell().run_command(text)
 
     def _run_install(self, arguments, notes):
         self._compiled = True
         installing = late.load_own("shell.installing")
-        outcome = installing.install(self._session.packages, self._open_shell(), arguments)
+        outcome = installing.install(self._session.packages, self._session.shell(), arguments)
         self._exit_code = outcome.exit_code
         self._returned.append(outcome.record)
         notes += outcome.notes
-
-    def _keep_magic(self, magic):
-        return self._open_shell().keep(magic)
-
-    def _open_shell(self):
-        if self._shell is None:
-            shell = late.load_own("shell.shell")
-            names = vars(self._session.module)
-            session = self._session
-            self._shell = shell.Shell(
-                session.interrupts, names, session.packages, session.environment
-            )
-        return self._shell
 
     async def _run_awaiting(self, parts):
         names = vars(self._session.module)

@@ -9,6 +9,7 @@ from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
 from .place import Place
 from .plugins.plugins import Plugins
+from .shell.notebook import Notebook
 from .shell.packages import Environment, Packages
 from .tracebacks import Describer
 
@@ -24,11 +25,13 @@ class Session:
         self.streams = streams
         self.interrupts = interrupts
         self.fault = fault
+        self.private_dir = start["private_dir"]
         self.place = Place(start["workdir"])
         self.packages = Packages(self.place, bool(start.get("confine")), start.get("hosts"))
         self.environment = Environment(start.get("python") or {})
         self.code_file = codefile.CodeFile(start["private_dir"], start["code_file"])
         self.module = namespace.make(self.code_file.path)
+        self.notebook = Notebook(self)
         self.describer = Describer(start["workdir"], start["private_dir"], start["traceback"])
         self.user_forks = UserForks(frames, streams)
         self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
@@ -37,10 +40,22 @@ class Session:
         self.handlers = handlers.Handlers(streams.report)
         self.plugins = Plugins(frames.log, lambda: self.place.workdir)
         self._frames = frames
+        self._shell = None  # made when it is first needed
         mark(start["mark"])
         if start["warnings"] == "ignore":
             late.load("warnings").simplefilter("ignore")
         cstdio.set_start()
+        self.notebook.begin()
+
+    def shell(self):
+        """Returns what runs commands."""
+        if self._shell is None:
+            self._shell = late.load_own("shell.shell").Shell(self)
+        return self._shell
+
+    def take_shell_notes(self):
+        """Returns sentences on what the shell has run since the last call."""
+        return self._shell.take_notes() if self._shell is not None else []
 
     def prepare(self):
         """Makes everything as an execution expects it; returns notes."""
@@ -69,7 +84,7 @@ class Session:
 
     def move(self, workdir, private_dir):
         """Takes other folders for its own, in a branch."""
-        script = self.code_file.path
+        script, self.private_dir = self.code_file.path, private_dir
         for part in (self.code_file, self.figures, self.artifacts):
             part.move(private_dir)
         self.describer.move(workdir, private_dir)

@@ -15,8 +15,6 @@ import time
 from pyworker import late
 from pyworker.fork import kin
 
-from .magictree import CALLED
-
 STOP_SECONDS = 1.0  # after an interrupt, until what goes on is killed
 NOTED = 5  # magics of one execution whose failures are noted
 
@@ -30,21 +28,14 @@ _SHELLS = ("/bin/bash", "/usr/bin/bash")
 class Shell:
     """The shell of one session."""
 
-    def __init__(self, interrupts, namespace, packages, environment):
-        self._interrupts = interrupts
-        self._environment = environment  # that installs go into
-        self._namespace = namespace
-        self._packages = packages
-        self._magics = []  # by number
+    def __init__(self, session):
+        self._interrupts = session.interrupts
+        self._environment = session.environment  # that installs go into
+        self._namespace = vars(session.module)
+        self._packages = session.packages
         self._failures = []  # of the present execution: (command, exit code)
         self._installed = []  # sentences on what it has installed
         self._fetch_failed = False  # one of them was pip, which may have lacked the network
-
-    def keep(self, magic):
-        """Makes a magic known, to be run by its number, which is returned."""
-        setattr(late.load("builtins"), CALLED, self._run_magic)
-        self._magics.append(magic)
-        return len(self._magics) - 1
 
     def take_notes(self):
         """Returns sentences on the magics that have failed since the last call."""
@@ -74,36 +65,13 @@ class Shell:
         """
         return _run_child(self._interrupts, argv, merged=True)[1]
 
-    def _run_magic(self, number):
-        """Runs a magic; returns the lines that it printed if they are assigned."""
-        magic = self._magics[number]
-        install = magic.kind != "shell"
-        command = self._install_argv(magic) if install else magic.text
-        watch = None
-        if magic.kind == "pip" and magic.parsed.verb == "install":
-            watch = late.load_own("shell.installing").Watch(self._packages)
-        printed, code = _run_child(self._interrupts, command, magic.captured)
-        if install:
-            late.load("importlib").invalidate_caches()
-        if watch is not None:
-            self._installed += watch.notes(self._environment)
+    def run_line(self, text, captured=False):
+        """Runs a "!" line; returns what it printed if that is captured."""
+        printed, code = _run_child(self._interrupts, text, captured)
         self._namespace["_exit_code"] = code
         if code:
-            self._failures.append((("%" if install else "!") + magic.text, code))
-            self._fetch_failed |= magic.kind == "pip" and magic.parsed.verb in _FETCHING
-        return printed.decode("utf-8", "replace").splitlines() if magic.captured else None
-
-    def _install_argv(self, magic):
-        words = magic.parsed.words
-        if magic.kind == "conda":
-            return ["conda", *words]
-        installing = late.load_own("shell.installing")
-        python = sys.executable
-        if self._packages.confined and self._packages.root:
-            # The interpreter's own environment can't be written to.
-            if not installing.make(self._packages, self):
-                python = self._packages.python()
-        return installing.argv(python, words, self._environment)
+            self._failures.append((f"!{text}", code))
+        return printed.decode("utf-8", "replace") if captured else None
 
 
 class _Command:
