@@ -190,7 +190,7 @@ func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client 
 	if question := b.returned(result, at.Round); question != nil {
 		return question, nil
 	}
-	return b.answer(ctx, request, result, asked{named: args.InterpreterID != ""}), nil
+	return b.answer(ctx, request, result, asked{named: args.InterpreterID != "", answers: len(lines) > 0}), nil
 }
 
 // typed are the lines that operation answer passes on, none for another.

@@ -16,6 +16,7 @@ type asked struct {
 	newID    bool   // the interpreter was made for it, and its id is a key
 	named    bool   // it named its interpreter
 	again    bool   // the client's later calls find it without, unless each has a connection of its own
+	answers  bool   // it gave the code a line, and so knows how
 }
 
 // leastText is the budget, in characters, below which a text can't hold an error
@@ -338,6 +339,8 @@ func (v view) running() string {
 		return ""
 	case v.Status == sessions.StatusAsking && v.PersonAsked:
 		return fmt.Sprintf(`[asking] The code waits for the user's answer. Call manage_interpreters with operation "wait" and interpreter_id %q: it has the user asked, unless that is under way. "interrupt" stops the code.`, v.InterpreterID)
+	case v.Status == sessions.StatusAsking && v.answers:
+		return "[asking] The code waits for the next line of input."
 	case v.Status == sessions.StatusAsking:
 		at := ""
 		if prompt := strings.TrimSpace(v.Prompt); prompt != "" {
