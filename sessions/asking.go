@@ -47,6 +47,7 @@ type questions struct {
 	mu    sync.Mutex
 	count int
 	open  *openQuestion
+	over  bool          // the code that asked has ended
 	ahead []string      // lines that were given for the next questions
 	news  chan struct{} // closed when a question is asked
 }
@@ -109,12 +110,12 @@ func typed(line string) Reply {
 }
 
 // give answers the open question with the first line, and the next ones with the
-// others. It reports false when none is open.
+// others. It reports false when none is open and the code goes on.
 func (qs *questions) give(lines []string) bool {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	if qs.open == nil {
-		return false
+		return qs.over
 	}
 	qs.ahead = lines[1:]
 	qs.settle(typed(lines[0]))
@@ -190,6 +191,7 @@ func (qs *questions) end() {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	qs.drop()
+	qs.over = true
 }
 
 func (qs *questions) drop() {
