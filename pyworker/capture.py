@@ -81,6 +81,15 @@ class _Raw(io.FileIO):
         self._end_staging()
 
     def close(self):
+        """Closes nothing, but for the text stream over this: others may have wrapped it too.
+
+        The end of such a wrapper would take what everybody prints to.
+        """
+        self._end_staging()
+
+    def close_text(self):
+        """Closes the text stream and this, as sys.stdout.close() does."""
+        io.TextIOWrapper.close(self.text)
         self._end_staging()
         super().close()
 
@@ -146,10 +155,10 @@ class Streams:
 
     def flush(self):
         """Writes out what Python and C hold back. Runs the user's own streams."""
-        for name in ("stdout", "stderr"):
-            stream = getattr(sys, name, None)
-            if not any(stream is text for text in self._texts):
-                _flush_quietly(stream)
+        for fd in (1, 2):
+            stream = getattr(sys, _NAMES[fd], None)
+            if stream is not None and not any(stream is text for text in self._texts):
+                self._kept[fd] = stream if self._leads_here(stream) else None
         self._repair(_is_closed)
         for text in self._texts[1:]:
             _flush_quietly(text)
