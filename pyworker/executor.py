@@ -95,6 +95,7 @@ class Executor:
             tracebacks.let_go(error)
             error = None
         self._finish()
+        notes += session.streams.take_notes()
         record["variables"] = self._difference()
         record["notes"] = notes
         record["exec_time"] = seconds
