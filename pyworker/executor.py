@@ -186,7 +186,16 @@ class Executor:
             self._part = part
             value = eval(part, names)
             if echoed:
-                echo(value, self._session.artifacts)
+                self._echo(value)
+
+    def _echo(self, value):
+        """Shows a value, past a debugger that steps from one part to the next."""
+        if (trace := sys.gettrace()) is None:
+            echo(value, self._session.artifacts)
+            return
+        sys.settrace(None)
+        echo(value, self._session.artifacts)
+        sys.settrace(trace)
 
     def _run_plugin(self, name, arguments):
         self._compiled = True
@@ -215,7 +224,9 @@ class Executor:
             if part.co_flags & cells.COROUTINE:
                 value = await value
             if echoed:
-                echo(value, self._session.artifacts)
+                self._echo(value)
+        if sys.gettrace() is not None:
+            sys.settrace(None)  # a debugger would step on into asyncio
 
     def _take_back(self):
         """Ends what the code has set that would reach into our own work."""
