@@ -155,6 +155,9 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 		return nil, err
 	}
 	e, err := s.meant(r, client == Operator)
+	if errors.Is(err, errPrinted) {
+		return s.printedBetween(), nil
+	}
 	if err != nil {
 		return nil, err
 	}
