@@ -13,7 +13,6 @@ import types
 from . import cells, late, sources, tracebacks
 from .awaiting import Awaiting
 from .display import encode, kinds, variables
-from .display.echo import echo
 from .reserve import Reserve
 
 # By the kind of an execution, what prepares the action that it is.
@@ -36,6 +35,7 @@ class Executor:
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
+        self._execution = 0
         self._part = None  # of the present cell, the part that ran last
         self._returned = []  # what the plugin that was called, or the install, has returned
         self._exit_code = None  # of the present command or install, once it has ended
@@ -70,6 +70,8 @@ class Executor:
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
         session.artifacts.begin(execution)
+        session.outlet.begin(execution)
+        self._execution = execution
         error, seconds = self._run(action)
         notes += session.take_shell_notes()
         notes += self._compiler.notes
@@ -78,6 +80,7 @@ class Executor:
         signalled, start = session.interrupts.signalled, time.perf_counter()
         self._end_figures(notes)
         self._end_artifacts(notes)
+        session.outlet.end()
         # It is waited for, but what stops it has not stopped the code.
         seconds += time.perf_counter() - start
         session.interrupts.excuse(signalled)
@@ -181,7 +184,7 @@ class Executor:
             self._part = part
             value = eval(part, names)
             if echoed:
-                echo(value, self._session.artifacts)
+                self._session.show_value(value, self._execution)
 
     def _run_plugin(self, name, arguments):
         self._compiled = True
@@ -210,7 +213,7 @@ class Executor:
             if part.co_flags & cells.COROUTINE:
                 value = await value
             if echoed:
-                echo(value, self._session.artifacts)
+                self._session.show_value(value, self._execution)
 
     def _take_back(self):
         """Ends what the code has set that would reach into our own work."""
