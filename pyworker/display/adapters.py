@@ -18,11 +18,11 @@ def install(session):
 
 
 def _show_images(module, session):
+    from . import mime
+
     class Viewer(module.Viewer):
         def show(self, image, **_):
-            session.outlet.publish(
-                {"text/plain": repr(image), "application/x-python-object": image}
-            )
+            session.outlet.publish({"text/plain": repr(image), mime.VALUE: image})
             return 1
 
     module.register(Viewer(), 0)

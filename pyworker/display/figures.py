@@ -3,8 +3,6 @@
 import os
 import sys
 
-from . import forms, images
-
 FOLDER = "figures"  # in the private directory
 
 
@@ -37,6 +35,8 @@ class Figures:
 
     def echoed(self, value):
         """Shows a figure that was made without pyplot, which shows its own."""
+        from . import forms
+
         figure = forms.matplotlib_figure(value) if forms.is_picture(value) else None
         if figure is not None and figure.canvas.manager is None:
             self.show(figure)
@@ -46,6 +46,8 @@ class Figures:
         if self._capture is None:
             return
         from matplotlib_capture import CapturedFigure, drawing, save
+
+        from . import images
 
         png, preview = drawing.draw(figure, self._max_side)
         self._displayed += 1

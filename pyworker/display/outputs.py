@@ -72,10 +72,8 @@ def _size(value, depth=2):
         size = base.__sizeof__(value)
         if depth and base in (list, tuple, dict):
             items = list(base.values(value)) if base is dict else value
-            sample = items[:: len(items) // _SAMPLE + 1]
-            size += (
-                sum(_size(item, depth - 1) for item in sample) * len(items) // max(1, len(sample))
-            )
+            if sample := items[:: len(items) // _SAMPLE + 1]:
+                size += sum(_size(each, depth - 1) for each in sample) * len(items) // len(sample)
         return size
     except Exception:
         return 0  # of what can't say it

@@ -15,8 +15,6 @@ import sys
 
 from pyworker import late
 
-from . import forms, mime
-
 _MARK = "\x1b]5379;{}\x07"
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -94,6 +92,8 @@ class Outlet:
         self._held += step
 
     def _choose(self, data):
+        from . import forms, mime
+
         value = data.get(mime.VALUE)
         if value is not None and (figure := forms.matplotlib_figure(value)) is not None:
             if self._is_ours():
