@@ -128,7 +128,7 @@ class Streams:
         os.close(null)
         self._spare = [channel.copy_high(fd) for fd in range(3)]
         self._identity = [identity(fd) for fd in range(3)]
-        self.stdin = asking.make_stdin()
+        self.stdin = asking.Stdin()
         self._stage = self._make_stage(stage_fd, bell_fd)
         self._order = Order(self._spare)
         self._raws = {1: None, 2: None}
@@ -177,7 +177,7 @@ class Streams:
         self._leave_stage()
         self._repair(lambda fd, known: identity(fd) != known)
         if not _is_sound(self._texts[0]):
-            self.stdin = self._texts[0] = asking.make_stdin()
+            self.stdin = self._texts[0] = asking.Stdin()
         for fd in (1, 2):
             if not _is_sound(self._texts[fd], "utf-8", "backslashreplace"):
                 self._texts[fd] = self._make(fd)

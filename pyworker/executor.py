@@ -184,7 +184,16 @@ class Executor:
             self._part = part
             value = eval(part, names)
             if echoed:
-                self._session.show_value(value, self._execution)
+                self._echo(value)
+
+    def _echo(self, value):
+        """Shows a value, past a debugger that steps from one part to the next."""
+        if (trace := sys.gettrace()) is None:
+            self._session.show_value(value, self._execution)
+            return
+        sys.settrace(None)
+        self._session.show_value(value, self._execution)
+        sys.settrace(trace)
 
     def _run_plugin(self, name, arguments):
         self._compiled = True
@@ -213,7 +222,9 @@ class Executor:
             if part.co_flags & cells.COROUTINE:
                 value = await value
             if echoed:
-                self._session.show_value(value, self._execution)
+                self._echo(value)
+        if sys.gettrace() is not None:
+            sys.settrace(None)  # a debugger would step on into asyncio
 
     def _take_back(self):
         """Ends what the code has set that would reach into our own work."""

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import channel, late
+from . import asking, channel, late
 from .capture import Streams
 from .executor import Executor
 from .fault import Fault
@@ -108,7 +108,9 @@ class _Worker:
         self._executor = Executor(self._session)
         self._session.forks.prepare(ready())
         code = request["init_code"]
-        return ready(self._executor.initialize(code) if code else "")
+        answer = ready(self._executor.initialize(code) if code else "")
+        asking.install(self._streams, self._frames, self._interrupts)  # no call waits before
+        return answer
 
     def _hand_over(self, listener):
         """Gives the server the socket of its proxy, before any code could use either."""

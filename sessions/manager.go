@@ -48,7 +48,7 @@ type RunRequest struct {
 	Reset         bool            // fresh variables first
 	Trial         *Trial          // nil for what is no trial of an experiment
 	Progress      func(Progress)
-	Asking        Asking // for the code's input()
+	Asking        Asking // for the code's questions
 
 	Operator bool // it is the Operator's, not the session's owner's; Run sees to it
 }
@@ -69,6 +69,8 @@ type WaitRequest struct {
 	// Answer is the reply to a question that an earlier call returned with, and
 	// says which execution is meant.
 	Answer *Answer
+	// Lines are for the question that the code waits with, and the next ones.
+	Lines []string
 }
 
 // NewManager returns a Manager; Close ends it.
@@ -152,7 +154,7 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.meant(r.Answer, client == Operator)
+	e, err := s.meant(r, client == Operator)
 	if err != nil {
 		return nil, err
 	}

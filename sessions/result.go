@@ -13,14 +13,18 @@ const (
 	StatusInterrupted Status = "interrupted"
 	StatusCrashed     Status = "crashed"
 	StatusRunning     Status = "running"
+	StatusAsking      Status = "asking" // running, and waiting for a line of input
 )
+
+// Runs reports whether the execution has not ended yet.
+func (s Status) Runs() bool { return s == StatusRunning || s == StatusAsking }
 
 // Result is the record of an execution as programs read it. What does not
 // apply is absent.
 type Result struct {
 	InterpreterID string `json:"interpreter_id" jsonschema_description:"Which interpreter ran the code"`
 	Execution     int    `json:"execution" jsonschema_description:"Number of this run in its interpreter, from 1"`
-	Status        Status `json:"status" jsonschema:"enum=ok,enum=error,enum=timeout,enum=interrupted,enum=crashed,enum=running" jsonschema_description:"How the run stands"`
+	Status        Status `json:"status" jsonschema:"enum=ok,enum=error,enum=timeout,enum=interrupted,enum=crashed,enum=running,enum=asking" jsonschema_description:"How the run stands"`
 	Success       bool   `json:"success" jsonschema_description:"True for status ok only"`
 
 	Result         json.RawMessage `json:"result,omitempty" jsonschema_description:"The value of result_var_name as JSON, or what the plugin returned; null when it is not defined"`
@@ -59,7 +63,9 @@ type Result struct {
 
 	Trial *TrialReport `json:"trial,omitempty" jsonschema_description:"How the run is judged as a trial of an experiment"`
 
-	WaitsForInput bool `json:"waits_for_input,omitempty" jsonschema_description:"The running code waits for a person's answer to input()"`
+	Prompt string `json:"prompt,omitempty" jsonschema_description:"With status asking: what the code asks with"`
+	// PersonAsked says that a wait has the client's user asked.
+	PersonAsked bool `json:"-"`
 	// Question is one that the call returns with, for the client to put.
 	Question *Asked `json:"-"`
 

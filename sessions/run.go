@@ -129,6 +129,9 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	}
 	e.transcript.finish()
 	result := s.report(e, a, note)
+	if n := e.questions.unread(); n > 0 {
+		result.note(fmt.Sprintf("%s of the answer went nowhere: the code asked no more", Counted(n, "line")))
+	}
 	if e.operator {
 		s.foretold = foretold // the owner has still to hear of what is new
 		s.visits.add(result, e.died)

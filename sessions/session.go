@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -128,6 +129,9 @@ const codeDidNotRun = "this code did not run"
 // begin waits for the session's turn as long as ctx allows. Its error says
 // what was not done.
 func (s *Session) begin(ctx context.Context, notDone string) error {
+	if e := s.runningNow(); e != nil && e.asksCaller() {
+		return s.busy(notDone) // it ends by no waiting
+	}
 	room, err := s.turn.acquire(ctx)
 	switch {
 	case !room:
@@ -186,8 +190,12 @@ func (s *Session) busy(notDone string) error {
 	if s.current == nil {
 		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.name, notDone)
 	}
-	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s)%s; %s. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
-		s.name, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), s.current.waitsForAnswer(), notDone)
+	asks, remedy := "", `"wait" to go on waiting for it`
+	if prompt := s.current.prompt(); prompt != "" {
+		asks, remedy = fmt.Sprintf(", and waits for a line of input at %q", prompt), `"answer" to give it one`
+	}
+	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s)%s; %s. Call manage_interpreters with operation %s or \"interrupt\" to stop it, or create another interpreter",
+		s.name, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), asks, notDone, remedy)
 }
 
 // beginIdle waits for the turn of a session that runs nothing, and refuses

@@ -237,6 +237,7 @@ type Question struct {
 type Reply struct {
 	Text    string
 	Refusal string
+	Unasked bool // nobody was asked: the question stands
 }
 
 // Stream is where a piece of output came from.

@@ -158,6 +158,8 @@ func activity(l sessions.Listing) string {
 	switch {
 	case l.Ended != "":
 		return clip(l.Ended, 700)
+	case l.Prompt != "":
+		return fmt.Sprintf("run %d asks %q", l.Running, clip(oneLine(l.Prompt), 60))
 	case l.Running > 0:
 		return fmt.Sprintf("busy with run %d", l.Running)
 	default:

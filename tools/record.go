@@ -51,7 +51,7 @@ func (b *toolbox) termOut(f Fit, r *sessions.Result) []string {
 		return nil
 	}
 	lines := append([]string{}, cutSegments(r.TermOut, f.Text)...)
-	if r.Status != sessions.StatusRunning {
+	if !r.Status.Runs() {
 		lines = append(lines, timeLine(r))
 	}
 	return lines
