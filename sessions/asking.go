@@ -273,6 +273,9 @@ func (s *Session) meant(answer *Answer, operator bool) (*execution, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if w := s.worker; w != nil && !operator && s.current == nil && w.Unclaimed() > 0 {
+		return nil, errPrinted
+	}
 	if other := s.foreign(operator); other != "" {
 		return nil, Errorf(CodeInvalid, "nothing of yours is running in interpreter %q and every result has been returned; %s", s.name, other)
 	}

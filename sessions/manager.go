@@ -161,6 +161,9 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 		}
 	}
 	e, err := s.meant(r.Answer, client == Operator)
+	if errors.Is(err, errPrinted) {
+		return s.printedBetween(), nil
+	}
 	if err != nil {
 		return nil, err
 	}
