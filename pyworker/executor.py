@@ -13,7 +13,6 @@ import types
 from . import cells, late, sources, tracebacks
 from .awaiting import Awaiting
 from .display import encode, kinds, variables
-from .display.echo import echo
 from .reserve import Reserve
 
 # By the kind of an execution, what prepares the action that it is.
@@ -36,6 +35,7 @@ class Executor:
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
+        self._execution = 0
         self._part = None  # of the present cell, the part that ran last
         self._returned = []  # what the plugin that was called, or the install, has returned
         self._exit_code = None  # of the present command or install, once it has ended
@@ -70,6 +70,8 @@ class Executor:
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
         session.artifacts.begin(execution)
+        session.outlet.begin(execution)
+        self._execution = execution
         error, seconds = self._run(action)
         notes += session.take_shell_notes()
         notes += self._compiler.notes
@@ -78,6 +80,7 @@ class Executor:
         signalled, start = session.interrupts.signalled, time.perf_counter()
         self._end_figures(notes)
         self._end_artifacts(notes)
+        session.outlet.end()
         # It is waited for, but what stops it has not stopped the code.
         seconds += time.perf_counter() - start
         session.interrupts.excuse(signalled)
@@ -191,10 +194,10 @@ class Executor:
     def _echo(self, value):
         """Shows a value, past a debugger that steps from one part to the next."""
         if (trace := sys.gettrace()) is None:
-            echo(value, self._session.artifacts)
+            self._session.show_value(value, self._execution)
             return
         sys.settrace(None)
-        echo(value, self._session.artifacts)
+        self._session.show_value(value, self._execution)
         sys.settrace(trace)
 
     def _run_plugin(self, name, arguments):

@@ -57,6 +57,10 @@ class _Ours:
         kinds = late.load("IPython.utils.text")
         return kinds.SList(text.splitlines()) if split else kinds.LSString(text)
 
+    def init_display_formatter(self):
+        """Has values formatted as a model reads them."""
+        self.display_formatter = late.load_own("display.formatter").make(self)
+
     def adopt(self, session):
         """Takes a session's __main__ for its own."""
         self.session, module = session, session.module

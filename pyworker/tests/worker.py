@@ -40,12 +40,25 @@ class Answer:
     """What one execution gave."""
 
     def __init__(self, done, frames, stdout, stderr):
-        figures = [frame for frame in frames if frame[0]["type"] == "figure"]
-        self.artifacts = [frame for frame in frames if frame[0]["type"] == "artifact"]
+        self.figures, self.artifacts = [], []
+        for frame in frames:
+            self._take(frame)
         self.done = done
-        self.figures = figures
         self.stdout = stdout
         self.stderr = stderr
+
+    def _take(self, frame):
+        header = frame[0]
+        if header["type"] == "figure":
+            known = header.get("display_id")
+            self.figures = [f for f in self.figures if not known or f[0].get("display_id") != known]
+            self.figures.append(frame)
+        elif header["type"] == "artifact":
+            self.artifacts.append(frame)
+        elif header["type"] == "clear":
+            self.figures = [] if header["figures"] else self.figures
+            gone = header["artifacts"]
+            self.artifacts = [a for a in self.artifacts if a[0]["name"] not in gone]
 
     def __getattr__(self, name):
         try:

@@ -1,0 +1,79 @@
+"""What was echoed: _, __, ___, _1 and Out.
+
+Out keeps the last values, as many as COUNT_LIMIT, and of large ones no more than
+SIZE_LIMIT bytes together: a table that was looked at once must not stay for ever.
+"""
+
+import builtins
+import sys
+
+from . import kinds, libraries
+
+COUNT_LIMIT = 100  # values that Out keeps
+SIZE_LIMIT = 64 << 20  # bytes of them, as far as that can be told
+_SAMPLE = 20  # elements of a container that are measured
+_SMALL = kinds.ids(int, float, complex, bool, type(None))
+_UNDERSCORES = ("_", "__", "___")
+
+
+class Outputs:
+    """The values that a session has echoed."""
+
+    def __init__(self, namespace):
+        self.out = {}  # by execution
+        self._namespace = namespace
+        self._last = (None, None, None)  # of _, __, ___
+        self._sizes = {}
+
+    def install(self):
+        """Has code find Out."""
+        builtins.Out = self.out
+
+    def keep(self, execution, value):
+        """Takes what was echoed last; a name that the user has given a value stays."""
+        if value is self.out:
+            return
+        names, last = self._namespace, self._last
+        free = not callable(vars(builtins).get("_"))  # which gettext installs
+        for name, ours in zip(_UNDERSCORES, last):
+            free = free and names.get(name, ours) is ours
+        self._last = value, last[0], last[1]
+        if free:
+            names.update(zip(_UNDERSCORES, self._last))
+        size = 0 if id(type(value)) in _SMALL else _size(value)
+        if size > SIZE_LIMIT:
+            self._drop(execution)
+            return
+        self.out[execution], self._sizes[execution] = value, size
+        names[f"_{execution}"] = value
+        self._cull()
+
+    def _cull(self):
+        while len(self._sizes) > COUNT_LIMIT or sum(self._sizes.values()) > SIZE_LIMIT:
+            self._drop(next(iter(self._sizes)))
+
+    def _drop(self, execution):
+        value = self.out.pop(execution, self)
+        self._sizes.pop(execution, None)
+        if self._namespace.get(f"_{execution}", self._last) is value:
+            del self._namespace[f"_{execution}"]
+
+
+def _size(value, depth=2):
+    """Returns about how many bytes a value has."""
+    kind = type(value)
+    try:
+        reader = libraries.reader(kind)
+        if reader is not None:
+            return int(reader.size(value) or 0) if reader.size else 0
+        base = kinds.container(kind)
+        if base is None:
+            return sys.getsizeof(value)
+        size = base.__sizeof__(value)
+        if depth and base in (list, tuple, dict):
+            items = list(base.values(value)) if base is dict else value
+            if sample := items[:: len(items) // _SAMPLE + 1]:
+                size += sum(_size(each, depth - 1) for each in sample) * len(items) // len(sample)
+        return size
+    except Exception:
+        return 0  # of what can't say it
