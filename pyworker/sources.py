@@ -61,4 +61,11 @@ def line(name, number):
     return entry[2][number - 1]
 
 
+
+
+def lead(code):
+    """Returns how many lines stand before the body of a cell that begins with a magic."""
+    return len(code) - len(code.lstrip("\r\n")) + 1
+
+
 _lines = _Lines(linecache.cache)
