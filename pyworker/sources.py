@@ -61,6 +61,10 @@ def line(name, number):
     return entry[2][number - 1]
 
 
+def text(name):
+    """Returns the source of a cell, "" when there is none."""
+    entry = _lines.cells.get(name)
+    return "".join(entry[2]).rstrip("\n") if entry else ""
 
 
 def lead(code):

@@ -12,7 +12,9 @@ from pyworker import late
 _BRACED = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 _BARE = re.compile(r"(\\|\$)?\$([A-Za-z_]\w*)")
 _FIELD = re.compile(r"(?<!\$)\{([^{}]+)\}")
-_USED = re.compile(r"\\.|\$(?:\{[#!]?([A-Za-z_]\w*)(?:\[[^]]*\])?([}:%/#^,@]?)|([A-Za-z_]\w*))", re.S)
+_USED = re.compile(
+    r"\\.|\$(?:\{[#!]?([A-Za-z_]\w*)(?:\[[^]]*\])?([}:%/#^,@]?)|([A-Za-z_]\w*))", re.S
+)
 _QUOTED = re.compile(r"""("(?:\\.|[^"\\])*"|\\.)|'[^']*'""", re.S)
 _ASSIGNED = (
     r"(?:^|[\s;&|({{]){0}(?:\[[^]]*\])?\+?="

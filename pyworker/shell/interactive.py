@@ -169,7 +169,7 @@ class _Ours:
             return f"{percent}{name} is not there, but {right} is; nothing of the cell was run"
         known = [*self.magics_manager.lsmagic()[kind], *self.magics_manager.lsmagic()["line"]]
         near = late.load("difflib").get_close_matches(name, known, 1)
-        said = f"; is {percent}{near[0]} meant?" if near else "; %lsmagic lists those there are"
+        said = f"; is {percent}{near[0]} meant?" if near else "; %lsmagic lists them."
         return f"there is no magic {percent}{name}{said} Nothing of the cell was run"
 
 

@@ -9,7 +9,7 @@ import re
 import sys
 import types
 
-from pyworker import late
+from pyworker import late, sources
 
 from . import transform
 
@@ -129,7 +129,8 @@ class Notebook:
         history, names = _shell.history_manager, vars(self._session.module)
         code = code.rstrip("\n")
         for inputs in (history.input_hist_parsed, history.input_hist_raw):
-            inputs.extend([""] * (number - len(inputs)))
+            for earlier in range(len(inputs), number):  # before there was a shell
+                inputs.append(sources.text(f"<cell {earlier}>"))
             inputs[number:] = [code]
             if number > INPUTS:
                 inputs[number - INPUTS] = ""
@@ -137,7 +138,7 @@ class Notebook:
         names["_i"], names["_ii"], names["_iii"] = (
             raw[number - back] if number > back else "" for back in (1, 2, 3)
         )
-        names[f"_i{number}"] = code
+        names.update({f"_i{number}": code, f"_i{number - 1}": raw[number - 1]})
         names.pop(f"_i{number - INPUTS}", None)
         _shell.execution_count = number
 
