@@ -32,7 +32,7 @@ class Executor:
     def __init__(self, session):
         self._session = session
         self._compiler = cells.Compiler(session.echo, session.notebook)
-        self.awaiting = Awaiting(session.interrupts)
+        self.awaiting = Awaiting(session.interrupts, session.forks.own)
         session.run_inside = self.run_inside
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
@@ -66,7 +66,7 @@ class Executor:
         result_var_name = request["result_var_name"]
         session.interrupts.begin()
         session.packages.find(request.get("packages_dir", ""))
-        notes = session.prepare()
+        notes = session.prepare() + self.awaiting.take_notes()
         self._watch = None
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
@@ -96,11 +96,13 @@ class Executor:
             tracebacks.let_go(error)
             error = None
         self._finish()
+        notes += session.streams.take_notes()
         record["variables"] = self._difference()
         record["notes"] = notes
         record["exec_time"] = seconds
         record["signalled"] = session.interrupts.signalled
         record["obstacle"] = session.forks.obstacle()
+        record["tasks"] = self.awaiting.live()
         return record
 
     def variables(self):
@@ -121,10 +123,12 @@ class Executor:
             self._watch = late.load_own("display.metric").Watch(name, vars(session.module))
         compile_only = request.get("compile_only", False)
         sources.add(cell, written)
+        self.awaiting.prepare(code)
         return lambda: self._run_cell(code, cell, compile_only, raw)
 
     def _cell(self, code, filename):
         sources.add(filename, code)
+        self.awaiting.prepare(code)
         return lambda: self._run_cell(code, filename, False, None)
 
     def _plugin(self, request, _):
@@ -147,7 +151,9 @@ class Executor:
         if self._recursion_limit != sys.getrecursionlimit():
             sys.setrecursionlimit(self._recursion_limit)
         start = time.perf_counter()
+        self.awaiting.enter()
         _, error = self._guard(lambda: self._released(action))
+        self.awaiting.leave()
         self._session.handlers.hold_at_last()
         seconds = time.perf_counter() - start
         self._recursion_limit = sys.getrecursionlimit()
@@ -198,7 +204,16 @@ class Executor:
             self._part = part
             value = eval(part, names)
             if echoed:
-                echo(value, self._session.artifacts)
+                self._echo(value)
+
+    def _echo(self, value):
+        """Shows a value, past a debugger that steps from one part to the next."""
+        if (trace := sys.gettrace()) is None:
+            echo(value, self._session.artifacts)
+            return
+        sys.settrace(None)
+        echo(value, self._session.artifacts)
+        sys.settrace(trace)
 
     def run_inside(self, code, echoed):
         """Runs code that a cell gives to its shell, as the body of %%capture."""
@@ -213,7 +228,7 @@ class Executor:
         for part, is_shown in self._compiler.compile(code, filename):
             value = eval(part, names)
             if is_shown and echoed:
-                echo(value, self._session.artifacts)
+                self._echo(value)
         self._compiler.notes = notes + self._compiler.notes
 
     def _run_plugin(self, name, arguments):
