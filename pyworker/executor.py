@@ -31,7 +31,7 @@ class Executor:
     def __init__(self, session):
         self._session = session
         self._compiler = cells.Compiler(session.echo, session.notebook.transformers)
-        self.awaiting = Awaiting(session.interrupts)
+        self.awaiting = Awaiting(session.interrupts, session.forks.own)
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
@@ -65,7 +65,7 @@ class Executor:
         result_var_name = request["result_var_name"]
         session.interrupts.begin()
         session.packages.find(request.get("packages_dir", ""))
-        notes = session.prepare()
+        notes = session.prepare() + self.awaiting.take_notes()
         self._watch = None
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
@@ -98,11 +98,13 @@ class Executor:
             tracebacks.let_go(error)
             error = None
         self._finish()
+        notes += session.streams.take_notes()
         record["variables"] = self._difference()
         record["notes"] = notes
         record["exec_time"] = seconds
         record["signalled"] = session.interrupts.signalled
         record["obstacle"] = session.forks.obstacle()
+        record["tasks"] = self.awaiting.live()
         return record
 
     def variables(self):
@@ -123,6 +125,7 @@ class Executor:
 
     def _cell(self, code, filename, compile_only=False):
         sources.add(filename, code)
+        self.awaiting.prepare(code)
         return lambda: self._run_cell(code, filename, compile_only)
 
     def _plugin(self, request, _):
@@ -145,7 +148,9 @@ class Executor:
         if self._recursion_limit != sys.getrecursionlimit():
             sys.setrecursionlimit(self._recursion_limit)
         start = time.perf_counter()
+        self.awaiting.enter()
         _, error = self._guard(lambda: self._released(action))
+        self.awaiting.leave()
         self._session.handlers.hold_at_last()
         seconds = time.perf_counter() - start
         self._recursion_limit = sys.getrecursionlimit()

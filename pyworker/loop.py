@@ -106,6 +106,7 @@ class _Worker:
             request, self._frames, self._streams, self._interrupts, self._fault
         )
         self._executor = Executor(self._session)
+        self._frames.background = self._wait_in_loop
         self._session.forks.prepare(ready())
         code = request["init_code"]
         answer = ready(self._executor.initialize(code) if code else "")
@@ -117,6 +118,9 @@ class _Worker:
         if listener:
             self._frames.send_descriptor({"type": "listener"}, listener)
             os.close(listener)
+
+    def _wait_in_loop(self, stream):
+        return not self.is_asleep() and self._executor.awaiting.wait(stream)
 
     def _run(self, request):
         with self._session.forks.foresight:

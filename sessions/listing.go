@@ -34,6 +34,8 @@ type Listing struct {
 	Failures int `json:"failures_in_a_row,omitempty"`
 	// Unfetched is how many answers wait for operation wait.
 	Unfetched int `json:"answers_not_fetched,omitempty"`
+	// Printed is how many bytes were printed since the last execution, for operation wait.
+	Printed int `json:"printed_between_calls,omitempty"`
 	// Ended says in a sentence that the process has died and what the next run
 	// finds, until then; what is told of a live process is absent.
 	Ended    string    `json:"ended,omitempty"`
@@ -117,6 +119,9 @@ func (s *Session) listing() Listing {
 		Age: now.Sub(s.created).Seconds(), Idle: now.Sub(s.used).Seconds(),
 		SessionVariables: slices.Sorted(maps.Keys(s.sessionVariables)),
 		Memory:           s.resident, Recoverable: obstacle == "", Obstacle: obstacle,
+	}
+	if s.worker != nil {
+		l.Printed = s.worker.Unclaimed()
 	}
 	if s.current != nil {
 		l.Status, l.Running, l.Idle = "busy", s.current.number, 0

@@ -32,6 +32,7 @@ type Result struct {
 	ResultEncoding string          `json:"result_encoding,omitempty" jsonschema:"enum=json,enum=repr" jsonschema_description:"repr when the value has no JSON form and result holds its repr as a string"`
 	Notes          []string        `json:"notes,omitempty" jsonschema_description:"What a reader should know: an undefined variable, values that JSON can't hold, what was stopped"`
 
+	Between string   `json:"between_calls,omitempty" jsonschema_description:"What threads, tasks and child processes printed since the run before, both streams in order of arrival; not part of stdout and stderr"`
 	Stdout  string   `json:"stdout" jsonschema_description:"What was printed on standard output since the last answer"`
 	Stderr  string   `json:"stderr" jsonschema_description:"The same for standard error"`
 	TermOut []string `json:"term_out,omitempty" jsonschema_description:"Both streams in order of arrival, with --trials or --structured-content always; the last entry says how long it took"`
@@ -56,6 +57,8 @@ type Result struct {
 	StateRestored        *bool  `json:"state_restored,omitempty" jsonschema_description:"After a restart: true when the variables are as they were before this run, false when they were lost with the old interpreter"`
 	StateBefore          int    `json:"state_before,omitempty" jsonschema_description:"After a restart that could bring back an older state only: the variables are as they were before this execution"`
 	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them could be brought back if a later run crashed"`
+
+	Tasks int `json:"tasks,omitempty" jsonschema_description:"How many tasks of the event loop (servers and timers where there are none) go on after the run; the variables that a crash brings back are as they were before they did"`
 
 	FailuresInARow int `json:"failures_in_a_row,omitempty" jsonschema_description:"How many runs of this interpreter have failed one after another, this one the last"`
 	// Stop is set from --max-retries failures in a row on.

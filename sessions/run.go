@@ -30,6 +30,7 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 	defer alive()
 
 	e.onStop(l.begin)
+	e.transcript.before(w.Between())
 	outcome, err := w.Run(context.Background(), e.request, sink{e.transcript, &e.questions})
 	e.questions.end()
 	close(l.answered)
@@ -138,6 +139,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	} else {
 		s.countFailure(result, e.trial)
 	}
+	s.live = !a.lostWorker() && a.outcome.Tasks > 0
 	if !a.lostWorker() {
 		s.states.advance(e.number)
 		s.states.define(e.number, a.outcome.Variables)

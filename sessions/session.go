@@ -58,6 +58,7 @@ type Session struct {
 	buggy     int // the last trial if it was buggy
 
 	equipped equipped // likewise
+	live     bool     // likewise: tasks of the worker's event loop go on
 
 	states  checkpoints
 	history history
@@ -256,6 +257,9 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		return nil, callerGone(ctx, err)
 	}
 	s.keep("") // a copy that died, or is missing after a revival
+	if err := s.renewCopy(ctx); err != nil {
+		return nil, callerGone(ctx, err)
+	}
 	if err := s.equip(waiting); err != nil {
 		return nil, callerGone(ctx, Errorf(CodeStart, "the interpreter did not take its plugins: %w", err))
 	}

@@ -127,6 +127,9 @@ func listingLine(l sessions.Listing) string {
 	if l.Unfetched > 0 {
 		facts = append(facts, sessions.Counted(l.Unfetched, "answer")+" not fetched")
 	}
+	if l.Printed > 0 {
+		facts = append(facts, "printed something since (operation wait shows it)")
+	}
 	if l.Parent != "" {
 		facts = append(facts, "branch of "+l.Parent)
 	}

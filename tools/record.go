@@ -32,6 +32,7 @@ func (b *toolbox) record(f Fit, result *sessions.Result, advice []string) (recor
 	r.StdoutTruncated += dropped
 	r.Stderr, dropped = cut(r.Stderr, streams[1], r.StderrTruncated)
 	r.StderrTruncated += dropped
+	r.Between, _ = cut(r.Between, f.Text/4, 0)
 	r.Traceback, _ = cut(r.Traceback, f.Text/2, 0)
 	r.ResultType, r.ExcType = clip(r.ResultType, longestName), clip(r.ExcType, longestName)
 	r.TermOut = b.termOut(f, &r)

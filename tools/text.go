@@ -41,7 +41,8 @@ type view struct {
 func (v view) text() string {
 	tail := sections(v.failure(), v.noteLines(), v.shown(), v.variableLine(), v.running(), v.handle(), v.trial(), v.failures(), v.closing())
 	labels := 100 + len(v.Heading) // "[stderr]", "[result] …"
-	room := max(0, v.budget-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.typeName()))
+	between := v.between()
+	room := max(0, v.budget-utf8.RuneCountInString(between)-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.typeName()))
 
 	value := v.valueText()
 	output := utf8.RuneCountInString(v.Stdout) + utf8.RuneCountInString(v.Stderr)
@@ -51,7 +52,7 @@ func (v view) text() string {
 	value, _ = cut(value, max(room/4, room-output), 0)
 	room = max(0, room-utf8.RuneCountInString(value))
 
-	return sections(v.Heading, v.output(room), v.valueSection(value), tail)
+	return sections(v.Heading, between, v.output(room), v.valueSection(value), tail)
 }
 
 // fitBytes lowers the budget until the text travels in at most size bytes. A

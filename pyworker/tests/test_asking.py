@@ -137,7 +137,7 @@ class Asking(WorkerCase):
     def test_getpass_says_in_a_sentence_why_it_asks_nobody(self):
         error = self.failing(self.start(), "import getpass\ngetpass.getpass()")
         self.assertEqual("EOFError", error["type"])
-        self.assertIn("pass through the model", error["info"]["args"][0])
+        self.assertIn("pass through the client", error["info"]["args"][0])
         self.assertNotIn("During handling", error["traceback"])
 
     def test_start_up_code_asks_nobody(self):
