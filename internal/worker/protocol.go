@@ -260,6 +260,8 @@ type figureMessage struct {
 	Width     int    `json:"width"`
 	Height    int    `json:"height"`
 	Title     string `json:"title"`
+	// Names are those of the files that the code has saved the figure in.
+	Names []string `json:"names"`
 }
 
 type artifactMessage struct {

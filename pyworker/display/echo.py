@@ -2,6 +2,7 @@
 
 import sys
 
+from . import figures
 from .artifacts import Artifact
 
 _GRIDS = ("seaborn.axisgrid", "seaborn._core.plot")  # seaborn's figures
@@ -16,7 +17,7 @@ def echo(value, artifacts):
     """
     if value is None or type(value) is Artifact:
         return
-    if "matplotlib" in sys.modules and _is_drawn(value, _DEPTH):
+    if "matplotlib" in sys.modules and (figures.show_figure(value) or _is_drawn(value, _DEPTH)):
         return
     # As print() does, but in one write: each wakes the reader.
     stream, text = sys.stdout, ""
