@@ -32,7 +32,7 @@ class Executor:
     def __init__(self, session):
         self._session = session
         self._compiler = cells.Compiler(session.echo, session.notebook.transformers)
-        self.awaiting = Awaiting(session.interrupts)
+        self.awaiting = Awaiting(session.interrupts, session.forks.own)
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
@@ -65,7 +65,7 @@ class Executor:
         result_var_name = request["result_var_name"]
         session.interrupts.begin()
         session.packages.find(request.get("packages_dir", ""))
-        notes = session.prepare()
+        notes = session.prepare() + self.awaiting.take_notes()
         self._watch = None
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
@@ -95,11 +95,13 @@ class Executor:
             tracebacks.let_go(error)
             error = None
         self._finish()
+        notes += session.streams.take_notes()
         record["variables"] = self._difference()
         record["notes"] = notes
         record["exec_time"] = seconds
         record["signalled"] = session.interrupts.signalled
         record["obstacle"] = session.forks.obstacle()
+        record["tasks"] = self.awaiting.live()
         return record
 
     def variables(self):
@@ -120,6 +122,7 @@ class Executor:
 
     def _cell(self, code, filename, compile_only=False):
         sources.add(filename, code)
+        self.awaiting.prepare(code)
         return lambda: self._run_cell(code, filename, compile_only)
 
     def _plugin(self, request, _):
@@ -142,7 +145,9 @@ class Executor:
         if self._recursion_limit != sys.getrecursionlimit():
             sys.setrecursionlimit(self._recursion_limit)
         start = time.perf_counter()
+        self.awaiting.enter()
         _, error = self._guard(lambda: self._released(action))
+        self.awaiting.leave()
         self._session.handlers.hold_at_last()
         seconds = time.perf_counter() - start
         self._recursion_limit = sys.getrecursionlimit()
@@ -181,7 +186,16 @@ class Executor:
             self._part = part
             value = eval(part, names)
             if echoed:
-                echo(value, self._session.artifacts)
+                self._echo(value)
+
+    def _echo(self, value):
+        """Shows a value, past a debugger that steps from one part to the next."""
+        if (trace := sys.gettrace()) is None:
+            echo(value, self._session.artifacts)
+            return
+        sys.settrace(None)
+        echo(value, self._session.artifacts)
+        sys.settrace(trace)
 
     def _run_plugin(self, name, arguments):
         self._compiled = True
@@ -210,7 +224,9 @@ class Executor:
             if part.co_flags & cells.COROUTINE:
                 value = await value
             if echoed:
-                echo(value, self._session.artifacts)
+                self._echo(value)
+        if sys.gettrace() is not None:
+            sys.settrace(None)  # a debugger would step on into asyncio
 
     def _take_back(self):
         """Ends what the code has set that would reach into our own work."""

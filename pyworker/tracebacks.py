@@ -198,6 +198,14 @@ def _users_part(trace, plugins):
     return result
 
 
+def first_of_users(frames):
+    """Returns the position of the first frame that is the user's, the outermost first."""
+    files = [frame.f_code.co_filename for frame in frames]
+    cells = (i for i, file in enumerate(files) if file.startswith(_CELL))
+    ours = max((i + 1 for i, file in enumerate(files) if file.startswith(_OWN)), default=0)
+    return next(cells, ours)
+
+
 def _in_cell(error):
     entries = _entries(_TRACEBACK(error))
     return any(entry.tb_frame.f_code.co_filename.startswith(_CELL) for entry in entries)

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ type transcript struct {
 	shown    []Figure   // all of them, without previews
 	keeps    []Artifact // the same, without images
 	fresh    pieces     // what nobody has taken yet
+	between  string     // what was printed since the execution before
 	all      *pieces    // what a Recorder is to get; nil without one
 	previews int        // bytes of images held so far
 
@@ -45,6 +47,7 @@ type excerpt struct {
 	figures                          []Figure
 	artifacts                        []Artifact
 	outputPath                       string
+	between                          string
 	notes                            []string
 }
 
@@ -109,6 +112,39 @@ func (t *transcript) takeOutput(stream Stream, p []byte) (passed bool) {
 	before := t.bytes
 	t.bytes += int64(len(p))
 	return t.printLimit > 0 && before <= t.printLimit && t.bytes > t.printLimit && t.overflow != nil
+}
+
+// before takes what was printed since the execution before. It stands in the whole
+// output, under a heading, and apart from what this execution prints.
+func (t *transcript) before(pieces []Piece) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.between = inOrder(pieces, t.fresh.limit)
+	for stream := range t.spools {
+		var text []byte
+		for _, piece := range pieces {
+			if piece.Stream == Stream(stream) {
+				text = append(text, piece.Text...)
+			}
+		}
+		if len(text) > 0 {
+			t.spools[stream].write(fmt.Appendf(nil, "[between calls]\n%s\n[this call]\n", bytes.TrimSuffix(text, []byte("\n"))))
+		}
+	}
+}
+
+// inOrder is what was printed between calls as one text: at most limit bytes of its
+// head and of its tail.
+func inOrder(pieces []Piece, limit int) string {
+	term := termText{limit: limit}
+	var decoders [2]decoder
+	for _, piece := range pieces {
+		term.write(piece.Stream, decoders[piece.Stream].decode(piece.Text))
+	}
+	for stream := range decoders {
+		term.write(Stream(stream), decoders[stream].flush())
+	}
+	return strings.Join(term.take(), "")
 }
 
 // Figure takes a figure that was shown.
@@ -189,7 +225,9 @@ func (t *transcript) finish() {
 func (t *transcript) take() excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.located(t.fresh.take())
+	x := t.located(t.fresh.take())
+	x.between, t.between = t.between, ""
+	return x
 }
 
 // recorded returns all that came, for the Recorder.

@@ -104,6 +104,11 @@ type Worker interface {
 	Info() WorkerInfo
 	// Usage says what the worker's process uses now.
 	Usage() (Usage, error)
+	// Between hands out, once, what was printed since the last Run, in order of arrival
+	// and bounded: by threads, tasks and child processes. While Run is under way there is
+	// nothing. Unclaimed is how many bytes that would be.
+	Between() []Piece
+	Unclaimed() int
 	// Resident is the memory of Usage alone, which is had in microseconds; 0 where
 	// it is not known.
 	Resident() uint64
@@ -228,6 +233,13 @@ type Question struct {
 type Reply struct {
 	Text    string
 	Refusal string
+	Unasked bool // nobody was asked: the question stands
+}
+
+// Piece is output of one stream.
+type Piece struct {
+	Stream Stream
+	Text   []byte
 }
 
 // Stream is where a piece of output came from.
@@ -311,6 +323,9 @@ type Outcome struct {
 	// Obstacle says in a clause why the worker can't be copied in the state
 	// that the execution left, "" when it can.
 	Obstacle string
+	// Tasks is how many tasks, or servers and timers where there are none, go on in
+	// the event loop.
+	Tasks int
 }
 
 // Exception describes the Python exception that ended an execution.

@@ -287,6 +287,7 @@ type doneMessage struct {
 	Exception      *exceptionMessage     `json:"exception,omitempty"`
 	Variables      sessions.VariableDiff `json:"variables"`
 	Obstacle       string                `json:"obstacle"`
+	Tasks          int                   `json:"tasks,omitempty"` // that go on in the event loop
 	Metric         *metricMessage        `json:"metric,omitempty"`
 }
 
