@@ -3,13 +3,14 @@
 import builtins
 import sys
 
-from . import kinds, plotly_show
+from . import figures, kinds, plotly_show
 from .artifacts import Artifact
 
 _GRIDS = ("seaborn.axisgrid",)  # seaborn's figures, which pyplot shows
 _DEPTH = 3  # how deep lists are searched for artists
 _WIDTH = 79  # characters, from which on IPython breaks lines
 _FEW = 40  # items of a container that is told at once
+_SMALL = 1000  # characters
 _SCALARS = kinds.ids(int, float, complex, bool, str, bytes)
 _HOLDERS = kinds.ids(list, tuple, dict)
 _TABLES = {("pandas", "DataFrame"), ("pandas", "Series"), ("numpy", "ndarray")}
@@ -31,19 +32,26 @@ class Echo:
         Nothing is shown of None, of what matplotlib draws and of an Artifact: they are
         told of already.
         """
+        kind = type(value)
         if sys.displayhook is not self._hook:
             sys.displayhook(value)
+        elif id(kind) in _SCALARS and self._is_untouched(kind):
+            text = repr(value)
+            self._write(text)
+            self._session.outputs.keep(execution, value, small=len(text) < _SMALL)
+            return
         elif value is None or type(value) is Artifact:
             return
-        elif "matplotlib" in sys.modules and _is_drawn(value, _DEPTH):
-            self._session.figures.echoed(value)
+        elif "matplotlib" in sys.modules and (
+            figures.show_figure(value) or _is_drawn(value, _DEPTH)
+        ):
             return
         else:
-            self._show(value)
+            self._show(value, kind)
         self._session.outputs.keep(execution, value)
 
-    def _show(self, value):
-        text = self._at_once(value)
+    def _show(self, value, kind):
+        text = self._at_once(value, kind)
         if text is None:
             if plotly_show.is_figure(value):
                 self._session.artifacts.echoed(value)
@@ -55,24 +63,27 @@ class Echo:
                 return
             else:
                 text = repr(value)
-        # As print() does, but in one write: each wakes the reader.
-        if sys.stdout is not None:
-            sys.stdout.write(text + "\n")
+        self._write(text)
 
-    def _at_once(self, value):
+    def _write(self, text):
+        # As print() does, but in one write: each wakes the reader.
+        if (stream := sys.stdout) is not None:
+            stream.write(text + "\n")
+
+    def _at_once(self, value, kind):
         """Returns the text of a value for which IPython would make no other, or None."""
-        kind = type(value)
-        if id(kind) in _SCALARS:
-            return repr(value) if self._is_untouched(kind) else None
         if id(kind) in _HOLDERS:
             if len(value) > _FEW:
                 return None
-            items = value if kind is not dict else [*value, *value.values()]
-            if not all(id(type(item)) in _SCALARS for item in items):
+            held = {*map(type, value)}
+            if kind is dict:
+                held.update(map(type, value.values()))
+            if not all(id(each) in _SCALARS and self._is_untouched(each) for each in held):
+                return None
+            if not self._is_untouched(kind):
                 return None
             text = repr(value)
-            touched = any(not self._is_untouched(each) for each in {kind, *map(type, items)})
-            return None if touched or len(text) > _WIDTH else text
+            return None if len(text) > _WIDTH else text
         if (kinds.library(kind), kinds.name(kind)) in _TABLES and self._is_untouched(kind):
             try:
                 return repr(value)

@@ -20,12 +20,24 @@ class _Ours:
     def format(self, obj, include=None, exclude=None):
         """Returns (bundle, metadata) of a value; the bundle is empty if that has shown itself."""
         if include is None and exclude is None:
+            if kinds.package(type(obj)) == "bokeh":
+                return _of_bokeh(obj), {}
             if forms.is_picture(obj):
                 return {"text/plain": repr(obj), VALUE: obj}, {}
             kind = type(obj)
             if kinds.package(kind) in _TEXT and kinds.module(kind) not in _PAGES:
                 include = ("text/plain",)
         return super().format(obj, include, exclude or _UNUSED)
+
+
+def _of_bokeh(value):
+    """Returns the bundle of a value of bokeh: its own page is a table of properties."""
+    bundle = {"text/plain": repr(value)}
+    layouts = sys.modules.get("bokeh.models.layouts")
+    if layouts is not None and isinstance(value, layouts.LayoutDOM):
+        embed = late.load("bokeh.embed")
+        bundle["text/html"] = embed.file_html(value, title=repr(value))
+    return bundle
 
 
 class _Reporter:

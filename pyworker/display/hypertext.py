@@ -15,7 +15,7 @@ _BLOCKS = re.compile(
     r"|header|hr|li|main|nav|[ou]l|p|pre|section|summary|table|tr"
 )
 # What text can't carry: a page that has none of these is its text.
-_RICH = re.compile(r"<(table|img|svg|script|iframe|style|canvas|video|audio|embed|object)\b", re.I)
+_RICH = re.compile(r"<(table|img[^>]+data:|svg|script|iframe|style|canvas|video|audio|embed|object)\b", re.I)
 _LIVE = re.compile(r"<(script|iframe|canvas|video|audio|embed|object)\b", re.I)
 
 
@@ -80,7 +80,7 @@ class _Reading:
             self._end_cell()
             self._cell, self._wide = [], _number(dict(attrs).get("colspan"))
         elif tag == "img":
-            self._add(f"[image: {dict(attrs).get('alt')}]" if dict(attrs).get("alt") else "[image]")
+            self._add(_image(dict(attrs)))
         elif _BLOCKS.fullmatch(tag):
             self._pre += tag == "pre"
             self._newline()
@@ -125,6 +125,12 @@ class _Reading:
             shown = shown if len(shown) <= _CELL else shown[: _CELL - 1] + "…"
             self._rows[-1] += [shown] + [""] * (self._wide - 1)
             self._cell = None
+
+
+def _image(attributes):
+    source = attributes.get("src") or ""
+    words = attributes.get("alt"), "" if source.startswith("data:") else source
+    return f"[{' '.join(filter(None, ['image', *words]))}]"
 
 
 def _number(text):

@@ -17,9 +17,9 @@ _TEXT_LIMIT = 100_000  # characters of a page's text
 
 # By what is in a page: how its like can be seen.
 _ADVICE = (
-    (re.compile(r"vega", re.I), "with vl-convert-python installed altair's charts are pictures"),
-    (re.compile(r"bokeh", re.I), "bokeh.io.export_png needs a browser; matplotlib needs none"),
-    (re.compile(r"", re.I), "what matplotlib draws can be"),
+    ("vega", "; %pip install vl-convert-python makes altair's charts pictures"),
+    ("bokeh", "; draw it with matplotlib to see it"),
+    ("", ""),
 )
 
 
@@ -86,7 +86,7 @@ def _page(html, plain, max_side):
         return text, None
     form = forms.of_page(html, max_side)
     if hypertext.is_live(html):
-        advice = next(each for pattern, each in _ADVICE if pattern.search(html))
-        form.preview = f"it needs a browser, so you can't see it: the user can; {advice}"
+        advice = next(each for word, each in _ADVICE if word in html)
+        form.preview = f"it needs a browser: the user can see it, you can't{advice}"
         text = str(plain or "")
     return text, form

@@ -11,9 +11,10 @@ from . import kinds, libraries
 
 COUNT_LIMIT = 100  # values that Out keeps
 SIZE_LIMIT = 64 << 20  # bytes of them, as far as that can be told
-_SAMPLE = 20  # elements of a container that are measured
-_SMALL = kinds.ids(int, float, complex, bool, type(None))
 _UNDERSCORES = ("_", "__", "___")
+_BUILTINS = vars(builtins)
+_SAMPLE = 20  # elements of a container that are measured
+_LARGE = 100_000  # values of an array or a table that is measured
 
 
 class Outputs:
@@ -24,37 +25,39 @@ class Outputs:
         self._namespace = namespace
         self._last = (None, None, None)  # of _, __, ___
         self._sizes = {}
+        self._total = 0
 
     def install(self):
         """Has code find Out."""
         builtins.Out = self.out
 
-    def keep(self, execution, value):
-        """Takes what was echoed last; a name that the user has given a value stays."""
+    def keep(self, execution, value, small=False):
+        """Takes what was echoed last; a name that the user, or gettext, has given a value stays.
+
+        small says that there is no need to measure it.
+        """
         if value is self.out:
             return
         names, last = self._namespace, self._last
-        free = not callable(vars(builtins).get("_"))  # which gettext installs
-        for name, ours in zip(_UNDERSCORES, last):
-            free = free and names.get(name, ours) is ours
         self._last = value, last[0], last[1]
-        if free:
-            names.update(zip(_UNDERSCORES, self._last))
-        size = 0 if id(type(value)) in _SMALL else _size(value)
+        if not callable(_BUILTINS.get("_")):
+            for name, ours, new in zip(_UNDERSCORES, last, self._last):
+                if names.get(name, ours) is ours:
+                    names[name] = new
+        size = 0 if small else _size(value)
         if size > SIZE_LIMIT:
             self._drop(execution)
             return
+        self._total += size - self._sizes.pop(execution, 0)  # of an earlier value of the cell
         self.out[execution], self._sizes[execution] = value, size
         names[f"_{execution}"] = value
-        self._cull()
 
-    def _cull(self):
-        while len(self._sizes) > COUNT_LIMIT or sum(self._sizes.values()) > SIZE_LIMIT:
+        while len(self._sizes) > COUNT_LIMIT or self._total > SIZE_LIMIT:
             self._drop(next(iter(self._sizes)))
 
     def _drop(self, execution):
         value = self.out.pop(execution, self)
-        self._sizes.pop(execution, None)
+        self._total -= self._sizes.pop(execution, 0)
         if self._namespace.get(f"_{execution}", self._last) is value:
             del self._namespace[f"_{execution}"]
 
@@ -65,7 +68,11 @@ def _size(value, depth=2):
     try:
         reader = libraries.reader(kind)
         if reader is not None:
-            return int(reader.size(value) or 0) if reader.size else 0
+            extent = 1
+            for count in reader.shape(value) or () if reader.shape else (_LARGE,):
+                extent *= count
+            measured = extent >= _LARGE and reader.size is not None  # that may take a while
+            return int(reader.size(value) or 0) if measured else 0
         base = kinds.container(kind)
         if base is None:
             return sys.getsizeof(value)
