@@ -27,6 +27,7 @@ class Notebook:
         self._session = session
         self._adopted = False
         self._transformers = None
+        self._changed = None
         self.cell = ("", "")  # the present one: its file name, and its code as written
 
     def begin(self):
@@ -87,7 +88,7 @@ class Notebook:
 
     def before(self, code):
         """Tells those who listen that a cell begins; returns what after() wants."""
-        if not self.is_made or not any(_shell.events.callbacks.values()):
+        if not self._is_heard():
             return None
         interactive = late.load("IPython.core.interactiveshell")
         info = interactive.ExecutionInfo(code, True, False, True, None)
@@ -97,12 +98,24 @@ class Notebook:
 
     def after(self, result, error):
         """Tells those who listen that a cell has ended."""
-        if self.is_made and any(_shell.events.callbacks.values()):
+        if self._is_heard():
             if result is not None:
                 result.error_in_exec = error
             self._trigger("post_execute")
             if result is not None:
                 self._trigger("post_run_cell", result)
+
+    def changed(self, request):
+        """Returns sentences on modules that a cell imports whose files have changed since."""
+        if "import" not in request["code"] or request["kind"] != "code" or self._is_heard():
+            return []
+        if self._changed is None:
+            self._changed = late.load_own("shell.changed").Changed()
+        return self._changed.notes(request["code"], self._session.place.workdir)
+
+    def _is_heard(self):
+        """Says whether somebody, as %autoreload, listens to what happens to cells."""
+        return self.is_made and any(_shell.events.callbacks.values())
 
     def _trigger(self, event, *arguments):
         for function in list(_shell.events.callbacks[event]):
