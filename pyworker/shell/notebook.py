@@ -17,6 +17,10 @@ INPUTS = 1000  # cells that In remembers
 
 _NAMED = re.compile(r"\b(?:IPython|In|Out|_i|_ih|_oh)\b")
 _MAGICS = ("run_line_magic", "run_cell_magic")
+_FIRST = {
+    "line": "pip cd env who timeit time load_ext config run matplotlib history precision sx",
+    "cell": "time capture bash writefile html timeit",
+}
 _shell = None  # of this process, which a zygote may have made for its forks
 
 
@@ -185,6 +189,29 @@ def make():
             for name, hook in hooks.items():
                 setattr(sys, name, hook)
     return _shell
+
+
+def warm():
+    """Makes the shell in a zygote, and runs one of each kind of magic for its forks.
+
+    What they import and fill is then shared, and a session that uses them writes little.
+    """
+    shell = make()
+    if shell is None:
+        return
+    for kind, names in _FIRST.items():
+        for name in names.split():
+            shell.magics_manager.find(kind, name)
+    shell.display_formatter.format(1)
+    shell.transform_cell("%who\nx = !ls {x} $y\nlen?\n")
+    shell.input_transformer_manager.transform_cell("%%time\n1\n")
+    shell.var_expand("$x {x}")
+    with late.load("contextlib").redirect_stdout(late.load("io").StringIO()):
+        shell.run_line_magic("who", "")
+        shell.run_line_magic("time", "1")
+        shell.run_line_magic("pinfo", "len")
+    late.load_own("shell.shell")
+    late.load_own("shell.changed")
 
 
 def _magic(call):
