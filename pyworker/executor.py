@@ -13,7 +13,6 @@ import types
 from . import cells, late, sources, tracebacks
 from .awaiting import Awaiting
 from .display import encode, kinds, variables
-from .display.echo import echo
 from .reserve import Reserve
 
 # By the kind of an execution, what prepares the action that it is.
@@ -37,6 +36,7 @@ class Executor:
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
+        self._execution = 0
         self._part = None  # of the present cell, the part that ran last
         self._returned = []  # what the plugin that was called, or the install, has returned
         self._exit_code = None  # of the present command or install, once it has ended
@@ -71,6 +71,8 @@ class Executor:
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
         session.artifacts.begin(execution)
+        session.outlet.begin(execution)
+        self._execution = execution
         error, seconds = self._run(action)
         notes += session.take_shell_notes()
         notes += self._compiler.notes
@@ -78,8 +80,9 @@ class Executor:
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         signalled, start = session.interrupts.signalled, time.perf_counter()
-        self._end_figures(notes)
+        error = self._end_figures(error, notes)
         self._end_artifacts(notes)
+        session.outlet.end()
         # It is waited for, but what stops it has not stopped the code.
         seconds += time.perf_counter() - start
         session.interrupts.excuse(signalled)
@@ -212,10 +215,10 @@ class Executor:
     def _echo(self, value):
         """Shows a value, past a debugger that steps from one part to the next."""
         if (trace := sys.gettrace()) is None:
-            echo(value, self._session.artifacts)
+            self._session.show_value(value, self._execution)
             return
         sys.settrace(None)
-        echo(value, self._session.artifacts)
+        self._session.show_value(value, self._execution)
         sys.settrace(trace)
 
     def run_inside(self, code, echoed):
@@ -287,13 +290,19 @@ class Executor:
             forks.end(error, self._session.describer.text, self._session.streams.flush)
         return value, error
 
-    def _end_figures(self, notes):
-        _, error = self._guard(self._session.figures.end)
-        if issubclass(type(error), KeyboardInterrupt):
+    def _end_figures(self, error, notes):
+        """Returns the exception of the run, or what has kept a figure from being drawn."""
+        failed = error is not None
+        undrawn, fault = self._guard(lambda: self._session.figures.end(failed))
+        if issubclass(type(fault), KeyboardInterrupt):
             notes.append("the drawing of figures was stopped; the code had ended before")
-        elif error is not None:
-            self._session.complain("figures could not be captured", error)
-            notes.append(f"figures could not be captured: {tracebacks.class_name(error)}")
+        elif fault is not None:
+            self._session.complain("figures could not be captured", fault)
+            notes.append(f"figures could not be captured: {tracebacks.class_name(fault)}")
+        if failed or undrawn is None:
+            return error
+        self._part = None  # none of the code's statements has raised it
+        return undrawn
 
     def _end_artifacts(self, notes):
         session = self._session

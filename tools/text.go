@@ -274,6 +274,9 @@ func (v view) figureLines() string {
 	lines := make([]string, len(v.Figures))
 	for i, figure := range v.Figures {
 		lines[i] = fmt.Sprintf("[figure %d] %s%d×%d, saved to %s", i+1, titlePrefix(figure), figure.Width, figure.Height, figure.Path)
+		if len(figure.Names) > 0 {
+			lines[i] += "; the code saved it as " + strings.Join(figure.Names, ", ")
+		}
 		if v.pictures != nil && v.pictures[i].missing != "" {
 			lines[i] += "; not shown: " + v.pictures[i].missing
 		}
@@ -344,7 +347,7 @@ func (v view) running() string {
 		return "[asking] The code waits for the next line of input."
 	case v.Status == sessions.StatusAsking:
 		at := ""
-		if prompt := strings.TrimSpace(v.Prompt); prompt != "" {
+		if prompt := strings.TrimSpace(v.Prompt); prompt != "" && !strings.HasSuffix(v.Stdout, v.Prompt) {
 			at = fmt.Sprintf(" at %q", clip(prompt, 200))
 		}
 		return fmt.Sprintf(`[asking] The code waits for a line of input%s. Give it with manage_interpreters, operation "answer", interpreter_id %q and text; "interrupt" stops the code.`, at, v.InterpreterID)

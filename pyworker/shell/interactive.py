@@ -49,6 +49,10 @@ class _Ours:
         hidden = ("_ih", "_oh", "_dh", "__builtin__", "__builtins__")
         self.user_ns_hidden.update(dict.fromkeys(hidden))
 
+    def init_display_formatter(self):
+        """Has values formatted as a model reads them."""
+        self.display_formatter = late.load_own("display.formatter").make(self)
+
     def adopt(self, session):
         """Takes a session's __main__ for its own."""
         self.session, module = session, session.module
