@@ -16,6 +16,7 @@ from . import transform
 INPUTS = 1000  # cells that In remembers
 
 _NAMED = re.compile(r"\b(?:IPython|In|Out|_i|_ih|_oh)\b")
+_INPUT = re.compile(r"\b_i(?:ii?|\d{1,9})?\b")
 _MAGICS = ("run_line_magic", "run_cell_magic")
 _FIRST = {
     "line": "pip cd env who timeit time load_ext config run matplotlib history precision sx",
@@ -151,12 +152,12 @@ class Notebook:
             inputs[number:] = [code]
             if number > INPUTS:
                 inputs[number - INPUTS] = ""
-        raw = history.input_hist_raw
-        names["_i"], names["_ii"], names["_iii"] = (
-            raw[number - back] if number > back else "" for back in (1, 2, 3)
-        )
-        names.update({f"_i{number}": code, f"_i{number - 1}": raw[number - 1]})
-        names.pop(f"_i{number - INPUTS}", None)
+        if "_i" in code:  # made when they are asked for: names slow the comparison of variables
+            raw = history.input_hist_raw
+            for name in _INPUT.findall(code):
+                back = len(name) - 1 if name[-1] == "i" else 0
+                at = number - back if back else int(name[2:])
+                names[name] = raw[at] if 0 < at < number else ""
         _shell.execution_count = number
 
 
