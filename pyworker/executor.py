@@ -76,6 +76,7 @@ class Executor:
         error, seconds = self._run(action)
         notes += session.take_shell_notes()
         notes += self._compiler.notes
+        notes += session.notebook.changed(request) if error is None else []
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         signalled, start = session.interrupts.signalled, time.perf_counter()
@@ -186,6 +187,8 @@ class Executor:
         parts = self._compiler.compile(code, filename, begin, raw)
         if compile_only:  # what the server took for a syntax error is none here
             raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
+        if self._compiler.transformed is not None:
+            self._session.code_file.write_python(self._compiler.transformed)
         self._compiled = True
         notebook, failed = self._session.notebook, None
         heard = notebook.before(code)

@@ -15,7 +15,9 @@ _BLOCKS = re.compile(
     r"|header|hr|li|main|nav|[ou]l|p|pre|section|summary|table|tr"
 )
 # What text can't carry: a page that has none of these is its text.
-_RICH = re.compile(r"<(table|img[^>]+data:|svg|script|iframe|style|canvas|video|audio|embed|object)\b", re.I)
+_RICH = re.compile(
+    r"<(table|img[^>]+data:|svg|script|iframe|style|canvas|video|audio|embed|object)\b", re.I
+)
 _LIVE = re.compile(r"<(script|iframe|canvas|video|audio|embed|object)\b", re.I)
 
 
