@@ -199,16 +199,17 @@ class Worker:
             message["packages_dir"] = self.packages_dir
         self.send({**message, "arguments": arguments, "result_var_name": result_var_name})
 
-    def finish(self):
-        """Waits for the answer to begin."""
-        frames = []
+    def finish(self, lines=()):
+        """Waits for the answer to begin; lines are for what the code asks."""
+        frames, lines = [], iter(lines)
         while (frame := self.receive()) is not None:
             if frame[0]["type"] == "done":
                 self._nudge_in = 0
                 self._read_pipes()
                 return Answer(frame[0], frames, self._take("stdout"), self._take("stderr"))
             if frame[0]["type"] == "ask":
-                self.reply(frame[0], refusal="nobody is there")
+                line = next(lines, None)
+                self.reply(frame[0], line or "", "nobody is there" if line is None else "")
             else:
                 frames.append(frame)
         raise ConnectionError("the worker ended: " + self._take("stderr"))
