@@ -33,7 +33,8 @@ class HandleTest(Kept):
     @needs("PIL")
     def test_a_text_takes_the_place_of_a_picture(self):
         answer = self.worker.run(
-            "from PIL import Image\nh = display(Image.new('L', (9, 9)), display_id='x')\nh.update(1)"
+            "from PIL import Image\nh = display(Image.new('L', (9, 9)), display_id='x')\n"
+            "h.update(1)"
         )
         self.assertEqual([], answer.artifacts)
         self.assertTrue(answer.stdout.endswith(mark("update;x") + "1\n" + END))
@@ -132,7 +133,10 @@ class OutputsTest(Kept):
         )
         for n in range(105):
             self.worker.run(str(n))
-        self.assertEqual("(True, 100)\n", self.worker.run("import gc\ngc.collect();\nseen() is None, len(Out)").stdout)
+        self.assertEqual(
+            "(True, 100)\n",
+            self.worker.run("import gc\ngc.collect();\nseen() is None, len(Out)").stdout,
+        )
 
     @needs("numpy")
     def test_large_ones_go_first(self):
