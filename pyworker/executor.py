@@ -79,7 +79,7 @@ class Executor:
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         signalled, start = session.interrupts.signalled, time.perf_counter()
-        self._end_figures(notes)
+        error = self._end_figures(error, notes)
         self._end_artifacts(notes)
         session.outlet.end()
         # It is waited for, but what stops it has not stopped the code.
@@ -287,13 +287,19 @@ class Executor:
             forks.end(error, self._session.describer.text, self._session.streams.flush)
         return value, error
 
-    def _end_figures(self, notes):
-        _, error = self._guard(self._session.figures.end)
-        if issubclass(type(error), KeyboardInterrupt):
+    def _end_figures(self, error, notes):
+        """Returns the exception of the run, or what has kept a figure from being drawn."""
+        failed = error is not None
+        undrawn, fault = self._guard(lambda: self._session.figures.end(failed))
+        if issubclass(type(fault), KeyboardInterrupt):
             notes.append("the drawing of figures was stopped; the code had ended before")
-        elif error is not None:
-            self._session.complain("figures could not be captured", error)
-            notes.append(f"figures could not be captured: {tracebacks.class_name(error)}")
+        elif fault is not None:
+            self._session.complain("figures could not be captured", fault)
+            notes.append(f"figures could not be captured: {tracebacks.class_name(fault)}")
+        if failed or undrawn is None:
+            return error
+        self._part = None  # none of the code's statements has raised it
+        return undrawn
 
     def _end_artifacts(self, notes):
         session = self._session

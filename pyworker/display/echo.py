@@ -3,7 +3,7 @@
 import builtins
 import sys
 
-from . import kinds, plotly_show
+from . import figures, kinds, plotly_show
 from .artifacts import Artifact
 
 _GRIDS = ("seaborn.axisgrid",)  # seaborn's figures, which pyplot shows
@@ -42,8 +42,9 @@ class Echo:
             return
         elif value is None or type(value) is Artifact:
             return
-        elif "matplotlib" in sys.modules and _is_drawn(value, _DEPTH):
-            self._session.figures.echoed(value)
+        elif "matplotlib" in sys.modules and (
+            figures.show_figure(value) or _is_drawn(value, _DEPTH)
+        ):
             return
         else:
             self._show(value, kind)
