@@ -69,6 +69,7 @@ func TestInput(t *testing.T) {
 			a := &asker{t, c, p, record["interpreter_id"].(string)}
 			a.answersTwoQuestions()
 			a.answersMany()
+			a.debugs()
 			a.isRefused()
 			a.hasALongPrompt()
 			a.isInterrupted()
@@ -118,6 +119,22 @@ func (a *asker) answersMany() {
 	}
 	if n := len(a.p.heard()); n != many {
 		a.t.Errorf("asked %d times", n)
+	}
+}
+
+// debugs: a debugger's questions are the user's, too.
+func (a *asker) debugs() {
+	a.t.Helper()
+	lines := []string{"p x", "w", "c"}
+	a.p.will(func(context.Context, string) *mcp.ElicitationResult {
+		line := lines[0]
+		lines = lines[1:]
+		return accepts(line)
+	})
+	record, _ := a.run("def f(x):\n    breakpoint()\n    return x + 1\nf(41)")
+	stdout, _ := record["stdout"].(string)
+	if record["status"] != "ok" || !strings.Contains(stdout, "(Pdb) p x\n41\n") || !strings.HasSuffix(stdout, "42\n") || strings.Contains(stdout, "pyworker") {
+		a.t.Errorf("%v", record)
 	}
 }
 

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -334,16 +335,5 @@ func (e *execution) prompt() string {
 	if open && strings.TrimSpace(prompt) == "" {
 		return "input()"
 	}
-	return clipped(prompt, 200)
-}
-
-// clipped is text, at most so many bytes of it.
-func clipped(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && text[most]&0xC0 == 0x80 {
-		most--
-	}
-	return text[:most] + "…"
+	return fmt.Sprintf("%.200s", prompt)
 }

@@ -15,6 +15,7 @@ class Figures:
         self._channel = channel
         self._max_side = max_side  # pixels, of a preview
         self._execution = 0
+        self._displayed = 0  # figures that were handed to display()
         self._capture = find_capture()
         self.move(private_dir)
 
@@ -28,13 +29,28 @@ class Figures:
         """Begins to take what the execution shows."""
         if self._capture is None:
             return
-        self._execution = execution
+        self._execution, self._displayed = execution, 0
         self._capture.begin(
             self._emit,
             directory=self._directory,
             prefix=f"{execution:04d}",
             max_side=self._max_side,
         )
+
+    def show(self, figure):
+        """Shows any figure of matplotlib, as it looks now."""
+        if self._capture is None:
+            return
+        from matplotlib_capture import CapturedFigure, drawing, save
+
+        from . import images
+
+        png, preview = drawing.draw(figure, self._max_side)
+        self._displayed += 1
+        path = save.write(png, self._directory, f"{self._execution:04d}-d{self._displayed}")
+        size = images.size_of(png)
+        title = drawing.title_of(figure)
+        self._emit(CapturedFigure(path, "image/png", *size, title, preview))
 
     def end(self, failed):
         """Takes what is still open, and closes it.
