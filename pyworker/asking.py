@@ -91,6 +91,8 @@ class _Asker:
             raise EOFError("input() can't be answered in a child process")
         if _thread.get_ident() != self._interrupts.main:
             raise EOFError("input() can be answered in the main thread only")
+        if not self._frames.in_run:
+            raise EOFError("input() can't be answered between two calls")
         if self._asking:
             raise EOFError("input() can't be answered while another one waits")
         if self._interrupts.signalled:  # pdb would ask for ever
