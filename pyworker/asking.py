@@ -10,7 +10,7 @@ from . import late
 _builtin_input = builtins.input
 _PROMPT_LIMIT = 10_000  # characters that go to the server; all are printed
 _NO_SECRETS = (
-    "getpass() asks nobody here: what is typed would pass through the model. Have the user "
+    "getpass() asks nobody: the answer would pass through the client and the model. Have the user "
     "set an environment variable for the server, and read that from os.environ"
 )
 
@@ -91,8 +91,8 @@ class _Asker:
             raise EOFError("input() can't be answered in a child process")
         if _thread.get_ident() != self._interrupts.main:
             raise EOFError("input() can be answered in the main thread only")
-        if not self._frames.in_run:
-            raise EOFError("input() can't be answered between two calls")
+        if self._interrupts.is_idle():  # a task that goes on between calls
+            raise EOFError("input() can be answered during a run only")
         if self._asking:
             raise EOFError("input() can't be answered while another one waits")
         if self._interrupts.signalled:  # pdb would ask for ever

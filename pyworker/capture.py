@@ -191,6 +191,11 @@ class Streams:
         for raw in self._raws.values():
             raw.count = 0
 
+    def written(self):
+        """Returns what changes when anything is written to stdout or stderr."""
+        staged = self._stage.staged() if self._stage is not None else 0
+        return (*(raw.count for raw in self._raws.values()), staged)
+
     def restore(self):
         """Makes descriptors and streams what they were at the start."""
         self._leave_stage()

@@ -74,6 +74,7 @@ class Channel:
                 self._pass_over()
                 continue
             if frame is not None:
+                self._interrupts.awake()  # it may have come with an answer that was late
                 if count := frame[0].get("descriptors"):
                     self._descriptors = self._stream.descriptors(count)
                 return frame

@@ -29,4 +29,6 @@ def tidy(asking):
     debugger.skip = {*(debugger.skip or ()), _OWN_MODULES}
     for name in _NOTES:
         debugger.stack[debugger.curindex][0].f_globals.pop(name, None)
+    if getattr(debugger, "mode", None) == "inline":
+        debugger.mode = None  # in Python 3.14 "q" would be sys.exit()
     debugger.nosigint = True  # or after "c" an interrupt would ask, and stop nothing

@@ -13,7 +13,6 @@ import types
 from . import cells, late, sources, tracebacks
 from .awaiting import Awaiting
 from .display import encode, kinds, variables
-from .display.echo import echo
 from .reserve import Reserve
 
 # By the kind of an execution, what prepares the action that it is.
@@ -31,11 +30,13 @@ class Executor:
 
     def __init__(self, session):
         self._session = session
-        self._compiler = cells.Compiler(session.echo, session.notebook.transformers)
+        self._compiler = cells.Compiler(session.echo, session.notebook)
         self.awaiting = Awaiting(session.interrupts, session.forks.own)
+        session.run_inside = self.run_inside
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
+        self._execution = 0
         self._part = None  # of the present cell, the part that ran last
         self._returned = []  # what the plugin that was called, or the install, has returned
         self._exit_code = None  # of the present command or install, once it has ended
@@ -46,8 +47,8 @@ class Executor:
         """Runs the operator's code; returns its traceback, "" if all went well."""
         self._session.prepare()
         # Nothing of it is echoed, but its __future__ imports count.
-        compiler, self._compiler = self._compiler, None
-        self._compiler = cells.Compiler("none", self._session.notebook.transformers)
+        compiler = self._compiler
+        self._compiler = cells.Compiler("none", self._session.notebook)
         error, _ = self._run(self._cell(code, "<init>"))
         self._compiler = compiler
         self._session.take_shell_notes()  # they would be told with the first execution
@@ -70,6 +71,8 @@ class Executor:
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
         session.artifacts.begin(execution)
+        session.outlet.begin(execution)
+        self._execution = execution
         error, seconds = self._run(action)
         notes += session.take_shell_notes()
         notes += self._compiler.notes
@@ -78,6 +81,7 @@ class Executor:
         signalled, start = session.interrupts.signalled, time.perf_counter()
         self._end_figures(notes)
         self._end_artifacts(notes)
+        session.outlet.end()
         # It is waited for, but what stops it has not stopped the code.
         seconds += time.perf_counter() - start
         session.interrupts.excuse(signalled)
@@ -111,19 +115,24 @@ class Executor:
     def _code(self, request, notes):
         """Returns an action for _run: the cell, which is the code file's contents too."""
         code, session = request["code"], self._session
+        raw = request.get("raw", code) if request.get("judged") else None
+        written = code if raw is None else raw
         cell = f"<cell {request['execution']}>"
         note = session.code_file.write(code, vars(session.module))
         notes += filter(None, [note])
         session.describer.call(cell, cell if note else session.code_file.name or cell)
+        session.notebook.enter(request["execution"], cell, written)
         if name := request.get("metric_var_name"):
             self._watch = late.load_own("display.metric").Watch(name, vars(session.module))
         compile_only = request.get("compile_only", False)
-        return self._cell(code, cell, compile_only)
+        sources.add(cell, written)
+        self.awaiting.prepare(code)
+        return lambda: self._run_cell(code, cell, compile_only, raw)
 
-    def _cell(self, code, filename, compile_only=False):
+    def _cell(self, code, filename):
         sources.add(filename, code)
         self.awaiting.prepare(code)
-        return lambda: self._run_cell(code, filename, compile_only)
+        return lambda: self._run_cell(code, filename, False, None)
 
     def _plugin(self, request, _):
         """Returns an action for _run: the call of a plugin."""
@@ -172,12 +181,24 @@ class Executor:
                 self._session.handlers.hold()  # what one raised has kept it from the others
                 self._take_back()
 
-    def _run_cell(self, code, filename, compile_only):
+    def _run_cell(self, code, filename, compile_only, raw):
         begin = None if self._watch is None else self._watch.begin
-        parts = self._compiler.compile(code, filename, begin)
+        parts = self._compiler.compile(code, filename, begin, raw)
         if compile_only:  # what the server took for a syntax error is none here
             raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
         self._compiled = True
+        notebook, failed = self._session.notebook, None
+        heard = notebook.before(code)
+        try:
+            self._run_parts(parts)
+        except BaseException as error:
+            failed = error
+            raise
+        finally:
+            notebook.after(heard, failed)
+            failed = None
+
+    def _run_parts(self, parts):
         if any(part.co_flags & cells.COROUTINE for part, _ in parts):
             self.awaiting.run(self._run_awaiting(parts))
             return
@@ -191,11 +212,27 @@ class Executor:
     def _echo(self, value):
         """Shows a value, past a debugger that steps from one part to the next."""
         if (trace := sys.gettrace()) is None:
-            echo(value, self._session.artifacts)
+            self._session.show_value(value, self._execution)
             return
         sys.settrace(None)
-        echo(value, self._session.artifacts)
+        self._session.show_value(value, self._execution)
         sys.settrace(trace)
+
+    def run_inside(self, code, echoed):
+        """Runs code that a cell gives to its shell, as the body of %%capture."""
+        filename, written = self._session.notebook.cell
+        before, found, _ = written.rstrip().rpartition(code.rstrip())
+        if found and before and written.rstrip().endswith(found):  # it keeps its lines
+            code = "\n" * before.count("\n") + code
+        else:
+            filename = f"{filename[:-1]}, inside>"
+            sources.add(filename, code)
+        names, notes = vars(self._session.module), self._compiler.notes
+        for part, is_shown in self._compiler.compile(code, filename):
+            value = eval(part, names)
+            if is_shown and echoed:
+                self._echo(value)
+        self._compiler.notes = notes + self._compiler.notes
 
     def _run_plugin(self, name, arguments):
         self._compiled = True

@@ -51,6 +51,10 @@ class Interrupts:
         self._idle = True
         self._pending = False
 
+    def is_idle(self):
+        """Says whether no execution runs, and no request is being read."""
+        return self._idle
+
     def awake(self):
         """Says that input has come: a signal from now on is for that."""
         self._idle = False

@@ -4,7 +4,7 @@ import os
 import sys
 
 from . import codefile, cstdio, handlers, late, namespace, sources
-from .display import artifacts, figures
+from .display import adapters, artifacts, echo, figures, outputs, publisher
 from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
 from .place import Place
@@ -35,8 +35,13 @@ class Session:
         self.describer = Describer(start["workdir"], start["private_dir"], start["traceback"])
         self.user_forks = UserForks(frames, streams)
         self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
-        self.figures = figures.Figures(frames, start["private_dir"], start["figure_max_side"])
-        self.artifacts = artifacts.Artifacts(frames, start["private_dir"], start["figure_max_side"])
+        self.outlet = publisher.Outlet(frames, streams)
+        where = start["private_dir"], start["figure_max_side"]
+        self.figures = figures.Figures(self.outlet, *where)
+        self.artifacts = artifacts.Artifacts(self.outlet, *where)
+        self.outlet.figures, self.outlet.artifacts = self.figures, self.artifacts
+        self.outputs = outputs.Outputs(vars(self.module))
+        self.show_value = echo.Echo(self)
         self.handlers = handlers.Handlers(streams.report)
         self.plugins = Plugins(frames.log, lambda: self.place.workdir)
         self._frames = frames
@@ -45,6 +50,7 @@ class Session:
         if start["warnings"] == "ignore":
             late.load("warnings").simplefilter("ignore")
         cstdio.set_start()
+        adapters.install(self)
         self.notebook.begin()
 
     def shell(self):
@@ -61,6 +67,7 @@ class Session:
         """Makes everything as an execution expects it; returns notes."""
         namespace.repair(self.module)
         self.artifacts.install()
+        self.outputs.install()
         self.interrupts.install()
         self.streams.begin()
         self.fault.enable()  # the user may have turned faulthandler elsewhere

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -47,6 +48,7 @@ type questions struct {
 	mu    sync.Mutex
 	count int
 	open  *openQuestion
+	over  bool          // the code that asked has ended
 	ahead []string      // lines that were given for the next questions
 	news  chan struct{} // closed when a question is asked
 }
@@ -109,16 +111,16 @@ func typed(line string) Reply {
 }
 
 // give answers the open question with the first line, and the next ones with the
-// others. It reports false when none is open.
-func (qs *questions) give(lines []string) bool {
+// others, if one is open; over says that the code has ended.
+func (qs *questions) give(lines []string) (given, over bool) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	if qs.open == nil {
-		return false
+		return false, qs.over
 	}
 	qs.ahead = lines[1:]
 	qs.settle(typed(lines[0]))
-	return true
+	return true, false
 }
 
 // unread says how many lines no question took.
@@ -190,6 +192,7 @@ func (qs *questions) end() {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	qs.drop()
+	qs.over = true
 }
 
 func (qs *questions) drop() {
@@ -258,18 +261,13 @@ func (e *execution) asks(interpreterID string, q *openQuestion, asking Asking) *
 // meant returns the execution that a wait is for, and passes on the answer that
 // it may bring. Its caller, the operator or another, waits for it until
 // leaveExecution.
-func (s *Session) meant(r WaitRequest, operator bool) (*execution, error) {
-	if answer := r.Answer; answer != nil {
+func (s *Session) meant(answer *Answer, operator bool) (*execution, error) {
+	if answer != nil {
 		e, err := s.execution(answer.Execution)
 		if err == nil {
 			e.questions.answer(answer.Question, answer.Reply)
 		}
 		return e, err
-	}
-	if len(r.Lines) > 0 {
-		if err := s.give(r.Lines, operator); err != nil {
-			return nil, err
-		}
 	}
 	if e := s.pending(operator); e != nil {
 		return e, nil
@@ -299,19 +297,22 @@ func (s *Session) execution(number int) (*execution, error) {
 	return nil, Errorf(CodeInvalid, "execution %d of interpreter %q waits for no answer any more: it has ended, and its result went to another call. Its code was not run again", number, s.name)
 }
 
-// give passes lines on to the code that runs and asks. Where it has ended meanwhile,
-// as at its time limit, the caller gets its result instead.
-func (s *Session) give(lines []string, operator bool) error {
+// give passes lines on to the code that runs and asks, and says which execution is
+// to be waited for. Where it has ended meanwhile, as at its time limit, they are late
+// and the caller gets its result instead.
+func (s *Session) give(lines []string, operator bool) (to *Answer, late bool, err error) {
 	e := s.runningNow()
-	switch {
-	case e != nil && e.operator == operator && e.questions.give(lines):
-		return nil
-	case e != nil && e.operator == operator:
-		return Errorf(CodeInvalid, "execution %d of interpreter %q runs and asks nothing now; the text was not passed on. Operation \"wait\" goes on waiting for it", e.number, s.name)
-	case e == nil && s.hasUnfetched(operator):
-		return nil
+	if e == nil && s.hasUnfetched(operator) {
+		return nil, true, nil
 	}
-	return Errorf(CodeInvalid, "nothing asks in interpreter %q; the text was not passed on", s.name)
+	if e == nil || e.operator != operator {
+		return nil, false, Errorf(CodeInvalid, "nothing asks in interpreter %q; the text was not passed on", s.name)
+	}
+	given, over := e.questions.give(lines)
+	if !given && !over {
+		return nil, false, Errorf(CodeInvalid, "execution %d of interpreter %q runs and asks nothing now; the text was not passed on. Operation \"wait\" goes on waiting for it", e.number, s.name)
+	}
+	return &Answer{Execution: e.number}, over, nil
 }
 
 // hasUnfetched reports whether a result waits to be collected.
@@ -334,16 +335,5 @@ func (e *execution) prompt() string {
 	if open && strings.TrimSpace(prompt) == "" {
 		return "input()"
 	}
-	return clipped(prompt, 200)
-}
-
-// clipped is text, at most so many bytes of it.
-func clipped(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && text[most]&0xC0 == 0x80 {
-		most--
-	}
-	return text[:most] + "…"
+	return fmt.Sprintf("%.200s", prompt)
 }

@@ -118,7 +118,7 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 		_, err = answer(Operator, r.InterpreterID)
 		wantCode(t, err, CodeInvalid, "nothing asks")
 		time.Sleep(time.Hour)
-		if r, err = answer(me, ""); err != nil || r.Status != StatusTimeout {
+		if r, err = answer(me, ""); err != nil || r.Status != StatusTimeout || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "too late") {
 			t.Errorf("after the limit: %+v, %v", r, err)
 		}
 		_, err = answer(me, "")
@@ -132,6 +132,23 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 		}
 		if err := m.Delete(t.Context(), me, r.InterpreterID); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestAnAnswerGoesPastOlderResults to the code that asks.
+func TestAnAnswerGoesPastOlderResults(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		mustRun(t, m, RunRequest{Code: "a"})
+		if _, err := m.Interrupt(t.Context(), me, ""); err != nil {
+			t.Error(err)
+		}
+		mustRun(t, m, RunRequest{Code: "b"})
+		if r := give(t, m, "x"); r.Execution != 2 || r.Status != StatusOK {
+			t.Errorf("%+v", r)
+		}
+		if r, err := m.Await(t.Context(), me, WaitRequest{}); err != nil || r.Execution != 1 {
+			t.Errorf("%+v, %v", r, err)
 		}
 	})
 }

@@ -140,6 +140,7 @@ func (h *heard) tell(say func(Sink)) {
 func (h *heard) Output(stream Stream, text []byte) { h.tell(func(s Sink) { s.Output(stream, text) }) }
 func (h *heard) Figure(f Figure)                   { h.tell(func(s Sink) { s.Figure(f) }) }
 func (h *heard) Artifact(a Artifact)               { h.tell(func(s Sink) { s.Artifact(a) }) }
+func (h *heard) Clear(c Cleared)                   { h.tell(func(s Sink) { s.Clear(c) }) }
 func (h *heard) Ask(q Question)                    { h.tell(func(s Sink) { s.Ask(q) }) }
 
 func (w *fakeWorker) die(reason string) {

@@ -154,7 +154,13 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.meant(r, client == Operator)
+	late := false
+	if len(r.Lines) > 0 {
+		if r.Answer, late, err = s.give(r.Lines, client == Operator); err != nil {
+			return nil, err
+		}
+	}
+	e, err := s.meant(r.Answer, client == Operator)
 	if errors.Is(err, errPrinted) {
 		return s.printedBetween(), nil
 	}
@@ -169,6 +175,9 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	result, err := s.await(ctx, waiting, e, r.Asking)
 	if err != nil {
 		return nil, err
+	}
+	if late {
+		result.note("the text came too late: nothing asks any more")
 	}
 	s.head(result)
 	m.tellHome(ctx, client, s, result)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -145,61 +144,6 @@ func inOrder(pieces []Piece, limit int) string {
 		term.write(Stream(stream), decoders[stream].flush())
 	}
 	return strings.Join(term.take(), "")
-}
-
-// Figure takes a figure that was shown.
-func (t *transcript) Figure(f Figure) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.previews += len(f.Preview); t.previews > maxPreviews {
-		f.Preview = nil
-	}
-	t.fresh.figures = append(t.fresh.figures, f)
-	if len(t.shown) < maxShown {
-		kept := f
-		kept.Preview = nil
-		t.shown = append(t.shown, kept)
-	}
-	if t.all != nil {
-		t.all.figures = append(t.all.figures, f)
-	}
-}
-
-// Artifact takes a file that was kept.
-func (t *transcript) Artifact(a Artifact) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, before := range t.keeps {
-		if before.Name == a.Name {
-			a.Replaced = before.Replaced + 1
-		}
-	}
-	held := &t.fresh
-	if t.all != nil {
-		held = t.all
-	}
-	for _, before := range held.artifacts {
-		if before.Name == a.Name {
-			t.previews -= len(before.Image)
-		}
-	}
-	if t.previews += len(a.Image); t.previews > maxPreviews {
-		a.Image = nil
-	}
-	t.fresh.artifacts = withNewest(t.fresh.artifacts, a)
-	if t.all != nil {
-		t.all.artifacts = withNewest(t.all.artifacts, a)
-	}
-	a.Image = nil
-	if t.keeps = withNewest(t.keeps, a); len(t.keeps) > maxShown {
-		t.keeps = t.keeps[:maxShown]
-	}
-}
-
-// withNewest adds a in the place of one of its name, which it has replaced on disk.
-func withNewest(artifacts []Artifact, a Artifact) []Artifact {
-	others := slices.DeleteFunc(artifacts, func(each Artifact) bool { return each.Name == a.Name })
-	return append(others, a)
 }
 
 func (t *transcript) append(stream Stream, text []byte) {

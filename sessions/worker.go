@@ -218,8 +218,17 @@ type Sink interface {
 	Output(stream Stream, text []byte)
 	Figure(figure Figure)
 	Artifact(artifact Artifact)
+	// Clear takes back what was shown so far.
+	Clear(cleared Cleared)
 	// Ask takes a question that the code waits with. It must not wait.
 	Ask(question Question)
+}
+
+// Cleared says which figures and artifacts of an execution are not shown any more:
+// all figures so far, or none, and artifacts by name. Their files stay.
+type Cleared struct {
+	Figures   bool
+	Artifacts []string
 }
 
 // Question is what the code asks a person with input().
@@ -271,6 +280,8 @@ type Figure struct {
 	// Preview is a PNG small enough for a model: the file itself when that
 	// fits the limit on the longest side, else a smaller rendering.
 	Preview []byte `json:"-"`
+	// DisplayID is what a later figure of the same execution has that replaces this one.
+	DisplayID string `json:"-"`
 }
 
 // Artifact is a file that an execution has kept for its reader: a chart, an
@@ -286,7 +297,7 @@ type Artifact struct {
 	Size     int64  `json:"size"` // bytes
 	// Preview says in some lines what is in it, as the head of a table.
 	Preview string `json:"preview,omitempty"`
-	// Image is a PNG small enough for a model, nil where there is none.
+	// Image is a PNG or JPEG small enough for a model, nil where there is none.
 	Image []byte `json:"-"`
 	// Replaced is how many of its name the same execution has kept before it.
 	Replaced int `json:"-"`

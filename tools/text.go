@@ -344,7 +344,7 @@ func (v view) running() string {
 		return "[asking] The code waits for the next line of input."
 	case v.Status == sessions.StatusAsking:
 		at := ""
-		if prompt := strings.TrimSpace(v.Prompt); prompt != "" {
+		if prompt := strings.TrimSpace(v.Prompt); prompt != "" && !strings.HasSuffix(v.Stdout, v.Prompt) {
 			at = fmt.Sprintf(" at %q", clip(prompt, 200))
 		}
 		return fmt.Sprintf(`[asking] The code waits for a line of input%s. Give it with manage_interpreters, operation "answer", interpreter_id %q and text; "interrupt" stops the code.`, at, v.InterpreterID)

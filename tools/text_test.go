@@ -143,6 +143,7 @@ var examples = []struct {
 	{"asking", "", example(func(r *sessions.Result) {
 		r.Status, r.Stdout, r.Prompt = sessions.StatusAsking, "name? ", "name? "
 	})},
+	{"asking, seen before", "", example(func(r *sessions.Result) { r.Status, r.Prompt = sessions.StatusAsking, "name? " })},
 	{"asking without a prompt", "", example(func(r *sessions.Result) { r.Status = sessions.StatusAsking })},
 	{"asking a person", "", example(func(r *sessions.Result) {
 		r.Status, r.Stdout, r.Prompt, r.PersonAsked = sessions.StatusAsking, "name? ", "name? ", true

@@ -50,7 +50,7 @@ func (p *prompt) run(ctx context.Context, code string) error {
 	return nil
 }
 
-var isBusy = regexp.MustCompile(`is busy: (.*?)( \(limit [^)]*\))?(;|, and) `)
+var isBusy = regexp.MustCompile(`is busy: (.*?)( \(limit [^)]*\))?(, and waits for a line of input at "(?:[^"\\]|\\.)*")?; `)
 
 // begin has the code run once its turn comes, and says what it waits for.
 func (p *prompt) begin(ctx context.Context, code string) (*sessions.Result, error) {
@@ -62,7 +62,7 @@ func (p *prompt) begin(ctx context.Context, code string) (*sessions.Result, erro
 			return r, err
 		}
 		if !told {
-			fmt.Fprintf(p.notes, "[%s; waiting, Ctrl-C gives up]\n", busy[1])
+			fmt.Fprintf(p.notes, "[%s; waiting, Ctrl-C gives up]\n", busy[1]+busy[3])
 		}
 		args["wait"] = turnWait
 		select {

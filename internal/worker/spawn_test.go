@@ -260,6 +260,7 @@ type sinkFunc func(sessions.Stream, []byte)
 func (f sinkFunc) Output(stream sessions.Stream, text []byte) { f(stream, text) }
 func (f sinkFunc) Figure(sessions.Figure)                     {}
 func (f sinkFunc) Artifact(sessions.Artifact)                 {}
+func (f sinkFunc) Clear(sessions.Cleared)                     {}
 func (f sinkFunc) Ask(sessions.Question)                      {}
 
 func TestCodeBeyondTheLimitIsRefused(t *testing.T) {

@@ -226,6 +226,12 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 			if err := deliverArtifact(f, sink); err != nil {
 				return done, err
 			}
+		case f.kind == typeClear:
+			var message clearMessage
+			if err := f.decode(&message); err != nil {
+				return done, err
+			}
+			sink.Clear(sessions.Cleared{Figures: message.Figures, Artifacts: message.Artifacts})
 		case f.kind == typeAsk:
 			if err := w.ask(f, sink); err != nil {
 				return done, err
@@ -275,6 +281,8 @@ func deliverFigure(f frame, sink sessions.Sink) error {
 		Height:   message.Height,
 		Title:    message.Title,
 		Preview:  f.attachments[0],
+
+		DisplayID: message.DisplayID,
 	})
 	return nil
 }

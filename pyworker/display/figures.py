@@ -14,6 +14,7 @@ class Figures:
         self.move(private_dir)
         self._max_side = max_side  # pixels, of a preview
         self._execution = 0
+        self._displayed = 0  # figures that were handed to display()
         self._capture = find_capture()
 
     def move(self, private_dir):
@@ -24,13 +25,36 @@ class Figures:
         """Begins to take what the execution shows."""
         if self._capture is None:
             return
-        self._execution = execution
+        self._execution, self._displayed = execution, 0
         self._capture.begin(
             self._emit,
             directory=self._directory,
             prefix=f"{execution:04d}",
             max_side=self._max_side,
         )
+
+    def echoed(self, value):
+        """Shows a figure that was made without pyplot, which shows its own."""
+        from . import forms
+
+        figure = forms.matplotlib_figure(value) if forms.is_picture(value) else None
+        if figure is not None and figure.canvas.manager is None:
+            self.show(figure)
+
+    def show(self, figure):
+        """Shows any figure of matplotlib, as it looks now."""
+        if self._capture is None:
+            return
+        from matplotlib_capture import CapturedFigure, drawing, save
+
+        from . import images
+
+        png, preview = drawing.draw(figure, self._max_side)
+        self._displayed += 1
+        path = save.write(png, self._directory, f"{self._execution:04d}-d{self._displayed}")
+        size = images.size_of(png)
+        title = drawing.title_of(figure)
+        self._emit(CapturedFigure(path, "image/png", *size, title, preview))
 
     def end(self):
         """Takes what is still open, and closes it."""

@@ -137,8 +137,19 @@ class Asking(WorkerCase):
     def test_getpass_says_in_a_sentence_why_it_asks_nobody(self):
         error = self.failing(self.start(), "import getpass\ngetpass.getpass()")
         self.assertEqual("EOFError", error["type"])
-        self.assertIn("pass through the model", error["info"]["args"][0])
+        self.assertIn("pass through the client", error["info"]["args"][0])
         self.assertNotIn("During handling", error["traceback"])
+
+    def test_a_task_asks_nobody_between_runs(self):
+        worker = self.start()
+        code = (
+            "import asyncio\nasync def late():\n    await asyncio.sleep(0.05)\n"
+            "    try: input()\n    except EOFError as error: print(error)\n"
+            "task = asyncio.create_task(late())"
+        )
+        self.assertTrue(worker.run(code).ok)
+        worker.wait_for_line("during a run only")
+        self.assertEqual(2, worker.value("1 + 1"))
 
     def test_start_up_code_asks_nobody(self):
         worker = self.start(init_code="import sys\nline = sys.stdin.readline()\ninput('?')")

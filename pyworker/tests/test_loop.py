@@ -157,7 +157,7 @@ class BetweenCalls(WorkerCase):
                 self.assertTrue(answer.stdout.endswith("True\n"), answer.stdout)
                 self.assertEqual("{}".format(body != "input()"), str(bool(answer.notes)))
                 self.assertIn(
-                    "answered between" if body == "input()" else "KeyboardInterrupt", answer.stderr
+                    "during a run only" if body == "input()" else "KeyboardInterrupt", answer.stderr
                 )
                 self.assertEqual("7\n", worker.run(JOB + "await job()").stdout)
 
