@@ -11,6 +11,7 @@ import sys
 from . import late, openfiles, resting
 from .fork import idle
 
+_WORDS = ("async", "await", "uvloop")  # of cells that may need a loop
 _PATIENCE = 2  # seconds that a cancelled cell may take to clean up
 _ROUSED = (
     "code that ran in the event loop since the last call kept this one waiting and was "
@@ -30,7 +31,7 @@ class Awaiting:
 
     def prepare(self, code):
         """Makes the loop if a cell may need it; what imports no asyncio pays nothing."""
-        if "asyncio" in sys.modules or "async" in code or "await" in code:
+        if "asyncio" in sys.modules or any(word in code for word in _WORDS):
             with self._interrupts.held():
                 self._open()
 
