@@ -76,10 +76,11 @@ class Executor:
         error, seconds = self._run(action)
         notes += session.take_shell_notes()
         notes += self._compiler.notes
+        notes += session.notebook.changed(request) if error is None else []
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         signalled, start = session.interrupts.signalled, time.perf_counter()
-        self._end_figures(notes)
+        error = self._end_figures(error, notes)
         self._end_artifacts(notes)
         session.outlet.end()
         # It is waited for, but what stops it has not stopped the code.
@@ -187,6 +188,8 @@ class Executor:
         parts = self._compiler.compile(code, filename, begin, raw)
         if compile_only:  # what the server took for a syntax error is none here
             raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
+        if self._compiler.transformed is not None:
+            self._session.code_file.write_python(self._compiler.transformed)
         self._compiled = True
         notebook, failed = self._session.notebook, None
         heard = notebook.before(code)
@@ -288,13 +291,19 @@ class Executor:
             forks.end(error, self._session.describer.text, self._session.streams.flush)
         return value, error
 
-    def _end_figures(self, notes):
-        _, error = self._guard(self._session.figures.end)
-        if issubclass(type(error), KeyboardInterrupt):
+    def _end_figures(self, error, notes):
+        """Returns the exception of the run, or what has kept a figure from being drawn."""
+        failed = error is not None
+        undrawn, fault = self._guard(lambda: self._session.figures.end(failed))
+        if issubclass(type(fault), KeyboardInterrupt):
             notes.append("the drawing of figures was stopped; the code had ended before")
-        elif error is not None:
-            self._session.complain("figures could not be captured", error)
-            notes.append(f"figures could not be captured: {tracebacks.class_name(error)}")
+        elif fault is not None:
+            self._session.complain("figures could not be captured", fault)
+            notes.append(f"figures could not be captured: {tracebacks.class_name(fault)}")
+        if failed or undrawn is None:
+            return error
+        self._part = None  # none of the code's statements has raised it
+        return undrawn
 
     def _end_artifacts(self, notes):
         session = self._session

@@ -277,6 +277,8 @@ type Figure struct {
 	Width  int    `json:"width"`
 	Height int    `json:"height"`
 	Title  string `json:"title,omitempty"`
+	// Names are those of the files that the code itself has saved the figure in.
+	Names []string `json:"saved_as,omitempty"`
 	// Preview is a PNG small enough for a model: the file itself when that
 	// fits the limit on the longest side, else a smaller rendering.
 	Preview []byte `json:"-"`

@@ -274,6 +274,9 @@ func (v view) figureLines() string {
 	lines := make([]string, len(v.Figures))
 	for i, figure := range v.Figures {
 		lines[i] = fmt.Sprintf("[figure %d] %s%d×%d, saved to %s", i+1, titlePrefix(figure), figure.Width, figure.Height, figure.Path)
+		if len(figure.Names) > 0 {
+			lines[i] += "; the code saved it as " + strings.Join(figure.Names, ", ")
+		}
 		if v.pictures != nil && v.pictures[i].missing != "" {
 			lines[i] += "; not shown: " + v.pictures[i].missing
 		}

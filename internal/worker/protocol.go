@@ -265,6 +265,8 @@ type figureMessage struct {
 	// DisplayID is what a later figure has that takes the place of this one; left out
 	// where nothing may.
 	DisplayID string `json:"display_id,omitempty"`
+	// Names are those of the files that the code has saved the figure in.
+	Names []string `json:"names"`
 }
 
 // A clearMessage takes back what the execution has shown so far; the files stay.

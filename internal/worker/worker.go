@@ -280,6 +280,7 @@ func deliverFigure(f frame, sink sessions.Sink) error {
 		Width:    message.Width,
 		Height:   message.Height,
 		Title:    message.Title,
+		Names:    message.Names,
 		Preview:  f.attachments[0],
 
 		DisplayID: message.DisplayID,
