@@ -108,7 +108,8 @@ class Executor:
         record["exec_time"] = seconds
         record["signalled"] = session.interrupts.signalled
         record["obstacle"] = session.forks.obstacle()
-        record["tasks"] = self.awaiting.live()
+        if tasks := self.awaiting.live():
+            record["tasks"] = tasks
         return record
 
     def variables(self):
