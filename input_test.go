@@ -69,6 +69,7 @@ func TestInput(t *testing.T) {
 			a := &asker{t, c, p, record["interpreter_id"].(string)}
 			a.answersTwoQuestions()
 			a.answersMany()
+			a.debugs()
 			a.isRefused()
 			a.hasALongPrompt()
 			a.isInterrupted()
@@ -107,8 +108,8 @@ func (a *asker) answersMany() {
 	a.p.will(says(accepts("2")))
 	const many = 12
 	record, text := a.run(fmt.Sprintf("runs += 1\nprint('sum', sum(int(input()) for _ in range(%d)), runs)", many))
-	if record["status"] == "running" {
-		if !strings.Contains(text, "[input]") || record["waits_for_input"] != true {
+	if record["status"] == "asking" {
+		if !strings.Contains(text, "[asking]") || !strings.Contains(text, `"wait"`) {
 			a.t.Errorf("%s\n%v", text, record)
 		}
 		record, _ = mustCall(a.t, a.c, "manage_interpreters", map[string]any{"operation": "wait", "interpreter_id": a.id})
@@ -118,6 +119,22 @@ func (a *asker) answersMany() {
 	}
 	if n := len(a.p.heard()); n != many {
 		a.t.Errorf("asked %d times", n)
+	}
+}
+
+// debugs: a debugger's questions are the user's, too.
+func (a *asker) debugs() {
+	a.t.Helper()
+	lines := []string{"p x", "w", "c"}
+	a.p.will(func(context.Context, string) *mcp.ElicitationResult {
+		line := lines[0]
+		lines = lines[1:]
+		return accepts(line)
+	})
+	record, _ := a.run("def f(x):\n    breakpoint()\n    return x + 1\nf(41)")
+	stdout, _ := record["stdout"].(string)
+	if record["status"] != "ok" || !strings.Contains(stdout, "(Pdb) p x\n41\n") || !strings.HasSuffix(stdout, "42\n") || strings.Contains(stdout, "pyworker") {
+		a.t.Errorf("%v", record)
 	}
 }
 
@@ -198,14 +215,18 @@ func (a *asker) awaitIdle() {
 	a.t.Error("the interpreter did not become idle")
 }
 
-// TestInputOfClientsThatCannotAsk: they get the reason, and what to do.
+// TestInputOfClientsThatCannotAsk: they give the line themselves, on every transport.
 func TestInputOfClientsThatCannotAsk(t *testing.T) {
 	t.Parallel()
 	r := startRemote(t)
 	for _, w := range ways {
-		record, _ := mustCall(t, w.connect(t, r), "run_python_code", map[string]any{"code": "input('who? ')"})
-		trace, _ := record["traceback"].(string)
-		if record["exc_type"] != "EOFError" || !strings.Contains(trace, "can't ask its user; assign the value") || record["stdout"] != "who? " {
+		c := w.connect(t, r)
+		record, text := mustCall(t, c, "run_python_code", map[string]any{"code": "print('hi', input('who? '))"})
+		if record["status"] != "asking" || record["prompt"] != "who? " || !strings.Contains(text, `operation "answer"`) {
+			t.Errorf("%s: %v", w.name, record)
+		}
+		record, _ = mustCall(t, c, "manage_interpreters", map[string]any{"operation": "answer", "text": "ada", "interpreter_id": record["interpreter_id"]})
+		if record["stdout"] != "ada\nhi ada\n" || record["status"] != "ok" {
 			t.Errorf("%s: %v", w.name, record)
 		}
 	}

@@ -89,6 +89,9 @@ func (d *framesDriver) Figure(sessions.Figure) {}
 // Artifact does nothing.
 func (d *framesDriver) Artifact(sessions.Artifact) {}
 
+// Clear does nothing.
+func (d *framesDriver) Clear(sessions.Cleared) {}
+
 func (d *framesDriver) answer(orders io.Reader, findings io.Writer) error {
 	lines := bufio.NewScanner(orders)
 	answers := json.NewEncoder(findings)

@@ -2,10 +2,9 @@
 
 Words:
 
-- **figure**: a matplotlib figure that pyplot manages. Figures made without
-  pyplot are not looked at: nothing shows them.
-- **showing**: ``plt.show()``, ``fig.show()``, or being open in pyplot when the
-  execution ends.
+- **figure**: a matplotlib figure, mostly one that pyplot manages.
+- **showing**: ``plt.show()``, ``fig.show()``, the echo of a figure, saving it before
+  it is closed, or being open in pyplot when the execution ends.
 - **capture**: drawing a shown figure once, saving the PNG, handing it on.
 - **collection**: the captures of one execution, between `begin` and `end`.
 
@@ -15,17 +14,19 @@ The way of a figure::
                                            -> save.py    writes the file
                                            -> emit(CapturedFigure)
 
-``MPLBACKEND=module://matplotlib_capture.backend`` makes pyplot load
-`backend.py`; `switching.py` keeps it there when user code asks for another
-backend. pyplot itself is never changed.
+`switching.py` has pyplot load `backend.py`, and keeps it there when user code asks
+for another backend. pyplot itself is never changed. What child processes show takes
+the way that `children.py` describes.
 
 Importing this package imports neither matplotlib nor anything else, and
 `begin` and `end` cost microseconds while there is nothing to capture.
 """
 
-from . import collect, switching
+from . import children, collect, switching
 
-__all__ = ["CapturedFigure", "begin", "end"]
+__all__ = ["CapturedFigure", "announce", "begin", "echo", "end"]
+
+announce = children.announce
 
 
 class CapturedFigure:
@@ -34,19 +35,21 @@ class CapturedFigure:
     `path` is the absolute path of the whole image, "" when it could not be
     saved; `width` and `height` are its size in pixels. `preview` holds the
     bytes of a PNG whose longest side is at most the execution's `max_side`.
-    `title` is one line of plain text, possibly empty.
+    `title` is one line of plain text, possibly empty, and `names` are those of the
+    files that the user's code has saved the figure in.
     """
 
     # A plain class: dataclasses and typing cost more to import than all of us.
-    __slots__ = ("height", "mime_type", "path", "preview", "title", "width")
+    __slots__ = ("height", "mime_type", "names", "path", "preview", "title", "width")
 
-    def __init__(self, path, mime_type, width, height, title, preview):
+    def __init__(self, path, mime_type, width, height, title, preview, names=()):
         self.path = path
         self.mime_type = mime_type
         self.width = width
         self.height = height
         self.title = title
         self.preview = preview
+        self.names = names
 
     def __repr__(self):
         return (
@@ -67,10 +70,28 @@ def begin(emit, *, directory, prefix, max_side):
     collect.start(emit, directory, prefix, max_side)
 
 
-def end():
+def echo(figure):
+    """Show a figure that an expression has come to.
+
+    One that is open in pyplot comes with the others, when it is closed at the latest:
+    ``plt.figure()`` alone has an empty one for its value.
+    """
+    collection = collect.current()
+    if collection is None:
+        return
+    manager = figure.canvas.manager
+    if not collect.is_open(manager):
+        collection.capture(figure, manager)
+    elif figure.axes:
+        manager.awaiting = collection
+
+
+def end(failed=False):
     """Capture the figures still open in pyplot, close them, stop capturing.
 
-    Raises nothing but KeyboardInterrupt, and even then every figure is closed:
-    no figure of this execution can reappear in a later one.
+    Return the exception that kept one of them from being drawn, or None; if the
+    execution has `failed` already, that is told on stderr instead. Raises nothing but
+    KeyboardInterrupt, and even then every figure is closed: no figure of this
+    execution can reappear in a later one.
     """
-    collect.finish()
+    return collect.finish(failed)

@@ -1,21 +1,21 @@
 """A matplotlib backend that draws with Agg and shows by capturing.
 
-Loaded by pyplot through ``MPLBACKEND=module://matplotlib_capture.backend``.
-Outside an execution (in a child Python that inherited the environment, say)
-showing does nothing and everything else is as with Agg.
+`switching.py` has pyplot load it. In a child process of the user's, and outside
+an execution, showing saves the image for the session, as `children.py` says.
 
 matplotlib up to 3.5 takes `FigureCanvas`, `FigureManager` and `show` from this
 module, later ones take the manager from the canvas class.
 """
 
 import itertools
+import os
 import sys
 
 from matplotlib import is_interactive
 from matplotlib.backend_bases import FigureManagerBase
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from . import collect
+from . import collect, fonts
 
 __all__ = ["FigureCanvas", "FigureManager", "show"]
 
@@ -32,26 +32,37 @@ class FigureManager(FigureManagerBase):
 
     def __init__(self, canvas, num):
         self.created = next(_creation)  # captures come in order of creation
-        self.last_capture = None  # (collection, hash of the PNG)
-        self.awaiting = None  # the collection in which plt.pause showed it
+        self.pid = os.getpid()
+        self.last_capture = None  # what it looked like; see Collection.note
+        self.awaiting = None  # the collection in which plt.pause or an echo showed it
+        self.failed = None  # the collection in which it could not be drawn
+        self.saved = None  # (collection, names of the files that the user saved it in)
         super().__init__(canvas, num)
 
     def show(self):
         """Capture this figure: ``fig.show()``. It stays open in pyplot."""
         collection = collect.current()
         if collection is not None:
-            collection.capture(self)
+            collection.capture(self.canvas.figure, self)
 
     def destroy(self):
         """Let pyplot close the figure; called after pyplot has forgotten it.
 
-        A figure that ``plt.pause`` has shown is captured now, as it was last.
+        A figure that was shown in passing, or saved, is captured now, as it was last.
         The canvas stays (matplotlib 3.11 would put a bare one in its place):
         it holds nothing of a GUI, and `show` needs it.
         """
         collection = collect.current()
-        if collection is not None and self.awaiting is collection:
-            collection.capture(self)
+        if collection is not None:
+            collection.closed(self)
+
+    def note_file(self, name):
+        """Note that the user has saved the figure, so that the answer can say so."""
+        collection = collect.current()
+        before, names = self.saved or (None, ())
+        if before is not collection:
+            names = ()
+        self.saved = (collection, [*(n for n in names if n != name), name])
 
     def get_window_title(self):
         """The window's title; matplotlib before 3.6 keeps none without a GUI."""
@@ -67,6 +78,19 @@ class FigureCanvas(FigureCanvasAgg):
 
     manager_class = FigureManager
 
+    def print_figure(self, filename, *args, **kwargs):
+        """Save the figure: ``plt.savefig``. Files, unlike buffers, are told of."""
+        save = super().print_figure
+        if not isinstance(filename, (str, os.PathLike)):
+            return save(filename, *args, **kwargs)
+        with fonts.missing_letters() as letters:
+            result = save(filename, *args, **kwargs)
+        if letters and fonts.lend(self.figure, letters):
+            result = save(filename, *args, **kwargs)
+        if self.manager is not None:  # no figure that pyplot doesn't know
+            self.manager.note_file(_file_name(filename, kwargs.get("format")))
+        return result
+
     def start_event_loop(self, timeout=0):
         """Sleep for `timeout` seconds, as plt.pause wants it.
 
@@ -75,6 +99,13 @@ class FigureCanvas(FigureCanvasAgg):
         """
         if timeout and timeout > 0:
             super().start_event_loop(timeout)
+
+
+def _file_name(filename, kind):
+    """The name of the file that matplotlib makes where it is told `filename`."""
+    name = os.fsdecode(filename)
+    whole = kind or os.path.splitext(name)[1][1:]
+    return name if whole else f"{name.rstrip('.')}.{FigureCanvas.get_default_filetype()}"
 
 
 def show(block=None):

@@ -9,7 +9,13 @@ import os
 import sys
 from _thread import RLock  # threading costs a millisecond where nobody needs it
 
-_current = None
+from . import children
+
+MOST_SAVED = 10  # pictures of saved and closed figures, in one execution
+
+_current = None  # the execution's collection
+_outside = None  # this process's, where no execution runs
+_closing = False  # what is closed now is not captured any more
 
 
 def start(emit, directory, prefix, max_side):
@@ -19,37 +25,49 @@ def start(emit, directory, prefix, max_side):
 
 
 def current():
-    """The running execution's collection, or None.
+    """The collection for what is shown now, or None.
 
-    None also in a child that user code forked: its figures are not ours, and
-    the descriptor that they would be sent on belongs to the parent.
+    In a child of the user's code, and between executions, figures are saved for
+    the execution that ends next, if a directory has been announced.
     """
-    collection = _current
-    if collection is None or collection.pid != os.getpid():
+    global _outside
+    if _closing:
         return None
-    return collection
+    collection, pid = _current, os.getpid()
+    if collection is not None and collection.pid == pid:
+        return collection
+    if not children.directory():
+        return None
+    if _outside is None or _outside.pid != pid:
+        _outside = Outside()
+    return _outside
 
 
-def finish():
-    """Capture what is open, close it, and end the collection."""
-    global _current
+def finish(failed):
+    """Capture what is open and what children have saved, close it, end the collection.
+
+    Return what has kept a figure from being drawn, if anything has. If the
+    execution has `failed` anyway, that is reported instead.
+    """
+    global _current, _closing
     collection = current()
     pyplot_figures = _pyplot_figures()
     try:
-        if collection is not None and pyplot_figures is not None:
-            collection.capture_rest()
+        return collection.capture_rest(failed) if collection is not None else None
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         from . import messages
 
         messages.report(f"The open figures could not be captured: {messages.describe(error)}")
+        return None
     finally:
-        _current = None  # first, so that closing captures nothing
+        _current, _closing = None, True
         if collection is not None:
             collection.ended = True
         if pyplot_figures is not None:
             _close_all(pyplot_figures)
+        _closing = False
 
 
 def _pyplot_figures():
@@ -57,6 +75,25 @@ def _pyplot_figures():
     helpers = sys.modules.get("matplotlib._pylab_helpers")
     registry = getattr(helpers, "Gcf", None)
     return registry if registry is not None and registry.figs else None
+
+
+def _open_managers():
+    registry = _pyplot_figures()
+    if registry is None:
+        return []
+    return sorted(
+        registry.get_all_fig_managers(), key=lambda manager: getattr(manager, "created", -1)
+    )
+
+
+def is_open(manager):
+    """Whether pyplot holds a figure's manager."""
+    return manager is not None and manager in _open_managers()
+
+
+def _close(manager):
+    if is_open(manager):
+        _pyplot_figures().destroy(manager)
 
 
 def _close_all(registry):
@@ -80,21 +117,49 @@ class Collection:
         self.max_side = max_side
         self.pid = os.getpid()
         self.count = 0  # captures so far: the k of the file names
+        self.saved = 0  # captures of figures that were saved and closed
+        self.unseen = []  # names of files that were saved after those
+        self.failure = None  # the first error that nobody was there to see
         self.interrupted = False  # a drawing was stopped by KeyboardInterrupt
         self.ended = False
         self.drawing = RLock()  # matplotlib can't draw in two threads at once
 
     def capture_open(self, *, close):
-        """Capture every figure open in pyplot, in order of creation."""
-        for manager in self._open_managers():
+        """Capture every figure open in pyplot, in order of creation.
+
+        What keeps one from being drawn is raised after the others have come.
+        """
+        failure = None
+        for manager in _open_managers():
+            if self._is_passed_over(manager):
+                continue
             try:
-                self.capture(manager)
+                self.capture(manager.canvas.figure, manager)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                failure = self._keep(failure, error)
             finally:
                 if close:
-                    self._close(manager)
+                    _close(manager)
+        if failure is not None:
+            raise failure
 
-    def capture_rest(self):
-        """Capture what the execution leaves open.
+    def _is_passed_over(self, manager):
+        """Whether a figure's drawing has failed here before."""
+        return getattr(manager, "failed", None) is self
+
+    def _keep(self, first, error):
+        """Return the first of two errors; the other one is reported."""
+        if first is None:
+            return error
+        from . import messages
+
+        messages.report(messages.describe_failure(error))
+        return first
+
+    def capture_rest(self, failed):
+        """Capture what the execution leaves open, return the first error.
 
         After an interrupt during a drawing nothing more is drawn: whoever
         interrupted wants an end, and the next figure may be as slow.
@@ -102,60 +167,142 @@ class Collection:
         if self.interrupted:
             from . import messages
 
-            count = len(self._open_managers())
+            count = len(_open_managers())
             messages.report(f"Drawing was interrupted; open figures not shown: {count}.")
-            return
-        self.capture_open(close=False)
+            return None
+        try:
+            self.capture_open(close=False)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self.fail(error)
+        for path in children.waiting():
+            self._take_over(path)
+        self._tell_unseen()
+        if failed and self.failure is not None:
+            from . import messages
+
+            messages.report(messages.describe_failure(self.failure))
+            return None
+        return self.failure
+
+    def fail(self, error):
+        """Keep an error that could not be raised where the user would see it."""
+        self.failure = self._keep(self.failure, error)
+
+    def _take_over(self, path):
+        """Hand on a figure that a child has saved."""
+        from . import messages, render
+
+        try:
+            png, title = children.take(path)
+            width, height = render.size_of(png)
+            kept = self._save(png, "A figure of a child process")
+            if max(width, height) > self.max_side:
+                png = render.scaled_down(png, self.max_side)
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:
+            said = f"A figure of a child process could not be read: {messages.describe(error)}"
+            messages.report(said)
+        else:
+            self._hand_on(kept, width, height, title, png, ())
+
+    def _tell_unseen(self):
+        if self.unseen:
+            from . import messages
+
+            count, names = len(self.unseen), self.unseen
+            listed = ", ".join(names if count < 8 else [*names[:3], "…", names[-1]])
+            messages.say(f"{count} more figures were saved and closed: {listed}")
 
     def await_closing(self):
         """Note that plt.pause shows the open figures; see FigureManager.destroy."""
-        for manager in self._open_managers():
+        for manager in _open_managers():
             manager.awaiting = self
 
-    def capture(self, manager):
-        """Draw the figure of `manager`, save it, hand it on.
+    def closed(self, manager):
+        """Capture a figure that is closed, if it was shown or saved in this execution."""
+        names = self._names_of(manager)
+        if names and self.saved >= MOST_SAVED:
+            self.unseen += names
+        elif names or manager.awaiting is self:
+            self.saved += bool(names)
+            try:
+                self.capture(manager.canvas.figure, manager)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                self.fail(error)
 
-        A failure is reported on stderr. A figure that this collection has
-        captured before comes again only if it looks different.
+    def _names_of(self, manager):
+        """The files that the user has saved a figure in, and was not told of yet."""
+        collection, names = getattr(manager, "saved", None) or (None, ())
+        return tuple(names) if collection is self else ()
+
+    def capture(self, figure, manager=None):
+        """Draw a figure, save it, hand it on. What keeps it from that is raised.
+
+        A figure that this collection has captured before comes again only if it
+        looks different.
         """
         with self.drawing:
             if self.ended:
                 return
-            manager.awaiting = None
+            if manager is not None:
+                manager.awaiting = None
             try:
-                self._capture(manager)
+                self._capture(figure, manager)
             except KeyboardInterrupt:
                 self.interrupted = True
-                self._close(manager)
+                _close(manager)
+                raise
+            except BaseException as error:
+                from . import messages
+
+                messages.name_figure(error, figure, manager)
+                if manager is not None:
+                    manager.failed = self
                 raise
 
-    def _capture(self, manager):
+    def _capture(self, figure, manager):
         from . import messages, render, titles
 
-        figure = manager.canvas.figure
         title = titles.title_of(figure, manager)
         name = messages.name_of(manager, title)
+        with messages.warnings_at_user_line(name):
+            png = render.draw(figure)
+        names = self._names_of(manager)
+        if manager is not None:
+            manager.saved = None
+        if self.note(manager or figure, png):
+            return
+        if png is None:
+            messages.say(f"{figure!r} saved as {', '.join(names)}" if names else repr(figure))
+            return
         try:
-            with messages.warnings_at_user_line(name):
-                png = render.draw(figure)
-            if self.note(manager, png):
-                return
-            width, height = render.size_of(png)
-            path = self._save(png, name)
-            if max(width, height) > self.max_side:
-                with messages.warnings_ignored():
-                    png = render.draw_smaller(figure, png, self.max_side)
-            self._hand_on(path, width, height, title, png)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
+            self._emit(figure, png, name, title, names)
+        except Exception as error:  # a fault of ours
             messages.report(f"{name} could not be shown: {messages.describe(error)}")
 
-    def note(self, manager, png):
-        """Note what a figure looks like; true if that was noted before."""
+    def _emit(self, figure, png, name, title, names):
+        from . import messages, render
+
+        width, height = render.size_of(png)
+        path = self._save(png, name)
+        if max(width, height) > self.max_side:
+            with messages.warnings_ignored():
+                png = render.draw_smaller(figure, png, self.max_side)
+        self._hand_on(path, width, height, title, png, names)
+
+    def note(self, holder, png):
+        """Note what a figure looks like; true if that was noted before.
+
+        `holder` is its manager, or the figure itself where it has none.
+        """
         capture = (self, hash(png))
-        repeated = getattr(manager, "last_capture", None) == capture
-        manager.last_capture = capture
+        repeated = getattr(holder, "last_capture", None) == capture
+        holder.last_capture = capture
         return repeated
 
     def _save(self, png, name):
@@ -171,21 +318,25 @@ class Collection:
             )
             return ""
 
-    def _hand_on(self, path, width, height, title, preview):
+    def _hand_on(self, path, width, height, title, preview, names):
         from . import CapturedFigure
 
         if not self.ended:  # a slow drawing in a thread of the user's
-            self.emit(CapturedFigure(path, "image/png", width, height, title, preview))
+            self.emit(CapturedFigure(path, "image/png", width, height, title, preview, names))
 
-    def _open_managers(self):
-        registry = _pyplot_figures()
-        if registry is None:
-            return []
-        return sorted(
-            registry.get_all_fig_managers(), key=lambda manager: getattr(manager, "created", -1)
-        )
 
-    def _close(self, manager):
-        registry = _pyplot_figures()
-        if registry is not None and manager in registry.get_all_fig_managers():
-            registry.destroy(manager)
+class Outside(Collection):
+    """What a child of the user's code shows, or the session between executions."""
+
+    def __init__(self):
+        super().__init__(None, children.directory(), str(os.getpid()), 0)
+
+    def closed(self, manager):
+        """Leave alone what nobody has shown: a script's own files are its own affair."""
+
+    def _is_passed_over(self, manager):
+        return children.is_inherited(manager)
+
+    def _emit(self, figure, png, name, title, names):
+        self.directory = children.directory()  # a branch has another
+        self._save(children.with_title(png, title), name)

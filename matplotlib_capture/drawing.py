@@ -15,14 +15,12 @@ def draw(figure, max_side):
         return _draw(figure, max_side)
     with collection.drawing:
         png, preview = _draw(figure, max_side)
-        manager = figure.canvas.manager
-        if manager is not None:
-            collection.note(manager, png)
+        collection.note(figure.canvas.manager or figure, png)
     return png, preview
 
 
 def _draw(figure, max_side):
-    png = render.draw(figure)
+    png = render.draw(figure, blank=True)
     smaller = max(render.size_of(png)) > max_side
     return png, render.draw_smaller(figure, png, max_side) if smaller else png
 

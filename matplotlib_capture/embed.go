@@ -7,5 +7,5 @@ import "embed"
 // Files holds the package's modules, without its tests. The pattern names the
 // files because embedding the directory would drop __init__.py.
 //
-//go:embed *.py
+//go:embed *.py startup/*.py
 var Files embed.FS

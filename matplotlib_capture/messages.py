@@ -19,9 +19,51 @@ def report(text):
             continue
 
 
+def say(text):
+    """Write a line to stdout, as Jupyter does of a figure without axes."""
+    try:
+        sys.stdout.write(text + "\n")
+    except Exception:
+        report(text)
+
+
+def name_figure(error, figure, manager):
+    """Note in an error which figure it kept from being drawn.
+
+    Of the frames that it came through only the user's stay: of matplotlib's there are
+    twenty between ``plt.show()`` and a formula that can't be read.
+    """
+    from . import titles
+
+    error.__traceback__ = _users_frames(error.__traceback__)
+    try:
+        name = name_of(manager, titles.title_of(figure, manager))
+        error.figure_name = name
+        error.add_note(f"{name} could not be drawn.")
+    except Exception:
+        pass  # Python 3.10 has no notes, and a class of the user's may take none
+
+
+def _users_frames(traceback):
+    entries = []
+    while traceback is not None:
+        if _is_users(traceback.tb_frame.f_code.co_filename):
+            entries.append(traceback)
+        traceback = traceback.tb_next
+    kept = None
+    for entry in reversed(entries):
+        kept = type(entry)(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept
+
+
+def describe_failure(error):
+    """What is reported of an error that kept a figure from being drawn."""
+    return f"{getattr(error, 'figure_name', 'A figure')} could not be shown: {describe(error)}"
+
+
 def name_of(manager, title):
     """How messages call a figure: ``Figure 2 ("Sales")``."""
-    name = f"Figure {getattr(manager, 'num', '?')}"
+    name = f"Figure {manager.num}" if hasattr(manager, "num") else "The figure"
     return f'{name} ("{title}")' if title else name
 
 

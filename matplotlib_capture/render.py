@@ -1,28 +1,50 @@
 """Figures to PNG bytes.
 
 A figure is drawn exactly as ``fig.savefig`` would draw it at the figure's own
-resolution, once. Only a figure too large to preview is drawn a second time,
-at a lower resolution, so that its text keeps its proportions.
+resolution with a tight box around it, as Jupyter does, once. Only a figure too
+large to preview is drawn a second time, at a lower resolution, so that its text
+keeps its proportions.
 """
 
 import io
 import sys
 from contextlib import contextmanager
 
+from . import fonts
+
 # Agg needs 4 bytes for each pixel: 1 GiB at this limit. Beyond it a slip such
 # as figsize in pixels would have the process killed for want of memory.
 MAX_PIXELS = 2**28
+
+# A tight box of more pixels on a side is no figure but a lost label.
+MAX_SIDE = 2**16
 
 # A tight bounding box may turn out larger than planned, because what is drawn
 # around the axes shrinks a little less than they do.
 ATTEMPTS = 3
 
 
-def draw(figure):
-    """The figure as PNG, at its own resolution."""
+def draw(figure, blank=False):
+    """The figure as PNG, at its own resolution; None of one with nothing on it unless `blank`."""
     _check_size(figure)
     _draw_first_frames(figure)
-    return _png(figure, figure.dpi)
+    if not blank and is_blank(figure):
+        return None
+    with fonts.missing_letters() as letters:
+        png = _png(figure, figure.dpi)
+    if not letters:
+        return png
+    if fonts.lend(figure, letters):
+        return _png(figure, figure.dpi)
+    fonts.warn(letters)
+    return png
+
+
+def is_blank(figure):
+    """Whether a figure has not even axes."""
+    parts = getattr(figure, "subfigs", [])
+    own = [child for child in figure.get_children() if child is not figure.patch]
+    return all(child in parts and is_blank(child) for child in own)
 
 
 def draw_smaller(figure, png, max_side):
@@ -42,10 +64,11 @@ def draw_smaller(figure, png, max_side):
                 return smaller
     except Exception:
         pass
-    return _scaled_down(png, max_side)
+    return scaled_down(png, max_side)
 
 
-def _scaled_down(png, max_side):
+def scaled_down(png, max_side):
+    """The image with its longest side at most `max_side` pixels."""
     from PIL import Image  # matplotlib itself writes PNG with it
 
     buffer = io.BytesIO()
@@ -62,9 +85,43 @@ def size_of(png):
 
 def _png(figure, dpi):
     buffer = io.BytesIO()
-    with _canvas_as_it_was(figure.canvas):
-        figure.savefig(buffer, format="png", dpi=dpi)
+    try:
+        with _canvas_as_it_was(figure.canvas), _bounded_box(figure, dpi):
+            figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight")
+    except _BoxTooLarge:
+        with _canvas_as_it_was(figure.canvas):
+            figure.savefig(buffer, format="png", dpi=dpi, bbox_inches=_whole(figure))
     return buffer.getvalue()
+
+
+class _BoxTooLarge(Exception):
+    pass
+
+
+def _whole(figure):
+    """The figure's own box, given as one: None would be savefig.bbox."""
+    from matplotlib.transforms import Bbox
+
+    return Bbox([[0, 0], figure.get_size_inches()])
+
+
+@contextmanager
+def _bounded_box(figure, dpi):
+    """Refuse a tight box that a label lost far outside the figure has blown up."""
+    measure = figure.get_tightbbox
+
+    def measured(*args, **kwargs):
+        box = measure(*args, **kwargs)
+        sides = box.width * dpi, box.height * dpi
+        if not max(sides) < MAX_SIDE or sides[0] * sides[1] > MAX_PIXELS:
+            raise _BoxTooLarge
+        return box
+
+    figure.get_tightbbox = measured
+    try:
+        yield
+    finally:
+        del figure.get_tightbbox
 
 
 @contextmanager
@@ -77,7 +134,7 @@ def _canvas_as_it_was(canvas):
     """
     names = ("renderer", "_lastKey")  # of FigureCanvasAgg, matplotlib 3.5 to 3.11
     state = canvas.__dict__
-    before = {name: state[name] for name in names if name in state}
+    before = {name: state.pop(name) for name in names if name in state}
     try:
         yield
     finally:
@@ -90,7 +147,7 @@ def _check_size(figure):
     width, height = (float(side) * figure.dpi for side in figure.get_size_inches())
     if width * height > MAX_PIXELS:
         raise ValueError(
-            f"it would be {width:,.0f} x {height:,.0f} px, more than "
+            f"the figure would be {width:,.0f} x {height:,.0f} px, more than "
             f"{MAX_PIXELS:,} pixels in all; use a smaller figsize (in inches) or dpi"
         )
 

@@ -5,7 +5,7 @@ not there. Under Agg ``plt.show()`` shows nothing, so a loop of show and close
 would lose its figures, and a GUI backend fails to import.
 
 Every road to another backend (``matplotlib.use``, ``plt.switch_backend``,
-``rcParams["backend"]``, a changed MPLBACKEND, pyplot's own search) ends in
+``rcParams["backend"]``, MPLBACKEND, pyplot's own search) ends in
 ``pyplot.switch_backend``, which asks matplotlib's loader for the module of
 that name. There we answer with our module. pyplot believes that it has
 switched, and ``plt.get_backend()`` says so. ``savefig(backend=...)`` asks the
@@ -13,6 +13,9 @@ same loader and gets what it asked for.
 
 The loader is ``backend_registry.load_backend_module`` since matplotlib 3.9 and
 ``cbook._backend_module_name`` before.
+
+Nothing of this is in the environment, where it would reach Pythons that can't
+load our backend.
 """
 
 import sys
@@ -22,9 +25,19 @@ BACKEND = f"{__package__}.backend"
 
 def keep_our_backend():
     """Stand in matplotlib's loader now, or as soon as matplotlib is imported."""
+    _act_with_matplotlib(_stand_in)
+
+
+def begin_with_our_backend():
+    """Have pyplot begin with our backend where neither code nor settings choose another."""
+    _act_with_matplotlib(_choose_ours)
+
+
+def _act_with_matplotlib(action):
     if "matplotlib" in sys.modules:
-        _stand_in()
+        action()
     elif _watcher not in sys.meta_path:
+        _watcher.action = action
         sys.meta_path.insert(0, _watcher)
 
 
@@ -35,6 +48,8 @@ class _ImportWatcher:
     pyplot leaves our backend module unloaded for good. It finds nothing
     itself: it lets the other finders find matplotlib.
     """
+
+    action = None
 
     def find_spec(self, fullname, path=None, target=None):
         if fullname != "matplotlib":
@@ -62,7 +77,7 @@ class _ImportWatcher:
             execute(module)
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
-            _stand_in()
+            self.action()
 
         loader.exec_module = exec_module
 
@@ -70,8 +85,17 @@ class _ImportWatcher:
 _watcher = _ImportWatcher()
 
 
+def _choose_ours():
+    """Make our backend the one that matplotlib would otherwise look for."""
+    # A module of the user's may have the name.
+    parameters = getattr(sys.modules["matplotlib"], "rcParams", None)
+    if isinstance(parameters, dict) and not isinstance(dict.get(parameters, "backend"), str):
+        parameters["backend"] = f"module://{BACKEND}"
+
+
 def _stand_in():
     """Replace the loader that the matplotlib in `sys.modules` uses, once."""
+    _choose_ours()
     registry = sys.modules.get("matplotlib.backends.registry")
     if registry is not None:
         _replace(registry.backend_registry, "load_backend_module", _our_module)

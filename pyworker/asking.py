@@ -1,37 +1,79 @@
-"""stdin, which has nothing to give, and input(), which asks the server's user."""
+"""input() and lines of stdin, which the server's user or its client gives."""
 
 import _thread
 import builtins
 import io
 import sys
 
+from . import late
+
 _builtin_input = builtins.input
 _PROMPT_LIMIT = 10_000  # characters that go to the server; all are printed
+_NO_SECRETS = (
+    "getpass() asks nobody: the answer would pass through the client and the model. Have the user "
+    "set an environment variable for the server, and read that from os.environ"
+)
 
 
-def make_stdin():
-    """Returns a text stream on descriptor 0, the null device."""
-    return io.open(0, encoding="utf-8", errors="surrogateescape", closefd=False)
+class Stdin(io.TextIOWrapper):
+    """Text on descriptor 0, the null device; the main thread's lines are asked for.
+
+    What reads more than lines finds nothing, as in a notebook: libraries look whether
+    something was piped in.
+    """
+
+    ask = None  # a function of a prompt that returns a line; raises EOFError
+
+    def __init__(self):
+        raw = io.FileIO(0, closefd=False)
+        super().__init__(io.BufferedReader(raw), encoding="utf-8", errors="surrogateescape")
+        self.mode = "r"
+
+    def readline(self, size=-1, /):
+        """Returns a line that was asked for, "" when nobody gives one."""
+        if self.ask is None or size == 0:
+            return ""
+        try:
+            return self.ask("") + "\n"
+        except EOFError:
+            return ""
+
+    def __next__(self):
+        if line := self.readline():
+            return line
+        raise StopIteration
+
+    def fileno(self):
+        """Returns 0, and keeps getpass from asking with all that it tries."""
+        if sys._getframe(1).f_globals.get("__name__") == "getpass":
+            raise EOFError(_NO_SECRETS) from None
+        return super().fileno()
 
 
 def install(streams, frames, interrupts):
     """Puts our input() in the place of the built-in one."""
     asker = _Asker(frames, interrupts)
 
+    def ask(prompt):
+        answer = asker.ask(prompt)
+        streams.show_typed(answer)
+        return answer
+
     def input(prompt="", /):
-        """Asks the user through the MCP client; EOFError says why that can't be.
+        """Asks the user or the caller through MCP; EOFError says why that can't be.
 
         Reads a stdin that the user has set.
         """
         if sys.stdin is not streams.stdin:
             return _builtin_input(prompt)
+        if "bdb" in sys.modules:
+            late.load_own("debugging").tidy(sys._getframe(1))
         prompt = str(prompt)
         print(prompt, end="", flush=True)
-        answer = asker.ask(prompt)
-        streams.show_typed(answer)
-        return answer
+        return ask(prompt)
 
     builtins.input = input
+    Stdin.ask = staticmethod(ask)
 
 
 class _Asker:
@@ -49,8 +91,12 @@ class _Asker:
             raise EOFError("input() can't be answered in a child process")
         if _thread.get_ident() != self._interrupts.main:
             raise EOFError("input() can be answered in the main thread only")
+        if self._interrupts.is_idle():  # a task that goes on between calls
+            raise EOFError("input() can be answered during a run only")
         if self._asking:
             raise EOFError("input() can't be answered while another one waits")
+        if self._interrupts.signalled:  # pdb would ask for ever
+            raise EOFError("input() asks no more: the run was interrupted")
         self._asking = True
         try:
             return self._await_answer(prompt)

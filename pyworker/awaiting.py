@@ -1,53 +1,142 @@
-"""Top-level await: one event loop per session, made when it is first needed."""
+"""The session's event loop: every cell runs in it, and it goes on between calls.
 
-import _signal
+It is made when a cell may need it. Cells that await something run as its tasks. A
+plain cell runs beside it, while asyncio takes it for the running loop: tasks that the
+cell makes begin when the worker waits, and asyncio.run() and run_until_complete() work
+there, as in a script.
+"""
 
-from . import late
+import sys
+
+from . import late, openfiles, resting
 from .fork import idle
+
+_PATIENCE = 2  # seconds that a cancelled cell may take to clean up
+_ROUSED = (
+    "code that ran in the event loop since the last call kept this one waiting and was "
+    "interrupted: long work belongs in a thread or a process"
+)
 
 
 class Awaiting:
     """Runs coroutines of the session to their end; tasks live on in between."""
 
-    def __init__(self, interrupts):
+    def __init__(self, interrupts, own=None):
         self._interrupts = interrupts
+        self._own = own if own is not None else set()  # identities that a copy may share
         self._loop = None
+        self._watched = None  # tasks whose failure between calls is to be told
+        self._notes = []  # about what was stopped that kept a call waiting
 
-    def descriptors(self):
-        """Returns the descriptors through which the loop is woken."""
-        ends = (getattr(self._loop, name, None) for name in ("_ssock", "_csock"))
-        return {end.fileno() for end in ends if end is not None}
+    def prepare(self, code):
+        """Makes the loop if a cell may need it; what imports no asyncio pays nothing."""
+        if "asyncio" in sys.modules or "async" in code or "await" in code:
+            with self._interrupts.held():
+                self._open()
+
+    def enter(self):
+        """Has asyncio take the loop for the running one, while plain code runs."""
+        if self._loop is not None and not self._loop.is_closed():
+            resting.enter(self._loop)
+
+    def leave(self):
+        """Ends that."""
+        if self._loop is not None:
+            resting.leave()
 
     def end_idle_threads(self):
         """Ends the threads that would keep the process from being copied, and do nothing."""
         idle.end(self._loop)
 
-    def refresh(self):
+    def live(self):
+        """Returns how much of the loop goes on: tasks, or what else it waits for."""
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            return 0
+        tasks = len(late.load("asyncio").all_tasks(loop))
+        if not hasattr(loop, "_selector"):  # uvloop, which keeps the rest to itself
+            return tasks
+        timers = sum(not handle.cancelled() for handle in loop._scheduled)
+        return tasks or timers + len(loop._selector.get_map()) - 1
+
+    def wait(self, stream):
+        """Runs the loop until there is input; false if the loop has nothing to do."""
+        if not self.live() and not getattr(self._loop, "_ready", None):
+            return False
+        watched = self._watch()
+        fd, loop = stream.fileno(), self._loop
+        loop.add_reader(fd, loop.stop)
+        self._interrupts.rouse = resting.is_in_callback
+        try:
+            goes_on = self._go_on(stream)
+            while goes_on and not stream.readable() and not loop.is_closed():
+                goes_on = self._go_on(stream)
+        finally:
+            self._interrupts.rouse = None
+            if not loop.is_closed():
+                loop.remove_reader(fd)
+        for task in [task for task in watched if task.done()]:
+            self._watched.discard(task)
+            if not task.cancelled() and task._log_traceback:  # which nobody has asked for
+                _tell(task, task.exception())
+        return goes_on
+
+    def _go_on(self, stream):
+        try:
+            self._loop.run_forever()
+        except KeyboardInterrupt:
+            if stream.readable():
+                self._notes = [_ROUSED]
+        except SystemExit:
+            pass  # of a task: it ends that and no more
+        except BaseException as error:  # of a loop that was tampered with
+            sys.stderr.write(f"{type(error).__name__} in the event loop: {error}\n")
+            return False
+        return True
+
+    def _watch(self):
+        if self._watched is None:
+            self._watched = late.load("weakref").WeakSet()
+        self._watched.update(late.load("asyncio").all_tasks(self._loop))
+        return set(self._watched)
+
+    def take_notes(self):
+        """Returns sentences about the time between the calls, once."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    def refresh(self, listeners, rebind):
         """Makes the loop a copy's own, which is the original's too after a fork.
 
-        The kernel's part of the selector is shared by the two, and the sockets
-        through which the loop is woken have been hung up. Returns a note if
-        that fails.
+        The kernel's part of the selector is shared by the two. listeners are the sockets
+        at which the original listened; the copy listens again if rebind says so. Returns a
+        note, if anything fails, and at how many it does listen again.
         """
-        if self._loop is None or self._loop.is_closed():
-            return ""
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            return "", 0
         try:
-            _renew_selector(self._loop)
+            mine = [each for each in listeners if each.fd in loop._selector.get_map()]
+            lost = [each for each in mine if not (rebind and each.listen_again())]
+            _renew_selector(loop, {each.fd for each in lost})
+            self._note_own(loop)
         except Exception:  # a loop that isn't asyncio's own, as uvloop's
             self._loop = None
-            return "the event loop of the earlier calls was given up, with its tasks"
-        return ""
+            return "the event loop of the earlier calls was given up, with its tasks", 0
+        note = f"a server of an earlier call can't listen at {lost[0].name} again" if lost else ""
+        return note if rebind else "", len(mine) - len(lost)
 
     def run(self, coroutine):
         """Returns the coroutine's value; an interrupt cancels it first."""
+        context = _Context()
+        wrapped = context.wrap(coroutine)
         try:
-            asyncio = late.load("asyncio")
-            if self._loop is None or self._loop.is_closed():
-                self._loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(self._loop)
-            task = self._loop.create_task(coroutine)
+            self.leave()
+            asyncio = self._open()
+            task = self._loop.create_task(wrapped)
         except BaseException:  # an interrupt, above all
-            coroutine.close()  # or Python would warn that nobody awaited it
+            wrapped.close()  # or Python would warn that nobody awaited it
+            coroutine.close()
             raise
         interrupted = _Interruption(asyncio, self._loop, task)
         self._interrupts.cancel = interrupted.ask
@@ -65,6 +154,49 @@ class Awaiting:
             raise
         finally:
             self._interrupts.cancel = None
+            interrupted.end()
+            context.keep()
+            if task.done():
+                coroutine.close()  # it may have been cancelled before it began
+
+    def _open(self):
+        """Makes the loop unless there is one; returns asyncio."""
+        asyncio = late.load("asyncio")
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+            resting.install(asyncio)
+            self._note_own(self._loop)
+        return asyncio
+
+    def _note_own(self, loop):
+        """Notes the sockets by which the loop is woken: a copy makes others."""
+        self._own.clear()
+        ends = (getattr(loop, name, None) for name in ("_ssock", "_csock"))
+        self._own.update(openfiles.identity(end.fileno()) for end in ends if end is not None)
+
+
+class _Context:
+    """Brings what a task has set in context variables to those of the session."""
+
+    def __init__(self):
+        self._variables = None
+
+    async def wrap(self, coroutine):
+        """Is the task."""
+        try:
+            return await coroutine
+        finally:
+            self._variables = late.load("contextvars").copy_context()
+
+    def keep(self):
+        """Sets what was set."""
+        if self._variables is None:
+            return
+        missing = object()
+        for variable, value in self._variables.items():
+            if variable.get(missing) is not value:
+                variable.set(value)
 
 
 class _Interruption:
@@ -75,6 +207,7 @@ class _Interruption:
         self._asyncio = asyncio
         self._loop = loop
         self._task = task
+        self._insistence = None  # a timer, once the task was cancelled
 
     def ask(self):
         """Cancels the task unless Python code of some task is running just now.
@@ -87,14 +220,29 @@ class _Interruption:
             return False
         self.asked = True
         self._task.cancel()
-        self._loop.call_soon_threadsafe(_wake)
+        self._loop.call_soon_threadsafe(self._begin)
         return True
 
+    def _begin(self):
+        """Wakes the loop, by being called, and sees that a task ends that swallows it all."""
+        self._insistence = self._loop.call_later(_PATIENCE, _raise)
 
-def _renew_selector(loop):
+    def end(self):
+        """Ends what was begun."""
+        if self._insistence is not None:
+            self._insistence.cancel()
+
+
+def _raise():
+    raise KeyboardInterrupt("the code went on after it was cancelled")
+
+
+def _renew_selector(loop, without):
     old = loop._selector
     loop._selector = type(old)()
     for key in list(old.get_map().values()):
+        if key.fd in without:
+            continue
         try:
             loop._selector.register(key.fileobj, key.events, key.data)
         except (OSError, ValueError):
@@ -103,20 +251,24 @@ def _renew_selector(loop):
     loop._close_self_pipe()
     loop._make_self_pipe()
     if loop._signal_handlers:
-        _signal.set_wakeup_fd(loop._csock.fileno())
-
-
-def _wake():
-    """Does nothing: that it is called makes the loop look up from its wait."""
+        late.load("signal").set_wakeup_fd(loop._csock.fileno())
 
 
 def _settle(asyncio, loop, task):
     """Lets the task clean up behind an exception that ended the loop under it."""
     if not task.done():
         task.cancel()
+        timer = loop.call_later(_PATIENCE, loop.stop)
         try:
             loop.run_until_complete(task)
-        except asyncio.CancelledError:
-            pass
+        except (asyncio.CancelledError, RuntimeError):
+            pass  # RuntimeError: it has swallowed that, and is left to itself
+        finally:
+            timer.cancel()
     elif not task.cancelled():
         task.exception()  # seen: asyncio need not report it as lost
+
+
+def _tell(task, error):
+    sys.stderr.write(f"Exception in task {task.get_name()}:\n")
+    sys.excepthook(type(error), error, error.__traceback__)

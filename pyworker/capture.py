@@ -11,7 +11,7 @@ import io
 import os
 import sys
 
-from . import asking, channel, cstdio, staging
+from . import asking, channel, cstdio, replaced, staging
 from .openfiles import identity
 from .order import Order
 
@@ -19,6 +19,7 @@ EAGER_WRITES = 1000  # writes of one execution after which a stream takes the ch
 
 _NAMES = ("stdin", "stdout", "stderr")
 _NEVER = -(1 << 62)  # a count of writes that doesn't reach EAGER_WRITES
+_CODING = {"encoding": "utf-8", "errors": "backslashreplace"}
 _write = io.FileIO.write
 
 
@@ -81,7 +82,12 @@ class _Raw(io.FileIO):
         self._end_staging()
 
     def close(self):
+        """Closes nothing: the end of a user's wrapper would take what everybody prints to."""
         self._end_staging()
+
+    def close_text(self, text):
+        """Closes a text stream and this, as sys.stdout.close() is to do."""
+        io.TextIOWrapper.close(text)
         super().close()
 
     def _end_staging(self):
@@ -128,11 +134,13 @@ class Streams:
         os.close(null)
         self._spare = [channel.copy_high(fd) for fd in range(3)]
         self._identity = [identity(fd) for fd in range(3)]
-        self.stdin = asking.make_stdin()
+        self.stdin = asking.Stdin()
         self._stage = self._make_stage(stage_fd, bell_fd)
         self._order = Order(self._spare)
         self._raws = {1: None, 2: None}
         self._texts = [self.stdin, self._make(1), self._make(2)]
+        self._kept = {}  # by descriptor, what users have put in the place of a text stream
+        self._notes = []
         self.restore()
 
     def report(self, line):
@@ -146,15 +154,31 @@ class Streams:
 
     def flush(self):
         """Writes out what Python and C hold back. Runs the user's own streams."""
-        for name in ("stdout", "stderr"):
-            stream = getattr(sys, name, None)
-            if not any(stream is text for text in self._texts):
-                _flush_quietly(stream)
+        self._kept = {fd: stream for fd in (1, 2) if (stream := self._keep(fd)) is not None}
         self._repair(_is_closed)
         for text in self._texts[1:]:
             _flush_quietly(text)
         self._leave_stage()  # a stream that can't be flushed may have staged too
         cstdio.flush()
+
+    def _keep(self, fd):
+        """Returns what a user has put in the place of a text stream, if it is to stay there."""
+        stream = getattr(sys, _NAMES[fd], None)
+        if stream is None or stream is self._texts[fd]:
+            return None
+        if stream is self._texts[3 - fd]:
+            return stream if _is_sound(stream) else None
+        self._leave_stage()
+        if replaced.leads_to(stream, self._texts[1:], self._raws.values(), self._identity):
+            replaced.settle(stream)
+            return stream
+        self._notes.append(replaced.note(_NAMES[fd], stream))
+        return None
+
+    def take_notes(self):
+        """Returns sentences about what was put in the place of a stream and is gone, once."""
+        notes, self._notes = self._notes, []
+        return notes
 
     def show_typed(self, line):
         """Shows on stdout what a person has answered, as a terminal would."""
@@ -167,21 +191,27 @@ class Streams:
         for raw in self._raws.values():
             raw.count = 0
 
+    def written(self):
+        """Returns what changes when anything is written to stdout or stderr."""
+        staged = self._stage.staged() if self._stage is not None else 0
+        return (*(raw.count for raw in self._raws.values()), staged)
+
     def restore(self):
         """Makes descriptors and streams what they were at the start."""
         self._leave_stage()
         self._repair(lambda fd, known: identity(fd) != known)
         if not _is_sound(self._texts[0]):
-            self.stdin = self._texts[0] = asking.make_stdin()
+            self.stdin = self._texts[0] = asking.Stdin()
         for fd in (1, 2):
-            if not _is_sound(self._texts[fd], "utf-8", "backslashreplace"):
-                self._texts[fd] = self._make(fd)
+            if not _is_sound(self._texts[fd], **_CODING):
+                self._texts[fd] = self._mend(fd)
         for raw in self._raws.values():
             raw.write_at_once()
             raw.count = _NEVER  # nothing is staged while no execution runs
-        for name, text in zip(_NAMES, self._texts):
-            setattr(sys, name, text)
+        for fd, (name, text) in enumerate(zip(_NAMES, self._texts)):
+            setattr(sys, name, self._kept.get(fd, text))
             setattr(sys, f"__{name}__", text)
+        self._repair(_is_closed)  # by the end of a user's file that was there
 
     def flush_own(self):
         """Writes out our own streams only, before a fork."""
@@ -246,14 +276,23 @@ class Streams:
 
     def _make(self, fd):
         """Makes the text stream over descriptor 1 or 2, and pairs it with the other."""
-        raw = self._raws[fd] = _Raw(fd, self._order, self._stage)
+        raw = self._raws[fd]
+        if raw is None or raw.closed:
+            raw = self._raws[fd] = _Raw(fd, self._order, self._stage)
         raw.partner = self._raws[3 - fd] or raw
         raw.partner.partner = raw
-        raw.text = io.TextIOWrapper(
-            raw, encoding="utf-8", errors="backslashreplace", newline="\n", write_through=True
-        )
-        raw.text.mode = "w"
-        return raw.text
+        text = raw.text = io.TextIOWrapper(raw, newline="\n", write_through=True, **_CODING)
+        text.mode = "w"
+        text.close = lambda: raw.close_text(text)
+        return text
+
+    def _mend(self, fd):
+        """Returns the text stream with its coding, or another where it is closed or detached."""
+        try:
+            self._texts[fd].reconfigure(newline="\n", **_CODING)
+        except ValueError:
+            return self._make(fd)
+        return self._texts[fd]
 
 
 def _others_of(known):

@@ -6,44 +6,95 @@ that line numbers and carets are those of the cell.
 """
 
 import _ast
-import re
 
-from . import late
+from . import late, sources
 
 COROUTINE = 0x80  # CO_COROUTINE: the part awaits at top level
 
 _TREE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_MAGIC = re.compile(r"[\n\r=][ \t\f]*[%!]")
+_WORDS = (_ast.Name, _ast.BinOp)  # what "pwd" and "pip --version" are to Python
 
 
 class Compiler:
     """Compiles the cells of one session; it remembers their __future__ imports."""
 
-    def __init__(self, echo, keep=None):
+    def __init__(self, echo, notebook=None):
         self._echo = echo  # "all", "last" or "none"
-        self._keep = keep  # takes a magic and returns its number
+        self._notebook = notebook  # reads what is no plain Python
         self._future = 0  # compiler flags
+        self.notes = []  # sentences on how the last cell was read
 
-    def compile(self, code, filename, read=None):
+    def compile(self, code, filename, read=None, raw=None):
         """Returns the parts of a cell as a list of (code object, echoed).
 
-        read, if given, is called with the statements of the cell.
+        read, if given, is called with the statements of the cell. raw is the cell as it was
+        written, where somebody has transformed it already.
         """
-        tree = self._parse(code, filename)
+        source, tree = self._parse(code, filename, raw)
         if read is not None:
             read(tree.body)
-        if "__future__" in code:
+        if "__future__" in source:
             self._add_future(tree, filename)
+        echoed = self._echoed(tree.body, source)
+        written = code if raw is None else raw
+        if source is not written:
+            self._take_places(tree, source, written, filename)
         return [
             (self._compile_part(part, filename), isinstance(part, _ast.Expression))
-            for part in _cut(tree.body, self._echoed(tree.body, code))
+            for part in _cut(tree.body, echoed)
         ]
 
-    def _parse(self, code, filename):
-        flags = _TREE | self._future
-        if may_have_magics(code):
-            return late.load_own("shell.magictree").parse(code, filename, flags, self._keep)
-        return compile(code, filename, "exec", flags, dont_inherit=True)
+    def _parse(self, code, filename, raw):
+        """Returns the Python that is run, and its tree. What is plain Python pays nothing."""
+        self.notes = []
+        word = ""
+        try:
+            tree = self._tree(code, filename)
+            if raw is None:
+                word = self._magic_word(code, tree)
+        except SyntaxError:
+            if raw is not None or self._notebook is None:
+                raise
+        else:
+            if not word and raw is None:
+                return code, tree
+            if raw is not None:
+                self._notebook.check(tree)
+                return code, tree
+        reading = late.load_own("shell.transform").read(
+            word or code, lambda source: self._tree(source, filename), self._notebook.transformers
+        )
+        self._notebook.check(reading.tree)
+        self.notes = reading.notes
+        return reading.source, reading.tree
+
+    def _magic_word(self, code, tree):
+        """Returns the magic that a cell of one line names without its sign, else ""."""
+        body = tree.body
+        if self._notebook is None or len(body) != 1 or type(body[0]) is not _ast.Expr:
+            return ""
+        return self._notebook.magic_word(code) if type(body[0].value) in _WORDS else ""
+
+    def _take_places(self, tree, source, written, filename):
+        """Has transformed lines be shown as they were written, or else as what they became."""
+        before, after = written.splitlines(), source.splitlines()
+        if len(before) < len(after):
+            sources.add(filename, source)
+            return
+        changed = {
+            number: len(old.rstrip().encode("utf-8", "surrogatepass"))
+            for number, (old, new) in enumerate(zip(before, after), 1)
+            if old != new
+        }
+        for node in late.load("ast").walk(tree):
+            if getattr(node, "lineno", None) in changed:
+                old = before[node.lineno - 1]
+                node.col_offset = len(old) - len(old.lstrip())
+            if getattr(node, "end_lineno", None) in changed:
+                node.end_col_offset = changed[node.end_lineno]
+
+    def _tree(self, source, filename):
+        return compile(source, filename, "exec", _TREE | self._future, dont_inherit=True)
 
     def _compile_part(self, part, filename):
         mode = "eval" if isinstance(part, _ast.Expression) else "exec"
@@ -69,11 +120,6 @@ class Compiler:
 
         for name in __future__.all_feature_names:
             self._future |= whole.co_flags & getattr(__future__, name).compiler_flag
-
-
-def may_have_magics(code):
-    """Says quickly whether code may have magics (magics.py); little other code does."""
-    return ("%" in code or "!" in code) and _MAGIC.search("\n" + code) is not None
 
 
 def _cut(body, echoed):

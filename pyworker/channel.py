@@ -47,6 +47,8 @@ class Channel:
         self._decoder = protocol.Decoder()
         self._descriptors = []  # that the last frame has brought
         self.closed = False  # in a forked child
+        # Waits in its own way until the stream can be read, or returns False.
+        self.background = lambda stream: False
 
     def change_over(self, fd):
         """Goes on with another socket, in a copy of the process that had the first."""
@@ -71,6 +73,7 @@ class Channel:
                 self._pass_over()
                 continue
             if frame is not None:
+                self._interrupts.awake()  # it may have come with an answer that was late
                 if count := frame[0].get("descriptors"):
                     self._descriptors = self._stream.descriptors(count)
                 return frame
@@ -89,7 +92,7 @@ class Channel:
         """
         while True:
             try:
-                return self._stream.wait()
+                return self.background(self._stream) or self._stream.wait()
             except BaseException as error:
                 if error.__traceback__.tb_next.tb_next is None:
                     raise  # it is wait's own, not that of a function it was interrupted by
@@ -270,6 +273,9 @@ class SocketStream:
         self._socket = socket.create_connection(("127.0.0.1", port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._socket.sendall(token.encode("ascii"))
+
+    def fileno(self):
+        return self._socket.fileno()
 
     def wait(self):
         """Blocks until there is something to read, the end included."""

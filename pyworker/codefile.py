@@ -2,20 +2,7 @@
 
 import os
 
-from . import late
-from .cells import may_have_magics
-
 FOLDER = "code"  # in the private directory; the server clears it after a crash
-
-
-def _as_python(code):
-    """Returns the code as Python can import it: magics are Python's own calls."""
-    if may_have_magics(code):
-        try:
-            return late.load_own("shell.magics").standalone(code)
-        except ValueError:
-            pass  # null characters, which the compiler will tell of
-    return code
 
 
 class CodeFile:
@@ -42,7 +29,7 @@ class CodeFile:
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
             with open(self.path, "w", encoding="utf-8", errors="surrogatepass") as file:
-                file.write(_as_python(code))
+                file.write(code)
         except OSError as error:
             namespace.pop("__file__", None)
             return f"the code file {self.path} can't be written: {error.strerror}"

@@ -13,7 +13,6 @@ import types
 from . import cells, late, sources, tracebacks
 from .awaiting import Awaiting
 from .display import encode, kinds, variables
-from .display.echo import echo
 from .reserve import Reserve
 
 # By the kind of an execution, what prepares the action that it is.
@@ -31,12 +30,13 @@ class Executor:
 
     def __init__(self, session):
         self._session = session
-        self._shell = None  # made when it is first needed
-        self._compiler = cells.Compiler(session.echo, self._keep_magic)
-        self.awaiting = Awaiting(session.interrupts)
+        self._compiler = cells.Compiler(session.echo, session.notebook)
+        self.awaiting = Awaiting(session.interrupts, session.forks.own)
+        session.run_inside = self.run_inside
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
+        self._execution = 0
         self._part = None  # of the present cell, the part that ran last
         self._returned = []  # what the plugin that was called, or the install, has returned
         self._exit_code = None  # of the present command or install, once it has ended
@@ -47,11 +47,11 @@ class Executor:
         """Runs the operator's code; returns its traceback, "" if all went well."""
         self._session.prepare()
         # Nothing of it is echoed, but its __future__ imports count.
-        compiler, self._compiler = self._compiler, cells.Compiler("none", self._keep_magic)
+        compiler = self._compiler
+        self._compiler = cells.Compiler("none", self._session.notebook)
         error, _ = self._run(self._cell(code, "<init>"))
         self._compiler = compiler
-        if self._shell is not None:
-            self._shell.take_notes()  # they would be told with the first execution
+        self._session.take_shell_notes()  # they would be told with the first execution
         self._finish()
         self._snapshot = variables.Snapshot(vars(self._session.module))
         if error is None:
@@ -66,19 +66,22 @@ class Executor:
         result_var_name = request["result_var_name"]
         session.interrupts.begin()
         session.packages.find(request.get("packages_dir", ""))
-        notes = session.prepare()
+        notes = session.prepare() + self.awaiting.take_notes()
         self._watch = None
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
         session.artifacts.begin(execution)
+        session.outlet.begin(execution)
+        self._execution = execution
         error, seconds = self._run(action)
-        if self._shell is not None:
-            notes += self._shell.take_notes()
+        notes += session.take_shell_notes()
+        notes += self._compiler.notes
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         signalled, start = session.interrupts.signalled, time.perf_counter()
-        self._end_figures(notes)
+        error = self._end_figures(error, notes)
         self._end_artifacts(notes)
+        session.outlet.end()
         # It is waited for, but what stops it has not stopped the code.
         seconds += time.perf_counter() - start
         session.interrupts.excuse(signalled)
@@ -96,11 +99,13 @@ class Executor:
             tracebacks.let_go(error)
             error = None
         self._finish()
+        notes += session.streams.take_notes()
         record["variables"] = self._difference()
         record["notes"] = notes
         record["exec_time"] = seconds
         record["signalled"] = session.interrupts.signalled
         record["obstacle"] = session.forks.obstacle()
+        record["tasks"] = self.awaiting.live()
         return record
 
     def variables(self):
@@ -110,18 +115,24 @@ class Executor:
     def _code(self, request, notes):
         """Returns an action for _run: the cell, which is the code file's contents too."""
         code, session = request["code"], self._session
+        raw = request.get("raw", code) if request.get("judged") else None
+        written = code if raw is None else raw
         cell = f"<cell {request['execution']}>"
         note = session.code_file.write(code, vars(session.module))
         notes += filter(None, [note])
         session.describer.call(cell, cell if note else session.code_file.name or cell)
+        session.notebook.enter(request["execution"], cell, written)
         if name := request.get("metric_var_name"):
             self._watch = late.load_own("display.metric").Watch(name, vars(session.module))
         compile_only = request.get("compile_only", False)
-        return self._cell(code, cell, compile_only)
+        sources.add(cell, written)
+        self.awaiting.prepare(code)
+        return lambda: self._run_cell(code, cell, compile_only, raw)
 
-    def _cell(self, code, filename, compile_only=False):
+    def _cell(self, code, filename):
         sources.add(filename, code)
-        return lambda: self._run_cell(code, filename, compile_only)
+        self.awaiting.prepare(code)
+        return lambda: self._run_cell(code, filename, False, None)
 
     def _plugin(self, request, _):
         """Returns an action for _run: the call of a plugin."""
@@ -143,7 +154,9 @@ class Executor:
         if self._recursion_limit != sys.getrecursionlimit():
             sys.setrecursionlimit(self._recursion_limit)
         start = time.perf_counter()
+        self.awaiting.enter()
         _, error = self._guard(lambda: self._released(action))
+        self.awaiting.leave()
         self._session.handlers.hold_at_last()
         seconds = time.perf_counter() - start
         self._recursion_limit = sys.getrecursionlimit()
@@ -168,12 +181,24 @@ class Executor:
                 self._session.handlers.hold()  # what one raised has kept it from the others
                 self._take_back()
 
-    def _run_cell(self, code, filename, compile_only):
+    def _run_cell(self, code, filename, compile_only, raw):
         begin = None if self._watch is None else self._watch.begin
-        parts = self._compiler.compile(code, filename, begin)
+        parts = self._compiler.compile(code, filename, begin, raw)
         if compile_only:  # what the server took for a syntax error is none here
             raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
         self._compiled = True
+        notebook, failed = self._session.notebook, None
+        heard = notebook.before(code)
+        try:
+            self._run_parts(parts)
+        except BaseException as error:
+            failed = error
+            raise
+        finally:
+            notebook.after(heard, failed)
+            failed = None
+
+    def _run_parts(self, parts):
         if any(part.co_flags & cells.COROUTINE for part, _ in parts):
             self.awaiting.run(self._run_awaiting(parts))
             return
@@ -182,7 +207,32 @@ class Executor:
             self._part = part
             value = eval(part, names)
             if echoed:
-                echo(value, self._session.artifacts)
+                self._echo(value)
+
+    def _echo(self, value):
+        """Shows a value, past a debugger that steps from one part to the next."""
+        if (trace := sys.gettrace()) is None:
+            self._session.show_value(value, self._execution)
+            return
+        sys.settrace(None)
+        self._session.show_value(value, self._execution)
+        sys.settrace(trace)
+
+    def run_inside(self, code, echoed):
+        """Runs code that a cell gives to its shell, as the body of %%capture."""
+        filename, written = self._session.notebook.cell
+        before, found, _ = written.rstrip().rpartition(code.rstrip())
+        if found and before and written.rstrip().endswith(found):  # it keeps its lines
+            code = "\n" * before.count("\n") + code
+        else:
+            filename = f"{filename[:-1]}, inside>"
+            sources.add(filename, code)
+        names, notes = vars(self._session.module), self._compiler.notes
+        for part, is_shown in self._compiler.compile(code, filename):
+            value = eval(part, names)
+            if is_shown and echoed:
+                self._echo(value)
+        self._compiler.notes = notes + self._compiler.notes
 
     def _run_plugin(self, name, arguments):
         self._compiled = True
@@ -193,28 +243,15 @@ class Executor:
 
     def _run_command(self, text):
         self._compiled = True
-        self._exit_code = self._open_shell().run_command(text)
+        self._exit_code = self._session.shell().run_command(text)
 
     def _run_install(self, arguments, notes):
         self._compiled = True
         installing = late.load_own("shell.installing")
-        outcome = installing.install(self._session.packages, self._open_shell(), arguments)
+        outcome = installing.install(self._session.packages, self._session.shell(), arguments)
         self._exit_code = outcome.exit_code
         self._returned.append(outcome.record)
         notes += outcome.notes
-
-    def _keep_magic(self, magic):
-        return self._open_shell().keep(magic)
-
-    def _open_shell(self):
-        if self._shell is None:
-            shell = late.load_own("shell.shell")
-            names = vars(self._session.module)
-            session = self._session
-            self._shell = shell.Shell(
-                session.interrupts, names, session.packages, session.environment
-            )
-        return self._shell
 
     async def _run_awaiting(self, parts):
         names = vars(self._session.module)
@@ -224,7 +261,9 @@ class Executor:
             if part.co_flags & cells.COROUTINE:
                 value = await value
             if echoed:
-                echo(value, self._session.artifacts)
+                self._echo(value)
+        if sys.gettrace() is not None:
+            sys.settrace(None)  # a debugger would step on into asyncio
 
     def _take_back(self):
         """Ends what the code has set that would reach into our own work."""
@@ -248,13 +287,19 @@ class Executor:
             forks.end(error, self._session.describer.text, self._session.streams.flush)
         return value, error
 
-    def _end_figures(self, notes):
-        _, error = self._guard(self._session.figures.end)
-        if issubclass(type(error), KeyboardInterrupt):
+    def _end_figures(self, error, notes):
+        """Returns the exception of the run, or what has kept a figure from being drawn."""
+        failed = error is not None
+        undrawn, fault = self._guard(lambda: self._session.figures.end(failed))
+        if issubclass(type(fault), KeyboardInterrupt):
             notes.append("the drawing of figures was stopped; the code had ended before")
-        elif error is not None:
-            self._session.complain("figures could not be captured", error)
-            notes.append(f"figures could not be captured: {tracebacks.class_name(error)}")
+        elif fault is not None:
+            self._session.complain("figures could not be captured", fault)
+            notes.append(f"figures could not be captured: {tracebacks.class_name(fault)}")
+        if failed or undrawn is None:
+            return error
+        self._part = None  # none of the code's statements has raised it
+        return undrawn
 
     def _end_artifacts(self, notes):
         session = self._session

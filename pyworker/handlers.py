@@ -7,7 +7,7 @@ dropped.
 
 import _signal
 
-from .interrupt import SIGNALS, nudged
+from .interrupt import SIGNALS, Interrupts
 
 _NUMBERS = frozenset(range(1, _signal.NSIG)) - frozenset(SIGNALS)
 _TRIES = 1000  # to come between two signals
@@ -24,7 +24,8 @@ class Handlers:
         """Ends an execution. A handler that is called meanwhile may raise."""
         for number in _NUMBERS:
             handler = _signal.getsignal(number)
-            if callable(handler) and type(handler) is not _Shield and handler is not nudged:
+            ours = getattr(handler, "__func__", None) is Interrupts.nudged
+            if callable(handler) and type(handler) is not _Shield and not ours:
                 shield = self._held[number] = _Shield(handler, self._report)
                 _signal.signal(number, shield)
 

@@ -26,6 +26,8 @@ class Interrupts:
         self.signalled = False  # a signal has come during this execution
         self.cancel = None  # asks a waiting event loop to stop; true if it will
         self.has_input = lambda: False  # says if an unread request waits
+        # While the event loop runs between calls, says if a frame is of code that it has called.
+        self.rouse = None
         self._idle = True
         self._armed = False  # a guarded region is open
         self._pending = False  # a signal is to be raised in the next guarded region
@@ -38,7 +40,7 @@ class Interrupts:
             if _signal.getsignal(number) != self._handle:
                 _signal.signal(number, self._handle)
         if NUDGE is not None and _signal.getsignal(NUDGE) == _signal.SIG_DFL:
-            _signal.signal(NUDGE, nudged)
+            _signal.signal(NUDGE, self.nudged)
         if hasattr(_signal, "pthread_sigmask"):
             _signal.pthread_sigmask(_signal.SIG_UNBLOCK, SIGNALS)
         if sys.unraisablehook is sys.__unraisablehook__:
@@ -48,6 +50,10 @@ class Interrupts:
         """Ends an execution: what comes now is for nobody."""
         self._idle = True
         self._pending = False
+
+    def is_idle(self):
+        """Says whether no execution runs, and no request is being read."""
+        return self._idle
 
     def awake(self):
         """Says that input has come: a signal from now on is for that."""
@@ -111,6 +117,7 @@ class Interrupts:
     def _handle(self, _number, frame):
         if self._idle:
             self._pending = self.has_input()
+            self.nudged(NUDGE, frame)
             return
         self.signalled = True
         if not self._armed or self._held or frame is None or frame.f_code is _GUARDED:
@@ -118,9 +125,13 @@ class Interrupts:
         elif self.cancel is None or not self.cancel():
             raise KeyboardInterrupt
 
+    def nudged(self, _number, frame):
+        """Stops code of the event loop's that keeps a request waiting.
 
-def nudged(_number, _frame):
-    """Does nothing: that the signal came is enough."""
+        Else it does nothing: that the signal came is enough.
+        """
+        if self._idle and self.rouse is not None and self.has_input() and self.rouse(frame):
+            raise KeyboardInterrupt
 
 
 _GUARDED = Interrupts.guarded.__code__

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import channel, late
+from . import asking, channel, late
 from .capture import Streams
 from .executor import Executor
 from .fault import Fault
@@ -106,15 +106,21 @@ class _Worker:
             request, self._frames, self._streams, self._interrupts, self._fault
         )
         self._executor = Executor(self._session)
+        self._frames.background = self._wait_in_loop
         self._session.forks.prepare(ready())
         code = request["init_code"]
-        return ready(self._executor.initialize(code) if code else "")
+        answer = ready(self._executor.initialize(code) if code else "")
+        asking.install(self._streams, self._frames, self._interrupts)  # no call waits before
+        return answer
 
     def _hand_over(self, listener):
         """Gives the server the socket of its proxy, before any code could use either."""
         if listener:
             self._frames.send_descriptor({"type": "listener"}, listener)
             os.close(listener)
+
+    def _wait_in_loop(self, stream):
+        return not self.is_asleep() and self._executor.awaiting.wait(stream)
 
     def _run(self, request):
         with self._session.forks.foresight:

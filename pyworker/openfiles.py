@@ -56,6 +56,53 @@ def hang_up(fds):
     dead.close()
 
 
+def listeners(fds):
+    """Returns a Listener for each of the descriptors at which this process listens."""
+    found = []
+    for fd in fds:
+        import _socket
+
+        twin = os.dup(fd)
+        try:
+            socket = _socket.socket(fileno=twin)
+            if socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_ACCEPTCONN):
+                found.append(Listener(fd, socket))
+            socket.close()
+        except OSError:  # no socket
+            os.close(twin)
+    return found
+
+
+class Listener:
+    """A socket at which the original of a copy listens, to be opened once more."""
+
+    def __init__(self, fd, socket):
+        self.fd = fd
+        self.name = socket.getsockname()
+        self._kind = socket.family, socket.type, socket.proto
+
+    def listen_again(self):
+        """Listens at the same place under the same descriptor; says whether that is possible."""
+        import _socket
+
+        again = _socket.socket(*self._kind)
+        try:
+            again.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
+            if self._kind[0] == _socket.AF_INET6:  # as asyncio opens them
+                again.setsockopt(_socket.IPPROTO_IPV6, _socket.IPV6_V6ONLY, 1)
+            if self._kind[0] == _socket.AF_UNIX and isinstance(self.name, str):
+                os.unlink(self.name)
+            again.bind(self.name)
+            again.listen(128)
+            again.setblocking(False)
+            os.dup2(again.fileno(), self.fd, inheritable=False)
+        except OSError:
+            return False
+        finally:
+            again.close()
+        return True
+
+
 def _leads_elsewhere(fd, kept):
     try:
         status = os.fstat(fd)

@@ -5,7 +5,7 @@ object in UTF-8), then the binary attachments whose sizes in bytes the header
 lists under "attachments".
 
     to a worker    start      answered by ready
-                   run        answered by figure*, artifact* and ask*, then done
+                   run        answered by figure*, artifact*, clear* and ask*, then done
                    equip      answered by equipped: what executions find from then on
                    answer     to ask, while the code waits; one that comes late is ignored
                    variables  answered by variables
@@ -95,6 +95,7 @@ FROM_PYTHON = frozenset(
         "equipped",
         "figure",
         "artifact",
+        "clear",  # the figures and the artifacts named, that were sent so far, are not shown
         "ask",
         "done",
         "variables",

@@ -3,12 +3,13 @@
 import os
 import sys
 
-from . import asking, codefile, cstdio, handlers, late, namespace, sources
-from .display import artifacts, figures
+from . import codefile, cstdio, handlers, late, namespace, sources
+from .display import adapters, artifacts, echo, figures, outputs, publisher
 from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
 from .place import Place
 from .plugins.plugins import Plugins
+from .shell.notebook import Notebook
 from .shell.packages import Environment, Packages
 from .tracebacks import Describer
 
@@ -24,28 +25,49 @@ class Session:
         self.streams = streams
         self.interrupts = interrupts
         self.fault = fault
+        self.private_dir = start["private_dir"]
         self.place = Place(start["workdir"])
         self.packages = Packages(self.place, bool(start.get("confine")), start.get("hosts"))
         self.environment = Environment(start.get("python") or {})
         self.code_file = codefile.CodeFile(start["private_dir"], start["code_file"])
         self.module = namespace.make(self.code_file.path)
+        self.notebook = Notebook(self)
         self.describer = Describer(start["workdir"], start["private_dir"], start["traceback"])
         self.user_forks = UserForks(frames, streams)
         self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
-        self.figures = figures.Figures(frames, start["private_dir"], start["figure_max_side"])
-        self.artifacts = artifacts.Artifacts(frames, start["private_dir"], start["figure_max_side"])
+        self.outlet = publisher.Outlet(frames, streams)
+        where = start["private_dir"], start["figure_max_side"]
+        self.figures = figures.Figures(self.outlet, *where)
+        self.artifacts = artifacts.Artifacts(self.outlet, *where)
+        self.outlet.figures, self.outlet.artifacts = self.figures, self.artifacts
+        self.outputs = outputs.Outputs(vars(self.module))
+        self.show_value = echo.Echo(self)
         self.handlers = handlers.Handlers(streams.report)
         self.plugins = Plugins(frames.log, lambda: self.place.workdir)
         self._frames = frames
+        self._shell = None  # made when it is first needed
         mark(start["mark"])
         if start["warnings"] == "ignore":
             late.load("warnings").simplefilter("ignore")
         cstdio.set_start()
+        adapters.install(self)
+        self.notebook.begin()
+
+    def shell(self):
+        """Returns what runs commands."""
+        if self._shell is None:
+            self._shell = late.load_own("shell.shell").Shell(self)
+        return self._shell
+
+    def take_shell_notes(self):
+        """Returns sentences on what the shell has run since the last call."""
+        return self._shell.take_notes() if self._shell is not None else []
 
     def prepare(self):
         """Makes everything as an execution expects it; returns notes."""
         namespace.repair(self.module)
         self.artifacts.install()
+        self.outputs.install()
         self.interrupts.install()
         self.streams.begin()
         self.fault.enable()  # the user may have turned faulthandler elsewhere
@@ -69,7 +91,7 @@ class Session:
 
     def move(self, workdir, private_dir):
         """Takes other folders for its own, in a branch."""
-        script = self.code_file.path
+        script, self.private_dir = self.code_file.path, private_dir
         for part in (self.code_file, self.figures, self.artifacts):
             part.move(private_dir)
         self.describer.move(workdir, private_dir)
@@ -82,7 +104,6 @@ class Session:
 def open_session(start, frames, streams, interrupts, fault):
     """Makes a session, and Python's hooks to fit it."""
     sources.install()
-    asking.install(streams, frames, interrupts)
     session = Session(start, frames, streams, interrupts, fault)
     _show_sources(session.describer)
     prefer_fork()

@@ -237,6 +237,10 @@ class Stage:
         self.on = True
         raw.write = self.write
 
+    def staged(self):
+        """Returns how many bytes were ever staged."""
+        return self._words[_HEAD] if self._memory is not None else 0
+
     def leave(self, for_good=False):
         """Ends staging; for_good: until the next execution at least."""
         self.limit = 0

@@ -14,6 +14,7 @@ INFO_LIMIT = 20_000  # bytes of an exception's encoded arguments
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OWN = tuple(os.path.join(_LIBRARY, name) + os.sep for name in ("pyworker", "matplotlib_capture"))
 _CELL = ("<cell ", "<init>")
+_IPYTHON = os.path.join("IPython", "core", "")  # what runs magics between a cell and their code
 
 # What every exception has, past whatever its class puts before it.
 _ARGS = BaseException.args.__get__
@@ -75,6 +76,8 @@ class Describer:
     def _text(self, error, trace, compiled, notes, place):
         if type(error) is SystemExit:
             return f"SystemExit: {_code_of(error)}\n"
+        if type(error).__name__ == "UsageError":  # of a magic: it says what to write instead
+            return f"UsageError: {_code_of(error)}\n"
         if self._style == "ipython" and compiled and place is None:
             try:
                 return shorten(_ipython_text(error, trace), TEXT_LIMIT)
@@ -100,7 +103,7 @@ class Describer:
         if summary is None or id(summary) in seen:
             return
         seen.add(id(summary))
-        kept = [frame for frame in summary.stack if not frame.filename.startswith(_OWN)]
+        kept = [frame for frame in summary.stack if not _is_own(frame.filename)]
         for frame in kept:
             frame.filename = self._shown(frame.filename)
         summary.stack[:] = kept
@@ -191,11 +194,23 @@ def _users_part(trace, plugins):
     first = next(users, None)
     if first is None:  # what our own code called
         first = max((i + 1 for i, file in enumerate(files) if file.startswith(_OWN)), default=0)
-    kept = [e for e, file in zip(entries[first:], files[first:]) if not file.startswith(_OWN)]
+    kept = [e for e, file in zip(entries[first:], files[first:]) if not _is_own(file)]
     result = None
     for entry in reversed(_cut(kept, FRAME_LIMIT)):
         result = type(entry)(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno or 0)
     return result
+
+
+def first_of_users(frames):
+    """Returns the position of the first frame that is the user's, the outermost first."""
+    files = [frame.f_code.co_filename for frame in frames]
+    cells = (i for i, file in enumerate(files) if file.startswith(_CELL))
+    ours = max((i + 1 for i, file in enumerate(files) if file.startswith(_OWN)), default=0)
+    return next(cells, ours)
+
+
+def _is_own(file):
+    return file.startswith(_OWN) or _IPYTHON in file
 
 
 def _in_cell(error):

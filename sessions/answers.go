@@ -94,7 +94,7 @@ func (s *Session) unfetched() int {
 func (s *Session) head(r *Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.Status == StatusRunning || r.Execution == s.count {
+	if r.Status.Runs() || r.Execution == s.count {
 		return
 	}
 	r.AnswersWaiting = s.unfetched()

@@ -3,12 +3,14 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
 
-// Asking is how a call can put a question of the code's, from input(), to a
-// person. The zero value can't.
+// Asking is how a call can put a question of the code's, from input() or a
+// debugger, to a person. The zero value can't: its call returns with the output
+// so far, and WaitRequest.Lines answers.
 type Asking struct {
 	// Ask asks and returns the reply. It may go on after its call has been
 	// answered; its context ends when the code waits no more.
@@ -19,8 +21,6 @@ type Asking struct {
 	// WithOutput has that result bring the output so far.
 	WithOutput bool
 }
-
-func (a Asking) possible() bool { return a.Ask != nil || a.Return }
 
 // Asked is a question that a call has returned with.
 type Asked struct {
@@ -38,38 +38,42 @@ type Answer struct {
 // more: some clients lose the answer when the call that asked is over.
 const askAgain = 5 * time.Minute
 
-// cannotAsk is why the code gets no answer from a client that can't ask.
-const cannotAsk = "the client can't ask its user; assign the value in the code instead"
+// EndOfInput is a line that is none: what a terminal sends for Ctrl-D.
+const EndOfInput = "\x04"
 
 // questions are those that an execution asks, one at a time. Whoever waits for
 // the execution puts them. One that comes while nobody waits is kept for the
-// next call if the last one could have asked, else it is refused.
+// next call.
 type questions struct {
-	mu       sync.Mutex
-	possible bool // the last call that waited could ask
-	count    int
-	open     *openQuestion
-	news     chan struct{} // closed when a question is asked
+	mu    sync.Mutex
+	count int
+	open  *openQuestion
+	over  bool          // the code that asked has ended
+	ahead []string      // lines that were given for the next questions
+	news  chan struct{} // closed when a question is asked
 }
 
 type openQuestion struct {
 	Asked
-	reply func(Reply)
-	put   time.Time       // when a person was asked; zero: nobody was yet
-	ctx   context.Context // ends when the code waits no more
-	end   context.CancelFunc
+	reply   func(Reply)
+	put     time.Time       // when a person was asked; zero: nobody was yet
+	unasked bool            // the client that should have asked can't
+	ctx     context.Context // ends when the code waits no more
+	end     context.CancelFunc
 }
 
 // Ask keeps a question until somebody has answered it.
 func (qs *questions) Ask(question Question) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if !qs.possible {
-		question.Reply(Reply{Refusal: cannotAsk})
-		return
-	}
 	qs.drop()
 	qs.count++
+	if len(qs.ahead) > 0 {
+		line := qs.ahead[0]
+		qs.ahead = qs.ahead[1:]
+		question.Reply(typed(line))
+		return
+	}
 	qs.keep(&openQuestion{Asked: Asked{qs.count, question.Prompt}, reply: question.Reply})
 }
 
@@ -82,25 +86,48 @@ type sink struct {
 func (s sink) Ask(question Question) { s.questions.Ask(question) }
 
 // take returns the open question, if there is one that this call is to put, and
-// what is closed when there is another. A call that can't ask has it refused.
+// what is closed when there is another.
 func (qs *questions) take(asking Asking) (q *openQuestion, news <-chan struct{}) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	qs.possible = asking.possible()
 	if qs.news == nil {
 		qs.news = make(chan struct{})
 	}
-	switch {
-	case qs.open == nil || time.Since(qs.open.put) < askAgain:
-	case !qs.possible:
-		qs.settle(Reply{Refusal: cannotAsk})
-	default:
+	if qs.open != nil && time.Since(qs.open.put) >= askAgain {
 		q = qs.open
-		if asking.Ask != nil {
+		if asking.Ask != nil && !q.unasked {
 			q.put = time.Now()
 		}
 	}
 	return q, qs.news
+}
+
+// typed is the reply that a line is.
+func typed(line string) Reply {
+	if line == EndOfInput {
+		return Reply{Refusal: "the end of input was given"}
+	}
+	return Reply{Text: line}
+}
+
+// give answers the open question with the first line, and the next ones with the
+// others, if one is open; over says that the code has ended.
+func (qs *questions) give(lines []string) (given, over bool) {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	if qs.open == nil {
+		return false, qs.over
+	}
+	qs.ahead = lines[1:]
+	qs.settle(typed(lines[0]))
+	return true, false
+}
+
+// unread says how many lines no question took.
+func (qs *questions) unread() int {
+	qs.mu.Lock()
+	defer qs.mu.Unlock()
+	return len(qs.ahead)
 }
 
 // answer passes on the reply to a question, if that is still open.
@@ -116,7 +143,11 @@ func (qs *questions) answer(number int, r Reply) {
 func (qs *questions) replyTo(q *openQuestion, r Reply) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if qs.open == q {
+	switch {
+	case qs.open != q:
+	case r.Unasked:
+		qs.putAgain(true)
+	default:
 		qs.settle(r)
 	}
 }
@@ -126,12 +157,16 @@ func (qs *questions) replyTo(q *openQuestion, r Reply) {
 func (qs *questions) withdraw() {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if qs.open == nil {
-		return
+	if qs.open != nil {
+		qs.putAgain(qs.open.unasked)
 	}
+}
+
+// putAgain has the open question put anew. The caller holds mu.
+func (qs *questions) putAgain(unasked bool) {
 	again := *qs.open
 	qs.drop()
-	again.put = time.Time{}
+	again.put, again.unasked = time.Time{}, unasked
 	qs.keep(&again)
 }
 
@@ -157,6 +192,7 @@ func (qs *questions) end() {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	qs.drop()
+	qs.over = true
 }
 
 func (qs *questions) drop() {
@@ -166,14 +202,14 @@ func (qs *questions) drop() {
 	}
 }
 
-// pending returns the prompt of the open question.
-func (qs *questions) pending() (prompt string, open bool) {
+// pending returns the open question's prompt, and whether a person was asked.
+func (qs *questions) pending() (prompt string, open, person bool) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
 	if qs.open == nil {
-		return "", false
+		return "", false, false
 	}
-	return qs.open.Prompt, true
+	return qs.open.Prompt, true, !qs.open.put.IsZero()
 }
 
 // attend waits for e's end until waiting ends, and meanwhile puts its questions.
@@ -182,7 +218,7 @@ func (s *Session) attend(waiting context.Context, e *execution, asking Asking) *
 	for {
 		q, news := e.questions.take(asking)
 		switch {
-		case q != nil && asking.Ask != nil:
+		case q != nil && asking.Ask != nil && !q.unasked:
 			s.put(e, q, asking)
 		case q != nil:
 			return q
@@ -211,10 +247,14 @@ func (s *Session) put(e *execution, q *openQuestion, asking Asking) {
 // the call returns.
 func (e *execution) asks(interpreterID string, q *openQuestion, asking Asking) *Result {
 	r := e.standing(interpreterID)
-	if asking.WithOutput {
+	r.Status, r.Prompt = StatusAsking, q.Prompt // it may have been answered this moment
+	r.PersonAsked = r.PersonAsked || asking.Return
+	if asking.WithOutput || !asking.Return {
 		r.fill(e.transcript.take())
 	}
-	r.Question = &q.Asked
+	if asking.Return {
+		r.Question = &q.Asked
+	}
 	return r
 }
 
@@ -234,6 +274,9 @@ func (s *Session) meant(answer *Answer, operator bool) (*execution, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if w := s.worker; w != nil && !operator && s.current == nil && w.Unclaimed() > 0 {
+		return nil, errPrinted
+	}
 	if other := s.foreign(operator); other != "" {
 		return nil, Errorf(CodeInvalid, "nothing of yours is running in interpreter %q and every result has been returned; %s", s.name, other)
 	}
@@ -254,22 +297,43 @@ func (s *Session) execution(number int) (*execution, error) {
 	return nil, Errorf(CodeInvalid, "execution %d of interpreter %q waits for no answer any more: it has ended, and its result went to another call. Its code was not run again", number, s.name)
 }
 
-// waitsForAnswer says in a clause that e's code has asked, "" if it hasn't.
-func (e *execution) waitsForAnswer() string {
-	prompt, open := e.questions.pending()
-	if !open {
-		return ""
+// give passes lines on to the code that runs and asks, and says which execution is
+// to be waited for. Where it has ended meanwhile, as at its time limit, they are late
+// and the caller gets its result instead.
+func (s *Session) give(lines []string, operator bool) (to *Answer, late bool, err error) {
+	e := s.runningNow()
+	if e == nil && s.hasUnfetched(operator) {
+		return nil, true, nil
 	}
-	return fmt.Sprintf(", and waits for the answer to input(%q)", clipped(prompt, 200))
+	if e == nil || e.operator != operator {
+		return nil, false, Errorf(CodeInvalid, "nothing asks in interpreter %q; the text was not passed on", s.name)
+	}
+	given, over := e.questions.give(lines)
+	if !given && !over {
+		return nil, false, Errorf(CodeInvalid, "execution %d of interpreter %q runs and asks nothing now; the text was not passed on. Operation \"wait\" goes on waiting for it", e.number, s.name)
+	}
+	return &Answer{Execution: e.number}, over, nil
 }
 
-// clipped is text, at most so many bytes of it.
-func clipped(text string, most int) string {
-	if len(text) <= most {
-		return text
+// hasUnfetched reports whether a result waits to be collected.
+func (s *Session) hasUnfetched(operator bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.queue(operator)) > 0
+}
+
+// asksCaller reports whether e's code asks and no person was asked.
+func (e *execution) asksCaller() bool {
+	_, open, person := e.questions.pending()
+	return open && !person
+}
+
+// prompt returns the prompt that e's code asks with, "input()" for an empty one, and
+// "" when it asks nothing.
+func (e *execution) prompt() string {
+	prompt, open, _ := e.questions.pending()
+	if open && strings.TrimSpace(prompt) == "" {
+		return "input()"
 	}
-	for most > 0 && text[most]&0xC0 == 0x80 {
-		most--
-	}
-	return text[:most] + "…"
+	return fmt.Sprintf("%.200s", prompt)
 }

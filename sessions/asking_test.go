@@ -63,9 +63,118 @@ func TestAPersonIsAsked(t *testing.T) {
 	})
 }
 
-func TestNobodyCanBeAsked(t *testing.T) {
+// give answers as a model does, and fails the test at an error.
+func give(t *testing.T, m *Manager, lines ...string) *Result {
+	t.Helper()
+	r, err := m.Await(t.Context(), me, WaitRequest{Lines: lines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestTheCallerAnswers where no client can ask: nothing waits for --wait meanwhile.
+func TestTheCallerAnswers(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
-		if r := mustRun(t, m, RunRequest{Code: "a"}); r.Stdout != "a"+cannotAsk+"\n" {
+		began := time.Now()
+		r := mustRun(t, m, RunRequest{Code: "a\nb\nc"})
+		if r.Status != StatusAsking || r.Success || r.Prompt != "a" || r.Stdout != "a" || r.Question != nil {
+			t.Errorf("%+v", r)
+		}
+		if r, err := m.Await(t.Context(), me, WaitRequest{}); err != nil || r.Status != StatusAsking || r.Prompt != "a" || r.Stdout != "" {
+			t.Errorf("a wait: %+v, %v", r, err)
+		}
+		_, err := m.Run(t.Context(), me, RunRequest{Code: "d"})
+		wantCode(t, err, CodeBusy, `line of input at "a"`, `operation "answer"`, codeDidNotRun)
+		l, _ := m.Show(t.Context(), me, r.InterpreterID)
+		if b, err := m.Brief(me, r.InterpreterID, 1); l.Status != "asking" || l.Prompt != "a" || err != nil || b.Status != StatusAsking {
+			t.Errorf("%+v, %+v, %v", l, b, err)
+		}
+		if r = give(t, m, "one"); r.Status != StatusAsking || r.Prompt != "b" || r.Stdout != "one\nb" {
+			t.Errorf("%+v", r)
+		}
+		if r = give(t, m, "two", "three", "four"); r.Status != StatusOK || r.Stdout != "two\ncthree\n" || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "1 line ") {
+			t.Errorf("%+v", r)
+		}
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("waited for %s", waited)
+		}
+		mustRun(t, m, RunRequest{Code: "a"})
+		if r = give(t, m, EndOfInput); r.Stdout != "the end of input was given\n" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestAnAnswerThatNobodyTakes says what became of it.
+func TestAnAnswerThatNobodyTakes(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		answer := func(client Client, id string) (*Result, error) {
+			return m.Await(t.Context(), client, WaitRequest{InterpreterID: id, Lines: []string{"x"}})
+		}
+		r := mustRun(t, m, RunRequest{Code: "a", Timeout: time.Minute})
+		_, err := answer(other, r.InterpreterID)
+		wantCode(t, err, CodeNotFound)
+		_, err = answer(Operator, r.InterpreterID)
+		wantCode(t, err, CodeInvalid, "nothing asks")
+		time.Sleep(time.Hour)
+		if r, err = answer(me, ""); err != nil || r.Status != StatusTimeout || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "too late") {
+			t.Errorf("after the limit: %+v, %v", r, err)
+		}
+		_, err = answer(me, "")
+		wantCode(t, err, CodeInvalid, "nothing asks", "not passed on")
+		mustRun(t, m, RunRequest{Code: "a"})
+		if _, err := m.Restart(t.Context(), me, ""); err != nil {
+			t.Error(err)
+		}
+		if r = mustRun(t, m, RunRequest{Code: "a"}); r.Status != StatusAsking {
+			t.Errorf("after a restart: %+v", r)
+		}
+		if err := m.Delete(t.Context(), me, r.InterpreterID); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAnAnswerGoesPastOlderResults to the code that asks.
+func TestAnAnswerGoesPastOlderResults(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		mustRun(t, m, RunRequest{Code: "a"})
+		if _, err := m.Interrupt(t.Context(), me, ""); err != nil {
+			t.Error(err)
+		}
+		mustRun(t, m, RunRequest{Code: "b"})
+		if r := give(t, m, "x"); r.Execution != 2 || r.Status != StatusOK {
+			t.Errorf("%+v", r)
+		}
+		if r, err := m.Await(t.Context(), me, WaitRequest{}); err != nil || r.Execution != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+// TestAnAnswerToCodeThatRuns is refused: it isn't known what it would be for.
+func TestAnAnswerToCodeThatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, obeys(), nil)
+		defer m.Close(t.Context())
+		if r := mustRun(t, m, RunRequest{Code: "slow", Wait: time.Second}); r.Status != StatusRunning {
+			t.Fatalf("%+v", r)
+		}
+		_, err := m.Await(t.Context(), me, WaitRequest{Lines: []string{"x"}})
+		wantCode(t, err, CodeInvalid, "asks nothing now", `"wait"`)
+	})
+}
+
+// TestAClientThatAsksNobody, though it said that it could: the caller is asked.
+func TestAClientThatAsksNobody(t *testing.T) {
+	asking(t, func(t *testing.T, m *Manager) {
+		broken := Asking{Ask: func(context.Context, string) Reply { return Reply{Unasked: true} }}
+		r := mustRun(t, m, RunRequest{Code: "a", Asking: broken})
+		if r.Status != StatusAsking || r.PersonAsked || r.Stdout != "a" {
+			t.Fatalf("%+v", r)
+		}
+		if r = give(t, m, "x"); r.Stdout != "x\n" {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -75,11 +184,11 @@ func TestNobodyCanBeAsked(t *testing.T) {
 func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		r := mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Minute), Wait: time.Second})
-		if r.Status != StatusRunning || !r.WaitsForInput || r.Stdout != "a" {
+		if r.Status != StatusAsking || !r.PersonAsked || r.Stdout != "a" {
 			t.Errorf("%+v", r)
 		}
 		_, err := m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second})
-		wantCode(t, err, CodeBusy, `waits for the answer to input("a")`)
+		wantCode(t, err, CodeBusy, `waits for a line of input at "a"`)
 		again := Asking{Ask: func(context.Context, string) Reply { t.Error("asked twice"); return Reply{} }}
 		r, err = m.Await(t.Context(), me, WaitRequest{Asking: again, Wait: 2 * time.Minute})
 		if err != nil || r.Stdout != "A\n" || r.Status != StatusOK {
@@ -105,7 +214,7 @@ func TestAQuestionWithoutACaller(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Minute), Wait: time.Second})
 		time.Sleep(2 * time.Minute) // the second question comes while nobody waits
-		if r.Status != StatusRunning {
+		if r.Status != StatusAsking {
 			t.Errorf("%+v", r)
 		}
 		r, err := m.Await(t.Context(), me, WaitRequest{Asking: person(time.Second)})
@@ -115,7 +224,7 @@ func TestAQuestionWithoutACaller(t *testing.T) {
 		mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Minute), Wait: time.Second})
 		time.Sleep(2 * time.Minute)
 		r, err = m.Await(t.Context(), me, WaitRequest{})
-		if err != nil || r.Stdout != "A\nb"+cannotAsk+"\n" {
+		if err != nil || r.Stdout != "A\nb" || r.Status != StatusAsking || r.PersonAsked {
 			t.Errorf("a caller that can't ask: %+v, %v", r, err)
 		}
 	})
@@ -124,7 +233,7 @@ func TestAQuestionWithoutACaller(t *testing.T) {
 func TestTheCallReturnsWithTheQuestion(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: byReturn})
-		if r.Question == nil || *r.Question != (Asked{1, "a"}) || r.Stdout != "" || r.Status != StatusRunning {
+		if r.Question == nil || *r.Question != (Asked{1, "a"}) || r.Stdout != "" || r.Status != StatusAsking {
 			t.Fatalf("%+v", r)
 		}
 		reply := func(question int, text string) *Result {
@@ -152,7 +261,7 @@ func TestTheCallReturnsWithTheQuestion(t *testing.T) {
 		_, err = m.Await(t.Context(), other, WaitRequest{InterpreterID: r.InterpreterID, Answer: &Answer{1, 2, Reply{}}})
 		wantCode(t, err, CodeNotFound)
 		r = mustRun(t, m, RunRequest{Code: "c", Asking: Asking{Return: true, WithOutput: true}})
-		if r.Question == nil || r.Stdout != "c" || !r.WaitsForInput {
+		if r.Question == nil || r.Stdout != "c" || !r.PersonAsked {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -186,7 +295,7 @@ func TestWhatEndsAQuestion(t *testing.T) {
 				<-begun
 				end(t, m, cancel)
 				<-told
-				if r := <-over; r != nil && (r.Success || r.WaitsForInput) {
+				if r := <-over; r != nil && (r.Success || r.Status.Runs()) {
 					t.Errorf("%+v", r)
 				}
 			})

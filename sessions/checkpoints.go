@@ -403,9 +403,32 @@ func (s *Session) fork(ctx context.Context, purpose Purpose) (Understudy, error)
 		s.log.Warn("copying the interpreter", "error", err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("it could not be copied within %s", InWords(within))
+		return nil, fmt.Errorf("%w %s", errTooSlow, InWords(within))
 	}
 	return nil, fmt.Errorf("it could not be copied: %w", err)
+}
+
+// errTooSlow is the beginning of a clause.
+var errTooSlow = errors.New("it could not be copied within")
+
+// renewCopy takes a copy of the state as tasks of the event loop have left it since the
+// last execution, as the next one begins. A worker whose tasks let it do nothing else,
+// interrupted or not, is brought back from the copy before. The caller has the turn.
+func (s *Session) renewCopy(ctx context.Context) error {
+	if !s.live || s.lead() == nil || s.options.Starter.ForkObstacle() != "" || s.states.obstacle() != "" {
+		return nil
+	}
+	u, err := s.fork(s.life, ToStandBy)
+	switch {
+	case err == nil:
+		s.states.put(u, "")
+	case errors.Is(err, errTooSlow):
+		s.live = false
+		s.replace(ctx)
+		s.untold.notes = append(s.untold.notes, "a task of the event loop would let nothing else run")
+		return s.ensureWorker(ctx)
+	}
+	return nil
 }
 
 // tidyUp makes the copy that is due and then gives the turn away, while the

@@ -69,8 +69,7 @@ func newExecution(number int, r RunRequest, t *transcript, l lineage) *execution
 	e := &execution{
 		number: number, request: request, trial: r.Trial, operator: r.Operator, lineage: l, limit: r.Timeout,
 		started: time.Now(), transcript: t,
-		questions: questions{possible: r.Asking.possible()},
-		done:      make(chan struct{}), life: life, end: end,
+		done: make(chan struct{}), life: life, end: end,
 	}
 	if t != nil {
 		t.overflow = func() { e.requestStop(stoppedByOutput) }
@@ -146,11 +145,15 @@ func (e *execution) snapshot(interpreterID string) *Result {
 
 // standing is the record of a running execution without its output.
 func (e *execution) standing(interpreterID string) *Result {
-	_, waits := e.questions.pending()
-	return &Result{
-		InterpreterID: interpreterID, Execution: e.number, Kind: e.request.Kind, Status: StatusRunning, WaitsForInput: waits,
+	prompt, asks, person := e.questions.pending()
+	r := &Result{
+		InterpreterID: interpreterID, Execution: e.number, Kind: e.request.Kind, Status: StatusRunning,
 		ExecTime: time.Since(e.started).Seconds(), TimeLimit: e.limit.Seconds(),
 	}
+	if asks {
+		r.Status, r.Prompt, r.PersonAsked = StatusAsking, prompt, person
+	}
+	return r
 }
 
 func (e *execution) progress() Progress {
@@ -162,6 +165,7 @@ func (r *Result) fill(x excerpt) {
 	r.Stdout, r.StdoutTruncated = x.stdout, x.stdoutTruncated
 	r.Stderr, r.StderrTruncated = x.stderr, x.stderrTruncated
 	r.TermOut, r.Figures, r.Artifacts, r.OutputPath = x.term, x.figures, x.artifacts, x.outputPath
+	r.Between = x.between
 	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], x.notes...)
 	for _, f := range x.figures {
 		if f.Path != "" {

@@ -6,8 +6,8 @@ import (
 )
 
 // countFailure brings the number of runs that have failed one after another up
-// to date, and tells r. Success begins anew. A run that was interrupted has
-// shown nothing: somebody wanted it to end, and the number stays. An undo leaves
+// to date, and tells r. Success begins anew. A run that was interrupted, or left in
+// the debugger, has shown nothing: somebody wanted it to end, and the number stays. An undo leaves
 // it too, and a branch inherits it, because both go on with what was tried; only
 // a fresh interpreter (reset, restart) is a new beginning. Trials don't count either
 // way: that many of them fail is what an experiment is like, and what is to be done
@@ -16,10 +16,10 @@ func (s *Session) countFailure(r *Result, trial *Trial) {
 	if trial != nil {
 		return
 	}
-	switch r.Status {
-	case StatusOK:
+	switch {
+	case r.Status == StatusOK:
 		s.setFailures(0)
-	case StatusError, StatusTimeout, StatusCrashed:
+	case r.Status != StatusInterrupted && r.ExcType != "BdbQuit":
 		r.FailuresInARow = s.failedOnceMore()
 		r.Stop = s.options.stopAdvice(r.FailuresInARow)
 	}

@@ -24,6 +24,8 @@ func tries() *fakeStarter {
 			case <-w.exited:
 				return Outcome{}, w.crash
 			}
+		case "q":
+			return Outcome{Exception: &Exception{Type: "BdbQuit"}}, nil
 		case "error":
 			return Outcome{Exception: &Exception{Type: "NameError"}}, nil
 		}
@@ -65,7 +67,7 @@ func TestFailuresInARow(t *testing.T) {
 			stop     bool
 		}{
 			{"ok", 0, false},
-			{"error", 1, false}, {"crash", 2, false}, {"hang", 3, true}, {"error", 4, true},
+			{"error", 1, false}, {"q", 0, false}, {"crash", 2, false}, {"hang", 3, true}, {"error", 4, true},
 			{"ok", 0, false},
 			{"crash", 1, false},
 		} {

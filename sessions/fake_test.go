@@ -82,6 +82,7 @@ type fakeWorker struct {
 	// equipment is what it was told, the newest last.
 	equipment []Equipment
 	notes     []string
+	between   []Piece
 	wall      *Wall
 	line      *fakeLine // shared with its copies that stand by; nil until there is one
 }
@@ -139,6 +140,7 @@ func (h *heard) tell(say func(Sink)) {
 func (h *heard) Output(stream Stream, text []byte) { h.tell(func(s Sink) { s.Output(stream, text) }) }
 func (h *heard) Figure(f Figure)                   { h.tell(func(s Sink) { s.Figure(f) }) }
 func (h *heard) Artifact(a Artifact)               { h.tell(func(s Sink) { s.Artifact(a) }) }
+func (h *heard) Clear(c Cleared)                   { h.tell(func(s Sink) { s.Clear(c) }) }
 func (h *heard) Ask(q Question)                    { h.tell(func(s Sink) { s.Ask(q) }) }
 
 func (w *fakeWorker) die(reason string) {
@@ -185,6 +187,24 @@ func (w *fakeWorker) Info() WorkerInfo {
 	return WorkerInfo{PID: 42, Python: "3.11.7", Origin: "fake", Notes: w.notes, Wall: w.wall}
 }
 func (w *fakeWorker) Resident() uint64 { return 0 }
+
+// Between hands out what the test has put there.
+func (w *fakeWorker) Between() []Piece {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pieces := w.between
+	w.between = nil
+	return pieces
+}
+
+func (w *fakeWorker) Unclaimed() (size int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, piece := range w.between {
+		size += len(piece.Text)
+	}
+	return size
+}
 
 func (w *fakeWorker) Usage() (Usage, error) {
 	if w.starter.measuring != nil {

@@ -222,13 +222,18 @@ func (s *Session) forgotten(number int) error {
 }
 
 func (e *execution) brief() Brief {
-	b := Brief{Execution: e.number, Status: StatusRunning, Started: e.started}
-	if r := e.outcome(); r != nil {
-		b.Status = r.Status
-	}
+	b := Brief{Execution: e.number, Status: e.status(), Started: e.started}
 	i := e.transcript.inventory()
 	b.Printed, b.Long, b.Figures, b.Artifacts = i.printed, i.long, i.figures, i.artifacts
 	return b
+}
+
+// status says how the execution stands.
+func (e *execution) status() Status {
+	if r := e.outcome(); r != nil {
+		return r.Status
+	}
+	return e.standing("").Status
 }
 
 // outcome returns the result, nil while the execution runs.
@@ -254,10 +259,7 @@ func (m *Manager) Execution(client Client, id string, number int) (*Record, erro
 	if r := e.outcome(); r != nil {
 		record.Result = *r
 	} else {
-		record.Result = Result{
-			InterpreterID: s.name, Execution: e.number, Status: StatusRunning,
-			ExecTime: time.Since(e.started).Seconds(), TimeLimit: e.limit.Seconds(),
-		}
+		record.Result = *e.standing(s.name)
 	}
 	if err := record.recall(e.transcript); err != nil {
 		return nil, s.unrecalled(e, err)

@@ -20,18 +20,22 @@ type Listing struct {
 	// operator alone.
 	Client Client `json:"client,omitempty"`
 	Key    string `json:"key,omitempty"`
-	// Status is "running" for one that can be called at once, and "busy" while code
-	// runs in it.
+	// Status is "running" for one that can be called at once, "busy" while code
+	// runs in it, and "asking" while that waits for a line of input.
 	Status  string `json:"status"`
 	Default bool   `json:"default"`
 	// Running is the number of the execution that runs now.
-	Running    int `json:"busy_with,omitempty"`
-	Executions int `json:"executions"`
-	Waiting    int `json:"waiting,omitempty"` // calls waiting for their turn
+	Running int `json:"busy_with,omitempty"`
+	// Prompt is what it asks with.
+	Prompt     string `json:"prompt,omitempty"`
+	Executions int    `json:"executions"`
+	Waiting    int    `json:"waiting,omitempty"` // calls waiting for their turn
 	// Failures is how many runs have failed one after another.
 	Failures int `json:"failures_in_a_row,omitempty"`
 	// Unfetched is how many answers wait for operation wait.
 	Unfetched int `json:"answers_not_fetched,omitempty"`
+	// Printed is how many bytes were printed since the last execution, for operation wait.
+	Printed int `json:"printed_between_calls,omitempty"`
 	// Ended says in a sentence that the process has died and what the next run
 	// finds, until then; what is told of a live process is absent.
 	Ended    string    `json:"ended,omitempty"`
@@ -116,8 +120,14 @@ func (s *Session) listing() Listing {
 		SessionVariables: slices.Sorted(maps.Keys(s.sessionVariables)),
 		Memory:           s.resident, Recoverable: obstacle == "", Obstacle: obstacle,
 	}
+	if s.worker != nil {
+		l.Printed = s.worker.Unclaimed()
+	}
 	if s.current != nil {
 		l.Status, l.Running, l.Idle = "busy", s.current.number, 0
+		if l.Prompt = s.current.prompt(); l.Prompt != "" {
+			l.Status = "asking"
+		}
 	}
 	if s.worker != nil && s.current == nil && s.turn.idle() && hasExited(s.worker) {
 		l.Ended = "its process has ended; " + s.states.prospect(s.options.Starter.ForkObstacle())

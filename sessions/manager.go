@@ -48,7 +48,7 @@ type RunRequest struct {
 	Reset         bool            // fresh variables first
 	Trial         *Trial          // nil for what is no trial of an experiment
 	Progress      func(Progress)
-	Asking        Asking // for the code's input()
+	Asking        Asking // for the code's questions
 
 	Operator bool // it is the Operator's, not the session's owner's; Run sees to it
 }
@@ -69,6 +69,8 @@ type WaitRequest struct {
 	// Answer is the reply to a question that an earlier call returned with, and
 	// says which execution is meant.
 	Answer *Answer
+	// Lines are for the question that the code waits with, and the next ones.
+	Lines []string
 }
 
 // NewManager returns a Manager; Close ends it.
@@ -152,7 +154,16 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	if err != nil {
 		return nil, err
 	}
+	late := false
+	if len(r.Lines) > 0 {
+		if r.Answer, late, err = s.give(r.Lines, client == Operator); err != nil {
+			return nil, err
+		}
+	}
 	e, err := s.meant(r.Answer, client == Operator)
+	if errors.Is(err, errPrinted) {
+		return s.printedBetween(), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -164,6 +175,9 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	result, err := s.await(ctx, waiting, e, r.Asking)
 	if err != nil {
 		return nil, err
+	}
+	if late {
+		result.note("the text came too late: nothing asks any more")
 	}
 	s.head(result)
 	m.tellHome(ctx, client, s, result)

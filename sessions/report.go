@@ -18,6 +18,9 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	if !a.outcome.Variables.Empty() && !a.lostWorker() { // what a killed worker did is lost with it
 		r.Variables = &a.outcome.Variables
 	}
+	if !a.lostWorker() {
+		r.Tasks = a.outcome.Tasks
+	}
 	r.raised(a.outcome.Exception)
 	r.Status = a.status()
 	r.Success = r.Status == StatusOK

@@ -13,14 +13,18 @@ const (
 	StatusInterrupted Status = "interrupted"
 	StatusCrashed     Status = "crashed"
 	StatusRunning     Status = "running"
+	StatusAsking      Status = "asking" // running, and waiting for a line of input
 )
+
+// Runs reports whether the execution has not ended yet.
+func (s Status) Runs() bool { return s == StatusRunning || s == StatusAsking }
 
 // Result is the record of an execution as programs read it. What does not
 // apply is absent.
 type Result struct {
 	InterpreterID string `json:"interpreter_id" jsonschema_description:"Which interpreter ran the code"`
 	Execution     int    `json:"execution" jsonschema_description:"Number of this run in its interpreter, from 1"`
-	Status        Status `json:"status" jsonschema:"enum=ok,enum=error,enum=timeout,enum=interrupted,enum=crashed,enum=running" jsonschema_description:"How the run stands"`
+	Status        Status `json:"status" jsonschema:"enum=ok,enum=error,enum=timeout,enum=interrupted,enum=crashed,enum=running,enum=asking" jsonschema_description:"How the run stands"`
 	Success       bool   `json:"success" jsonschema_description:"True for status ok only"`
 
 	Result         json.RawMessage `json:"result,omitempty" jsonschema_description:"The value of result_var_name as JSON, or what the plugin returned; null when it is not defined"`
@@ -28,6 +32,7 @@ type Result struct {
 	ResultEncoding string          `json:"result_encoding,omitempty" jsonschema:"enum=json,enum=repr" jsonschema_description:"repr when the value has no JSON form and result holds its repr as a string"`
 	Notes          []string        `json:"notes,omitempty" jsonschema_description:"What a reader should know: an undefined variable, values that JSON can't hold, what was stopped"`
 
+	Between string   `json:"between_calls,omitempty" jsonschema_description:"What threads, tasks and child processes printed since the run before, both streams in order of arrival; not part of stdout and stderr"`
 	Stdout  string   `json:"stdout" jsonschema_description:"What was printed on standard output since the last answer"`
 	Stderr  string   `json:"stderr" jsonschema_description:"The same for standard error"`
 	TermOut []string `json:"term_out,omitempty" jsonschema_description:"Both streams in order of arrival, with --trials or --structured-content always; the last entry says how long it took"`
@@ -53,13 +58,17 @@ type Result struct {
 	StateBefore          int    `json:"state_before,omitempty" jsonschema_description:"After a restart that could bring back an older state only: the variables are as they were before this execution"`
 	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them could be brought back if a later run crashed"`
 
+	Tasks int `json:"tasks,omitempty" jsonschema_description:"How many tasks of the event loop (servers and timers where there are none) go on after the run; the variables that a crash brings back are as they were before they did"`
+
 	FailuresInARow int `json:"failures_in_a_row,omitempty" jsonschema_description:"How many runs of this interpreter have failed one after another, this one the last"`
 	// Stop is set from --max-retries failures in a row on.
 	Stop string `json:"stop,omitempty" jsonschema_description:"After too many failures in a row: that the agent should stop and ask its user"`
 
 	Trial *TrialReport `json:"trial,omitempty" jsonschema_description:"How the run is judged as a trial of an experiment"`
 
-	WaitsForInput bool `json:"waits_for_input,omitempty" jsonschema_description:"The running code waits for a person's answer to input()"`
+	Prompt string `json:"prompt,omitempty" jsonschema_description:"With status asking: what the code asks with"`
+	// PersonAsked says that a wait has the client's user asked.
+	PersonAsked bool `json:"-"`
 	// Question is one that the call returns with, for the client to put.
 	Question *Asked `json:"-"`
 

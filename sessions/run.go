@@ -30,6 +30,7 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 	defer alive()
 
 	e.onStop(l.begin)
+	e.transcript.before(w.Between())
 	outcome, err := w.Run(context.Background(), e.request, sink{e.transcript, &e.questions})
 	e.questions.end()
 	close(l.answered)
@@ -129,12 +130,16 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	}
 	e.transcript.finish()
 	result := s.report(e, a, note)
+	if n := e.questions.unread(); n > 0 {
+		result.note(fmt.Sprintf("%s of the answer went nowhere: the code asked no more", Counted(n, "line")))
+	}
 	if e.operator {
 		s.foretold = foretold // the owner has still to hear of what is new
 		s.visits.add(result, e.died)
 	} else {
 		s.countFailure(result, e.trial)
 	}
+	s.live = !a.lostWorker() && a.outcome.Tasks > 0
 	if !a.lostWorker() {
 		s.states.advance(e.number)
 		s.states.define(e.number, a.outcome.Variables)

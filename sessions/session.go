@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -57,6 +58,7 @@ type Session struct {
 	buggy     int // the last trial if it was buggy
 
 	equipped equipped // likewise
+	live     bool     // likewise: tasks of the worker's event loop go on
 
 	states  checkpoints
 	history history
@@ -128,6 +130,9 @@ const codeDidNotRun = "this code did not run"
 // begin waits for the session's turn as long as ctx allows. Its error says
 // what was not done.
 func (s *Session) begin(ctx context.Context, notDone string) error {
+	if e := s.runningNow(); e != nil && e.asksCaller() {
+		return s.busy(notDone) // it ends by no waiting
+	}
 	room, err := s.turn.acquire(ctx)
 	switch {
 	case !room:
@@ -186,8 +191,12 @@ func (s *Session) busy(notDone string) error {
 	if s.current == nil {
 		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.name, notDone)
 	}
-	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s)%s; %s. Call manage_interpreters with operation \"wait\" to go on waiting for it or \"interrupt\" to stop it, or create another interpreter",
-		s.name, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), s.current.waitsForAnswer(), notDone)
+	asks, remedy := "", `"wait" to go on waiting for it`
+	if prompt := s.current.prompt(); prompt != "" {
+		asks, remedy = fmt.Sprintf(", and waits for a line of input at %q", prompt), `"answer" to give it one`
+	}
+	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s)%s; %s. Call manage_interpreters with operation %s or \"interrupt\" to stop it, or create another interpreter",
+		s.name, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), asks, notDone, remedy)
 }
 
 // beginIdle waits for the turn of a session that runs nothing, and refuses
@@ -248,6 +257,9 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		return nil, callerGone(ctx, err)
 	}
 	s.keep("") // a copy that died, or is missing after a revival
+	if err := s.renewCopy(ctx); err != nil {
+		return nil, callerGone(ctx, err)
+	}
 	if err := s.equip(waiting); err != nil {
 		return nil, callerGone(ctx, Errorf(CodeStart, "the interpreter did not take its plugins: %w", err))
 	}

@@ -1,9 +1,9 @@
 package sessions
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -19,6 +19,7 @@ type transcript struct {
 	shown    []Figure   // all of them, without previews
 	keeps    []Artifact // the same, without images
 	fresh    pieces     // what nobody has taken yet
+	between  string     // what was printed since the execution before
 	all      *pieces    // what a Recorder is to get; nil without one
 	previews int        // bytes of images held so far
 
@@ -45,6 +46,7 @@ type excerpt struct {
 	figures                          []Figure
 	artifacts                        []Artifact
 	outputPath                       string
+	between                          string
 	notes                            []string
 }
 
@@ -111,59 +113,37 @@ func (t *transcript) takeOutput(stream Stream, p []byte) (passed bool) {
 	return t.printLimit > 0 && before <= t.printLimit && t.bytes > t.printLimit && t.overflow != nil
 }
 
-// Figure takes a figure that was shown.
-func (t *transcript) Figure(f Figure) {
+// before takes what was printed since the execution before. It stands in the whole
+// output, under a heading, and apart from what this execution prints.
+func (t *transcript) before(pieces []Piece) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.previews += len(f.Preview); t.previews > maxPreviews {
-		f.Preview = nil
-	}
-	t.fresh.figures = append(t.fresh.figures, f)
-	if len(t.shown) < maxShown {
-		kept := f
-		kept.Preview = nil
-		t.shown = append(t.shown, kept)
-	}
-	if t.all != nil {
-		t.all.figures = append(t.all.figures, f)
+	t.between = inOrder(pieces, t.fresh.limit)
+	for stream := range t.spools {
+		var text []byte
+		for _, piece := range pieces {
+			if piece.Stream == Stream(stream) {
+				text = append(text, piece.Text...)
+			}
+		}
+		if len(text) > 0 {
+			t.spools[stream].write(fmt.Appendf(nil, "[between calls]\n%s\n[this call]\n", bytes.TrimSuffix(text, []byte("\n"))))
+		}
 	}
 }
 
-// Artifact takes a file that was kept.
-func (t *transcript) Artifact(a Artifact) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, before := range t.keeps {
-		if before.Name == a.Name {
-			a.Replaced = before.Replaced + 1
-		}
+// inOrder is what was printed between calls as one text: at most limit bytes of its
+// head and of its tail.
+func inOrder(pieces []Piece, limit int) string {
+	term := termText{limit: limit}
+	var decoders [2]decoder
+	for _, piece := range pieces {
+		term.write(piece.Stream, decoders[piece.Stream].decode(piece.Text))
 	}
-	held := &t.fresh
-	if t.all != nil {
-		held = t.all
+	for stream := range decoders {
+		term.write(Stream(stream), decoders[stream].flush())
 	}
-	for _, before := range held.artifacts {
-		if before.Name == a.Name {
-			t.previews -= len(before.Image)
-		}
-	}
-	if t.previews += len(a.Image); t.previews > maxPreviews {
-		a.Image = nil
-	}
-	t.fresh.artifacts = withNewest(t.fresh.artifacts, a)
-	if t.all != nil {
-		t.all.artifacts = withNewest(t.all.artifacts, a)
-	}
-	a.Image = nil
-	if t.keeps = withNewest(t.keeps, a); len(t.keeps) > maxShown {
-		t.keeps = t.keeps[:maxShown]
-	}
-}
-
-// withNewest adds a in the place of one of its name, which it has replaced on disk.
-func withNewest(artifacts []Artifact, a Artifact) []Artifact {
-	others := slices.DeleteFunc(artifacts, func(each Artifact) bool { return each.Name == a.Name })
-	return append(others, a)
+	return strings.Join(term.take(), "")
 }
 
 func (t *transcript) append(stream Stream, text []byte) {
@@ -189,7 +169,9 @@ func (t *transcript) finish() {
 func (t *transcript) take() excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.located(t.fresh.take())
+	x := t.located(t.fresh.take())
+	x.between, t.between = t.between, ""
+	return x
 }
 
 // recorded returns all that came, for the Recorder.

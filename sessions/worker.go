@@ -104,6 +104,11 @@ type Worker interface {
 	Info() WorkerInfo
 	// Usage says what the worker's process uses now.
 	Usage() (Usage, error)
+	// Between hands out, once, what was printed since the last Run, in order of arrival
+	// and bounded: by threads, tasks and child processes. While Run is under way there is
+	// nothing. Unclaimed is how many bytes that would be.
+	Between() []Piece
+	Unclaimed() int
 	// Resident is the memory of Usage alone, which is had in microseconds; 0 where
 	// it is not known.
 	Resident() uint64
@@ -213,8 +218,17 @@ type Sink interface {
 	Output(stream Stream, text []byte)
 	Figure(figure Figure)
 	Artifact(artifact Artifact)
+	// Clear takes back what was shown so far.
+	Clear(cleared Cleared)
 	// Ask takes a question that the code waits with. It must not wait.
 	Ask(question Question)
+}
+
+// Cleared says which figures and artifacts of an execution are not shown any more:
+// all figures so far, or none, and artifacts by name. Their files stay.
+type Cleared struct {
+	Figures   bool
+	Artifacts []string
 }
 
 // Question is what the code asks a person with input().
@@ -228,6 +242,13 @@ type Question struct {
 type Reply struct {
 	Text    string
 	Refusal string
+	Unasked bool // nobody was asked: the question stands
+}
+
+// Piece is output of one stream.
+type Piece struct {
+	Stream Stream
+	Text   []byte
 }
 
 // Stream is where a piece of output came from.
@@ -256,9 +277,13 @@ type Figure struct {
 	Width  int    `json:"width"`
 	Height int    `json:"height"`
 	Title  string `json:"title,omitempty"`
+	// Names are those of the files that the code itself has saved the figure in.
+	Names []string `json:"saved_as,omitempty"`
 	// Preview is a PNG small enough for a model: the file itself when that
 	// fits the limit on the longest side, else a smaller rendering.
 	Preview []byte `json:"-"`
+	// DisplayID is what a later figure of the same execution has that replaces this one.
+	DisplayID string `json:"-"`
 }
 
 // Artifact is a file that an execution has kept for its reader: a chart, an
@@ -274,7 +299,7 @@ type Artifact struct {
 	Size     int64  `json:"size"` // bytes
 	// Preview says in some lines what is in it, as the head of a table.
 	Preview string `json:"preview,omitempty"`
-	// Image is a PNG small enough for a model, nil where there is none.
+	// Image is a PNG or JPEG small enough for a model, nil where there is none.
 	Image []byte `json:"-"`
 	// Replaced is how many of its name the same execution has kept before it.
 	Replaced int `json:"-"`
@@ -309,6 +334,9 @@ type Outcome struct {
 	// Obstacle says in a clause why the worker can't be copied in the state
 	// that the execution left, "" when it can.
 	Obstacle string
+	// Tasks is how many tasks, or servers and timers where there are none, go on in
+	// the event loop.
+	Tasks int
 }
 
 // Exception describes the Python exception that ended an execution.

@@ -121,7 +121,7 @@ func TestImagesOfArtifacts(t *testing.T) {
 			}
 		}
 		text := answer.Content[0].(mcp.TextContent).Text
-		if !strings.Contains(text, "broken.png (image, 3 B): understudy://interpreters/7f3a/artifacts/broken.png; not shown: its preview is not a PNG image") {
+		if !strings.Contains(text, "broken.png (image, 3 B): understudy://interpreters/7f3a/artifacts/broken.png; not shown: its preview is neither PNG nor JPEG") {
 			t.Error(text)
 		}
 	}

@@ -76,7 +76,7 @@ func (b *toolbox) elicit(call, asked context.Context, prompt string) sessions.Re
 	result, err := b.server.RequestElicitation(ctx, mcp.ElicitationRequest{Params: question(prompt)})
 	if err != nil {
 		b.Logger.Warn("asking the client's user", "error", err)
-		return sessions.Reply{Refusal: "the client did not ask its user; assign the value in the code instead"}
+		return sessions.Reply{Unasked: true}
 	}
 	return replyOf(result)
 }

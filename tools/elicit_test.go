@@ -138,14 +138,14 @@ func TestAnswersToNothingRunNothing(t *testing.T) {
 // TestACallAsksOnlySoOften: then its answer says how to go on.
 func TestACallAsksOnlySoOften(t *testing.T) {
 	result := example(func(r *sessions.Result) {
-		r.Status, r.WaitsForInput, r.Question = sessions.StatusRunning, true, &sessions.Asked{Number: 9, Prompt: "more?"}
+		r.Status, r.PersonAsked, r.Question = sessions.StatusAsking, true, &sessions.Asked{Number: 9, Prompt: "more?"}
 	})
 	b := box(Options{})
 	if b.returned(result, maxRounds-1) == nil || b.returned(result, maxRounds) != nil {
 		t.Error("it asks too often, or not often enough")
 	}
 	answer := text(t, b.answer(t.Context(), mcp.CallToolRequest{}, result, asked{}))
-	if !strings.Contains(answer, "[input]") || !strings.Contains(answer, `operation "wait"`) || strings.Contains(answer, "[running] Still") {
+	if !strings.Contains(answer, "[asking]") || !strings.Contains(answer, `operation "wait"`) || strings.Contains(answer, "[running] Still") {
 		t.Error(answer)
 	}
 }
@@ -181,5 +181,27 @@ func TestAnonymousCallersAreToldWhatToPassOn(t *testing.T) {
 	}
 	if got := text(t, call(t, c, "manage_interpreters", `{"operation": "list", "interpreter_id": "7f"}`)); !strings.Contains(got, "7f") {
 		t.Error(got)
+	}
+}
+
+// TestTypedLines are what operation answer passes on, and it knows how to go on.
+func TestTypedLines(t *testing.T) {
+	for given, want := range map[string][]string{
+		`"ada"`: {"ada"}, `""`: {""}, `"p x\r\nc\n"`: {"p x", "c"}, `"\n"`: {""}, `"\u0004"`: {sessions.EndOfInput},
+	} {
+		m := &fakeManager{await: func(_ context.Context, _ sessions.Client, r sessions.WaitRequest) (*sessions.Result, error) {
+			if diff := cmp.Diff(want, r.Lines); diff != "" {
+				t.Errorf("%s: %s", given, diff)
+			}
+			return example(func(r *sessions.Result) { r.Status, r.Prompt = sessions.StatusAsking, "(Pdb) " }), nil
+		}}
+		c := connect(t, "tester", m, Options{})
+		if got := text(t, call(t, c, "manage_interpreters", `{"operation": "answer", "text": `+given+`}`)); !strings.HasPrefix(got, "[asking] The code waits for the next line of input.") {
+			t.Error(got)
+		}
+	}
+	c := connect(t, "tester", &fakeManager{}, Options{})
+	if result := call(t, c, "manage_interpreters", `{"operation": "answer"}`); !result.IsError || !strings.Contains(text(t, result), "Ctrl-D") {
+		t.Error(text(t, result))
 	}
 }

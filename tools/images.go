@@ -94,13 +94,13 @@ func usable(shares, needs []int) bool {
 // picture returns the preview in at most most bytes and maxSide pixels, smaller
 // if need be.
 func (b *toolbox) picture(preview []byte, most, maxSide int) picture {
-	config, err := png.DecodeConfig(bytes.NewReader(preview))
+	config, format, err := image.DecodeConfig(bytes.NewReader(preview))
 	if err != nil {
-		return picture{missing: "its preview is not a PNG image"}
+		return picture{missing: "its preview is neither PNG nor JPEG"}
 	}
 	side := max(config.Width, config.Height)
 	if len(preview) <= most && side <= maxSide {
-		return picture{data: preview, mimeType: "image/png"}
+		return picture{data: preview, mimeType: "image/" + format}
 	}
 	if most <= 0 || config.Width*config.Height > mostPixels {
 		return picture{missing: "too large for this answer"}
@@ -117,7 +117,7 @@ func (b *toolbox) picture(preview []byte, most, maxSide int) picture {
 // shrink makes a picture of at most most bytes and maxSide pixels: a smaller
 // PNG, or JPEG for what looks like a photograph or would become too small.
 func shrink(preview []byte, most, maxSide int) (picture, error) {
-	source, err := png.Decode(bytes.NewReader(preview))
+	source, _, err := image.Decode(bytes.NewReader(preview))
 	if err != nil {
 		return picture{}, errors.New("its preview can't be read")
 	}

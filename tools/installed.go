@@ -24,7 +24,7 @@ type installed struct {
 // readable is a result as its text shows it. Of an installation that went well it has
 // one line in the place of all that pip says, and of one that failed the end of it.
 func readable(r *sessions.Result) *sessions.Result {
-	if r.Kind != sessions.RunsInstall || r.Status == sessions.StatusRunning {
+	if r.Kind != sessions.RunsInstall || r.Status.Runs() {
 		return r
 	}
 	short := *r

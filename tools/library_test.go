@@ -97,6 +97,8 @@ func (w *scriptedWorker) Exited() <-chan struct{}        { return w.exited }
 func (w *scriptedWorker) Ended() *sessions.CrashError    { return nil }
 func (w *scriptedWorker) Info() sessions.WorkerInfo      { return sessions.WorkerInfo{PID: 1} }
 func (w *scriptedWorker) Resident() uint64               { return 0 }
+func (w *scriptedWorker) Between() []sessions.Piece      { return nil }
+func (w *scriptedWorker) Unclaimed() int                 { return 0 }
 func (w *scriptedWorker) Usage() (sessions.Usage, error) { return sessions.Usage{}, nil }
 
 // house is a server with tools and resources over a real Manager.

@@ -127,6 +127,9 @@ func listingLine(l sessions.Listing) string {
 	if l.Unfetched > 0 {
 		facts = append(facts, sessions.Counted(l.Unfetched, "answer")+" not fetched")
 	}
+	if l.Printed > 0 {
+		facts = append(facts, "printed something since (operation wait shows it)")
+	}
 	if l.Parent != "" {
 		facts = append(facts, "branch of "+l.Parent)
 	}
@@ -158,6 +161,8 @@ func activity(l sessions.Listing) string {
 	switch {
 	case l.Ended != "":
 		return clip(l.Ended, 700)
+	case l.Prompt != "":
+		return fmt.Sprintf("run %d asks %q", l.Running, clip(oneLine(l.Prompt), 60))
 	case l.Running > 0:
 		return fmt.Sprintf("busy with run %d", l.Running)
 	default:

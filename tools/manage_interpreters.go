@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -26,11 +27,12 @@ var (
 // ManageInterpretersArgs are the arguments of manage_interpreters. Not every server has
 // all of them; see manageOptions.
 type ManageInterpretersArgs struct {
-	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=branch,enum=undo,enum=variables,enum=set_variables,enum=upload,enum=install" jsonschema_description:"What to do."`
+	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=answer,enum=branch,enum=undo,enum=variables,enum=set_variables,enum=upload,enum=install" jsonschema_description:"What to do."`
 	Packages      []string `json:"packages,omitempty" jsonschema_description:"For install, as pip takes them: polars>=1, ./file.whl."`
 	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter. For create: a name for it."`
 	Python        string   `json:"python,omitempty" jsonschema_description:"For create: which Python."`
 	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"For wait: seconds to wait before answering 'running' again."`
+	Text          *string  `json:"text,omitempty" jsonschema_description:"For answer: the line to type; more lines are for what is asked next."`
 	Match         string   `json:"match,omitempty" jsonschema_description:"For variables: only those whose name or type contains this; * and ? match as in file names."`
 	Path          string   `json:"path,omitempty" jsonschema_description:"For upload: where to put the file, relative to the working directory."`
 	Content       *string  `json:"content,omitempty" jsonschema_description:"For upload: the file as text."`
@@ -41,10 +43,10 @@ type ManageInterpretersArgs struct {
 
 var (
 	// usualOperations are those that code has use for, without install.
-	usualOperations = []string{"create", "list", "delete", "restart", "interrupt", "wait", "branch", "undo", "variables", "set_variables", "upload"}
+	usualOperations = []string{"create", "list", "delete", "restart", "interrupt", "wait", "answer", "branch", "undo", "variables", "set_variables", "upload"}
 	// ofCode are those of them that a server of commands doesn't have: they are about
 	// what code has done, and undo would end what commands have left in the background.
-	ofCode = []string{"undo", "variables", "set_variables"}
+	ofCode = []string{"answer", "undo", "variables", "set_variables"}
 )
 
 // manageOptions are how the arguments of manage_interpreters differ from what
@@ -59,7 +61,7 @@ func (b *toolbox) manageOptions() []schemas.Option {
 	}
 	if b.Mode == ModeCLIOnly {
 		choices = slices.DeleteFunc(slices.Clone(choices), func(o string) bool { return slices.Contains(ofCode, o) })
-		options = append(options, schemas.Without("match", "variables"))
+		options = append(options, schemas.Without("text", "match", "variables"))
 	}
 	if len(b.Pythons) > 0 {
 		options = append(options, schemas.Choices("python", b.Pythons...))
@@ -103,7 +105,7 @@ func (b *toolbox) manageInterpreters(ctx context.Context, request mcp.CallToolRe
 func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args ManageInterpretersArgs) (*mcp.CallToolResult, error) {
 	client, id := b.Client(ctx), args.InterpreterID
 	switch args.Operation {
-	case "wait":
+	case "wait", "answer":
 		return b.wait(ctx, request, client, args)
 	case "create":
 		made, err := b.manager.Create(ctx, client, sessions.CreateRequest{InterpreterID: id, Python: args.Python})
@@ -159,15 +161,20 @@ func (b *toolbox) list(ctx context.Context, client sessions.Client, id string) (
 	}
 }
 
-// wait goes on waiting for an execution; its answer looks like run_python_code's.
+// wait goes on waiting for an execution, which it may give what it asks for; its
+// answer looks like run_python_code's.
 func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, args ManageInterpretersArgs) (*mcp.CallToolResult, error) {
 	at, again, err := resumed(request)
 	if err != nil {
 		return nil, err
 	}
+	lines, err := typed(args)
+	if err != nil {
+		return nil, err
+	}
 	progress := b.progress(ctx, request)
 	r := sessions.WaitRequest{
-		InterpreterID: args.InterpreterID, Wait: b.patience(ctx, request, seconds(args.Wait)),
+		InterpreterID: args.InterpreterID, Lines: lines, Wait: b.patience(ctx, request, seconds(args.Wait)),
 		Progress: progress.listener(), Asking: b.asking(ctx, request, at.Round),
 	}
 	var result *sessions.Result
@@ -183,7 +190,22 @@ func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client 
 	if question := b.returned(result, at.Round); question != nil {
 		return question, nil
 	}
-	return b.answer(ctx, request, result, asked{named: args.InterpreterID != ""}), nil
+	return b.answer(ctx, request, result, asked{named: args.InterpreterID != "", answers: len(lines) > 0}), nil
+}
+
+// typed are the lines that operation answer passes on, none for another.
+func typed(args ManageInterpretersArgs) ([]string, error) {
+	switch {
+	case args.Operation != "answer":
+		return nil, nil
+	case args.Text == nil:
+		return nil, &schemas.ArgumentError{Argument: "text", Message: `operation answer needs "text", the line that the code asks for: "" for an empty one, "\u0004" (Ctrl-D) for the end of input`}
+	}
+	lines := strings.Split(strings.TrimSuffix(*args.Text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSuffix(line, "\r")
+	}
+	return lines, nil
 }
 
 // reply is what an operation answers: a text for the model, and a record for

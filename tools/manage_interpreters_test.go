@@ -121,12 +121,13 @@ imports: Path, np (numpy)
 		"set_variables": `Session variables of interpreter 7f: set "key", removed "old". Plugins find "db", "key" from the next run on.`,
 		"upload":        "Uploaded data/a.csv (3 B) in the working directory of interpreter 7f: /data/7f/data/a.csv",
 		"wait":          "waited 0s\n[ok] execution 3 in 7f3a9c, 3 ms",
+		"answer":        "waited 0s\n[ok] execution 3 in 7f3a9c, 3 ms",
 	}
 	for era, options := range eras {
 		c := connect(t, "tester", working(), Options{}, options...)
 		for _, operation := range advertisedOperations(t) {
 			t.Run(era+" "+operation, func(t *testing.T) {
-				answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"7f","path":"data/a.csv","content":"x,y","variables":{"key":"v","old":null}}`)
+				answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"7f","path":"data/a.csv","content":"x,y","text":"y","variables":{"key":"v","old":null}}`)
 				if answer.IsError {
 					t.Fatal(text(t, answer))
 				}
@@ -186,7 +187,7 @@ func TestRecordsOfOperations(t *testing.T) {
 
 func TestOperationsOnAnothersInterpreter(t *testing.T) {
 	c := connect(t, "tester", working(), Options{})
-	for _, operation := range []string{"delete", "restart", "interrupt", "variables", "wait", "branch", "undo"} {
+	for _, operation := range []string{"delete", "restart", "interrupt", "variables", "wait", "answer", "branch", "undo"} {
 		answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"theirs"}`)
 		if got := text(t, answer); !answer.IsError || got != "Interpreter theirs not found" {
 			t.Errorf("%s: isError %v, %q", operation, answer.IsError, got)

@@ -32,6 +32,7 @@ func (b *toolbox) record(f Fit, result *sessions.Result, advice []string) (recor
 	r.StdoutTruncated += dropped
 	r.Stderr, dropped = cut(r.Stderr, streams[1], r.StderrTruncated)
 	r.StderrTruncated += dropped
+	r.Between, _ = cut(r.Between, f.Text/4, 0)
 	r.Traceback, _ = cut(r.Traceback, f.Text/2, 0)
 	r.ResultType, r.ExcType = clip(r.ResultType, longestName), clip(r.ExcType, longestName)
 	r.TermOut = b.termOut(f, &r)
@@ -51,7 +52,7 @@ func (b *toolbox) termOut(f Fit, r *sessions.Result) []string {
 		return nil
 	}
 	lines := append([]string{}, cutSegments(r.TermOut, f.Text)...)
-	if r.Status != sessions.StatusRunning {
+	if !r.Status.Runs() {
 		lines = append(lines, timeLine(r))
 	}
 	return lines

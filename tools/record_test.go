@@ -106,6 +106,7 @@ func TestTimeLine(t *testing.T) {
 		sessions.StatusOK:      {"Execution time: 3 milliseconds (time limit is 1 hour)."},
 		sessions.StatusTimeout: {"TimeoutError: Execution exceeded the time limit of 1 hour."},
 		sessions.StatusRunning: {},
+		sessions.StatusAsking:  {},
 	} {
 		got := recordOf(example(func(r *sessions.Result) { r.Status = status })).TermOut
 		if diff := cmp.Diff(want, got); diff != "" {

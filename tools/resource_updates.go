@@ -473,13 +473,13 @@ func (u *updates) state(ctx context.Context, client sessions.Client, uri string)
 	switch a.kind {
 	case anInterpreter:
 		l, err := library.Interpreter(client, a.interpreter)
-		return fmt.Sprint(l.Executions, l.Running, l.Ended, l.Unfetched, l.PID), err
+		return fmt.Sprint(l.Executions, l.Running, l.Prompt, l.Ended, l.Unfetched, l.PID), err
 	case anExecution:
 		b, err := library.Brief(client, a.interpreter, a.execution)
 		return fmt.Sprint(b.Status, b.Printed, len(b.Figures), len(b.Artifacts)), err
 	case anOutput:
 		b, err := library.Brief(client, a.interpreter, a.execution)
-		return fmt.Sprint(b.Status == sessions.StatusRunning, b.Printed[a.stream]), err
+		return fmt.Sprint(b.Status.Runs(), b.Printed[a.stream]), err
 	case aFigure:
 		_, err := library.Interpreter(client, a.interpreter)
 		return "", err

@@ -63,8 +63,8 @@ func TestRefusals(t *testing.T) {
 		"a unit":             {"run_python_code", `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`},
 		"no operation":       {"manage_interpreters", `{}`, `argument "operation" is required for manage_interpreters`},
 		"delete what":        {"manage_interpreters", `{"operation":"delete"}`, `interpreter_id is required for delete operation`},
-		"unknown operation":  {"manage_interpreters", `{"operation":"explode"}`, `Unknown operation: explode (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "branch", "undo", "variables", "set_variables" or "upload", not "explode")`},
-		"misspelt operation": {"manage_interpreters", `{"operation":"lst"}`, `Unknown operation: lst (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "branch", "undo", "variables", "set_variables" or "upload", not "lst"; did you mean "list"?)`},
+		"unknown operation":  {"manage_interpreters", `{"operation":"explode"}`, `Unknown operation: explode (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "answer", "branch", "undo", "variables", "set_variables" or "upload", not "explode")`},
+		"misspelt operation": {"manage_interpreters", `{"operation":"lst"}`, `Unknown operation: lst (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "answer", "branch", "undo", "variables", "set_variables" or "upload", not "lst"; did you mean "list"?)`},
 		"not a word":         {"manage_interpreters", `{"operation":7}`, `argument "operation" must be a string, not the number 7`},
 	} {
 		t.Run(name, func(t *testing.T) {

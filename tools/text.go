@@ -16,6 +16,7 @@ type asked struct {
 	newID    bool   // the interpreter was made for it, and its id is a key
 	named    bool   // it named its interpreter
 	again    bool   // the client's later calls find it without, unless each has a connection of its own
+	answers  bool   // it gave the code a line, and so knows how
 }
 
 // leastText is the budget, in characters, below which a text can't hold an error
@@ -40,7 +41,8 @@ type view struct {
 func (v view) text() string {
 	tail := sections(v.failure(), v.noteLines(), v.shown(), v.variableLine(), v.running(), v.handle(), v.trial(), v.failures(), v.closing())
 	labels := 100 + len(v.Heading) // "[stderr]", "[result] …"
-	room := max(0, v.budget-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.typeName()))
+	between := v.between()
+	room := max(0, v.budget-utf8.RuneCountInString(between)-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.typeName()))
 
 	value := v.valueText()
 	output := utf8.RuneCountInString(v.Stdout) + utf8.RuneCountInString(v.Stderr)
@@ -50,7 +52,7 @@ func (v view) text() string {
 	value, _ = cut(value, max(room/4, room-output), 0)
 	room = max(0, room-utf8.RuneCountInString(value))
 
-	return sections(v.Heading, v.output(room), v.valueSection(value), tail)
+	return sections(v.Heading, between, v.output(room), v.valueSection(value), tail)
 }
 
 // fitBytes lowers the budget until the text travels in at most size bytes. A
@@ -272,6 +274,9 @@ func (v view) figureLines() string {
 	lines := make([]string, len(v.Figures))
 	for i, figure := range v.Figures {
 		lines[i] = fmt.Sprintf("[figure %d] %s%d×%d, saved to %s", i+1, titlePrefix(figure), figure.Width, figure.Height, figure.Path)
+		if len(figure.Names) > 0 {
+			lines[i] += "; the code saved it as " + strings.Join(figure.Names, ", ")
+		}
 		if v.pictures != nil && v.pictures[i].missing != "" {
 			lines[i] += "; not shown: " + v.pictures[i].missing
 		}
@@ -333,11 +338,19 @@ func someNames(names []string, further int) string {
 
 // running tells how to get the rest.
 func (v view) running() string {
-	if v.Status != sessions.StatusRunning {
+	switch {
+	case !v.Status.Runs():
 		return ""
-	}
-	if v.WaitsForInput {
-		return fmt.Sprintf(`[input] The code waits for a person's answer to input(). Call manage_interpreters with operation "wait" and interpreter_id %q: it has the user asked, unless that is under way, and goes on waiting. "interrupt" stops the code.`, v.InterpreterID)
+	case v.Status == sessions.StatusAsking && v.PersonAsked:
+		return fmt.Sprintf(`[asking] The code waits for the user's answer. Call manage_interpreters with operation "wait" and interpreter_id %q: it has the user asked, unless that is under way. "interrupt" stops the code.`, v.InterpreterID)
+	case v.Status == sessions.StatusAsking && v.answers:
+		return "[asking] The code waits for the next line of input."
+	case v.Status == sessions.StatusAsking:
+		at := ""
+		if prompt := strings.TrimSpace(v.Prompt); prompt != "" && !strings.HasSuffix(v.Stdout, v.Prompt) {
+			at = fmt.Sprintf(" at %q", clip(prompt, 200))
+		}
+		return fmt.Sprintf(`[asking] The code waits for a line of input%s. Give it with manage_interpreters, operation "answer", interpreter_id %q and text; "interrupt" stops the code.`, at, v.InterpreterID)
 	}
 	return fmt.Sprintf(`[running] Still running after %s. Call manage_interpreters with operation "wait" and interpreter_id %q to go on waiting, or "interrupt" to stop it.`,
 		sessions.InWords(secondsOf(v.ExecTime)), v.InterpreterID)
@@ -387,9 +400,9 @@ func (v view) closing() string {
 	}
 	line += ", " + shortSpan(secondsOf(v.ExecTime))
 	switch near := v.TimeLimit > 0 && v.ExecTime > v.TimeLimit/2; {
-	case v.TimeLimit == 0 && v.Status == sessions.StatusRunning:
+	case v.TimeLimit == 0 && v.Status.Runs():
 		line += " (no time limit)"
-	case near, v.TimeLimit > 0 && v.Status == sessions.StatusRunning:
+	case near, v.TimeLimit > 0 && v.Status.Runs():
 		line += " (time limit " + sessions.InWords(secondsOf(v.TimeLimit)) + ")"
 	}
 	return line

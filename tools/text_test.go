@@ -140,6 +140,14 @@ var examples = []struct {
 	{"running", "", example(func(r *sessions.Result) {
 		r.Status, r.Stdout, r.ExecTime = sessions.StatusRunning, "epoch 1\n", 45.01
 	})},
+	{"asking", "", example(func(r *sessions.Result) {
+		r.Status, r.Stdout, r.Prompt = sessions.StatusAsking, "name? ", "name? "
+	})},
+	{"asking, seen before", "", example(func(r *sessions.Result) { r.Status, r.Prompt = sessions.StatusAsking, "name? " })},
+	{"asking without a prompt", "", example(func(r *sessions.Result) { r.Status = sessions.StatusAsking })},
+	{"asking a person", "", example(func(r *sessions.Result) {
+		r.Status, r.Stdout, r.Prompt, r.PersonAsked = sessions.StatusAsking, "name? ", "name? ", true
+	})},
 	{"trial, draft", "", example(func(r *sessions.Result) { r.Trial = trial(1, func(t *sessions.TrialReport) {}) })},
 	{"trial, improve", "", example(func(r *sessions.Result) {
 		r.Trial = trial(7, func(t *sessions.TrialReport) {

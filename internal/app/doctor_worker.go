@@ -170,6 +170,8 @@ func (t *trial) Output(_ sessions.Stream, text []byte) {
 // Artifact is never called: the trials keep none.
 func (t *trial) Artifact(sessions.Artifact) {}
 
+func (t *trial) Clear(sessions.Cleared) {}
+
 // Figure keeps a figure.
 func (t *trial) Figure(figure sessions.Figure) {
 	t.mu.Lock()

@@ -19,6 +19,8 @@ const (
 	nextWait = 0.5
 	// turnWait is how long a call waits for its turn before it is made again.
 	turnWait = 1
+	// busyPause is between two such calls: one that finds code asking is answered at once.
+	busyPause = 100 * time.Millisecond
 )
 
 // run runs code and shows what comes of it. Its error is the end of the prompt.
@@ -26,7 +28,7 @@ func (p *prompt) run(ctx context.Context, code string) error {
 	p.forgetInterrupt()
 	p.out.expectNothing()
 	r, err := p.begin(ctx, code)
-	for err == nil && r.Status == sessions.StatusRunning {
+	for err == nil && r.Status.Runs() {
 		r, err = p.next(ctx)
 	}
 	var refusal refused
@@ -48,7 +50,7 @@ func (p *prompt) run(ctx context.Context, code string) error {
 	return nil
 }
 
-var isBusy = regexp.MustCompile(`is busy: (.*?)( \(limit [^)]*\))?(;|, and) `)
+var isBusy = regexp.MustCompile(`is busy: (.*?)( \(limit [^)]*\))?(, and waits for a line of input at "(?:[^"\\]|\\.)*")?; `)
 
 // begin has the code run once its turn comes, and says what it waits for.
 func (p *prompt) begin(ctx context.Context, code string) (*sessions.Result, error) {
@@ -60,13 +62,13 @@ func (p *prompt) begin(ctx context.Context, code string) (*sessions.Result, erro
 			return r, err
 		}
 		if !told {
-			fmt.Fprintf(p.notes, "[%s; waiting, Ctrl-C gives up]\n", busy[1])
+			fmt.Fprintf(p.notes, "[%s; waiting, Ctrl-C gives up]\n", busy[1]+busy[3])
 		}
 		args["wait"] = turnWait
 		select {
 		case <-p.interrupts:
 			return nil, errInterrupted
-		default:
+		case <-time.After(busyPause):
 		}
 	}
 }
@@ -107,7 +109,7 @@ func (p *prompt) show(ctx context.Context, tool string, args map[string]any) (*s
 		return nil, err
 	}
 	p.out.print(printed(&r))
-	if r.Status != sessions.StatusRunning {
+	if !r.Status.Runs() {
 		p.showEnd(&r)
 	}
 	return &r, nil

@@ -139,7 +139,7 @@ var codes = []string{
 // Outcomes are all that a call may come to.
 var Outcomes = append([]string{
 	string(sessions.StatusOK), string(sessions.StatusError), string(sessions.StatusTimeout), string(sessions.StatusInterrupted),
-	string(sessions.StatusCrashed), string(sessions.StatusRunning), "cancelled", "fault",
+	string(sessions.StatusCrashed), string(sessions.StatusRunning), string(sessions.StatusAsking), "cancelled", "fault",
 }, codes...)
 
 // Start counts a fresh interpreter.

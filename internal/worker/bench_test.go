@@ -14,6 +14,7 @@ type discard struct{ size int64 }
 func (d *discard) Output(_ sessions.Stream, text []byte) { d.size += int64(len(text)) }
 func (d *discard) Figure(sessions.Figure)                {}
 func (d *discard) Artifact(sessions.Artifact)            {}
+func (d *discard) Clear(sessions.Cleared)                {}
 
 // BenchmarkRun is a warm execution by a worker that does nothing else: what this
 // package and the system add.

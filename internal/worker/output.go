@@ -34,6 +34,7 @@ type outputs struct {
 
 	mu     sync.Mutex
 	pipes  *outputPipes
+	closed bool
 	sink   sessions.Sink // nil between executions
 	held   held
 	buffer []byte
@@ -98,6 +99,37 @@ func (o *outputs) deliver(stream sessions.Stream, text []byte) {
 	o.held.add(stream, text)
 }
 
+// take returns what came since the last execution, and no more.
+func (o *outputs) take() []sessions.Piece {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.sink != nil || o.closed {
+		return nil // an execution runs, and has it, or there will be none
+	}
+	o.readAll()
+	var pieces collector
+	o.held.flush(&pieces)
+	return pieces
+}
+
+// size returns how many bytes take would.
+func (o *outputs) size() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	total := 0
+	for _, piece := range o.held.pieces {
+		total += len(piece.text)
+	}
+	return total
+}
+
+// collector is where pieces go that no execution has.
+type collector []sessions.Piece
+
+func (c *collector) Output(stream sessions.Stream, text []byte) {
+	*c = append(*c, sessions.Piece{Stream: stream, Text: text})
+}
+
 // tail returns the end of what is held of a stream.
 func (o *outputs) tail(stream sessions.Stream, size int) string {
 	o.detach()
@@ -113,6 +145,7 @@ func (o *outputs) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.pipes.close()
+	o.closed = true
 }
 
 // held keeps the newest output of the time between two executions.
@@ -164,7 +197,9 @@ func (h *held) append(stream sessions.Stream, text []byte) {
 	h.pieces = append(h.pieces, heldPiece{stream, append([]byte(nil), text...)})
 }
 
-func (h *held) flush(sink sessions.Sink) {
+func (h *held) flush(sink interface {
+	Output(stream sessions.Stream, text []byte)
+}) {
 	if h.dropped > 0 {
 		note := fmt.Sprintf("[%d bytes printed between two executions were dropped]\n", h.dropped)
 		sink.Output(h.pieces[0].stream, []byte(note))

@@ -13,7 +13,7 @@ import (
 // listener, may come descriptors, as many as its header says under "descriptors".
 //
 //	Go → worker   start       what the worker is for; answered by ready
-//	              run         one execution; answered by figure*, artifact* and ask*, then done
+//	              run         one execution; answered by figure*, artifact*, clear* and ask*, then done
 //	              equip       plugins and session variables from now on; answered by equipped
 //	              answer      to ask, while the code waits; one that comes late is ignored
 //	              variables   answered by variables
@@ -26,6 +26,7 @@ import (
 //	              ready       the worker can run code, or the copy sleeps
 //	              figure      a figure was shown; one attachment, the preview
 //	              artifact    something was kept; one attachment, the preview, or none
+//	              clear       figures and artifacts that were shown so far are not any more
 //	              ask         the code waits for an answer of a person
 //	              equipped    executions find what equip named
 //	              done        the execution has ended
@@ -77,6 +78,7 @@ const (
 	typeEquipped  = "equipped"
 	typeFigure    = "figure"
 	typeArtifact  = "artifact"
+	typeClear     = "clear"
 	typeAsk       = "ask"
 	typeDone      = "done"
 	typeForked    = "forked"
@@ -89,7 +91,7 @@ const (
 var knownTypes = map[string]bool{
 	typeStart: true, typeRun: true, typeEquip: true, typeAnswer: true, typeVariables: true, typeFork: true, typeWake: true, typeStop: true,
 	typeSpawn: true, typeAdopt: true, typeReap: true,
-	typeListener: true, typeReady: true, typeEquipped: true, typeFigure: true, typeArtifact: true, typeAsk: true, typeDone: true, typeForked: true, typeLog: true,
+	typeListener: true, typeReady: true, typeEquipped: true, typeFigure: true, typeArtifact: true, typeClear: true, typeAsk: true, typeDone: true, typeForked: true, typeLog: true,
 	typeSpawned: true, typePreloaded: true, typeReaped: true,
 }
 
@@ -260,6 +262,18 @@ type figureMessage struct {
 	Width     int    `json:"width"`
 	Height    int    `json:"height"`
 	Title     string `json:"title"`
+	// DisplayID is what a later figure has that takes the place of this one; left out
+	// where nothing may.
+	DisplayID string `json:"display_id,omitempty"`
+	// Names are those of the files that the code has saved the figure in.
+	Names []string `json:"names"`
+}
+
+// A clearMessage takes back what the execution has shown so far; the files stay.
+type clearMessage struct {
+	Execution int      `json:"execution"`
+	Figures   bool     `json:"figures"`   // all of them
+	Artifacts []string `json:"artifacts"` // by name
 }
 
 type artifactMessage struct {
@@ -285,6 +299,7 @@ type doneMessage struct {
 	Exception      *exceptionMessage     `json:"exception,omitempty"`
 	Variables      sessions.VariableDiff `json:"variables"`
 	Obstacle       string                `json:"obstacle"`
+	Tasks          int                   `json:"tasks,omitempty"` // that go on in the event loop
 	Metric         *metricMessage        `json:"metric,omitempty"`
 }
 

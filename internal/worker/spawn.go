@@ -432,13 +432,14 @@ func (s *Spawner) command(dir string, mark mark, ends *ends) *exec.Cmd {
 
 // strangeVariables are those of the server's environment that would make
 // another interpreter of the worker: another standard library, asserts left
-// out, a prompt at its end, noise on stderr.
+// out, a prompt at its end, noise on stderr, figures that nobody sees.
 var strangeVariables = map[string]bool{
 	"PYTHONHOME": true, "PYTHONPLATLIBDIR": true, "PYTHONEXECUTABLE": true,
 	"PYTHONOPTIMIZE": true, "PYTHONINSPECT": true, "PYTHONSTARTUP": true,
 	"PYTHONVERBOSE": true, "PYTHONPROFILEIMPORTTIME": true, "PYTHONDEBUG": true,
 	"PYTHONDUMPREFS": true, "PYTHONIOENCODING": true, "PYTHONLEGACYWINDOWSSTDIO": true,
 	"__PYVENV_LAUNCHER__": true,
+	"MPLBACKEND": true,
 }
 
 // arrowMalloc begins the settings of the allocator in pyarrow, which pandas imports.
@@ -470,7 +471,6 @@ func (s *Spawner) environment(dir string, mark mark) []string {
 	}
 	env = append(env,
 		"PYTHONPATH="+path,
-		"MPLBACKEND=module://matplotlib_capture.backend",
 		markVariable+"="+mark.value,
 	)
 	return append(env, s.options.Env...)

@@ -130,7 +130,7 @@ func TestEnvironment(t *testing.T) {
 	env := s.environment("/lib", s.nonce.worker("id", 1))
 	for _, want := range []string{
 		"PYTHONPATH=/lib" + string(os.PathListSeparator) + "/mine",
-		"MPLBACKEND=module://matplotlib_capture.backend", "KEPT=yes", "JE_ARROW_MALLOC_CONF=background_thread:false",
+		"KEPT=yes", "JE_ARROW_MALLOC_CONF=background_thread:false",
 		markVariable + "=" + string(s.nonce) + "/id/1",
 	} {
 		if !slices.Contains(env, want) {
@@ -260,6 +260,7 @@ type sinkFunc func(sessions.Stream, []byte)
 func (f sinkFunc) Output(stream sessions.Stream, text []byte) { f(stream, text) }
 func (f sinkFunc) Figure(sessions.Figure)                     {}
 func (f sinkFunc) Artifact(sessions.Artifact)                 {}
+func (f sinkFunc) Clear(sessions.Cleared)                     {}
 func (f sinkFunc) Ask(sessions.Question)                      {}
 
 func TestCodeBeyondTheLimitIsRefused(t *testing.T) {

@@ -210,6 +210,7 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 		return done, err
 	}
 	w.interrupts.started()
+	defer w.rouse()()
 	defer w.asking.end()
 	for {
 		f, err := w.conn.receive(context.Background())
@@ -225,6 +226,12 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 			if err := deliverArtifact(f, sink); err != nil {
 				return done, err
 			}
+		case f.kind == typeClear:
+			var message clearMessage
+			if err := f.decode(&message); err != nil {
+				return done, err
+			}
+			sink.Clear(sessions.Cleared{Figures: message.Figures, Artifacts: message.Artifacts})
 		case f.kind == typeAsk:
 			if err := w.ask(f, sink); err != nil {
 				return done, err
@@ -273,7 +280,10 @@ func deliverFigure(f frame, sink sessions.Sink) error {
 		Width:    message.Width,
 		Height:   message.Height,
 		Title:    message.Title,
+		Names:    message.Names,
 		Preview:  f.attachments[0],
+
+		DisplayID: message.DisplayID,
 	})
 	return nil
 }
@@ -307,6 +317,7 @@ func (m doneMessage) outcome() sessions.Outcome {
 		ExitCode:       m.ExitCode,
 		Variables:      m.Variables,
 		Obstacle:       m.Obstacle,
+		Tasks:          m.Tasks,
 	}
 	if m.Metric != nil {
 		outcome.Metric = &sessions.Metric{Value: m.Metric.Value, Problem: m.Metric.Problem}
@@ -382,6 +393,7 @@ func (w *worker) askVariables(ctx context.Context) (variablesMessage, error) {
 
 // answer receives the answer to a request, of the given type.
 func (w *worker) answer(ctx context.Context, kind string, message any) error {
+	defer w.rouse()()
 	for {
 		f, err := w.conn.receive(ctx)
 		switch {
@@ -421,6 +433,31 @@ func (w *worker) bury(err error) error {
 	}
 	return w.process.crash
 }
+
+const (
+	// rouseAfter is how long code of a worker's event loop may keep a request waiting.
+	rouseAfter = 2 * time.Second
+	// rouseAgain is the pause before it is told once more.
+	rouseAgain = 250 * time.Millisecond
+)
+
+// rouse tells the worker, until end or until it has read the request, that one is
+// waiting: code of its event loop, if that runs and doesn't end, is interrupted then.
+func (w *worker) rouse() (end func() bool) {
+	timer := time.AfterFunc(rouseAfter, func() {
+		for w.conn.unread() && !w.process.hasExited() {
+			w.interrupts.nudge()
+			time.Sleep(rouseAgain)
+		}
+	})
+	return timer.Stop
+}
+
+// Between hands out what was printed since the last execution.
+func (w *worker) Between() []sessions.Piece { return w.line.output.take() }
+
+// Unclaimed is how many bytes Between would hand out.
+func (w *worker) Unclaimed() int { return w.line.output.size() }
 
 // discardFaults forgets what the worker's children have written to the fault
 // pipe: a full one would have no room for the worker's own report.

@@ -15,6 +15,7 @@ from matplotlib import pyplot as plt
 from PIL import Image
 
 import matplotlib_capture
+from matplotlib_capture import render
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MPL = tuple(int(part) for part in matplotlib.__version__.split(".")[:2])
@@ -36,9 +37,11 @@ class FigureTestCase(unittest.TestCase):
     def execute(self, code, max_side=1568, directory=None, prefix="0001"):
         """Run `code`, a function, as one execution; return its captures.
 
-        What it raises (KeyboardInterrupt included) goes on after `end`.
+        What it raises (KeyboardInterrupt included) goes on after `end`. What kept a
+        figure that was left open from being drawn is `self.failure`.
         """
-        captures = []
+        captures, failed = [], True
+        self.failure = None
         stderr = io.StringIO()
         with contextlib.redirect_stderr(stderr):
             matplotlib_capture.begin(
@@ -50,9 +53,10 @@ class FigureTestCase(unittest.TestCase):
             self.captures = captures
             try:
                 code()
+                failed = False
             finally:
                 try:
-                    matplotlib_capture.end()
+                    self.failure = matplotlib_capture.end(failed)
                 finally:
                     self.stderr = stderr.getvalue()
                     self.assertEqual(plt.get_fignums(), [], "stale figures")
@@ -60,6 +64,13 @@ class FigureTestCase(unittest.TestCase):
 
     def files(self):
         return sorted(os.listdir(self.directory)) if os.path.isdir(self.directory) else []
+
+
+def tight_size(figure):
+    """The (width, height) in pixels that a figure has when it is saved with a tight box."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=figure.dpi, bbox_inches="tight")
+    return render.size_of(buffer.getvalue())
 
 
 def titles(captures):

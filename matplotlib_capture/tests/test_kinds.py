@@ -123,7 +123,7 @@ class AnimationTest(FigureTestCase):
         self.assertEqual(self.stderr, "")
         (capture,) = captures
         image = pixels(capture.preview)
-        self.assertEqual(tuple(image[240, 320]), color)
+        self.assertEqual(tuple(image[image.shape[0] // 2, image.shape[1] // 2]), color)
 
     def test_shown(self):
         def code():
@@ -159,7 +159,7 @@ class AnimationTest(FigureTestCase):
 
         kept = []
         self.assertEqual(self.execute(code), [])
-        self.assertIn("Figure 1 could not be shown: ZeroDivisionError", self.stderr)
+        self.assertIsInstance(self.failure, ZeroDivisionError)
 
     def test_saved_by_the_user_first(self):
         """After saving, the last frame stands; it isn't wound back."""

@@ -44,21 +44,58 @@ class FailureTest(FigureTestCase):
             plot("before")
             plot(r"$\frac{$")
             plot("after")
-            plt.show()
+            with self.assertRaises(ValueError) as caught:
+                plt.show()
+            self.assertEqual(
+                _notes(caught.exception), [r'Figure 2 ("$\frac{$") could not be drawn.']
+            )
             plot("later")
 
         self.assertEqual(titles(self.execute(code)), ["before", "after", "later"])
-        self.assertIn(r'Figure 2 ("$\frac{$") could not be shown: ValueError', self.stderr)
         self.assertEqual(len(self.files()), 3)
-        self.assertNotIn("Traceback", self.stderr)
+        self.assertEqual((self.failure, self.stderr), (None, ""))
 
-    def test_the_users_line_is_named(self):
+    def test_one_that_was_left_open(self):
         self.assertEqual(self.execute(_user_module()["draw"]), [])
+        self.assertIsInstance(self.failure, ZeroDivisionError)
+        self.assertEqual(_notes(self.failure), ['Figure 1 ("Sales") could not be drawn.'])
+        self.assertEqual(self.stderr, "")
+
+    def test_beside_an_exception_of_the_code(self):
+        """The code's own is the execution's; this one is told in a line, with its place."""
+
+        def code():
+            _user_module()["draw"]()
+            raise LookupError
+
+        with self.assertRaises(LookupError):
+            self.execute(code)
         self.assertEqual(
             self.stderr,
             'Figure 1 ("Sales") could not be shown: ZeroDivisionError: '
             "division by zero (<cell 3>, line 4: return 1 / 0)\n",
         )
+
+    def test_each_fails_once_and_the_first_is_raised(self):
+        def code():
+            plot(r"$\frac{$")
+            plot(r"$\sqrt{$")
+            with self.assertRaisesRegex(ValueError, "frac"):
+                plt.show(block=False)
+
+        self.execute(code)
+        self.assertIsNone(self.failure)
+        self.assertIn("sqrt", self.stderr)
+
+    def test_at_the_close_of_a_saved_figure(self):
+        def code():
+            figure = plot("saved")
+            figure.savefig(os.path.join(os.path.dirname(self.directory), "own.png"))
+            figure.axes[0].set_title(r"$\frac{$")
+            plt.close()
+
+        self.execute(code)
+        self.assertIsInstance(self.failure, ValueError)
 
     def test_exit_while_drawing_is_a_failure_too(self):
         def code():
@@ -66,7 +103,7 @@ class FailureTest(FigureTestCase):
             figure.axes[0].xaxis.set_major_formatter(lambda *_: sys.exit(3))
 
         self.assertEqual(self.execute(code), [])
-        self.assertIn("SystemExit: 3", self.stderr)
+        self.assertIsInstance(self.failure, SystemExit)
 
     def test_exception_that_cannot_be_read(self):
         class Broken(Exception):
@@ -78,8 +115,10 @@ class FailureTest(FigureTestCase):
 
         def code():
             plot("broken").axes[0].xaxis.set_major_formatter(fail)
+            raise LookupError
 
-        self.assertEqual(self.execute(code), [])
+        with self.assertRaises(LookupError):
+            self.execute(code)
         self.assertIn("Broken: (its message can't be read)", self.stderr)
 
     def test_receiver_that_fails(self):
@@ -103,9 +142,13 @@ class FailureTest(FigureTestCase):
             )
             plot(r"$\frac{$")
             plot("good")
-            matplotlib_capture.end()
+            matplotlib_capture.end(failed=True)
         self.assertIn("could not be shown", fallback.getvalue())
         self.assertEqual(titles(captures), ["good"])
+
+
+def _notes(error):
+    return error.__notes__
 
 
 class WarningTest(FigureTestCase):
@@ -117,7 +160,7 @@ class WarningTest(FigureTestCase):
 
     def test_at_the_line_that_shows(self):
         (warning,) = self.caught(_user_module()["draw_unknown_letter"])
-        self.assertIn("missing from", str(warning.message))
+        self.assertIn("no installed font has the letters \U0001f9ff", str(warning.message))
         self.assertEqual((warning.filename, warning.lineno), ("<cell 3>", 10))
 
     def test_at_the_end_of_the_execution(self):

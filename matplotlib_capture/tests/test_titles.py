@@ -27,18 +27,18 @@ class TitleTest(FigureTestCase):
 
     def test_window_title(self):
         def code():
-            plt.figure().canvas.manager.set_window_title("window")
+            plt.subplots()[0].canvas.manager.set_window_title("window")
 
         self.assertEqual(self.title(code), "window")
 
     def test_figure_named_by_the_user(self):
-        self.assertEqual(self.title(lambda: plt.figure("Named")), "Named")
+        self.assertEqual(self.title(lambda: plt.subplots(num="Named")), "Named")
 
     def test_label(self):
-        self.assertEqual(self.title(lambda: plt.figure().set_label("label")), "label")
+        self.assertEqual(self.title(lambda: plt.subplots()[0].set_label("label")), "label")
 
     def test_none(self):
-        self.assertEqual(self.title(lambda: plt.figure(7)), "")
+        self.assertEqual(self.title(lambda: plt.subplots(num=7)), "")
 
     def test_one_line_of_at_most_200_characters(self):
         self.assertEqual(

@@ -5,15 +5,15 @@ that say what is in it, and where it can be seen an image that is small enough f
 model. Within it each interpreter has a folder of its own, because several may
 share a working directory. Another artifact of the same name takes its place.
 
-What a value becomes is in artifact_forms.py, which is imported with the first one.
+What a value becomes is in forms.py, which is imported with the first one.
 """
 
 import builtins
 import os
 from _thread import RLock
 
-from . import artifact_names, kinds, plotly_show
-from .artifact_pages import counted, plain
+from . import kinds, names, plotly_show
+from .pages import counted, plain
 
 FOLDER = "artifacts"  # in the private directory
 KINDS = ("chart", "image", "df", "file", "txt", "svg", "html")
@@ -23,13 +23,6 @@ TOTAL_LIMIT = 200_000_000  # bytes of the artifacts of one execution
 PREVIEW_LIMIT = 2_000  # characters
 _NOTE_LIMIT = 5  # about values that could not be kept
 _REMEMBERED = 200  # artifacts that need not be written again
-
-# Methods by which a value of any class may be shown, the best first.
-_METHODS = ("_repr_png_", "_repr_svg_", "_repr_html_")
-_PICTURES = _METHODS[:2]
-# Tables that have such a method and are echoed as text all the same.
-_TABLES = {("pandas", "DataFrame"), ("pandas", "Series"), ("polars", "DataFrame")}
-_TABLES |= {("polars", "Series"), ("polars", "LazyFrame")}
 
 
 class Artifact:
@@ -55,7 +48,7 @@ class Artifacts:
 
     def __init__(self, channel, private_dir, max_side):
         self._channel = channel
-        self._max_side = max_side  # pixels, of an image for a model
+        self.max_side = max_side  # pixels, of an image for a model
         self._lock = RLock()  # code may keep artifacts in its threads
         self._running = False
         self._pid = os.getpid()
@@ -105,8 +98,7 @@ class Artifacts:
                 f"{counted(left, 'figure')} of plotly not kept as an artifact: the call was stopped"
             )
         while self._pending:
-            figure = self._pending.pop(0)
-            self._by_itself(figure, lambda forms, figure=figure: forms.of_plotly(figure))
+            self._keep_plotly(self._pending.pop(0))
 
     def end(self):
         """Takes nothing any more; returns notes about what could not be kept."""
@@ -127,44 +119,50 @@ class Artifacts:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"name must be a str, not {type(name).__name__}")
         self._check()
-        from . import artifact_forms
+        from . import forms
 
-        form = artifact_forms.of(value, kind, self._max_side, name or "")
+        form = forms.of(value, kind, self.max_side, name or "")
         return self._store(form, name)
 
-    def echoed(self, value, text):
-        """Keeps a value whose echo, the text, says less than it shows."""
-        if plotly_show.is_figure(value):
-            if not any(figure is value for figure in self._pending):
-                self._pending.append(value)
-        elif _is_shown(value):
-            methods = _METHODS if _says_nothing(text) else _PICTURES
-            self._by_itself(value, lambda forms: forms.of_shown(value, methods, self._max_side))
+    def echoed(self, figure):
+        """Keeps a figure of plotly at the end, as it is then."""
+        if not any(each is figure for each in self._pending):
+            self._pending.append(figure)
 
-    def brief(self, value):
-        """Returns what is echoed in place of a text that fills pages, or None."""
-        return plotly_show.brief(value) if plotly_show.is_figure(value) else None
+    def show(self, form, before=None):
+        """Keeps what is displayed; returns its name, None if it is shown already.
+
+        before is the name of what it takes the place of.
+        """
+        if before is None:
+            if form.fingerprint in self._seen:
+                return None
+            self._seen.add(form.fingerprint)
+            return self._again(form) or self._store(form, None, lasting=True).name
+        same = names.ending(before) == (form.endings[0] if form.endings else form.ending)
+        return self._store(form, before if same else None).name
+
+    def forget_seen(self):
+        """Takes nothing for shown already: it was cleared."""
+        self._seen.clear()
+
+    def complain(self, what, error):
+        """Notes that something was not kept."""
+        self._notes.append(f"{what} was not kept as an artifact: {_sentence(error)}")
 
     def _show(self, figure):
         """Keeps what fig.show() of plotly shows: a dict."""
         if self._running and self._pid == os.getpid():
-            self._by_itself(figure, lambda forms: forms.of_plotly(figure))
+            self._keep_plotly(figure)
 
-    def _by_itself(self, value, make):
+    def _keep_plotly(self, figure):
         """Keeps what nobody has asked for: a failure is a note."""
-        from . import artifact_forms
+        from . import forms
 
         try:
-            form = make(artifact_forms)
-            if form is None or form.fingerprint in self._seen:
-                return
-            self._seen.add(form.fingerprint)
-            self._again(form) or self._store(form, None, lasting=True)
+            self.show(forms.of_plotly(figure))
         except Exception as error:
-            what = kinds.name(type(value))
-            self._notes.append(
-                f"a value of type {what} was not kept as an artifact: {_sentence(error)}"
-            )
+            self.complain("a figure of plotly", error)
 
     def _check(self, name=None):
         if self._pid != os.getpid():
@@ -181,10 +179,10 @@ class Artifacts:
 
     def _store(self, form, name, lasting=False):
         """Writes and sends an artifact, which is lasting if it needs not be written again."""
-        asked = artifact_names.clean(name or form.name)
+        asked = names.clean(name or form.name)
         name = _ended(asked, form) if asked else self._unused(form)
         self._check(name)
-        _, wrong = artifact_names.split(asked)
+        _, wrong = names.split(asked)
         if form.endings and wrong and wrong.lower() not in form.endings:
             form.preview = f"not as {wrong}: it is saved as {form.endings[0]}\n{form.preview}"
         self._sweep()
@@ -210,18 +208,18 @@ class Artifacts:
         return Artifact(name, form.kind, path)
 
     def _again(self, form):
-        """Sends what was written by itself before, if it is still there; says whether it is."""
+        """Sends what was written by itself before; returns its name, "" if it is not there."""
         with self._lock:
             name, size = self._written.get((form.kind, form.fingerprint), ("", 0))
             path = os.path.join(self._directory, name)
             try:
                 if not name or os.path.getsize(path) != size:
-                    return False
+                    return ""
             except OSError:
-                return False
+                return ""
             self._check(name)
             self._send(form, name, path, size)
-            return True
+            return name
 
     def _unused(self, form):
         """Returns a name that no file has: nobody expects that an unnamed value replaces one."""
@@ -234,13 +232,13 @@ class Artifacts:
 
     def _draw(self, page, name):
         """Keeps the image of a page as an artifact of its own, where it can be drawn."""
-        from . import artifact_forms
+        from . import forms
 
         png = page.draw(self._notes.append)
         if png is None:
             return
-        form = artifact_forms.of_drawing(png, name, self._max_side)
-        stem, _ = artifact_names.split(name)
+        form = forms.of_drawing(png, name, self.max_side)
+        stem, _ = names.split(name)
         drawn, number = self._drawn.get(name) or f"{stem}.png", 1
         while name not in self._drawn and os.path.lexists(os.path.join(self._directory, drawn)):
             number += 1
@@ -274,10 +272,10 @@ class Artifacts:
                 return
             self._swept = True
             try:
-                names = os.listdir(self._directory)
+                files = os.listdir(self._directory)
             except OSError:
                 return
-            for name in names:
+            for name in files:
                 if name.startswith(".") and name.endswith(".part"):
                     _remove(os.path.join(self._directory, name))
 
@@ -292,7 +290,7 @@ class Artifacts:
             "name": name,
             "kind": form.kind,
             "path": path,
-            "mime_type": artifact_names.mime_type(name, form.mime_type),
+            "mime_type": names.mime_type(name, form.mime_type),
             "size": size,
             "preview": preview,
         }
@@ -321,23 +319,6 @@ def _make_builtin(artifacts):
 
     artifact.__qualname__ = "artifact"
     return artifact
-
-
-def _says_nothing(text):
-    """Says whether an echo is of the kind <Map object at 0x7f…>."""
-    text = text.strip()
-    return not text or (text.startswith("<") and text.endswith(">"))
-
-
-def _is_shown(value):
-    """Says whether a value's class says how to show it, and is none that is read as text."""
-    kind = type(value)
-    if kinds.module(kind) == "builtins":
-        return False
-    bases = kinds.bases(kind)
-    if not any(vars(base).get(method) is not None for base in bases for method in _METHODS):
-        return False
-    return not any((kinds.package(base), kinds.name(base)) in _TABLES for base in bases)
 
 
 class _Limited:
@@ -384,8 +365,8 @@ def _remove(part):
 def _ended(name, form):
     """Returns a name with an ending that tells what is in the file."""
     if form.endings:
-        return artifact_names.with_ending(name, form.endings)
-    return name if artifact_names.ending(name) else name + form.ending
+        return names.with_ending(name, form.endings)
+    return name if names.ending(name) else name + form.ending
 
 
 def _sentence(error):

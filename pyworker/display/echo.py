@@ -1,29 +1,112 @@
-"""What is printed of a top-level expression's value."""
+"""What becomes of the value of a top-level expression: it is shown as its class says."""
 
+import builtins
 import sys
 
+from . import figures, kinds, plotly_show
 from .artifacts import Artifact
 
-_GRIDS = ("seaborn.axisgrid", "seaborn._core.plot")  # seaborn's figures
+_GRIDS = ("seaborn.axisgrid",)  # seaborn's figures, which pyplot shows
 _DEPTH = 3  # how deep lists are searched for artists
+_WIDTH = 79  # characters, from which on IPython breaks lines
+_FEW = 40  # items of a container that is told at once
+_SMALL = 1000  # characters
+_SCALARS = kinds.ids(int, float, complex, bool, str, bytes)
+_HOLDERS = kinds.ids(list, tuple, dict)
+_TABLES = {("pandas", "DataFrame"), ("pandas", "Series"), ("numpy", "ndarray")}
+_PLAIN_PRINTERS = ("IPython.core.formatters", "IPython.lib.pretty")
 
 
-def echo(value, artifacts):
-    """Prints the value as print() does, and keeps it if it says how else to show it.
+class Echo:
+    """Echoes values in a session."""
 
-    Nothing is printed of None, of what matplotlib draws and of an Artifact: they are
-    told of already.
-    """
-    if value is None or type(value) is Artifact:
-        return
-    if "matplotlib" in sys.modules and _is_drawn(value, _DEPTH):
-        return
-    # As print() does, but in one write: each wakes the reader.
-    stream, text = sys.stdout, ""
-    if stream is not None:
-        text = f"{artifacts.brief(value) or value!s}\n"
-        stream.write(text)
-    artifacts.echoed(value, text)
+    def __init__(self, session):
+        self._session = session
+        self._hook = sys.displayhook
+        if not hasattr(builtins, "display"):
+            builtins.display = self._display
+
+    def __call__(self, value, execution):
+        """Shows a value, and remembers it.
+
+        Nothing is shown of None, of what matplotlib draws and of an Artifact: they are
+        told of already.
+        """
+        kind = type(value)
+        if sys.displayhook is not self._hook:
+            sys.displayhook(value)
+        elif id(kind) in _SCALARS and self._is_untouched(kind):
+            text = repr(value)
+            self._write(text)
+            self._session.outputs.keep(execution, value, small=len(text) < _SMALL)
+            return
+        elif value is None or type(value) is Artifact:
+            return
+        elif "matplotlib" in sys.modules and (
+            figures.show_figure(value) or _is_drawn(value, _DEPTH)
+        ):
+            return
+        else:
+            self._show(value, kind)
+        self._session.outputs.keep(execution, value)
+
+    def _show(self, value, kind):
+        text = self._at_once(value, kind)
+        if text is None:
+            if plotly_show.is_figure(value):
+                self._session.artifacts.echoed(value)
+                text = plotly_show.brief(value)
+            elif (shell := self._session.notebook.shell) is not None:
+                data, _ = shell.display_formatter.format(value)
+                if data:
+                    self._session.outlet.publish(data, stream=sys.stdout)
+                return
+            else:
+                text = repr(value)
+        self._write(text)
+
+    def _write(self, text):
+        # As print() does, but in one write: each wakes the reader.
+        if (stream := sys.stdout) is not None:
+            stream.write(text + "\n")
+
+    def _at_once(self, value, kind):
+        """Returns the text of a value for which IPython would make no other, or None."""
+        if id(kind) in _HOLDERS:
+            if len(value) > _FEW:
+                return None
+            held = {*map(type, value)}
+            if kind is dict:
+                held.update(map(type, value.values()))
+            if not all(id(each) in _SCALARS and self._is_untouched(each) for each in held):
+                return None
+            if not self._is_untouched(kind):
+                return None
+            text = repr(value)
+            return None if len(text) > _WIDTH else text
+        if (kinds.library(kind), kinds.name(kind)) in _TABLES and self._is_untouched(kind):
+            try:
+                return repr(value)
+            except Exception:
+                return None  # which is said on the way that is guarded
+        return None
+
+    def _is_untouched(self, kind):
+        """Says whether nobody has told IPython how to show values of a class."""
+        notebook = self._session.notebook
+        if not notebook.is_made:
+            return True
+        formatters = notebook.shell.display_formatter.formatters
+        plain = formatters["text/plain"]
+        if type(plain).__module__ != _PLAIN_PRINTERS[0] or plain.float_format != "%r":
+            return False
+        printer = plain.type_printers.get(kind)
+        return plain.pprint and (printer is None or printer.__module__ in _PLAIN_PRINTERS)
+
+    def _display(self, *values, **_):
+        """Prints values, where IPython is not installed."""
+        for value in values:
+            print(repr(value))
 
 
 def _is_drawn(value, depth):

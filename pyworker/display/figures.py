@@ -4,6 +4,8 @@ import os
 import sys
 
 FOLDER = "figures"  # in the private directory
+CHILDREN = "children"  # in that: what child processes have shown, until it is collected
+_GRIDS = ("seaborn.axisgrid",)  # whose values hold a figure
 
 
 class Figures:
@@ -11,20 +13,23 @@ class Figures:
 
     def __init__(self, channel, private_dir, max_side):
         self._channel = channel
-        self.move(private_dir)
         self._max_side = max_side  # pixels, of a preview
         self._execution = 0
+        self._displayed = 0  # figures that were handed to display()
         self._capture = find_capture()
+        self.move(private_dir)
 
     def move(self, private_dir):
         """Saves figures under another folder from now on."""
         self._directory = os.path.join(private_dir, FOLDER)
+        if self._capture is not None:
+            self._capture.announce(os.path.join(self._directory, CHILDREN))
 
     def begin(self, execution):
         """Begins to take what the execution shows."""
         if self._capture is None:
             return
-        self._execution = execution
+        self._execution, self._displayed = execution, 0
         self._capture.begin(
             self._emit,
             directory=self._directory,
@@ -32,10 +37,28 @@ class Figures:
             max_side=self._max_side,
         )
 
-    def end(self):
-        """Takes what is still open, and closes it."""
-        if self._capture is not None:
-            self._capture.end()
+    def show(self, figure):
+        """Shows any figure of matplotlib, as it looks now."""
+        if self._capture is None:
+            return
+        from matplotlib_capture import CapturedFigure, drawing, save
+
+        from . import images
+
+        png, preview = drawing.draw(figure, self._max_side)
+        self._displayed += 1
+        path = save.write(png, self._directory, f"{self._execution:04d}-d{self._displayed}")
+        size = images.size_of(png)
+        title = drawing.title_of(figure)
+        self._emit(CapturedFigure(path, "image/png", *size, title, preview))
+
+    def end(self, failed):
+        """Takes what is still open, and closes it.
+
+        Returns the exception that kept a figure from being drawn, if one did; where the
+        run has failed already, that is told on stderr instead.
+        """
+        return self._capture.end(failed) if self._capture is not None else None
 
     def _emit(self, figure):
         header = {
@@ -47,7 +70,33 @@ class Figures:
             "height": figure.height,
             "title": figure.title,
         }
+        if figure.names:
+            header["names"] = list(figure.names)
         self._channel.send(header, [figure.preview])
+
+
+def show_figure(value):
+    """Shows the value of an expression if it is a figure, and says whether it is one."""
+    figure = _figure_of(value)
+    capture = find_capture() if figure is not None else None
+    if capture is None:
+        return False
+    capture.echo(figure)
+    return True
+
+
+def _figure_of(value):
+    """Returns the whole figure that a value is, is a part of or holds; None for others."""
+    module = sys.modules.get("matplotlib.figure")
+    if module is None:
+        return None
+    if type(value).__module__ in _GRIDS:
+        value = getattr(value, "figure", None)
+    if not isinstance(value, module.FigureBase):
+        return None
+    while isinstance(value, module.SubFigure):
+        value = value.figure
+    return value
 
 
 def find_capture():
@@ -56,4 +105,4 @@ def find_capture():
         import matplotlib_capture
     except ImportError:
         return None
-    return sys.modules["matplotlib_capture"] if matplotlib_capture else None
+    return matplotlib_capture

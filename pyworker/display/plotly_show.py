@@ -3,8 +3,7 @@
 fig.show() asks plotly's table of renderers, which would open a browser or need a
 notebook. Each name in the table stands for ours instead, by the interface that
 plotly has for this, so that fig.show("browser") and a default that code has chosen
-come here too. The table is changed when it is there: now, or, as nothing of plotly
-may be imported yet, by an import finder that waits for it.
+come here too.
 """
 
 import os
@@ -12,9 +11,14 @@ import sys
 
 from pyworker import late
 
-from .artifact_images import is_png
-from .artifact_pages import counted
+from .images import is_png
+from .imports import when_imported
+from .pages import counted
 
+UNSEEN = (
+    "you can't see this page, the user can: draw it with matplotlib to see it, "
+    "or %pip install kaleido, which needs Chrome"
+)
 _TABLE = "plotly.io._renderers"
 _DRAWING_SECONDS = 20  # in which an image must be there
 _MOST_TRACES = 12  # that are described
@@ -41,43 +45,7 @@ def install(show):
     """Has figures that are shown handed to show, as dicts."""
     global _show
     _show = show
-    if _TABLE in sys.modules:
-        _stand_in(sys.modules[_TABLE])
-    elif _watcher not in sys.meta_path:
-        sys.meta_path.insert(0, _watcher)
-
-
-class _Watcher:
-    """An import finder that acts after the import of the table. It finds nothing itself."""
-
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname != _TABLE:
-            return None
-        for finder in list(sys.meta_path):
-            if finder is self or not hasattr(finder, "find_spec"):
-                continue
-            spec = finder.find_spec(fullname, path, target)
-            if spec is not None:
-                if hasattr(spec.loader, "exec_module"):
-                    _act_after(spec.loader)
-                return spec
-        return None
-
-
-_watcher = _Watcher()
-
-
-def _act_after(loader):
-    execute = loader.exec_module
-
-    def exec_module(module):
-        del loader.exec_module  # the class's own method shows again
-        execute(module)
-        if _watcher in sys.meta_path:
-            sys.meta_path.remove(_watcher)
-        _stand_in(module)
-
-    loader.exec_module = exec_module
+    when_imported(_TABLE, _stand_in)
 
 
 def _stand_in(module):
@@ -161,13 +129,11 @@ def _mean(values):
 
 
 def draw(text, complain):
-    """Returns a figure's JSON as PNG, None where kaleido is not there or does not work.
+    """Returns a figure's JSON as PNG, None where kaleido does not work.
 
     complain is told, once, that it does not.
     """
     global _drawing_failed
-    if _drawing_failed or not _has_kaleido():
-        return None
     why = "kaleido can't draw one"
     subprocess = late.load("subprocess")
     try:
@@ -189,7 +155,10 @@ def draw(text, complain):
         png = b""
     if not is_png(png):
         _drawing_failed = True
-        complain(f"plotly's figures are kept as pages without an image from now on: {why}")
+        complain(
+            f"plotly's figures are kept as pages without an image from now on: {why}; "
+            "draw with matplotlib what you want to see"
+        )
         return None
     return png
 
@@ -202,7 +171,10 @@ def _end(process):
         process.kill()
 
 
-def _has_kaleido():
+def can_draw():
+    """Says whether images may be made: kaleido is there and has not failed."""
+    if _drawing_failed:
+        return False
     if "kaleido" in sys.modules:
         return True
     try:

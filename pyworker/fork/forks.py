@@ -44,6 +44,8 @@ class Forks:
         self._random = None  # in a copy, the state from before the fork
         self._left_children = {}  # in a copy, the original's
         self._hung_up = []  # in a copy, descriptors: see openfiles.hang_up
+        self._listeners = []  # in a copy, where the original listened: see openfiles.listeners
+        self.own = set()  # identities of what a copy may have open too, and replaces
         if self.is_possible():
             obstacles.begin()
             self._score.expose()
@@ -101,6 +103,11 @@ class Forks:
         fds, self._hung_up = self._hung_up, []
         return fds
 
+    def take_listeners(self):
+        """Returns the sockets at which the original listened."""
+        found, self._listeners = self._listeners, []
+        return found
+
     def _refusal(self, fds):
         if not self.is_possible():
             return _TURNED_OFF if sys.platform == "linux" else _NOT_HERE
@@ -114,7 +121,8 @@ class Forks:
             openfiles.flush()
         left = children.present(self._copies)
         ours = {self._frames.identity(), self._fault.identity(), *self._streams.identities()}
-        elsewhere = openfiles.leading_elsewhere({*ours, openfiles.identity(frames_fd)})
+        ours |= {*self.own, openfiles.identity(frames_fd)}
+        elsewhere = openfiles.leading_elsewhere(ours)
         pid = self._fork_as(detached, frames_fd, idle=not elsewhere)
         if not pid:
             self._begin_copy(frames_fd, left, elsewhere)
@@ -148,6 +156,7 @@ class Forks:
             self._random.restore()
             self._copies.clear()
             self._left_children = left
+            self._listeners = openfiles.listeners(elsewhere)
             openfiles.hang_up(elsewhere)
             self._hung_up = elsewhere
         except BaseException:

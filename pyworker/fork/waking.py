@@ -29,12 +29,13 @@ def wake(session, awaiting, request, fds):
         kin.take_tag(request["tag"])
     session.move(request["workdir"], request["private_dir"])
     session.forks.wake()
-    hung_up = set(session.forks.take_hung_up()) - awaiting.descriptors()
+    hung_up = session.forks.take_hung_up()
+    note, listening = awaiting.refresh(session.forks.take_listeners(), rebind=not fds)
     notes = [
         session.place.enter(),
-        awaiting.refresh(),
+        note,
         _about_children(_forget_children(session, bool(fds)), bool(fds)),
-        _about_connections(len(hung_up), bool(fds)),
+        _about_connections(len(hung_up) - listening, bool(fds)),
     ]
     return [note for note in notes if note]
 

@@ -12,7 +12,6 @@ import sys
 from typing import NamedTuple
 
 from pyworker import late
-from pyworker.cells import may_have_magics
 
 from .installs import Install, parse_install
 from .shellwords import Unclear, commands
@@ -44,6 +43,14 @@ _INSTEAD = {
     "writefile": 'write pathlib.Path(FILE).write_text("""…""")',
     "capture": "leave it out",
 }
+
+
+_MAGIC = re.compile(r"[\n\r=][ \t\f]*[%!]")
+
+
+def may_have_magics(code):
+    """Says quickly whether code may have magics; little other code does."""
+    return ("%" in code or "!" in code) and _MAGIC.search("\n" + code) is not None
 
 
 class Magic(NamedTuple):

@@ -8,14 +8,14 @@ when it is to end, in whatever group and below whatever parent.
 """
 
 import os
+import re
 import signal
 import sys
 import time
+from typing import NamedTuple
 
 from pyworker import late
 from pyworker.fork import kin
-
-from .magictree import CALLED
 
 STOP_SECONDS = 1.0  # after an interrupt, until what goes on is killed
 NOTED = 5  # magics of one execution whose failures are noted
@@ -23,28 +23,32 @@ NOTED = 5  # magics of one execution whose failures are noted
 _NOT_FOUND = 127  # exit code, as of shells
 _BY_SIGNAL = 128  # and a signal's number: exit code, as of shells
 _MARK = "UNDERSTUDY_COMMAND"  # names the magic or command, for its processes
-_FETCHING = ("install", "download", "wheel")  # commands of pip that ask an index
+_PIP = re.compile(
+    r"(?:pip3?|(?:python3?|\{sys\.executable\}|\S+/python3?) -m pip)(?:[ \t]+(.*))?", re.S
+)
+_PIP_WORD = re.compile(r"\bpip3?\b")
+_PYTHON_PIP = re.compile(r"\bpython3? -m pip\b")
+_INSTALL = re.compile(
+    r"\b(?:pip3?|conda|mamba|micromamba|uv)\b.*\b(?:install|add|sync|uninstall)\b", re.S
+)
+_FETCH = re.compile(r"\bpip3?\b.*\b(?:install|download|wheel)\b", re.S)
+_QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
+# What pip's arguments need a shell for; the versions in "a>=1,<2" are no redirections.
+_FOR_SHELL = re.compile(r"[|;&`$\n]|(?:^|\s)\d*[<>](?!=?\s*\d)|[<>]\s*[/.~]")
 _SHELLS = ("/bin/bash", "/usr/bin/bash")
 
 
 class Shell:
     """The shell of one session."""
 
-    def __init__(self, interrupts, namespace, packages, environment):
-        self._interrupts = interrupts
-        self._environment = environment  # that installs go into
-        self._namespace = namespace
-        self._packages = packages
-        self._magics = []  # by number
+    def __init__(self, session):
+        self._interrupts = session.interrupts
+        self._environment = session.environment  # that installs go into
+        self._namespace = vars(session.module)
+        self._packages = session.packages
         self._failures = []  # of the present execution: (command, exit code)
         self._installed = []  # sentences on what it has installed
         self._fetch_failed = False  # one of them was pip, which may have lacked the network
-
-    def keep(self, magic):
-        """Makes a magic known, to be run by its number, which is returned."""
-        setattr(late.load("builtins"), CALLED, self._run_magic)
-        self._magics.append(magic)
-        return len(self._magics) - 1
 
     def take_notes(self):
         """Returns sentences on the magics that have failed since the last call."""
@@ -74,29 +78,70 @@ class Shell:
         """
         return _run_child(self._interrupts, argv, merged=True)[1]
 
-    def _run_magic(self, number):
-        """Runs a magic; returns the lines that it printed if they are assigned."""
-        magic = self._magics[number]
-        install = magic.kind != "shell"
-        command = self._install_argv(magic) if install else magic.text
+    def run_line(self, text, captured=False):
+        """Runs a "!" line; returns what it printed, stderr too, if that is captured."""
+        if match := _PIP.fullmatch(text.strip()):
+            return self.run_pip(match[1] or "", captured)
+        return self._run(f"!{text.strip()}", self._with_pip(text), captured)
+
+    def run_pip(self, line, captured=False):
+        """Runs pip with the arguments on a line, in a shell where that is needed."""
+        shown, command = f"%pip {line}", None
+        if _FOR_SHELL.search(_QUOTED.sub("''", line)):
+            command = self._with_pip(f"pip {line}")
+        else:
+            words = [*map(os.path.expanduser, _split(line))]
+            if any(word.startswith("{") for word in words):
+                raise ValueError(f"%pip: {words[-1]} has no value in Python")
+            command = self._pip(words)
+        return self._run(shown, command, captured)
+
+    def run_script(self, argv, text, kept, background=False):
+        """Has a program read a script from its stdin; returns an Outcome.
+
+        kept says which of "out" and "err" are to be kept in place of being shown.
+        """
+        overrides = late.load_own("shell.overrides")
+        with late.load("tempfile").TemporaryFile() as script:
+            script.write(text.encode("utf-8", "surrogateescape"))
+            script.seek(0)
+            argv = overrides.argv_of(argv)
+            if background:
+                return Outcome(0, {}, _start(argv, _new_mark(), stdin=script))
+            streams = [end for end in ("out", "err") if kept.get(end)]
+            printed, code = _run_child(self._interrupts, argv, tuple(streams), stdin=script)
+        self._namespace["_exit_code"] = code
+        texts = [(each or b"").decode("utf-8", "replace") for each in printed]
+        return Outcome(code, {end: texts[end == "err"] for end in streams}, None)
+
+    def _run(self, shown, command, captured):
+        installs = _INSTALL.search(shown)
         watch = None
-        if magic.kind == "pip" and magic.parsed.verb == "install":
+        if installs:
             watch = late.load_own("shell.installing").Watch(self._packages)
-        printed, code = _run_child(self._interrupts, command, magic.captured)
-        if install:
+        printed, code = _run_child(self._interrupts, command, ("out",) if captured else ())
+        if installs:
             late.load("importlib").invalidate_caches()
-        if watch is not None:
             self._installed += watch.notes(self._environment)
         self._namespace["_exit_code"] = code
         if code:
-            self._failures.append((("%" if install else "!") + magic.text, code))
-            self._fetch_failed |= magic.kind == "pip" and magic.parsed.verb in _FETCHING
-        return printed.decode("utf-8", "replace").splitlines() if magic.captured else None
+            self._failures.append((shown, code))
+            self._fetch_failed |= bool(installs or _FETCH.search(shown))
+        return printed[0].decode("utf-8", "replace") if captured else None
 
-    def _install_argv(self, magic):
-        words = magic.parsed.words
-        if magic.kind == "conda":
-            return ["conda", *words]
+    def _with_pip(self, text):
+        """Has pip in a line of the shell's be the session's."""
+        if not _PIP_WORD.search(text) or os.name == "nt":
+            return text
+        words = late.load("shlex").join(self._pip(["VERB"]))
+        call = words.replace("VERB", '"$@"') if "VERB --python" not in words else None
+        if call is None:  # uv takes the environment behind its verb
+            head, _, tail = words.partition("VERB ")
+            call = f'{head}"$@" {tail}'
+        bodies = "".join(f"{name}() {{ {call}; }}\n" for name in ("pip", "pip3"))
+        return bodies + _PYTHON_PIP.sub("pip", text)
+
+    def _pip(self, words):
         installing = late.load_own("shell.installing")
         python = sys.executable
         if self._packages.confined and self._packages.root:
@@ -104,6 +149,22 @@ class Shell:
             if not installing.make(self._packages, self):
                 python = self._packages.python()
         return installing.argv(python, words, self._environment)
+
+
+class Outcome(NamedTuple):
+    """What a script came to."""
+
+    code: int
+    kept: dict  # "out" and "err", where they were to be kept
+    process: object  # in the background, else None
+
+
+def _split(line):
+    """Splits the arguments of pip; no shell takes ">" for a redirection."""
+    try:
+        return late.load("shlex").split(line, comments=True, posix=os.name != "nt")
+    except ValueError as error:
+        raise ValueError(f"%pip: {error}") from None
 
 
 class _Command:
@@ -148,12 +209,16 @@ class _Command:
         return False
 
 
-def _run_child(interrupts, command, captured=False, merged=False):
-    """Runs a command line or an argv; returns (what it printed if captured, its exit code).
+def _run_child(interrupts, command, kept=(), merged=False, stdin=None):
+    """Runs a command line or an argv; returns ([what of stdout and stderr was kept], exit code).
 
-    With merged its stderr goes to stdout too. An interrupt is put off until there is a
-    process to be ended: a child may say something before the call that starts it is over.
+    kept names "out" (with a shell's line stderr too), "err" or both. With merged stderr goes
+    to stdout. An interrupt is put off until there is a process to be ended: a child may say
+    something before the call that starts it is over.
     """
+    kept = set(kept)
+    merged = merged or (kept and stdin is None)
+    shown = _redirected()  # the streams that are no descriptors now: %%capture has them
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -162,8 +227,11 @@ def _run_child(interrupts, command, captured=False, merged=False):
     mark, process = _new_mark(), None
     try:
         with interrupts.held():
-            process = _start(command, mark, captured=captured, merged=merged)
-        printed = process.communicate()[0] or b""
+            process = _start(command, mark, kept | set(shown), merged=merged, stdin=stdin)
+        printed = [each or b"" for each in process.communicate()]
+        for end, data in zip(("out", "err"), printed):
+            if end in shown and end not in kept:
+                shown[end].write(data.decode("utf-8", "replace"))
         return printed, _exit_code(process.returncode)
     except KeyboardInterrupt:  # which the child has got too
         if process is not None:
@@ -175,7 +243,7 @@ def _run_child(interrupts, command, captured=False, merged=False):
         if process is not None:
             raise
         print(f"{error.filename or 'sh'}: {error.strerror}", file=sys.stderr)
-        return b"", _NOT_FOUND
+        return [b"", b""], _NOT_FOUND
     except BaseException:  # what a handler of the user's raises
         _end(process, mark)
         raise
@@ -184,15 +252,31 @@ def _run_child(interrupts, command, captured=False, merged=False):
             process.wait()
 
 
+def _redirected():
+    """Returns what stands in the place of our streams, by "out" and "err"."""
+    found = {}
+    for end, stream in (("out", sys.stdout), ("err", sys.stderr)):
+        try:
+            stream.fileno()
+        except Exception:
+            if hasattr(stream, "write"):
+                found[end] = stream
+    return found
+
+
 def _new_mark():
     """Returns what the environment of a command's processes says, by which they are found."""
     return f"{os.getpid()}.{time.monotonic_ns()}"
 
 
-def _start(command, mark, captured=False, own_group=False, merged=False):
+def _start(command, mark, kept=(), own_group=False, merged=False, stdin=None):
     subprocess = late.load("subprocess")
-    more = {"env": {**os.environ, _MARK: mark}} if kin.can_find_marked() else {}
-    more |= {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE if captured else None}
+    environment = {**os.environ, "PATH": _path()}
+    if kin.can_find_marked():
+        environment[_MARK] = mark
+    more = {"env": environment, "stdin": subprocess.DEVNULL if stdin is None else stdin}
+    more["stdout"] = subprocess.PIPE if "out" in kept else None
+    more["stderr"] = subprocess.PIPE if "err" in kept else None
     if merged:
         more["stderr"] = subprocess.STDOUT
     if own_group and os.name == "nt":
@@ -207,6 +291,17 @@ def _start(command, mark, captured=False, own_group=False, merged=False):
         safely = ["-p"] if shell in _SHELLS else []
         command = [shell, *safely, "-c", "--", command]
     return subprocess.Popen(command, **more)
+
+
+def _path():
+    """Returns the PATH of children, on which python is the session's."""
+    path = os.environ.get("PATH", os.defpath)
+    folder = os.path.dirname(sys.executable)
+    which = late.load("shutil").which
+    found = [which(name, path=path) for name in ("python", "python3")]
+    if any(each is not None and os.path.dirname(each) != folder for each in found):
+        return folder + os.pathsep + path
+    return path if any(found) else path + os.pathsep + folder
 
 
 def _exit_code(returncode):

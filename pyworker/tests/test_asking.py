@@ -119,6 +119,43 @@ class Asking(WorkerCase):
         worker.reply(question, "typed")
         self.assertEqual("'?'\n", worker.finish().stdout)
 
+    def test_lines_of_stdin_are_asked_for_and_no_more(self):
+        worker, question = self.begin("import sys; x = [line for line in sys.stdin]")
+        worker.reply(question, "a")
+        worker.reply(worker.receive()[0], "")
+        worker.reply(worker.receive()[0], refusal="the end")
+        self.assertEqual("a\n\n", worker.finish().stdout)
+        self.assertEqual(["a\n", "\n"], worker.value("x"))
+        rest = "[sys.stdin.read(), sys.stdin.readline(0), sys.stdin.fileno(), sys.stdin.mode]"
+        self.assertEqual(["", "", 0, "r"], worker.value(rest))
+        code = (
+            "import threading\nt = threading.Thread(target=lambda: print([*sys.stdin]))\n"
+            "t.start()\nt.join()"
+        )
+        self.assertEqual("[]\n", worker.run(code).stdout)
+
+    def test_getpass_says_in_a_sentence_why_it_asks_nobody(self):
+        error = self.failing(self.start(), "import getpass\ngetpass.getpass()")
+        self.assertEqual("EOFError", error["type"])
+        self.assertIn("pass through the client", error["info"]["args"][0])
+        self.assertNotIn("During handling", error["traceback"])
+
+    def test_a_task_asks_nobody_between_runs(self):
+        worker = self.start()
+        code = (
+            "import asyncio\nasync def late():\n    await asyncio.sleep(0.05)\n"
+            "    try: input()\n    except EOFError as error: print(error)\n"
+            "task = asyncio.create_task(late())"
+        )
+        self.assertTrue(worker.run(code).ok)
+        worker.wait_for_line("during a run only")
+        self.assertEqual(2, worker.value("1 + 1"))
+
+    def test_start_up_code_asks_nobody(self):
+        worker = self.start(init_code="import sys\nline = sys.stdin.readline()\ninput('?')")
+        self.assertIn("EOFError", worker.ready["init_error"])
+        self.assertEqual("", worker.value("line"))
+
     def test_the_server_goes_while_it_is_asked(self):
         worker, _ = self.begin("input()")
         worker.socket.shutdown(2)

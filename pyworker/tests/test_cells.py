@@ -12,19 +12,19 @@ class Echo(WorkerCase):
 
     def test_all(self):
         for code, printed in (
-            ("1\n'a'\nNone\n[1, 'a']", "1\na\n[1, 'a']\n"),
+            ("1\n'a'\nNone\n[1, 'a']", "1\n'a'\n[1, 'a']\n"),
             ("1; 2", "1\n2\n"),
             ("1;\n2", "2\n"),
             ("(1);  # quiet\n(2)  # ; not quiet", "2\n"),
-            ("'käse'; 'é';\n';'", "käse\n;\n"),
-            ("'''doc\nstring'''\nx = 1", "doc\nstring\n"),
+            ("'käse'; 'é';\n';'", "'käse'\n';'\n"),
+            ("'''doc\nstring'''\nx = 1", "'doc\\nstring'\n"),
             ("if True:\n    1\nfor i in range(2): i\ndef f(): 3\n", ""),
             ("x = 5;", ""),
             ("(y := 3)", "3\n"),
             ("", ""),
             ("# nothing", ""),
             ("1 if True else 2\r\n3\r\n", "1\n3\n"),
-            ("import asyncio\nawait asyncio.sleep(0, 'a')\n'b'", "a\nb\n"),
+            ("import asyncio\nawait asyncio.sleep(0, 'a')\n'b'", "'a'\n'b'\n"),
         ):
             with self.subTest(code):
                 answer = self.echoes("all", code)
@@ -47,10 +47,11 @@ class Echo(WorkerCase):
             answer = self.echoes("all", code)
             self.assertEqual(("SyntaxError", ""), (answer.exception["type"], answer.stdout))
 
-    def test_a_str_that_raises_is_the_users_error(self):
-        worker = self.start()
-        answer = worker.run("class S:\n    def __str__(self): return 1 / 0\nS()")
-        self.assertEqual(["<cell 1>", 2, "__str__"], answer.exception["stack"][-1][:3])
+    def test_a_repr_that_raises_is_said_and_the_cell_goes_on(self):
+        answer = self.start().run("class S:\n    def __repr__(self): return 1 / 0\nS()\n7")
+        self.assertTrue(answer.ok)
+        self.assertEqual("7\n", answer.stdout)
+        self.assertIn('File "<cell 1>", line 2, in __repr__', answer.stderr)
 
 
 class Artists(WorkerCase):
@@ -67,14 +68,14 @@ class Artists(WorkerCase):
             "plt.boxplot([1, 2])\nplt.bar([1], [2])\nplt.subplots(2)[1]\nplt.scatter([1], [2])\n"
             "np.array([1])\n{'a': []}\n[1]\n"
         )
-        self.assertEqual("[1]\n{'a': []}\n[1]\n", answer.stdout)
+        self.assertEqual("array([1])\n{'a': []}\n[1]\n", answer.stdout)
 
 
 class Future(WorkerCase):
     def test_it_lasts_like_in_the_repl(self):
         worker = self.start()
         answer = worker.run("'doc'\nfrom __future__ import annotations\n1\ndef f(x: nosuch): 2")
-        self.assertEqual("doc\n1\n", answer.stdout)
+        self.assertEqual("'doc'\n1\n", answer.stdout)
         self.assertTrue(worker.run("def g(x: nosuch): pass").ok)
         self.assertEqual({"x": "nosuch"}, worker.value("g.__annotations__"))
 
@@ -90,7 +91,7 @@ class Await(WorkerCase):
             "import asyncio\nloops = set()\nasync def note(): loops.add(asyncio.get_running_loop())"
         )
         worker.run("await note()\ntask = asyncio.create_task(asyncio.sleep(0.001, 'slept'))")
-        self.assertEqual("slept\n", worker.run("await note()\nawait task").stdout)
+        self.assertEqual("'slept'\n", worker.run("await note()\nawait task").stdout)
         self.assertEqual(1, worker.value("len(loops)"))
 
     def test_asyncio_run_works_beside_it(self):

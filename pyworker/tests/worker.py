@@ -40,12 +40,25 @@ class Answer:
     """What one execution gave."""
 
     def __init__(self, done, frames, stdout, stderr):
-        figures = [frame for frame in frames if frame[0]["type"] == "figure"]
-        self.artifacts = [frame for frame in frames if frame[0]["type"] == "artifact"]
+        self.figures, self.artifacts = [], []
+        for frame in frames:
+            self._take(frame)
         self.done = done
-        self.figures = figures
         self.stdout = stdout
         self.stderr = stderr
+
+    def _take(self, frame):
+        header = frame[0]
+        if header["type"] == "figure":
+            known = header.get("display_id")
+            self.figures = [f for f in self.figures if not known or f[0].get("display_id") != known]
+            self.figures.append(frame)
+        elif header["type"] == "artifact":
+            self.artifacts.append(frame)
+        elif header["type"] == "clear":
+            self.figures = [] if header["figures"] else self.figures
+            gone = header["artifacts"]
+            self.artifacts = [a for a in self.artifacts if a[0]["name"] not in gone]
 
     def __getattr__(self, name):
         try:
@@ -186,16 +199,17 @@ class Worker:
             message["packages_dir"] = self.packages_dir
         self.send({**message, "arguments": arguments, "result_var_name": result_var_name})
 
-    def finish(self):
-        """Waits for the answer to begin."""
-        frames = []
+    def finish(self, lines=()):
+        """Waits for the answer to begin; lines are for what the code asks."""
+        frames, lines = [], iter(lines)
         while (frame := self.receive()) is not None:
             if frame[0]["type"] == "done":
                 self._nudge_in = 0
                 self._read_pipes()
                 return Answer(frame[0], frames, self._take("stdout"), self._take("stderr"))
             if frame[0]["type"] == "ask":
-                self.reply(frame[0], refusal="nobody is there")
+                line = next(lines, None)
+                self.reply(frame[0], line or "", "nobody is there" if line is None else "")
             else:
                 frames.append(frame)
         raise ConnectionError("the worker ended: " + self._take("stderr"))

@@ -2,6 +2,7 @@ package workertest
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 
 	"understudy/sessions"
@@ -48,6 +49,16 @@ func (r *Recorder) Artifact(artifact sessions.Artifact) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kept = append(r.kept, artifact)
+}
+
+// Clear forgets what is not shown any more.
+func (r *Recorder) Clear(cleared sessions.Cleared) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cleared.Figures {
+		r.figures = nil
+	}
+	r.kept = slices.DeleteFunc(r.kept, func(a sessions.Artifact) bool { return slices.Contains(cleared.Artifacts, a.Name) })
 }
 
 // Artifacts returns what was kept.

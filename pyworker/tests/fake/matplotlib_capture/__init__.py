@@ -17,6 +17,7 @@ class Figure:
         self.width, self.height = 640, 480
         self.title = title
         self.preview = preview
+        self.names = ()
 
 
 def begin(emit, *, directory, prefix, max_side):
@@ -35,7 +36,11 @@ def leave_open(title, preview):
     _open.append((title, preview))
 
 
-def end():
+def announce(directory):
+    """Tells children nothing."""
+
+
+def end(failed=False):
     """Shows what was left open."""
     try:
         for title, preview in _open:

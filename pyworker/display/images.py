@@ -9,6 +9,11 @@ _UNSCALED = 2_000_000  # bytes of a PNG that is sent as it is where nothing can 
 _MOST_PIXELS = 100_000_000  # of an image that is encoded, or looked at
 _QUICKLY = 10_000_000  # pixels, from which speed counts for more than size
 _REDUCED = ("L", "LA", "RGB", "RGBA", "CMYK", "YCbCr", "F", "I")  # modes that reduce() takes
+_JPEG = b"\xff\xd8\xff"
+_SVG = (
+    ("cairosvg", lambda cairosvg, text: cairosvg.svg2png(bytestring=text.encode())),
+    ("vl_convert", lambda vl_convert, text: vl_convert.svg_to_png(text)),
+)
 _DARK = 32  # a picture of 0 to 255 has values above it
 _MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16")  # that PNG has
 
@@ -80,13 +85,14 @@ def _stretched(array):
 
 
 def preview(data, max_side):
-    """Returns an encoded image as a PNG with sides of at most max_side, or None."""
+    """Returns an encoded image as PNG or JPEG with sides of at most max_side, or None."""
+    jpeg = data[:3] == _JPEG
     if is_png(data) and max(size_of(data)) <= max_side:
         return data
     try:
         from PIL import Image
     except ImportError:
-        return data if is_png(data) and len(data) <= _UNSCALED else None
+        return data if (is_png(data) or jpeg) and len(data) <= _UNSCALED else None
     warnings = late.load("warnings")
     try:
         with warnings.catch_warnings():
@@ -95,12 +101,33 @@ def preview(data, max_side):
         with image:
             if image.width * image.height > _MOST_PIXELS:
                 return None
+            if jpeg and max(image.size) <= max_side:
+                image.load()  # raises what a broken one raises
+                return data
             if image.mode not in ("L", "LA", "RGB", "RGBA"):
                 image = image.convert("RGBA" if "transparency" in image.info else "RGB")
             image.thumbnail((max_side, max_side))
-            return encode(image)
+            return _as_jpeg(image) if jpeg else encode(image)
     except Exception:  # PIL's, of a broken or an enormous image
         return None
+
+
+def _as_jpeg(image):
+    buffer = late.load("io").BytesIO()
+    image.convert("RGB").save(buffer, format="JPEG", quality=85)
+    return buffer.getvalue()
+
+
+def of_svg(text, max_side):
+    """Returns a drawing as PNG, None where nothing here can draw it."""
+    for module, draw in _SVG:
+        try:
+            png = draw(late.load("importlib").import_module(module), text)
+        except Exception:  # it isn't installed, misses a library, or can't read the drawing
+            continue
+        if is_png(png):
+            return preview(png, max_side)
+    return None
 
 
 def small(image, max_side):
@@ -121,9 +148,8 @@ def is_png(data):
 
 
 def extent(data):
-    """Returns the size of a PNG in words."""
-    width, height = size_of(data)
-    return f"{width}×{height}"
+    """Returns the size of a PNG in words, "" of another image."""
+    return "{}×{}".format(*size_of(data)) if is_png(data) else ""
 
 
 def size_of(png):

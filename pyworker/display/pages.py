@@ -2,12 +2,8 @@
 
 import re
 
-from pyworker import late
-
 _LINES = 12
 _WIDTH = 200  # characters of a line
-_VISIBLE = 400  # characters of a page
-_PARSED = 100_000  # characters of a page that are looked at
 
 # Control characters but tab and line feed, and those of Unicode for lines and directions.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -76,28 +72,3 @@ def plain(text):
 def counted(number, noun):
     """Returns a number with its noun, as "1 row" and "1,000 rows"."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def visible(page):
-    """Returns the title of a page and how its text begins."""
-    parser = late.load("html.parser").HTMLParser
-
-    class Reader(parser):
-        def __init__(self):
-            super().__init__()
-            self.texts, self.skipped = [], 0
-
-        def handle_starttag(self, tag, attrs):
-            self.skipped += tag in ("script", "style")
-
-        def handle_endtag(self, tag):
-            self.skipped -= tag in ("script", "style")
-
-        def handle_data(self, data):
-            if self.skipped <= 0:
-                self.texts += data.split()
-
-    reader = Reader()
-    reader.feed(page[:_PARSED])
-    text = " ".join(reader.texts)
-    return text if len(text) <= _VISIBLE else text[: _VISIBLE - 1] + "…"

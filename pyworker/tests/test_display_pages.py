@@ -2,7 +2,7 @@
 
 import unittest
 
-from pyworker.display import artifact_names, artifact_pages, plotly_show
+from pyworker.display import names, pages, plotly_show
 
 
 class NamesTest(unittest.TestCase):
@@ -22,8 +22,8 @@ class NamesTest(unittest.TestCase):
         }
         for name, expected in cases.items():
             with self.subTest(name):
-                self.assertEqual(expected, artifact_names.clean(name))
-        long = artifact_names.clean("ä" * 300 + ".csv")
+                self.assertEqual(expected, names.clean(name))
+        long = names.clean("ä" * 300 + ".csv")
         self.assertLessEqual(len(long.encode()), 150)
         self.assertTrue(long.endswith("ä.csv"))
 
@@ -31,14 +31,14 @@ class NamesTest(unittest.TestCase):
         cases = [("a", "a.png"), ("a.PNG", "a.PNG"), ("a.jpg", "a.png"), ("v1.2", "v1.2.png")]
         for name, expected in cases:
             with self.subTest(name):
-                self.assertEqual(expected, artifact_names.with_ending(name, (".png",)))
+                self.assertEqual(expected, names.with_ending(name, (".png",)))
 
 
 class PagesTest(unittest.TestCase):
     def test_sniff(self):
-        self.assertEqual(".txt", artifact_pages.sniff("ä".encode()[:3])[0])
-        self.assertEqual(".bin", artifact_pages.sniff(b"\xff\xfe\x00")[0])
-        self.assertEqual(".webp", artifact_pages.sniff(b"RIFF1234WEBPVP8")[0])
+        self.assertEqual(".txt", pages.sniff("ä".encode()[:3])[0])
+        self.assertEqual(".bin", pages.sniff(b"\xff\xfe\x00")[0])
+        self.assertEqual(".webp", pages.sniff(b"RIFF1234WEBPVP8")[0])
 
     def test_describe(self):
         figure = {

@@ -2,7 +2,7 @@
 
 import sys
 
-from .artifact_pages import counted
+from .pages import counted
 
 _ROWS = 5
 _COLUMNS = 30  # whose types are named

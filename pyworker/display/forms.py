@@ -9,11 +9,7 @@ import sys
 
 from pyworker import late
 
-from . import artifact_images as images
-from . import artifact_names as names
-from . import artifact_pages as pages
-from . import artifact_tables as tables
-from . import kinds, plotly_show
+from . import hypertext, images, kinds, names, pages, plotly_show, tables
 
 _UNSEEN = "not shown: it is too large, broken, or Pillow can't read it"
 _STEP = 1 << 20  # bytes of a file that are copied at once
@@ -65,16 +61,41 @@ def of(value, kind, max_side, name=""):
     raise TypeError(f"artifact() can't make {_ARTICLES[kind]} of type {what}; {_TAKES[kind]}")
 
 
-def of_shown(value, methods, max_side):
-    """Returns the Form of a value as the first of its methods shows it, or None."""
-    image = _of_pil(value, max_side)
-    if image is not None:
-        return image
-    for method in methods:
-        if (form := _shown_by(value, method, max_side)) is not None:
-            form.preview = ""  # its text is echoed
-            return form
-    return None
+def is_picture(value):
+    """Says whether a value is a picture that is made of it when it is shown."""
+    return _is_pil(value) or (
+        isinstance(value, _figure_types()) and matplotlib_figure(value) is not None
+    )
+
+
+def of_image(value, max_side):
+    """Returns the Form of what is_picture knows."""
+    return _of_pil(value, max_side) or _of_matplotlib(value, max_side)
+
+
+def of_encoded(data, max_side):
+    """Returns the Form of the bytes of an image file, None if it can't be seen."""
+    ending, mime_type = pages.sniff(data[:_HEAD])
+    image = images.preview(data, max_side) if mime_type.startswith("image/") else None
+    if image is None:
+        return None
+    return _bytes("image", data, (ending,), preview=images.extent(image), image=image)
+
+
+def of_svg(text, max_side):
+    """Returns the Form of a drawing, with its picture where something here can draw it."""
+    form = _of_svg_text(text, max_side)
+    form.image = images.of_svg(text, max_side)
+    if form.image is None:
+        form.preview = "not shown as a picture: with cairosvg installed it is"
+    return form
+
+
+def of_page(text, max_side):
+    """Returns the Form of a page."""
+    form = _of_html_text(text, max_side)
+    form.preview = ""  # its text is shown
+    return form
 
 
 def of_plotly(figure):
@@ -88,7 +109,10 @@ def of_plotly(figure):
 
     form = Form("chart", write, (".html", ".htm"), mime_type=names.MIME_TYPES[".html"])
     form.preview, form.fingerprint = plotly_show.describe(fields), hash(text)
-    form.draw = lambda complain: plotly_show.draw(text, complain)
+    if plotly_show.can_draw():
+        form.draw = lambda complain: plotly_show.draw(text, complain)
+    else:
+        form.preview += f"\n{plotly_show.UNSEEN}"
     return form
 
 
@@ -128,7 +152,7 @@ def _of_svg_text(value, _):
 def _of_html_text(value, _):
     if not isinstance(value, str):
         return None
-    return _text("html", value, (".html", ".htm"), preview=pages.visible(value))
+    return _text("html", value, (".html", ".htm"), preview=hypertext.beginning(value))
 
 
 def _of_bytes(value, max_side):
@@ -157,7 +181,7 @@ def _of_svg_bytes(value, max_side):
 
 
 def _of_matplotlib(value, max_side):
-    figure = _matplotlib_figure(value)
+    figure = matplotlib_figure(value)
     if figure is None:
         return None
     from matplotlib_capture import drawing
@@ -169,7 +193,7 @@ def _of_matplotlib(value, max_side):
 
 
 def _of_matplotlib_svg(value, _):
-    figure = _matplotlib_figure(value)
+    figure = matplotlib_figure(value)
     if figure is None:
         return None
     from matplotlib_capture import drawing
@@ -181,9 +205,13 @@ def _of_plotly(value, _):
     return of_plotly(value) if plotly_show.is_figure(value) else None
 
 
-def _of_pil(value, max_side):
+def _is_pil(value):
     image = sys.modules.get("PIL.Image")
-    if image is None or not isinstance(value, image.Image):
+    return image is not None and isinstance(value, image.Image)
+
+
+def _of_pil(value, max_side):
+    if not _is_pil(value):
         return None
     return _of_image(value, max_side, f"{value.width}×{value.height} {value.mode}")
 
@@ -325,9 +353,7 @@ def _shown_by(value, method, max_side):
     if method == "_repr_png_":
         if isinstance(shown, str):  # some give base64
             shown = late.load("base64").b64decode(shown)
-        if not images.is_png(shown):
-            return None
-        return _png(shown, max_side, images.extent(shown))
+        return of_encoded(shown, max_side)
     if isinstance(shown, bytes):
         shown = shown.decode()
     return (_of_svg_text if method == "_repr_svg_" else _of_html_text)(shown, max_side)
@@ -372,10 +398,10 @@ def _is_array(value):
     return numpy is not None and isinstance(value, getattr(numpy, "ndarray", ()))
 
 
-def _matplotlib_figure(value):
+def matplotlib_figure(value):
     """Returns the figure that a value of matplotlib's or seaborn's is, or belongs to."""
-    base = getattr(sys.modules.get("matplotlib.figure"), "FigureBase", None)
-    if base is None:
+    base = _figure_types()
+    if not base:
         return None
     artist = getattr(sys.modules.get("matplotlib.artist"), "Artist", ())
     if not isinstance(value, base):
@@ -385,3 +411,7 @@ def _matplotlib_figure(value):
     while isinstance(value, base) and not hasattr(value, "savefig"):
         value = value.figure  # of a part of a figure, the whole
     return value if isinstance(value, base) else None
+
+
+def _figure_types():
+    return getattr(sys.modules.get("matplotlib.figure"), "FigureBase", ())

@@ -1,0 +1,79 @@
+"""Libraries that would open a window, need a browser or a kernel: made to show here.
+
+Each is met when it is imported; the zygote may have done so already.
+"""
+
+from .imports import when_imported
+
+_WIDTH = 200  # characters of a table of pandas
+
+
+def install(session):
+    """Has libraries show by a session what they would show elsewhere."""
+    when_imported("PIL.ImageShow", lambda module: _show_images(module, session))
+    when_imported("pandas", _widen)
+    when_imported("altair", _draw_charts)
+    when_imported("tqdm.notebook", _print_bars)
+    when_imported("ipywidgets.widgets.widget_output", lambda module: _hold(module, session))
+
+
+def _show_images(module, session):
+    from . import mime
+
+    class Viewer(module.Viewer):
+        def show(self, image, **_):
+            session.outlet.publish({"text/plain": repr(image), mime.VALUE: image})
+            return 1
+
+    module.register(Viewer(), 0)
+
+
+def _widen(pandas):
+    if pandas.get_option("display.width") == 80:
+        pandas.set_option("display.width", _WIDTH)
+
+
+def _draw_charts(altair):
+    """Has altair make pictures where it can: its pages need a browser."""
+    try:
+        import vl_convert  # noqa: F401
+    except ImportError:
+        return
+    altair.renderers.enable("png")
+
+
+def _print_bars(module):
+    """Has tqdm.notebook print its bars as tqdm does: there is nobody to draw widgets."""
+    from tqdm import std
+
+    class tqdm_notebook(std.tqdm):
+        def __init__(self, *args, display=True, **options):
+            if not display:
+                options["disable"] = True
+            super().__init__(*args, **options)
+
+        def display(self, msg=None, pos=None, close=False, bar_style=None, check_delay=True):
+            if not close:
+                super().display(msg, pos)
+
+    def tnrange(*args, **options):
+        return tqdm_notebook(range(*args), **options)
+
+    module.tqdm_notebook = module.tqdm = tqdm_notebook
+    module.tnrange = module.trange = tnrange
+
+
+def _hold(module, session):
+    """Has clear_output() in an Output widget leave the session's output alone."""
+    output = module.Output
+    enter, leave = output.__enter__, output.__exit__
+
+    def held(self):
+        session.outlet.hold(1)
+        return enter(self)
+
+    def released(self, *error):
+        session.outlet.hold(-1)
+        return leave(self, *error)
+
+    output.__enter__, output.__exit__ = held, released

@@ -1,0 +1,184 @@
+"""What display() gives out: text into stdout, pictures and pages into frames.
+
+Text that may be replaced or cleared later is marked in stdout itself, which keeps its
+order with all that is printed; whoever reads the output resolves the marks:
+
+    ESC ] 5379 ; clear BEL            all text so far goes
+    ESC ] 5379 ; clear-wait BEL       the same, when the next text comes
+    ESC ] 5379 ; display ; ID BEL     text up to the mark "end" has an ID; "update" in place
+                                      of "display" replaces the text of those that have it
+"""
+
+import os
+import re
+import sys
+
+from pyworker import late
+
+_MARK = "\x1b]5379;{}\x07"
+_STRANGE = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def mark(*words):
+    """Returns a mark for whoever reads the output."""
+    return _MARK.format(";".join(words))
+
+
+class Outlet:
+    """Takes what a session displays; Figures and Artifacts send their frames through it."""
+
+    def __init__(self, frames, streams):
+        self._frames = frames
+        self._streams = streams
+        self._pid = os.getpid()
+        self._execution = 0
+        self._display_id = ""  # of what is being published
+        self._names = {}  # of artifacts, by display id
+        self._shown = []  # names of artifacts that were displayed since the last clear
+        self._figures = False  # some were sent since then
+        self._waiting = None  # how much was written when clear_output(wait=True) came
+        self._held = 0  # widgets whose output is not the session's to clear
+        self.artifacts = self.figures = None  # which send what they have through this
+
+    def begin(self, execution):
+        """Begins an execution."""
+        self._pid, self._execution = os.getpid(), execution
+        self._shown, self._figures, self._waiting = [], False, None
+
+    def end(self):
+        """Ends one: what was to be cleared when something came is, if it did."""
+        if self._waiting is not None and self._streams.written() != self._waiting:
+            self._settle()
+        self._waiting = None
+
+    def send(self, header, attachments=()):
+        """Sends a figure or an artifact."""
+        self._settle()
+        if header["type"] == "figure":
+            self._figures = True
+            if self._display_id:
+                header["display_id"] = self._display_id
+        self._frames.send(header, attachments)
+
+    def publish(self, data, display_id="", update=False, stream=None):
+        """Shows a bundle, in the place of what has its id when it is an update.
+
+        stream is where its text goes if not to our own stdout.
+        """
+        display_id = _STRANGE.sub("_", str(display_id))[:64] if display_id else ""
+        self._display_id = display_id
+        try:
+            text, form = self._choose(data)
+            if form is not None:
+                self._keep(form, display_id)
+            if stream is not None:
+                stream.write(f"{text}\n" if text else "")
+            else:
+                self._write(text, display_id, update)
+        finally:
+            self._display_id = ""
+
+    def clear(self, wait=False):
+        """Takes away what this execution has shown so far."""
+        if self._held:
+            return
+        self._out(mark("clear-wait" if wait else "clear"))
+        self._waiting = self._streams.written()
+        if not wait:
+            self._settle()
+
+    def hold(self, step):
+        """Has clear() do nothing in a widget that collects output of its own."""
+        self._held += step
+
+    def _choose(self, data):
+        from . import forms, mime
+
+        value = data.get(mime.VALUE)
+        if value is not None and (figure := forms.matplotlib_figure(value)) is not None:
+            if self._is_ours():
+                self.figures.show(figure)
+            return "", None
+        try:
+            return mime.choose(data, self.artifacts.max_side)
+        except Exception as error:
+            self.artifacts.complain("what was displayed", error)
+            return str(data.get("text/plain", "")), None
+
+    def _keep(self, form, display_id):
+        """Keeps a picture or a page as an artifact, in the place of one with its id."""
+        if not self._is_ours():
+            return
+        before = self._names.get(display_id) if display_id else None
+        try:
+            name = self.artifacts.show(form, before)
+        except Exception as error:
+            self.artifacts.complain("what was displayed", error)
+            return
+        if name is None:
+            return
+        self._shown.append(name)
+        if display_id:
+            self._names[display_id] = name
+            if before not in (None, name):
+                self._drop(False, [before])
+
+    def _write(self, text, display_id, update):
+        if not display_id:
+            self._out(f"{text}\n" if text else "")
+            return
+        begin = mark("update" if update else "display", display_id)
+        self._out(f"{begin}{text}\n{mark('end')}" if text else begin + mark("end"))
+
+    def _out(self, text):
+        """Writes past what the user has put in the place of stdout, and after it."""
+        stream = sys.__stdout__
+        if sys.stdout is not stream:
+            try:
+                sys.stdout.flush()
+            except Exception:
+                pass  # a user's object
+        if text and stream is not None:
+            stream.write(text)
+
+    def _settle(self):
+        if self._waiting is None:
+            return
+        self._waiting = None
+        if (self._figures or self._shown) and self._is_ours():
+            self._drop(self._figures, self._shown)
+        self._figures, self._shown = False, []
+        self.artifacts.forget_seen()
+
+    def _drop(self, figures, names):
+        self._frames.send(
+            {
+                "type": "clear",
+                "execution": self._execution,
+                "figures": figures,
+                "artifacts": list(dict.fromkeys(names)),
+            }
+        )
+
+    def _is_ours(self):
+        return self._pid == os.getpid()
+
+
+class _Ours:
+    """What is ours over IPython's class; its shell is a session's."""
+
+    def publish(self, data, metadata=None, *, transient=None, update=False, **more):
+        """Shows a bundle."""
+        self._validate_data(data, metadata)
+        outlet = self.shell.session.outlet
+        outlet.publish(data, (transient or {}).get("display_id", ""), update)
+
+    def clear_output(self, wait=False):
+        """Takes away what was shown."""
+        self.shell.session.outlet.clear(wait)
+
+
+def publisher_class():
+    """Returns the DisplayPublisher of the sessions."""
+    publisher = late.load("IPython.core.displaypub").DisplayPublisher
+    return type(publisher)("Publisher", (_Ours, publisher), {})

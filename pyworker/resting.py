@@ -1,0 +1,61 @@
+"""What asyncio takes for the running loop while plain code runs in the session's.
+
+create_task(), get_running_loop() and the like, in C, ask for the loop that was set.
+Who is to run a loop asks by another name, in Python, whether one runs already: that
+is answered with none, so that asyncio.run() and run_until_complete() work.
+"""
+
+import _thread
+import os
+
+_loop = None  # the resting loop
+_place = None  # its thread and process
+_set = None  # asyncio's own functions
+_callback = None  # the code by which asyncio calls
+
+
+def install(asyncio):
+    """Puts our functions in the place of asyncio's, once."""
+    global _set, _callback
+    if _set is not None:
+        return
+    events = asyncio.events
+    get, _set = events._get_running_loop, events._set_running_loop
+    _callback = events.Handle._run.__code__
+
+    def _get_running_loop():
+        loop = get()
+        return None if loop is not None and loop is _loop and not loop.is_running() else loop
+
+    def _set_running_loop(loop):
+        if loop is None and _loop is not None and _place == (_thread.get_ident(), os.getpid()):
+            loop = _loop
+        _set(loop)
+
+    for module in (events, asyncio):
+        module._get_running_loop, module._set_running_loop = _get_running_loop, _set_running_loop
+
+
+def enter(loop):
+    """Has the loop taken for the running one in this thread."""
+    global _loop, _place
+    _loop, _place = loop, (_thread.get_ident(), os.getpid())
+    _set(loop)
+
+
+def leave():
+    """Ends that."""
+    global _loop
+    if _loop is not None:
+        _loop = None
+        _set(None)
+
+
+def is_in_callback(frame):
+    """Says whether the frame is of code that a loop has called, not the loop's own."""
+    if frame is None or frame.f_code is _callback:
+        return False
+    while (frame := frame.f_back) is not None:
+        if frame.f_code is _callback:
+            return True
+    return False

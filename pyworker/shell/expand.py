@@ -1,0 +1,90 @@
+"""Python's values in lines for the shell: $name, ${name} and {expression}, as IPython has them.
+
+What stays a shell's variable must be one: where neither Python nor the environment has it,
+the shell would put nothing in its place, and "rm -rf $out/*" would mean every file there is.
+"""
+
+import os
+import re
+
+from pyworker import late
+
+_BRACED = re.compile(r"\$\{([A-Za-z_]\w*)\}")
+_BARE = re.compile(r"(\\|\$)?\$([A-Za-z_]\w*)")
+_FIELD = re.compile(r"(?<!\$)\{([^{}]+)\}")
+_USED = re.compile(
+    r"\\.|\$(?:\{[#!]?([A-Za-z_]\w*)(?:\[[^]]*\])?([}:%/#^,@]?)|([A-Za-z_]\w*))", re.S
+)
+_QUOTED = re.compile(r"""("(?:\\.|[^"\\])*"|\\.)|'[^']*'""", re.S)
+_ASSIGNED = (
+    r"(?:^|[\s;&|({{]){0}(?:\[[^]]*\])?\+?="
+    r"|\b(?:for|select|read|mapfile|readarray|getopts|local|declare|typeset|export|unset|printf\s+-v)"
+    r"\b[^;|&\n]*\b{0}\b|\(\(\s*{0}\b"
+)
+_UNKNOWN = re.compile(r"(?:^|[;&|({\n])\s*(?:source|\.|eval)\s")  # may assign any name
+# What bash has of itself.
+_SHELLS = frozenset(
+    """BASH BASHPID BASH_SOURCE BASH_VERSION BASH_VERSINFO COLUMNS DIRSTACK EPOCHREALTIME
+    EPOCHSECONDS EUID FUNCNAME GROUPS HOSTNAME HOSTTYPE IFS LINENO LINES MACHTYPE OLDPWD OPTARG
+    OPTIND OSTYPE PIPESTATUS PPID PS4 PWD RANDOM REPLY SECONDS SHELL SHELLOPTS SHLVL SRANDOM
+    UID _""".split()  # noqa: SIM905
+)
+
+
+def expand(text, names):
+    """Returns a line with Python's values put in; names is the namespace they come from."""
+    if "$" not in text and "{" not in text:
+        return text
+    braced = _BRACED.sub(lambda m: f"{{{m[1]}}}" if m[1] in names else m[0], text)
+    formatter = late.load("IPython.utils.text").DollarFormatter()
+    try:
+        return formatter.vformat(braced, [], names)
+    except Exception:
+        pass  # one piece is the shell's own: IPython leaves all as it is, and we the rest
+    return _each(braced, names, formatter)
+
+
+def _each(text, names, formatter):
+    """Puts in what can be, piece by piece."""
+
+    def field(match):
+        try:
+            return formatter.vformat(match[0], [], names)
+        except Exception:
+            return match[0]
+
+    def bare(match):
+        if match[1] == "\\" or match[2] not in names:
+            return match[0]
+        return match[0][1:] if match[1] else str(names[match[2]])
+
+    pieces, at = [], 0
+    for quoted in [m.span() for m in _QUOTED.finditer(text) if m[1] is None] + [(len(text),) * 2]:
+        pieces += [_BARE.sub(bare, text[at : quoted[0]]), text[quoted[0] : quoted[1]]]
+        at = quoted[1]
+    return _FIELD.sub(field, "".join(pieces))
+
+
+def undefined(text):
+    """Returns the first variable of a line for the shell that nothing defines, "" for none."""
+    if "$" not in text or _UNKNOWN.search(text):
+        return ""
+    bare = _QUOTED.sub(lambda m: m[1] or "''", text)
+    for match in _USED.finditer(bare):
+        name = match[1] or match[3]
+        # ${name:-default} and its like say what they mean.
+        if not name or name in os.environ or name in _SHELLS or match[2] == ":":
+            continue
+        if not re.search(_ASSIGNED.format(name), bare):
+            return name
+    return ""
+
+
+def pythons(text, names):
+    """Returns the first variable of a script of the shell's that only Python has."""
+    for match in _USED.finditer(_QUOTED.sub(lambda m: m[1] or "''", text)):
+        name = match[1] or match[3]
+        if name and name in names and name not in os.environ and name not in _SHELLS:
+            if not re.search(_ASSIGNED.format(name), text):
+                return name
+    return ""

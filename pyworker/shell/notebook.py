@@ -1,0 +1,185 @@
+"""IPython beside a session's executor: its shell, made when something first asks for it.
+
+The session runs the code. The shell brings magics, the display formatter, events, and what
+libraries ask get_ipython() for; its namespace is the session's __main__.
+"""
+
+import builtins
+import re
+import sys
+import types
+
+from pyworker import late, sources
+
+from . import transform
+
+INPUTS = 1000  # cells that In remembers
+
+_NAMED = re.compile(r"\b(?:IPython|In|Out|_i|_ih|_oh)\b")
+_MAGICS = ("run_line_magic", "run_cell_magic")
+_shell = None  # of this process, which a zygote may have made for its forks
+
+
+class Notebook:
+    """The notebook's side of one session."""
+
+    def __init__(self, session):
+        self._session = session
+        self._adopted = False
+        self._transformers = None
+        self.cell = ("", "")  # the present one: its file name, and its code as written
+
+    def begin(self):
+        """Has code find get_ipython() and its like, in a session that has just been made."""
+        builtins.exit, builtins.quit = Exit("exit"), Exit("quit")
+        if _shell is not None:
+            self._adopt()
+        elif late.load("importlib.util").find_spec("IPython") is not None:
+            for name in ("get_ipython", "display"):
+                setattr(builtins, name, self._on_first_use(name))
+
+    @property
+    def shell(self):
+        """The InteractiveShell of the session, made on first use; None without IPython."""
+        if not self._adopted:
+            self._adopt()
+        return _shell
+
+    @property
+    def is_made(self):
+        """Says whether the session has asked for its shell."""
+        return self._adopted and _shell is not None
+
+    def transformers(self):
+        """Returns the TransformerManager that reads cells; None without IPython."""
+        if self.is_made:
+            return _shell.input_transformer_manager
+        if self._transformers is None:
+            self._transformers = transform.manager()
+        return self._transformers
+
+    def enter(self, number, filename, code):
+        """Begins a cell: In has it, and so has what runs parts of it."""
+        self.cell = (filename, code)
+        if not self._adopted and _NAMED.search(code):
+            self._adopt()
+        if self.is_made:
+            self._remember(number, code)
+
+    def magic_word(self, code):
+        """Returns a cell like "pwd" as the magic that it names, "" if it isn't one."""
+        magic = transform.automagic(code)
+        name = magic[1:].split(None, 1)[0] if magic else ""
+        if not name or name in vars(self._session.module) or hasattr(builtins, name):
+            return ""
+        return magic if self.shell is not None and _shell.automagic else ""
+
+    def check(self, tree):
+        """Raises UsageError for a magic that there isn't, before anything of its cell runs."""
+        ast = late.load("ast")
+        calls = [_magic(node) for node in ast.walk(tree) if type(node) is ast.Call]
+        found = [call for call in calls if call is not None]
+        if not found or any(name in ("load_ext", "reload_ext", "alias") for _, name in found):
+            return
+        for kind, name in found:
+            if self.shell is not None and _shell.magics_manager.find(kind, name) is None:
+                raise late.load("IPython.core.error").UsageError(_shell.advice(kind, name))
+
+    def before(self, code):
+        """Tells those who listen that a cell begins; returns what after() wants."""
+        if not self.is_made or not any(_shell.events.callbacks.values()):
+            return None
+        interactive = late.load("IPython.core.interactiveshell")
+        info = interactive.ExecutionInfo(code, True, False, True, None)
+        self._trigger("pre_execute")
+        self._trigger("pre_run_cell", info)
+        return interactive.ExecutionResult(info)
+
+    def after(self, result, error):
+        """Tells those who listen that a cell has ended."""
+        if self.is_made and any(_shell.events.callbacks.values()):
+            if result is not None:
+                result.error_in_exec = error
+            self._trigger("post_execute")
+            if result is not None:
+                self._trigger("post_run_cell", result)
+
+    def _trigger(self, event, *arguments):
+        for function in list(_shell.events.callbacks[event]):
+            try:
+                function(*arguments)
+            except Exception as error:
+                text = self._session.describer.text(error)
+                print(f"what is registered for {event} failed:\n{text}", file=sys.stderr)
+
+    def _adopt(self):
+        self._adopted = True
+        if make() is not None:
+            _shell.adopt(self._session)
+
+    def _on_first_use(self, name):
+        def first(*args, **kwargs):
+            self._adopt()
+            return getattr(builtins, name)(*args, **kwargs)
+
+        first.__name__ = first.__qualname__ = name
+        return first
+
+    def _remember(self, number, code):
+        history, names = _shell.history_manager, vars(self._session.module)
+        code = code.rstrip("\n")
+        for inputs in (history.input_hist_parsed, history.input_hist_raw):
+            for earlier in range(len(inputs), number):  # before there was a shell
+                inputs.append(sources.text(f"<cell {earlier}>"))
+            inputs[number:] = [code]
+            if number > INPUTS:
+                inputs[number - INPUTS] = ""
+        raw = history.input_hist_raw
+        names["_i"], names["_ii"], names["_iii"] = (
+            raw[number - back] if number > back else "" for back in (1, 2, 3)
+        )
+        names.update({f"_i{number}": code, f"_i{number - 1}": raw[number - 1]})
+        names.pop(f"_i{number - INPUTS}", None)
+        _shell.execution_count = number
+
+
+class Exit:
+    """What exit and quit are: they end the cell, and say so."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __repr__(self):
+        return f"{self._name}() ends the cell; the interpreter and its variables stay"
+
+    def __call__(self, code=None):
+        raise SystemExit(code)
+
+
+def make():
+    """Returns the process's shell, made for a module of its own; None without IPython."""
+    global _shell
+    if _shell is None:
+        try:
+            late.load("IPython.core.interactiveshell")
+            late.load("IPython.core.history")
+        except ImportError:
+            return None
+        hooks = {name: getattr(sys, name) for name in ("displayhook", "excepthook")}
+        try:
+            _shell = late.load_own("shell.interactive").make(types.ModuleType("__main__"))
+        finally:
+            for name, hook in hooks.items():
+                setattr(sys, name, hook)
+    return _shell
+
+
+def _magic(call):
+    """Returns ("line" or "cell", name) of a call that runs a magic, else None."""
+    function = call.func
+    if getattr(function, "attr", None) not in _MAGICS or not call.args:
+        return None
+    receiver, name = function.value, getattr(call.args[0], "value", None)
+    if getattr(getattr(receiver, "func", None), "id", None) != "get_ipython":
+        return None
+    return (function.attr.split("_")[1], name) if isinstance(name, str) else None

@@ -1,0 +1,95 @@
+"""Magics of ours, over IPython's of the same names: those that run programs, and a few settings."""
+
+import shlex
+import subprocess
+import sys
+
+from pyworker import late
+
+from . import expand
+
+_INTERPRETERS = ("script", "bash", "sh", "python", "python3", "perl", "ruby")
+
+
+def register(shell):
+    """Puts our magics over IPython's."""
+    ours, known = _Magics(shell), shell.magics_manager.magics
+    for name in ("pip", "conda", "mamba", "micromamba", "uv", "config", "pdb"):
+        known["line"][name] = getattr(ours, name, None) or ours.program(name)
+    for name in _INTERPRETERS:
+        known["cell"][name] = ours.script(name)
+    known["cell"]["!"] = ours.bang
+
+
+class _Magics:
+    def __init__(self, shell):
+        self._shell = shell
+        self._config = shell.magics_manager.find("line", "config")
+
+    def pip(self, line):
+        """Runs pip for the session's environment: %pip install NAME."""
+        self._shell.session.shell().run_pip(line)
+
+    def uv(self, line):
+        """Runs uv; %uv pip install NAME installs into the session's environment."""
+        verb, _, rest = line.strip().partition(" ")
+        if verb == "pip":
+            return self.pip(rest)
+        self._shell.system(f"uv {line}")
+
+    def program(self, name):
+        """Returns the magic of a program that has its name."""
+
+        def run(line):
+            self._shell.system(f"{name} {line}")
+
+        run.__doc__ = f"Runs {name}."
+        return run
+
+    def config(self, line):
+        """Sets a setting of IPython's; those of the inline backend change nothing here."""
+        if not line.strip().startswith("InlineBackend"):
+            return self._config(line)
+
+    def pdb(self, line):
+        """Says what to do in the place of a debugger that opens by itself."""
+        print("the debugger doesn't open by itself here; after an exception, use %debug")
+
+    def bang(self, line, cell):
+        """Runs the body of a cell in the shell; its value is the lines that it printed."""
+        return self._shell.getoutput(cell)
+
+    def script(self, name):
+        """Returns the magic that has a program run the body of a cell."""
+
+        def run(line, cell):
+            return self._script(line if name == "script" else f"{name} {line}", cell)
+
+        run.__doc__ = f"Has {name if name != 'script' else 'a program'} run the body of the cell."
+        return run
+
+    def _script(self, line, cell):
+        shell = self._shell
+        usage = late.load("IPython.core.error").UsageError
+        parser = late.load("IPython.core.magics.script").ScriptMagics.shebang.parser
+        options, argv = parser.parse_known_args(shlex.split(line))
+        if not argv:
+            raise usage("%%script wants the name of a program")
+        if argv[0] in ("bash", "sh") and (name := expand.pythons(cell, shell.user_ns)):
+            raise usage(
+                f"${name} is Python's, and a script of {argv[0]} does not see it: nothing was run. "
+                f"Write {name}=VALUE in the script, set os.environ[{name!r}] first, or use lines "
+                "that begin with !, which take Python's values"
+            )
+        kept = {"out": options.out, "err": options.err}
+        outcome = shell.session.shell().run_script(argv, cell, kept, options.bg)
+        shell.user_ns.update({kept[end]: text for end, text in outcome.kept.items()})
+        if options.proc and options.bg:
+            shell.user_ns[options.proc] = outcome.process
+        if outcome.code and options.raise_error:
+            raise subprocess.CalledProcessError(outcome.code, f"%%{argv[0]}")
+
+
+def argv_of(argv):
+    """Returns a command line in which python is the session's."""
+    return [sys.executable, *argv[1:]] if argv[0] in ("python", "python3") else argv
