@@ -1,6 +1,7 @@
 """Holds commands of the shell, and calls of pip and its like, against the rules."""
 
 import fnmatch
+import itertools
 import re
 import shlex
 from typing import NamedTuple
@@ -17,7 +18,7 @@ _OPTIONS = frozenset(
     """-q --quiet -v --verbose -U --upgrade --upgrade-strategy --pre --no-deps --no-cache-dir
     --no-input --disable-pip-version-check --user --progress-bar --only-binary --prefer-binary
     --force-reinstall -I --ignore-installed --no-color --no-warn-script-location --timeout
-    --retries -y --yes""".split()
+    --retries -y --yes""".split()  # noqa: SIM905
 )
 # What only tells of packages, and the options with which it does no more than that.
 _READING = {
@@ -27,11 +28,11 @@ _READING = {
 _READING_OPTIONS = frozenset(
     """-h --help -V --version -q --quiet -v --verbose --format -o --outdated -u --uptodate -l
     --local --user --all --pre --not-required --exclude --exclude-editable --include-editable
-    --files --no-input --no-color --disable-pip-version-check --timeout --retries""".split()
+    --files --no-input --no-color --disable-pip-version-check --timeout --retries""".split()  # noqa: SIM905
 )
 _WITH_VALUE = frozenset(
     """--upgrade-strategy --progress-bar --only-binary --timeout --retries --format
-    --exclude""".split()
+    --exclude""".split()  # noqa: SIM905
 )
 _PLAIN = re.compile(r"[A-Za-z0-9:.,_+-]*")  # the value of an option
 _NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a package, or a word as "versions"
@@ -151,12 +152,16 @@ def check_install(program, words, rules):
         return [Verdict(f"{program} is not allowed", "write %pip install NAME")]
     if any(map(_EXPANDED.search, words)):
         return [Verdict("install that can't be checked", "write %pip install NAME")]
-    verb = next((word for word in words if word[:1] != "-"), "")
+    before = list(itertools.takewhile(lambda word: word[:1] == "-", words))
+    verb = words[len(before)] if len(before) < len(words) else ""
     is_reading = verb in _READING[program]
+    known = _READING_OPTIONS if is_reading else _OPTIONS
+    requirements, wrong = _read_options(words, known)
     if verb != "install" and not is_reading:
-        rule = f"{program} {verb} is not allowed"
-        return [Verdict(rule, "only packages of the policy can be installed")]
-    requirements, wrong = _read_options(words, _READING_OPTIONS if is_reading else _OPTIONS)
+        _, wrong = _read_options(before, known | _READING_OPTIONS)
+        if not wrong:
+            rule = f"{program} {verb} is not allowed"
+            return [Verdict(rule, "only packages of the policy can be installed")]
     if wrong:
         return [Verdict(f"{program}'s option {wrong} is not allowed", "leave it out")]
     verdicts = []

@@ -48,15 +48,20 @@ _SCRIPT = r"(?:--(?:out|err|proc)\s+\w+\s*|--(?:bg|no-raise-error)\s*)*"
 _INSTALLERS = frozenset(("conda", "mamba", "micromamba", "pip", "uv"))
 _LINES = frozenset(("!", "sx", "system"))  # of the shell, whose output is a list
 _SHELLS = frozenset(("bash", "sh"))
-_PROGRAMS = frozenset(("perl", "pypy", "python", "python2", "python3", "ruby"))
+_PROGRAMS = frozenset(("perl", "python", "python3", "ruby"))
 _ALIASES = {  # of commands
     **{name: name for name in ("cat", "cp", "ls", "man", "mkdir", "more", "mv", "rm", "rmdir")},
     **dict.fromkeys(("ldir", "lf", "lk", "ll", "lx"), "ls"),
 }
 _CONFIG = re.compile(r"(?:InlineBackend\.\w+|InteractiveShell\.ast_node_interactivity)\s*=(.*)")
-_DOLLAR = re.compile(r"\$([A-Za-z_][\w.]*)")
+_DOLLAR = re.compile(r"\$\{?([A-Za-z_][\w.]*)")
+_FIELD = re.compile(r"\{([^{}]+)\}")
 _MOST_NESTED = 8  # magics in the bodies of magics
 _PUT_IN = "Python's values are not put into it under --policy; write the value itself"
+
+
+# How the Python is read that magics run: as by transform_cell(), as a cell, or as it is.
+TRANSFORMED, CELL, VALUE = "transformed", "cell", "value"
 
 
 class Call(NamedTuple):
@@ -65,13 +70,6 @@ class Call(NamedTuple):
     node: object
     method: str
     arguments: list
-
-
-class Place(NamedTuple):
-    """Where code stands that is judged: what is added to its lines and columns."""
-
-    line: int = 0
-    column: int = 0  # of its first line
 
 
 def take(tree):
@@ -103,24 +101,24 @@ def _read(node):
 class Magics:
     """Judges the magics of one piece of code.
 
-    judge(code, place) judges what they run as Python, and report(place, verdict, text) takes
-    what is wrong: at the offset that the verdict has in the text, if there is one.
+    judge(code, lines, how) judges what they run as Python, which stands below so many lines.
+    report(line, verdict, text) takes what is wrong: at the offset that the verdict has in the
+    text, if there is one.
     """
 
     def __init__(self, rules, judge, report):
         self._rules, self._judge, self._report = rules, judge, report
 
-    def check(self, call, depth):
+    def check(self, line, method, arguments, depth):
         """Judges one call."""
-        line = call.node.lineno
         if depth > _MOST_NESTED:
             self._refuse(line, "magics in magics", "they are too many, one in the other")
-        elif call.method in ("system", "getoutput"):
-            self._check_command(line, call.arguments[0])
-        elif call.method == "run_line_magic":
-            self._check_line(line, *call.arguments)
-        elif call.method == "run_cell_magic":
-            self._check_cell(line, *call.arguments)
+        elif method in ("system", "getoutput"):
+            self._check_command(line, arguments[0])
+        elif method == "run_line_magic":
+            self._check_line(line, *arguments)
+        elif method == "run_cell_magic":
+            self._check_cell(line, *arguments)
 
     def _refuse(self, line, what, advice, text=""):
         self._report(line, Verdict(f"can't be checked: {what}", advice), text)
@@ -163,7 +161,7 @@ class Magics:
             self._refuse(line, f"%{name}", _PUT_IN)
 
     def _forbid(self, line, shown):
-        advice = "write it as Python" if shown not in _INSTEAD else _INSTEAD[shown]
+        advice = _INSTEAD.get(shown, "write it as Python")
         self._report(line, Verdict(f"{shown} is not allowed under --policy", advice), "")
 
     def _is_filled(self, line, name, text):
@@ -187,7 +185,7 @@ class Magics:
             self._check_python(line, name, text, body)
         elif name == "capture":
             self._check_names(line, name, text, _CAPTURE)
-            self._judge(body, Place(line))
+            self._judge(body, line, CELL)
         elif name in _SHELLS:
             self._check_names(line, name, text, _SCRIPT)
             self._check_script(line, body)
@@ -221,11 +219,11 @@ class Magics:
         if code.startswith("-") or "--no" in code:
             self._refuse(line, f"%{name} {code.split()[0]}", "leave out the option")
         elif name == "prun" and body is not None:
-            self._judge(f"{code}\n{body}", Place(line - 1))
+            self._judge(f"{code}\n{body}", line - 1, TRANSFORMED)
         else:
-            self._judge(code, Place(line - 1), code)
+            self._judge(code, line - 1, TRANSFORMED)
             if body is not None:
-                self._judge(body, Place(line))
+                self._judge(body, line, TRANSFORMED)
 
     def _check_command(self, line, text):
         command = text.strip()
@@ -235,7 +233,7 @@ class Magics:
             return
         self._take(line, verify_commands.check_in_code(command, self._rules), command)
         for code in _values(command):
-            self._judge(code, Place(line - 1), code, is_value=True)
+            self._judge(code, line - 1, VALUE)
 
     def _check_script(self, line, body):
         for verdict in verify_commands.check_in_code(body, self._rules):
@@ -263,13 +261,15 @@ def _is_setting(text):
 
 
 def _values(command):
-    """Returns the Python that IPython evaluates in a command: {expression} and $name."""
-    values = []
+    """Returns the Python that is evaluated in a command: {expression} and $name.
+
+    What can't be read as a whole is read piece by piece, as pyworker/shell/expand.py does.
+    """
+    values = _DOLLAR.findall(command) + _FIELD.findall(command)
     try:
-        for text, field, rest, _ in string.Formatter().parse(command):
-            values += _DOLLAR.findall(text)
+        for _, field, rest, _ in string.Formatter().parse(command):
             if field is not None:
                 values.append(f"{field}:{rest}" if rest else field)
     except ValueError:
-        pass  # it is left as it is from there on
-    return [value.strip() for value in values]
+        pass
+    return sorted({value.strip() for value in values})

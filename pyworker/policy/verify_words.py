@@ -21,7 +21,7 @@ _TO_DESCRIPTORS = frozenset((">&", "<&"))
 _NAME = re.compile(r"[\w./+@%:,-]+|\[")
 _RESERVED = frozenset(
     """if then elif else fi for while until do done case esac in function select time
-    coproc""".split()
+    coproc""".split()  # noqa: SIM905
 )
 
 

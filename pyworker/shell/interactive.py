@@ -106,6 +106,10 @@ class _Ours:
         info = interactive.ExecutionInfo(raw_cell, store_history, silent, True, None)
         return interactive.ExecutionResult(info)
 
+    def transform_cell(self, raw_cell):
+        """Reads what a magic runs: as it was judged, so no word of it becomes a magic."""
+        return self.input_transformer_manager.transform_cell(raw_cell)
+
     def run_cell_magic(self, magic_name, line, cell):
         """Runs a magic; what it compiles has the lines of the cell that it stands in."""
         compiler, outer = self.compile, self.compile.body
