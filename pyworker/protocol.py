@@ -109,6 +109,8 @@ FROM_PYTHON = frozenset(
     )
 )
 
+OF_RUNS = frozenset(("figure", "artifact", "clear", "ask"))  # nobody would take them between two
+
 TYPES = FROM_PYTHON.union(FROM_GO)
 
 
