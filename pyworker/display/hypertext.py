@@ -86,7 +86,8 @@ class _Reading:
         elif _BLOCKS.fullmatch(tag):
             self._pre += tag == "pre"
             self._newline()
-            self._add("- " if tag == "li" else "")
+            if tag == "li":
+                self._add("- ")
 
     def handle_endtag(self, tag):
         if tag in _UNSEEN:

@@ -72,6 +72,7 @@ class _Ours:
         """Takes a session's __main__ for its own."""
         self.session, module = session, session.module
         self.ipython_dir = os.path.join(session.private_dir, "ipython")
+        self.history_manager.output_hist = session.outputs.out
         self.user_module, self.user_ns = module, vars(module)
         self.user_ns_hidden.clear()
         self.ns_table.update(user_global=vars(module), user_local=vars(module))
@@ -120,6 +121,10 @@ class _Ours:
         interactive = late.load("IPython.core.interactiveshell")
         info = interactive.ExecutionInfo(raw_cell, store_history, silent, True, None)
         return interactive.ExecutionResult(info)
+
+    def transform_cell(self, raw_cell):
+        """Reads what a magic runs: as it was judged, so no word of it becomes a magic."""
+        return self.input_transformer_manager.transform_cell(raw_cell)
 
     def run_cell_magic(self, magic_name, line, cell):
         """Runs a magic; what it compiles has the lines of the cell that it stands in."""
