@@ -249,7 +249,8 @@ def make(module):
     )
     shell.compile.shell = shell
     atexit.unregister(shell.atexit_operations)
-    shell.events.unregister("pre_execute", shell._clear_warning_registry)
+    for callbacks in shell.events.callbacks.values():  # IPython's own, for what it runs itself
+        callbacks.clear()
     shell.input_transformer_manager = late.load_own("shell.transform").manager()
     shell.set_hook("show_in_pager", _print, 0)
     for name, command in shell.alias_manager.aliases:  # no colours
