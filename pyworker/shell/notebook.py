@@ -137,7 +137,11 @@ class Notebook:
 
     def _on_first_use(self, name):
         def first(*args, **kwargs):
+            for each in ("get_ipython", "display"):
+                delattr(builtins, each)
             self._adopt()
+            if _shell is None:  # IPython is there, and can't be imported
+                raise NameError(f"name {name!r} is not defined: {transform.NEEDS_IPYTHON}")
             return getattr(builtins, name)(*args, **kwargs)
 
         first.__name__ = first.__qualname__ = name
