@@ -172,7 +172,7 @@ def _repaired(code):
     for said, repair in _REPAIRS:
         for candidate in repair(text):
             if candidate != text:
-                yield ", ".join(["the code was read with repairs: " + said, *done]), candidate
+                yield "the code was read with repairs: " + ", and ".join([*done, said]), candidate
                 last = candidate
                 break
         else:
