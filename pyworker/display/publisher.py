@@ -94,10 +94,10 @@ class Outlet:
         self._held += step
 
     def _choose(self, data):
-        from . import forms, mime
+        from . import figures, mime
 
         value = data.get(mime.VALUE)
-        if value is not None and (figure := forms.matplotlib_figure(value)) is not None:
+        if value is not None and (figure := figures.figure_of(value)) is not None:
             if self._is_ours():
                 self.figures.show(figure)
             return "", None
