@@ -150,12 +150,13 @@ class Outlet:
         if self._waiting is None:
             return
         self._waiting = None
-        if (self._figures or self._shown) and self._is_ours():
-            self._drop(self._figures, self._shown)
+        self._drop(self._figures, self._shown)
         self._figures, self._shown = False, []
         self.artifacts.forget_seen()
 
     def _drop(self, figures, names):
+        if not (figures or names) or not self._is_ours():
+            return
         self._frames.send(
             {
                 "type": "clear",
