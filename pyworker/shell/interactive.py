@@ -188,7 +188,7 @@ class _Ours:
     def advice(self, kind, name):
         """Says that there is no such magic, and what is near."""
         percent, other = ("%", "cell") if kind == "line" else ("%%", "line")
-        if self.magics_manager.find(other, name) is not None:
+        if self.find_magic(name, other) is not None:
             right = ("%%" if other == "cell" else "%") + name
             return f"{percent}{name} is not there, but {right} is; nothing of the cell was run"
         known = [*self.magics_manager.lsmagic()[kind], *self.magics_manager.lsmagic()["line"]]
