@@ -116,6 +116,36 @@ class SavedTest(FigureTestCase):
 
         self.assertEqual(self.named(code), [("shown", ["a.pdf"]), ("open", ["b.png"])])
 
+    def test_saved_and_cleared(self):
+        """Each file comes with what it shows, and none with what came after."""
+
+        def code():
+            for k in range(2):
+                plt.plot([k, 1])
+                plt.title(f"round {k}")
+                plt.savefig(f"{k}.png")
+                plt.clf()
+            plot("of vectors").savefig("vectors.pdf")
+            plt.cla()
+            plt.plot([1, 2])
+
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            named = self.named(code)
+        self.assertEqual(named, [("round 0", ["0.png"]), ("round 1", ["1.png"]), ("", [])])
+        self.assertIn("saved, not shown here: vectors.pdf (1 in all)\n", output.getvalue())
+        self.assertEqual(pixels(self.captures[0].path).shape, (480, 640, 3))
+
+    def test_drawn_on_after_saving(self):
+        def code():
+            plot("one line").savefig("one.png")
+            plt.plot([3, 1])
+            plt.savefig("two.png")
+            plt.close()
+
+        named = self.named(code)
+        self.assertEqual(named, [("one line", ["one.png"]), ("one line", ["two.png"])])
+
     def test_a_buffer_is_no_file(self):
         def code():
             plot("in memory").savefig(io.BytesIO())
@@ -142,7 +172,7 @@ class SavedTest(FigureTestCase):
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             self.assertEqual(len(self.execute(code)), 10)
-        said = "3 more figures were saved and closed: 10.png, 11.png, 12.png\n"
+        said = "saved, not shown here: 10.png, 11.png, 12.png (3 in all)\n"
         self.assertEqual(output.getvalue(), said)
 
 
