@@ -63,7 +63,7 @@ func TestAttach(t *testing.T) {
 	w.enter("Ada")
 	w.until("\nwho is there? Ada\n" + w.sign)
 	w.enter(`"hello " + name`)
-	w.until("\nhello Ada")
+	w.until("\n'hello Ada")
 	w.enter(`while True: print("endless", flush=True) if "said" not in globals() else None; said = 1`, "")
 	w.until("\nendless")
 	w.press("C-c")
@@ -137,7 +137,7 @@ func TestAttachTakesTurns(t *testing.T) {
 	}
 	d.goOn()
 	w.enter("'ov' + 'er'")
-	w.until("\nover\n" + w.sign)
+	w.until("\n'over'\n" + w.sign)
 	w.press("C-d")
 	w.until("exit status 0")
 }

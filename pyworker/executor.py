@@ -78,6 +78,7 @@ class Executor:
         error = self._forgive(error, notes)
         notes += session.take_shell_notes()
         notes += self._compiler.notes
+        notes += session.notebook.changed(request) if error is None else []
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         signalled, start = session.interrupts.signalled, time.perf_counter()
@@ -107,7 +108,8 @@ class Executor:
         record["exec_time"] = seconds
         record["signalled"] = session.interrupts.signalled
         record["obstacle"] = session.forks.obstacle()
-        record["tasks"] = self.awaiting.live()
+        if tasks := self.awaiting.live():
+            record["tasks"] = tasks
         return record
 
     def variables(self):
@@ -188,6 +190,8 @@ class Executor:
         parts = self._compiler.compile(code, filename, begin, raw)
         if compile_only:  # what the server took for a syntax error is none here
             raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
+        if self._compiler.transformed is not None:
+            self._session.code_file.write_python(self._compiler.transformed)
         self._compiled = True
         notebook, failed = self._session.notebook, None
         heard = notebook.before(code)

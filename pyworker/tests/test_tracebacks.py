@@ -239,7 +239,7 @@ class IPythonStyle(WorkerCase):
 
     def test_plain_with_a_note_where_it_is_not(self):
         worker = self.start(traceback="ipython")
-        worker.run("import sys; sys.modules['IPython'] = sys.modules['IPython.core'] = None")
+        worker.run("import sys; a = 'IPy' 'thon'; sys.modules[a] = sys.modules[f'{a}.core'] = None")
         answer = worker.run(self.CODE)
         self.assertEqual(["IPython is not installed: the traceback is Python's own"], answer.notes)
         self.assertIn("ZeroDivisionError", answer.exception["traceback"])
