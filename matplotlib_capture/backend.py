@@ -85,7 +85,7 @@ class FigureCanvas(FigureCanvasAgg):
             result = save(filename, *args, **kwargs)
         if letters and fonts.lend(self.figure, letters):
             result = save(filename, *args, **kwargs)
-        if self.manager is not None:  # no figure that pyplot doesn't know
+        if self.manager is not None and not _is_frame_of_animation():
             self.manager.note_file(_file_name(filename, kwargs.get("format")))
         return result
 
@@ -104,6 +104,12 @@ def _file_name(filename, kind):
     name = os.fsdecode(filename)
     whole = kind or os.path.splitext(name)[1][1:]
     return name if whole else f"{name.rstrip('.')}.{FigureCanvas.get_default_filetype()}"
+
+
+def _is_frame_of_animation():
+    """Whether an animation saves one of its frames: frame 2 is Figure.savefig."""
+    frame = sys._getframe(2).f_back
+    return frame is not None and frame.f_globals.get("__name__") == "matplotlib.animation"
 
 
 def show(block=None):

@@ -11,6 +11,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 from matplotlib import pyplot as plt
+from matplotlib.animation import FuncAnimation, HTMLWriter
 from matplotlib.figure import Figure
 
 import matplotlib_capture
@@ -145,6 +146,15 @@ class SavedTest(FigureTestCase):
 
         named = self.named(code)
         self.assertEqual(named, [("one line", ["one.png"]), ("one line", ["two.png"])])
+
+    def test_frames_of_an_animation_are_no_files(self):
+        def code():
+            figure, axes = plt.subplots()
+            animation = FuncAnimation(figure, lambda k: axes.plot([k, 1]), frames=2)
+            animation.save("own.html", writer=HTMLWriter())
+            figure.canvas.print_figure("printed.png")
+
+        self.assertEqual(self.named(code), [("", ["printed.png"])])
 
     def test_a_buffer_is_no_file(self):
         def code():
