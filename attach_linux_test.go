@@ -152,7 +152,7 @@ func TestAttachShowsFigures(t *testing.T) {
 	agent := d.stdio()
 	d.value(agent, "x = 1", "x")
 	said := d.script("import matplotlib.pyplot as plt; _ = plt.plot([1, 2])\n%%time\nx = 5\n\nx\n")
-	path := regexp.MustCompile(`(?m)^\[figure 1\] 640×480, (/.*\.png)$`).FindStringSubmatch(said)
+	path := regexp.MustCompile(`(?m)^\[figure 1\] [0-9]+×[0-9]+, (/.*\.png)$`).FindStringSubmatch(said)
 	if path == nil {
 		t.Fatal(said)
 	}

@@ -79,13 +79,14 @@ class Kinds(WorkerCase):
         self.assertEqual("MemoryError", self.failing(worker, "f()")["type"])
         self.assertEqual("True\n", worker.run("refs[0]() is None").stdout)
 
-    def test_frames_of_a_failed_execution_are_given_back(self):
+    def test_frames_of_a_failed_execution_are_given_back_with_the_next(self):
         worker = self.start()
         worker.run(
             "import weakref\nclass Big: pass\nrefs = []\n"
             "def f():\n    big = Big()\n    refs.append(weakref.ref(big))\n    1 / 0"
         )
         worker.run("f()")
+        self.failing(worker, "[][0]")
         self.assertEqual("True\n", worker.run("refs[0]() is None").stdout)
 
     @unittest.skipIf(sys.version_info < (3, 11), "needs ExceptionGroup")
