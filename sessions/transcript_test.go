@@ -210,7 +210,7 @@ func TestTranscriptKeepsTheNewestArtifactOfAName(t *testing.T) {
 // text is in no stream, no file and no progress line.
 func TestMarksAreOfTheTextAlone(t *testing.T) {
 	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
-	const printed = "one\x1b]5379;clear-wait\x07two\n\x1b[31mred\x1b[0m"
+	const printed = "one\x1b]5379;clear-wait\x07two\n\x1b[31mred\x1b[0m\n"
 	for i := range printed {
 		tr.Output(Stdout, []byte(printed[i:i+1]))
 	}
@@ -220,7 +220,7 @@ func TestMarksAreOfTheTextAlone(t *testing.T) {
 		t.Errorf("progress: %q", got)
 	}
 	x := tr.take()
-	const want = "onetwo\n\x1b[31mred\x1b[0m"
+	const want = "onetwo\n\x1b[31mred\x1b[0m\n"
 	if diff := cmp.Diff([]string{want, "careful\n"}, inTurn(x.pieces)); diff != "" || x.stdout != want {
 		t.Errorf("term_out (-want +got):\n%s, stdout %q", diff, x.stdout)
 	}
@@ -228,6 +228,6 @@ func TestMarksAreOfTheTextAlone(t *testing.T) {
 		t.Errorf("kept: %q", got)
 	}
 	if x.pieces[0].Text != printed {
-		t.Errorf("pieces: %q", x.pieces)
+		t.Errorf("pieces: %q", x.pieces[0].Text)
 	}
 }
