@@ -11,6 +11,7 @@ import sys
 from . import late, openfiles, resting
 from .fork import idle
 
+_WORDS = ("async", "await", "uvloop")  # of cells that may need a loop
 _PATIENCE = 2  # seconds that a cancelled cell may take to clean up
 _ROUSED = (
     "code that ran in the event loop since the last call kept this one waiting and was "
@@ -30,7 +31,7 @@ class Awaiting:
 
     def prepare(self, code):
         """Makes the loop if a cell may need it; what imports no asyncio pays nothing."""
-        if "asyncio" in sys.modules or "async" in code or "await" in code:
+        if "asyncio" in sys.modules or any(word in code for word in _WORDS):
             with self._interrupts.held():
                 self._open()
 
@@ -51,7 +52,7 @@ class Awaiting:
     def live(self):
         """Returns how much of the loop goes on: tasks, or what else it waits for."""
         loop = self._loop
-        if loop is None or loop.is_closed():
+        if loop is None or loop.is_closed() or sys.platform == "win32":  # without add_reader
             return 0
         tasks = len(late.load("asyncio").all_tasks(loop))
         if not hasattr(loop, "_selector"):  # uvloop, which keeps the rest to itself
@@ -64,17 +65,13 @@ class Awaiting:
         if not self.live() and not getattr(self._loop, "_ready", None):
             return False
         watched = self._watch()
-        fd, loop = stream.fileno(), self._loop
-        loop.add_reader(fd, loop.stop)
         self._interrupts.rouse = resting.is_in_callback
         try:
             goes_on = self._go_on(stream)
-            while goes_on and not stream.readable() and not loop.is_closed():
+            while goes_on and not stream.readable():
                 goes_on = self._go_on(stream)
         finally:
             self._interrupts.rouse = None
-            if not loop.is_closed():
-                loop.remove_reader(fd)
         for task in [task for task in watched if task.done()]:
             self._watched.discard(task)
             if not task.cancelled() and task._log_traceback:  # which nobody has asked for
@@ -82,8 +79,14 @@ class Awaiting:
         return goes_on
 
     def _go_on(self, stream):
+        """Runs the loop until there is input or something ends it; false for a broken loop."""
+        fd, loop = stream.fileno(), self._loop
         try:
-            self._loop.run_forever()
+            loop.add_reader(fd, loop.stop)
+            try:
+                loop.run_forever()
+            finally:
+                loop.remove_reader(fd)
         except KeyboardInterrupt:
             if stream.readable():
                 self._notes = [_ROUSED]

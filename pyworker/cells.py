@@ -23,6 +23,7 @@ class Compiler:
         self._notebook = notebook  # reads what is no plain Python
         self._future = 0  # compiler flags
         self.notes = []  # sentences on how the last cell was read
+        self.transformed = None  # what it became, if it was no plain Python
 
     def compile(self, code, filename, read=None, raw=None):
         """Returns the parts of a cell as a list of (code object, echoed).
@@ -37,7 +38,9 @@ class Compiler:
             self._add_future(tree, filename)
         echoed = self._echoed(tree.body, source)
         written = code if raw is None else raw
+        self.transformed = None
         if source is not written:
+            self.transformed = source
             self._take_places(tree, source, written, filename)
         return [
             (self._compile_part(part, filename), isinstance(part, _ast.Expression))

@@ -47,6 +47,7 @@ class Channel:
         self._decoder = protocol.Decoder()
         self._descriptors = []  # that the last frame has brought
         self.closed = False  # in a forked child
+        self.in_run = False  # an execution runs, or is being answered
         # Waits in its own way until the stream can be read, or returns False.
         self.background = lambda stream: False
 
@@ -155,6 +156,9 @@ class Channel:
     def send(self, header, attachments=()):
         """Writes one frame, whole: an interrupt is put off until it is out."""
         if self.closed:
+            return
+        if header["type"] in protocol.OF_RUNS and not self.in_run:
+            sys.stderr.write(f"[{header['type']} between two calls: {header.get('path', '')}]\n")
             return
         pieces = protocol.encode(header, attachments)
         with self._interrupts.held(), self._lock:

@@ -1,7 +1,11 @@
 """The file that holds the code while it runs (--code-file)."""
 
 import os
+import re
 
+_CALL = re.compile(
+    r"get_ipython\(\)\.(?:system|getoutput|run_line_magic|run_cell_magic)\(.*\)(?=\s*$)", re.M
+)
 FOLDER = "code"  # in the private directory; the server clears it after a crash
 
 
@@ -35,6 +39,12 @@ class CodeFile:
             return f"the code file {self.path} can't be written: {error.strerror}"
         namespace["__file__"] = self.path
         return ""
+
+    def write_python(self, source):
+        """Writes what the code became. A process that imports it runs no magic once more."""
+        if self.path and os.path.exists(self.path):
+            with open(self.path, "w", encoding="utf-8", errors="surrogatepass") as file:
+                file.write(_CALL.sub("None", source))
 
     def remove(self):
         """Removes the file, if the code hasn't done so itself."""

@@ -50,6 +50,7 @@ class Executor:
         compiler = self._compiler
         self._compiler = cells.Compiler("none", self._session.notebook)
         error, _ = self._run(self._cell(code, "<init>"))
+        error = self._forgive(error, [])
         self._compiler = compiler
         self._session.take_shell_notes()  # they would be told with the first execution
         self._finish()
@@ -74,8 +75,10 @@ class Executor:
         session.outlet.begin(execution)
         self._execution = execution
         error, seconds = self._run(action)
+        error = self._forgive(error, notes)
         notes += session.take_shell_notes()
         notes += self._compiler.notes
+        notes += session.notebook.changed(request) if error is None else []
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         signalled, start = session.interrupts.signalled, time.perf_counter()
@@ -96,7 +99,7 @@ class Executor:
             record["metric"] = self._metric(error is not None)
         if error is not None:
             record["exception"] = self._exception(error, notes)
-            tracebacks.let_go(error)
+            session.describer.remember(error)
             error = None
         self._finish()
         notes += session.streams.take_notes()
@@ -105,7 +108,8 @@ class Executor:
         record["exec_time"] = seconds
         record["signalled"] = session.interrupts.signalled
         record["obstacle"] = session.forks.obstacle()
-        record["tasks"] = self.awaiting.live()
+        if tasks := self.awaiting.live():
+            record["tasks"] = tasks
         return record
 
     def variables(self):
@@ -186,6 +190,8 @@ class Executor:
         parts = self._compiler.compile(code, filename, begin, raw)
         if compile_only:  # what the server took for a syntax error is none here
             raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
+        if self._compiler.transformed is not None:
+            self._session.code_file.write_python(self._compiler.transformed)
         self._compiled = True
         notebook, failed = self._session.notebook, None
         heard = notebook.before(code)
@@ -344,6 +350,14 @@ class Executor:
         else:
             notes.append(f"{name} can't be encoded ({tracebacks.class_name(error)})")
         return {**fields, "result": None, "result_encoding": "json"}
+
+    def _forgive(self, error, notes):
+        """Returns the exception of a run, None where its code has ended itself well."""
+        if not tracebacks.is_clean_exit(error):
+            return error
+        tracebacks.let_go(error)
+        notes.append(f"the code ended itself ({tracebacks.exit_text(error)}): no more of it ran")
+        return None
 
     def _exception(self, error, notes):
         describer = self._session.describer

@@ -123,8 +123,12 @@ class _Worker:
         return not self.is_asleep() and self._executor.awaiting.wait(stream)
 
     def _run(self, request):
-        with self._session.forks.foresight:
-            return self._executor.execute(request)
+        self._frames.in_run = True
+        try:
+            with self._session.forks.foresight:
+                return self._executor.execute(request)
+        finally:
+            self._frames.in_run = False
 
     def _equip(self, request):
         self._session.equip(request["plugins"], request["session_variables"])

@@ -107,6 +107,8 @@ FROM_PYTHON = frozenset(
     )
 )
 
+OF_RUNS = frozenset(("figure", "artifact", "clear", "ask"))  # nobody would take them between two
+
 TYPES = FROM_PYTHON.union(FROM_GO)
 
 

@@ -7,6 +7,7 @@ is answered with none, so that asyncio.run() and run_until_complete() work.
 
 import _thread
 import os
+import sys
 
 _loop = None  # the resting loop
 _place = None  # its thread and process
@@ -17,11 +18,11 @@ _callback = None  # the code by which asyncio calls
 def install(asyncio):
     """Puts our functions in the place of asyncio's, once."""
     global _set, _callback
-    if _set is not None:
-        return
     events = asyncio.events
-    get, _set = events._get_running_loop, events._set_running_loop
     _callback = events.Handle._run.__code__
+    if _set is not None or "uvloop" in sys.modules:  # which has taken the others for good
+        return
+    get, _set = events._get_running_loop, events._set_running_loop
 
     def _get_running_loop():
         loop = get()
@@ -39,6 +40,8 @@ def install(asyncio):
 def enter(loop):
     """Has the loop taken for the running one in this thread."""
     global _loop, _place
+    if _set is None:
+        return
     _loop, _place = loop, (_thread.get_ident(), os.getpid())
     _set(loop)
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import codefile, cstdio, handlers, late, namespace, sources
+from . import by_value, codefile, cstdio, handlers, late, namespace, sources, stack
 from .display import adapters, artifacts, echo, figures, outputs, publisher
 from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
@@ -104,6 +104,8 @@ class Session:
 def open_session(start, frames, streams, interrupts, fault):
     """Makes a session, and Python's hooks to fit it."""
     sources.install()
+    stack.install()
+    by_value.install()
     session = Session(start, frames, streams, interrupts, fault)
     _show_sources(session.describer)
     prefer_fork()

@@ -53,6 +53,14 @@ def add(name, code):
     _lines.keep(name, code)
 
 
+def find(pattern):
+    """Returns the name of the newest cell with a line that matches, "" if there is none."""
+    for name, entry in reversed(_lines.cells.items()):
+        if any(pattern.match(text) for text in entry[2]):
+            return name
+    return ""
+
+
 def line(name, number):
     """Returns a line of a cell, "" when there is none."""
     entry = _lines.cells.get(name)

@@ -1,6 +1,7 @@
 """Exceptions as the record shows them: the user's frames, with the right lines."""
 
 import os
+import sys
 
 from . import codefile, late, sources
 from .display import encode, kinds
@@ -69,6 +70,19 @@ class Describer:
     def text(self, error):
         """Returns the plain traceback of an exception, as for a terminal."""
         return shorten(self._plain(error, self._users_part(error)), TEXT_LIMIT)
+
+    def remember(self, error):
+        """Keeps an exception where debuggers look for the last one, without frames of ours.
+
+        As at any prompt it holds what its functions held, until the next one comes.
+        """
+        trace = self._users_part(error)
+        let_go(error)
+        if issubclass(type(error), SystemExit):
+            return
+        BaseException.with_traceback(error, trace)
+        sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
+        sys.last_exc = error  # where Python 3.12 looks
 
     def _users_part(self, error):
         return _users_part(_TRACEBACK(error), self._plugins)
@@ -163,6 +177,19 @@ def let_go(error):
         except RuntimeError:  # still running, as all further ones
             return
         frame = frame.f_back
+
+
+def is_clean_exit(error):
+    """Says whether an exception is one that ends a program without fault: sys.exit(0)."""
+    if not issubclass(type(error), SystemExit):
+        return False
+    code = error.code
+    return code is None or (isinstance(code, int) and code == 0)
+
+
+def exit_text(error):
+    """Returns a SystemExit as one writes it."""
+    return f"SystemExit: {error.code}" if error.code is not None else "SystemExit"
 
 
 def shorten(text, limit):

@@ -333,6 +333,13 @@ func (c *checkpoints) obstacle() string {
 	return c.present.obstacle()
 }
 
+// copied reports whether there is a copy of the present state.
+func (c *checkpoints) copied() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.present.understudy != nil && c.present.obstacle() == ""
+}
+
 // understudies returns all copies that live.
 func (c *checkpoints) understudies() []Understudy {
 	c.mu.Lock()
@@ -415,7 +422,7 @@ var errTooSlow = errors.New("it could not be copied within")
 // last execution, as the next one begins. A worker whose tasks let it do nothing else,
 // interrupted or not, is brought back from the copy before. The caller has the turn.
 func (s *Session) renewCopy(ctx context.Context) error {
-	if !s.live || s.lead() == nil || s.options.Starter.ForkObstacle() != "" || s.states.obstacle() != "" {
+	if !s.live || s.lead() == nil || !s.states.copied() {
 		return nil
 	}
 	u, err := s.fork(s.life, ToStandBy)

@@ -139,8 +139,8 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	} else {
 		s.countFailure(result, e.trial)
 	}
-	s.live = !a.lostWorker() && a.outcome.Tasks > 0
 	if !a.lostWorker() {
+		s.live = a.outcome.Tasks > 0
 		s.states.advance(e.number)
 		s.states.define(e.number, a.outcome.Variables)
 	}

@@ -22,6 +22,7 @@ type transcript struct {
 	keeps    []Artifact // the same, without images
 	fresh    pieces     // what nobody has taken yet
 	between  string     // what was printed since the execution before
+	told     bool       // that was taken
 	all      *pieces    // what a Recorder is to get; nil without one
 	previews int        // bytes of images held so far
 
@@ -191,7 +192,9 @@ func (t *transcript) take() excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.located(t.fresh.take())
-	x.between, t.between = t.between, ""
+	if !t.told {
+		x.between, t.told = t.between, true
+	}
 	return x
 }
 
@@ -199,7 +202,9 @@ func (t *transcript) take() excerpt {
 func (t *transcript) recorded() excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.located(t.all.take())
+	x := t.located(t.all.take())
+	x.between = t.between
+	return x
 }
 
 // printed returns the whole of both streams. What is long, and what was cut from

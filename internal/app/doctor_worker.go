@@ -112,8 +112,11 @@ func tryCode(ctx context.Context, worker sessions.Worker) error {
 }
 
 const figureCode = `import matplotlib.pyplot as plt
-plt.plot([1, 2, 4])
+plt.plot([1, 2, 4]); plt.title("\u65e5")
 plt.show()`
+
+// noFont is how matplotlib_capture says that a letter is drawn as a box.
+const noFont = "no installed font"
 
 // tryFigure draws, where matplotlib is installed.
 func (f *findings) tryFigure(ctx context.Context, worker sessions.Worker) error {
@@ -131,6 +134,9 @@ func (f *findings) tryFigure(ctx context.Context, worker sessions.Worker) error 
 	}
 	figure := trial.figures[0]
 	f.add(groupPython, "figures", stateOK, "captured, %d×%d pixels in %v", figure.Width, figure.Height, time.Since(began).Round(time.Millisecond))
+	if strings.Contains(trial.text.String(), noFont) {
+		f.add(groupPython, "fonts", stateNote, "none has Chinese, Japanese and Korean: such labels are drawn as boxes; a font like fonts-noto-cjk helps")
+	}
 	return nil
 }
 

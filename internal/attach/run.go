@@ -19,8 +19,6 @@ const (
 	nextWait = 0.5
 	// turnWait is how long a call waits for its turn before it is made again.
 	turnWait = 1
-	// busyPause is between two such calls: one that finds code asking is answered at once.
-	busyPause = 100 * time.Millisecond
 )
 
 // run runs code and shows what comes of it. Its error is the end of the prompt.
@@ -65,10 +63,14 @@ func (p *prompt) begin(ctx context.Context, code string) (*sessions.Result, erro
 			fmt.Fprintf(p.notes, "[%s; waiting, Ctrl-C gives up]\n", busy[1]+busy[3])
 		}
 		args["wait"] = turnWait
+		pause := time.Duration(0)
+		if busy[3] != "" { // such a call is answered at once
+			pause = turnWait * time.Second
+		}
 		select {
 		case <-p.interrupts:
 			return nil, errInterrupted
-		case <-time.After(busyPause):
+		case <-time.After(pause):
 		}
 	}
 }

@@ -28,6 +28,9 @@ type cellCase struct {
 	ours  bool // Jupyter has it otherwise
 }
 
+// failed are the statuses of cells that have failed.
+var failed = map[any]bool{"error": true, "timeout": true, "interrupted": true, "crashed": true, "refused": true}
+
 // TestDialect runs the cells of notebooks as a model would.
 func TestDialect(t *testing.T) {
 	for table, spared := range dialect {
@@ -46,7 +49,7 @@ func TestDialect(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				for _, problem := range each.check(last.text, last.images, last.record["success"] == false) {
+				for _, problem := range each.check(last.text, last.images, failed[last.record["status"]]) {
 					missed++
 					t.Logf("%s: %s\n%s", each.name, problem, last.text)
 					break

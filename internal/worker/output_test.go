@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -124,5 +126,32 @@ func TestHeldBoundsManySmallPieces(t *testing.T) {
 	}
 	if len(h.pieces) > heldLimit/heldPieceCost {
 		t.Errorf("%d pieces are held", len(h.pieces))
+	}
+}
+
+// TestOutputBetweenTwoExecutionsIsTakenOnce: by the next execution, or by who asks before.
+func TestOutputBetweenTwoExecutionsIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	o, writers := testOutputs(t)
+	sink := workertest.NewRecorder()
+	o.attach(sink)
+	_, _ = writers[0].WriteString("during")
+	if pieces := o.take(); pieces != nil {
+		t.Errorf("taken during an execution: %q", pieces)
+	}
+	o.detach()
+	_, _ = writers[1].WriteString("after")
+	want := []sessions.Piece{{Stream: sessions.Stderr, Text: []byte("after")}}
+	if got := o.take(); !cmp.Equal(got, want) {
+		t.Errorf("taken: %q", got)
+	}
+	if size := o.size(); size != 0 {
+		t.Errorf("%d bytes are left", size)
+	}
+	next := workertest.NewRecorder()
+	o.attach(next)
+	o.detach()
+	if got := sink.Text(sessions.Stdout) + next.Text(sessions.Stderr); got != "during" {
+		t.Errorf("executions had %q", got)
 	}
 }

@@ -26,6 +26,7 @@ var messages = map[string]func() any{
 	"py-ready":     func() any { return &readyMessage{} },
 	"py-figure":    func() any { return &figureMessage{} },
 	"py-artifact":  func() any { return &artifactMessage{} },
+	"py-clear":     func() any { return &clearMessage{} },
 	"py-ask":       func() any { return &askMessage{} },
 	"py-done":      func() any { return &doneMessage{} },
 	"py-variables": func() any { return &variablesMessage{} },

@@ -439,7 +439,7 @@ var strangeVariables = map[string]bool{
 	"PYTHONVERBOSE": true, "PYTHONPROFILEIMPORTTIME": true, "PYTHONDEBUG": true,
 	"PYTHONDUMPREFS": true, "PYTHONIOENCODING": true, "PYTHONLEGACYWINDOWSSTDIO": true,
 	"__PYVENV_LAUNCHER__": true,
-	"MPLBACKEND": true,
+	"MPLBACKEND":          true,
 }
 
 // arrowMalloc begins the settings of the allocator in pyarrow, which pandas imports.

@@ -3,9 +3,16 @@
 Each is met when it is imported; the zygote may have done so already.
 """
 
+from pyworker import late
+
+from . import outside
 from .imports import when_imported
 
 _WIDTH = 200  # characters of a table of pandas
+_DRAW_CHART = """
+import vl_convert
+sys.stdout.buffer.write(vl_convert.vegalite_to_png(sys.stdin.read(), scale=1.5))
+"""
 
 
 def install(session):
@@ -35,11 +42,16 @@ def _widen(pandas):
 
 def _draw_charts(altair):
     """Has altair make pictures where it can: its pages need a browser."""
-    try:
-        import vl_convert  # noqa: F401
-    except ImportError:
-        return
-    altair.renderers.enable("png")
+    pages = altair.renderers.get()
+
+    def render(spec, **options):
+        png = None
+        if outside.is_there("vl_convert"):
+            png, _ = outside.draw(_DRAW_CHART, late.load("json").dumps(spec))
+        return pages(spec, **options) if png is None else {"image/png": png}
+
+    altair.renderers.register("understudy", render)
+    altair.renderers.enable("understudy")
 
 
 def _print_bars(module):

@@ -40,11 +40,7 @@ class Echo:
             self._write(text)
             self._session.outputs.keep(execution, value, small=len(text) < _SMALL)
             return
-        elif value is None or type(value) is Artifact:
-            return
-        elif "matplotlib" in sys.modules and (
-            figures.show_figure(value) or _is_drawn(value, _DEPTH)
-        ):
+        elif value is None or kind is Artifact or _is_told(value):
             return
         else:
             self._show(value, kind)
@@ -107,6 +103,13 @@ class Echo:
         """Prints values, where IPython is not installed."""
         for value in values:
             print(repr(value))
+
+
+def _is_told(value):
+    """Says whether a value is matplotlib's, whose figures are told of; shows it if it is one."""
+    if "matplotlib" not in sys.modules:
+        return False
+    return figures.show_figure(value) or _is_drawn(value, _DEPTH)
 
 
 def _is_drawn(value, depth):

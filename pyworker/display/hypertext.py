@@ -15,7 +15,9 @@ _BLOCKS = re.compile(
     r"|header|hr|li|main|nav|[ou]l|p|pre|section|summary|table|tr"
 )
 # What text can't carry: a page that has none of these is its text.
-_RICH = re.compile(r"<(table|img[^>]+data:|svg|script|iframe|style|canvas|video|audio|embed|object)\b", re.I)
+_RICH = re.compile(
+    r"<(table|img[^>]+data:|svg|script|iframe|style|canvas|video|audio|embed|object)\b", re.I
+)
 _LIVE = re.compile(r"<(script|iframe|canvas|video|audio|embed|object)\b", re.I)
 
 
@@ -84,7 +86,8 @@ class _Reading:
         elif _BLOCKS.fullmatch(tag):
             self._pre += tag == "pre"
             self._newline()
-            self._add("- " if tag == "li" else "")
+            if tag == "li":
+                self._add("- ")
 
     def handle_endtag(self, tag):
         if tag in _UNSEEN:

@@ -10,10 +10,7 @@ _MOST_PIXELS = 100_000_000  # of an image that is encoded, or looked at
 _QUICKLY = 10_000_000  # pixels, from which speed counts for more than size
 _REDUCED = ("L", "LA", "RGB", "RGBA", "CMYK", "YCbCr", "F", "I")  # modes that reduce() takes
 _JPEG = b"\xff\xd8\xff"
-_SVG = (
-    ("cairosvg", lambda cairosvg, text: cairosvg.svg2png(bytestring=text.encode())),
-    ("vl_convert", lambda vl_convert, text: vl_convert.svg_to_png(text)),
-)
+_DRAW_SVG = "import vl_convert\nsys.stdout.buffer.write(vl_convert.svg_to_png(sys.stdin.read()))"
 _DARK = 32  # a picture of 0 to 255 has values above it
 _MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16")  # that PNG has
 
@@ -120,14 +117,17 @@ def _as_jpeg(image):
 
 def of_svg(text, max_side):
     """Returns a drawing as PNG, None where nothing here can draw it."""
-    for module, draw in _SVG:
-        try:
-            png = draw(late.load("importlib").import_module(module), text)
-        except Exception:  # it isn't installed, misses a library, or can't read the drawing
-            continue
-        if is_png(png):
-            return preview(png, max_side)
-    return None
+    from . import outside
+
+    png = None
+    try:
+        import cairosvg
+
+        png = cairosvg.svg2png(bytestring=text.encode())
+    except Exception:  # it isn't installed, misses a library, or can't read the drawing
+        if outside.is_there("vl_convert"):
+            png, _ = outside.draw(_DRAW_SVG, text)
+    return preview(png, max_side) if png else None
 
 
 def small(image, max_side):

@@ -6,12 +6,9 @@ plotly has for this, so that fig.show("browser") and a default that code has cho
 come here too.
 """
 
-import os
 import sys
 
-from pyworker import late
-
-from .images import is_png
+from . import outside
 from .imports import when_imported
 from .pages import counted
 
@@ -20,7 +17,6 @@ UNSEEN = (
     "or %pip install kaleido, which needs Chrome"
 )
 _TABLE = "plotly.io._renderers"
-_DRAWING_SECONDS = 20  # in which an image must be there
 _MOST_TRACES = 12  # that are described
 _TRACES = "understudy: the traces"  # stands for them while the page around them is made
 _LARGEST = 50_000_000  # bytes of traces
@@ -28,17 +24,14 @@ _VALUE = 8  # bytes of a number in JSON, or so
 _SAMPLE = 100  # values of a list that are measured
 _DEPTH = 6  # how deep a figure's dict is looked into
 
-# In a process of its own: kaleido starts a browser, which may hang, and would leave
-# threads and children behind that keep a session from being copied.
 _DRAW = """
-import json, sys
 import plotly.io
 figure = json.load(sys.stdin)
 sys.stdout.buffer.write(plotly.io.to_image(figure, format="png", validate=False))
 """
 
+_drawing_failed = False  # once is enough: each try starts a browser
 _show = None  # what takes the dict of a figure that is shown
-_drawing_failed = False  # once is enough
 
 
 def install(show):
@@ -129,58 +122,23 @@ def _mean(values):
 
 
 def draw(text, complain):
-    """Returns a figure's JSON as PNG, None where kaleido does not work.
-
-    complain is told, once, that it does not.
-    """
+    """Returns a figure's JSON as PNG, None where kaleido does not work, which complain is told."""
     global _drawing_failed
-    why = "kaleido can't draw one"
-    subprocess = late.load("subprocess")
-    try:
-        with subprocess.Popen(
-            [sys.executable, "-c", _DRAW],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        ) as process:
-            try:
-                png, _ = process.communicate(text.encode(), timeout=_DRAWING_SECONDS)
-            except BaseException:
-                _end(process)
-                raise
-    except subprocess.TimeoutExpired:
-        png, why = b"", f"kaleido took more than {_DRAWING_SECONDS} seconds for one"
-    except (OSError, subprocess.SubprocessError):
-        png = b""
-    if not is_png(png):
+    if _drawing_failed:
+        return None
+    png, why = outside.draw(_DRAW, text)
+    if png is None:
         _drawing_failed = True
         complain(
-            f"plotly's figures are kept as pages without an image from now on: {why}; "
+            f"plotly's figures are kept as pages without an image from now on: kaleido {why}; "
             "draw with matplotlib what you want to see"
         )
-        return None
     return png
-
-
-def _end(process):
-    """Ends the drawing, with the browser that it has started."""
-    try:
-        os.killpg(process.pid, 9)
-    except (AttributeError, OSError):
-        process.kill()
 
 
 def can_draw():
     """Says whether images may be made: kaleido is there and has not failed."""
-    if _drawing_failed:
-        return False
-    if "kaleido" in sys.modules:
-        return True
-    try:
-        return late.load("importlib.util").find_spec("kaleido") is not None
-    except (ImportError, ValueError):
-        return False
+    return not _drawing_failed and outside.is_there("kaleido")
 
 
 def brief(figure):

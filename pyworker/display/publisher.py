@@ -71,6 +71,8 @@ class Outlet:
             text, form = self._choose(data)
             if form is not None:
                 self._keep(form, display_id)
+            elif display_id in self._names:
+                self._drop(False, [self._names.pop(display_id)])
             if stream is not None:
                 stream.write(f"{text}\n" if text else "")
             else:

@@ -3,6 +3,8 @@
 import gc
 import sys
 
+from pyworker import late
+
 from . import obstacles
 
 loaded = frozenset()  # the packages and modules that forks begin with, by their first names
@@ -26,6 +28,7 @@ def load(trial):
         except BaseException as error:
             failed.append([name, _reason(error)])
     trial.pause()
+    late.load_own("shell.notebook").warm()
     loaded = frozenset(name for name in sys.modules if "." not in name)
     return imported, failed
 

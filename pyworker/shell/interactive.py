@@ -57,6 +57,7 @@ class _Ours:
         """Takes a session's __main__ for its own."""
         self.session, module = session, session.module
         self.ipython_dir = os.path.join(session.private_dir, "ipython")
+        self.history_manager.output_hist = session.outputs.out
         self.user_module, self.user_ns = module, vars(module)
         self.user_ns_hidden.clear()
         self.ns_table.update(user_global=vars(module), user_local=vars(module))

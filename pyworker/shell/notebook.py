@@ -16,7 +16,12 @@ from . import transform
 INPUTS = 1000  # cells that In remembers
 
 _NAMED = re.compile(r"\b(?:IPython|In|Out|_i|_ih|_oh)\b")
+_INPUT = re.compile(r"\b_i(?:ii?|\d{1,9})?\b")
 _MAGICS = ("run_line_magic", "run_cell_magic")
+_FIRST = {
+    "line": "pip cd env who timeit time load_ext config run matplotlib history precision sx",
+    "cell": "time capture bash writefile html timeit",
+}
 _shell = None  # of this process, which a zygote may have made for its forks
 
 
@@ -27,6 +32,7 @@ class Notebook:
         self._session = session
         self._adopted = False
         self._transformers = None
+        self._changed = None
         self.cell = ("", "")  # the present one: its file name, and its code as written
 
     def begin(self):
@@ -87,7 +93,7 @@ class Notebook:
 
     def before(self, code):
         """Tells those who listen that a cell begins; returns what after() wants."""
-        if not self.is_made or not any(_shell.events.callbacks.values()):
+        if not self._is_heard():
             return None
         interactive = late.load("IPython.core.interactiveshell")
         info = interactive.ExecutionInfo(code, True, False, True, None)
@@ -97,12 +103,24 @@ class Notebook:
 
     def after(self, result, error):
         """Tells those who listen that a cell has ended."""
-        if self.is_made and any(_shell.events.callbacks.values()):
+        if self._is_heard():
             if result is not None:
                 result.error_in_exec = error
             self._trigger("post_execute")
             if result is not None:
                 self._trigger("post_run_cell", result)
+
+    def changed(self, request):
+        """Returns sentences on modules that a cell imports whose files have changed since."""
+        if "import" not in request["code"] or request["kind"] != "code" or self._is_heard():
+            return []
+        if self._changed is None:
+            self._changed = late.load_own("shell.changed").Changed()
+        return self._changed.notes(request["code"], self._session.place.workdir)
+
+    def _is_heard(self):
+        """Says whether somebody, as %autoreload, listens to what happens to cells."""
+        return self.is_made and any(_shell.events.callbacks.values())
 
     def _trigger(self, event, *arguments):
         for function in list(_shell.events.callbacks[event]):
@@ -134,12 +152,12 @@ class Notebook:
             inputs[number:] = [code]
             if number > INPUTS:
                 inputs[number - INPUTS] = ""
-        raw = history.input_hist_raw
-        names["_i"], names["_ii"], names["_iii"] = (
-            raw[number - back] if number > back else "" for back in (1, 2, 3)
-        )
-        names.update({f"_i{number}": code, f"_i{number - 1}": raw[number - 1]})
-        names.pop(f"_i{number - INPUTS}", None)
+        if "_i" in code:  # made when they are asked for: names slow the comparison of variables
+            raw = history.input_hist_raw
+            for name in _INPUT.findall(code):
+                back = len(name) - 1 if name[-1] == "i" else 0
+                at = number - back if back else int(name[2:])
+                names[name] = raw[at] if 0 < at < number else ""
         _shell.execution_count = number
 
 
@@ -172,6 +190,29 @@ def make():
             for name, hook in hooks.items():
                 setattr(sys, name, hook)
     return _shell
+
+
+def warm():
+    """Makes the shell in a zygote, and runs one of each kind of magic for its forks.
+
+    What they import and fill is then shared, and a session that uses them writes little.
+    """
+    shell = make()
+    if shell is None:
+        return
+    for kind, names in _FIRST.items():
+        for name in names.split():
+            shell.magics_manager.find(kind, name)
+    shell.display_formatter.format(1)
+    shell.transform_cell("%who\nx = !ls {x} $y\nlen?\n")
+    shell.input_transformer_manager.transform_cell("%%time\n1\n")
+    shell.var_expand("$x {x}")
+    with late.load("contextlib").redirect_stdout(late.load("io").StringIO()):
+        shell.run_line_magic("who", "")
+        shell.run_line_magic("time", "1")
+        shell.run_line_magic("pinfo", "len")
+    late.load_own("shell.shell")
+    late.load_own("shell.changed")
 
 
 def _magic(call):

@@ -79,9 +79,7 @@ artifact(go.Figure(go.Bar(y=[2])), 'sales')
     def test_time(self):
         with open(os.path.join(self.folder, "hang"), "w"):
             pass
-        self.worker.run(
-            "import sys; sys.modules['pyworker.display.plotly_show']._DRAWING_SECONDS = 0.2"
-        )
+        self.worker.run("import sys; sys.modules['pyworker.display.outside'].SECONDS = 0.2")
         code = "import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1])).show()"
         answer = self.worker.run(code)
         self.assertIn("kaleido took more than 0.2 seconds for one", answer.notes[0])

@@ -187,6 +187,9 @@ class Replay(WorkerCase):
     def test_artifact(self):
         self.replay("artifact")
 
+    def test_display(self):
+        self.replay("display")
+
     def test_figure(self):
         self.replay("figure", library=[FAKES])
 

@@ -25,10 +25,10 @@ class Lines(WorkerCase):
     def test_lines_that_are_assigned(self):
         worker = self.start()
         answer = worker.run("größe = !printf 'a b\\nc\\n'; echo err >&2")
-        self.assertEqual(("", "err\n"), (answer.stdout, answer.stderr))
-        self.assertEqual(["a b", "c"], worker.value("größe"))
-        worker.run("x = y = !true")
-        self.assertEqual([[], []], worker.value("[x, y]"))
+        self.assertEqual(("", ""), (answer.stdout, answer.stderr))
+        self.assertEqual(["a b", "c", "err"], worker.value("größe"))
+        worker.run("x = !true")
+        self.assertEqual([], worker.value("x"))
         worker.run("z = !printf '\\377'")
         self.assertEqual(["\ufffd"], worker.value("z"))
 
@@ -53,7 +53,8 @@ class Lines(WorkerCase):
         worker = self.start()
         worker.run("import os; os.environ['NAME'] = 'value'; name = 'python'; os.mkdir('d')")
         answer = worker.run("!pwd; echo $NAME {name} $name; wc -c\n!cd d\n!pwd")
-        self.assertEqual(f"{worker.workdir}\nvalue {{name}}\n0\n{worker.workdir}\n", answer.stdout)
+        said = f"{worker.workdir}\nvalue python python\n0\n{worker.workdir}\n"
+        self.assertEqual(said, answer.stdout)
 
     def test_tracebacks_have_the_cells_lines(self):
         answer = self.start().run("x = !echo \\\n  a\nif x:\n    !true\n    1 / 0")
@@ -64,19 +65,15 @@ class Lines(WorkerCase):
         worker = self.start()
         worker.run("def f():\n    ä = !true")
         worker.run("places = [p for p in f.__code__.co_positions() if p[0] == 2]")
-        self.assertIn([2, 2, 9, 14], worker.value("[list(p) for p in places]"))
+        self.assertIn([2, 2, 4, 14], worker.value("[list(p) for p in places]"))
 
     def test_errors_of_syntax(self):
         worker = self.start()
         for code, line, message, text in (
             ("!ls\nx = = 1", 2, "invalid syntax", "x = = 1"),
-            ("x = 1\n%timeit x", 2, "%timeit is not available here", "%timeit x"),
-            ("%%bash\nls -la", 1, "%%bash is not available here", "%%bash"),
-            ("y = 'ä'\n!pip install x; id", 2, "without a shell", "!pip install x; id"),
             ("f = lambda x=!ls: 1", 1, "", "f = lambda x=!ls: 1"),
-            ("f = lambda x=!ls", 1, "", "f = lambda x=!ls"),
-            ("  !ls", 1, "unexpected indent", "!ls"),
             ("if 1:\n!ls", 2, "expected an indented block", "!ls"),
+            ("def f(:\n    !ls", 1, "", "def f(:"),
             ("(\n%pip install x", 1, "was never closed", "("),
         ):
             with self.subTest(code):
@@ -121,7 +118,7 @@ class Lines(WorkerCase):
         worker = self.start(code_file="code.py")
         code = "x = !echo hi; echo there\n!true\nimport runpy\n"
         code += "if __name__ == '__main__':\n    print(runpy.run_path(__file__)['x'])"
-        self.assertEqual("['hi', 'there']\n", worker.run(code).stdout)
+        self.assertEqual("None\n", worker.run(code).stdout)  # it is run but once
 
     def test_an_interrupt_ends_both(self):
         worker = self.start()
@@ -209,8 +206,9 @@ class Installs(WorkerCase):
         worker = self.start()
         if not worker.run("import pip").ok:
             self.skipTest("pip is not installed")
-        answer = worker.run("lines = %pip --version\nimport os, pip")
+        answer = worker.run("lines = !pip --version\nimport os, pip")
         self.assertEqual([], answer.notes)
+        self.assertTrue(worker.run("%pip --version").stdout.startswith("pip "))
         self.assertIn(worker.value("os.path.dirname(pip.__file__)"), worker.value("lines[0]"))
 
     def test_a_package_can_be_imported_at_once(self):
@@ -245,7 +243,7 @@ class Installs(WorkerCase):
     def test_a_program_that_is_not_there(self):
         worker = self.start()
         answer = worker.run("import os; os.environ['PATH'] = '/nonexistent'\n%conda list")
-        self.assertEqual(["'%conda list' ended with exit code 127"], answer.notes)
+        self.assertEqual(["'!conda list' ended with exit code 127"], answer.notes)
         self.assertIn("conda: ", answer.stderr)
 
 

@@ -166,6 +166,110 @@ class Repair(WorkerCase):
         self.assertIn("Bad file descriptor", stderr)
 
 
+class Replaced(WorkerCase):
+    """What users put in the place of a stream, {s}, and leave there."""
+
+    IMPORTS = "import codecs, contextlib, gc, io, logging, os, sys\n"
+    TEE = (
+        "class Tee:\n    def __init__(self, *files): self.files = files\n"
+        "    def write(self, text):\n        for file in self.files: file.write(text)\n"
+        "    def flush(self): pass\n"
+        "log = io.StringIO(); sys.{s} = Tee(sys.{s}, log)"
+    )
+    STAYS = (
+        "sys.{s} = io.TextIOWrapper(sys.{s}.buffer, encoding='utf-8')",
+        "sys.{s} = io.TextIOWrapper(sys.{s}.detach(), encoding='utf-8')",
+        "sys.{s} = codecs.getwriter('utf-8')(sys.{s}.buffer)",
+        "sys.{s} = codecs.getwriter('utf-8')(sys.{s}.detach())",
+        "sys.{s} = os.fdopen(os.dup(sys.{s}.fileno()), 'w')",
+        "sys.{s} = open(sys.{s}.fileno(), 'w')",
+        TEE,
+        "class Loud:\n    def write(self, text): sys.__{s}__.write(text)\nsys.{s} = Loud()",
+    )
+    GOES = (
+        ("sys.{s} = io.StringIO()", "StringIO"),
+        ("sys.{s} = open('file', 'w')", "TextIOWrapper"),
+        ("contextlib.redirect_{s}(io.StringIO()).__enter__();", "StringIO"),
+        ("class Mute:\n    def write(self, text): return len(text)\nsys.{s} = Mute()", "Mute"),
+    )
+    SECOND = "counter = 1\nprint('second', file=sys.{s})\ncounter = 2"
+    BACK = "sys.{s} = sys.__{s}__\ngc.collect();"
+
+    def start_with(self, code, name):
+        worker = self.start()
+        answer = worker.run(self.IMPORTS + code.replace("{s}", name))
+        self.assertTrue(answer.ok, answer.done)
+        return worker, answer
+
+    def test_it_stays_while_it_writes_to_the_output(self):
+        for code in self.STAYS:
+            for name in ("stdout", "stderr"):
+                with self.subTest(code, stream=name):
+                    worker, answer = self.start_with(f"{code}\nmine = sys.{{s}}", name)
+                    self.assertEqual([], answer.notes)
+                    second = self.SECOND.replace("{s}", name)
+                    self.assertEqual("second\n", getattr(worker.run(second), name))
+                    self.assertTrue(worker.value(f"sys.{name} is mine"))
+                    worker.run("del mine\n" + self.BACK.replace("{s}", name))
+                    self.assertEqual("second\n", getattr(worker.run(second), name))
+                    self.assertEqual(2, worker.value("counter"))
+
+    def test_a_tee_has_all_calls(self):
+        worker, _ = self.start_with(self.TEE + "\nprint('first')", "stdout")
+        worker.run("print('second')")
+        self.assertEqual("first\nsecond\n", worker.value("log.getvalue()"))
+
+    def test_what_keeps_text_to_itself_goes_and_that_is_said_once(self):
+        for code, kind in self.GOES:
+            for name in ("stdout", "stderr"):
+                with self.subTest(code, stream=name):
+                    worker, answer = self.start_with(code, name)
+                    self.assertEqual(1, len(answer.notes), answer.notes)
+                    self.assertIn(f"sys.{name} was left as a {kind} ", answer.notes[0])
+                    answer = worker.run(self.SECOND.replace("{s}", name))
+                    self.assertEqual("second\n", getattr(answer, name))
+                    self.assertEqual([], answer.notes)
+
+    def test_one_stream_for_the_other(self):
+        worker, _ = self.start_with("sys.stderr = sys.stdout", "stderr")
+        self.assertEqual("second\n", worker.run("print('second', file=sys.stderr)").stdout)
+
+    def test_a_handler_of_an_earlier_call_goes_on(self):
+        for code in (
+            "sys.stdout.reconfigure(encoding='utf-8')",
+            "sys.stdout = io.TextIOWrapper(sys.stdout.buffer)",
+            "old = sys.stdout; sys.stdout = io.StringIO()",
+        ):
+            with self.subTest(code):
+                handler = "logging.basicConfig(stream=sys.stdout, format='%(message)s')\n"
+                worker, _ = self.start_with(handler + code, "stdout")
+                for _ in range(2):
+                    self.assertEqual("told\n", worker.run("logging.warning('told')").stdout)
+                    worker.run(self.BACK.replace("{s}", "stdout"))
+
+    def test_a_stream_that_was_closed_is_closed_until_the_next_call(self):
+        worker = self.start()
+        exception = self.failing(worker, "import sys\nsys.stdout.close()\nprint('lost')")
+        self.assertEqual("I/O operation on closed file.", exception["info"]["args"][0])
+        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+
+    def test_a_thread_prints_through_the_probe(self):
+        worker, answer = self.start_with(
+            "import threading\nstop = False\ncount = 0\n"
+            "def work():\n    global count\n"
+            "    while not stop:\n        sys.__stdout__.write('.'); count += 1\n"
+            "t = threading.Thread(target=work); t.start()",
+            "stdout",
+        )
+        printed = answer.stdout.count(".")
+        for _ in range(5):
+            answer = worker.run("sys.stdout = io.StringIO()")
+            self.assertEqual(1, len(answer.notes), answer.notes)
+            printed += answer.stdout.count(".")
+        answer = worker.run("stop = True; t.join()")
+        self.assertEqual(worker.value("count"), printed + answer.stdout.count("."))
+
+
 class Stdin(WorkerCase):
     def test_it_has_nothing(self):
         self.assertEqual("", self.start().value("__import__('sys').stdin.read()"))

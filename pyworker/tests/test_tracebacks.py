@@ -79,13 +79,14 @@ class Kinds(WorkerCase):
         self.assertEqual("MemoryError", self.failing(worker, "f()")["type"])
         self.assertEqual("True\n", worker.run("refs[0]() is None").stdout)
 
-    def test_frames_of_a_failed_execution_are_given_back(self):
+    def test_frames_of_a_failed_execution_are_given_back_with_the_next(self):
         worker = self.start()
         worker.run(
             "import weakref\nclass Big: pass\nrefs = []\n"
             "def f():\n    big = Big()\n    refs.append(weakref.ref(big))\n    1 / 0"
         )
         worker.run("f()")
+        self.failing(worker, "[][0]")
         self.assertEqual("True\n", worker.run("refs[0]() is None").stdout)
 
     @unittest.skipIf(sys.version_info < (3, 11), "needs ExceptionGroup")
@@ -238,7 +239,7 @@ class IPythonStyle(WorkerCase):
 
     def test_plain_with_a_note_where_it_is_not(self):
         worker = self.start(traceback="ipython")
-        worker.run("import sys; sys.modules['IPython'] = sys.modules['IPython.core'] = None")
+        worker.run("import sys; a = 'IPy' 'thon'; sys.modules[a] = sys.modules[f'{a}.core'] = None")
         answer = worker.run(self.CODE)
         self.assertEqual(["IPython is not installed: the traceback is Python's own"], answer.notes)
         self.assertIn("ZeroDivisionError", answer.exception["traceback"])

@@ -44,6 +44,7 @@ class Answer:
         for frame in frames:
             self._take(frame)
         self.done = done
+        self.tasks = done.get("tasks", 0)
         self.stdout = stdout
         self.stderr = stderr
 

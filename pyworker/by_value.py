@@ -1,0 +1,79 @@
+"""Functions and classes of the session, for processes that can't import them.
+
+A Pool of the methods "spawn" and "forkserver" starts Pythons that have no __main__ of
+ours: what they are sent by name they don't find, and multiprocessing makes them again
+and again. So these get functions and classes by value, as joblib does it, where
+cloudpickle is there, or the sender gets the error. Forks know the names.
+"""
+
+import sys
+import types
+
+from . import late, on_import
+
+_REMEDY = (
+    "{name} was defined in this session, and a worker of the method {method!r} can't import it: "
+    "use multiprocessing.get_context('fork'), put it into a module file and import it, "
+    "or install cloudpickle"
+)
+
+
+def install():
+    """Has multiprocessing send what it should, as soon as it is imported."""
+    on_import.after("multiprocessing.reduction", _teach)
+
+
+def _teach(reduction):
+    def reducer_override(self, obj):
+        if isinstance(obj, (types.FunctionType, type)) and _is_the_sessions(obj):
+            if method := _method():
+                return load, (_dump(obj, method),)
+        return NotImplemented
+
+    reduction.ForkingPickler.reducer_override = reducer_override
+
+
+def _is_the_sessions(obj):
+    return getattr(obj, "__module__", None) == "__main__"
+
+
+def _method():
+    """Returns the method of the processes that are sent something now, "" if it is fork's.
+
+    The pickler isn't told for whom it works: for the process that is being started, or
+    for those that are there.
+    """
+    spawning = late.load("multiprocessing.context").get_spawning_popen()
+    children = sys.modules["multiprocessing.process"]._children
+    for popen in (spawning, *(getattr(child, "_popen", None) for child in list(children))):
+        if getattr(popen, "method", "fork") != "fork":
+            return popen.method
+    return ""
+
+
+def _dump(obj, method):
+    cloudpickle = _cloudpickle()
+    if cloudpickle is None:
+        name = getattr(obj, "__qualname__", repr(obj))
+        raise late.load("pickle").PicklingError(_REMEDY.format(name=name, method=method))
+    return cloudpickle.dumps(obj)
+
+
+def _cloudpickle():
+    for name in ("cloudpickle", "joblib.externals.cloudpickle"):
+        try:
+            __import__(name)
+            return sys.modules[name]
+        except ImportError:
+            continue
+    return None
+
+
+def load(data):
+    """Makes the function or class in another process.
+
+    It gets its name in __main__ there, so that what is sent back finds it by that.
+    """
+    obj = _cloudpickle().loads(data)
+    setattr(sys.modules["__main__"], obj.__name__, obj)
+    return obj
