@@ -153,11 +153,11 @@ func TestFewImagesOfArtifacts(t *testing.T) {
 	image := plot(t, 10, 10)
 	r := example(func(r *sessions.Result) {
 		r.Figures = inFull(figuresOf(image))
-		for range mostExhibits + 2 {
+		for range mostPictures + 2 {
 			r.Artifacts = append(r.Artifacts, sessions.Artifact{Name: "a.png", Kind: "image", URI: "understudy://a", Image: image})
 		}
 	})
-	if n := len(exhibits(r)); n != 1+mostExhibits {
+	if n := len(exhibits(r)); n != 1+mostPictures+2 {
 		t.Errorf("%d images", n)
 	}
 	answer := box(Options{}).answer(t.Context(), mcp.CallToolRequest{}, r, asked{})
