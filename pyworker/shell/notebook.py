@@ -89,7 +89,7 @@ class Notebook:
         if not found or any(name in ("load_ext", "reload_ext", "alias") for _, name in found):
             return
         for kind, name in found:
-            if self.shell is not None and _shell.magics_manager.find(kind, name) is None:
+            if self.shell is not None and _shell.find_magic(name, kind) is None:
                 raise late.load("IPython.core.error").UsageError(_shell.advice(kind, name))
 
     def before(self, code):
@@ -209,7 +209,7 @@ def warm():
         return
     for kind, names in _FIRST.items():
         for name in names.split():
-            shell.magics_manager.find(kind, name)
+            shell.find_magic(name, kind)
     shell.display_formatter.format(1)
     shell.transform_cell("%who\nx = !ls {x} $y\nlen?\n")
     shell.input_transformer_manager.transform_cell("%%time\n1\n")
