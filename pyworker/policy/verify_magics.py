@@ -229,7 +229,7 @@ class Magics:
         command = text.strip()
         has_values = re.search(r"[{$]", command) is not None
         if has_values and verify_commands.is_limited(self._rules):
-            self._report(line, Verdict(*verify_commands.UNCLEAR), command)
+            self._report(line, Verdict(verify_commands.UNCLEAR[0], _PUT_IN), command)
             return
         self._take(line, verify_commands.check_in_code(command, self._rules), command)
         for code in _values(command):
