@@ -1,6 +1,10 @@
 package sessions
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"understudy/internal/screen"
+)
 
 // Status says how an execution stands.
 type Status string
@@ -36,6 +40,9 @@ type Result struct {
 	Stdout  string   `json:"stdout" jsonschema_description:"What was printed on standard output since the last answer"`
 	Stderr  string   `json:"stderr" jsonschema_description:"The same for standard error"`
 	TermOut []string `json:"term_out,omitempty" jsonschema_description:"Both streams in order of arrival, with --trials or --structured-content always; the last entry says how long it took"`
+
+	// Pieces are TermOut before display() and clear_output() have changed it.
+	Pieces []screen.Piece `json:"-"`
 
 	ExitCode *int `json:"exit_code,omitempty" jsonschema_description:"Exit code of a shell command, 128 and the signal's number when a signal ended it; status is ok for 0 and error for any other"`
 
