@@ -164,7 +164,8 @@ func (e *execution) progress() Progress {
 func (r *Result) fill(x excerpt) {
 	r.Stdout, r.StdoutTruncated = x.stdout, x.stdoutTruncated
 	r.Stderr, r.StderrTruncated = x.stderr, x.stderrTruncated
-	r.TermOut, r.Figures, r.Artifacts, r.OutputPath = x.term, x.figures, x.artifacts, x.outputPath
+	r.Pieces, r.TermOut = x.pieces, inTurn(x.pieces)
+	r.Figures, r.Artifacts, r.OutputPath = x.figures, x.artifacts, x.outputPath
 	r.Between = x.between
 	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], x.notes...)
 	for _, f := range x.figures {

@@ -3,6 +3,8 @@ package sessions
 import (
 	"strings"
 	"time"
+
+	"understudy/internal/screen"
 )
 
 // Pulse is what a session does at this moment, for who watches from outside.
@@ -59,7 +61,7 @@ func (t *transcript) tail() string {
 	defer t.mu.Unlock()
 	text := t.fresh.term.end(lastSize)
 	if _, rest, cut := strings.Cut(text, "\n"); cut && len(text) >= lastSize {
-		return rest
+		text = rest
 	}
-	return text
+	return screen.Text(text)
 }

@@ -1,6 +1,10 @@
 package sessions
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"understudy/internal/screen"
+)
 
 // Status says how an execution stands.
 type Status string
@@ -37,6 +41,9 @@ type Result struct {
 	Stderr  string   `json:"stderr" jsonschema_description:"The same for standard error"`
 	TermOut []string `json:"term_out,omitempty" jsonschema_description:"Both streams in order of arrival, with --trials or --structured-content always; the last entry says how long it took"`
 
+	// Pieces are TermOut before display() and clear_output() have changed it.
+	Pieces []screen.Piece `json:"-"`
+
 	ExitCode *int `json:"exit_code,omitempty" jsonschema_description:"Exit code of a shell command, 128 and the signal's number when a signal ended it; status is ok for 0 and error for any other"`
 
 	ExecTime  float64 `json:"exec_time" jsonschema_description:"Seconds"`
@@ -58,7 +65,7 @@ type Result struct {
 	StateBefore          int    `json:"state_before,omitempty" jsonschema_description:"After a restart that could bring back an older state only: the variables are as they were before this execution"`
 	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them could be brought back if a later run crashed"`
 
-	Tasks int `json:"tasks,omitempty" jsonschema_description:"How many tasks of the event loop (servers and timers where there are none) go on after the run; the variables that a crash brings back are as they were before they did"`
+	Tasks int `json:"tasks,omitempty" jsonschema_description:"How many tasks of the event loop (servers and timers where there are none) go on after the run, so that the variables change until the next"`
 
 	FailuresInARow int `json:"failures_in_a_row,omitempty" jsonschema_description:"How many runs of this interpreter have failed one after another, this one the last"`
 	// Stop is set from --max-retries failures in a row on.

@@ -1,5 +1,7 @@
 package sessions
 
+import "understudy/internal/screen"
+
 // termText is both streams in order of arrival, bounded like a clip: head and
 // tail of limit bytes each.
 type termText struct {
@@ -40,37 +42,51 @@ func (t *termText) end(n int) string {
 }
 
 // take returns the pieces since the last take, each of one stream.
-func (t *termText) take() []string {
+func (t *termText) take() []screen.Piece {
 	t.tail.trim(t.limit)
-	texts := make(segments, 0, len(t.head.cuts)+len(t.tail.older.cuts)+len(t.tail.newer.cuts)+1)
-	stream := texts.add(&t.head, noStream)
-	if t.tail.dropped > 0 {
-		texts = append(texts, Marker(t.tail.dropped))
-		stream = noStream
+	var all pieceList
+	all.add(&t.head, 0)
+	all.add(&t.tail.older, t.tail.dropped)
+	if len(t.tail.older.text) > 0 {
+		t.tail.dropped = 0
 	}
-	stream = texts.add(&t.tail.older, stream)
-	texts.add(&t.tail.newer, stream)
+	all.add(&t.tail.newer, t.tail.dropped)
 	*t = termText{limit: t.limit, last: t.last}
-	return texts
+	return all
 }
 
-// noStream is the stream of no text.
-const noStream Stream = -1
+type pieceList []screen.Piece
 
-type segments []string
-
-// add appends what a generation holds and returns the stream of its end. What
-// goes on the stream of the piece before is one with that: the cut is ours.
-func (s *segments) add(g *generation, stream Stream) Stream {
+// add appends what a generation holds; gap is what was left out before it. What goes on
+// the stream of the piece before is one with that: the cut is ours.
+func (l *pieceList) add(g *generation, gap int64) {
 	start := 0
 	for _, c := range g.cuts {
 		text := string(g.text[start:c.end])
-		if c.stream == stream {
-			(*s)[len(*s)-1] += text
+		if n := len(*l); n > 0 && (*l)[n-1].Stream == int(c.stream) && gap == 0 {
+			(*l)[n-1].Text += text
 		} else {
-			*s = append(*s, text)
+			*l = append(*l, screen.Piece{Stream: int(c.stream), Text: text, Gap: gap})
 		}
-		start, stream = c.end, c.stream
+		start, gap = c.end, 0
 	}
-	return stream
+}
+
+// inTurn is the text of pieces as it was printed, the streams by turns, with an entry for
+// what was left out.
+func inTurn(pieces []screen.Piece) (texts []string) {
+	stream := -1
+	for _, p := range pieces {
+		if p.Gap > 0 {
+			texts, stream = append(texts, Marker(p.Gap)), -1
+		}
+		switch text := screen.Unmarked(p.Text); {
+		case text == "":
+		case p.Stream == stream:
+			texts[len(texts)-1] += text
+		default:
+			texts, stream = append(texts, text), p.Stream
+		}
+	}
+	return texts
 }

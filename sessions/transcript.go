@@ -1,18 +1,20 @@
 package sessions
 
 import (
-	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"understudy/internal/screen"
 )
 
 // transcript collects what one execution prints and draws while it runs, in
 // bounded memory. take hands out each piece exactly once.
 type transcript struct {
 	mu       sync.Mutex
+	marks    [2]screen.Splitter
 	decoders [2]decoder
 	spools   [2]spool
 	lines    [2]lineIndex
@@ -43,7 +45,7 @@ type pieces struct {
 type excerpt struct {
 	stdout, stderr                   string
 	stdoutTruncated, stderrTruncated int64
-	term                             []string
+	pieces                           []screen.Piece
 	figures                          []Figure
 	artifacts                        []Artifact
 	outputPath                       string
@@ -88,7 +90,7 @@ func (p *pieces) take() excerpt {
 	var x excerpt
 	x.stdout, x.stdoutTruncated = p.clips[Stdout].text()
 	x.stderr, x.stderrTruncated = p.clips[Stderr].text()
-	x.term, x.figures, x.artifacts = p.term.take(), p.figures, p.artifacts
+	x.pieces, x.figures, x.artifacts = p.term.take(), p.figures, p.artifacts
 	p.figures, p.artifacts = nil, nil
 	for stream := range p.clips {
 		p.clips[stream] = clip{limit: p.limit}
@@ -107,8 +109,14 @@ func (t *transcript) Output(stream Stream, p []byte) {
 func (t *transcript) takeOutput(stream Stream, p []byte) (passed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.spools[stream].write(p)
-	t.append(stream, t.decoders[stream].decode(p))
+	t.marks[stream].Split(p, func(p []byte, mark bool) {
+		if mark {
+			t.mark(stream, p)
+			return
+		}
+		t.spools[stream].write(p)
+		t.append(stream, t.decoders[stream].decode(p))
+	})
 	before := t.bytes
 	t.bytes += int64(len(p))
 	return t.printLimit > 0 && before <= t.printLimit && t.bytes > t.printLimit && t.overflow != nil
@@ -128,7 +136,7 @@ func (t *transcript) before(pieces []Piece) {
 			}
 		}
 		if len(text) > 0 {
-			t.spools[stream].write(fmt.Appendf(nil, "[between calls]\n%s\n[this call]\n", bytes.TrimSuffix(text, []byte("\n"))))
+			t.spools[stream].write(fmt.Appendf(nil, "[between calls]\n%s\n[this call]\n", strings.TrimSuffix(screen.Unmarked(string(text)), "\n")))
 		}
 	}
 }
@@ -144,7 +152,16 @@ func inOrder(pieces []Piece, limit int) string {
 	for stream := range decoders {
 		term.write(Stream(stream), decoders[stream].flush())
 	}
-	return strings.Join(term.take(), "")
+	return strings.Join(inTurn(term.take()), "")
+}
+
+// mark takes what display() and clear_output() say of the text. Only who shows the text
+// gets it.
+func (t *transcript) mark(stream Stream, p []byte) {
+	t.fresh.term.write(stream, p)
+	if t.all != nil {
+		t.all.term.write(stream, p)
+	}
 }
 
 func (t *transcript) append(stream Stream, text []byte) {
@@ -162,6 +179,10 @@ func (t *transcript) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for stream := range t.decoders {
+		if held := t.marks[stream].Flush(); len(held) > 0 {
+			t.spools[stream].write(held)
+			t.append(Stream(stream), t.decoders[stream].decode(held))
+		}
 		t.append(Stream(stream), t.decoders[stream].flush())
 	}
 }
@@ -244,8 +265,8 @@ func (t *transcript) close() {
 func (t *transcript) lastLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := strings.TrimRight(t.fresh.term.end(1<<10), " \t\r\n")
-	if i := strings.LastIndexAny(text, "\r\n"); i >= 0 {
+	text := strings.TrimRight(screen.Text(t.fresh.term.end(lastSize)), " \t\n")
+	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
 		text = text[i+1:]
 	}
 	if runes := []rune(text); len(runes) > 200 {

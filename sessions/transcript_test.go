@@ -25,7 +25,7 @@ func TestTranscriptGivesEachPieceOnce(t *testing.T) {
 	tr.Output(Stdout, []byte("\n"))
 	tr.Figure(Figure{Path: "/w/1.png"})
 	first := tr.take()
-	if diff := cmp.Diff([]string{"one\n", "careful\n", "two\n"}, first.term); diff != "" {
+	if diff := cmp.Diff([]string{"one\n", "careful\n", "two\n"}, inTurn(first.pieces)); diff != "" {
 		t.Errorf("term_out (-want +got):\n%s", diff)
 	}
 	if first.stdout != "one\ntwo\n" || first.stderr != "careful\n" || len(first.figures) != 1 {
@@ -86,7 +86,7 @@ func TestTranscriptIsBoundedAndCountsWhatItDrops(t *testing.T) {
 	if total := utf8.RuneCountInString(all.String()); int(x.stdoutTruncated)+kept != total {
 		t.Errorf("%d dropped and %d kept of %d", x.stdoutTruncated, kept, total)
 	}
-	if joined := strings.Join(x.term, ""); !utf8.ValidString(joined) || !strings.HasSuffix(joined, "line 19999 €\n") {
+	if joined := strings.Join(inTurn(x.pieces), ""); !utf8.ValidString(joined) || !strings.HasSuffix(joined, "line 19999 €\n") {
 		t.Errorf("term_out ends %q", joined[len(joined)-40:])
 	}
 	whole, err := os.ReadFile(x.outputPath)
@@ -203,5 +203,31 @@ func TestTranscriptKeepsTheNewestArtifactOfAName(t *testing.T) {
 	}
 	if kept := tr.inventory().artifacts; len(kept) != 2 || kept[1].Size != 2 || kept[1].Image != nil {
 		t.Errorf("%+v", kept)
+	}
+}
+
+// TestMarksAreOfTheTextAlone: what display() and clear_output() write for who shows the
+// text is in no stream, no file and no progress line.
+func TestMarksAreOfTheTextAlone(t *testing.T) {
+	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
+	const printed = "one\x1b]5379;clear-wait\x07two\n\x1b[31mred\x1b[0m\n"
+	for i := range printed {
+		tr.Output(Stdout, []byte(printed[i:i+1]))
+	}
+	tr.Output(Stderr, []byte("careful\n"))
+	tr.finish()
+	if got := tr.lastLine(); got != "careful" {
+		t.Errorf("progress: %q", got)
+	}
+	x := tr.take()
+	const want = "onetwo\n\x1b[31mred\x1b[0m\n"
+	if diff := cmp.Diff([]string{want, "careful\n"}, inTurn(x.pieces)); diff != "" || x.stdout != want {
+		t.Errorf("term_out (-want +got):\n%s, stdout %q", diff, x.stdout)
+	}
+	if got := string(tr.printed()[Stdout].Text); got != want {
+		t.Errorf("kept: %q", got)
+	}
+	if x.pieces[0].Text != printed {
+		t.Errorf("pieces: %q", x.pieces[0].Text)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-
-	"understudy/sessions"
 )
 
 func TestCut(t *testing.T) {
@@ -55,27 +53,6 @@ func FuzzCut(f *testing.F) {
 			t.Errorf("dropped %d of %q, got %q", dropped, text, got)
 		}
 	})
-}
-
-func TestCutSegments(t *testing.T) {
-	for name, test := range map[string]struct {
-		segments []string
-		limit    int
-		want     []string
-	}{
-		"fit":    {[]string{"ab", "cd"}, 4, []string{"ab", "cd"}},
-		"none":   {nil, 4, nil},
-		"inside": {[]string{"ab", "cdefgh", "ij"}, 6, []string{"ab", "c", sessions.Marker(4), "h", "ij"}},
-		"one":    {[]string{"éééééééééé"}, 4, []string{"éé", sessions.Marker(6), "éé"}},
-		"edge":   {[]string{"ab", "cd", "ef"}, 4, []string{"ab", sessions.Marker(2), "ef"}},
-		"marker": {[]string{"ab", "cd", sessions.Marker(900), "ef", "gh"}, 4, []string{"ab", sessions.Marker(904), "gh"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, cutSegments(test.segments, test.limit)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
 }
 
 func TestShare(t *testing.T) {

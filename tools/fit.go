@@ -63,7 +63,7 @@ type Fit struct {
 // larger ones cost bytes for nothing. 900,000 bytes stay below the smallest
 // limit of a whole answer, a megabyte, that any client is known to have.
 const (
-	usualText  = 40_000
+	usualText  = 8_000
 	usualSide  = 1568
 	usualBytes = 900_000
 )
@@ -94,7 +94,7 @@ var fits = []Fit{
 		// file, and the model gets its path alone; pictures are scaled to what
 		// the model takes. Open issue: the record replaces the text.
 		Client: "VS Code", Names: []string{"visual studio code", "vscode"},
-		Text: 8_000, Side: usualSide, Bytes: usualBytes,
+		Text: usualText, Side: usualSide, Bytes: usualBytes,
 		Why: "replaces a text over 8 KiB by the path of a file; shows its model the record in place of the text",
 	},
 	{
@@ -110,7 +110,7 @@ var fits = []Fit{
 		// escaped it; events over 1 MiB lose their pictures; with a record the
 		// model sees nothing else.
 		Client: "Codex", Names: []string{"codex"},
-		Text: 30_000, Side: usualSide, Bytes: usualBytes,
+		Text: usualText, Side: usualSide, Bytes: usualBytes,
 		Why: "cuts the middle of what exceeds 10,000 tokens; shows its model the record in place of text and images",
 	},
 	{

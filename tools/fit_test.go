@@ -45,10 +45,10 @@ func TestChosen(t *testing.T) {
 		want    [3]int // text, side, bytes
 		record  bool
 	}{
-		"nothing chosen":         {Options{}, "", [3]int{40_000, 1568, 900_000}, true},
+		"nothing chosen":         {Options{}, "", [3]int{8_000, 1568, 900_000}, true},
 		"small client":           {Options{}, "Visual Studio Code", [3]int{8_000, 1568, 900_000}, false},
 		"flags win":              {Options{TextBudget: 9000, ImageMaxSide: 700, ImageBudget: 50_000, StructuredContent: StructuredAlways}, "codex", [3]int{9000, 700, 50_000}, true},
-		"but not over the limit": {Options{ImageBudget: 1 << 40, StructuredContent: StructuredNever}, "", [3]int{40_000, 1568, mostBytes}, false},
+		"but not over the limit": {Options{ImageBudget: 1 << 40, StructuredContent: StructuredNever}, "", [3]int{8_000, 1568, mostBytes}, false},
 	} {
 		got := box(test.options).chosen(fitOf(test.client))
 		if sizes := [3]int{got.Text, got.Side, got.Bytes}; sizes != test.want || got.Record != test.record {
@@ -69,17 +69,17 @@ func TestFitting(t *testing.T) {
 			record         bool
 			text           int
 		}{
-			{"some-agent", StructuredAuto, true, 40_000},
-			{"", StructuredAuto, true, 40_000},
-			{"claude-code", StructuredAuto, false, 40_000},
+			{"some-agent", StructuredAuto, true, 8_000},
+			{"", StructuredAuto, true, 8_000},
+			{"claude-code", StructuredAuto, false, 8_000},
 			{"Visual Studio Code", StructuredAuto, false, 8_000},
-			{"codex-mcp-client", StructuredAuto, false, 30_000},
-			{"claude-code", StructuredAlways, true, 40_000},
-			{"some-agent", StructuredNever, false, 40_000},
+			{"codex-mcp-client", StructuredAuto, false, 8_000},
+			{"claude-code", StructuredAlways, true, 8_000},
+			{"some-agent", StructuredNever, false, 8_000},
 		} {
 			t.Run(era+" "+test.client+" "+test.choice, func(t *testing.T) {
 				result := ok()
-				result.Stdout = strings.Repeat("hello\n", 20_000)
+				result.Stdout = numbered(20_000)
 				c := connect(t, test.client, answering(&result), Options{StructuredContent: test.choice}, options...)
 				answer := call(t, c, "run_python_code", `{"code":"flood()"}`)
 				if _, got := answer.StructuredContent.(map[string]any); got != test.record {
@@ -97,9 +97,18 @@ func TestFitting(t *testing.T) {
 	}
 }
 
+// numbered are so many lines, none like another.
+func numbered(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintln(&b, "line", i)
+	}
+	return b.String()
+}
+
 // TestResultSize: Claude Code is told what the budget needs, within its bounds.
 func TestResultSize(t *testing.T) {
-	for chosen, want := range map[int]float64{0: 50_000, 200_000: 210_000, 3_000_000: 500_000} {
+	for chosen, want := range map[int]float64{0: 18_000, 200_000: 210_000, 3_000_000: 500_000} {
 		c := connect(t, "claude-code", &fakeManager{}, Options{TextBudget: chosen})
 		listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
 		if err != nil {

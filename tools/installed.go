@@ -28,7 +28,7 @@ func readable(r *sessions.Result) *sessions.Result {
 		return r
 	}
 	short := *r
-	short.Result, short.ResultType = nil, ""
+	short.Result, short.ResultType, short.Pieces = nil, "", nil
 	if r.Status != sessions.StatusOK {
 		short.Stdout = lastLines(r.Stdout, shownOfFailures)
 		return &short

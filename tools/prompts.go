@@ -120,6 +120,9 @@ func (b *toolbox) prompter(p prompt) server.PromptHandlerFunc {
 	}
 }
 
+// mostArgument is how many characters of an argument go into a prompt.
+const mostArgument = 40_000
+
 // fill puts the arguments and what the server knows into the text, all at once, so
 // that braces in one of them stay what they are.
 func (p prompt) fill(given, known map[string]string) (string, error) {
@@ -136,7 +139,7 @@ func (p prompt) fill(given, known map[string]string) (string, error) {
 	}
 	pairs := make([]string, 0, 2*len(places))
 	for name, value := range places {
-		pairs = append(pairs, "{"+name+"}", cutBytes(value, usualText, mostBytes/4))
+		pairs = append(pairs, "{"+name+"}", cutBytes(value, mostArgument, mostBytes/4))
 	}
 	return strings.TrimSpace(strings.NewReplacer(pairs...).Replace(p.text)), nil
 }

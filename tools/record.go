@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"understudy/sessions"
 )
@@ -51,11 +52,22 @@ func (b *toolbox) termOut(f Fit, r *sessions.Result) []string {
 	if !b.Trials && b.StructuredContent != StructuredAlways {
 		return nil
 	}
-	lines := append([]string{}, cutSegments(r.TermOut, f.Text)...)
+	lines := append([]string{}, r.TermOut...)
+	if text, dropped := cut(strings.Join(lines, ""), f.Text, gap(r)); dropped > 0 {
+		lines = []string{text}
+	}
 	if !r.Status.Runs() {
 		lines = append(lines, timeLine(r))
 	}
 	return lines
+}
+
+// gap is how much of both streams sessions has left out of term_out.
+func gap(r *sessions.Result) (n int64) {
+	for _, p := range r.Pieces {
+		n += p.Gap
+	}
+	return n
 }
 
 // noNulls fills in what the schema says is an array.

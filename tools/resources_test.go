@@ -224,7 +224,7 @@ func complete(t *testing.T, c *client.Client, name, value string, around map[str
 // be read.
 func TestAnswersLinkToTheWhole(t *testing.T) {
 	h := newHouse(t, time.Hour)
-	code, _ := json.Marshal(map[string]any{"code": strings.Repeat("long\n", 2000) + "figure a.png x"})
+	code, _ := json.Marshal(map[string]any{"code": numbered(2000) + "figure a.png x"})
 	for era, options := range eras {
 		t.Run(era, func(t *testing.T) {
 			c, _ := h.connect(t, options...)
@@ -237,7 +237,7 @@ func TestAnswersLinkToTheWhole(t *testing.T) {
 					t.Fatalf("%T", content)
 				}
 				links = append(links, fmt.Sprint(link.URI, " ", link.Name, " ", link.MIMEType))
-				if link.URI == output && (link.Size == nil || *link.Size != 10_000) {
+				if link.URI == output && (link.Size == nil || *link.Size != int64(len(numbered(2000)))) {
 					t.Errorf("%+v", link)
 				}
 			}
@@ -245,14 +245,14 @@ func TestAnswersLinkToTheWhole(t *testing.T) {
 				t.Error(diff)
 			}
 			shown := answer.Content[0].(mcp.TextContent).Text
-			if !strings.Contains(shown, "[whole output] "+output+", file ") || !strings.Contains(shown, "; in full: "+figure) {
+			if !strings.Contains(shown, "[whole output] "+output+"\n") || !strings.Contains(shown, "; in full: "+figure) {
 				t.Error(shown)
 			}
 			record := answer.StructuredContent.(map[string]any)
 			if record["output_uri"] != output || record["output_path"] == nil || record["figures"].([]any)[0].(map[string]any)["uri"] != figure {
 				t.Errorf("%v", record)
 			}
-			if whole := readText(t, c, output); whole != strings.Repeat("long\n", 2000) {
+			if whole := readText(t, c, output); whole != numbered(2000) {
 				t.Errorf("%d bytes", len(whole))
 			}
 		})

@@ -45,9 +45,9 @@ func (v view) text() string {
 	room := max(0, v.budget-utf8.RuneCountInString(between)-utf8.RuneCountInString(tail)-labels-len(v.variable)-len(v.typeName()))
 
 	value := v.valueText()
-	output := utf8.RuneCountInString(v.Stdout) + utf8.RuneCountInString(v.Stderr)
-	if _, long := longStream(v.Result); long || output+utf8.RuneCountInString(value) > room {
-		room = max(0, room-len(v.whole([2]bool{v.Stdout != "", v.Stderr != ""})))
+	output := characters(v.printed())
+	if v.lost() != [2]bool{} || output+utf8.RuneCountInString(value) > room {
+		room = max(0, room-len(v.whole([2]bool{true, true})))
 	}
 	value, _ = cut(value, max(room/4, room-output), 0)
 	room = max(0, room-utf8.RuneCountInString(value))
@@ -81,48 +81,6 @@ func sections(parts ...string) string {
 		b.WriteString(part)
 	}
 	return b.String()
-}
-
-// output is what the code printed, in at most room characters.
-func (v view) output(room int) string {
-	shares := share(room, utf8.RuneCountInString(v.Stdout), utf8.RuneCountInString(v.Stderr))
-	stdout, droppedOut := cut(v.Stdout, shares[0], v.StdoutTruncated)
-	stderr, droppedErr := cut(v.Stderr, shares[1], v.StderrTruncated)
-	if stderr != "" {
-		stderr = "[stderr]\n" + stderr
-	}
-	cut := [2]bool{droppedOut+v.StdoutTruncated > 0, droppedErr+v.StderrTruncated > 0}
-	if v.cut != nil {
-		*v.cut = cut
-	}
-	return sections(stdout, stderr, v.whole(cut))
-}
-
-// whole says where all of the output is, of which some was cut.
-func (v view) whole(cut [2]bool) string {
-	if stream, long := longStream(v.Result); long {
-		cut[stream] = true
-	}
-	var places []string
-	for stream, some := range cut {
-		if some && v.InterpreterID != "" {
-			place := outputURI(v.InterpreterID, v.Execution, sessions.Stream(stream))
-			if len(places) > 0 {
-				place = "…/" + sessions.Stream(stream).String()
-			}
-			places = append(places, place)
-		}
-	}
-	if v.OutputPath != "" {
-		places = append(places, "file "+v.OutputPath)
-	}
-	if len(places) == 0 {
-		return ""
-	}
-	if v.OutputPath == "" {
-		places = append(places, "or print less at a time")
-	}
-	return "[whole output] " + strings.Join(places, ", ")
 }
 
 // valueText is the value of the variable that was asked for: JSON on one line,
@@ -159,7 +117,7 @@ func (v view) typeName() string { return clip(v.ResultType, longestName) }
 // failure says in words what went wrong and what is left of the state, with
 // Python's traceback.
 func (v view) failure() string {
-	trace, _ := cut(strings.TrimRight(v.Traceback, "\n"), v.budget/2, 0)
+	trace, _ := cut(folded(strings.TrimRight(v.Traceback, "\n")), v.budget/2, 0)
 	if trace == "" && v.Status == sessions.StatusError {
 		trace = v.exception()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"understudy/internal/screen"
 	"understudy/sessions"
 )
 
@@ -48,6 +49,14 @@ var examples = []struct {
 }{
 	{"silent", "", example(func(*sessions.Result) {})},
 	{"printed", "", example(func(r *sessions.Result) { r.Stdout, r.Stderr = "one\ntwo\n", "careful" })},
+	{"in order of arrival", "", example(func(r *sessions.Result) {
+		r.Stdout, r.Stderr = "one\n\r 50%\r100%\nthree\n", "careful"
+		r.Pieces = []screen.Piece{{Stream: 0, Text: "one\n\r 50%\r100%\n"}, {Stream: 1, Text: "careful"}, {Stream: 0, Text: "three\n"}}
+	})},
+	{"long output of both streams", "", example(func(r *sessions.Result) {
+		r.Pieces = []screen.Piece{{Stream: 0, Text: "one\n"}, {Stream: 1, Text: numbered(200)}}
+		r.Stdout, r.Stderr = r.Pieces[0].Text, r.Pieces[1].Text
+	})},
 	{"no newline at the end", "x", example(func(r *sessions.Result) {
 		r.Stdout, r.Result, r.ResultType, r.ResultEncoding = "one", json.RawMessage("{\n \"a\": [1, 2,\n 3], \"b\": \"<é>\"}"), "dict", "json"
 	})},
@@ -176,10 +185,10 @@ var examples = []struct {
 		r.Stdout, r.StdoutTruncated, r.OutputPath = "head"+sessions.Marker(9000)+"tail\n", 9000, "/data/s/output/3/stdout"
 	})},
 	{"long output", "", example(func(r *sessions.Result) {
-		r.Stdout, r.Stderr = strings.Repeat("0123456789\n", 300), strings.Repeat("!", 100)
+		r.Stdout, r.Stderr = numbered(300), strings.Repeat("!", 100)
 	})},
 	{"everything too long", "x", example(func(r *sessions.Result) {
-		r.Status, r.Stdout, r.Stderr = sessions.StatusError, strings.Repeat("out\n", 500), strings.Repeat("err\n", 500)
+		r.Status, r.Stdout, r.Stderr = sessions.StatusError, "out\n"+numbered(500), "err\n"+numbered(500)
 		r.Result = json.RawMessage("[" + strings.Repeat("1,", 1000) + "1]")
 		r.Traceback = "Traceback:\n" + strings.Repeat("  frame\n", 500) + "RecursionError: too deep"
 		r.Notes = []string{strings.Repeat("note ", 200)}

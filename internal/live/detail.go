@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"understudy/internal/journal"
+	terminal "understudy/internal/screen"
 	"understudy/sessions"
 )
 
@@ -124,7 +125,7 @@ func (d *describer) rest(detail *journal.Detail) {
 	if output == "" {
 		output = detail.Stdout.Text + detail.Stderr.Text
 	}
-	d.part("Output", output)
+	d.part("Output", terminal.Text(output))
 	for _, o := range []journal.Output{detail.Stdout, detail.Stderr} {
 		if o.Path != "" {
 			d.add(d.styles.quiet.Render("all of it: " + clean(o.Path)))

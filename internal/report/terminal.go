@@ -5,14 +5,12 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"understudy/internal/screen"
 )
 
-// controls are the sequences by which programs colour and move about in a terminal.
-var controls = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])`)
-
-// unprintable are the other control characters, but for tab, newline and return.
-// With them go those that have text read in another direction.
-var unprintable = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}\x{202a}-\x{202e}\x{2066}-\x{2069}]`)
+// directions have text read in another direction.
+var directions = regexp.MustCompile(`[\x{202a}-\x{202e}\x{2066}-\x{2069}]`)
 
 func isControl(char rune) bool {
 	return char < ' ' && char != '\n' && char != '\t' || char == 0x7f
@@ -24,16 +22,7 @@ func readable(text string) string {
 	if !strings.ContainsFunc(text, isHidden) {
 		return strings.ToValidUTF8(text, "\ufffd") // most output, for which the expressions are slow
 	}
-	text = controls.ReplaceAllString(text, "")
-	if strings.Contains(text, "\r") {
-		lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
-		for i, line := range lines {
-			line = strings.TrimRight(line, "\r")
-			lines[i] = line[strings.LastIndexByte(line, '\r')+1:]
-		}
-		text = strings.Join(lines, "\n")
-	}
-	return strings.ToValidUTF8(unprintable.ReplaceAllString(text, ""), "\ufffd")
+	return strings.ToValidUTF8(directions.ReplaceAllString(screen.Text(text), ""), "\ufffd")
 }
 
 // isHidden says whether a character does something to those about it instead of being

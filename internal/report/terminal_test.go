@@ -9,7 +9,7 @@ func TestOutputIsReadAsATerminalShowsIt(t *testing.T) {
 		"\x1b]0;title\x07a\x1b]8;;u\x1b\\b": "ab",
 		"10%\r50%\r100%\nnext\r\n":          "100%\nnext\n",
 		"50%\r":                             "50%",
-		"a\x00\x08b\x7f":                    "ab",
+		"a\x00b\x7f":                        "ab",
 		"\xff":                              "\ufffd",
 	} {
 		if got := readable(text); got != want {

@@ -1,0 +1,120 @@
+package tools
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"understudy/internal/screen"
+	"understudy/sessions"
+)
+
+// printed is what the code printed as it is to be read: in order of arrival, as a terminal
+// would show it in the end.
+func (v view) printed() []screen.Piece {
+	pieces := v.Pieces
+	if pieces == nil { // a record from the journal, or one of another's making
+		pieces = []screen.Piece{{Stream: int(sessions.Stdout), Text: v.Stdout}, {Stream: int(sessions.Stderr), Text: v.Stderr}}
+	}
+	return screen.Show(pieces)
+}
+
+// inOrder is one text of pieces, with a line where the stream changes. gap is what sessions
+// left out in it.
+func inOrder(pieces []screen.Piece) (text string, gap int64) {
+	var b strings.Builder
+	stream := int(sessions.Stdout)
+	endLine := func() {
+		if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
+			b.WriteByte('\n')
+		}
+	}
+	for _, p := range pieces {
+		if p.Gap > 0 {
+			b.WriteString(sessions.Marker(p.Gap))
+			gap = p.Gap
+		}
+		if p.Stream != stream && p.Text != "" {
+			endLine()
+			b.WriteString(label(p.Stream))
+			stream = p.Stream
+		}
+		b.WriteString(p.Text)
+	}
+	return b.String(), gap
+}
+
+func label(stream int) string { return "[" + sessions.Stream(stream).String() + "]\n" }
+
+// output is what the code printed, in at most room characters.
+func (v view) output(room int) string {
+	pieces := v.printed()
+	text, gap := inOrder(pieces)
+	whole := text
+	text, dropped := cut(whole, room, gap)
+	if dropped > 0 {
+		text = relabelled(whole, text, sessions.Marker(gap+dropped))
+	}
+	cut := v.lost()
+	if dropped+gap > 0 {
+		for _, p := range pieces {
+			cut[p.Stream] = cut[p.Stream] || p.Text != ""
+		}
+	}
+	if v.cut != nil {
+		*v.cut = cut
+	}
+	return sections(text, v.whole(cut))
+}
+
+// relabelled names the stream of what follows the marker in a text that was cut, where it is
+// another than before.
+func relabelled(whole, short, marker string) string {
+	head, tail, _ := strings.Cut(short, marker)
+	stream := streamAt(whole[:len(whole)-len(tail)])
+	if stream == streamAt(head) {
+		return short
+	}
+	return head + marker + label(stream) + tail
+}
+
+// streamAt is the stream that the last label in text names.
+func streamAt(text string) int {
+	text = "\n" + text
+	out, err := strings.LastIndex(text, "\n"+label(int(sessions.Stdout))), strings.LastIndex(text, "\n"+label(int(sessions.Stderr)))
+	if err > out {
+		return int(sessions.Stderr)
+	}
+	return int(sessions.Stdout)
+}
+
+// lost are the streams of which sessions left something out.
+func (v view) lost() [2]bool { return [2]bool{v.StdoutTruncated > 0, v.StderrTruncated > 0} }
+
+// whole says where all of the output is, of which some was cut.
+func (v view) whole(cut [2]bool) string {
+	var places []string
+	for stream, some := range cut {
+		switch {
+		case !some || v.InterpreterID == "":
+		case len(places) > 0:
+			places = append(places, "…/"+sessions.Stream(stream).String())
+		default:
+			places = append(places, outputURI(v.InterpreterID, v.Execution, sessions.Stream(stream)))
+		}
+	}
+	switch {
+	case cut == [2]bool{}:
+		return ""
+	case len(places) > 0:
+		return "[whole output] " + strings.Join(places, ", ")
+	case v.OutputPath != "":
+		return "[whole output] file " + v.OutputPath
+	}
+	return ""
+}
+
+// characters counts what is to be read of the output.
+func characters(pieces []screen.Piece) int {
+	text, _ := inOrder(pieces)
+	return utf8.RuneCountInString(text)
+}
