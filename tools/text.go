@@ -50,7 +50,7 @@ func (v view) text() string {
 	if v.lost() != [2]bool{} || output+utf8.RuneCountInString(value) > room {
 		room = max(0, room-len(v.whole([2]bool{true, true})))
 	}
-	value, _ = cut(value, max(room/4, room-output), 0)
+	value, _ = cut(value, affordable(value, max(room/4, room-output)), 0)
 	room = max(0, room-utf8.RuneCountInString(value))
 
 	text := sections(v.Heading, between, v.output(room), v.valueSection(value), tail)
