@@ -45,12 +45,12 @@ func inOrder(pieces []screen.Piece) (text string, gap int64) {
 
 func label(stream int) string { return "[" + sessions.Stream(stream).String() + "]\n" }
 
-// output is what the code printed, in at most room characters.
+// output is what the code printed, in at most room characters of words, fewer of numbers.
 func (v view) output(room int) string {
 	pieces := v.printed()
 	text, gap := inOrder(pieces)
 	whole := text
-	text, dropped := cut(whole, room, gap)
+	text, dropped := cut(whole, affordable(whole, room), gap)
 	if dropped > 0 {
 		text = relabelled(whole, text, sessions.Marker(gap+dropped))
 	}
