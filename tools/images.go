@@ -45,6 +45,10 @@ func (b *toolbox) pictures(side int, figures []sessions.Figure, room, copies int
 	}
 	needs := make([]int, len(figures))
 	for i, figure := range figures {
+		if i >= mostPictures {
+			fitted[i].missing = tooMany
+			continue
+		}
 		if len(figure.Preview) == 0 {
 			fitted[i].missing = "no preview could be made"
 			continue
