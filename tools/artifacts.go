@@ -11,26 +11,11 @@ import (
 )
 
 const (
-	// mostExhibits is how many of the artifacts of one answer are shown as images:
-	// each costs a model as much as a page of text.
-	mostExhibits = 8
 	// leastPreview is how many characters a preview can hardly do with less than.
 	leastPreview = 60
 	// someArtifacts is how many artifacts of one execution are named in a list.
 	someArtifacts = 100
 )
-
-// exhibits are what an answer shows as images: the figures, then those artifacts
-// that can be seen, as figures.
-func exhibits(r *sessions.Result) []sessions.Figure {
-	shown := r.Figures[:len(r.Figures):len(r.Figures)]
-	for _, a := range r.Artifacts {
-		if a.Image != nil && len(shown) < len(r.Figures)+mostExhibits {
-			shown = append(shown, sessions.Figure{Path: a.Path, URI: a.URI, MIMEType: a.MIMEType, Title: a.Name, Preview: a.Image})
-		}
-	}
-	return shown
-}
 
 // shown tells of the figures and the artifacts, in a quarter of the budget.
 func (v view) shown() string {
@@ -80,10 +65,6 @@ func (v view) artifactHeads() []string {
 	for i, a := range v.Artifacts {
 		heads[i] = artifactHead(a)
 		if a.Image == nil {
-			continue
-		}
-		if seen == len(v.Figures)+mostExhibits {
-			heads[i] += fmt.Sprintf("; not shown: an answer shows %d", mostExhibits)
 			continue
 		}
 		if v.pictures != nil && v.pictures[seen].missing != "" {

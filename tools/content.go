@@ -86,6 +86,7 @@ func dataURIs(pictures []picture) []string {
 // content is the i-th picture as a client gets it.
 func (p picture) content(i int, figure sessions.Figure) mcp.ImageContent {
 	image := mcp.NewImageContent(base64.StdEncoding.EncodeToString(p.data), p.mimeType)
+	image.Annotations = &mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser, mcp.RoleAssistant}}
 	image.Meta = &mcp.Meta{AdditionalFields: map[string]any{"title": figureTitle(i, figure)}}
 	return image
 }

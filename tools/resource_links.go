@@ -59,6 +59,7 @@ type linked struct {
 func (l linked) content() mcp.ResourceLink {
 	link := mcp.NewResourceLink(l.uri, l.name, "", l.mimeType)
 	link.Size = l.size
+	link.Annotations = &mcp.Annotations{Audience: []mcp.Role{mcp.RoleUser}}
 	return link
 }
 

@@ -13,6 +13,7 @@ import (
 // asked is what an answer must know of its call.
 type asked struct {
 	variable string // the result_var_name that was asked for, if known
+	code     string // what was run, if known
 	newID    bool   // the interpreter was made for it, and its id is a key
 	named    bool   // it named its interpreter
 	again    bool   // the client's later calls find it without, unless each has a connection of its own
@@ -52,7 +53,11 @@ func (v view) text() string {
 	value, _ = cut(value, affordable(value, max(room/4, room-output)), 0)
 	room = max(0, room-utf8.RuneCountInString(value))
 
-	return sections(v.Heading, between, v.output(room), v.valueSection(value), tail)
+	text := sections(v.Heading, between, v.output(room), v.valueSection(value), tail)
+	if text == "" { // which some clients refuse
+		text = "[ok]"
+	}
+	return text
 }
 
 // fitBytes lowers the budget until the text travels in at most size bytes. A
@@ -228,72 +233,6 @@ func (v view) noteLines() string {
 	return text
 }
 
-func (v view) figureLines() string {
-	lines := make([]string, len(v.Figures))
-	for i, figure := range v.Figures {
-		lines[i] = fmt.Sprintf("[figure %d] %s%d×%d, saved to %s", i+1, titlePrefix(figure), figure.Width, figure.Height, figure.Path)
-		if len(figure.Names) > 0 {
-			lines[i] += "; the code saved it as " + strings.Join(figure.Names, ", ")
-		}
-		if v.pictures != nil && v.pictures[i].missing != "" {
-			lines[i] += "; not shown: " + v.pictures[i].missing
-		}
-		if v.partial(i) {
-			lines[i] += "; in full: " + figure.URI
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-func titlePrefix(figure sessions.Figure) string {
-	if title := plainTitle(figure); title != "" {
-		return title + " — "
-	}
-	return ""
-}
-
-// plainTitle is a figure's title on one line.
-func plainTitle(figure sessions.Figure) string {
-	return clip(strings.Join(strings.Fields(figure.Title), " "), 120)
-}
-
-func figureTitle(i int, figure sessions.Figure) string {
-	if title := plainTitle(figure); title != "" {
-		return title
-	}
-	return fmt.Sprintf("Figure %d", i+1)
-}
-
-func (v view) variableLine() string {
-	if v.Variables == nil || v.Variables.Empty() {
-		return ""
-	}
-	var parts []string
-	for _, group := range []struct {
-		verb  string
-		names []string
-	}{{"added", v.Variables.Added}, {"changed", v.Variables.Changed}, {"removed", v.Variables.Removed}} {
-		if len(group.names) > 0 {
-			parts = append(parts, group.verb+": "+someNames(group.names, v.Variables.More[group.verb]))
-		}
-	}
-	return "[variables] " + strings.Join(parts, "; ")
-}
-
-// someNames lists at most twenty names; further ones are only known by number.
-func someNames(names []string, further int) string {
-	const most = 20
-	short := make([]string, 0, most)
-	for _, name := range names[:min(most, len(names))] {
-		short = append(short, clip(name, 60))
-	}
-	text := strings.Join(short, ", ")
-	if more := len(names) - len(short) + further; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
-}
-
 // running tells how to get the rest.
 func (v view) running() string {
 	switch {
@@ -347,21 +286,4 @@ func (v view) failures() string {
 		return fmt.Sprintf("[failures] %d runs in a row have failed.", v.FailuresInARow)
 	}
 	return ""
-}
-
-// closing is the last line of every text: what a model can use. The interpreter is
-// named to who named one, and the limit where it matters.
-func (v view) closing() string {
-	line := fmt.Sprintf("[%s] execution %d", v.Status, v.Execution)
-	if v.named {
-		line += " in " + v.InterpreterID
-	}
-	line += ", " + shortSpan(secondsOf(v.ExecTime))
-	switch near := v.TimeLimit > 0 && v.ExecTime > v.TimeLimit/2; {
-	case v.TimeLimit == 0 && v.Status.Runs():
-		line += " (no time limit)"
-	case near, v.TimeLimit > 0 && v.Status.Runs():
-		line += " (time limit " + sessions.InWords(secondsOf(v.TimeLimit)) + ")"
-	}
-	return line
 }

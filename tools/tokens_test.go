@@ -22,7 +22,7 @@ const (
 
 // TestTokenCost keeps the tools and the instructions within their bound.
 func TestTokenCost(t *testing.T) {
-	codec, err := tokenizer.Get(tokenizer.O200kBase)
+	codec, err := tokenizer.Get(tokenizer.Cl100kBase)
 	if err != nil {
 		t.Fatal(err)
 	}
