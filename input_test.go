@@ -190,10 +190,10 @@ func (a *asker) crashes() {
 		return accepts("too late")
 	})
 	record, _ := a.run("import os, signal\nsignal.signal(signal.SIGALRM, lambda *_: os.path.exists('heard') and os.kill(os.getpid(), 9))\nsignal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)\ninput()")
-	<-heard
 	if record["status"] != "crashed" || record["state_restored"] != true {
-		a.t.Errorf("%v", record)
+		a.t.Fatalf("%v", record)
 	}
+	<-heard
 	if record, _ = a.run("print(runs)"); record["stdout"] != "3\n" {
 		a.t.Errorf("after all: %v", record)
 	}

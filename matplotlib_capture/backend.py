@@ -36,7 +36,7 @@ class FigureManager(FigureManagerBase):
         self.last_capture = None  # what it looked like; see Collection.note
         self.awaiting = None  # the collection in which plt.pause or an echo showed it
         self.failed = None  # the collection in which it could not be drawn
-        self.saved = None  # (collection, names of the files that the user saved it in)
+        self.saved = None  # in which files; see Collection.note_file
         super().__init__(canvas, num)
 
     def show(self):
@@ -59,10 +59,8 @@ class FigureManager(FigureManagerBase):
     def note_file(self, name):
         """Note that the user has saved the figure, so that the answer can say so."""
         collection = collect.current()
-        before, names = self.saved or (None, ())
-        if before is not collection:
-            names = ()
-        self.saved = (collection, [*(n for n in names if n != name), name])
+        if collection is not None:
+            collection.note_file(self, name)
 
     def get_window_title(self):
         """The window's title; matplotlib before 3.6 keeps none without a GUI."""
@@ -87,7 +85,7 @@ class FigureCanvas(FigureCanvasAgg):
             result = save(filename, *args, **kwargs)
         if letters and fonts.lend(self.figure, letters):
             result = save(filename, *args, **kwargs)
-        if self.manager is not None:  # no figure that pyplot doesn't know
+        if self.manager is not None and not _is_frame_of_animation():
             self.manager.note_file(_file_name(filename, kwargs.get("format")))
         return result
 
@@ -106,6 +104,12 @@ def _file_name(filename, kind):
     name = os.fsdecode(filename)
     whole = kind or os.path.splitext(name)[1][1:]
     return name if whole else f"{name.rstrip('.')}.{FigureCanvas.get_default_filetype()}"
+
+
+def _is_frame_of_animation():
+    """Whether an animation saves one of its frames: frame 2 is Figure.savefig."""
+    frame = sys._getframe(2).f_back
+    return frame is not None and frame.f_globals.get("__name__") == "matplotlib.animation"
 
 
 def show(block=None):

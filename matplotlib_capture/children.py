@@ -9,7 +9,7 @@ never hears of us.
 
 import os
 
-VARIABLE = "UNDERSTUDY_FIGURES"
+VARIABLE = "UNDERSTUDY_CHILD_FIGURES"
 _STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
 
 

@@ -117,7 +117,7 @@ class Collection:
         self.max_side = max_side
         self.pid = os.getpid()
         self.count = 0  # captures so far: the k of the file names
-        self.saved = 0  # captures of figures that were saved and closed
+        self.seen = 0  # captures of figures that were saved and closed
         self.unseen = []  # names of files that were saved after those
         self.failure = None  # the first error that nobody was there to see
         self.interrupted = False  # a drawing was stopped by KeyboardInterrupt
@@ -192,21 +192,26 @@ class Collection:
 
     def _take_over(self, path):
         """Hand on a figure that a child has saved."""
-        from . import messages, render
+        from . import messages
 
         try:
             png, title = children.take(path)
-            width, height = render.size_of(png)
-            kept = self._save(png, "A figure of a child process")
-            if max(width, height) > self.max_side:
-                png = render.scaled_down(png, self.max_side)
+            self._emit_png(png, "A figure of a child process", title)
         except KeyboardInterrupt:
             raise
         except Exception as error:
             said = f"A figure of a child process could not be read: {messages.describe(error)}"
             messages.report(said)
-        else:
-            self._hand_on(kept, width, height, title, png, ())
+
+    def _emit_png(self, png, name, title, names=()):
+        """Hand on an image that is there already."""
+        from . import render
+
+        width, height = render.size_of(png)
+        path = self._save(png, name)
+        if max(width, height) > self.max_side:
+            png = render.scaled_down(png, self.max_side)
+        self._hand_on(path, width, height, title, png, names)
 
     def _tell_unseen(self):
         if self.unseen:
@@ -214,7 +219,7 @@ class Collection:
 
             count, names = len(self.unseen), self.unseen
             listed = ", ".join(names if count < 8 else [*names[:3], "…", names[-1]])
-            messages.say(f"{count} more figures were saved and closed: {listed}")
+            messages.say(f"saved, not shown here: {listed} ({count} in all)")
 
     def await_closing(self):
         """Note that plt.pause shows the open figures; see FigureManager.destroy."""
@@ -223,11 +228,10 @@ class Collection:
 
     def closed(self, manager):
         """Capture a figure that is closed, if it was shown or saved in this execution."""
-        names = self._names_of(manager)
-        if names and self.saved >= MOST_SAVED:
-            self.unseen += names
-        elif names or manager.awaiting is self:
-            self.saved += bool(names)
+        files = self._files_of(manager)
+        if files is not None and self._is_too_many(files):
+            return
+        if files is not None or manager.awaiting is self:
             try:
                 self.capture(manager.canvas.figure, manager)
             except KeyboardInterrupt:
@@ -235,10 +239,54 @@ class Collection:
             except BaseException as error:
                 self.fail(error)
 
-    def _names_of(self, manager):
-        """The files that the user has saved a figure in, and was not told of yet."""
-        collection, names = getattr(manager, "saved", None) or (None, ())
-        return tuple(names) if collection is self else ()
+    def note_file(self, manager, name):
+        """Note a file that the user has saved a figure in; it is told of with the figure."""
+        files, figure = self._files_of(manager), manager.canvas.figure
+        if files is not None and not files.show(figure):
+            self._show_file(files)
+            files = None
+        if files is None:
+            from . import saved
+
+            manager.saved = files = saved.Files(self, figure)
+        files.add(name)
+
+    def _files_of(self, manager):
+        """The Files of a figure that the user was not told of yet."""
+        files = getattr(manager, "saved", None)
+        return files if files is not None and files.collection is self else None
+
+    def _names_of(self, figure, manager):
+        """The names of the files that show a figure as it is; those of others are told of."""
+        files = self._files_of(manager)
+        if files is None:
+            return ()
+        manager.saved = None
+        if files.show(figure):
+            return tuple(files.names)
+        self._show_file(files)
+        return ()
+
+    def _is_too_many(self, files):
+        """Count pictures of saved figures; those beyond the limit are named at the end."""
+        if self.seen >= MOST_SAVED:
+            self.unseen += files.names
+            return True
+        self.seen += 1
+        return False
+
+    def _show_file(self, files):
+        """Show a figure that has changed since it was saved, out of its file."""
+        from . import render
+
+        if self._is_too_many(files):
+            return
+        try:
+            png = render.read(files.path)
+        except Exception:  # a PDF, or gone
+            self.unseen += files.names
+        else:
+            self._emit_png(png, "A saved figure", files.title, tuple(files.names))
 
     def capture(self, figure, manager=None):
         """Draw a figure, save it, hand it on. What keeps it from that is raised.
@@ -272,9 +320,7 @@ class Collection:
         name = messages.name_of(manager, title)
         with messages.warnings_at_user_line(name):
             png = render.draw(figure)
-        names = self._names_of(manager)
-        if manager is not None:
-            manager.saved = None
+        names = self._names_of(figure, manager)
         if self.note(manager or figure, png):
             return
         if png is None:
@@ -333,6 +379,9 @@ class Outside(Collection):
 
     def closed(self, manager):
         """Leave alone what nobody has shown: a script's own files are its own affair."""
+
+    def note_file(self, manager, name):
+        """Leave them alone."""
 
     def _is_passed_over(self, manager):
         return children.is_inherited(manager)

@@ -78,6 +78,16 @@ def scaled_down(png, max_side):
     return buffer.getvalue()
 
 
+def read(path):
+    """An image file as PNG."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    with Image.open(path) as image:
+        image.save(buffer, format="png")
+    return buffer.getvalue()
+
+
 def size_of(png):
     """(width, height) in pixels, from the PNG's header."""
     return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")

@@ -38,6 +38,7 @@ class Awaiting:
     def enter(self):
         """Has asyncio take the loop for the running one, while plain code runs."""
         if self._loop is not None and not self._loop.is_closed():
+            late.load("asyncio").set_event_loop(self._loop)  # asyncio.run() leaves none
             resting.enter(self._loop)
 
     def leave(self):
@@ -153,7 +154,8 @@ class Awaiting:
             raise KeyboardInterrupt().with_traceback(error.__traceback__) from None
         except BaseException:
             self._interrupts.cancel = None
-            _settle(asyncio, self._loop, task)
+            if not interrupted.asked:  # else it has been told to end, and is left to itself
+                _settle(asyncio, self._loop, task)
             raise
         finally:
             self._interrupts.cancel = None
@@ -210,6 +212,7 @@ class _Interruption:
         self._asyncio = asyncio
         self._loop = loop
         self._task = task
+        self._over = False
         self._insistence = None  # a timer, once the task was cancelled
 
     def ask(self):
@@ -228,10 +231,12 @@ class _Interruption:
 
     def _begin(self):
         """Wakes the loop, by being called, and sees that a task ends that swallows it all."""
-        self._insistence = self._loop.call_later(_PATIENCE, _raise)
+        if not self._over:
+            self._insistence = self._loop.call_later(_PATIENCE, _raise)
 
     def end(self):
         """Ends what was begun."""
+        self._over = True
         if self._insistence is not None:
             self._insistence.cancel()
 

@@ -9,7 +9,8 @@ cloudpickle is there, or the sender gets the error. Forks know the names.
 import sys
 import types
 
-from . import late, on_import
+from . import late
+from .display.imports import when_imported
 
 _REMEDY = (
     "{name} was defined in this session, and a worker of the method {method!r} can't import it: "
@@ -20,7 +21,7 @@ _REMEDY = (
 
 def install():
     """Has multiprocessing send what it should, as soon as it is imported."""
-    on_import.after("multiprocessing.reduction", _teach)
+    when_imported("multiprocessing.reduction", _teach)
 
 
 def _teach(reduction):

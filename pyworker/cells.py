@@ -12,6 +12,7 @@ from . import late, sources
 COROUTINE = 0x80  # CO_COROUTINE: the part awaits at top level
 
 _TREE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_MISREAD = ("&lt;", "&gt;", "&amp;", "In [")  # code that may have been written as something else
 _WORDS = (_ast.Name, _ast.BinOp)  # what "pwd" and "pip --version" are to Python
 
 
@@ -49,21 +50,18 @@ class Compiler:
 
     def _parse(self, code, filename, raw):
         """Returns the Python that is run, and its tree. What is plain Python pays nothing."""
-        self.notes = []
-        word = ""
+        self.notes, word = [], ""
         try:
             tree = self._tree(code, filename)
-            if raw is None:
-                word = self._magic_word(code, tree)
-        except SyntaxError:
-            if raw is not None or self._notebook is None:
-                raise
-        else:
-            if not word and raw is None:
-                return code, tree
             if raw is not None:
                 self._notebook.check(tree)
                 return code, tree
+            word = self._magic_word(code, tree)
+            if not word and not any(sign in code for sign in _MISREAD):
+                return code, tree
+        except SyntaxError:
+            if raw is not None or self._notebook is None:
+                raise
         reading = late.load_own("shell.transform").read(
             word or code, lambda source: self._tree(source, filename), self._notebook.transformers
         )

@@ -123,7 +123,7 @@ class Executor:
         written = code if raw is None else raw
         cell = f"<cell {request['execution']}>"
         note = session.code_file.write(code, vars(session.module))
-        notes += filter(None, [note])
+        notes += filter(None, [note, *request.get("notes", ())])
         session.describer.call(cell, cell if note else session.code_file.name or cell)
         session.notebook.enter(request["execution"], cell, written)
         if name := request.get("metric_var_name"):

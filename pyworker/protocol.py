@@ -67,6 +67,8 @@ FROM_GO = {
         "code": str,  # the code; the plugin's name; the command; the same as a magic
         "arguments": dict,  # of a plugin; what to install
         "result_var_name": str,
+        # Where a policy has judged the code there are judged, raw (the cell as it was
+        # written, if that is something else) and notes (what of it was repaired).
         # compile_only and metric_var_name are left out unless they are wanted, and
         # packages_dir where there is no place for packages of the session's own
     },

@@ -10,7 +10,8 @@ import os
 import re
 import sys
 
-from . import on_import, sources
+from . import sources
+from .display.imports import when_imported
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _ENDS = (_HERE + "executor.py", _HERE + "loop.py")  # under these nothing is the user's
@@ -19,9 +20,9 @@ _CELLS = ("<cell ", "<init>")
 
 def install():
     """Leads those that walk the stack, as soon as they are imported."""
-    on_import.after("traceback", _lead_traceback)
-    on_import.after("inspect", _lead_inspect)
-    on_import.after("warnings", _lead_warnings)
+    when_imported("traceback", _lead_traceback)
+    when_imported("inspect", _lead_inspect)
+    when_imported("warnings", _lead_warnings)
 
 
 def users_frames(frame):

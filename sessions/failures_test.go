@@ -38,14 +38,14 @@ func tries() *fakeStarter {
 // picky refuses one code, and can't judge another.
 type picky struct{}
 
-func (picky) Verify(_ context.Context, _ Client, _ Kind, code string) error {
+func (picky) Verify(_ context.Context, _ Client, _ Kind, code string) (Judged, error) {
 	switch code {
 	case "forbidden":
-		return &Error{Code: CodeRefused, Message: "line 1: os is not allowed", Err: errForbidden}
+		return Judged{}, &Error{Code: CodeRefused, Message: "line 1: os is not allowed", Err: errForbidden}
 	case "unjudged":
-		return errors.New("the checker has died")
+		return Judged{}, errors.New("the checker has died")
 	}
-	return nil
+	return Judged{}, nil
 }
 
 var errForbidden = errors.New("forbidden")

@@ -574,6 +574,7 @@ func TestUploadedModulesAreVerified(t *testing.T) {
 // rules is a Verifier that answers what it is told to.
 type rules struct {
 	answer error
+	judged Judged
 	asked  []struct {
 		client Client
 		kind   Kind
@@ -581,19 +582,19 @@ type rules struct {
 	}
 }
 
-func (r *rules) Verify(_ context.Context, client Client, kind Kind, code string) error {
+func (r *rules) Verify(_ context.Context, client Client, kind Kind, code string) (Judged, error) {
 	r.asked = append(r.asked, struct {
 		client Client
 		kind   Kind
 		code   string
 	}{client, kind, code})
-	return r.answer
+	return r.judged, r.answer
 }
 
 type refuser struct{}
 
-func (refuser) Verify(context.Context, Client, Kind, string) error {
-	return Errorf(CodeRefused, "line 1: os is not allowed")
+func (refuser) Verify(context.Context, Client, Kind, string) (Judged, error) {
+	return Judged{}, Errorf(CodeRefused, "line 1: os is not allowed")
 }
 
 func TestClosedManagerStartsNothing(t *testing.T) {

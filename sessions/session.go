@@ -238,7 +238,7 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		}
 	}()
 	s.introduce()
-	compileOnly, err := s.verify(ctx, r)
+	judged, compileOnly, err := s.verify(ctx, r)
 	if err != nil && r.Operator {
 		return nil, err // no failure of the agent's
 	}
@@ -269,7 +269,7 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	}
 	number := s.ran() + 1 // only who has the turn changes it
 	e = newExecution(number, r, newTranscript(s.executionDir(number), s.options), s.lineage())
-	e.request.CompileOnly, e.request.PackagesDir = compileOnly, packages
+	e.request.Judged, e.request.CompileOnly, e.request.PackagesDir = judged, compileOnly, packages
 	if err := s.announce(ctx, e); err != nil {
 		return nil, err
 	}
@@ -308,15 +308,15 @@ func (s *Session) launch(e *execution) error {
 
 // verify asks whether the code may run. Code that is no valid Python may not, but
 // Python is to say so.
-func (s *Session) verify(ctx context.Context, r RunRequest) (compileOnly bool, err error) {
+func (s *Session) verify(ctx context.Context, r RunRequest) (judged Judged, compileOnly bool, err error) {
 	if s.options.Verifier == nil {
-		return false, nil
+		return Judged{}, false, nil
 	}
-	err = s.options.Verifier.Verify(ctx, s.owner(), r.kind(), r.Code)
+	judged, err = s.options.Verifier.Verify(ctx, s.owner(), r.kind(), r.Code)
 	if errors.Is(err, ErrSyntax) {
-		return true, nil
+		return Judged{}, true, nil
 	}
-	return false, err
+	return judged, false, err
 }
 
 // end stops what runs, ends the worker and removes the session's files.

@@ -117,7 +117,7 @@ func (s *Session) verifyUpload(ctx context.Context, local string, data []byte) e
 	if extension := strings.ToLower(filepath.Ext(local)); s.options.Verifier == nil || extension != ".py" && extension != ".pyw" {
 		return nil
 	}
-	err := s.options.Verifier.Verify(ctx, s.owner(), RunsFile, string(data))
+	_, err := s.options.Verifier.Verify(ctx, s.owner(), RunsFile, string(data))
 	var refused *Error
 	switch {
 	case errors.Is(err, ErrSyntax):

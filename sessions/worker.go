@@ -188,6 +188,8 @@ type Request struct {
 	// CompileOnly is set for code that could not be verified, as it is no Python:
 	// the worker says so as always, and runs nothing of it if it finds otherwise.
 	CompileOnly bool
+	// Judged is what of the code was judged, and runs; its zero value where nobody has.
+	Judged Judged
 	// PackagesDir is where the packages are that the session has installed for itself,
 	// and those that it was branched from and that were branched from it; "" for none.
 	PackagesDir string
@@ -433,10 +435,19 @@ func (e *CrashError) Error() string { return e.Reason }
 
 // Verifier checks code before anything of it runs.
 type Verifier interface {
-	// Verify returns nil, or an *Error with CodeRefused that names every
+	// Verify returns what may run, or an *Error with CodeRefused that names every
 	// violation with its line, or ErrSyntax. A plugin is verified by its name, an
 	// uploaded module as code.
-	Verify(ctx context.Context, client Client, kind Kind, code string) error
+	Verify(ctx context.Context, client Client, kind Kind, code string) (Judged, error)
+}
+
+// Judged is code that a Verifier let pass.
+type Judged struct {
+	// Source is the Python that was judged: the code, or what it means in IPython's
+	// dialect. It runs as it is. "" says that no rules hold and nothing was judged.
+	Source string
+	// Notes are sentences on what of the code was repaired.
+	Notes []string
 }
 
 // Client names who calls.

@@ -79,7 +79,7 @@ func TestFitting(t *testing.T) {
 		} {
 			t.Run(era+" "+test.client+" "+test.choice, func(t *testing.T) {
 				result := ok()
-				result.Stdout = strings.Repeat("hello to you\ngood day\n", 5_000)
+				result.Stdout = strings.Repeat("understanding everything\nconsidering nothing\n", 2_000)
 				c := connect(t, test.client, answering(&result), Options{StructuredContent: test.choice}, options...)
 				answer := call(t, c, "run_python_code", `{"code":"flood()"}`)
 				if _, got := answer.StructuredContent.(map[string]any); got != test.record {

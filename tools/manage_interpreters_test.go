@@ -187,7 +187,7 @@ func TestRecordsOfOperations(t *testing.T) {
 
 func TestOperationsOnAnothersInterpreter(t *testing.T) {
 	c := connect(t, "tester", working(), Options{})
-	for _, operation := range []string{"delete", "restart", "interrupt", "variables", "wait", "answer", "branch", "undo"} {
+	for _, operation := range []string{"delete", "restart", "interrupt", "variables", "wait", "branch", "undo", `answer", "text": "x`} {
 		answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"theirs"}`)
 		if got := text(t, answer); !answer.IsError || got != "Interpreter theirs not found" {
 			t.Errorf("%s: isError %v, %q", operation, answer.IsError, got)

@@ -52,7 +52,7 @@ func tryCheck(ctx context.Context, c *config.Config, python *pythonenv.Found, so
 	}
 	began := time.Now()
 	// What is refused was checked too.
-	err = v.Verify(ctx, sessions.Anonymous, sessions.RunsCode, "1 + 1")
+	_, err = v.Verify(ctx, sessions.Anonymous, sessions.RunsCode, "1 + 1")
 	took = time.Since(began)
 	if sessions.CodeOf(err) == sessions.CodeRefused {
 		err = nil

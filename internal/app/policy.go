@@ -176,7 +176,7 @@ func trialsOf(check config.PolicyCheck) ([]policyTrial, error) {
 func tell(ctx context.Context, v *policy.Verifier, trials []policyTrial, out io.Writer) error {
 	var bad error
 	for _, trial := range trials {
-		err := v.Verify(ctx, "", trial.kind, trial.text)
+		_, err := v.Verify(ctx, "", trial.kind, trial.text)
 		switch {
 		case err == nil:
 			fmt.Fprintf(out, "%s: it would run\n", trial.name)

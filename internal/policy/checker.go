@@ -34,6 +34,10 @@ type verdict struct {
 	Violations []Violation `json:"violations"`
 	// SyntaxError is what Python prints of one; then nothing else was looked at.
 	SyntaxError *string `json:"syntax_error"`
+	// Transformed is the Python that was judged, where that is not the code itself.
+	Transformed *string `json:"transformed"`
+	// Notes are sentences on what of the code was repaired.
+	Notes []string `json:"notes"`
 	// Error says why it could not check; the rest means nothing then.
 	Error string `json:"error"`
 }

@@ -66,16 +66,16 @@ totals.tail()
 func TestDefaultsWithTheRealChecker(t *testing.T) {
 	v := realVerifier(t, DefaultsName, Additions{})
 	for _, code := range []string{"", "1 + 1", usualCell, "import re\nre.compile('a')"} {
-		if err := v.Verify(t.Context(), "", sessions.RunsCode, code); err != nil {
+		if err := verify(v, t.Context(), "", sessions.RunsCode, code); err != nil {
 			t.Errorf("%s\n%v", code, err)
 		}
 	}
 	for _, code := range []string{"import os\nos.system('ls')", "import subprocess", "eval('1')", "().__class__.__base__.__subclasses__()"} {
-		if err := v.Verify(t.Context(), "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused {
+		if err := verify(v, t.Context(), "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
-	if err := v.Verify(t.Context(), "", sessions.RunsCode, "x = (1,"); !errors.Is(err, sessions.ErrSyntax) || !strings.Contains(err.Error(), "line 1") {
+	if err := verify(v, t.Context(), "", sessions.RunsCode, "x = (1,"); !errors.Is(err, sessions.ErrSyntax) || !strings.Contains(err.Error(), "line 1") {
 		t.Error(err)
 	}
 }
@@ -96,10 +96,10 @@ func TestEveryRuleWithTheRealChecker(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := realVerifier(t, path, Additions{})
-		if err := v.Verify(t.Context(), "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused || strings.Contains(err.Error(), "could not be checked") {
+		if err := verify(v, t.Context(), "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused || strings.Contains(err.Error(), "could not be checked") {
 			t.Errorf("%s: %v", rules, err)
 		}
-		if err := v.Verify(t.Context(), "", sessions.RunsCode, "df_1 = 1"); err != nil {
+		if err := verify(v, t.Context(), "", sessions.RunsCode, "df_1 = 1"); err != nil {
 			t.Errorf("%s: %v", rules, err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestInstallsWithTheRealChecker(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := realVerifier(t, path, Additions{})
-		err := v.Verify(t.Context(), "", sessions.RunsInstall, "%pip install numpy 'polars>=1'")
+		err := verify(v, t.Context(), "", sessions.RunsInstall, "%pip install numpy 'polars>=1'")
 		if refusedFor == "" {
 			if err != nil {
 				t.Errorf("%s: %v", rules, err)
@@ -142,7 +142,7 @@ func BenchmarkVerify(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := v.Verify(b.Context(), "", sessions.RunsCode, usualCell); err != nil {
+		if err := verify(v, b.Context(), "", sessions.RunsCode, usualCell); err != nil {
 			b.Fatal(err)
 		}
 	}

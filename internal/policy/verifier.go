@@ -74,23 +74,25 @@ func (v *Verifier) Close() { v.pool.close() }
 // as much memory.
 const mostCode = 2 << 20
 
-// Verify returns nil if nothing in the code is against the rules for its caller. A
-// plugin is the operator's own code, and no rule is about it.
-func (v *Verifier) Verify(ctx context.Context, client sessions.Client, kind sessions.Kind, code string) error {
+// Verify returns what of the code runs if nothing in it is against the rules for its
+// caller. A plugin is the operator's own code, and no rule is about it.
+func (v *Verifier) Verify(ctx context.Context, client sessions.Client, kind sessions.Kind, code string) (sessions.Judged, error) {
+	var judged sessions.Judged
 	if kind == sessions.RunsPlugin {
-		return nil
+		return judged, nil
 	}
 	principal := v.principal(ctx, client)
 	e := v.source.Book().of(principal)
 	if e.none {
-		return nil
+		return judged, nil
 	}
 	if len(code) > mostCode {
-		return unchecked(fmt.Sprintf("it has %d bytes, and at most %d are checked", len(code), mostCode))
+		return judged, unchecked(fmt.Sprintf("it has %d bytes, and at most %d are checked", len(code), mostCode))
 	}
-	if kind == sessions.RunsFile {
+	isFile := kind == sessions.RunsFile
+	if isFile {
 		if problem := encodingProblem(code); problem != "" {
-			return unreadable(problem)
+			return judged, unreadable(problem)
 		}
 		kind = sessions.RunsCode
 	}
@@ -101,16 +103,24 @@ func (v *Verifier) Verify(ctx context.Context, client sessions.Client, kind sess
 	found, err := v.pool.ask(ctx, question{Kind: string(as), Code: code, Policy: e.encoded})
 	switch {
 	case err != nil:
-		return v.failed(ctx, err)
+		return judged, v.failed(ctx, err)
 	case found.SyntaxError != nil && kind != sessions.RunsCode:
-		return unchecked("it can't be read: " + cut(*found.SyntaxError, longestLine))
+		return judged, unchecked("it can't be read: " + cut(*found.SyntaxError, longestLine))
 	case found.SyntaxError != nil:
-		return fmt.Errorf("%w: %s", sessions.ErrSyntax, *found.SyntaxError)
-	case len(found.Violations) == 0:
-		return nil
+		return judged, fmt.Errorf("%w: %s", sessions.ErrSyntax, *found.SyntaxError)
+	case isFile && found.Transformed != nil: // an import reads it as it is
+		return judged, fmt.Errorf("%w: it has magics, or must be repaired", sessions.ErrSyntax)
+	case len(found.Violations) > 0:
+		v.log.Warn("code was refused", "principal", nameOrNobody(principal), "rules", rulesOf(found.Violations), "violations", len(found.Violations))
+		return judged, refusal(kind, found.Violations)
 	}
-	v.log.Warn("code was refused", "principal", nameOrNobody(principal), "rules", rulesOf(found.Violations), "violations", len(found.Violations))
-	return refusal(kind, found.Violations)
+	if kind == sessions.RunsCode {
+		judged.Source, judged.Notes = code, found.Notes
+		if found.Transformed != nil {
+			judged.Source = *found.Transformed
+		}
+	}
+	return judged, nil
 }
 
 // failed says why the code was not checked. It does not run then.

@@ -18,6 +18,8 @@ var (
 	beginHelper string
 	//go:embed solution_artifact.py
 	artifactHelper string
+	//go:embed solution_display.py
+	displayHelper string
 	//go:embed solution.py
 	runHelper string
 	//go:embed solution_shell.py
@@ -43,7 +45,7 @@ func PlainPython(head string, cells []Cell) string {
 	for _, helper := range []struct {
 		needed bool
 		text   string
-	}{{mentionsArtifact.MatchString(p.body.String()), artifactHelper}, {p.runs, runHelper}, {p.shells, shellHelper}} {
+	}{{mentionsArtifact.MatchString(p.body.String()), artifactHelper}, {mentionsDisplay.MatchString(p.body.String()), displayHelper}, {p.runs, runHelper}, {p.shells, shellHelper}} {
 		if helper.needed {
 			script.WriteString("\n\n" + helper.text)
 		}
@@ -52,8 +54,12 @@ func PlainPython(head string, cells []Cell) string {
 	return script.String()
 }
 
-// mentionsArtifact finds code that may call what sessions have beside Python.
-var mentionsArtifact = regexp.MustCompile(`\bartifact\b`)
+// mentionsArtifact and mentionsDisplay find code that may call what sessions have beside
+// Python.
+var (
+	mentionsArtifact = regexp.MustCompile(`\bartifact\b`)
+	mentionsDisplay  = regexp.MustCompile(`\bdisplay\(`)
+)
 
 // plain is a script that is being made.
 type plain struct {
@@ -90,7 +96,7 @@ func (p *plain) add(number int, c Cell) {
 }
 
 func (p *plain) addCode(c Cell) {
-	code := plainEnds(c.Code)
+	code := p.withoutCellMagic(withoutPrompts(plainEnds(c.Code)))
 	found := scanPython(code)
 	code = p.rewrite(code, found)
 	switch {
@@ -145,36 +151,6 @@ func (p *plain) rewrite(code string, found scanned) string {
 var features = []string{
 	"absolute_import", "annotations", "barry_as_FLUFL", "division", "generator_stop", "generators",
 	"nested_scopes", "print_function", "unicode_literals", "with_statement",
-}
-
-var installer = regexp.MustCompile(`^(?:%(pip|conda)\b|!(?:(?:python3?|\{sys\.executable\})[ \t]+-m[ \t]+)?(pip|conda)3?(?:[ \t\n]|$))`)
-
-// call is the call that a magic becomes. Those that were understood have run, and
-// those that were not have refused their cell: only %matplotlib is left, which did
-// nothing.
-func (p *plain) call(magic string, captured bool) string {
-	arguments := ")"
-	if captured {
-		arguments = ", captured=True)"
-	}
-	if m := installer.FindStringSubmatchIndex(magic); m != nil {
-		p.shells = true
-		line := strings.ReplaceAll(program(magic, m)+" "+strings.TrimSpace(magic[m[1]:]), "\\\n", " ")
-		return "understudy_install(" + pythonString(line) + arguments
-	}
-	if command, ok := strings.CutPrefix(magic, "!"); ok {
-		p.shells = true
-		return "understudy_shell(" + pythonString(strings.TrimSpace(command)) + arguments
-	}
-	return "None  # " + strings.ReplaceAll(magic, "\n", " ")
-}
-
-// program is the program that installs, pip or conda.
-func program(magic string, m []int) string {
-	if m[2] >= 0 {
-		return magic[m[2]:m[3]]
-	}
-	return magic[m[4]:m[5]]
 }
 
 // plainEnds has lines end with "\n", as Python's tokenizer sees them.

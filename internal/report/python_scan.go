@@ -14,7 +14,7 @@ type scanned struct {
 	awaits bool
 }
 
-// magicPlace is where "!ls" or "%pip install x" stands.
+// magicPlace is where "!ls", "%pip install x" or "x?" stands.
 type magicPlace struct {
 	start, end int
 	captured   bool // it is assigned
@@ -26,9 +26,9 @@ type futureImport struct {
 	names      []string
 }
 
-// These are where pyworker/shell/magics.py finds magics, as cells were run by it.
+// These are where IPython finds magics, and pyworker/shell/transform.py lines that install.
 var (
-	magicFirst    = regexp.MustCompile(`^[ \t\f]*(!|%%?[A-Za-z_])`)
+	magicFirst    = regexp.MustCompile(`^[ \t\f]*(!|%%?[A-Za-z_]|\?|[%\w.*\[\]]+\?\??[ \t]*(?:\n|$)|(?:(?:python3? -m )?pip3?|conda|mamba|uv)[ \t]+(?:pip )?(?:un)?install\b)`)
 	magicAssigned = regexp.MustCompile(`^=[ \t\f]*(?:![^=]|!$|%%?[A-Za-z_])`)
 	restOfLine    = regexp.MustCompile(`^[^\\\n]*(?:\\(?:\n|.)?[^\\\n]*)*`)
 	future        = regexp.MustCompile(`^from[ \t]+__future__[ \t]+import[ \t]*(\([^)]*\)|[^;\n#]*)`)

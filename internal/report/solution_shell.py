@@ -1,13 +1,22 @@
-def understudy_shell(command, captured=False, after=None):
+def understudy_shell(command, captured=False, after=None, values=None):
     """Runs a command of the shell; returns the lines that it printed if captured.
 
-    after is the number of seconds after which it is ended, as it was in the session.
+    values are those of Python that {expression} and $name stand for. after is the number of seconds after which it is ended, as it was in the session.
     """
     import builtins
     import os
+    import re
     import subprocess
     import sys
 
+    def fill(found):
+        try:
+            return builtins.str(builtins.eval(found[1] or found[2], builtins.dict(values)))
+        except builtins.Exception:
+            return found[0]  # the shell's own
+
+    if values is not None:
+        command = re.sub(r"\{([^{}]+)\}|\$([A-Za-z_]\w*)", fill, command)
     shell = "/bin/bash" if os.path.exists("/bin/bash") else None
     try:
         done = subprocess.run(

@@ -38,6 +38,8 @@ func TestScanPython(t *testing.T) {
 		"async for":          {code: "async for x in y:\n    pass", awaits: true},
 		"async in brackets":  {code: "x = [y async for y in z]", awaits: true},
 		"await as text":      {code: "x = 'await'  # await\nawaited = x.awaits"},
+		"help":               {code: "x?\n?y\nz.a??  \nf(x)", magics: []string{"x?", "?y", "z.a??  "}},
+		"bare install":       {code: "pip install x\npip = 1\n", magics: []string{"pip install x"}},
 		"future":             {code: "'''doc'''\nfrom __future__ import annotations, division  # yes\nx = 1", futures: []string{"annotations", "division"}},
 		"future in brackets": {code: "from __future__ import (\n    annotations,  # a\n    division,\n); x = 1", futures: []string{"annotations", "division"}},
 	} {
@@ -113,6 +115,16 @@ func TestTheBestSolutionRunsAndGivesItsMetric(t *testing.T) {
 	follow(journal.Execution{Code: "y = 3\nwhile True:\n    pass", Status: sessions.StatusTimeout, Changed: true, ExecTime: limit})
 	follow(journal.Execution{Code: "raise_me = 1\nraise SystemExit(3)", Status: sessions.StatusError, Changed: true})
 	follow(journal.Execution{Code: "lines = !echo 'a  b'; echo c\nif lines:\n    !echo shown \\\n  twice\n%matplotlib inline\nassert lines == ['a  b', 'c'], lines"})
+	follow(journal.Execution{Code: "%%time\n%%capture out\nn = 4\n%time m = n + 1\nassert (n, m) == (4, 5)\nn?"})
+	follow(journal.Execution{Code: "shown = !echo $n {m + 1} '$'\nassert shown == ['4 6 $'], shown\ndisplay(n)"})
+	follow(journal.Execution{Code: "%%writefile text.txt\nit's \\n {n}\n"})
+	follow(journal.Execution{Code: "assert open('text.txt').read() == \"it's \\\\n {n}\\n\"\nif n:\n    %who\n    x??\n%matplotlib inline"})
+	follow(journal.Execution{Code: "%%bash\nfor i in 1 2; do\n    echo bash $i\ndone"})
+	follow(journal.Execution{Code: "%%javascript\nalert(1)"})
+	follow(journal.Execution{Code: ">>> p = 1\n>>> if p:\n...     p = 2\n2"})
+	follow(journal.Execution{Code: "```python\np += 1\n```\nThat is all."})
+	follow(journal.Execution{Code: "    here = %pwd\n    p += 1\n    assert p == 4 and here"})
+	follow(journal.Execution{Code: "%timeit -n 3 1 / 0\n%env UNDERSTUDY_X=y z\nimport os\nassert os.environ['UNDERSTUDY_X'] == 'y z'"})
 	follow(journal.Execution{Code: "%pip --version\nassert _exit_code == 0"})
 	follow(journal.Execution{Code: "echo command > file.txt\ncat file.txt", Kind: sessions.RunsCommand})
 	follow(journal.Execution{Code: "find", Arguments: []byte(`{"a": "x\ny"}`), Kind: sessions.RunsPlugin})

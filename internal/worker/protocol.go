@@ -219,8 +219,31 @@ type runMessage struct {
 	// CompileOnly is left out unless it is true: whoever checked the code took it
 	// for a syntax error, so that nothing of it may run.
 	CompileOnly bool `json:"compile_only,omitempty"`
+	// Judged is left out unless it is true: the code is what a policy has judged, and
+	// runs as it is. Raw is the cell as it was written, left out where that is the
+	// same, and Notes are sentences on what of it was repaired.
+	Judged bool     `json:"judged,omitempty"`
+	Raw    string   `json:"raw,omitempty"`
+	Notes  []string `json:"notes,omitempty"`
 	// PackagesDir is left out where there is no place for packages.
 	PackagesDir string `json:"packages_dir,omitempty"`
+}
+
+// newRunMessage is the message of a request. What was judged runs in the place of the
+// code as it was written.
+func newRunMessage(r sessions.Request) runMessage {
+	m := runMessage{
+		Execution: r.Execution, Kind: r.Kind, Code: r.Code, Arguments: r.Arguments,
+		ResultVarName: r.ResultVarName, MetricVarName: r.MetricVarName,
+		CompileOnly: r.CompileOnly, PackagesDir: r.PackagesDir,
+	}
+	if r.Judged.Source != "" {
+		m.Code, m.Judged, m.Notes = r.Judged.Source, true, r.Judged.Notes
+		if m.Code != r.Code {
+			m.Raw = r.Code
+		}
+	}
+	return m
 }
 
 type equipMessage struct {

@@ -174,7 +174,7 @@ func (w *worker) Run(ctx context.Context, request sessions.Request, sink session
 	if request.Arguments == nil {
 		request.Arguments = json.RawMessage("{}")
 	}
-	message, err := encodeFrame(typeRun, runMessage(request))
+	message, err := encodeFrame(typeRun, newRunMessage(request))
 	if err != nil {
 		return sessions.Outcome{}, sessions.Errorf(sessions.CodeInvalid,
 			"code is too long (%d bytes); pass at most %d bytes, and read the rest from a file", len(request.Code), maxHeader/2)

@@ -11,6 +11,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 from matplotlib import pyplot as plt
+from matplotlib.animation import FuncAnimation, HTMLWriter
 from matplotlib.figure import Figure
 
 import matplotlib_capture
@@ -116,6 +117,45 @@ class SavedTest(FigureTestCase):
 
         self.assertEqual(self.named(code), [("shown", ["a.pdf"]), ("open", ["b.png"])])
 
+    def test_saved_and_cleared(self):
+        """Each file comes with what it shows, and none with what came after."""
+
+        def code():
+            for k in range(2):
+                plt.plot([k, 1])
+                plt.title(f"round {k}")
+                plt.savefig(f"{k}.png")
+                plt.clf()
+            plot("of vectors").savefig("vectors.pdf")
+            plt.cla()
+            plt.plot([1, 2])
+
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            named = self.named(code)
+        self.assertEqual(named, [("round 0", ["0.png"]), ("round 1", ["1.png"]), ("", [])])
+        self.assertIn("saved, not shown here: vectors.pdf (1 in all)\n", output.getvalue())
+        self.assertEqual(pixels(self.captures[0].path).shape, (480, 640, 3))
+
+    def test_drawn_on_after_saving(self):
+        def code():
+            plot("one line").savefig("one.png")
+            plt.plot([3, 1])
+            plt.savefig("two.png")
+            plt.close()
+
+        named = self.named(code)
+        self.assertEqual(named, [("one line", ["one.png"]), ("one line", ["two.png"])])
+
+    def test_frames_of_an_animation_are_no_files(self):
+        def code():
+            figure, axes = plt.subplots()
+            animation = FuncAnimation(figure, lambda k: axes.plot([k, 1]), frames=2)
+            animation.save("own.html", writer=HTMLWriter())
+            figure.canvas.print_figure("printed.png")
+
+        self.assertEqual(self.named(code), [("", ["printed.png"])])
+
     def test_a_buffer_is_no_file(self):
         def code():
             plot("in memory").savefig(io.BytesIO())
@@ -142,7 +182,7 @@ class SavedTest(FigureTestCase):
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             self.assertEqual(len(self.execute(code)), 10)
-        said = "3 more figures were saved and closed: 10.png, 11.png, 12.png\n"
+        said = "saved, not shown here: 10.png, 11.png, 12.png (3 in all)\n"
         self.assertEqual(output.getvalue(), said)
 
 

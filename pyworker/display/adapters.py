@@ -9,6 +9,7 @@ from . import outside
 from .imports import when_imported
 
 _WIDTH = 200  # characters of a table of pandas
+_COLUMNS = 20  # of one, as in Jupyter
 _DRAW_CHART = """
 import vl_convert
 sys.stdout.buffer.write(vl_convert.vegalite_to_png(sys.stdin.read(), scale=1.5))
@@ -36,8 +37,10 @@ def _show_images(module, session):
 
 
 def _widen(pandas):
-    if pandas.get_option("display.width") == 80:
-        pandas.set_option("display.width", _WIDTH)
+    """Has tables be as wide as they need: pandas takes us for a terminal of 80 characters."""
+    for option, default, ours in (("width", 80, _WIDTH), ("max_columns", 0, _COLUMNS)):
+        if pandas.get_option(f"display.{option}") == default:
+            pandas.set_option(f"display.{option}", ours)
 
 
 def _draw_charts(altair):

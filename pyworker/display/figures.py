@@ -77,7 +77,7 @@ class Figures:
 
 def show_figure(value):
     """Shows the value of an expression if it is a figure, and says whether it is one."""
-    figure = _figure_of(value)
+    figure = figure_of(value)
     capture = find_capture() if figure is not None else None
     if capture is None:
         return False
@@ -85,7 +85,7 @@ def show_figure(value):
     return True
 
 
-def _figure_of(value):
+def figure_of(value):
     """Returns the whole figure that a value is, is a part of or holds; None for others."""
     module = sys.modules.get("matplotlib.figure")
     if module is None:

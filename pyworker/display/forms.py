@@ -9,7 +9,7 @@ import sys
 
 from pyworker import late
 
-from . import hypertext, images, kinds, names, pages, plotly_show, tables
+from . import figures, hypertext, images, kinds, names, pages, plotly_show, tables
 
 _UNSEEN = "not shown: it is too large, broken, or Pillow can't read it"
 _STEP = 1 << 20  # bytes of a file that are copied at once
@@ -63,9 +63,7 @@ def of(value, kind, max_side, name=""):
 
 def is_picture(value):
     """Says whether a value is a picture that is made of it when it is shown."""
-    return _is_pil(value) or (
-        isinstance(value, _figure_types()) and matplotlib_figure(value) is not None
-    )
+    return _is_pil(value) or figures.figure_of(value) is not None
 
 
 def of_image(value, max_side):
@@ -118,7 +116,9 @@ def of_plotly(figure):
 
 def of_drawing(png, page, max_side):
     """Returns the Form of the image that a page of plotly has been drawn as."""
-    return _png(png, max_side, f"{page} as an image, {images.extent(png)}")
+    form = of_encoded(png, max_side)
+    form.preview = f"{page} as an image, {form.preview}"
+    return form
 
 
 # Each of these returns a Form, or None for a value that it is not for.
@@ -181,7 +181,7 @@ def _of_svg_bytes(value, max_side):
 
 
 def _of_matplotlib(value, max_side):
-    figure = matplotlib_figure(value)
+    figure = _matplotlib_figure(value)
     if figure is None:
         return None
     from matplotlib_capture import drawing
@@ -193,7 +193,7 @@ def _of_matplotlib(value, max_side):
 
 
 def _of_matplotlib_svg(value, _):
-    figure = matplotlib_figure(value)
+    figure = _matplotlib_figure(value)
     if figure is None:
         return None
     from matplotlib_capture import drawing
@@ -266,9 +266,18 @@ def _of_rows(value, max_side):
 
 
 def _of_methods(*methods):
+    """Takes what a class, not the value (a mock has every attribute), has methods for."""
+
     def make(value, max_side):
-        shown = (_shown_by(value, method, max_side) for method in methods)
-        return next((form for form in shown if form is not None), None)
+        for method in methods:
+            base = next((each for each in kinds.bases(type(value)) if method in vars(each)), None)
+            shown = getattr(value, method)() if base and vars(base)[method] else None
+            if isinstance(shown, tuple) and shown:
+                shown = shown[0]  # with its metadata
+            form = _BY_METHOD[method](shown, max_side) if shown else None
+            if form is not None:
+                return form
+        return None
 
     return make
 
@@ -296,6 +305,11 @@ _BY_KIND = {
     "txt": (_of_any_text,),
     "svg": (_of_svg_text, _of_svg_bytes, _of_matplotlib_svg, _of_methods("_repr_svg_")),
     "html": (_of_html_text, _of_html_bytes, _of_plotly, _of_methods("_repr_html_")),
+}
+_BY_METHOD = {
+    "_repr_png_": lambda shown, max_side: of_encoded(images.to_bytes(shown), max_side),
+    "_repr_svg_": _of_svg_text,
+    "_repr_html_": _of_html_text,
 }
 _ARTICLES = {
     "chart": "a chart",
@@ -329,34 +343,6 @@ def _bytes(kind, data, endings=(), ending="", preview="", image=None):
     form = Form(kind, lambda file: file.write(data), endings, ending, mime_type, preview, image)
     form.fingerprint = hash(data)
     return form
-
-
-def _png(data, max_side, preview):
-    return _bytes("image", data, (".png",), preview=preview, image=images.preview(data, max_side))
-
-
-def has_method(kind, method):
-    """Says whether a class has a method, and not None in its place, which takes it away."""
-    found = (vars(base)[method] for base in kinds.bases(kind) if method in vars(base))
-    return next(found, None) is not None
-
-
-def _shown_by(value, method, max_side):
-    """Returns the Form of what a method of the value's class gives, or None."""
-    if not has_method(type(value), method):
-        return None
-    shown = getattr(value, method)()
-    if isinstance(shown, tuple) and shown:
-        shown = shown[0]  # with its metadata
-    if not isinstance(shown, (str, bytes)) or not shown:
-        return None
-    if method == "_repr_png_":
-        if isinstance(shown, str):  # some give base64
-            shown = late.load("base64").b64decode(shown)
-        return of_encoded(shown, max_side)
-    if isinstance(shown, bytes):
-        shown = shown.decode()
-    return (_of_svg_text if method == "_repr_svg_" else _of_html_text)(shown, max_side)
 
 
 def _of_path(path, kind, max_side):
@@ -398,20 +384,8 @@ def _is_array(value):
     return numpy is not None and isinstance(value, getattr(numpy, "ndarray", ()))
 
 
-def matplotlib_figure(value):
+def _matplotlib_figure(value):
     """Returns the figure that a value of matplotlib's or seaborn's is, or belongs to."""
-    base = _figure_types()
-    if not base:
-        return None
-    artist = getattr(sys.modules.get("matplotlib.artist"), "Artist", ())
-    if not isinstance(value, base):
-        if not isinstance(value, artist) and kinds.module(type(value)) != "seaborn.axisgrid":
-            return None
-        value = getattr(value, "figure", None)
-    while isinstance(value, base) and not hasattr(value, "savefig"):
-        value = value.figure  # of a part of a figure, the whole
-    return value if isinstance(value, base) else None
-
-
-def _figure_types():
-    return getattr(sys.modules.get("matplotlib.figure"), "FigureBase", ())
+    if isinstance(value, getattr(sys.modules.get("matplotlib.artist"), "Artist", ())):
+        value = value.figure
+    return figures.figure_of(value)

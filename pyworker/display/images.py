@@ -142,6 +142,16 @@ def small(image, max_side):
     return encode(image)
 
 
+def to_bytes(data):
+    """Returns the bytes of an image, which many give as base64."""
+    if not isinstance(data, str):
+        return bytes(data)
+    try:
+        return late.load("base64").b64decode(data)
+    except ValueError:
+        return b""
+
+
 def is_png(data):
     """Says whether bytes begin as a PNG does, with its size."""
     return data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR" and len(data) >= 24

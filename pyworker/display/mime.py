@@ -8,7 +8,7 @@ import re
 
 from pyworker import late
 
-from . import forms, hypertext
+from . import forms, hypertext, images
 
 VALUE = "application/x-python-object"  # in a bundle of ours: the value, which is drawn when shown
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp")
@@ -54,22 +54,12 @@ def _picture(data, max_side):
         return forms.of_image(data[VALUE], max_side)
     for mime in _PICTURES:
         if found := data.get(mime):
-            form = forms.of_encoded(_bytes(found), max_side)
+            form = forms.of_encoded(images.to_bytes(found), max_side)
             if form is not None:
                 return form
     if svg := data.get("image/svg+xml"):
         return forms.of_svg(svg if isinstance(svg, str) else bytes(svg).decode(), max_side)
     return None
-
-
-def _bytes(data):
-    """Returns the bytes of an image, which many give as base64."""
-    if not isinstance(data, str):
-        return bytes(data)
-    try:
-        return late.load("base64").b64decode(data)
-    except ValueError:
-        return b""
 
 
 def _json(value):

@@ -32,6 +32,7 @@ class Outlet:
         self._streams = streams
         self._pid = os.getpid()
         self._execution = 0
+        self._running = False  # no frame is sent between executions
         self._display_id = ""  # of what is being published
         self._names = {}  # of artifacts, by display id
         self._shown = []  # names of artifacts that were displayed since the last clear
@@ -42,17 +43,19 @@ class Outlet:
 
     def begin(self, execution):
         """Begins an execution."""
-        self._pid, self._execution = os.getpid(), execution
+        self._pid, self._execution, self._running = os.getpid(), execution, True
         self._shown, self._figures, self._waiting = [], False, None
 
     def end(self):
         """Ends one: what was to be cleared when something came is, if it did."""
         if self._waiting is not None and self._streams.written() != self._waiting:
             self._settle()
-        self._waiting = None
+        self._waiting, self._running = None, False
 
     def send(self, header, attachments=()):
-        """Sends a figure or an artifact."""
+        """Sends a figure or an artifact, while an execution runs."""
+        if not self._is_ours():
+            return
         self._settle()
         if header["type"] == "figure":
             self._figures = True
@@ -94,10 +97,10 @@ class Outlet:
         self._held += step
 
     def _choose(self, data):
-        from . import forms, mime
+        from . import figures, mime
 
         value = data.get(mime.VALUE)
-        if value is not None and (figure := forms.matplotlib_figure(value)) is not None:
+        if value is not None and (figure := figures.figure_of(value)) is not None:
             if self._is_ours():
                 self.figures.show(figure)
             return "", None
@@ -147,12 +150,13 @@ class Outlet:
         if self._waiting is None:
             return
         self._waiting = None
-        if (self._figures or self._shown) and self._is_ours():
-            self._drop(self._figures, self._shown)
+        self._drop(self._figures, self._shown)
         self._figures, self._shown = False, []
         self.artifacts.forget_seen()
 
     def _drop(self, figures, names):
+        if not (figures or names) or not self._is_ours():
+            return
         self._frames.send(
             {
                 "type": "clear",
@@ -163,7 +167,7 @@ class Outlet:
         )
 
     def _is_ours(self):
-        return self._pid == os.getpid()
+        return self._running and self._pid == os.getpid()
 
 
 class _Ours:

@@ -9,6 +9,9 @@ stdin ends it. It runs nothing of what it reads. A request is {"id": any, "kind"
 
     violations    a list of {"line", "column", "source", "rule", "message"}: lines and
                   columns count from 1, columns in characters; source is the line
+    transformed   the Python that was judged, if it is not the code itself: a cell in
+                  IPython's dialect is run as that
+    notes         sentences on what of the code was repaired, if anything
     syntax_error  null, or the error as Python prints it; then nothing else is said
     error         only if the request itself is wrong: why
 
@@ -31,10 +34,12 @@ import re
 import threading
 import traceback
 import warnings
+from typing import NamedTuple
 
-from pyworker.policy import verify_commands
+from pyworker.policy import verify_commands, verify_ipython, verify_magics
 from pyworker.policy.verify_rules import Rules
 from pyworker.policy.verify_uses import Judge
+from pyworker.shell import transform
 
 _MOST = 100  # violations that are told one by one
 _LONGEST_SOURCE = 200  # characters
@@ -54,22 +59,39 @@ _SAMPLES = (
     "%pip install x>=1\n!ls -l; pip install 'y'\n!python -m pip list\nx = !ls $(ls)",
     "!'",
     "%%bash\nls",
+    "%%time\n%config InlineBackend.rc = 'x'\n!ls {x} $y\nx?",
+    "```\nx = 1\n```",
+    "x = 1\\nif x &lt; 2: pass",
+    " pip install x",
 )
 
+_SHELL = (
+    "can't be checked: get_ipython",
+    "write magics as %name, and commands as !command",
+)
 _TOO_DEEP = (
     "code that can't be checked",
     "the code is too deeply nested, or too long, to be checked; split it",
 )
 
 
+class Judged(NamedTuple):
+    """What is said of code; it passes if both of the first are empty."""
+
+    violations: list
+    syntax_error: str | None = None
+    transformed: str | None = None
+    notes: tuple | list = ()
+
+
 def check(code, policy, kind="code"):
-    """Returns (list of violations, syntax error as text or None).
+    """Returns the Judged of code.
 
     Raises ValueError if the policy or the kind is none.
     """
     rules = _rules(json.dumps(policy, sort_keys=True))
     if kind == "command":
-        return _check_command(code, rules), None
+        return Judged(_check_command(code, rules))
     if kind != "code":
         raise ValueError(f"unknown kind {kind!r}; known are code and command")
     return _check_code(code, rules)
@@ -81,47 +103,97 @@ def _rules(text):
 
 
 def _check_code(code, rules):
-    places = _Places(code)
+    """Returns a Judged of a cell."""
+    cell = _Cell(code, rules)
     try:
-        source, magics = _split(code)
-        tree = _parse(source)
-        found = Judge(tree, rules).violations()
+        reading = transform.read(code, _parse, _manager)
+        cell.judge(reading.source, reading.tree)
     except (SyntaxError, ValueError) as error:  # ValueError: null characters
-        return [], "".join(traceback.format_exception_only(error))
+        return Judged([], "".join(traceback.format_exception_only(error)))
     except (RecursionError, MemoryError):
-        return [places.violation(1, 1, *_TOO_DEEP)], None
-    told = [(line, places.column(line, at), *verdict) for line, at, *verdict in found]
-    for magic in magics:
-        told += verify_commands.check_magic(magic, rules)
-    return _few([places.violation(*one) for one in sorted(set(told))]), None
+        return Judged([cell.places.violation(1, 1, *_TOO_DEEP)])
+    transformed = None if reading.source == code else reading.source
+    return Judged(cell.violations(), None, transformed, reading.notes)
+
+
+@functools.cache
+def _manager():
+    return transform.manager()
 
 
 def _check_command(command, rules):
     if rules.commands is None and not rules.magics and rules.pip_packages is None:
         return []
-    magics = _magics()
-    commands = None if magics is None else magics.commands(command)
     places = _Places(command)
-    found = verify_commands.check_alone(command, commands, rules)
+    found = verify_commands.check_alone(command, rules)
     told = [(*verify_commands.place(command, one.at), one.rule, one.message) for one in found]
     return _few([places.violation(*one) for one in told])
 
 
-def _split(code):
-    """Returns the code as Python reads it, and its magics."""
-    magics = _magics() if "%" in code or "!" in code else None
-    return (code, []) if magics is None else magics.split(code)
+class _Cell:
+    """A cell that is judged, with what its magics run."""
+
+    def __init__(self, code, rules):
+        self.places = _Places(code)
+        self._rules = rules
+        self._found = set()  # (line, column, rule, message)
+
+    def violations(self):
+        """Returns what was found, in order."""
+        return _few([self.places.violation(*one) for one in sorted(self._found)])
+
+    def judge(self, source, tree, above=0, depth=0):
+        """Judges a piece of Python, which stands below so many lines and may have magics."""
+        if self._rules.is_any and "get_ipython" in source:
+            self._judge_magics(source, tree, above, depth)
+        for line, at, *verdict in Judge(tree, self._rules).violations():
+            self._found.add((*self.places.of(source, line, at, above), *verdict))
+
+    def _judge_magics(self, source, tree, above, depth):
+        def judge(code, lines, how):
+            self._judge_inner(code, above + lines, how, depth + 1)
+
+        def report(line, verdict, text):
+            where = above + line, verdict.at + 1
+            if text and verdict.at:
+                where = self.places.find(above + line, text, verdict.at)
+            elif line == node.lineno:
+                where = self.places.of(source, line, node.col_offset, above)
+            self._found.add((*where, *verdict[:2]))
+
+        magics = verify_magics.Magics(self._rules, judge, report)
+        for node, *call in verify_magics.take(tree):
+            magics.check(node.lineno, *call, depth)
+        for name in ast.walk(tree):
+            if type(name) is ast.Name and name.id == "get_ipython":
+                where = self.places.of(source, name.lineno, name.col_offset, above)
+                self._found.add((*where, *_SHELL))
+
+    def _judge_inner(self, code, above, how, depth):
+        """Judges the Python that a magic runs, read as the magic reads it."""
+        try:
+            for source, tree in _readings(code, how):
+                self.judge(source, tree, above, depth)
+        except (SyntaxError, ValueError) as error:
+            line = above + (getattr(error, "lineno", None) or 1)
+            if how != verify_magics.VALUE:  # which IPython leaves as it is
+                self._found.add((line, 1, "can't be checked: what a magic runs", f"{error}"))
 
 
-def _magics():
-    """Returns the module that finds magics; None where there is none, for sessions too."""
-    try:
-        import pyworker.shell.magics as magics
-    except ModuleNotFoundError as error:
-        if error.name != "pyworker.shell.magics":
-            raise  # a magic that is not seen would be taken for a mere syntax error
-        return None
-    return magics
+def _readings(code, how):
+    """Yields what a magic may make of its code, as (source, tree)."""
+    if _manager() is None:
+        raise ValueError(transform.NEEDS_IPYTHON)
+    if how == verify_magics.TRANSFORMED:
+        code = _manager().transform_cell(code)
+    if how != verify_magics.CELL:
+        yield code, _parse(code)
+        return
+    reading = transform.read(code, _parse, _manager)
+    yield reading.source, reading.tree
+    if word := transform.automagic(code):
+        source = _manager().transform_cell(word)
+        yield source, _parse(source)
 
 
 def _parse(source):
@@ -151,12 +223,27 @@ class _Places:
             self._lines = _LINE_END.split(self._code)
         return self._lines[number - 1] if number <= len(self._lines) else ""
 
-    def column(self, number, offset):
-        """Returns the column, in characters from 1, of an offset in bytes of UTF-8."""
-        line = self.line(number)
-        if line.isascii():
-            return offset + 1
-        return len(line.encode("utf-8", "replace")[:offset].decode("utf-8", "replace")) + 1
+    def of(self, source, number, offset, above):
+        """Returns the line and column of an offset in bytes, in a line of what was judged.
+
+        above says how many lines stand above that source, which may be indented less.
+        """
+        line = _LINE_END.split(source)[number - 1]
+        column = len(line.encode("utf-8", "replace")[:offset].decode("utf-8", "replace")) + 1
+        bare = line.strip()
+        moved = self.line(above + number).find(bare) - (len(line) - len(line.lstrip()))
+        return above + number, column + (moved if bare and moved > 0 else 0)
+
+    def find(self, number, text, at):
+        """Returns the line and column of an offset in a command that begins in a line."""
+        found = self.line(number).find(text)
+        if found >= 0:
+            return number, found + at + 1
+        word = text[at:].split(None, 1)[0]
+        last = number
+        while (found := self.line(last).find(word)) < 0 and self.line(last)[-1:] == "\\":
+            last += 1
+        return (last, found + 1) if found >= 0 else (number, 1)
 
     def violation(self, line, column, rule, message):
         """Returns a violation as it is told."""
@@ -179,8 +266,9 @@ def answer(line):
         request = json.loads(line)
         number = request.get("id")
         code, policy = request["code"], request.get("policy") or {}
-        violations, error = check(code, policy, request.get("kind", "code"))
-        return {"id": number, "violations": violations, "syntax_error": error}
+        judged = check(code, policy, request.get("kind", "code"))
+        said = {name: value for name, value in judged._asdict().items() if value}
+        return {"id": number, "violations": [], "syntax_error": None} | said
     except Exception as error:  # whoever asked must know, and refuse
         reason = f"{type(error).__name__}: {error}"
         return {"id": number, "violations": [], "syntax_error": None, "error": reason[:500]}
@@ -190,6 +278,7 @@ def serve(requests, answers):
     """Answers the requests of a stream of bytes until it ends."""
     sys.setrecursionlimit(_RECURSION)
     _read_everything()
+    verify_ipython.load()
     _import_everything()
     # Trees hold no cycles; looking for them would cost a fifth of each check.
     gc.freeze()

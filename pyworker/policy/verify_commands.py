@@ -1,8 +1,12 @@
-"""Holds magics and shell commands against the rules."""
+"""Holds commands of the shell, and calls of pip and its like, against the rules."""
 
 import fnmatch
+import itertools
 import re
+import shlex
 from typing import NamedTuple
+
+from .verify_words import commands as simple_commands
 
 _REQUIREMENT = re.compile(
     r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*"
@@ -11,27 +15,24 @@ _REQUIREMENT = re.compile(
 )
 # What neither takes packages from elsewhere nor writes outside of the environment.
 _OPTIONS = frozenset(
-    (
-        *("-q", "--quiet", "-v", "--verbose", "-U", "--upgrade", "--upgrade-strategy", "--pre"),
-        *("--no-deps", "--no-cache-dir", "--no-input", "--disable-pip-version-check", "--user"),
-        *("--progress-bar", "--only-binary", "--prefer-binary", "--force-reinstall", "-I"),
-        *("--ignore-installed", "--no-color", "--no-warn-script-location", "--timeout"),
-        *("--retries", "-y", "--yes"),
-    )
+    """-q --quiet -v --verbose -U --upgrade --upgrade-strategy --pre --no-deps --no-cache-dir
+    --no-input --disable-pip-version-check --user --progress-bar --only-binary --prefer-binary
+    --force-reinstall -I --ignore-installed --no-color --no-warn-script-location --timeout
+    --retries -y --yes""".split()  # noqa: SIM905
 )
 # What only tells of packages, and the options with which it does no more than that.
-# One that pip gives a value at times, and installs.py always (-e, -f), is none of them.
 _READING = {
     "pip": frozenset(("list", "show", "freeze", "check", "index", "debug", "help", "inspect", "")),
     "conda": frozenset(("list", "info", "help", "")),
 }
 _READING_OPTIONS = frozenset(
-    (
-        *("-h", "--help", "-V", "--version", "-q", "--quiet", "-v", "--verbose", "--format"),
-        *("-o", "--outdated", "-u", "--uptodate", "-l", "--local", "--user", "--all", "--pre"),
-        *("--not-required", "--exclude", "--exclude-editable", "--include-editable", "--files"),
-        *("--no-input", "--no-color", "--disable-pip-version-check", "--timeout", "--retries"),
-    )
+    """-h --help -V --version -q --quiet -v --verbose --format -o --outdated -u --uptodate -l
+    --local --user --all --pre --not-required --exclude --exclude-editable --include-editable
+    --files --no-input --no-color --disable-pip-version-check --timeout --retries""".split()  # noqa: SIM905
+)
+_WITH_VALUE = frozenset(
+    """--upgrade-strategy --progress-bar --only-binary --timeout --retries --format
+    --exclude""".split()  # noqa: SIM905
 )
 _PLAIN = re.compile(r"[A-Za-z0-9:.,_+-]*")  # the value of an option
 _NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a package, or a word as "versions"
@@ -40,6 +41,12 @@ _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.S)
 _HARMLESS_REDIRECTION = re.compile(r"(?:\d*|&)>>?[ \t]*(?:&[ \t]*\d+|/dev/null)(?![^\s;&|<>])")
 _PIPS = re.compile(r"pip[0-9.]*")
 _PYTHONS = re.compile(r"python[0-9.]*")
+_CONDAS = frozenset(("conda", "mamba", "micromamba"))
+_NO_INSTALLS = "packages can't be installed; use those that are there"
+UNCLEAR = (
+    "command that can't be checked",
+    "it is more than simple commands; write plain words, one command after the other",
+)
 
 
 class Verdict(NamedTuple):
@@ -50,40 +57,12 @@ class Verdict(NamedTuple):
     at: int = 0  # where that part begins in the text
 
 
-def check_magic(magic, rules):
-    """Returns the verdicts on a magic of a cell, as a list of (line, column, rule, message)."""
-    if magic.kind == "unknown" or magic.problem:
-        return []  # nothing of the cell runs: it is a syntax error
-    if magic.kind == "shell":
-        verdicts = _check_line(magic, rules)
-    elif rules.magics.get("pip") == "refuse":
-        message = "packages can't be installed; use those that are there"
-        verdicts = [Verdict(f"{magic.kind} in code", message)]
-    else:
-        verdicts = check_install(magic.parsed, rules, magic.kind)
-    return [(*_place(magic, verdict), verdict.rule, verdict.message) for verdict in verdicts]
-
-
-def _check_line(magic, rules):
-    if rules.magics.get("shell") == "refuse":
-        return [Verdict("shell commands", "shell commands are refused; use Python instead")]
-    return check_command(magic.text, magic.parsed, rules, "write from Python")
-
-
-def _place(magic, verdict):
-    """Returns the line and column of a verdict on a magic."""
-    if not verdict.at:
-        return magic.line, magic.column
-    line, column = place(magic.text, verdict.at)
-    return magic.line + line - 1, column if line > 1 else magic.column + magic.lead + column - 1
-
-
 def place(text, at):
     """Returns the line and column, from 1 and in characters, of an offset in a text."""
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
-def check_alone(text, commands, rules):
+def check_alone(text, rules):
     """Returns the verdicts on a command that an agent runs by itself, as of check_command.
 
     Who turns commands off for code says nothing of those that he lists.
@@ -92,30 +71,45 @@ def check_alone(text, commands, rules):
         message = "no command is allowed here: tell the user that the operator must list some"
         return [Verdict("shell commands", message)]
     instead = "put what you know into a file with manage_interpreters, operation upload"
-    return check_command(text, commands, rules, instead)
+    return check_command(text, rules, instead)
 
 
-def check_command(text, commands, rules, instead):
-    """Returns the verdicts on a shell's command line and the list of Command in it.
+def check_in_code(text, rules):
+    """Returns the verdicts on a command line of a cell."""
+    found = simple_commands(text)
+    if found is not None and len(found) == 1 and not _writes(text):
+        install = _install_of(found[0].words)
+        if install is not None:
+            return check_install(*install, rules)
+    if rules.magics.get("shell") == "refuse":
+        return [Verdict("shell commands", "shell commands are refused; use Python instead")]
+    return check_command(text, rules, "write from Python")
 
-    None in the place of the list stands for a line that can't be taken apart; instead
-    is what to do where a file can't be written.
+
+def is_limited(rules):
+    """Says whether some commands only may run."""
+    return rules.commands is not None and "*" not in rules.commands
+
+
+def check_command(text, rules, instead):
+    """Returns the verdicts on a shell's command line.
+
+    instead is what to do where a file can't be written.
     """
-    if commands is None:
-        if rules.commands is None or "*" in rules.commands:
-            return []
-        message = "it is more than simple commands; write plain words, one command after the other"
-        return [Verdict("command that can't be checked", message)]
+    found = simple_commands(text)
+    if found is None:
+        return [Verdict(*UNCLEAR)] if is_limited(rules) else []
     verdicts = []
-    if rules.commands is not None and "*" not in rules.commands and _writes(text):
+    if is_limited(rules) and _writes(text):
         message = f"redirections may go to /dev/null and other descriptors only; {instead}"
         verdicts.append(Verdict("redirection to a file", message))
-    for words in commands:
-        name, at = words[0], words.at
-        if rules.commands is not None and not _is_one_of(name, rules.commands):
-            rule = f"command {name} is not allowed"
+    for words, at in found:
+        if is_limited(rules) and not _is_one_of(words[0], rules.commands):
+            rule = f"command {words[0]} is not allowed"
             verdicts.append(Verdict(rule, _allowed(rules.commands), at))
-        verdicts += [verdict._replace(at=at) for verdict in _check_pip(words, rules)]
+        install = _install_of(words)
+        if install is not None:
+            verdicts += [one._replace(at=at) for one in check_install(*install, rules)]
     return verdicts
 
 
@@ -124,28 +118,79 @@ def _writes(text):
     return ">" in _HARMLESS_REDIRECTION.sub(" ", _QUOTED.sub("q", text))
 
 
-def check_install(install, rules, program="pip"):
-    """Returns the verdicts on a call of pip or conda."""
+def _install_of(words):
+    """Returns (program, its arguments) where a command installs packages, else None."""
+    name = words[0].replace("\\", "/").rpartition("/")[2]
+    if _PIPS.fullmatch(name):
+        return "pip", words[1:]
+    if _PYTHONS.fullmatch(name) and words[1:3] == ["-m", "pip"]:
+        return "pip", words[3:]
+    if name == "uv" and words[1:2] == ["pip"]:
+        return "pip", words[2:]
+    return ("conda", words[1:]) if name in _CONDAS else None
+
+
+def check_install_line(program, line, rules):
+    """Returns the verdicts on a line behind %pip, %conda or %uv."""
+    if re.search(r"[;&|`$(){}\n]", _QUOTED.sub("q", line)) or re.search(r"[{$]", line):
+        return [Verdict("install that can't be checked", f"write %{program} install NAME")]
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        words = ["$"]
+    program, words = _install_of([program, *words]) or (program, words)
+    return check_install(program, words, rules)
+
+
+def check_install(program, words, rules):
+    """Returns the verdicts on a call of pip or conda with these arguments."""
+    if rules.magics.get("pip") == "refuse":
+        return [Verdict(f"{program} in code", _NO_INSTALLS)]
     if rules.pip_packages is None or "*" in rules.pip_packages:
         return []
-    if install is None:
+    if program not in _READING:
+        return [Verdict(f"{program} is not allowed", "write %pip install NAME")]
+    if any(map(_EXPANDED.search, words)):
         return [Verdict("install that can't be checked", "write %pip install NAME")]
-    is_reading = install.verb in _READING[program]
-    if install.verb != "install" and not is_reading:
-        rule = f"{program} {install.verb} is not allowed"
-        return [Verdict(rule, "only packages of the policy can be installed")]
+    before = list(itertools.takewhile(lambda word: word[:1] == "-", words))
+    verb = words[len(before)] if len(before) < len(words) else ""
+    is_reading = verb in _READING[program]
     known = _READING_OPTIONS if is_reading else _OPTIONS
+    requirements, wrong = _read_options(words, known)
+    if verb != "install" and not is_reading:
+        _, wrong = _read_options(before, known | _READING_OPTIONS)
+        if not wrong:
+            rule = f"{program} {verb} is not allowed"
+            return [Verdict(rule, "only packages of the policy can be installed")]
+    if wrong:
+        return [Verdict(f"{program}'s option {wrong} is not allowed", "leave it out")]
     verdicts = []
-    for option, value in install.options:
-        if option not in known or not _PLAIN.fullmatch(value or ""):
-            verdicts.append(Verdict(f"{program}'s option {option} is not allowed", "leave it out"))
-    for requirement in install.requirements:
+    for requirement in requirements[1:]:
         if not is_reading:
             verdicts += _check_requirement(requirement, rules.pip_packages)
         elif not _NAMED.fullmatch(requirement):
-            rule = f"{program} {install.verb} {requirement} is not allowed"
+            rule = f"{program} {verb} {requirement} is not allowed"
             verdicts.append(Verdict(rule, "give names of packages"))
     return verdicts
+
+
+def _read_options(words, known):
+    """Returns what stands by itself, the verb first, and the first option that is not known."""
+    alone, rest = [], iter(words)
+    for word in rest:
+        option, equals, value = word.partition("=")
+        if word[:1] != "-":
+            alone.append(word)
+            continue
+        letters = [f"-{letter}" for letter in option[1:]] if option[1:2] != "-" else [option]
+        wrong = next((letter for letter in letters if letter not in known), "")
+        if wrong or not option[1:]:
+            return alone, wrong or word
+        if option in _WITH_VALUE and not equals:
+            value = next(rest, "")
+        if not _PLAIN.fullmatch(value):
+            return alone, option
+    return alone, ""
 
 
 def _check_requirement(requirement, allowed):
@@ -160,32 +205,6 @@ def _check_requirement(requirement, allowed):
     names = ", ".join(sorted(allowed)) or "none"
     message = f"packages that can be installed: {names}"
     return [Verdict(f"package {match[1]} is not allowed", message)]
-
-
-def _check_pip(words, rules):
-    """Checks pip where a shell command calls it."""
-    program = words[0].replace("\\", "/").rpartition("/")[2]
-    rest = words[1:]
-    if _PYTHONS.fullmatch(program):
-        if rest[:2] != ["-m", "pip"]:
-            return []
-        rest = rest[2:]
-    elif not _PIPS.fullmatch(program):
-        return []
-    if rules.magics.get("pip") == "refuse":
-        message = "packages can't be installed; use those that are there"
-        return [Verdict("pip in a command", message)]
-    if rules.pip_packages is None:
-        return []
-    from pyworker.shell import installs
-
-    install = None
-    if not any(map(_EXPANDED.search, rest)):
-        try:
-            install = installs.parse_words("pip", rest)
-        except ValueError:
-            pass
-    return check_install(install, rules)
 
 
 def _normal(name):

@@ -122,6 +122,8 @@ _NAMES = "it takes attributes by name, where a check can't see them; write them 
 
 # Modules that are routes as a whole.
 MODULES = {
+    **{f"IPython.{name}": _RUNS for name in ("core", "extensions", "lib", "terminal", "testing")},
+    "IPython.utils": _RUNS,
     "__main__": "use the variables by their names",
     "_interpreters": _RUNS,
     "_string": _NAMES,
@@ -178,6 +180,7 @@ FUNCTIONS = {
     "builtins.compile": _RUNS,
     "builtins.execfile": _RUNS,
     "builtins.breakpoint": _RUNS,
+    "builtins.get_ipython": _RUNS,
     "builtins.__builtins__": "use the builtin functions by their names",
     "builtins.__loader__": _LOADS,
     "builtins.__spec__": _LOADS,
@@ -209,9 +212,13 @@ FUNCTIONS = {
     "inspect.getouterframes": _FRAME,
     "inspect.stack": _FRAME,
     "inspect.trace": _FRAME,
-    "IPython.embed": _RUNS,
-    "IPython.get_ipython": _RUNS,
-    "IPython.start_ipython": _RUNS,
+    **{
+        f"IPython.{name}": _RUNS
+        for name in (
+            *("InteractiveShell", "embed", "embed_kernel", "extract_module_locals"),
+            *("get_ipython", "start_ipython", "start_kernel"),
+        )
+    },
     "joblib.load": _PICKLE,
     "multiprocessing.Pipe": _PICKLE,
     **{
@@ -241,6 +248,7 @@ FUNCTIONS = {
     "sys._current_frames": _FRAME,
     "sys._getframe": _FRAME,
     "sys.breakpointhook": _RUNS,
+    "sys.displayhook.shell": _RUNS,
     "sys.meta_path": _LOADS,
     "sys.path_hooks": _LOADS,
     "sys.path_importer_cache": _LOADS,
@@ -297,6 +305,7 @@ DISTINCT = {
     "_get_command_stdout": "uuid._get_command_stdout",
     "attrgetter": "operator.attrgetter",
     "currentframe": "inspect.currentframe",
+    "get_ipython": "IPython.get_ipython",
     "getclosurevars": "inspect.getclosurevars",
     "getattr_static": "inspect.getattr_static",
     "get_type_hints": "typing.get_type_hints",
@@ -311,6 +320,15 @@ DISTINCT = {
 
 # Attributes of any object.
 ATTRIBUTES = {
+    **dict.fromkeys(
+        (
+            *("InteractiveShell", "_ip", "ast_transformers", "input_transformer_manager"),
+            *("input_transformers_cleanup", "input_transformers_post", "magics_manager"),
+            *("register_magic_function", "run_cell", "run_cell_async", "run_cell_magic"),
+            *("run_line_magic", "safe_execfile", "user_global_ns", "user_ns"),
+        ),
+        "it leads to IPython's shell, which runs code; write magics as %name",
+    ),
     "__builtins__": "use the builtin functions by their names",
     "__closure__": _FRAME,
     "__code__": _MAKES,

@@ -31,6 +31,7 @@ class Rules:
         unknown = sorted(set(policy) - _KEYS)
         if unknown:
             raise ValueError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
+        self.is_any = bool(policy)
         self.magics = policy.get("magics") or {}
         self.pip_packages = policy.get("pip_packages")
         self.commands = policy.get("commands")
@@ -76,7 +77,7 @@ class Rules:
         )
         self._held = routes.HELD & (self.strong | refused | weak)
         self._leaks = routes.LEAKS & (self.strong | refused | weak)
-        self.careful = self.strong | holders | {m for m in weak if m in _STANDARD}
+        self.careful = self.strong | holders | {m for m in weak if m in _STANDARD} | {"IPython"}
         self.free = {name: name for name in _STANDARD if not name.startswith("_")}
         self.free.update(routes.USUAL_NAMES)
         self.free.update((old, new) for old, new in routes.SAME_MODULES.items())

@@ -43,6 +43,8 @@ class _Ours:
     def init_user_ns(self):
         """Has In, Out and get_ipython be builtins, so that they are no variables."""
         history = self.history_manager
+        if self.session is not None:
+            history.output_hist = self.session.outputs.out
         inputs, outputs = history.input_hist_parsed, history.output_hist
         vars(builtins).update(In=inputs, Out=outputs, get_ipython=self.get_ipython)
         self.user_ns.update(_ih=inputs, _oh=outputs, _dh=history.dir_hist)
@@ -52,6 +54,19 @@ class _Ours:
     def init_display_formatter(self):
         """Has values formatted as a model reads them."""
         self.display_formatter = late.load_own("display.formatter").make(self)
+
+    def init_history(self):
+        """Makes a history that is kept in memory alone."""
+        manager = late.load("IPython.core.history").HistoryManager
+        kind = type(manager)("History", (_Remembered, manager), {})
+        self.history_manager = kind(shell=self, parent=self)
+        self.configurables.append(self.history_manager)
+
+    def del_var(self, varname, by_name=False):
+        """Deletes a name, and with it what refers to its value."""
+        result = late.load("IPython.core.interactiveshell").ExecutionResult
+        self.last_execution_result = result(None)  # which IPython looks into
+        super().del_var(varname, by_name)
 
     def adopt(self, session):
         """Takes a session's __main__ for its own."""
@@ -106,6 +121,10 @@ class _Ours:
         interactive = late.load("IPython.core.interactiveshell")
         info = interactive.ExecutionInfo(raw_cell, store_history, silent, True, None)
         return interactive.ExecutionResult(info)
+
+    def transform_cell(self, raw_cell):
+        """Reads what a magic runs: as it was judged, so no word of it becomes a magic."""
+        return self.input_transformer_manager.transform_cell(raw_cell)
 
     def run_cell_magic(self, magic_name, line, cell):
         """Runs a magic; what it compiles has the lines of the cell that it stands in."""
@@ -169,13 +188,26 @@ class _Ours:
     def advice(self, kind, name):
         """Says that there is no such magic, and what is near."""
         percent, other = ("%", "cell") if kind == "line" else ("%%", "line")
-        if self.magics_manager.find(other, name) is not None:
+        if self.find_magic(name, other) is not None:
             right = ("%%" if other == "cell" else "%") + name
             return f"{percent}{name} is not there, but {right} is; nothing of the cell was run"
         known = [*self.magics_manager.lsmagic()[kind], *self.magics_manager.lsmagic()["line"]]
         near = late.load("difflib").get_close_matches(name, known, 1)
         said = f"; is {percent}{near[0]} meant?" if near else "; %lsmagic lists them."
         return f"there is no magic {percent}{name}{said} Nothing of the cell was run"
+
+
+class _Remembered:
+    """Finds the last inputs in memory; over IPython's history."""
+
+    def get_tail(self, n=10, raw=True, output=False, include_latest=False):
+        """Returns the last n inputs, the present one not among them."""
+        inputs = self.input_hist_raw if raw else self.input_hist_parsed
+        end = len(inputs) - (not include_latest)
+        chosen = range(max(1, end - (n or 10)), end)
+        return [
+            (0, i, (inputs[i], self.output_hist.get(i)) if output else inputs[i]) for i in chosen
+        ]
 
 
 class _Compiler:
@@ -217,7 +249,8 @@ def make(module):
     )
     shell.compile.shell = shell
     atexit.unregister(shell.atexit_operations)
-    shell.events.unregister("pre_execute", shell._clear_warning_registry)
+    for callbacks in shell.events.callbacks.values():  # IPython's own, for what it runs itself
+        callbacks.clear()
     shell.input_transformer_manager = late.load_own("shell.transform").manager()
     shell.set_hook("show_in_pager", _print, 0)
     for name, command in shell.alias_manager.aliases:  # no colours

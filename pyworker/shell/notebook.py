@@ -33,6 +33,7 @@ class Notebook:
         self._adopted = False
         self._transformers = None
         self._changed = None
+        self._number = 0  # of the present execution
         self.cell = ("", "")  # the present one: its file name, and its code as written
 
     def begin(self):
@@ -66,11 +67,11 @@ class Notebook:
 
     def enter(self, number, filename, code):
         """Begins a cell: In has it, and so has what runs parts of it."""
-        self.cell = (filename, code)
-        if not self._adopted and _NAMED.search(code):
-            self._adopt()
+        self.cell, self._number = (filename, code), number
         if self.is_made:
             self._remember(number, code)
+        elif not self._adopted and _NAMED.search(code):
+            self._adopt()
 
     def magic_word(self, code):
         """Returns a cell like "pwd" as the magic that it names, "" if it isn't one."""
@@ -88,7 +89,7 @@ class Notebook:
         if not found or any(name in ("load_ext", "reload_ext", "alias") for _, name in found):
             return
         for kind, name in found:
-            if self.shell is not None and _shell.magics_manager.find(kind, name) is None:
+            if self.shell is not None and _shell.find_magic(name, kind) is None:
                 raise late.load("IPython.core.error").UsageError(_shell.advice(kind, name))
 
     def before(self, code):
@@ -134,10 +135,16 @@ class Notebook:
         self._adopted = True
         if make() is not None:
             _shell.adopt(self._session)
+            if self._number:  # the cell that has asked for it
+                self._remember(self._number, self.cell[1])
 
     def _on_first_use(self, name):
         def first(*args, **kwargs):
+            for each in ("get_ipython", "display"):
+                delattr(builtins, each)
             self._adopt()
+            if _shell is None:  # IPython is there, and can't be imported
+                raise NameError(f"name {name!r} is not defined: {transform.NEEDS_IPYTHON}")
             return getattr(builtins, name)(*args, **kwargs)
 
         first.__name__ = first.__qualname__ = name
@@ -202,7 +209,7 @@ def warm():
         return
     for kind, names in _FIRST.items():
         for name in names.split():
-            shell.magics_manager.find(kind, name)
+            shell.find_magic(name, kind)
     shell.display_formatter.format(1)
     shell.transform_cell("%who\nx = !ls {x} $y\nlen?\n")
     shell.input_transformer_manager.transform_cell("%%time\n1\n")

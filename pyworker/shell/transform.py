@@ -58,6 +58,10 @@ _AUTOMAGICS = frozenset(
 )
 
 
+# Python that nobody means: a prompt that is an annotation, an operator that HTML has escaped.
+_MISREAD = re.compile(r"\s*In \[\d+\]: |[\s\S]*&(?:lt|gt|amp);")
+
+
 class Reading(NamedTuple):
     """How a cell is read."""
 
@@ -83,12 +87,16 @@ def read(code, parse, transformers):
     SyntaxError that says most about the code as it was written.
     """
     try:
-        return Reading(code, parse(code), [])
+        tree, plain = parse(code), None
+        if not is_misread(code, tree):
+            return Reading(code, tree, [])
     except SyntaxError as error:
         plain = error
     with_manager = transformers()
     try:
-        return _transformed(code, parse, with_manager)
+        reading = _transformed(code, parse, with_manager)
+        if not is_misread(code, reading.tree) or reading.source.strip() != code.strip():
+            return reading
     except SyntaxError as error:
         wrong = error
     for said, text in _repaired(code):
@@ -97,11 +105,21 @@ def read(code, parse, transformers):
         except SyntaxError:
             continue
         return reading._replace(notes=[said])
+    if plain is None:
+        return Reading(code, tree, [])
     if with_manager is None and _DIALECT.search(code):
         plain.msg = f"{plain.msg} ({NEEDS_IPYTHON})"
         raise plain
     # The same line of both: Python's own words on it are the better ones.
     raise plain if plain.lineno == wrong.lineno else _as_written(wrong, code)
+
+
+def is_misread(code, tree):
+    """Says whether Python reads the code, though it was written as something else."""
+    if ("&" not in code and "In [" not in code) or not _MISREAD.match(code):
+        return False
+    names = {node.id for node in late.load("ast").walk(tree) if hasattr(node, "id")}
+    return "In" in names or not names.isdisjoint(("lt", "gt", "amp"))
 
 
 def automagic(code):
@@ -154,7 +172,7 @@ def _repaired(code):
     for said, repair in _REPAIRS:
         for candidate in repair(text):
             if candidate != text:
-                yield ", ".join(["the code was read with repairs: " + said, *done]), candidate
+                yield "the code was read with repairs: " + ", and ".join([*done, said]), candidate
                 last = candidate
                 break
         else:

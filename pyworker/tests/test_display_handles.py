@@ -97,6 +97,17 @@ class ElsewhereTest(Kept):
         )
         self.assertEqual("'b'\n'a\\n'\n", answer.stdout)
 
+    @needs("matplotlib")
+    def test_between_calls(self):
+        self.worker.run(
+            "import threading\nfrom matplotlib.figure import Figure\nfig = Figure()\n"
+            "fig.subplots();\n"
+            "go = threading.Event()\ndef late():\n    go.wait()\n    display(fig)\n"
+            "thread = threading.Thread(target=late)\nthread.start()\n"
+            "threading.Timer(0.2, go.set).start()"
+        )
+        self.assertEqual([], self.worker.run("thread.join()").notes)
+
     @needs("PIL")
     def test_in_a_child(self):
         answer = self.worker.run(

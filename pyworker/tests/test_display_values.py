@@ -67,7 +67,7 @@ class EchoTest(Kept):
         wide = self.echoes("pd.DataFrame({f'column_{n}': [n] for n in range(13)}).describe()")
         self.assertIn("column_12", wide.partition("\n")[0])
         self.worker.run("pd.set_option('display.width', 60)")
-        self.assertIn("...", self.echoes("pd.DataFrame({f'column_{n}': [n] for n in range(13)})"))
+        self.assertIn("\\", self.echoes("pd.DataFrame({f'column_{n}': [n] for n in range(13)})"))
 
     @needs("jinja2")
     @needs("pandas")

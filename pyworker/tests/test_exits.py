@@ -75,7 +75,7 @@ class LastError(WorkerCase):
                 "found",
             ).result,
         )
-        answer = worker.run("traceback.print_last()")
+        answer = worker.run("traceback.print_exception(sys.last_value)")
         self.assertIn('File "<cell 1>", line 4, in <module>', answer.stderr)
         self.assertNotIn("pyworker", answer.stderr)
 

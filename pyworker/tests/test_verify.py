@@ -33,7 +33,7 @@ def shipped():
 
 def rules(code, policy):
     """Returns the rules that code breaks; fails where it is no Python."""
-    violations, error = verify.check(code, policy)
+    violations, error, *_ = verify.check(code, policy)
     if error is not None:
         raise AssertionError(f"{code!r}: {error}")
     return [violation["rule"] for violation in violations]
@@ -85,7 +85,7 @@ class TestVerify(unittest.TestCase):
     def test_places(self):
         for code, expected in cases.PLACES:
             with self.subTest(code=code):
-                violations, error = verify.check(code, cases.OPEN)
+                violations, error, *_ = verify.check(code, cases.OPEN)
                 self.assertIsNone(error)
                 found = [(v["line"], v["column"]) for v in violations]
                 self.assertEqual(found, [place[:2] for place in expected])
@@ -96,7 +96,7 @@ class TestVerify(unittest.TestCase):
     def test_syntax_errors(self):
         for code, expected in cases.SYNTAX:
             with self.subTest(code=code):
-                violations, error = verify.check(code, cases.OPEN)
+                violations, error, *_ = verify.check(code, cases.OPEN)
                 self.assertEqual(violations, [])
                 self.assertTrue(error.endswith(expected), error)
 
@@ -110,14 +110,14 @@ class TestVerify(unittest.TestCase):
         self.assertEqual(found, [(2, 5), (3, 5), (3, 11), (3, 33)])
 
     def test_at_most_a_hundred(self):
-        violations, _ = verify.check("open\n" * 250, cases.OPEN)
+        violations, *_ = verify.check("open\n" * 250, cases.OPEN)
         self.assertEqual(len(violations), 101)
         self.assertEqual(violations[-1]["message"], "and 150 more")
 
     def test_odd_texts(self):
         for code in ("x = 1\0", "\ud800", "\ufeffx = 1", "x = '\ud800'"):
             with self.subTest(code=code):
-                violations, error = verify.check(code, cases.OPEN)
+                violations, error, *_ = verify.check(code, cases.OPEN)
                 self.assertEqual(violations, [])
                 try:
                     compile(code, "<cell>", "exec")
@@ -226,9 +226,9 @@ class TestMagics(unittest.TestCase):
             ("%pip show 'a; touch x'", ["pip show a; touch x is not allowed"]),
             ("%conda list -p x", ["conda's option -p is not allowed"]),
             ("%conda debug x", ["conda debug is not allowed"]),
-            ("!git log && pip install numpy==$X", ["install that can't be checked"]),
-            ("!git log && pip list {--log=x,}", ["install that can't be checked"]),
-            ("!git log && pip list --format=$X", ["install that can't be checked"]),
+            ("!git log && pip install numpy==$X", ["command that can't be checked"]),
+            ("!git log && pip list {--log=x,}", ["command that can't be checked"]),
+            ("!git log && pip list --format=$X", ["command that can't be checked"]),
             ("!git log && pip list -v", []),
             ("!ls &>/dev/null rm x", ["command that can't be checked"]),
             (
@@ -258,17 +258,55 @@ class TestMagics(unittest.TestCase):
             with self.subTest(code=code):
                 self.assertEqual(rules(code, ALLOWED), expected)
 
+    def test_dialect(self):
+        default = shipped()
+        for policy, code, expected in cases.MAGICS:
+            with self.subTest(code=code):
+                starts = tuple(filter(None, expected.split("|")))
+                found = rules(code, policy)
+                self.assertTrue(any(rule.startswith(starts) for rule in found), found)
+        for policy, code in cases.FINE_MAGICS:
+            with self.subTest(code=code):
+                self.assertEqual(rules(code, default if policy is None else policy), [])
+
+    def test_variables_that_magics_bind(self):
+        policy = {"allowed_variables": ["df_*"]}
+        for code in ("%%capture x\n1", "x = %pwd", "x = !ls", "%%bash --out x\nls"):
+            with self.subTest(code=code):
+                self.assertEqual(rules(code, policy), ["variable x is not allowed"])
+                self.assertEqual(rules(code.replace("x", "df_x"), policy), [])
+
+    def test_what_runs_is_what_was_judged(self):
+        for code, expected in (
+            ("x = 1", None),
+            ("%pwd", "get_ipython().run_line_magic('pwd', '')\n"),
+            ("x?", "get_ipython().run_line_magic('pinfo', 'x')\n"),
+            ("\n>>> x = 1", "\nx = 1\n"),
+        ):
+            with self.subTest(code=code):
+                self.assertEqual(verify.check(code, cases.SHELL).transformed, expected)
+        judged = verify.check("```\nx = 1\n```", cases.SHELL)
+        self.assertIn("fences", judged.notes[0])
+
     def test_refused(self):
         self.assertEqual(rules("%pip install numpy", REFUSED), ["pip in code"])
         self.assertEqual(rules("x = !ls", REFUSED), ["shell commands"])
 
     def test_places(self):
-        violations, _ = verify.check("x = 1\nif x:\n    y = !rm z", ALLOWED)
+        violations, *_ = verify.check("x = 1\nif x:\n    y = !rm z", ALLOWED)
         self.assertEqual([(v["line"], v["column"]) for v in violations], [(3, 9)])
         self.assertEqual(violations[0]["source"], "y = !rm z")
         for code, kind, expected in (
             ("x = 1\ny = ! git log; rm z", "code", [(2, 16, "y = ! git log; rm z")]),
             ("!ls \\\n ; rm x", "code", [(2, 4, "; rm x")]),
+            ("\n%%time\nx = 1\ny = open", "code", [(4, 5, "y = open")]),
+            ("%%time\n%%capture\ny = open", "code", [(3, 5, "y = open")]),
+            ("%timeit -n 1 open", "code", [(1, 14, "%timeit -n 1 open")]),
+            ("x\n>>> y\n  z = ip.run_cell", "code", []),
+            ("    y = open", "code", [(1, 9, "y = open")]),
+            (">>> y = open", "code", [(1, 9, ">>> y = open")]),
+            ("%%bash\nls\n ls; rm x", "code", [(3, 6, "ls; rm x")]),
+            ("    !ls; rm x", "code", [(1, 10, "!ls; rm x")]),
             ("%pip install x", "code", [(1, 1, "%pip install x")]),
             (
                 "echo a\nls x; curl z\n pip install y",
@@ -277,7 +315,7 @@ class TestMagics(unittest.TestCase):
             ),
         ):
             with self.subTest(code=code):
-                violations, _ = verify.check(code, ALLOWED, kind)
+                violations, *_ = verify.check(code, ALLOWED, kind)
                 places = [(v["line"], v["column"], v["source"]) for v in violations]
                 self.assertEqual(places, expected)
 
@@ -297,16 +335,19 @@ class TestMagics(unittest.TestCase):
             ("ls `rm x`", ["command that can't be checked"]),
             ("pip install evil", ["package evil is not allowed"]),
             ("ls >> x", ["redirection to a file"]),
+            ("ls $HOME", []),
+            ("git log && pip install numpy==$X", ["install that can't be checked"]),
+            ("git log && pip list {--log=x,}", ["install that can't be checked"]),
         ):
             with self.subTest(command=command):
-                violations, error = verify.check(command, ALLOWED, "command")
+                violations, error, *_ = verify.check(command, ALLOWED, "command")
                 self.assertIsNone(error)
                 self.assertEqual([v["rule"] for v in violations], expected)
         for command in ("ls", "pip install x", "$(echo pip) install x"):
-            violations, _ = verify.check(command, REFUSED, "command")
+            violations, *_ = verify.check(command, REFUSED, "command")
             self.assertEqual([v["rule"] for v in violations], ["shell commands"])
         listed = {**REFUSED, "commands": ["ls"]}
-        self.assertEqual(verify.check("ls -l", listed, "command"), ([], None))
+        self.assertEqual(verify.check("ls -l", listed, "command")[:2], ([], None))
         self.assertEqual(verify.check("rm x", listed, "command")[0][0]["line"], 1)
         self.assertNotIn("Python", verify.check("ls > x", ALLOWED, "command")[0][0]["message"])
 

@@ -345,7 +345,7 @@ def passed(program, check):
     """Returns the cells of a program that the checker lets pass."""
     cells = []
     for cell in program:
-        violations, error = check(cell, POLICY)
+        violations, error, *_ = check(cell, POLICY)
         if not violations and error is None:
             cells.append(cell)
     return cells

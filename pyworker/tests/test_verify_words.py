@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from pyworker.shell.shellwords import commands
+from pyworker.policy.verify_words import commands
 
 _BASH = shutil.which("bash")
 
@@ -13,9 +13,8 @@ SIMPLE = (
     ("", []),
     ("ls", [["ls"]]),
     ("  ls\t-la ", [["ls", "-la"]]),
-    ("ls 'a b' \"c d\" e\\ f", [["ls", "a b", "c d", "e f"]]),
+    ("ls 'a b' \"c d\" 'e''f'", [["ls", "a b", "c d", "ef"]]),
     ("l's' -\"l\"", [["ls", "-l"]]),
-    ("\\ls", [["ls"]]),
     ("a; b", [["a"], ["b"]]),
     ("a && b || c", [["a"], ["b"], ["c"]]),
     ("a | b | c & d", [["a"], ["b"], ["c"], ["d"]]),
@@ -23,9 +22,7 @@ SIMPLE = (
     ("a;b&c|d", [["a"], ["b"], ["c"], ["d"]]),
     ("a &", [["a"]]),
     ("a \\\n b", [["a", "b"]]),
-    ("a # b; c\nd", [["a"], ["d"]]),
     ("a b#c", [["a", "b#c"]]),
-    ("a '#' \\# b", [["a", "#", "#", "b"]]),
     ("a > f", [["a"]]),
     ("a >f 2>&1 b", [["a", "b"]]),
     ("a 2>/dev/null | b", [["a"], ["b"]]),
@@ -36,8 +33,6 @@ SIMPLE = (
     ("a b2>f", [["a", "b2"]]),
     ("echo $HOME ${X} $1 $?", [["echo", "$HOME", "${X}", "$1", "$?"]]),
     ('echo "$HOME/x"', [["echo", "$HOME/x"]]),
-    ("echo '$(id)' \\$\\(", [["echo", "$(id)", "$("]]),
-    ('echo "\\$(id)" "\\`" "a\\b"', [["echo", "$(id)", "`", "a\\b"]]),
     ('echo "5 $"', [["echo", "5 $"]]),
     ("ls *.py ~/x {a,b} [ab] a?", [["ls", "*.py", "~/x", "{a,b}", "[ab]", "a?"]]),
     ("[ -f x ] && a", [["[", "-f", "x", "]"], ["a"]]),
@@ -57,6 +52,8 @@ UNCLEAR = (
     "/bin/i? x", "i* x", "~/id", "{id,x}", "[i]d", "echo 'a", 'echo "a', "id \\", "id >", "id > ;",
     "a;; b", "a <", "'' a", "a\0b", "a\u00a0b", "a\u2028b", "a\rb", "i$X", "echo a ) b",
     "a &> f", "a &>> f; b", "a >& f", "a |& b", "a &>f rm -rf /",
+    "ls e\\ f", "\\ls", "a # b; c", "a;# b", "echo \\$\\(", 'echo "\\$(id)"', "l\\\ns",
+    "a\n>f b", "a ';' b", "a '>' b", "a ;> f", "a \x0bb", "a $'\\n'", "a ${b:=c}",
 )  # fmt: skip
 
 
@@ -65,11 +62,12 @@ class Commands(unittest.TestCase):
     def test_simple_commands(self):
         for text, expected in SIMPLE:
             with self.subTest(text):
-                self.assertEqual(expected, commands(text))
+                found = commands(text)
+                self.assertEqual(expected, None if found is None else [c.words for c in found])
 
     def test_places(self):
         found = commands("a b; 'c'\n >f d\\\n e | g")
-        self.assertEqual([0, 5, 13, 21], [command.at for command in found])
+        self.assertEqual([0, 6, 13, 21], [command.at for command in found])
 
     def test_what_is_unclear(self):
         for text in UNCLEAR:

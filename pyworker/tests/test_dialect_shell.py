@@ -1,0 +1,143 @@
+"""Lines for the shell: Python's values in them, what is refused, scripts, whose python it is."""
+
+import unittest
+import unittest.mock
+
+from pyworker.shell import expand
+from pyworker.tests.test_dialect_forms import has_ipython
+from pyworker.tests.worker import WorkerCase
+
+NAMES = {"x": 5, "name": "a b", "out": "build", "d": {"k": 1}}
+
+EXPANDED = (
+    ("echo $x {x + 1} ${x}", "echo 5 6 5"),
+    ("echo '$x' $x", "echo '$x' 5"),
+    ("echo $$x", "echo $x"),
+    ('echo "$x"', 'echo "5"'),
+    ("echo {d['k']} $name", "echo 1 a b"),
+    ("echo $HOME ${HOME} ${x:-1}", "echo $HOME ${HOME} ${x:-1}"),
+    ("awk '{print $1}' $out", "awk '{print $1}' build"),
+    ("rm -rf ${out}/*", "rm -rf build/*"),
+    ("cat $out.txt", "cat build.txt"),
+    ("find . -exec echo {} \\; $x", "find . -exec echo {} \\; 5"),
+    ("for i in 1 2; do echo $i $x; done", "for i in 1 2; do echo $i 5; done"),
+    ("echo {undefined} {x}", "echo {undefined} 5"),
+)
+
+REFUSED = (
+    "rm -rf $out/*",
+    "rm -rf ${out}/*",
+    'rm -rf "$out"/*',
+    "ls; rm $out",
+    "echo '$out' $out",
+    "echo ${#out}",
+    'sh -c "rm $out"',
+    "echo ${out%.txt}",
+    "echo it\\'s $out",
+)
+
+ALLOWED = (
+    "echo '$out'",
+    "echo \\$out",
+    "echo ${out:-}",
+    "echo ${out:?}",
+    "for out in a b; do echo $out; done",
+    "out=3; echo $out",
+    "read out; echo $out",
+    "while read -r a out; do echo $out; done",
+    "export out=1 && echo $out",
+    "printf -v out x; echo $out",
+    ". ./settings; echo $out",
+    "echo $PATH $RANDOM $$ $? $1 $@ $#",
+    "awk '{print $out}' file",
+    "bash -c 'echo $out'",
+    "echo $((1 + 2)) $(date)",
+)
+
+
+class Expand(unittest.TestCase):
+    @unittest.skipUnless(has_ipython(), "IPython is not installed")
+    def test_values(self):
+        for line, expected in EXPANDED:
+            with self.subTest(line):
+                self.assertEqual(expected, expand.expand(line, NAMES))
+
+    def test_what_nothing_defines(self):
+        with unittest.mock.patch.dict("os.environ", {"PATH": "/bin"}, clear=True):
+            for line in REFUSED:
+                with self.subTest(line):
+                    self.assertEqual("out", expand.undefined(line))
+            for line in ALLOWED:
+                with self.subTest(line):
+                    self.assertEqual("", expand.undefined(line))
+
+    def test_what_only_python_has(self):
+        for script, name in (
+            ("echo $out", "out"),
+            ("out=1\necho $out", ""),
+            ("echo $other", ""),
+            ("for x in 1; do echo $x; done; echo '$out'", ""),
+        ):
+            with self.subTest(script):
+                self.assertEqual(name, expand.pythons(script, NAMES))
+
+
+@unittest.skipUnless(has_ipython(), "IPython is not installed")
+class Lines(WorkerCase):
+    def test_what_is_refused_does_not_run(self):
+        worker = self.start()
+        worker.run("import os; os.environ.pop('target', None); open('kept', 'w').close()")
+        answer = worker.run("!rm -f $target/* ./kept\nprint('on')")
+        self.assertEqual((False, ""), (answer.ok, answer.stdout))
+        self.assertRegex(answer.exception["traceback"], r"^UsageError: \$target is defined neither")
+        self.assertTrue(worker.value("os.path.exists('kept')"))
+        worker.run("target = 'nowhere'\n!rm -f $target/* ./kept")
+        self.assertFalse(worker.value("os.path.exists('kept')"))
+
+    def test_scripts(self):
+        worker = self.start()
+        for cell, said in (
+            ("%%bash\nfor i in 1 2; do echo $i; done", "1\n2\n"),
+            ("%%sh\necho sh", "sh\n"),
+            ("%%script cat\nbody", "body\n"),
+            ("%%python\nimport sys; print(sys.prefix)", worker.value("__import__('sys').prefix")),
+            ("%%bash --out kept\necho kept", ""),
+            ("print(kept)", "kept\n"),
+            ("%%!\necho a", "['a']\n"),
+            ("!!echo b", "['b']\n"),
+        ):
+            with self.subTest(cell):
+                answer = worker.run(cell)
+                self.assertTrue(answer.ok, answer.done)
+                self.assertEqual(said.strip(), answer.stdout.strip())
+
+    def test_a_script_that_fails_fails_the_cell(self):
+        worker = self.start()
+        error = self.failing(worker, "%%bash\necho x\nexit 3")
+        self.assertEqual("CalledProcessError", error["type"].rpartition(".")[2])
+        self.assertEqual(3, worker.value("_exit_code"))
+        self.assertTrue(worker.run("%%bash --no-raise-error\nexit 3").ok)
+
+    def test_a_script_does_not_see_pythons_names(self):
+        worker = self.start()
+        worker.run("place = 'here'")
+        error = self.failing(worker, "%%bash\necho $place")
+        self.assertIn("$place is Python's", error["traceback"])
+        self.assertEqual("there\n", worker.run("%%bash\nplace=there\necho $place").stdout)
+
+    def test_python_is_the_sessions(self):
+        worker = self.start()
+        worker.run("import os, sys; os.environ['PATH'] = '/usr/bin:/bin'")
+        for line in ("!python", "!python3"):
+            answer = worker.run(f'{line} -c "import sys; print(sys.prefix)"')
+            self.assertEqual(worker.value("sys.prefix") + "\n", answer.stdout)
+
+    def test_an_interrupt_ends_a_script(self):
+        worker = self.start()
+        worker.run_until_printed("%%bash\necho here\nsleep 1000000", "here")
+        worker.interrupt()
+        self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
+
+
+if __name__ == "__main__":
+    unittest.main()
