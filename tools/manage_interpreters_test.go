@@ -120,8 +120,8 @@ imports: Path, np (numpy)
 [note] execution 2 crashed`,
 		"set_variables": `Session variables of interpreter 7f: set "key", removed "old". Plugins find "db", "key" from the next run on.`,
 		"upload":        "Uploaded data/a.csv (3 B) in the working directory of interpreter 7f: /data/7f/data/a.csv",
-		"wait":          "waited 0s\n[ok] execution 3 in 7f3a9c, 3 ms",
-		"answer":        "waited 0s\n[ok] execution 3 in 7f3a9c, 3 ms",
+		"wait":          "waited 0s\n[7f3a9c]",
+		"answer":        "waited 0s\n[7f3a9c]",
 	}
 	for era, options := range eras {
 		c := connect(t, "tester", working(), Options{}, options...)

@@ -106,7 +106,7 @@ func TestPluginCallPassesOn(t *testing.T) {
 			s := &shop{}
 			s.stock(sqlQuery(), waiter())
 			answer := call(t, connect(t, "tester", m, pluginsOnly(s)), test.tool, test.arguments)
-			if answer.IsError || !strings.Contains(text(t, answer), "[result] list\n[1,null]\n") {
+			if answer.IsError || !strings.Contains(text(t, answer), "[result] list\n[1,null]") {
 				t.Error(text(t, answer))
 			}
 			test.want.Kind = sessions.RunsPlugin

@@ -27,9 +27,9 @@ func (o Options) notebookLines() string {
 	case rules.NoShell:
 		return "%pip install works" + installed
 	case noPip:
-		return "!command works, with $name and {expr} from Python."
+		return "!command works; $name in one is Python's."
 	}
-	return "!command and %pip install work, with $name and {expr} from Python" + installed
+	return "!command and %pip install work; $name in one is Python's" + installed
 }
 
 // ruled tells that there is a policy.

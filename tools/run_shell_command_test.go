@@ -27,7 +27,7 @@ func TestACommandIsAsked(t *testing.T) {
 	if diff := cmp.Diff(want, asked, cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress", "Asking")); diff != "" {
 		t.Error(diff)
 	}
-	if got := text(t, answer); answer.IsError || !strings.HasPrefix(got, "a\n[exit code] 3\n[error] execution 3") {
+	if got := text(t, answer); answer.IsError || !strings.HasPrefix(got, "a\n[exit code] 3") {
 		t.Error(got)
 	}
 	if record, _ := answer.StructuredContent.(map[string]any); record["exit_code"] != 3.0 || record["status"] != "error" {
