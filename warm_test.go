@@ -18,7 +18,7 @@ func cmdWarm(ts *testscript.TestScript, neg bool, args []string) {
 		a.answered(ts, neg, a.call(ctx, ts, "manage_interpreters", map[string]any{"operation": "create"}))
 		id := a.field("interpreter_id")
 		a.answered(ts, neg, a.call(ctx, ts, "run_python_code", map[string]any{"code": code, "interpreter_id": id}))
-		if a.field("exc_info.args.0") == false {
+		if a.field("status") == "ok" { // exit(False) is a clean one
 			return
 		}
 		a.answered(ts, neg, a.call(ctx, ts, "manage_interpreters", map[string]any{"operation": "delete", "interpreter_id": id}))

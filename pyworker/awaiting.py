@@ -7,6 +7,7 @@ there, as in a script.
 """
 
 import sys
+import types
 
 from . import late, openfiles, resting
 from .fork import idle
@@ -232,7 +233,11 @@ class _Interruption:
     def _begin(self):
         """Wakes the loop, by being called, and sees that a task ends that swallows it all."""
         if not self._over:
-            self._insistence = self._loop.call_later(_PATIENCE, _raise)
+            self._insistence = self._loop.call_later(_PATIENCE, self._insist)
+
+    def _insist(self):
+        error = KeyboardInterrupt("the code went on after it was cancelled")
+        raise error.with_traceback(_place_of(self._task.get_coro()))
 
     def end(self):
         """Ends what was begun."""
@@ -241,8 +246,15 @@ class _Interruption:
             self._insistence.cancel()
 
 
-def _raise():
-    raise KeyboardInterrupt("the code went on after it was cancelled")
+def _place_of(coroutine):
+    """Returns a traceback of the place where a coroutine waits."""
+    frames, trace = [], None
+    while (frame := getattr(coroutine, "cr_frame", None)) is not None:
+        frames.append(frame)
+        coroutine = coroutine.cr_await
+    for frame in reversed(frames):
+        trace = types.TracebackType(trace, frame, frame.f_lasti, frame.f_lineno)
+    return trace
 
 
 def _renew_selector(loop, without):

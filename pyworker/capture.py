@@ -209,9 +209,12 @@ class Streams:
             raw.write_at_once()
             raw.count = _NEVER  # nothing is staged while no execution runs
         for fd, (name, text) in enumerate(zip(_NAMES, self._texts)):
-            setattr(sys, name, self._kept.get(fd, text))
+            before, stream = getattr(sys, name, None), self._kept.get(fd, text)
+            setattr(sys, name, stream)
             setattr(sys, f"__{name}__", text)
-        self._repair(_is_closed)  # by the end of a user's file that was there
+            if before is not stream:
+                before = None  # the end of a user's file closes its descriptor
+                self._repair(_is_closed)
 
     def flush_own(self):
         """Writes out our own streams only, before a fork."""

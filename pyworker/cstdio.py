@@ -23,7 +23,7 @@ def flush():
     global _fflush
     if _fflush is None:
         if "ctypes" not in sys.modules:
-            if sys.flags.unbuffered or len(sys.modules) <= _modules_at_start:
+            if "-u" in sys.orig_argv or len(sys.modules) <= _modules_at_start:
                 return
         _fflush = _find()
     _fflush(None)

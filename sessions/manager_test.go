@@ -550,6 +550,20 @@ func TestCodeThatIsNoPython(t *testing.T) {
 	}
 }
 
+// TestWhatWasJudgedRuns: the worker gets what the Verifier judged, beside what was written.
+func TestWhatWasJudgedRuns(t *testing.T) {
+	var got Request
+	m := newTestManager(t, workerThat(func(_ *fakeWorker, r Request, _ Sink) (Outcome, error) {
+		got = r
+		return Outcome{OK: true}, nil
+	}), func(o *Options) { o.Verifier = &rules{judged: Judged{Source: "help(x)\n"}} })
+	defer m.Close(t.Context())
+	mustRun(t, m, RunRequest{Code: "x?"})
+	if got.Code != "x?" || got.Judged.Source != "help(x)\n" || got.CompileOnly {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestUploadedModulesAreVerified: importing one would run it.
 func TestUploadedModulesAreVerified(t *testing.T) {
 	rules := &rules{answer: Errorf(CodeRefused, "Not run: line 1")}

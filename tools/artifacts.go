@@ -17,6 +17,18 @@ const (
 	someArtifacts = 100
 )
 
+// exhibits are what an answer shows as images: the figures, then those artifacts
+// that can be seen, as figures.
+func exhibits(r *sessions.Result) []sessions.Figure {
+	shown := r.Figures[:len(r.Figures):len(r.Figures)]
+	for _, a := range r.Artifacts {
+		if a.Image != nil {
+			shown = append(shown, sessions.Figure{Path: a.Path, URI: a.URI, MIMEType: a.MIMEType, Title: a.Name, Preview: a.Image})
+		}
+	}
+	return shown
+}
+
 // shown tells of the figures and the artifacts, in a quarter of the budget.
 func (v view) shown() string {
 	figures, heads := v.figureLines(), v.artifactHeads()

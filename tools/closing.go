@@ -3,65 +3,114 @@ package tools
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"understudy/sessions"
 )
 
-// longEnough is how many seconds a run takes before its time is told.
-const longEnough = 1
+// What stands below the output of a run: its pictures, what changed, and what else a
+// model can use. Each line costs tokens in every answer, so none says what the model
+// knows: what its code plainly assigns, that a quick run went well.
 
-// closing is the last line of a text, only of what a model can use: the time of what
-// took some, the limit where it matters, the interpreter to who named one. Most
-// answers have none.
-func (v view) closing() string {
-	var news []string
-	if v.named {
-		news = append(news, v.InterpreterID)
+const (
+	// mostPictures is how many pictures an answer has: each costs a model as much as a
+	// page of text. The rest are named.
+	mostPictures = 10
+	tooMany      = "an answer shows 10 pictures"
+	// toldSeconds is how long a run takes at least whose time is told.
+	toldSeconds = 1
+)
+
+// figureLines names the figures and their files; the directory of the first is that of all.
+func (v view) figureLines() string {
+	var lines, unseen []string
+	for i, figure := range v.Figures {
+		missing := ""
+		if v.pictures != nil {
+			missing = v.pictures[i].missing
+		}
+		if missing == tooMany {
+			unseen = append(unseen, fileOf(figure.Path))
+			continue
+		}
+		path := figure.Path
+		if i > 0 {
+			path = fileOf(path)
+		}
+		line := fmt.Sprintf("[figure %d] %s%d×%d %s", i+1, titlePrefix(figure), figure.Width, figure.Height, path)
+		if len(figure.Names) > 0 {
+			line += "; the code saved it as " + strings.Join(figure.Names, ", ")
+		}
+		if missing != "" {
+			line += "; not shown: " + missing
+		}
+		if v.partial(i) {
+			line += "; in full: " + figure.URI
+		}
+		lines = append(lines, line)
 	}
-	if v.ExecTime >= longEnough && !v.Status.Runs() {
-		news = append(news, shortSpan(secondsOf(v.ExecTime)))
+	if len(unseen) > 0 {
+		lines = append(lines, fmt.Sprintf("[figures] not shown, %s: %s", tooMany, someNames(unseen, 0)))
 	}
-	switch {
-	case v.TimeLimit == 0 && v.Status.Runs():
-		news = append(news, "no time limit")
-	case v.TimeLimit > 0 && (v.Status.Runs() || v.ExecTime > v.TimeLimit/2) && v.Status != sessions.StatusTimeout:
-		news = append(news, "time limit "+sessions.InWords(secondsOf(v.TimeLimit)))
-	}
-	if v.Tasks > 0 && !v.Status.Runs() {
-		news = append(news, sessions.Counted(v.Tasks, "task")+" going on")
-	}
-	if len(news) == 0 {
-		return ""
-	}
-	return "[" + strings.Join(news, ", ") + "]"
+	return strings.Join(lines, "\n")
 }
 
-// nameInCode is a name in a program, or as good as one.
-var nameInCode = regexp.MustCompile(`[\p{L}_][\p{L}\p{N}_]*`)
+func titlePrefix(figure sessions.Figure) string {
+	if title := plainTitle(figure); title != "" {
+		return title + " — "
+	}
+	return ""
+}
 
-// variableLine names the variables that have changed and that the code doesn't: those
-// that it names its author knows of.
+// plainTitle is a figure's title on one line.
+func plainTitle(figure sessions.Figure) string {
+	return clip(strings.Join(strings.Fields(figure.Title), " "), 120)
+}
+
+func figureTitle(i int, figure sessions.Figure) string {
+	if title := plainTitle(figure); title != "" {
+		return title
+	}
+	return fmt.Sprintf("Figure %d", i+1)
+}
+
+// variableLine names the variables that changed, but for those that the code plainly
+// assigns. The record has them all.
 func (v view) variableLine() string {
 	if v.Variables == nil {
 		return ""
 	}
-	said := nameInCode.FindAllString(v.code, -1)
 	var parts []string
 	for _, group := range []struct {
-		verb, sign string
-		names      []string
-	}{{"added", "+", v.Variables.Added}, {"changed", "~", v.Variables.Changed}, {"removed", "-", v.Variables.Removed}} {
-		news := slices.DeleteFunc(slices.Clone(group.names), func(name string) bool { return slices.Contains(said, name) })
-		if len(news) > 0 {
-			parts = append(parts, group.sign+someNames(news, v.Variables.More[group.verb]))
+		verb  string
+		names []string
+	}{{"added", v.Variables.Added}, {"changed", v.Variables.Changed}, {"removed", v.Variables.Removed}} {
+		names := group.names[:0:0]
+		for _, name := range group.names {
+			if !assigns(v.code, name) {
+				names = append(names, name)
+			}
+		}
+		if more := v.Variables.More[group.verb]; len(names)+more > 0 {
+			parts = append(parts, group.verb+": "+someNames(names, more))
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
 	return "[variables] " + strings.Join(parts, "; ")
+}
+
+// assigns reports whether a statement of the code binds the name, or deletes it, in so
+// many words.
+func assigns(code, name string) bool {
+	if !strings.Contains(code, name) {
+		return false
+	}
+	word := `\b` + regexp.QuoteMeta(name) + `\b`
+	// A target, one of several among them, or "def f", "import x as y", "for i, j in".
+	bound, err := regexp.Compile(`(?m)(?:^|[;:(,])[^=;#\n"']*` + word + `[\w\s,.*()\[\]:|]*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]|\b(?:def|class|import|as|for|del|global|with)\b[^=#\n]*` + word + `|` + word + `\s*:=`)
+	return err == nil && bound.MatchString(code)
 }
 
 // someNames lists at most twenty names; further ones are only known by number.
@@ -76,4 +125,29 @@ func someNames(names []string, further int) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// closing is the last line, only of what a model can use: the interpreter for who named
+// one, the time of what took some, the limit where it is near, tasks that go on.
+func (v view) closing() string {
+	if v.Status != sessions.StatusOK && v.Status != sessions.StatusError {
+		return "" // another line says it all
+	}
+	var parts []string
+	if v.named {
+		parts = append(parts, v.InterpreterID)
+	}
+	if v.ExecTime >= toldSeconds {
+		parts = append(parts, shortSpan(secondsOf(v.ExecTime)))
+	}
+	if v.TimeLimit > 0 && v.ExecTime > v.TimeLimit/2 {
+		parts = append(parts, "time limit "+sessions.InWords(secondsOf(v.TimeLimit)))
+	}
+	if v.Tasks > 0 {
+		parts = append(parts, fmt.Sprintf("tasks that go on: %d", v.Tasks))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(parts, ", ") + "]"
 }

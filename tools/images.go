@@ -45,11 +45,11 @@ func (b *toolbox) pictures(side int, figures []sessions.Figure, room, copies int
 	}
 	needs := make([]int, len(figures))
 	for i, figure := range figures {
-		switch {
-		case i >= mostExhibits:
+		if i >= mostPictures {
 			fitted[i].missing = tooMany
 			continue
-		case len(figure.Preview) == 0:
+		}
+		if len(figure.Preview) == 0 {
 			fitted[i].missing = "no preview could be made"
 			continue
 		}

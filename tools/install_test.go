@@ -57,7 +57,7 @@ func TestInstallsThatComeToNothing(t *testing.T) {
 		"Nothing was installed: what was asked for is there already.": func(r *sessions.Result) {
 			r.ExitCode, r.Stdout, r.Result = exit(0), "Requirement already satisfied\n", json.RawMessage(`{"installed": []}`)
 		},
-		"…\nERROR: no\n[exit code] 1\n[note] no network": func(r *sessions.Result) {
+		"…\n" + strings.Repeat("line\n", 29) + "ERROR: no\n[note] no network\n[exit code] 1": func(r *sessions.Result) {
 			r.Status, r.ExitCode, r.Stdout, r.Result = sessions.StatusError, exit(1), strings.Repeat("line\n", 200)+"ERROR: no\n", json.RawMessage(`{"installed": []}`)
 			r.Notes = []string{"no network"}
 		},
@@ -71,7 +71,7 @@ func TestInstallsThatComeToNothing(t *testing.T) {
 		answer := call(t, c, "manage_interpreters", `{"operation": "install", "packages": ["polars"]}`)
 		got := text(t, answer)
 		for _, part := range strings.SplitAfter(want, "\n") {
-			if !strings.Contains(got, part) {
+			if !strings.Contains(got+"\n", part) {
 				t.Errorf("%q is not in:\n%s", part, got)
 			}
 		}

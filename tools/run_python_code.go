@@ -83,7 +83,7 @@ func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, tool
 
 // askedBy is what the answer to a run must know of its call.
 func askedBy(client sessions.Client, r sessions.RunRequest, result *sessions.Result) asked {
-	call := asked{variable: r.ResultVarName, code: r.Code, named: r.InterpreterID != ""}
+	call := asked{variable: r.ResultVarName, named: r.InterpreterID != "", code: r.Code}
 	call.again = client != sessions.Anonymous
 	call.newID = client.Keyed() && !call.named && (result.Execution == 1 || !call.again)
 	return call

@@ -13,11 +13,11 @@ import (
 // asked is what an answer must know of its call.
 type asked struct {
 	variable string // the result_var_name that was asked for, if known
-	code     string // what was run, if known
 	newID    bool   // the interpreter was made for it, and its id is a key
 	named    bool   // it named its interpreter
 	again    bool   // the client's later calls find it without, unless each has a connection of its own
 	answers  bool   // it gave the code a line, and so knows how
+	code     string // what was run, if known
 }
 
 // leastText is the budget, in characters, below which a text can't hold an error
@@ -54,8 +54,8 @@ func (v view) text() string {
 	room = max(0, room-utf8.RuneCountInString(value))
 
 	text := sections(v.Heading, between, v.output(room), v.valueSection(value), tail)
-	if text == "" { // which some clients refuse
-		text = "[ok]"
+	if text == "" {
+		return "[" + string(v.Status) + "]"
 	}
 	return text
 }
@@ -249,8 +249,12 @@ func (v view) running() string {
 		}
 		return fmt.Sprintf(`[asking] The code waits for a line of input%s. Give it with manage_interpreters, operation "answer", interpreter_id %q and text; "interrupt" stops the code.`, at, v.InterpreterID)
 	}
-	return fmt.Sprintf(`[running] Still running after %s. Call manage_interpreters with operation "wait" and interpreter_id %q to go on waiting, or "interrupt" to stop it.`,
-		sessions.InWords(secondsOf(v.ExecTime)), v.InterpreterID)
+	limit := "no time limit"
+	if v.TimeLimit > 0 {
+		limit = "time limit " + sessions.InWords(secondsOf(v.TimeLimit))
+	}
+	return fmt.Sprintf(`[running] Still running after %s (%s). Call manage_interpreters with operation "wait" and interpreter_id %q to go on waiting, or "interrupt" to stop it.`,
+		sessions.InWords(secondsOf(v.ExecTime)), limit, v.InterpreterID)
 }
 
 // handle tells a caller how to come back that may have no default interpreter then.

@@ -283,7 +283,26 @@ func TestManyNames(t *testing.T) {
 	r := example(func(r *sessions.Result) {
 		r.Variables = &sessions.VariableDiff{Added: names, More: map[string]int{"added": 29_002}}
 	})
-	if text := (view{Result: r, budget: 4000}).text(); !strings.Contains(text, " and 29982 more\n") {
+	if text := (view{Result: r, budget: 4000}).text(); !strings.Contains(text, " and 29982 more") {
 		t.Error(text)
+	}
+}
+
+// TestPlainlyAssigned: what the code says of itself is not told again.
+func TestPlainlyAssigned(t *testing.T) {
+	for code, names := range map[string]map[string]bool{
+		"df = load()\nclean(df2)":                                               {"df": true, "df2": false},
+		"a, (b, *c) = f(); d[0] = 1; e += 2":                                    {"a": true, "b": true, "c": true, "d": true, "e": true},
+		"import numpy as np\nfrom x import y, z\ndef f(q): pass\nclass C: pass": {"np": true, "y": true, "z": true, "f": true, "C": true},
+		"for i, row in enumerate(rows): rows.append(i)":                         {"i": true, "row": true, "other": false},
+		"with open(p) as handle: pass\nif (n := 3): pass\ndel gone":             {"handle": true, "n": true, "gone": true},
+		"exec('hidden = 1')\ncfg.update(x=1)\nif a == b: pass":                  {"hidden": false, "cfg": false, "a": false, "b": false},
+		"s: str = 'x = 1'\nprint('y = 2')":                                      {"s": true, "y": false},
+	} {
+		for name, want := range names {
+			if assigns(code, name) != want {
+				t.Errorf("%q in %q: %v", name, code, !want)
+			}
+		}
 	}
 }

@@ -79,9 +79,10 @@ func lostProcess(e journal.Execution) bool {
 	return e.Detail != nil && e.Detail.Record.RestartReason != ""
 }
 
-// commandMagic is a command of the shell as a notebook runs it.
+// commandMagic is a command of the shell as a notebook runs it. Behind "!" Python's values
+// would be put into it.
 func commandMagic(command string) string {
-	if strings.Contains(command, "\n") {
+	if strings.ContainsAny(command, "\n{$") {
 		return "%%bash\n" + command
 	}
 	return "!" + command

@@ -1,21 +1,24 @@
 # Written by understudy, so that this notebook prints and draws as the session did:
-# the value of every line is printed with print(), ";" at its end silences it, figures
-# keep their size, and a shell command prints what it prints in a terminal. The cells
-# below run without this one too, and then show their values as Jupyter does.
+# the value of every line is printed, ";" at its end silences it, figures keep their size,
+# and a shell command prints what it prints in a terminal. The cells below run without this
+# one too, and then show their values as Jupyter does.
 def _understudy(echo, warn, numbers):
     import ast
     import builtins
+    import shlex
     import subprocess
     import sys
     import threading
     import warnings
 
     from IPython import get_ipython
-    from IPython.core.magic import no_var_expand
     from IPython.display import display
+    from IPython.utils.text import SList
 
     shell = get_ipython()
+    plain = shell.display_formatter.formatters["text/plain"]
     source = [""]  # of the present cell, as Python
+    fresh = []  # holds something while a cell has not been read yet
     name = "__understudy_echo__"
 
     def is_drawn(value, depth=3):
@@ -43,12 +46,15 @@ def _understudy(echo, warn, numbers):
         if plotly or any(hasattr(type(value), f"_repr_{kind}_") for kind in ("png", "svg")):
             display(value)
         if not plotly:  # whose text fills pages
-            print(value)
+            print(plain(value))
 
     class Echo:
         """Has the values of top-level expressions printed."""
 
         def visit(self, tree):
+            if not fresh:  # it is what %time runs, whose value is that of the magic
+                return tree
+            fresh.clear()
             lines = source[0].encode().splitlines()
             try:
                 flags = shell.compile.flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -97,10 +103,15 @@ def _understudy(echo, warn, numbers):
     def bash(command, catch=False):
         return run(["/bin/bash", "-c", "--", command], catch)
 
-    @no_var_expand
+    def filled(command, *_, **__):
+        return bash(shell.var_expand(command, depth=1))
+
+    def captured(command, *_, **__):
+        return SList(bash(shell.var_expand(command, depth=1), catch=True))
+
     def pip(line):
-        quietly = "--disable-pip-version-check --no-input"
-        bash(f"'{sys.executable}' -m pip {quietly} {line}")
+        quietly = ["--disable-pip-version-check", "--no-input"]
+        run([sys.executable, "-m", "pip", *quietly, *shlex.split(line)])
 
     def raw_input(prompt=""):
         try:
@@ -112,13 +123,11 @@ def _understudy(echo, warn, numbers):
     setattr(builtins, name, show)
     if not hasattr(builtins, "artifact"):
         builtins.artifact = lambda value, *_, **__: display(value)
+    shell.events.register("pre_run_cell", lambda *_: fresh.append(True))
     shell.ast_node_interactivity = "none"
     shell.ast_transformers.append(Echo())
     shell.input_transformers_post.append(note_source)
-    cleanups = shell.input_transformer_manager.cleanup_transforms
-    cleanups[:] = [each for each in cleanups if getattr(each, "__name__", "") == "cell_magic"]
     shell.compile.get_code_name = file_name
-    shell.automagic = False
     for exiting in ("exit", "quit"):
         shell.user_ns.pop(exiting, None)  # which end the kernel
         shell.builtin_trap.auto_builtins.pop(exiting, None)
@@ -126,8 +135,7 @@ def _understudy(echo, warn, numbers):
     if not warn:
         warnings.simplefilter("ignore")
     if sys.platform != "win32":
-        shell.system = bash
-        shell.getoutput = lambda command, *_, **__: bash(command, catch=True)
+        shell.system, shell.getoutput = filled, captured
         shell.register_magic_function(lambda _, cell: bash(cell), "cell", "bash")
         shell.register_magic_function(pip, "line", "pip")
     if hasattr(shell, "kernel"):

@@ -1,7 +1,8 @@
 def understudy_shell(command, captured=False, after=None, values=None):
     """Runs a command of the shell; returns the lines that it printed if captured.
 
-    values are those of Python that {expression} and $name stand for. after is the number of seconds after which it is ended, as it was in the session.
+    values are those of Python that {expression} and $name stand for. after is the number
+    of seconds after which it is ended, as it was in the session.
     """
     import builtins
     import os

@@ -18,8 +18,18 @@ type row struct {
 	touched bool // by more than text that follows text
 }
 
-func newGrid(text string) *grid {
-	g := &grid{rows: []*row{{}}}
+// handOver gives the progress bars up that the cursor is on, to go on below what another
+// stream has printed; nil if there are none.
+func (g *grid) handOver() *grid {
+	if r := g.rows[g.row]; !r.touched || len(r.cells) == 0 {
+		return nil
+	}
+	bars := &grid{rows: g.rows[g.row:], col: g.col}
+	g.rows = append(g.rows[:g.row:g.row], &row{})
+	return bars
+}
+
+func (g *grid) draw(text string) {
 	for len(text) > 0 {
 		if text[0] == '\x1b' {
 			text = g.escape(text)
@@ -34,7 +44,6 @@ func newGrid(text string) *grid {
 		}
 		text = text[n:]
 	}
-	return g
 }
 
 func (g *grid) put(c rune) {

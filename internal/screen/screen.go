@@ -44,34 +44,21 @@ type area struct {
 }
 
 func (c *canvas) draw(p Piece) {
-	before := c.last[p.Stream]
+	a := &area{Piece: p}
+	if before := c.last[p.Stream]; before != nil && before.grid != nil && p.Gap == 0 {
+		a.grid = before.grid.handOver()
+	}
+	if a.grid == nil && strings.ContainsFunc(p.Text, isControl) {
+		a.grid = &grid{rows: []*row{{}}}
+	}
+	if a.grid != nil {
+		a.grid.draw(p.Text)
+	}
+	c.areas = append(c.areas, a)
 	if c.last == nil {
 		c.last = map[int]*area{}
 	}
-	a := &area{Piece: p}
-	if strings.ContainsFunc(p.Text, isControl) {
-		a.grid = newGrid(p.Text)
-	}
-	if before != nil && goesOn(p.Text) {
-		before.leave()
-	}
-	c.areas = append(c.areas, a)
 	c.last[p.Stream] = a
-}
-
-// goesOn reports whether text writes over the line before it.
-func goesOn(text string) bool {
-	return len(text) > 1 && text[0] == '\r' && text[1] != '\n'
-}
-
-// leave takes a progress bar away that goes on below what another stream printed.
-func (a *area) leave() {
-	if a.grid == nil {
-		return
-	}
-	if last := a.grid.rows[len(a.grid.rows)-1]; last.touched {
-		last.cells = nil
-	}
 }
 
 func (c *canvas) shown() (all []Piece) {

@@ -84,6 +84,10 @@ func TestStreamsKeepTheirOrder(t *testing.T) {
 			[]Piece{{1, "\r 0%", 0}, {0, "one\n", 0}, {1, "\r 50%", 0}, {0, "two\n", 0}, {1, "\r100%\n", 0}},
 			[]Piece{{0, "one\ntwo\n", 0}, {1, "100%\n", 0}},
 		},
+		"bars in bars beside prints": {
+			[]Piece{{1, "log\n\rall: 0%\n\r in: 1\x1b[A", 0}, {0, "one\n", 0}, {1, "\n\r      \x1b[A\rall: 50%", 0}, {0, "two\n", 0}, {1, "\rall: 99%\n", 0}},
+			[]Piece{{1, "log\n", 0}, {0, "one\ntwo\n", 0}, {1, "all: 99%\n", 0}},
+		},
 		"words are no bar": {
 			[]Piece{{1, "what: ", 0}, {0, "one\n", 0}, {1, "\rb", 0}},
 			[]Piece{{1, "what: ", 0}, {0, "one\n", 0}, {1, "b", 0}},

@@ -11,7 +11,8 @@ from .mime import VALUE
 _TEXT = ("builtins", "pandas", "polars", "sympy", "sklearn", "xarray", "statsmodels")
 _PAGES = ("pandas.io.formats.style",)  # but these
 _UNUSED = ("application/pdf", "application/javascript")
-MOST_ITEMS = 400  # of a list that is echoed
+MOST_ITEMS = (400, 60, 15)  # of each list, by how deep lists are nested
+_MANY = 4_000  # items in all, from which on the depth counts
 
 
 class _Ours:
@@ -27,7 +28,19 @@ class _Ours:
             kind = type(obj)
             if kinds.package(kind) in _TEXT and kinds.module(kind) not in _PAGES:
                 include = ("text/plain",)
+        plain = self.formatters["text/plain"]
+        if plain.max_seq_length in MOST_ITEMS and (most := _most(obj)) != plain.max_seq_length:
+            plain.max_seq_length = most
         return super().format(obj, include, exclude or _UNUSED)
+
+
+def _most(value):
+    """Returns how many items of each list are told; as deep as the first items of all go."""
+    count, depth = 1, -1
+    while type(value) in (list, tuple, dict, set) and value and depth + 1 < len(MOST_ITEMS):
+        count, depth = count * min(len(value), MOST_ITEMS[0]), depth + 1
+        value = next(iter(value.values() if type(value) is dict else value))
+    return MOST_ITEMS[max(depth, 0) if count > _MANY else 0]
 
 
 def _of_bokeh(value):
@@ -60,5 +73,5 @@ def make(shell):
     module.get_ipython = lambda: reporter  # it is asked for nothing else there
     formatter = module.DisplayFormatter
     made = type(formatter)("Formatter", (_Ours, formatter), {})(parent=shell)
-    made.formatters["text/plain"].max_seq_length = MOST_ITEMS
+    made.formatters["text/plain"].max_seq_length = MOST_ITEMS[0]
     return made

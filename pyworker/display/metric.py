@@ -98,6 +98,8 @@ def _binds(statement, name):
         targets = [statement.target]
     elif kind is ast.Import or kind is ast.ImportFrom:
         return any((each.asname or each.name) == name for each in statement.names)
+    elif kind is ast.Expr:
+        return any(_binds(each, name) for each in _run_by_magic(statement.value))
     else:
         return False
     return any(
@@ -105,6 +107,19 @@ def _binds(statement, name):
         for target in targets
         for node in ast.walk(target)
     )
+
+
+def _run_by_magic(call):
+    """Returns the statements in the body of a %%time or %%capture, as far as they are Python."""
+    if type(call) is not ast.Call or getattr(call.func, "attr", "") != "run_cell_magic":
+        return []
+    magic, _, body, *_ = [*(getattr(each, "value", None) for each in call.args), *[None] * 3]
+    if magic not in ("time", "capture") or type(body) is not str:
+        return []
+    try:
+        return ast.parse(body).body
+    except (SyntaxError, ValueError):
+        return []
 
 
 def _number(value, depth):

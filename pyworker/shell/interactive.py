@@ -232,6 +232,7 @@ class _Compiler:
 def make(module):
     """Makes the process's shell, with a module for its __main__."""
     interactive = late.load("IPython.core.interactiveshell").InteractiveShell
+    modern = late.load("IPython").version_info >= (9,)
     caching = late.load("IPython.core.compilerop").CachingCompiler
     publisher = late.load_own("display.publisher").publisher_class()
     config = late.load("traitlets.config").Config()
@@ -244,7 +245,7 @@ def make(module):
         ipython_dir=os.path.join(tempfile.gettempdir(), "ipython-unused"),
         display_pub_class=publisher,
         compiler_class=type("Compiler", (_Compiler, caching), {}),
-        colors="nocolor",
+        colors="nocolor" if modern else "NoColor",
         autoawait=False,
     )
     shell.compile.shell = shell

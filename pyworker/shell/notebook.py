@@ -193,6 +193,9 @@ def make():
         hooks = {name: getattr(sys, name) for name in ("displayhook", "excepthook")}
         try:
             _shell = late.load_own("shell.interactive").make(types.ModuleType("__main__"))
+        except BaseException:  # half made: nobody is to find it
+            sys.modules["IPython.core.interactiveshell"].InteractiveShell.clear_instance()
+            raise
         finally:
             for name, hook in hooks.items():
                 setattr(sys, name, hook)
@@ -204,6 +207,13 @@ def warm():
 
     What they import and fill is then shared, and a session that uses them writes little.
     """
+    try:
+        _warm()
+    except Exception as error:  # of another version of IPython, say
+        print(f"IPython can't be prepared: {type(error).__name__}: {error}", file=sys.stderr)
+
+
+def _warm():
     shell = make()
     if shell is None:
         return

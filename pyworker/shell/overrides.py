@@ -24,7 +24,7 @@ def register(shell):
 class _Magics:
     def __init__(self, shell):
         self._shell = shell
-        self._config = shell.find_magic("config", "line")
+        self._config = shell.find_line_magic("config")
 
     def pip(self, line):
         """Runs pip for the session's environment: %pip install NAME."""

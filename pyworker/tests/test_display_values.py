@@ -36,6 +36,8 @@ class EchoTest(Kept):
         text = self.echoes("list(range(100_000))")
         self.assertTrue(text.endswith("...]\n"))
         self.assertLess(len(text), 4000)
+        for code in ("[[1] * 1000] * 1000", "{n: [[1] * 99] * 99 for n in range(99)}"):
+            self.assertLess(len(self.echoes(code)), 40_000)
 
     def test_what_the_user_has_set_is_obeyed(self):
         self.assertEqual("'%.2f'\n3.14\n", self.echoes("%precision 2\n3.14159"))

@@ -276,7 +276,7 @@ class Zygotes(ForkerCase):
             import matplotlib  # noqa: F401
         except ImportError:
             self.skipTest("matplotlib is not installed")
-        root = self.root(environment={"MPLBACKEND": "module://matplotlib_capture.backend"})
+        root = self.root()
         zygote = root.zygote(["matplotlib.pyplot"])
         self.assertEqual(["matplotlib.pyplot"], zygote.preloaded["imported"], root.printed())
         worker = self.worker(zygote)

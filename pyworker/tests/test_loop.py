@@ -182,7 +182,7 @@ class BetweenCalls(WorkerCase):
         for _ in range(2):  # else one could come with the request, and mean that
             worker.output["stdout"].clear()
             worker.wait_for_line(f"tick{worker.pid}")
-        self.assertEqual("False\n", worker.run("t.done()").stdout[-6:])
+        self.assertIs(False, worker.run("x = t.done()", "x").result)
 
     def test_a_figure_between_calls_breaks_nothing(self):
         worker = self.start()
@@ -212,12 +212,14 @@ class Interrupts(WorkerCase):
         return exception
 
     def test_code_that_swallows_its_cancellation(self):
-        self.stop(
+        exception = self.stop(
             "async def stay():\n    while True:\n"
             "        try: await asyncio.sleep(10**6)\n"
             "        except asyncio.CancelledError: pass\n"
             "asyncio.get_running_loop().call_later(0.05, print, 'on')\nawait stay()"
         )
+        places = [["<cell 2>", 6, "<module>", "await stay()"], ["<cell 2>", 3, "stay"]]
+        self.assertEqual(places, [exception["stack"][0], exception["stack"][1][:3]])
 
     def test_sync_code_of_another_task(self):
         exception = self.stop(

@@ -170,6 +170,15 @@ class Metrics(WorkerCase):
                 self.assertTrue(worker.run(first).ok)
                 self.assertEqual(want, self.measure(worker, second))
 
+    @unittest.skipUnless(importlib.util.find_spec("IPython"), "needs IPython")
+    def test_what_magics_run_assigns(self):
+        worker = self.start()
+        self.assertTrue(worker.run("score = 5").ok)
+        for code in ("%%time\nscore = 5", "%%capture out\nscore = 5", "%time score = 5.0"):
+            with self.subTest(code):
+                self.assertEqual({"value": 5}, self.measure(worker, code))
+        self.assertIn("was not assigned", self.measure(worker, "%%time\nx = 5")["problem"])
+
     def test_what_the_run_did_not_assign_stays_what_it_was(self):
         worker = self.start()
         worker.run("score = mine = 0.5")
