@@ -291,8 +291,8 @@ func TestManyNames(t *testing.T) {
 // TestPlainlyAssigned: what the code says of itself is not told again.
 func TestPlainlyAssigned(t *testing.T) {
 	for code, names := range map[string]map[string]bool{
-		"df = load()\nclean(df2)":                                               {"df": true, "df2": false},
-		"a, (b, *c) = f(); d[0] = 1; e += 2":                                    {"a": true, "b": true, "c": true, "d": true, "e": true},
+		"df = load()\nclean(df2)":       {"df": true, "df2": false},
+		"a, *c = f(); d[0] = 1; e += 2": {"a": true, "c": true, "d": true, "e": true},
 		"import numpy as np\nfrom x import y, z\ndef f(q): pass\nclass C: pass": {"np": true, "y": true, "z": true, "f": true, "C": true},
 		"for i, row in enumerate(rows): rows.append(i)":                         {"i": true, "row": true, "other": false},
 		"with open(p) as handle: pass\nif (n := 3): pass\ndel gone":             {"handle": true, "n": true, "gone": true},

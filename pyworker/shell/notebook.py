@@ -12,6 +12,7 @@ import types
 from pyworker import late, sources
 
 from . import transform
+from .changed import Changed
 
 INPUTS = 1000  # cells that In remembers
 
@@ -32,7 +33,7 @@ class Notebook:
         self._session = session
         self._adopted = False
         self._transformers = None
-        self._changed = None
+        self._changed = Changed()
         self._number = 0  # of the present execution
         self.cell = ("", "")  # the present one: its file name, and its code as written
 
@@ -115,8 +116,6 @@ class Notebook:
         """Returns sentences on modules that a cell imports whose files have changed since."""
         if "import" not in request["code"] or request["kind"] != "code" or self._is_heard():
             return []
-        if self._changed is None:
-            self._changed = late.load_own("shell.changed").Changed()
         return self._changed.notes(request["code"], self._session.place.workdir)
 
     def _is_heard(self):
@@ -229,7 +228,6 @@ def _warm():
         shell.run_line_magic("time", "1")
         shell.run_line_magic("pinfo", "len")
     late.load_own("shell.shell")
-    late.load_own("shell.changed")
 
 
 def _magic(call):
