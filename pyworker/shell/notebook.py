@@ -229,7 +229,6 @@ def _warm():
         shell.run_line_magic("time", "1")
         shell.run_line_magic("pinfo", "len")
     late.load_own("shell.shell")
-    late.load_own("shell.changed")
 
 
 def _magic(call):
