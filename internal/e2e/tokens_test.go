@@ -1,8 +1,8 @@
 package e2e
 
 import (
-	"fmt"
-	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,47 +10,49 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// TestTokensOfJobs counts what a model reads in the course of whole jobs.
-func TestTokensOfJobs(t *testing.T) {
+// TestTokens does jobs as a model does them, and counts what it reads for them. A job is
+// an archive of calls; most is how many tokens they may cost together, and prepare is run
+// before, at nobody's cost.
+func TestTokens(t *testing.T) {
 	codec, err := tokenizer.Get(tokenizer.Cl100kBase)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := exec.Command(python(t), "-c", "import pandas, sklearn, tqdm, matplotlib").Run(); err != nil {
-		t.Skip("a library of the jobs is not installed: ", err)
+	jobs, err := filepath.Glob("testdata/tokens/*.txtar")
+	if err != nil || len(jobs) == 0 {
+		t.Fatal("no jobs", err)
 	}
-	archive, err := txtar.ParseFile("testdata/tokens.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	jobs := map[string][]string{}
-	for _, file := range archive.Files {
-		job, _, _ := strings.Cut(file.Name, "/")
-		jobs[job] = append(jobs[job], string(file.Data))
-	}
-	for job, cells := range jobs {
-		var name string
-		var most int
-		if _, err := fmt.Sscanf(job, "%s %d", &name, &most); err != nil {
-			t.Fatal(job, err)
-		}
-		t.Run(name, func(t *testing.T) {
+	for _, path := range jobs {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			job, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
 			c, _ := serve(t)
-			sum := 0
-			for _, cell := range cells {
-				got, err := call(t.Context(), c, "run_python_code", map[string]any{"code": cell})
-				if err != nil || got.refuse {
-					t.Fatal(got.text, err)
+			most, sum := 0, 0
+			for _, part := range job.Files {
+				if part.Name == "most" {
+					if most, err = strconv.Atoi(strings.TrimSpace(string(part.Data))); err != nil {
+						t.Fatal(err)
+					}
+					continue
 				}
-				n, err := codec.Count(got.text)
+				a, err := call(t.Context(), c, "run_python_code", map[string]any{"code": string(part.Data)})
 				if err != nil {
 					t.Fatal(err)
 				}
-				t.Logf("%d tokens, %d images\n%s", n, got.images, got.text)
-				sum += n
+				n, err := codec.Count(a.text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("call %s: %d tokens, %d pictures\n%s", part.Name, n, a.images, a.text)
+				if part.Name != "prepare" {
+					sum += n
+				}
 			}
-			if t.Logf("%d of %d tokens in %d calls", sum, most, len(cells)); sum > most {
-				t.Errorf("%d tokens to read, at most %d wanted", sum, most)
+			t.Logf("together: %d of %d", sum, most)
+			if sum > most {
+				t.Errorf("the answers have %d tokens, at most %d wanted", sum, most)
 			}
 		})
 	}
