@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -274,6 +275,7 @@ func (b *toolbox) describe(text string) string {
 		"{wait}", sessions.InWords(b.DefaultWait),
 		"{timeout}", sessions.InWords(b.DefaultTimeout),
 		"{history}", b.depth(),
+		"{text}", strconv.Itoa(orDefault(b.TextBudget, usualText)),
 		"{lines}\n", item(b.notebookLines()),
 		"{rules}\n", item(b.ruled()),
 		"{walls}\n", item(b.walled()),

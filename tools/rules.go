@@ -25,11 +25,11 @@ func (o Options) notebookLines() string {
 	case rules.NoShell && noPip:
 		return ""
 	case rules.NoShell:
-		return "%pip install lines work as in a notebook" + installed
+		return "%pip install works" + installed
 	case noPip:
-		return "!command lines work as in a notebook."
+		return "!command works; $name in one is Python's."
 	}
-	return "!command and %pip install lines work as in a notebook" + installed
+	return "!command and %pip install work; $name in one is Python's" + installed
 }
 
 // ruled tells that there is a policy.

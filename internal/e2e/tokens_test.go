@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+	"github.com/tiktoken-go/tokenizer"
+)
+
+// TestTokens does jobs as a model does them, and counts what it reads for them. A job is
+// an archive of calls; most is how many tokens they may cost together, and prepare is run
+// before, at nobody's cost.
+func TestTokens(t *testing.T) {
+	codec, err := tokenizer.Get(tokenizer.Cl100kBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := filepath.Glob("testdata/tokens/*.txtar")
+	if err != nil || len(jobs) == 0 {
+		t.Fatal("no jobs", err)
+	}
+	for _, path := range jobs {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
+			job, err := txtar.ParseFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, _ := serve(t)
+			most, sum := 0, 0
+			for _, part := range job.Files {
+				if part.Name == "most" {
+					if most, err = strconv.Atoi(strings.TrimSpace(string(part.Data))); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				a, err := call(t.Context(), c, "run_python_code", map[string]any{"code": string(part.Data)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				n, err := codec.Count(a.text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("call %s: %d tokens, %d pictures\n%s", part.Name, n, a.images, a.text)
+				if part.Name != "prepare" {
+					sum += n
+				}
+			}
+			t.Logf("together: %d of %d", sum, most)
+			if sum > most {
+				t.Errorf("the answers have %d tokens, at most %d wanted", sum, most)
+			}
+		})
+	}
+}
