@@ -214,7 +214,7 @@ func (a *scientist) compare(now *trial, answer trialAnswer, text string) {
 	}
 	a.t.Log(regexp.MustCompile(`(?m)^\[trial .*`).FindString(text))
 	for _, want := range a.lines(now) {
-		if !strings.Contains(text, want) {
+		if !strings.Contains(text+"\n", want) {
 			a.t.Errorf("trial %d: no %q in\n%s", now.number, want, text)
 		}
 	}
