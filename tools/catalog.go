@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
@@ -274,7 +275,8 @@ func (b *toolbox) describe(text string) string {
 		"{wait}", sessions.InWords(b.DefaultWait),
 		"{timeout}", sessions.InWords(b.DefaultTimeout),
 		"{history}", b.depth(),
-		"{lines}\n", item(b.notebookLines()),
+		"{characters}", humanize.Comma(int64(SmallestText(b.TextBudget))),
+		"{lines}", b.notebookLines(),
 		"{rules}\n", item(b.ruled()),
 		"{walls}\n", item(b.walled()),
 		"{files}\n", item(b.tellsOfFiles()),
