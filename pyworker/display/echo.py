@@ -6,7 +6,6 @@ import sys
 from . import figures, kinds, plotly_show
 from .artifacts import Artifact
 
-_GRIDS = ("seaborn.axisgrid",)  # seaborn's figures, which pyplot shows
 _DEPTH = 3  # how deep lists are searched for artists
 _WIDTH = 79  # characters, from which on IPython breaks lines
 _FEW = 40  # items of a container that is told at once
@@ -58,7 +57,11 @@ class Echo:
                     self._session.outlet.publish(data, stream=sys.stdout)
                 return
             else:
-                text = repr(value)
+                try:
+                    text = repr(value)
+                except Exception as error:  # as with IPython, the cell goes on
+                    sys.stderr.write(self._session.describer.text(error))
+                    return
         self._write(text)
 
     def _write(self, text):
@@ -116,7 +119,7 @@ def _is_drawn(value, depth):
     """Says whether a value is what a plotting function gives back."""
     if isinstance(value, _drawn_types()):
         return True
-    if type(value).__module__ in _GRIDS:
+    if type(value).__module__ in figures.GRIDS:
         return True
     if depth == 0:
         return False
