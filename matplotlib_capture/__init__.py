@@ -18,7 +18,7 @@ The way of a figure::
 for another backend. pyplot itself is never changed. What child processes show takes
 the way that `children.py` describes.
 
-Importing this package imports neither matplotlib nor anything else, and
+Importing this package imports neither matplotlib nor any other library, and
 `begin` and `end` cost microseconds while there is nothing to capture.
 """
 

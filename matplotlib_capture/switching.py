@@ -20,82 +20,36 @@ load our backend.
 
 import sys
 
+from pyworker.imports import when_imported
+
 BACKEND = f"{__package__}.backend"
 
 
 def keep_our_backend():
-    """Stand in matplotlib's loader now, or as soon as matplotlib is imported."""
-    _act_with_matplotlib(_stand_in)
+    """Stand in matplotlib's loader now, or as soon as matplotlib is imported.
+
+    ``matplotlib.use("Agg")`` before the first import of pyplot would leave our backend
+    module unloaded for good.
+    """
+    when_imported("matplotlib", _stand_in)
 
 
 def begin_with_our_backend():
     """Have pyplot begin with our backend where neither code nor settings choose another."""
-    _act_with_matplotlib(_choose_ours)
+    when_imported("matplotlib", _choose_ours)
 
 
-def _act_with_matplotlib(action):
-    if "matplotlib" in sys.modules:
-        action()
-    elif _watcher not in sys.meta_path:
-        _watcher.action = action
-        sys.meta_path.insert(0, _watcher)
-
-
-class _ImportWatcher:
-    """An import finder that acts after matplotlib's own import.
-
-    It is needed because ``matplotlib.use("Agg")`` before the first import of
-    pyplot leaves our backend module unloaded for good. It finds nothing
-    itself: it lets the other finders find matplotlib.
-    """
-
-    action = None
-
-    def find_spec(self, fullname, path=None, target=None):
-        if fullname != "matplotlib":
-            return None
-        spec = self._spec_from_others(fullname, path, target)
-        if spec is not None and hasattr(spec.loader, "exec_module"):
-            self._act_after(spec.loader)
-        return spec
-
-    def _spec_from_others(self, fullname, path, target):
-        for finder in list(sys.meta_path):
-            find_spec = getattr(finder, "find_spec", None)
-            if finder is self or find_spec is None:
-                continue
-            spec = find_spec(fullname, path, target)
-            if spec is not None:
-                return spec
-        return None
-
-    def _act_after(self, loader):
-        execute = loader.exec_module
-
-        def exec_module(module):
-            del loader.exec_module  # the class's own method shows again
-            execute(module)
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
-            self.action()
-
-        loader.exec_module = exec_module
-
-
-_watcher = _ImportWatcher()
-
-
-def _choose_ours():
+def _choose_ours(matplotlib):
     """Make our backend the one that matplotlib would otherwise look for."""
     # A module of the user's may have the name.
-    parameters = getattr(sys.modules["matplotlib"], "rcParams", None)
+    parameters = getattr(matplotlib, "rcParams", None)
     if isinstance(parameters, dict) and not isinstance(dict.get(parameters, "backend"), str):
         parameters["backend"] = f"module://{BACKEND}"
 
 
-def _stand_in():
+def _stand_in(matplotlib):
     """Replace the loader that the matplotlib in `sys.modules` uses, once."""
-    _choose_ours()
+    _choose_ours(matplotlib)
     registry = sys.modules.get("matplotlib.backends.registry")
     if registry is not None:
         _replace(registry.backend_registry, "load_backend_module", _our_module)

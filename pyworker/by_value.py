@@ -10,7 +10,7 @@ import sys
 import types
 
 from . import late
-from .display.imports import when_imported
+from .imports import when_imported
 
 _REMEDY = (
     "{name} was defined in this session, and a worker of the method {method!r} can't import it: "

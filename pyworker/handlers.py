@@ -24,8 +24,9 @@ class Handlers:
         """Ends an execution. A handler that is called meanwhile may raise."""
         for number in _NUMBERS:
             handler = _signal.getsignal(number)
-            ours = getattr(handler, "__func__", None) is Interrupts.nudged
-            if callable(handler) and type(handler) is not _Shield and not ours:
+            if not callable(handler) or type(handler) is _Shield:
+                continue
+            if getattr(handler, "__func__", None) is not Interrupts.nudged:
                 shield = self._held[number] = _Shield(handler, self._report)
                 _signal.signal(number, shield)
 

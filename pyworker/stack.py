@@ -11,7 +11,7 @@ import re
 import sys
 
 from . import sources
-from .display.imports import when_imported
+from .imports import when_imported
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _ENDS = (_HERE + "executor.py", _HERE + "loop.py")  # under these nothing is the user's

@@ -21,6 +21,7 @@ func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, resul
 	var record *sessions.Result
 	left := f.Bytes - envelope - linkFrame*(2+min(mostLinks, len(result.Figures)+len(result.Artifacts)))
 	v := view{Result: readable(result), asked: call, budget: f.Text, cut: new([2]bool)}
+	v.seen = v.printed()
 	if f.Record {
 		var size int
 		record, size = b.record(f, result, v.advice())

@@ -26,14 +26,14 @@ func TestTokensAreGuessed(t *testing.T) {
 		"traceback": strings.Repeat(valueError, 10), "list": fmt.Sprint(make([]int, 500)),
 		"Python": strings.Repeat("def area(self, width=3):\n    return self.height * width  # of a rectangle\n", 20),
 	} {
-		real, err := codec.Count(text)
+		known, err := codec.Count(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		guess := tokensOf(text)
-		t.Logf("%s: %d characters, %d tokens, guessed %d", name, len(text), real, guess)
-		if guess < real*2/3 || guess > real*3/2 {
-			t.Errorf("%s: %d tokens, guessed %d", name, real, guess)
+		t.Logf("%s: %d characters, %d tokens, guessed %d", name, len(text), known, guess)
+		if guess < known*2/3 || guess > known*3/2 {
+			t.Errorf("%s: %d tokens, guessed %d", name, known, guess)
 		}
 	}
 }

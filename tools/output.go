@@ -11,6 +11,9 @@ import (
 // printed is what the code printed as it is to be read: in order of arrival, as a terminal
 // would show it in the end.
 func (v view) printed() []screen.Piece {
+	if v.seen != nil {
+		return v.seen
+	}
 	pieces := v.Pieces
 	if pieces == nil { // a record from the journal, or one of another's making
 		pieces = []screen.Piece{{Stream: int(sessions.Stdout), Text: v.Stdout}, {Stream: int(sessions.Stderr), Text: v.Stderr}}

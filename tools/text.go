@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"understudy/internal/screen"
 	"understudy/sessions"
 )
 
@@ -33,9 +34,10 @@ const longestName = 200
 type view struct {
 	*sessions.Result
 	asked
-	pictures []picture // of the exhibits; nil: all are shown
-	budget   int       // characters
-	cut      *[2]bool  // by Stream, whether text left some of it out; nil: nobody asks
+	seen     []screen.Piece // printed, worked out once; nil: not yet
+	pictures []picture      // of the exhibits; nil: all are shown
+	budget   int            // characters
+	cut      *[2]bool       // by Stream, whether text left some of it out; nil: nobody asks
 }
 
 // text is what the model reads.

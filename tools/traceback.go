@@ -59,8 +59,8 @@ func frameAt(lines []string, before []frame) (frame, bool) {
 	}
 	f := frame{indent: lines[0][at[2]:at[3]]}
 	file := lines[0][at[4]:at[5]]
-	within := file
-	f.library, within = libraryOf(file)
+	library, within := libraryOf(file)
+	f.library = library
 	if f.library != "" && ofCython.MatchString(file) && !strings.ContainsAny(file, `/\`) && len(before) > 0 && before[len(before)-1].library != "" {
 		f.library = before[len(before)-1].library // which was compiled without its folder's name
 	}

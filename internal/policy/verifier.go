@@ -96,11 +96,7 @@ func (v *Verifier) Verify(ctx context.Context, client sessions.Client, kind sess
 		}
 		kind = sessions.RunsCode
 	}
-	as := kind
-	if kind == sessions.RunsInstall { // it comes as the line that a cell would have
-		as = sessions.RunsCode
-	}
-	found, err := v.pool.ask(ctx, question{Kind: string(as), Code: code, Policy: e.encoded})
+	found, err := v.pool.ask(ctx, question{Kind: string(kind), Code: code, Policy: e.encoded})
 	switch {
 	case err != nil:
 		return judged, v.failed(ctx, err)

@@ -39,21 +39,24 @@ func (r *resolver) take(p Piece) {
 		r.items = append(r.items, &item{stream: p.Stream, gap: p.Gap})
 		r.open = nil
 	}
-	for strings.Contains(p.Text, markStart) {
-		at := marks.FindStringSubmatchIndex(p.Text)
-		if at == nil {
-			break
+	for {
+		start := strings.Index(p.Text, markStart)
+		if start < 0 {
+			r.text(p.Stream, p.Text)
+			return
 		}
-		r.text(p.Stream, p.Text[:at[0]])
-		id := ""
-		if at[4] >= 0 {
-			id = p.Text[at[4]:at[5]]
+		r.text(p.Stream, p.Text[:start])
+		p.Text = p.Text[start:]
+		mark := marks.FindString(p.Text[:min(len(p.Text), longestMark)])
+		if !strings.HasPrefix(p.Text, mark) || mark == "" { // another's sequence, or the next one's is near
+			mark = p.Text[:1]
+			r.text(p.Stream, mark)
+		} else {
+			word, id, _ := strings.Cut(mark[len(markStart):len(mark)-1], ";")
+			r.mark(p.Stream, word, id)
 		}
-		word, _, _ := strings.Cut(p.Text[at[2]:at[3]], ";")
-		r.mark(p.Stream, word, id)
-		p.Text = p.Text[at[1]:]
+		p.Text = p.Text[len(mark):]
 	}
-	r.text(p.Stream, p.Text)
 }
 
 func (r *resolver) text(stream int, text string) {

@@ -44,6 +44,7 @@ type area struct {
 }
 
 func (c *canvas) draw(p Piece) {
+	p.Text = withoutStyles(p.Text)
 	a := &area{Piece: p}
 	if before := c.last[p.Stream]; before != nil && before.grid != nil && p.Gap == 0 {
 		a.grid = before.grid.handOver()
@@ -79,6 +80,32 @@ func (c *canvas) shown() (all []Piece) {
 		all[i].Text = countRepeats(all[i].Text)
 	}
 	return all
+}
+
+// withoutStyles takes colours out. What is plain but for them needs no grid.
+func withoutStyles(text string) string {
+	if !strings.Contains(text, "\x1b[") {
+		return text
+	}
+	var b strings.Builder
+	for {
+		start := strings.Index(text, "\x1b[")
+		if start < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		end := start + 2
+		for end < len(text) && (text[end] >= '0' && text[end] <= '9' || text[end] == ';' || text[end] == ':') {
+			end++
+		}
+		if end < len(text) && text[end] == 'm' {
+			b.WriteString(text[:start])
+			end++
+		} else {
+			b.WriteString(text[:end])
+		}
+		text = text[end:]
+	}
 }
 
 // isControl reports whether a character does something instead of being seen.

@@ -49,20 +49,20 @@ func TestTextIsWhatATerminalShows(t *testing.T) {
 
 func TestMarksAreObeyed(t *testing.T) {
 	const (
-		clear, wait, end = "\x1b]5379;clear\x07", "\x1b]5379;clear-wait\x07", "\x1b]5379;end\x07"
-		displayA         = "\x1b]5379;display;a\x07"
-		updateA          = "\x1b]5379;update;a\x07"
+		clearAll, wait, end = "\x1b]5379;clear\x07", "\x1b]5379;clear-wait\x07", "\x1b]5379;end\x07"
+		displayA            = "\x1b]5379;display;a\x07"
+		updateA             = "\x1b]5379;update;a\x07"
 	)
 	for text, want := range map[string]string{
-		"gone\n" + clear + "kept\n": "kept\n",
-		"gone\n" + clear:            "",
-		"stays\n" + wait:            "stays\n",
-		"gone\n" + wait + "next\n":  "next\n",
+		"gone\n" + clearAll + "kept\n": "kept\n",
+		"gone\n" + clearAll:            "",
+		"stays\n" + wait:               "stays\n",
+		"gone\n" + wait + "next\n":     "next\n",
 		"over\n" + displayA + "one\n" + end + "below\n" + updateA + "2\n" + end: "over\n2\nbelow\n",
 		displayA + "1\n" + end + displayA + "1\n" + end + updateA + "2\n" + end: "2\n2\n",
 		displayA + "1\n" + end + updateA + "2\n" + end + displayA + "3\n" + end: "2\n3\n",
 		updateA + "of an earlier answer\n" + end + updateA + "again\n" + end:    "again\n",
-		displayA + "1\n" + end + clear + updateA + "2\n" + end + "x":            "x",
+		displayA + "1\n" + end + clearAll + updateA + "2\n" + end + "x":         "x",
 		displayA + "1\n" + end + updateA + "not yet":                            "not yet",
 		"a\x1b]5379;dis": "a",
 	} {

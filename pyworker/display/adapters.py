@@ -4,9 +4,9 @@ Each is met when it is imported; the zygote may have done so already.
 """
 
 from pyworker import late
+from pyworker.imports import when_imported
 
 from . import outside
-from .imports import when_imported
 
 _WIDTH = 200  # characters of a table of pandas
 _COLUMNS = 20  # of one, as in Jupyter

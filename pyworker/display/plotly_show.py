@@ -8,8 +8,9 @@ come here too.
 
 import sys
 
+from pyworker.imports import when_imported
+
 from . import outside
-from .imports import when_imported
 from .pages import counted
 
 UNSEEN = (

@@ -45,6 +45,7 @@ def run(control_fd):
         late.load(name)
     if sys.platform == "linux":
         late.load_own("sandbox.confine")
+    late.load_own("shell.changed")
     figures.find_capture()
     # Before the imports, so that no worker lets go of what they leave in linecache.
     sources.install()

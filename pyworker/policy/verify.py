@@ -5,7 +5,7 @@
 The server starts it by from_memory.py, so that it is none of the files in LIBRARY. It
 reads requests from stdin and answers on stdout, a JSON object a line; the end of
 stdin ends it. It runs nothing of what it reads. A request is {"id": any, "kind":
-"code" or "command", "code": text, "policy": rules}; the answer has the same id and
+"code", "command" or "install", "code": text, "policy": rules}; the answer has the same id and
 
     violations    a list of {"line", "column", "source", "rule", "message"}: lines and
                   columns count from 1, columns in characters; source is the line
@@ -92,8 +92,10 @@ def check(code, policy, kind="code"):
     rules = _rules(json.dumps(policy, sort_keys=True))
     if kind == "command":
         return Judged(_check_command(code, rules))
+    if kind == "install":
+        return Judged(_check_install(code, rules))
     if kind != "code":
-        raise ValueError(f"unknown kind {kind!r}; known are code and command")
+        raise ValueError(f"unknown kind {kind!r}; known are code, command and install")
     return _check_code(code, rules)
 
 
@@ -128,6 +130,13 @@ def _check_command(command, rules):
     found = verify_commands.check_alone(command, rules)
     told = [(*verify_commands.place(command, one.at), one.rule, one.message) for one in found]
     return _few([places.violation(*one) for one in told])
+
+
+def _check_install(code, rules):
+    """Judges a line that installs packages as that of a cell, "%pip install NAME"."""
+    program, _, line = code.removeprefix("%").partition(" ")
+    found = verify_commands.check_install_line(program, line, rules)
+    return [_Places(code).violation(1, 1, one.rule, one.message) for one in found]
 
 
 class _Cell:

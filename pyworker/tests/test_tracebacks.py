@@ -55,7 +55,7 @@ class Kinds(WorkerCase):
         worker = self.start()
         for code in (
             "def f(n): return f(n + 1)\nf(0)",
-            "class R:\n    def __str__(self): return str(self)\nR()",
+            "class R:\n    def __str__(self): return str(self)\nstr(R())",
         ):
             found = self.failing(worker, code)
             self.assertEqual("RecursionError", found["type"])
@@ -137,17 +137,17 @@ class Syntax(WorkerCase):
         self.assertEqual(["<cell 1>", 2, "<module>", "eval('1 +')"], found["stack"][0])
 
     def test_one_without_a_frame_of_the_users_is_shown_at_its_statement(self):
-        # The expression is over when its text fails: in C, or in a library.
-        c_code = "T = type('T', (), {'__str__': len})\nT()\n"
-        library = "import json\nT = type('T', (), {'__str__': json.loads})\nT()\n"
+        # The expression is over when its echo fails: in C, or in a library.
+        c_code = "import sys; sys.displayhook = len\nobject()\n"
+        library = "import json, sys; sys.displayhook = json.loads\nobject()\n"
         awaited = "import asyncio; await asyncio.sleep(0)\n" + c_code
-        for code, line, frames in ((c_code, 2, 1), (library, 3, 2), (awaited, 3, 1)):
+        for code, line, frames in ((c_code, 2, 1), (library, 2, 2), (awaited, 3, 1)):
             with self.subTest(code):
                 found = self.failing(self.start(), code)
                 self.assertEqual("TypeError", found["type"])
-                self.assertEqual(["<cell 1>", line, "<module>", "T()"], found["stack"][0])
+                self.assertEqual(["<cell 1>", line, "<module>", "object()"], found["stack"][0])
                 self.assertEqual(frames, len(found["stack"]))
-                shown = f'File "<cell 1>", line {line}, in <module>\n    T()\n'
+                shown = f'File "<cell 1>", line {line}, in <module>\n    object()\n'
                 self.assertEqual(1, found["traceback"].count(shown), found["traceback"])
 
     def test_code_that_is_no_text(self):

@@ -288,6 +288,19 @@ class TestMagics(unittest.TestCase):
         judged = verify.check("```\nx = 1\n```", cases.SHELL)
         self.assertIn("fences", judged.notes[0])
 
+    def test_installs(self):
+        for line, expected in (
+            ("%pip install numpy 'scikit-learn>=1'", []),
+            ("%pip install numpy evil", ["package evil is not allowed"]),
+            ("%pip install numpy; rm x", ["install that can't be checked"]),
+            ("%pip install 'numpy; python_version < \"4\"'", []),
+        ):
+            with self.subTest(line=line):
+                found = verify.check(line, ALLOWED, "install").violations
+                self.assertEqual([one["rule"] for one in found], expected)
+        (one,) = verify.check("%pip install numpy", REFUSED, "install").violations
+        self.assertEqual(one["rule"], "pip in code")
+
     def test_refused(self):
         self.assertEqual(rules("%pip install numpy", REFUSED), ["pip in code"])
         self.assertEqual(rules("x = !ls", REFUSED), ["shell commands"])

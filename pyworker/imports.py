@@ -8,7 +8,7 @@ _waiting = {}  # what is to be called with the module, by its name
 def when_imported(name, action):
     """Calls action with a module: now where it is there, else after its import."""
     if (module := sys.modules.get(name)) is not None:
-        action(module)
+        _act(action, module)
         return
     _waiting[name] = action
     if _finder not in sys.meta_path:
@@ -45,6 +45,13 @@ def _act_after(loader):
         if not _waiting and _finder in sys.meta_path:
             sys.meta_path.remove(_finder)
         if action is not None:
-            action(module)
+            _act(action, module)
 
     loader.exec_module = exec_module
+
+
+def _act(action, module):
+    try:
+        action(module)
+    except Exception:
+        pass  # a module of the user's of that name, or another version: it does as elsewhere
