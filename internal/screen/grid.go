@@ -11,7 +11,12 @@ type grid struct {
 	row, col int
 	apart    bool // the cursor went past the end of its row: a blank belongs there
 	returned bool // to the beginning of a row
+	work     *int // cells that may yet be blanked, in all grids of a canvas
 }
+
+// mostBlanked is how many cells a text may have blanked: as many as a program's progress
+// needs, and none takes the server's time by erasing one long line again and again.
+const mostBlanked = 1 << 22
 
 type row struct {
 	cells   []rune
@@ -24,7 +29,7 @@ func (g *grid) handOver() *grid {
 	if r := g.rows[g.row]; !r.touched || len(r.cells) == 0 {
 		return nil
 	}
-	bars := &grid{rows: g.rows[g.row:], col: g.col}
+	bars := &grid{rows: g.rows[g.row:], col: g.col, work: g.work}
 	g.rows = append(g.rows[:g.row:g.row], &row{})
 	return bars
 }
@@ -176,7 +181,7 @@ func (g *grid) obey(command byte, first, second string) {
 	case 'H', 'f':
 		g.to(n-1, number(second)-1)
 	case 'K':
-		g.rows[g.row].erase(g.col, first)
+		g.rows[g.row].erase(g.col, first, g.work)
 	case 'J':
 		g.erase(first)
 	}
@@ -191,13 +196,17 @@ func number(text string) int {
 	return n
 }
 
-func (r *row) erase(col int, part string) {
+func (r *row) erase(col int, part string, work *int) {
 	r.touched = true
 	switch part {
 	case "", "0":
 		r.cells = r.cells[:min(col, len(r.cells))]
 	case "1":
-		for i := range min(col+1, len(r.cells)) {
+		n := min(col+1, len(r.cells))
+		if *work -= n; *work < 0 {
+			return
+		}
+		for i := range n {
 			r.cells[i] = ' '
 		}
 	case "2":
@@ -209,7 +218,7 @@ func (r *row) erase(col int, part string) {
 func (g *grid) erase(part string) {
 	switch part {
 	case "", "0":
-		g.rows[g.row].erase(g.col, "")
+		g.rows[g.row].erase(g.col, "", g.work)
 		g.rows = g.rows[:g.row+1]
 	case "2":
 		g.rows, g.row, g.col = []*row{{touched: true}}, 0, 0 // as clear does

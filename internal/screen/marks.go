@@ -15,6 +15,8 @@ const (
 
 var (
 	marks = regexp.MustCompile(`\x1b\]5379;(clear|clear-wait|end|(?:display|update);([A-Za-z0-9_-]{1,64}))\x07`)
+	// firstMark is one at the beginning of a text.
+	firstMark = regexp.MustCompile("^" + marks.String())
 	// cutMark is the end of a mark whose beginning was left out.
 	cutMark = regexp.MustCompile(`^\]?5?3?7?9?;?(?:[a-z-]*;)?[A-Za-z0-9_-]*\x07`)
 )
@@ -46,9 +48,9 @@ func (s *Splitter) Split(p []byte, take func(p []byte, mark bool)) {
 			p = p[start:]
 			continue
 		}
-		found := marks.FindIndex(p[:min(len(p), longestMark)])
+		found := firstMark.FindIndex(p[:min(len(p), longestMark)])
 		switch {
-		case found != nil && found[0] == 0:
+		case found != nil:
 			take(p[:found[1]], true)
 			p = p[found[1]:]
 		case len(p) < longestMark && bytes.IndexByte(p, '\x07') < 0:

@@ -47,8 +47,8 @@ func (r *resolver) take(p Piece) {
 		}
 		r.text(p.Stream, p.Text[:start])
 		p.Text = p.Text[start:]
-		mark := marks.FindString(p.Text[:min(len(p.Text), longestMark)])
-		if !strings.HasPrefix(p.Text, mark) || mark == "" { // another's sequence, or the next one's is near
+		mark := firstMark.FindString(p.Text[:min(len(p.Text), longestMark)])
+		if mark == "" { // another's sequence
 			mark = p.Text[:1]
 			r.text(p.Stream, mark)
 		} else {

@@ -15,7 +15,7 @@ type Piece struct {
 // Show returns what is to be seen of the pieces, in order; two neighbours are of
 // different streams, or something was left out between them.
 func Show(pieces []Piece) []Piece {
-	var c canvas
+	c := canvas{work: mostBlanked}
 	for _, p := range resolve(pieces) {
 		c.draw(p)
 	}
@@ -35,6 +35,7 @@ func Text(text string) string {
 type canvas struct {
 	areas []*area
 	last  map[int]*area // of each stream
+	work  int           // see mostBlanked
 }
 
 // area is what one stream drew without a break. A cursor stays in its area.
@@ -50,7 +51,7 @@ func (c *canvas) draw(p Piece) {
 		a.grid = before.grid.handOver()
 	}
 	if a.grid == nil && strings.ContainsFunc(p.Text, isControl) {
-		a.grid = &grid{rows: []*row{{}}}
+		a.grid = &grid{rows: []*row{{}}, work: &c.work}
 	}
 	if a.grid != nil {
 		a.grid.draw(p.Text)
@@ -63,22 +64,28 @@ func (c *canvas) draw(p Piece) {
 }
 
 func (c *canvas) shown() (all []Piece) {
+	var parts []string // of the last piece
+	end := func() {
+		if n := len(all); n > 0 {
+			all[n-1].Text = countRepeats(strings.Join(parts, ""))
+		}
+		parts = nil
+	}
 	for _, a := range c.areas {
-		p := a.Piece
+		text := a.Text
 		if a.grid != nil {
-			p.Text = a.grid.text()
+			text = a.grid.text()
 		}
-		switch n := len(all); {
-		case p.Text == "" && p.Gap == 0:
-		case n > 0 && all[n-1].Stream == p.Stream && p.Gap == 0:
-			all[n-1].Text += p.Text
-		default:
-			all = append(all, p)
+		if text == "" && a.Gap == 0 {
+			continue
 		}
+		if n := len(all); n == 0 || all[n-1].Stream != a.Stream || a.Gap > 0 {
+			end()
+			all = append(all, Piece{Stream: a.Stream, Gap: a.Gap})
+		}
+		parts = append(parts, text)
 	}
-	for i := range all {
-		all[i].Text = countRepeats(all[i].Text)
-	}
+	end()
 	return all
 }
 
