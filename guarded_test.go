@@ -271,7 +271,7 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 	if text := r.call(carol, "run_python_code", map[string]any{"code": "x"}); !strings.Contains(text, "NameError") {
 		t.Error(text)
 	}
-	if text := run(stranger, "1"); !strings.Contains(text, "401") {
+	if text := run(stranger, "1"); !strings.Contains(text, "authorization required") {
 		t.Errorf("a stranger ran code: %s", text)
 	}
 
@@ -290,7 +290,7 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 	bob = newToken(t, "bob", "--add-to", file)
 	comesTrue(t, "bob comes in", func() bool { return run(bob, "1") == "1" })
 	without(t, file, "alice ")
-	comesTrue(t, "alice is locked out", func() bool { return strings.Contains(run(alice, "1"), "401") })
+	comesTrue(t, "alice is locked out", func() bool { return strings.Contains(run(alice, "1"), "authorization required") })
 	if text := run(carol, "1"); text != "1" {
 		t.Error(text)
 	}
