@@ -6,6 +6,7 @@ import sys
 from . import figures, kinds, plotly_show
 from .artifacts import Artifact
 
+_HANDLE = ("IPython.core.display_functions", "DisplayHandle")
 _DEPTH = 3  # how deep lists are searched for artists
 _WIDTH = 79  # characters, from which on IPython breaks lines
 _FEW = 40  # items of a container that is told at once
@@ -109,7 +110,12 @@ class Echo:
 
 
 def _is_told(value):
-    """Says whether a value is matplotlib's, whose figures are told of; shows it if it is one."""
+    """Says whether a value is told of already: a display's handle, or matplotlib's.
+
+    A figure of matplotlib's is shown.
+    """
+    if (type(value).__module__, type(value).__name__) == _HANDLE:
+        return True
     if "matplotlib" not in sys.modules:
         return False
     return figures.show_figure(value) or _is_drawn(value, _DEPTH)
