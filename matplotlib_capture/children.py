@@ -10,6 +10,7 @@ never hears of us.
 import os
 
 VARIABLE = "UNDERSTUDY_CHILD_FIGURES"
+LARGEST = 64 << 20  # bytes of a file that is read
 _STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "startup")
 
 
@@ -38,11 +39,16 @@ def waiting():
     """The files that were saved and not collected yet, oldest first."""
     folder = directory()
     try:
-        names = os.listdir(folder) if folder else []
+        entries = os.scandir(folder) if folder else ()
+        paths = [each.path for each in entries if _is_saved(each)]
     except OSError:  # nobody has saved a figure
         return []
-    paths = [os.path.join(folder, name) for name in names if not name.startswith(".")]
     return sorted(paths, key=_time)
+
+
+def _is_saved(entry):
+    """Whether it is a file: any process may put other things there."""
+    return not entry.name.startswith(".") and entry.is_file(follow_symlinks=False)
 
 
 def _time(path):
@@ -54,9 +60,13 @@ def _time(path):
 
 def take(path):
     """Take a file away; return its bytes and the title that it has."""
-    with open(path, "rb") as file:
-        png = file.read()
-    os.unlink(path)
+    try:
+        with open(path, "rb") as file:
+            png = file.read(LARGEST + 1)
+    finally:
+        os.unlink(path)
+    if len(png) > LARGEST:
+        raise ValueError(f"it has more than {LARGEST} bytes")
     return png, _title_in(png)
 
 

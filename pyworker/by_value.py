@@ -27,8 +27,8 @@ def install():
 def _teach(reduction):
     def reducer_override(self, obj):
         if isinstance(obj, (types.FunctionType, type)) and _is_the_sessions(obj):
-            if method := _method():
-                return load, (_dump(obj, method),)
+            if (method := _method()) and (data := _dump(obj, method)) is not None:
+                return load, (data,)
         return NotImplemented
 
     reduction.ForkingPickler.reducer_override = reducer_override
@@ -53,11 +53,24 @@ def _method():
 
 
 def _dump(obj, method):
+    """Returns what load() takes; None where the worker finds the object by its name."""
     cloudpickle = _cloudpickle()
     if cloudpickle is None:
-        name = getattr(obj, "__qualname__", repr(obj))
+        name = obj.__qualname__
+        if _is_in_code_file(name):
+            return None
         raise late.load("pickle").PicklingError(_REMEDY.format(name=name, method=method))
     return cloudpickle.dumps(obj)
+
+
+def _is_in_code_file(name):
+    """Says whether the code file, which such a worker imports as __main__, defines a name."""
+    try:
+        with open(sys.modules["__main__"].__file__, encoding="utf-8") as file:
+            text = file.read()
+    except (AttributeError, OSError, UnicodeError):
+        return False
+    return late.load("re").search(rf"(?m)^(?:def|class) {name}\b", text) is not None
 
 
 def _cloudpickle():

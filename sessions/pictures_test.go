@@ -22,7 +22,7 @@ func TestWhatIsClearedIsNotShown(t *testing.T) {
 	artifact := func(name string) func(*transcript) {
 		return func(tr *transcript) { tr.Artifact(Artifact{Name: name, Image: []byte(name)}) }
 	}
-	clear := func(figures bool, artifacts ...string) func(*transcript) {
+	cleared := func(figures bool, artifacts ...string) func(*transcript) {
 		return func(tr *transcript) { tr.Clear(Cleared{Figures: figures, Artifacts: artifacts}) }
 	}
 	take := func(tr *transcript) { tr.take() }
@@ -30,11 +30,11 @@ func TestWhatIsClearedIsNotShown(t *testing.T) {
 		steps               []func(*transcript)
 		shown, record, kept []string
 	}{
-		"figures":              {[]func(*transcript){figure("a", ""), clear(true), figure("b", "")}, []string{"b"}, []string{"b"}, []string{"b"}},
-		"some artifacts":       {[]func(*transcript){artifact("a"), artifact("b"), clear(false, "a")}, []string{"b"}, []string{"b"}, []string{"b"}},
-		"artifacts, no figure": {[]func(*transcript){figure("f", ""), artifact("a"), clear(false, "a")}, []string{"f"}, []string{"f"}, []string{"f"}},
-		"nothing":              {[]func(*transcript){clear(true, "a")}, nil, nil, nil},
-		"what was told stays readable": {[]func(*transcript){figure("f", ""), artifact("a"), take, clear(true, "a")},
+		"figures":              {[]func(*transcript){figure("a", ""), cleared(true), figure("b", "")}, []string{"b"}, []string{"b"}, []string{"b"}},
+		"some artifacts":       {[]func(*transcript){artifact("a"), artifact("b"), cleared(false, "a")}, []string{"b"}, []string{"b"}, []string{"b"}},
+		"artifacts, no figure": {[]func(*transcript){figure("f", ""), artifact("a"), cleared(false, "a")}, []string{"f"}, []string{"f"}, []string{"f"}},
+		"nothing":              {[]func(*transcript){cleared(true, "a")}, nil, nil, nil},
+		"what was told stays readable": {[]func(*transcript){figure("f", ""), artifact("a"), take, cleared(true, "a")},
 			nil, nil, []string{"f", "a"}},
 		"one display":  {[]func(*transcript){figure("a", "x"), figure("b", ""), figure("c", "x")}, []string{"c", "b"}, []string{"c", "b"}, []string{"c", "b"}},
 		"two displays": {[]func(*transcript){figure("a", "x"), figure("b", "y")}, []string{"a", "b"}, []string{"a", "b"}, []string{"a", "b"}},

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
@@ -275,8 +275,8 @@ func (b *toolbox) describe(text string) string {
 		"{wait}", sessions.InWords(b.DefaultWait),
 		"{timeout}", sessions.InWords(b.DefaultTimeout),
 		"{history}", b.depth(),
-		"{text}", strconv.Itoa(orDefault(b.TextBudget, usualText)),
-		"{lines}\n", item(b.notebookLines()),
+		"{characters}", humanize.Comma(int64(SmallestText(b.TextBudget))),
+		"{lines}", b.notebookLines(),
 		"{rules}\n", item(b.ruled()),
 		"{walls}\n", item(b.walled()),
 		"{files}\n", item(b.tellsOfFiles()),

@@ -108,8 +108,9 @@ func assigns(code, name string) bool {
 		return false
 	}
 	word := `\b` + regexp.QuoteMeta(name) + `\b`
-	// A target, one of several among them, or "def f", "import x as y", "for i, j in".
-	bound, err := regexp.Compile(`(?m)(?:^|[;:(,])[^=;#\n"']*` + word + `(?:[\w\s,.*)\[\]:|]|, *\()*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]|\b(?:def|class|import|as|for|del|global|with)\b[^=#\n]*` + word + `|` + word + `\s*:=`)
+	// A target, one of several among them, an item or attribute of it, or "def f", "import x
+	// as y", "for i, j in".
+	bound, err := regexp.Compile(`(?m)(?:^|[;:(,])[^=;#\n"']*` + word + `(?:[\w\s,.*)\[\]:|]|, *\()*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]|\b(?:def|class|import|as|for|del|global|with)\b[^=#\n]*` + word + `|` + word + `\s*:=|^\s*` + word + `(?:\.\w+)*(?:\[.*\])?(?:\.\w+)*\s*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]`)
 	return err == nil && bound.MatchString(code)
 }
 

@@ -8,7 +8,7 @@ func (b *toolbox) tellsOfFiles() string {
 	case b.FilesEnd:
 		return "Files in the working directory are deleted with the interpreter."
 	case b.SharedFiles:
-		return "Code works on the user's own files: the working directory is shared and lasts."
+		return "The working directory has the user's own files; it is shared and lasts."
 	}
 	return ""
 }

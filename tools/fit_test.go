@@ -60,6 +60,15 @@ func TestChosen(t *testing.T) {
 	}
 }
 
+// manyLines are lines of words of which none follows itself again soon.
+func manyLines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString("considering " + strings.Repeat("almost ", i%17) + "everything\n")
+	}
+	return b.String()
+}
+
 // TestFitting: each kind of client, in both eras, gets as much text as suits
 // it, the record or not, and always the closing line.
 func TestFitting(t *testing.T) {
@@ -79,7 +88,7 @@ func TestFitting(t *testing.T) {
 		} {
 			t.Run(era+" "+test.client+" "+test.choice, func(t *testing.T) {
 				result := ok()
-				result.Stdout = strings.Repeat("understanding everything\nconsidering nothing\n", 2_000)
+				result.Stdout = manyLines(4_000)
 				c := connect(t, test.client, answering(&result), Options{StructuredContent: test.choice}, options...)
 				answer := call(t, c, "run_python_code", `{"code":"flood()"}`)
 				if _, got := answer.StructuredContent.(map[string]any); got != test.record {

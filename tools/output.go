@@ -18,7 +18,13 @@ func (v view) printed() []screen.Piece {
 	if pieces == nil { // a record from the journal, or one of another's making
 		pieces = []screen.Piece{{Stream: int(sessions.Stdout), Text: v.Stdout}, {Stream: int(sessions.Stderr), Text: v.Stderr}}
 	}
-	return screen.Show(pieces)
+	short := make([]screen.Piece, len(pieces))
+	for i, p := range pieces {
+		if short[i] = p; p.Stream == int(sessions.Stderr) {
+			short[i].Text = shortWarnings(p.Text)
+		}
+	}
+	return screen.Show(short)
 }
 
 // inOrder is one text of pieces, with a line where the stream changes. gap is what sessions

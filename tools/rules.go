@@ -8,28 +8,26 @@ type Rules struct {
 	NoPip   bool // %pip install is refused
 }
 
-// notebookLines tells of lines that are no Python, as far as code may have them. Behind
-// a wall they are the way to install: the environment that a pip in a child process
-// would install into, the server's, is read-only there.
+// notebookLines tells of what a cell may have that is no Python, as far as it may. Behind
+// a wall %pip is the way to install: the environment that a pip in a child process would
+// install into, the server's, is read-only there.
 func (o Options) notebookLines() string {
 	rules := o.Rules
 	if rules == nil {
 		rules = &Rules{}
 	}
-	noPip := rules.NoPip || o.offline() // it would find no package
-	installed := "."
-	if o.Walls != nil {
-		installed = "; pip in a subprocess can't install."
-	}
+	lines := "%magics, "
 	switch {
-	case rules.NoShell && noPip:
-		return ""
-	case rules.NoShell:
-		return "%pip install works" + installed
-	case noPip:
-		return "!command works; $name in one is Python's."
+	case rules.NoPip || o.offline(): // it would find no package
+	case o.Walls != nil:
+		lines += "%pip install (a pip in a subprocess can't), "
+	default:
+		lines += "%pip install, "
 	}
-	return "!command and %pip install work; $name in one is Python's" + installed
+	if !rules.NoShell {
+		lines += "!commands with Python's $names, "
+	}
+	return lines
 }
 
 // ruled tells that there is a policy.
@@ -40,5 +38,5 @@ func (o Options) ruled() string {
 	case o.Mode == ModeCLIOnly:
 		return "Some commands are not allowed here; a refusal names them, and nothing has run."
 	}
-	return "Some modules and functions may not be allowed here; a refusal names them, and nothing has run."
+	return "A policy may not allow some modules and functions; a refusal names them, and nothing has run."
 }

@@ -13,27 +13,28 @@ import (
 // neither as offered nor for the first time by a refusal.
 func TestDescriptionsFollowTheRules(t *testing.T) {
 	const (
-		lines = "\n- !command and %pip install work; $name in one is Python's.\n"
-		child = "\n- !command and %pip install work; $name in one is Python's; pip in a subprocess can't install.\n"
-		ruled = "\n- Some modules and functions may not be allowed here; a refusal names them, and nothing has run.\n"
+		shell = "!commands with Python's $names, name?"
+		lines = " %magics, %pip install, " + shell
+		child = " %magics, %pip install (a pip in a subprocess can't), " + shell
+		ruled = "\n- A policy may not allow some modules and functions; a refusal names them, and nothing has run.\n"
 	)
 	for name, c := range map[string]struct {
 		options Options
 		has     []string
 		hasNot  []string
 	}{
-		"none":       {Options{}, []string{lines}, []string{"allowed", "{"}},
+		"none":       {Options{}, []string{lines}, []string{"allow", "{"}},
 		"all":        {Options{Rules: &Rules{NoShell: true, NoPip: true}}, []string{ruled}, []string{"!command", "%pip", "{"}},
-		"no shell":   {Options{Rules: &Rules{NoShell: true}}, []string{ruled, "\n- %pip install works"}, []string{"!command"}},
-		"no pip":     {Options{Rules: &Rules{NoPip: true}}, []string{ruled, "\n- !command works"}, []string{"%pip"}},
+		"no shell":   {Options{Rules: &Rules{NoShell: true}}, []string{ruled, " %magics, %pip install, name?"}, []string{"!command"}},
+		"no pip":     {Options{Rules: &Rules{NoPip: true}}, []string{ruled, " %magics, " + shell}, []string{"%pip"}},
 		"permissive": {Options{Rules: &Rules{}}, []string{lines, ruled}, nil},
 		"commands":   {Options{Mode: ModeCLIOnly, Rules: &Rules{}}, []string{"\n- Some commands are not allowed here"}, []string{"{"}},
-		"offline":    {Options{Walls: &Walls{}}, []string{"\n- !command works", "\n- There is no network; files can be written only in the working directory and the temporary directory.\n"}, []string{"%pip", "{"}},
+		"offline":    {Options{Walls: &Walls{}}, []string{" %magics, " + shell, "\n- There is no network; files can be written only in the working and the temporary directory.\n"}, []string{"%pip", "{"}},
 		"hosts":      {Options{Walls: &Walls{Network: []string{"pypi.org", "*.a.org"}, Write: []string{"/data"}}}, []string{child, "\n- The network reaches only pypi.org, *.a.org; files can", "directory, and in /data.\n"}, nil},
 		"many hosts": {Options{Walls: &Walls{Network: strings.Split("a,b,c,d,e,f,g", ",")}}, []string{"only a, b, c, d, e and 2 more;"}, nil},
 		"online":     {Options{Walls: &Walls{Network: []string{sessions.NetworkAll}}}, []string{child, "\n- The network can be used; files can"}, nil},
 		"behind":     {Options{Mode: ModeCLIOnly, Walls: &Walls{}}, []string{"\n- There is no network; files"}, []string{"{"}},
-		"free":       {Options{Mode: ModeCLIOnly}, nil, []string{"allowed", "{"}},
+		"free":       {Options{Mode: ModeCLIOnly}, nil, []string{"allow", "{"}},
 	} {
 		t.Run(name, func(t *testing.T) { checkTexts(t, c.options, false, c.has, c.hasNot) })
 	}

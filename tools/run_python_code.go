@@ -23,12 +23,12 @@ var runPythonCodeText string
 
 // RunPythonCodeArgs are the arguments of run_python_code.
 type RunPythonCodeArgs struct {
-	Code          string   `json:"code" jsonschema_description:"Python source; any number of statements. The values of top-level expressions are printed."`
-	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter runs the code. Leave out for your default one, which is made on the first call."`
-	ResultVarName string   `json:"result_var_name,omitempty" jsonschema_description:"Name of a variable whose value to return as JSON after the code has run."`
-	Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds the code may run. At the limit it is interrupted; variables are kept."`
-	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds to wait before answering 'running' while the code runs on."`
-	Reset         bool     `json:"reset,omitempty" jsonschema_description:"Start from a fresh interpreter: all earlier variables are dropped first."`
+	Code          string   `json:"code" jsonschema_description:"Python source, a notebook's cell."`
+	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter. Without: your default one."`
+	ResultVarName string   `json:"result_var_name,omitempty" jsonschema_description:"A variable whose value to return as JSON."`
+	Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds the code may run; then it is interrupted, and variables are kept."`
+	Wait          *float64 `json:"wait,omitempty" unit:"seconds" jsonschema:"minimum=0" jsonschema_description:"Seconds to wait before answering 'running'."`
+	Reset         bool     `json:"reset,omitempty" jsonschema_description:"Drop all earlier variables first."`
 }
 
 func (b *toolbox) runPythonCodeTool() server.ServerTool {

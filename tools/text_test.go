@@ -297,6 +297,8 @@ func TestPlainlyAssigned(t *testing.T) {
 		"for i, row in enumerate(rows): rows.append(i)":                         {"i": true, "row": true, "other": false},
 		"with open(p) as handle: pass\nif (n := 3): pass\ndel gone":             {"handle": true, "n": true, "gone": true},
 		"exec('hidden = 1')\ncfg.update(x=1)\nif a == b: pass":                  {"hidden": false, "cfg": false, "a": false, "b": false},
+		"df[\"a\"] = 1\nmean.loc[mean.b == 3, 'c'] -= 2\nfig.x.y = 3":           {"df": true, "mean": true, "fig": true},
+		"df.drop(columns=1, inplace=True)\nf(a[0] == 1)":                        {"df": false, "a": false},
 		"s: str = 'x = 1'\nprint('y = 2')":                                      {"s": true, "y": false},
 	} {
 		for name, want := range names {

@@ -38,7 +38,8 @@ func TestTokenCost(t *testing.T) {
 		options Options
 		most    int
 	}{
-		ModeFull:    {Options{History: 1}, mostTokens},
+		// As serve starts over stdio.
+		ModeFull:    {Options{History: 1, SharedFiles: true}, mostTokens},
 		ModeCLIOnly: {Options{History: 1, Mode: ModeCLIOnly}, mostTokens},
 		"sandbox":   {Options{History: 1, Walls: &Walls{Network: []string{"pypi.org", "*.pythonhosted.org"}}}, mostTokens},
 		"install":   {Options{History: 1, Install: &InstallOptions{}}, mostTokens},

@@ -30,7 +30,7 @@ func (o Options) walled() string {
 	case len(o.Walls.Network) > 0:
 		text = "The network reaches only " + few(o.Walls.Network)
 	}
-	text += "; files can be written only in the working directory and the temporary directory"
+	text += "; files can be written only in the working and the temporary directory"
 	if len(o.Walls.Write) > 0 {
 		text += ", and in " + few(o.Walls.Write)
 	}

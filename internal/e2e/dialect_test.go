@@ -18,7 +18,7 @@ import (
 
 // dialect are the tables of cells, with the number that may fall short: what a row asks for is
 // a goal, and no case may be lost unseen.
-var dialect = map[string]int{"notebook": 50, "forms": 41, "executed": 20, "cases": 60}
+var dialect = map[string]int{"notebook": 1, "forms": 1, "executed": 0, "cases": 0}
 
 // cellCase is a few cells, run in a fresh interpreter, and what the last one is to show.
 type cellCase struct {

@@ -66,16 +66,16 @@ totals.tail()
 func TestDefaultsWithTheRealChecker(t *testing.T) {
 	v := realVerifier(t, DefaultsName, Additions{})
 	for _, code := range []string{"", "1 + 1", usualCell, "import re\nre.compile('a')"} {
-		if err := verify(v, t.Context(), "", sessions.RunsCode, code); err != nil {
+		if err := verify(t.Context(), v, "", sessions.RunsCode, code); err != nil {
 			t.Errorf("%s\n%v", code, err)
 		}
 	}
 	for _, code := range []string{"import os\nos.system('ls')", "import subprocess", "eval('1')", "().__class__.__base__.__subclasses__()"} {
-		if err := verify(v, t.Context(), "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused {
+		if err := verify(t.Context(), v, "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
-	if err := verify(v, t.Context(), "", sessions.RunsCode, "x = (1,"); !errors.Is(err, sessions.ErrSyntax) || !strings.Contains(err.Error(), "line 1") {
+	if err := verify(t.Context(), v, "", sessions.RunsCode, "x = (1,"); !errors.Is(err, sessions.ErrSyntax) || !strings.Contains(err.Error(), "line 1") {
 		t.Error(err)
 	}
 }
@@ -96,10 +96,10 @@ func TestEveryRuleWithTheRealChecker(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := realVerifier(t, path, Additions{})
-		if err := verify(v, t.Context(), "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused || strings.Contains(err.Error(), "could not be checked") {
+		if err := verify(t.Context(), v, "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused || strings.Contains(err.Error(), "could not be checked") {
 			t.Errorf("%s: %v", rules, err)
 		}
-		if err := verify(v, t.Context(), "", sessions.RunsCode, "df_1 = 1"); err != nil {
+		if err := verify(t.Context(), v, "", sessions.RunsCode, "df_1 = 1"); err != nil {
 			t.Errorf("%s: %v", rules, err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestInstallsWithTheRealChecker(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := realVerifier(t, path, Additions{})
-		err := verify(v, t.Context(), "", sessions.RunsInstall, "%pip install numpy 'polars>=1'")
+		err := verify(t.Context(), v, "", sessions.RunsInstall, "%pip install numpy 'polars>=1'")
 		if refusedFor == "" {
 			if err != nil {
 				t.Errorf("%s: %v", rules, err)
@@ -142,7 +142,7 @@ func BenchmarkVerify(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := verify(v, b.Context(), "", sessions.RunsCode, usualCell); err != nil {
+		if err := verify(b.Context(), v, "", sessions.RunsCode, usualCell); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -162,10 +162,10 @@ func TestRealVerifierGivesWhatItJudged(t *testing.T) {
 	if err != nil || judged.Source != "get_ipython().run_line_magic('time', '1')\n" {
 		t.Errorf("%+v, %v", judged, err)
 	}
-	if err := verify(v, t.Context(), "", sessions.RunsFile, "%time 1"); !errors.Is(err, sessions.ErrSyntax) {
+	if err := verify(t.Context(), v, "", sessions.RunsFile, "%time 1"); !errors.Is(err, sessions.ErrSyntax) {
 		t.Errorf("a file with a magic: %v", err)
 	}
-	if err := verify(v, t.Context(), "", sessions.RunsCode, "%%time\nimport socket"); !strings.Contains(err.Error(), "line 2, column 8: import socket") {
+	if err := verify(t.Context(), v, "", sessions.RunsCode, "%%time\nimport socket"); !strings.Contains(err.Error(), "line 2, column 8: import socket") {
 		t.Error(err)
 	}
 }

@@ -35,7 +35,7 @@ func testVerifier(t *testing.T, rules string, change ...func(*Options)) (*Verifi
 }
 
 // verify returns why code may not run, if it may not.
-func verify(v *Verifier, ctx context.Context, client sessions.Client, kind sessions.Kind, code string) error {
+func verify(ctx context.Context, v *Verifier, client sessions.Client, kind sessions.Kind, code string) error {
 	_, err := v.Verify(ctx, client, kind, code)
 	return err
 }
@@ -43,7 +43,7 @@ func verify(v *Verifier, ctx context.Context, client sessions.Client, kind sessi
 // check has code judged, as that of a principal without rules of its own.
 func check(t *testing.T, v *Verifier, code string) error {
 	t.Helper()
-	return verify(v, t.Context(), "somebody", sessions.RunsCode, code)
+	return verify(t.Context(), v, "somebody", sessions.RunsCode, code)
 }
 
 func refused(t *testing.T, err error, words ...string) {
@@ -65,7 +65,7 @@ func TestRefusal(t *testing.T) {
 	}
 	refused(t, check(t, v, "bad"), "Not run: 1 thing in the code is against the policy of this server.\nline 1, column 1: bad — blocked word bad\n", "Nothing has run")
 	refused(t, check(t, v, "bad use good\nwell\nbad"), "2 things in the code are", "line 1, column 1: bad — blocked word bad: use good\nline 3, column 1: bad —")
-	refused(t, verify(v, t.Context(), "", sessions.RunsCommand, "bad"), "1 thing in the command", "\ncolumn 1: bad —")
+	refused(t, verify(t.Context(), v, "", sessions.RunsCommand, "bad"), "1 thing in the command", "\ncolumn 1: bad —")
 	many := check(t, v, strings.Repeat("bad\n", 99)+"bad")
 	refused(t, many, "100 things", "line 40,", "… and 60 more")
 	long := check(t, v, strings.Repeat("bad "+strings.Repeat("é", 2000)+"\n", 30))
@@ -77,7 +77,7 @@ func TestRefusal(t *testing.T) {
 	if err := check(t, v, "syntax"); !errors.Is(err, sessions.ErrSyntax) {
 		t.Errorf("a syntax error: %v", err)
 	}
-	refused(t, verify(v, t.Context(), "", sessions.RunsCommand, "syntax"), "could not be checked", "invalid syntax")
+	refused(t, verify(t.Context(), v, "", sessions.RunsCommand, "syntax"), "could not be checked", "invalid syntax")
 	if n := s.started.Load(); n != 1 {
 		t.Errorf("%d checkers were started for one call after the other", n)
 	}
@@ -102,8 +102,8 @@ func asked(t *testing.T, err error) (q struct {
 func TestWhoIsAskedWhat(t *testing.T) {
 	v, s := testVerifier(t, someRules)
 	for _, err := range []error{
-		verify(v, t.Context(), "free", sessions.RunsCode, "bad"),
-		verify(v, t.Context(), "ci", sessions.RunsPlugin, "bad"),
+		verify(t.Context(), v, "free", sessions.RunsCode, "bad"),
+		verify(t.Context(), v, "ci", sessions.RunsPlugin, "bad"),
 	} {
 		if err != nil || s.started.Load() != 0 {
 			t.Errorf("what no rule is about was checked: %v", err)
@@ -113,7 +113,7 @@ func TestWhoIsAskedWhat(t *testing.T) {
 	for client, want := range map[sessions.Client]string{
 		"": `{"blocked_modules":["socket"],` + sealed, "somebody": `{"blocked_modules":["socket"],` + sealed, "ci": `{"allowed_modules":[],` + sealed,
 	} {
-		q := asked(t, verify(v, t.Context(), client, sessions.RunsCommand, "echo"))
+		q := asked(t, verify(t.Context(), v, client, sessions.RunsCommand, "echo"))
 		var compact bytes.Buffer
 		_ = json.Compact(&compact, q.Policy)
 		if compact.String() != want || q.Kind != "command" || q.Code != "echo" {
@@ -206,7 +206,7 @@ func TestCheckersInUse(t *testing.T) {
 	var pids []int
 	for range 20 {
 		all.Go(func() {
-			q := asked(t, verify(v, t.Context(), "", sessions.RunsCode, "sleep 0.01\necho"))
+			q := asked(t, verify(t.Context(), v, "", sessions.RunsCode, "sleep 0.01\necho"))
 			mu.Lock()
 			defer mu.Unlock()
 			if !slices.Contains(pids, q.PID) {
@@ -225,7 +225,7 @@ func TestCancelledCheck(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	first, second := make(chan error, 1), make(chan error, 1)
 	for _, done := range []chan error{first, second} { // one hangs, the other waits for it
-		go func() { done <- verify(v, ctx, "", sessions.RunsCode, "hang") }()
+		go func() { done <- verify(ctx, v, "", sessions.RunsCode, "hang") }()
 	}
 	cancel()
 	for _, done := range []chan error{first, second} {
@@ -250,7 +250,7 @@ func TestBusyCheckers(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	hangs := make(chan error, 1)
-	go func() { hangs <- verify(v, ctx, "", sessions.RunsCode, "hang") }()
+	go func() { hangs <- verify(ctx, v, "", sessions.RunsCode, "hang") }()
 	<-began
 	v.pool.wait = time.Millisecond // of the others: the first one has had its turn
 	for range 9 {
@@ -297,7 +297,7 @@ func TestClosedVerifier(t *testing.T) {
 		t.Fatal(err)
 	}
 	idle, hangs := s.last.Load(), make(chan error, 1)
-	go func() { hangs <- verify(v, context.Background(), "", sessions.RunsCode, "sleep 0\nhang") }()
+	go func() { hangs <- verify(context.Background(), v, "", sessions.RunsCode, "sleep 0\nhang") }()
 	v.Close()
 	<-idle.Ended()
 	if err := <-hangs; sessions.CodeOf(err) != sessions.CodeClosed {

@@ -2,51 +2,61 @@ package screen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// fewRepeats is how often a line may be repeated before it is counted.
-const fewRepeats = 2
+const (
+	// fewRepeats is how often lines may be repeated before that is counted.
+	fewRepeats = 2
+	// mostTogether is how many lines that are repeated together are found: a library's
+	// warning may have ten.
+	mostTogether = 12
+)
 
-// countRepeats puts a count in the place of a line's repetitions, where that is shorter.
+// countRepeats puts a count in the place of what repeats the line above, or the lines,
+// where that is shorter.
 func countRepeats(text string) string {
-	if !hasRepeat(text) {
+	if strings.Count(text, "\n") <= fewRepeats {
 		return text
 	}
+	lines := strings.SplitAfter(text, "\n")
 	var b strings.Builder
-	for len(text) > 0 {
-		line := firstLine(text)
-		n := 1 // of the same lines
-		for rest := text[len(line):]; strings.HasSuffix(line, "\n") && strings.HasPrefix(rest, line); rest = rest[len(line):] {
-			n++
+	for len(lines) > 0 {
+		together, times := 1, 0
+		note := ""
+		for n := 1; n <= min(mostTogether, len(lines)/2) && note == ""; n++ {
+			if times = repeats(lines, n); times > fewRepeats {
+				together, note = n, repeatNote(lines[:n], times)
+			}
 		}
-		b.WriteString(line)
-		note := fmt.Sprintf("[the line above %d times more]\n", n-1)
-		if n-1 > fewRepeats && len(note) < len(line)*(n-1) {
-			b.WriteString(note)
-		} else {
-			b.WriteString(strings.Repeat(line, n-1))
+		b.WriteString(strings.Join(lines[:together], ""))
+		b.WriteString(note)
+		if note != "" {
+			together *= times + 1
 		}
-		text = text[len(line)*n:]
+		lines = lines[together:]
 	}
 	return b.String()
 }
 
-func hasRepeat(text string) bool {
-	before := ""
-	for len(text) > 0 {
-		line := firstLine(text)
-		if line == before {
-			return true
-		}
-		before, text = line, text[len(line):]
+// repeats is how often the first n lines follow once more.
+func repeats(lines []string, n int) (times int) {
+	for rest := lines[n:]; len(rest) >= n && slices.Equal(lines[:n], rest[:n]); rest = rest[n:] {
+		times++
 	}
-	return false
+	return times
 }
 
-func firstLine(text string) string {
-	if i := strings.IndexByte(text, '\n'); i >= 0 {
-		return text[:i+1]
+// repeatNote says so, if that is shorter.
+func repeatNote(lines []string, times int) string {
+	what := "line"
+	if len(lines) > 1 {
+		what = fmt.Sprintf("%d lines", len(lines))
 	}
-	return text
+	note := fmt.Sprintf("[the %s above %d times more]\n", what, times)
+	if len(note) >= len(strings.Join(lines, ""))*times {
+		return ""
+	}
+	return note
 }

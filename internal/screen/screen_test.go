@@ -36,6 +36,8 @@ func TestTextIsWhatATerminalShows(t *testing.T) {
 		"é€😀\ra":                            "a€😀",
 		"x\nx\nx\n":                         "x\nx\nx\n",
 		strings.Repeat("same line\n", 500):  "same line\n[the line above 499 times more]\n",
+		strings.Repeat("a warning\n  a line of it\n", 40) + "end": "a warning\n  a line of it\n[the 2 lines above 39 times more]\nend",
+		strings.Repeat("\n", 9):                                   strings.Repeat("\n", 9),
 		// Two bars of tqdm, one in the other.
 		"\r0/2:   0%\n\r  0/4: 0%\x1b[A\n\r  4/4: 100%\x1b[A\n\r            \x1b[A\r2/2: 100%\n": "2/2: 100%\n",
 	} {

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import unittest
 
 from matplotlib import pyplot as plt
 
@@ -50,6 +51,17 @@ class ChildTest(FigureTestCase):
         )
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         return run.stdout
+
+    @unittest.skipUnless(hasattr(os, "mkfifo"), "there are no named pipes")
+    def test_what_is_no_file_is_left_alone(self):
+        folder = children.directory()
+        os.makedirs(os.path.join(folder, "directory.png"))
+        os.mkfifo(os.path.join(folder, "pipe.png"))
+        os.symlink("/etc/passwd", os.path.join(folder, "link.png"))
+        with open(os.path.join(folder, "large.png"), "wb") as file:
+            file.truncate(children.LARGEST + 1)
+        self.assertEqual(self.execute(lambda: None), [])
+        self.assertFalse(os.path.exists(os.path.join(folder, "large.png")))
 
     def test_a_script_that_shows(self):
         (capture,) = self.execute(

@@ -6,7 +6,7 @@ import sys
 from . import figures, kinds, plotly_show
 from .artifacts import Artifact
 
-_GRIDS = ("seaborn.axisgrid",)  # seaborn's figures, which pyplot shows
+_HANDLE = ("IPython.core.display_functions", "DisplayHandle")
 _DEPTH = 3  # how deep lists are searched for artists
 _WIDTH = 79  # characters, from which on IPython breaks lines
 _FEW = 40  # items of a container that is told at once
@@ -58,7 +58,11 @@ class Echo:
                     self._session.outlet.publish(data, stream=sys.stdout)
                 return
             else:
-                text = repr(value)
+                try:
+                    text = repr(value)
+                except Exception as error:  # as with IPython, the cell goes on
+                    sys.stderr.write(self._session.describer.text(error))
+                    return
         self._write(text)
 
     def _write(self, text):
@@ -106,7 +110,12 @@ class Echo:
 
 
 def _is_told(value):
-    """Says whether a value is matplotlib's, whose figures are told of; shows it if it is one."""
+    """Says whether a value is told of already: a display's handle, or matplotlib's.
+
+    A figure of matplotlib's is shown.
+    """
+    if (type(value).__module__, type(value).__name__) == _HANDLE:
+        return True
     if "matplotlib" not in sys.modules:
         return False
     return figures.show_figure(value) or _is_drawn(value, _DEPTH)
@@ -116,7 +125,7 @@ def _is_drawn(value, depth):
     """Says whether a value is what a plotting function gives back."""
     if isinstance(value, _drawn_types()):
         return True
-    if type(value).__module__ in _GRIDS:
+    if type(value).__module__ in figures.GRIDS:
         return True
     if depth == 0:
         return False

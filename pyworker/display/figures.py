@@ -5,7 +5,7 @@ import sys
 
 FOLDER = "figures"  # in the private directory
 CHILDREN = "children"  # in that: what child processes have shown, until it is collected
-_GRIDS = ("seaborn.axisgrid",)  # whose values hold a figure
+GRIDS = ("seaborn.axisgrid",)  # whose values hold a figure
 
 
 class Figures:
@@ -90,7 +90,7 @@ def figure_of(value):
     module = sys.modules.get("matplotlib.figure")
     if module is None:
         return None
-    if type(value).__module__ in _GRIDS:
+    if type(value).__module__ in GRIDS:
         value = getattr(value, "figure", None)
     if not isinstance(value, module.FigureBase):
         return None

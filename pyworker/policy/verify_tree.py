@@ -264,7 +264,7 @@ def _see_constant(walk, node, scope):
 
 
 def _see_expression(walk, node, scope):
-    walk.use_harmlessly(node.value, scope)
+    walk._todo.append((node.value, scope))  # its value is kept: as _ and in Out
 
 
 def _see_compare(walk, node, scope):

@@ -25,7 +25,7 @@ class Signals(WorkerCase):
             MARK + LONG,
             MARK + "while True: pass",
             MARK + "import threading; threading.Event().wait()",
-            MARK + "class R:\n    def __str__(self):\n        while True: pass\nR()",
+            MARK + "class R:\n    def __repr__(self):\n        while True: pass\nR()",
             MARK + "import asyncio; await asyncio.sleep(10**6)",
             MARK + "import asyncio; asyncio.run(asyncio.sleep(10**6))",
             "async def f():\n    print('here', flush=True)\n    while True: pass\nawait f()",

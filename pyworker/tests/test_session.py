@@ -98,8 +98,9 @@ class Pools(WorkerCase):
         self.assertEqual("[1, 4, 9]\n", worker.run(USE_POOL.format("fork")).stdout)
 
     def test_spawn_with_a_code_file(self):
-        answer = self.start(code_file="runfile.py").run(POOL + USE_POOL.format("spawn"))
-        self.assertEqual("[1, 4, 9]\n", answer.stdout)
+        for code in ("", "import sys\nfor m in ('cloudpickle', 'joblib'): sys.modules[m] = None\n"):
+            answer = self.start(code_file="runfile.py").run(code + POOL + USE_POOL.format("spawn"))
+            self.assertEqual("[1, 4, 9]\n", answer.stdout)
 
 
 class DefaultMethod(unittest.TestCase):

@@ -91,6 +91,9 @@ BYPASSES = [
     (OPEN, "import os; x.m = os", "can't be checked: os as a value"),
     (OPEN, "import os\nmatch os:\n    case object(system=s): s('ls')", "can't be checked: os as"),
     (OPEN, "import os\nos == x", "can't be checked: os as a value"),
+    (OPEN, "import os\nos", "can't be checked: os as a value"),  # which _ is then
+    (OPEN, "import os\nq = %time os", "can't be checked: os as a value"),
+    (OPEN, "import os\n%timeit -o os", "can't be checked: os as a value"),
     (OPEN, "def f():\n    import os as o\n    return o", "can't be checked: os as a value"),
     (OPEN, "def f():\n    global o\n    import os as o", "can't be checked: os as o"),
     (OPEN, "class A:\n    import os\nA.os.system(1)", "blocked function os.system"),
@@ -476,7 +479,6 @@ FALSE_ALARMS = [
     (OPEN, "import os.path as osp\nosp.join('a', 'b')"),
     (OPEN, "os.path.exists('x')"),
     (OPEN, "import os\nhasattr(os, 'fork')"),
-    (OPEN, "import os\nos"),
     (OPEN, "getattr(os, 'cpu_count')()"),
     (OPEN, "def f():\n    import os as o\n    return o.getcwd()"),
     (OPEN, "import sys\nsys.version_info >= (3, 10)\nprint(sys.argv, file=sys.stderr)"),
@@ -856,8 +858,8 @@ MAGICS = [
     (OPEN, "%%writefile x.py\nimport os", "blocked function open"),
     (OPEN, "%%file x.py\nimport os", "blocked function open"),
     (OPEN, "%%writefile -a x\nimport os", "blocked function open"),
-    (NO_OS, "%load_ext subprocess", "blocked module subprocess"),
-    (LISTED, "%load_ext evil", "module evil is not allowed"),
+    (NO_OS, "%load_ext subprocess", "can't be checked: %load_ext"),
+    (LISTED, "%load_ext evil", "can't be checked: %load_ext"),
     # What is not known, or can't be seen.
     *(
         (SHELL, code, f"{code.split()[0]} is not allowed under --policy")
