@@ -111,15 +111,13 @@ func (v view) whole(cut [2]bool) string {
 			places = append(places, outputURI(v.InterpreterID, v.Execution, sessions.Stream(stream)))
 		}
 	}
-	switch {
-	case cut == [2]bool{}:
-		return ""
-	case len(places) > 0:
-		return "[whole output] " + strings.Join(places, ", ")
-	case v.OutputPath != "":
-		return "[whole output] file " + v.OutputPath
+	if v.OutputPath != "" && cut != [2]bool{} { // not every model can read resources; code can read files
+		places = append(places, "file "+v.OutputPath)
 	}
-	return ""
+	if len(places) == 0 {
+		return ""
+	}
+	return "[whole output] " + strings.Join(places, ", ")
 }
 
 // characters counts what is to be read of the output.

@@ -245,7 +245,7 @@ func TestAnswersLinkToTheWhole(t *testing.T) {
 				t.Error(diff)
 			}
 			shown := answer.Content[0].(mcp.TextContent).Text
-			if !strings.Contains(shown, "[whole output] "+output+"\n") || !strings.Contains(shown, "; in full: "+figure) {
+			if !strings.Contains(shown, "[whole output] "+output+", file ") || !strings.Contains(shown, "; in full: "+figure) {
 				t.Error(shown)
 			}
 			record := answer.StructuredContent.(map[string]any)
