@@ -241,8 +241,8 @@ func (h *household) expectBegun(t *testing.T, id string) {
 
 func useShellLines(t *testing.T, h *household) {
 	id := h.create(t)
-	if record, text := h.run(t, id, "import IPython"); record["status"] != "ok" {
-		if _, text = h.run(t, id, "!ls"); !strings.Contains(text, "need IPython") {
+	if record, _ := h.run(t, id, "import IPython"); record["status"] != "ok" {
+		if _, text := h.run(t, id, "!ls"); !strings.Contains(text, "need IPython") {
 			t.Errorf("%s", text)
 		}
 		return

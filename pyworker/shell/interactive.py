@@ -238,7 +238,10 @@ def make(module):
     config = late.load("traitlets.config").Config()
     config.HistoryManager.enabled = False
     config.HistoryManager.hist_file = ":memory:"
-    kind = type(interactive)("NotebookShell", (_Ours, interactive), {})
+    observe = late.load("traitlets").observe("ipython_dir")
+    # IPython makes the directory as soon as it is named; here only what keeps something does.
+    names = {"_ipython_dir_changed": observe(lambda *_: None)}
+    kind = type(interactive)("NotebookShell", (_Ours, interactive), names)
     shell = kind.instance(
         config=config,
         user_module=module,
