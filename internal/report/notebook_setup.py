@@ -1,6 +1,5 @@
 # Written by understudy, so that this notebook prints and draws as the session did:
-# the value of every line is printed, ";" at its end silences it, figures keep their size,
-# and a shell command prints what it prints in a terminal. The cells below run without this
+# the value of every line is printed, ";" at its end silences it, and a shell command prints what it prints in a terminal. The cells below run without this
 # one too, and then show their values as Jupyter does.
 def _understudy(echo, warn, numbers):
     import ast
@@ -143,13 +142,12 @@ def _understudy(echo, warn, numbers):
     try:
         import pandas
 
-        pandas.set_option("display.max_columns", 0)  # as many as fit, as in a terminal
+        pandas.set_option("display.width", 200)
     except ImportError:
         pass
     try:
         import matplotlib
 
-        shell.run_line_magic("config", "InlineBackend.print_figure_kwargs = {'bbox_inches': None}")
         matplotlib.use = lambda *_, **__: None  # what draws for the notebook stays
     except ImportError:
         pass
