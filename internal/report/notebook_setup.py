@@ -1,6 +1,7 @@
-# Written by understudy, so that this notebook prints and draws as the session did:
-# the value of every line is printed, ";" at its end silences it, and a shell command prints what it prints in a terminal. The cells below run without this
-# one too, and then show their values as Jupyter does.
+# Written by understudy, so that this notebook prints and draws as the session did: the
+# value of every line is printed, ";" at its end silences it, and a shell command prints
+# what it prints in a terminal. The cells below run without this one too, and then show
+# their values as Jupyter does.
 def _understudy(echo, warn, numbers):
     import ast
     import builtins
