@@ -29,6 +29,7 @@ class Awaiting:
         self._loop = None
         self._watched = None  # tasks whose failure between calls is to be told
         self._notes = []  # about what was stopped that kept a call waiting
+        self._told = 0  # how many tasks the last note was about
 
     def prepare(self, code):
         """Makes the loop if a cell may need it; what imports no asyncio pays nothing."""
@@ -61,6 +62,14 @@ class Awaiting:
             return tasks
         timers = sum(not handle.cancelled() for handle in loop._scheduled)
         return tasks or timers + len(loop._selector.get_map()) - 1
+
+    def tell_live(self, notes):
+        """Returns how much of the loop goes on; where that has changed a note says it."""
+        live, told = self.live(), self._told
+        self._told = live
+        if live not in (0, told):
+            notes.append(f"tasks and servers of the event loop that go on between calls: {live}")
+        return live
 
     def wait(self, stream):
         """Runs the loop until there is input; false if the loop has nothing to do."""

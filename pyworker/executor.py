@@ -78,7 +78,7 @@ class Executor:
         error = self._forgive(error, notes)
         notes += session.take_shell_notes()
         notes += self._compiler.notes
-        notes += session.notebook.changed(request) if error is None else []
+        notes += session.notebook.changed(request)
         notes += filter(None, [session.place.leave()])
         session.code_file.remove()
         signalled, start = session.interrupts.signalled, time.perf_counter()
@@ -108,7 +108,7 @@ class Executor:
         record["exec_time"] = seconds
         record["signalled"] = session.interrupts.signalled
         record["obstacle"] = session.forks.obstacle()
-        if tasks := self.awaiting.live():
+        if tasks := self.awaiting.tell_live(notes):
             record["tasks"] = tasks
         return record
 

@@ -15,6 +15,7 @@ INFO_LIMIT = 20_000  # bytes of an exception's encoded arguments
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OWN = tuple(os.path.join(_LIBRARY, name) + os.sep for name in ("pyworker", "matplotlib_capture"))
 _CELL = ("<cell ", "<init>")
+_USAGE = ("IPython.core.error", "UsageError")  # of a magic
 _IPYTHON = os.path.join("IPython", "core", "")  # what runs magics between a cell and their code
 
 # What every exception has, past whatever its class puts before it.
@@ -90,7 +91,7 @@ class Describer:
     def _text(self, error, trace, compiled, notes, place):
         if type(error) is SystemExit:
             return f"SystemExit: {_code_of(error)}\n"
-        if type(error).__name__ == "UsageError":  # of a magic: it says what to write instead
+        if (kinds.module(type(error)), class_name(error)) == _USAGE:  # it says what to write
             return f"UsageError: {_code_of(error)}\n"
         if self._style == "ipython" and compiled and place is None:
             try:

@@ -129,7 +129,7 @@ func someNames(names []string, further int) string {
 }
 
 // closing is the last line, only of what a model can use: the interpreter for who named
-// one, the time of what took some, the limit where it is near, tasks that go on.
+// one, the time of what took some, the limit where it is near.
 func (v view) closing() string {
 	if v.Status != sessions.StatusOK && v.Status != sessions.StatusError {
 		return "" // another line says it all
@@ -143,9 +143,6 @@ func (v view) closing() string {
 	}
 	if v.TimeLimit > 0 && v.ExecTime > v.TimeLimit/2 {
 		parts = append(parts, "time limit "+sessions.InWords(secondsOf(v.TimeLimit)))
-	}
-	if v.Tasks > 0 {
-		parts = append(parts, fmt.Sprintf("tasks that go on: %d", v.Tasks))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -122,7 +122,7 @@ func (k keeper) output(stream sessions.Stream, text string, dropped int64, print
 	if dropped == 0 && len(text) <= largestText {
 		return o, nil
 	}
-	if printed.Path == "" && dropped > 0 { // all of it is short, but the answer's limit was shorter
+	if printed.Path == "" && int64(len(printed.Text)) == printed.Size { // all of it is in memory
 		o.Text = k.mask.text(strings.ToValidUTF8(string(printed.Text), "\ufffd"))
 		return o, nil
 	}

@@ -203,9 +203,10 @@ func (r *row) erase(col int, part string, work *int) {
 		r.cells = r.cells[:min(col, len(r.cells))]
 	case "1":
 		n := min(col+1, len(r.cells))
-		if *work -= n; *work < 0 {
+		if *work < n {
 			return
 		}
+		*work -= n
 		for i := range n {
 			r.cells[i] = ' '
 		}

@@ -14,7 +14,7 @@ def _give_way(here):
 
     sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
     spec = PathFinder.find_spec("sitecustomize")
-    if spec is not None:
+    if spec is not None and spec.loader is not None:
         module = module_from_spec(spec)
         sys.modules["sitecustomize"] = module
         spec.loader.exec_module(module)

@@ -141,6 +141,10 @@ def _is_drawn(value, depth):
 
 
 def _drawn_types():
-    names = (("matplotlib.artist", "Artist"), ("matplotlib.container", "Container"))
+    names = (
+        ("matplotlib.artist", "Artist"),
+        ("matplotlib.container", "Container"),
+        ("matplotlib.colorbar", "Colorbar"),
+    )
     found = (getattr(sys.modules.get(module), name, None) for module, name in names)
     return tuple(kind for kind in found if kind is not None)

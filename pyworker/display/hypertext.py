@@ -143,7 +143,7 @@ def _number(text):
 def _table(rows):
     """Returns rows of cells with their columns beneath each other."""
     left = len(rows) - _ROWS
-    shown = rows if left <= 0 else [*rows[: _ROWS - 5], ["…"], *rows[-5:]]
+    shown = rows if left <= 0 else [*rows[: _ROWS - 5], [f"… {left:,} more"], *rows[-5:]]
     widths = [0] * max(map(len, shown), default=0)
     for row in shown:
         for column, cell in enumerate(row):
@@ -155,8 +155,7 @@ def _table(rows):
             for cell, width in zip(row, widths)
         ]
         lines.append("  ".join(cells).rstrip())
-    more = f"({len(rows):,} rows)\n" if left > 0 else ""
-    return "\n".join(lines) + "\n" + more
+    return "\n".join(lines) + "\n"
 
 
 def _is_number(cell):

@@ -31,17 +31,36 @@ _SHELLS = frozenset(
 )
 
 
+_EMPTY = "\0"  # stands for a value of Python's that has no text, until the line is looked at
+_ROOTED = re.compile(r"""(?:^|[\s=:;|&(])["']*\0+["']*/""")
+
+
 def expand(text, names):
-    """Returns a line with Python's values put in; names is the namespace they come from."""
+    """Returns a line with Python's values put in; names is the namespace they come from.
+
+    Raises ValueError where an empty one stands before a slash, as in "rm -rf $out/*".
+    """
     if "$" not in text and "{" not in text:
         return text
     braced = _BRACED.sub(lambda m: f"{{{m[1]}}}" if m[1] in names else m[0], text)
-    formatter = late.load("IPython.utils.text").DollarFormatter()
+    formatter = _formatter()
     try:
-        return formatter.vformat(braced, [], names)
-    except Exception:
-        pass  # one piece is the shell's own: IPython leaves all as it is, and we the rest
-    return _each(braced, names, formatter)
+        line = formatter.vformat(braced, [], names)
+    except Exception:  # one piece is the shell's own: IPython leaves all as it is, and we the rest
+        line = _each(braced, names, formatter)
+    if _ROOTED.search(line):
+        raise ValueError(
+            "a value of Python's before a / is empty, so the path would begin at the root"
+        )
+    return line.replace(_EMPTY, "")
+
+
+def _formatter():
+    class Formatter(late.load("IPython.utils.text").DollarFormatter):
+        def format_field(self, value, format_spec):
+            return super().format_field(value, format_spec) or _EMPTY
+
+    return Formatter()
 
 
 def _each(text, names, formatter):
@@ -56,7 +75,7 @@ def _each(text, names, formatter):
     def bare(match):
         if match[1] == "\\" or match[2] not in names:
             return match[0]
-        return match[0][1:] if match[1] else str(names[match[2]])
+        return match[0][1:] if match[1] else str(names[match[2]]) or _EMPTY
 
     pieces, at = [], 0
     for quoted in [m.span() for m in _QUOTED.finditer(text) if m[1] is None] + [(len(text),) * 2]:
@@ -73,8 +92,10 @@ def undefined(text):
     for match in _USED.finditer(bare):
         name = match[1] or match[3]
         # ${name:-default} and its like say what they mean.
-        if not name or name in os.environ or name in _SHELLS or match[2] == ":":
+        if not name or os.environ.get(name) or name in _SHELLS or match[2] == ":":
             continue
+        if name in os.environ and not re.match('"?/', bare[match.end() :]):
+            continue  # empty, and not the beginning of a path
         if not re.search(_ASSIGNED.format(name), bare):
             return name
     return ""

@@ -90,7 +90,11 @@ class _Ours:
             names.update(sys._getframe(depth + 1).f_locals)
         except ValueError:
             pass  # the stack isn't so deep
-        return expand.expand(cmd, names)
+        try:
+            return expand.expand(cmd, names)
+        except ValueError as error:
+            usage = late.load("IPython.core.error").UsageError
+            raise usage(f"{error}: {cmd.strip()} was not run") from None
 
     def system(self, cmd):
         """Runs a line of the shell's."""
@@ -108,7 +112,7 @@ class _Ours:
         text = self.var_expand(cmd, depth)
         if name := expand.undefined(text):
             raise late.load("IPython.core.error").UsageError(
-                f"${name} is defined neither in Python nor in the environment, so the shell would "
+                f"${name} has a value neither in Python nor in the environment, so the shell would "
                 f"put nothing in its place: !{cmd.strip()} was not run. Assign {name} in Python "
                 f"first, write '${name}' in single quotes for the text itself, or ${{{name}:-}} "
                 "where nothing is meant"

@@ -89,10 +89,36 @@ class Lines(WorkerCase):
         worker.run("import os; os.environ.pop('target', None); open('kept', 'w').close()")
         answer = worker.run("!rm -f $target/* ./kept\nprint('on')")
         self.assertEqual((False, ""), (answer.ok, answer.stdout))
-        self.assertRegex(answer.exception["traceback"], r"^UsageError: \$target is defined neither")
+        self.assertRegex(
+            answer.exception["traceback"], r"^UsageError: \$target has a value neither"
+        )
         self.assertTrue(worker.value("os.path.exists('kept')"))
         worker.run("target = 'nowhere'\n!rm -f $target/* ./kept")
         self.assertFalse(worker.value("os.path.exists('kept')"))
+
+    def test_an_empty_value_begins_no_path(self):
+        worker = self.start()
+        worker.run("import os; os.environ['hollow'] = ''; out, full = '', '/nowhere'")
+        for line in (
+            "$out/*",
+            "${out}/*",
+            "{out}/*",
+            '"$out"/x',
+            '"{out}/x"',
+            "a=$out/b",
+            "$hollow/x",
+        ):
+            with self.subTest(line):
+                answer = worker.run(f"!echo {line}")
+                self.assertEqual((False, ""), (answer.ok, answer.stdout))
+                self.assertIn("was not run", answer.exception["traceback"])
+        for line, said in (
+            ("$full/x", "/nowhere/x"),
+            ("[$out] a$out/b", "[] a/b"),
+            ("[$hollow]", "[]"),
+        ):
+            with self.subTest(line):
+                self.assertEqual(f"{said}\n", worker.run(f"!echo {line}").stdout)
 
     def test_scripts(self):
         worker = self.start()

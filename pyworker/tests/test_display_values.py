@@ -198,7 +198,7 @@ class PageTest(unittest.TestCase):
 
     def test_long_tables_are_cut(self):
         text = hypertext.text("<table>" + "<tr><td>x" * 1000 + "</table>")
-        self.assertEqual(("…", "(1,000 rows)"), (text.splitlines()[55], text.splitlines()[-1]))
+        self.assertEqual("… 940 more", text.splitlines()[55])
 
 
 if __name__ == "__main__":
