@@ -45,8 +45,10 @@ def expand(text, names):
     braced = _BRACED.sub(lambda m: f"{{{m[1]}}}" if m[1] in names else m[0], text)
     formatter = _formatter()
     try:
-        line = formatter.vformat(braced, [], names)
-    except Exception:  # one piece is the shell's own: IPython leaves all as it is, and we the rest
+        line = formatter.vformat(braced, [], names) if formatter.takes_dollars else None
+    except Exception:
+        line = None  # one piece is the shell's own: IPython leaves all as it is, and we the rest
+    if line is None:
         line = _each(braced, names, formatter)
     if _ROOTED.search(line):
         raise ValueError(
@@ -55,8 +57,25 @@ def expand(text, names):
     return line.replace(_EMPTY, "")
 
 
+def refusal(name, command):
+    """Says why a line was not run in which a variable has no value."""
+    return (
+        f"${name} has a value neither in Python nor in the environment, so the shell would put "
+        f"nothing in its place: !{command.strip()} was not run. Assign {name} in Python first, "
+        f"write '${name}' in single quotes for the text itself, or ${{{name}:-}} where nothing "
+        "is meant"
+    )
+
+
 def _formatter():
-    class Formatter(late.load("IPython.utils.text").DollarFormatter):
+    try:
+        base = late.load("IPython.utils.text").DollarFormatter
+    except ImportError:
+        base = late.load("string").Formatter  # which takes {name}, and no expressions
+
+    class Formatter(base):
+        takes_dollars = base.__name__ == "DollarFormatter"
+
         def format_field(self, value, format_spec):
             return super().format_field(value, format_spec) or _EMPTY
 

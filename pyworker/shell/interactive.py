@@ -111,12 +111,7 @@ class _Ours:
     def _for_shell(self, cmd, depth):
         text = self.var_expand(cmd, depth)
         if name := expand.undefined(text):
-            raise late.load("IPython.core.error").UsageError(
-                f"${name} has a value neither in Python nor in the environment, so the shell would "
-                f"put nothing in its place: !{cmd.strip()} was not run. Assign {name} in Python "
-                f"first, write '${name}' in single quotes for the text itself, or ${{{name}:-}} "
-                "where nothing is meant"
-            )
+            raise late.load("IPython.core.error").UsageError(expand.refusal(name, cmd))
         return text
 
     def run_cell(self, raw_cell, store_history=False, silent=False, *args, **more):

@@ -59,12 +59,18 @@ class Notebook:
         return self._adopted and _shell is not None
 
     def transformers(self):
-        """Returns the TransformerManager that reads cells; None without IPython."""
+        """Returns the TransformerManager that reads cells, or what little there is without."""
         if self.is_made:
             return _shell.input_transformer_manager
         if self._transformers is None:
             self._transformers = transform.manager()
-        return self._transformers
+            if self._transformers is not None:
+                self._adopted = False  # it may have been installed just now
+        if self._transformers is not None:
+            return self._transformers
+        plain = late.load_own("shell.plain")
+        setattr(builtins, plain.NAME, plain.Shell(self._session))
+        return plain.Transformers()
 
     def enter(self, number, filename, code):
         """Begins a cell: In has it, and so has what runs parts of it."""

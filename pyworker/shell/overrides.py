@@ -14,7 +14,7 @@ _INTERPRETERS = ("script", "bash", "sh", "python", "python3", "perl", "ruby")
 def register(shell):
     """Puts our magics over IPython's."""
     ours, known = _Magics(shell), shell.magics_manager.magics
-    for name in ("pip", "conda", "mamba", "micromamba", "uv", "config", "pdb"):
+    for name in ("pip", "conda", "mamba", "micromamba", "uv", "config", "lsmagic", "pdb"):
         known["line"][name] = getattr(ours, name, None) or ours.program(name)
     for name in _INTERPRETERS:
         known["cell"][name] = ours.script(name)
@@ -25,6 +25,7 @@ class _Magics:
     def __init__(self, shell):
         self._shell = shell
         self._config = shell.find_line_magic("config")
+        self._lsmagic = shell.find_line_magic("lsmagic")
 
     def pip(self, line):
         """Runs pip for the session's environment: %pip install NAME."""
@@ -50,6 +51,10 @@ class _Magics:
         """Sets a setting of IPython's; those of the inline backend change nothing here."""
         if not line.strip().startswith("InlineBackend"):
             return self._config(line)
+
+    def lsmagic(self, line):
+        """Lists the magics."""
+        print(self._lsmagic(line))
 
     def pdb(self, line):
         """Says what to do in the place of a debugger that opens by itself."""

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from pyworker import late
 
 NEEDS_IPYTHON = (
-    "magics, ! lines and x? need IPython, which is not installed in this Python; "
-    'ask the user to run "understudy setup", or to install ipython there'
+    "magics and x? need IPython, which is not installed in this Python; %pip install ipython, "
+    "or use the Python that understudy setup has made"
 )
 _DIALECT = re.compile(r"(?m)^[ \t]*(?:[%!?]|(?:[\w.,* \[\]]+=[ \t]*)[%!])|^[\w.]+\?{1,2}[ \t]*$")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
@@ -107,7 +107,7 @@ def read(code, parse, transformers):
         return reading._replace(notes=[said])
     if plain is None:
         return Reading(code, tree, [])
-    if with_manager is None and _DIALECT.search(code):
+    if not hasattr(with_manager, "do_token_transforms") and _DIALECT.search(code):
         plain.msg = f"{plain.msg} ({NEEDS_IPYTHON})"
         raise plain
     # The same line of both: Python's own words on it are the better ones.

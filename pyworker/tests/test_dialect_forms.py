@@ -186,13 +186,30 @@ class Without(WorkerCase):
     def test_it_is_said_how_to_get_it(self):
         worker = self.session()
         self.assertEqual("2\n", worker.run("1 + 1").stdout)
-        for cell in ("%time 1", "!ls", "x?", "x = !ls", "%%bash\nls", "1\n%pip install x"):
+        for cell in ("%time 1", "x?", "x = %pwd", "%%bash\nls", "1\n%who", "!ls\n%who"):
             with self.subTest(cell):
                 error = self.failing(worker, cell)
                 self.assertEqual("SyntaxError", error["type"])
-                self.assertIn("understudy setup", error["info"]["msg"])
+                self.assertIn("%pip install ipython", error["info"]["msg"])
         self.assertNotIn("IPython", self.failing(worker, "def f(:")["info"]["msg"])
         self.assertNotIn("IPython", self.failing(worker, "x = 5 %")["info"]["msg"])
+
+    def test_lines_for_the_shell_and_installs(self):
+        worker = self.session()
+        for cell, said in (
+            ("n = 'b'\n!echo a $n {n}", "a b b\n"),
+            ("for i in range(2):\n    !echo $i", "0\n1\n"),
+            ("lines = !printf 'x\\ny'\nprint(lines)", "['x', 'y']\n"),
+            ("!exit 3\nprint(_exit_code)", "3\n"),
+            ("print('a % b, !c')", "a % b, !c\n"),
+        ):
+            with self.subTest(cell):
+                self.assertEqual(said, worker.run(cell).stdout)
+        for cell in ("%pip --version", "pip list --help", "!pip --version"):
+            with self.subTest(cell):
+                self.assertIn("pip", worker.run(cell).stdout)
+        error = self.failing(worker, "!echo rm -rf $nobody_has_this/*")
+        self.assertIn("was not run", error["traceback"])
 
     def test_plain_repairs_go_on(self):
         worker = self.session()
