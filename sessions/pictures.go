@@ -6,9 +6,11 @@ import "slices"
 func (t *transcript) Figure(f Figure) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, before := range t.previewed().figures {
-		if f.takesPlaceOf(before) {
-			t.previews -= len(before.Preview)
+	if f.DisplayID != "" {
+		for _, before := range t.previewed().figures {
+			if f.takesPlaceOf(before) {
+				t.previews -= len(before.Preview)
+			}
 		}
 	}
 	if t.previews += len(f.Preview); t.previews > maxPreviews {
@@ -25,14 +27,16 @@ func (t *transcript) Figure(f Figure) {
 }
 
 func (f Figure) takesPlaceOf(before Figure) bool {
-	return f.DisplayID != "" && f.DisplayID == before.DisplayID
+	return f.DisplayID == before.DisplayID
 }
 
 // withLatest puts f in the place of the figure that has its DisplayID, or at the end.
 func withLatest(figures []Figure, f Figure) []Figure {
-	if i := slices.IndexFunc(figures, f.takesPlaceOf); i >= 0 {
-		figures[i] = f
-		return figures
+	if f.DisplayID != "" { // else the search would cost each of many figures all before it
+		if i := slices.IndexFunc(figures, f.takesPlaceOf); i >= 0 {
+			figures[i] = f
+			return figures
+		}
 	}
 	return append(figures, f)
 }

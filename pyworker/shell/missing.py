@@ -72,6 +72,8 @@ def advice(error, session):
     package = _DISTRIBUTIONS.get(name, name)
     what = name if package == name else f"{name} (of {package})"
     said = f"{what} is not installed in {place.name}: {_remedy(package, place, session.packages)}"
+    if not theirs and name not in _DISTRIBUTIONS:
+        said += ", if its package has that name"  # a stranger may have taken one that nobody has
     if theirs:
         said += "; an interpreter made with manage_interpreters, operation "
         said += '"create", python "own", has it'

@@ -43,7 +43,8 @@ class Advice(unittest.TestCase):
         self.assertEqual(
             self.advise("polars"),
             "polars is not installed in this project's .venv: %pip install polars adds it there, "
-            "for all interpreters of this project",
+            "for all interpreters of this project, "
+            "if its package has that name",
         )
         self.assertIn("sklearn (of scikit-learn)", self.advise("sklearn"))
         self.assertIn("%pip install opencv-python-headless", self.advise("cv2"))
