@@ -254,10 +254,9 @@ class Executor:
     def _run_install(self, arguments, notes):
         self._compiled = True
         installing = late.load_own("shell.installing")
-        outcome = installing.install(self._session.packages, self._session.shell(), arguments)
-        self._exit_code = outcome.exit_code
-        self._returned.append(outcome.record)
-        notes += outcome.notes
+        self._exit_code, record, told = installing.install(self._session, arguments)
+        self._returned.append(record)
+        notes += told
 
     async def _run_awaiting(self, parts):
         names = vars(self._session.module)
