@@ -6,24 +6,22 @@ import sys
 from pyworker import late
 
 # The distributions of well-known modules that have another name.
-_DISTRIBUTIONS = dict(
-    pair.split("=")
-    for pair in """
-    attr=attrs bs4=beautifulsoup4 Bio=biopython Crypto=pycryptodome cv2=opencv-python-headless
-    dateutil=python-dateutil distutils=setuptools docx=python-docx dotenv=python-dotenv
-    faiss=faiss-cpu fitz=pymupdf git=GitPython jose=python-jose jwt=pyjwt magic=python-magic
-    mpl_toolkits=matplotlib MySQLdb=mysqlclient OpenSSL=pyopenssl osgeo=gdal PIL=pillow
-    pkg_resources=setuptools pptx=python-pptx psycopg2=psycopg2-binary
-    rest_framework=djangorestframework serial=pyserial skimage=scikit-image
-    sklearn=scikit-learn slugify=python-slugify umap=umap-learn usb=pyusb win32api=pywin32
-    wx=wxPython yaml=pyyaml zmq=pyzmq""".split()
-)
+_RENAMED = """
+attr=attrs bs4=beautifulsoup4 Bio=biopython Crypto=pycryptodome cv2=opencv-python-headless
+dateutil=python-dateutil distutils=setuptools docx=python-docx dotenv=python-dotenv
+faiss=faiss-cpu fitz=pymupdf git=GitPython jose=python-jose jwt=pyjwt magic=python-magic
+mpl_toolkits=matplotlib MySQLdb=mysqlclient OpenSSL=pyopenssl osgeo=gdal PIL=pillow
+pkg_resources=setuptools pptx=python-pptx psycopg2=psycopg2-binary
+rest_framework=djangorestframework serial=pyserial skimage=scikit-image sklearn=scikit-learn
+slugify=python-slugify umap=umap-learn usb=pyusb win32api=pywin32 wx=wxPython yaml=pyyaml
+zmq=pyzmq"""
+_DISTRIBUTIONS = dict(pair.split("=") for pair in _RENAMED.split())
 # What Python itself had once, and names that many distributions share: no distribution of
 # such a name is what was meant.
-_NO_DISTRIBUTIONS = frozenset(
-    """aifc asynchat asyncore audioop azure cgi cgitb chunk crypt google imghdr imp lib2to3 mailcap
-    msilib nis nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib zope""".split()
-)
+_OTHERS = """
+aifc asynchat asyncore audioop azure cgi cgitb chunk crypt google imghdr imp lib2to3 mailcap
+msilib nis nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib zope"""
+_NO_DISTRIBUTIONS = frozenset(_OTHERS.split())
 _DEEPEST = 5  # exceptions that are followed to the one that names the module
 _NAME = ImportError.name.__get__
 
@@ -132,7 +130,7 @@ def _unreached(hosts):
         if address:
             asked = [address.rpartition("@")[2]]
             break
+    matches = late.load("fnmatch").fnmatchcase
     listed = [host.lower().removesuffix(":443") for host in hosts]
-    match = late.load("fnmatch").fnmatchcase
-    reached = lambda host: any(match(host, pattern) for pattern in listed)
-    return [host for host in asked if not reached(host.lower().removesuffix(":443"))]
+    wanted = {host: host.lower().removesuffix(":443") for host in asked}
+    return [host for host in asked if not any(matches(wanted[host], each) for each in listed)]
