@@ -69,15 +69,16 @@ class _Ours:
         super().del_var(varname, by_name)
 
     def adopt(self, session):
-        """Takes a session's __main__ for its own."""
-        self.session, module = session, session.module
+        """Takes a session's __main__ for its own; returns the list that In is."""
+        self.session, module, history = session, session.module, self.history_manager
         self.ipython_dir = os.path.join(session.private_dir, "ipython")
-        self.history_manager.output_hist = session.outputs.out
         self.user_module, self.user_ns = module, vars(module)
         self.user_ns_hidden.clear()
         self.ns_table.update(user_global=vars(module), user_local=vars(module))
         self.Completer.namespace = self.Completer.global_namespace = vars(module)
         self.init_user_ns()
+        history.input_hist_raw = history.input_hist_parsed
+        return history.input_hist_parsed
 
     # The session runs commands and code, and its record shows how they failed.
 

@@ -11,8 +11,7 @@ import types
 
 from pyworker import late, sources
 
-from . import transform
-from .changed import Changed
+from . import changed, transform
 
 INPUTS = 1000  # cells that In remembers
 
@@ -33,8 +32,8 @@ class Notebook:
         self._session = session
         self._adopted = False
         self._transformers = None
-        self._changed = Changed()
         self._number = 0  # of the present execution
+        self._inputs = []  # the shell's, which In is
         self.cell = ("", "")  # the present one: its file name, and its code as written
 
     def begin(self):
@@ -91,9 +90,8 @@ class Notebook:
     def check(self, tree):
         """Raises UsageError for a magic that there isn't, before anything of its cell runs."""
         ast = late.load("ast")
-        calls = [_magic(node) for node in ast.walk(tree) if type(node) is ast.Call]
-        found = [call for call in calls if call is not None]
-        if not found or any(name in ("load_ext", "reload_ext", "alias") for _, name in found):
+        found = list(filter(None, (_magic(n) for n in ast.walk(tree) if type(n) is ast.Call)))
+        if any(name in ("load_ext", "reload_ext", "alias") for _, name in found):
             return
         for kind, name in found:
             if self.shell is not None and _shell.find_magic(name, kind) is None:
@@ -110,7 +108,7 @@ class Notebook:
         return interactive.ExecutionResult(info)
 
     def after(self, result, error):
-        """Tells those who listen that a cell has ended."""
+        """Tells those who listen, from this cell on perhaps, that a cell has ended."""
         if self._is_heard():
             if result is not None:
                 result.error_in_exec = error
@@ -122,7 +120,7 @@ class Notebook:
         """Returns sentences on modules that a cell imports whose files have changed since."""
         if "import" not in request["code"] or request["kind"] != "code" or self._is_heard():
             return []
-        return self._changed.notes(request["code"], self._session.place.workdir)
+        return changed.notes(request["code"], self._session.place.workdir)
 
     def _is_heard(self):
         """Says whether somebody, as %autoreload, listens to what happens to cells."""
@@ -139,7 +137,7 @@ class Notebook:
     def _adopt(self):
         self._adopted = True
         if make() is not None:
-            _shell.adopt(self._session)
+            self._inputs = _shell.adopt(self._session)
             if self._number:  # the cell that has asked for it
                 self._remember(self._number, self.cell[1])
 
@@ -156,20 +154,17 @@ class Notebook:
         return first
 
     def _remember(self, number, code):
-        history, names = _shell.history_manager, vars(self._session.module)
-        code = code.rstrip("\n")
-        for inputs in (history.input_hist_parsed, history.input_hist_raw):
-            for earlier in range(len(inputs), number):  # before there was a shell
-                inputs.append(sources.text(f"<cell {earlier}>"))
-            inputs[number:] = [code]
-            if number > INPUTS:
-                inputs[number - INPUTS] = ""
+        inputs, names = self._inputs, vars(self._session.module)
+        for earlier in range(len(inputs), number):  # before there was a shell
+            inputs.append(sources.text(f"<cell {earlier}>"))
+        inputs[number:] = [code.rstrip("\n")]
+        if number > INPUTS:
+            inputs[number - INPUTS] = ""
         if "_i" in code:  # made when they are asked for: names slow the comparison of variables
-            raw = history.input_hist_raw
             for name in _INPUT.findall(code):
                 back = len(name) - 1 if name[-1] == "i" else 0
                 at = number - back if back else int(name[2:])
-                names[name] = raw[at] if 0 < at < number else ""
+                names[name] = inputs[at] if 0 < at < number else ""
         _shell.execution_count = number
 
 

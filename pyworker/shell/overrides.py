@@ -17,7 +17,6 @@ def register(shell):
         known["line"][name] = getattr(ours, name, None) or ours.program(name)
     for name in _INTERPRETERS:
         known["cell"][name] = ours.script(name)
-    known["cell"]["!"] = ours.bang
 
 
 class _Magics:
@@ -58,10 +57,6 @@ class _Magics:
     def pdb(self, line):
         """Says what to do in the place of a debugger that opens by itself."""
         print("the debugger doesn't open by itself here; after an exception, use %debug")
-
-    def bang(self, line, cell):
-        """Runs the body of a cell in the shell; its value is the lines that it printed."""
-        return self._shell.getoutput(cell)
 
     def script(self, name):
         """Returns the magic that has a program run the body of a cell."""
