@@ -339,6 +339,8 @@ type Outcome struct {
 	// Tasks is how many tasks, or servers and timers where there are none, go on in
 	// the event loop.
 	Tasks int
+	// Size is how many bytes the worker has used to report all this.
+	Size int
 }
 
 // Exception describes the Python exception that ended an execution.
