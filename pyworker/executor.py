@@ -6,6 +6,7 @@ figures around the run of the cell's parts. Whatever runs code of the user's
 interrupt ends that and nothing else.
 """
 
+import functools
 import sys
 import time
 import types
@@ -68,15 +69,15 @@ class Executor:
         session.interrupts.begin()
         session.packages.find(request.get("packages_dir", ""))
         notes = session.prepare() + self.awaiting.take_notes()
-        if request["kind"] == "code":
+        if (kind := request["kind"]) == "code":
             action = self._code(request, notes)
         else:
-            action = getattr(self, "_run_" + request["kind"])(request, notes)
+            action = functools.partial(getattr(self, f"_run_{kind}"), request, notes)
         session.figures.begin(execution)
         session.artifacts.begin(execution)
         session.outlet.begin(execution)
         self._execution = execution
-        error, seconds = self._run(action, compiled=request["kind"] != "code")
+        error, seconds = self._run(action, compiled=kind != "code")
         error = self._forgive(error, notes)
         notes += session.take_shell_notes()
         notes += self._compiler.notes
@@ -134,34 +135,19 @@ class Executor:
         return lambda: self._run_cell(code, cell, request)
 
     def _run_plugin(self, request, _):
-        """Returns an action for _run: the call of a plugin."""
-
-        def call():
-            value = self._session.plugins.find(request["code"])(**request["arguments"])
-            if isinstance(value, types.CoroutineType):
-                value = self.awaiting.run(value)
-            self._returned.append(value)
-
-        return call
+        value = self._session.plugins.find(request["code"])(**request["arguments"])
+        if isinstance(value, types.CoroutineType):
+            value = self.awaiting.run(value)
+        self._returned.append(value)
 
     def _run_command(self, request, _):
-        """Returns an action for _run: the command of a shell."""
-
-        def command():
-            self._exit_code = self._session.shell().run_command(request["code"])
-
-        return command
+        self._exit_code = self._session.shell().run_command(request["code"])
 
     def _run_install(self, request, notes):
-        """Returns an action for _run: the installation of packages."""
-
-        def install():
-            install = late.load_own("shell.installing").install
-            self._exit_code, record, told = install(self._session, request["arguments"])
-            self._returned.append(record)
-            notes.extend(told)
-
-        return install
+        install = late.load_own("shell.installing").install
+        self._exit_code, record, told = install(self._session, request["arguments"])
+        self._returned.append(record)
+        notes += told
 
     def _run(self, action, compiled=False):
         """Runs an action; returns (exception or None, seconds)."""
@@ -173,7 +159,7 @@ class Executor:
         start = time.perf_counter()
         self.awaiting.enter()
         _, error = self._guard(lambda: self._released(action))
-        if error is not None:  # it may be of a handler, which has kept us from holding all
+        if error is not None:  # which may have kept us from holding the user's handlers
             self._session.handlers.hold_at_last()
         self.awaiting.leave()
         seconds = time.perf_counter() - start
@@ -195,6 +181,9 @@ class Executor:
                 self._reserve.release()
             try:
                 self._session.handlers.hold()
+            except BaseException:  # of a handler, which has kept us from holding the others
+                self._session.handlers.hold_at_last()
+                raise
             finally:
                 self._take_back()
 
@@ -221,7 +210,7 @@ class Executor:
     def _run_parts(self, parts):
         if any(part.co_flags & cells.COROUTINE for part, _ in parts):
             self.awaiting.run(self._run_awaiting(parts))
-            return
+            return self.awaiting.enter()  # for the cell that this may be the body of
         names = vars(self._session.module)
         for part, echoed in parts:
             self._part = part
@@ -247,11 +236,8 @@ class Executor:
         else:
             filename = f"{filename[:-1]}, inside>"
             sources.add(filename, code)
-        names, notes = vars(self._session.module), self._compiler.notes
-        for part, is_shown in self._compiler.compile(code, filename):
-            value = eval(part, names)
-            if is_shown and echoed:
-                self._echo(value)
+        notes, parts = self._compiler.notes, self._compiler.compile(code, filename)
+        self._run_parts([(part, is_shown and echoed) for part, is_shown in parts])
         self._compiler.notes = notes + self._compiler.notes
 
     async def _run_awaiting(self, parts):
@@ -347,7 +333,7 @@ class Executor:
         return {"problem": f"{watch.label} could not be read ({tracebacks.class_name(error)})"}
 
     def _encode(self, name, value, notes):
-        fields = {"result_type": kinds.name(type(value))}
+        fields = {"result_type": kinds.name(type(value)), "result_encoding": "json"}
         encoded, error = self._guard(lambda: encode.encode(value, self._session.result_limit))
         if error is None:
             notes += encoded.notes
@@ -356,15 +342,14 @@ class Executor:
             notes.append(f"the encoding of {name} was interrupted: the result is null")
         else:
             notes.append(f"{name} can't be encoded ({tracebacks.class_name(error)})")
-        return {**fields, "result": None, "result_encoding": "json"}
+        return {**fields, "result": None}
 
     def _forgive(self, error, notes):
         """Returns the exception of a run, None where its code has ended itself well."""
-        if not tracebacks.is_clean_exit(error):
-            return error
-        tracebacks.let_go(error)
-        notes.append(f"the code ended itself ({tracebacks.exit_text(error)}): no more of it ran")
-        return None
+        if said := tracebacks.clean_exit(error):
+            tracebacks.let_go(error)
+            notes.append(f"the code ended itself ({said}): no more of it ran")
+        return None if said else error
 
     def _exception(self, error, notes):
         describer, name = self._session.describer, tracebacks.class_name(error)

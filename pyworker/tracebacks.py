@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import codefile, late, sources
+from . import codefile, late
 from .display import encode, kinds
 from .display.brief import brief_repr
 
@@ -186,17 +186,14 @@ def let_go(error):
         frame = frame.f_back
 
 
-def is_clean_exit(error):
-    """Says whether an exception is one that ends a program without fault: sys.exit(0)."""
+def clean_exit(error):
+    """Returns what ends a program without fault, as one writes it; "" for other exceptions."""
     if not issubclass(type(error), SystemExit):
-        return False
-    code = error.code
-    return code is None or (isinstance(code, int) and code == 0)
-
-
-def exit_text(error):
-    """Returns a SystemExit as one writes it."""
-    return f"SystemExit: {error.code}" if error.code is not None else "SystemExit"
+        return ""
+    if error.code is None:
+        return "SystemExit"
+    is_clean = isinstance(error.code, int) and error.code == 0
+    return f"SystemExit: {error.code}" if is_clean else ""
 
 
 def shorten(text, limit):
@@ -267,7 +264,7 @@ def _ipython_text(error, trace):
 def _complete_syntax_error(error):
     """Adds the line that the compiler, unlike the parser, does not add itself."""
     if issubclass(type(error), SyntaxError) and error.text is None and error.lineno:
-        error.text = sources.line(error.filename, error.lineno) or None
+        error.text = late.load("linecache").getline(str(error.filename), error.lineno) or None
 
 
 def _code_of(error):

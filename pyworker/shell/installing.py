@@ -34,7 +34,7 @@ def install(session, arguments):
     if not packages.root:
         raise RuntimeError("this interpreter has no place for packages")
     with _alone(packages.root):
-        watch = Watch([packages.site], _own_folders())
+        watch = Watch(packages, own=True)
         code = make(packages, session.shell())
         if not code:
             wanted = arguments["packages"]
@@ -154,29 +154,21 @@ def _own_folders():
 
 
 class Watch:
-    """What an installation changes in the folders that it goes into."""
+    """What an installation changes where it goes: into the session's own environment, or not."""
 
-    def __init__(self, folders, below=()):
-        self._folders = folders
-        self._then = _found(folders)
-        self._below = _found(below)  # what the folders go before
+    def __init__(self, packages, own):
+        self._folders = [packages.site] if own else _own_folders()
+        self._there = _found(self._folders)
+        self._before = {**_found(_own_folders()), **self._there}
 
     def changes(self):
         """Returns (distribution, the version before or "") of what is new, or another version."""
-        at = late.load("importlib.metadata").Distribution.at
-        none = "", ""
+        at, none = late.load("importlib.metadata").Distribution.at, ("", "")
         return [
-            (at(path), (self._then.get(name) or self._below.get(name, none))[0])
+            (at(path), self._before.get(name, none)[0])
             for name, (version, path) in sorted(_found(self._folders).items())
-            if self._then.get(name, none)[0] != version
+            if self._there.get(name, none)[0] != version
         ]
-
-
-def watch(packages):
-    """Returns a Watch on where a line of %pip installs."""
-    if packages.confined and packages.root:
-        return Watch([packages.site], _own_folders())
-    return Watch(_own_folders())
 
 
 def notes(changes, packages, environment):
@@ -184,7 +176,7 @@ def notes(changes, packages, environment):
     if not changes:
         return []
     said = "installed for this interpreter and its branches"
-    if not (packages.confined and packages.root):
+    if not packages.is_used():
         said = f"installed into {environment.name} ({sys.prefix}), for {environment.shared_by}"
     return [said, *about_imported(changes)]
 

@@ -62,12 +62,6 @@ class _Ours:
         self.history_manager = kind(shell=self, parent=self)
         self.configurables.append(self.history_manager)
 
-    def del_var(self, varname, by_name=False):
-        """Deletes a name, and with it what refers to its value."""
-        result = late.load("IPython.core.interactiveshell").ExecutionResult
-        self.last_execution_result = result(None)  # which IPython looks into
-        super().del_var(varname, by_name)
-
     def adopt(self, session):
         """Takes a session's __main__ for its own; returns the list that In is."""
         self.session, module, history = session, session.module, self.history_manager
@@ -231,7 +225,8 @@ class _Compiler:
 
 def make(module):
     """Makes the process's shell, with a module for its __main__."""
-    interactive = late.load("IPython.core.interactiveshell").InteractiveShell
+    module_of_shells = late.load("IPython.core.interactiveshell")
+    interactive = module_of_shells.InteractiveShell
     modern = late.load("IPython").version_info >= (9,)
     caching = late.load("IPython.core.compilerop").CachingCompiler
     publisher = late.load_own("display.publisher").publisher_class()
@@ -252,6 +247,7 @@ def make(module):
         autoawait=False,
     )
     shell.compile.shell = shell
+    shell.last_execution_result = module_of_shells.ExecutionResult(None)  # which %xdel looks into
     atexit.unregister(shell.atexit_operations)
     for callbacks in shell.events.callbacks.values():  # IPython's own, for what it runs itself
         callbacks.clear()

@@ -18,10 +18,6 @@ INPUTS = 1000  # cells that In remembers
 _NAMED = re.compile(r"\b(?:IPython|In|Out|_i|_ih|_oh)\b")
 _INPUT = re.compile(r"\b_i(?:ii?|\d{1,9})?\b")
 _MAGICS = ("run_line_magic", "run_cell_magic")
-_FIRST = {
-    "line": "pip cd env who timeit time load_ext config run matplotlib history precision sx",
-    "cell": "time capture bash writefile html timeit",
-}
 _shell = None  # of this process, which a zygote may have made for its forks
 
 
@@ -185,20 +181,16 @@ def make():
     """Returns the process's shell, made for a module of its own; None without IPython."""
     global _shell
     if _shell is None:
-        try:
-            late.load("IPython.core.interactiveshell")
-            late.load("IPython.core.history")
-        except ImportError:
-            return None
-        hooks = {name: getattr(sys, name) for name in ("displayhook", "excepthook")}
+        hooks = sys.displayhook, sys.excepthook
         try:
             _shell = late.load_own("shell.interactive").make(types.ModuleType("__main__"))
+        except ImportError:
+            return None
         except BaseException:  # half made: nobody is to find it
             sys.modules["IPython.core.interactiveshell"].InteractiveShell.clear_instance()
             raise
         finally:
-            for name, hook in hooks.items():
-                setattr(sys, name, hook)
+            sys.displayhook, sys.excepthook = hooks
     return _shell
 
 
@@ -208,27 +200,21 @@ def warm():
     What they import and fill is then shared, and a session that uses them writes little.
     """
     try:
-        _warm()
+        if (shell := make()) is None:
+            return
+        if hasattr(shell.magics_manager, "load_all_lazy_magics"):  # since IPython 9
+            shell.magics_manager.load_all_lazy_magics()
+        shell.display_formatter.format(1)
+        shell.transform_cell("%who\nx = !ls {x} $y\nlen?\n")
+        shell.transform_cell("%%time\n1\n")
+        shell.var_expand("$x {x}")
+        with late.load("contextlib").redirect_stdout(late.load("io").StringIO()):
+            shell.run_line_magic("who", "")
+            shell.run_line_magic("time", "1")
+            shell.run_line_magic("pinfo", "len")
+        late.load_own("shell.shell")
     except Exception as error:  # of another version of IPython, say
         print(f"IPython can't be prepared: {type(error).__name__}: {error}", file=sys.stderr)
-
-
-def _warm():
-    shell = make()
-    if shell is None:
-        return
-    for kind, names in _FIRST.items():
-        for name in names.split():
-            shell.find_magic(name, kind)
-    shell.display_formatter.format(1)
-    shell.transform_cell("%who\nx = !ls {x} $y\nlen?\n")
-    shell.input_transformer_manager.transform_cell("%%time\n1\n")
-    shell.var_expand("$x {x}")
-    with late.load("contextlib").redirect_stdout(late.load("io").StringIO()):
-        shell.run_line_magic("who", "")
-        shell.run_line_magic("time", "1")
-        shell.run_line_magic("pinfo", "len")
-    late.load_own("shell.shell")
 
 
 def _magic(call):

@@ -49,6 +49,10 @@ class Packages:
             rest = os.environ.get("PYTHONPATH", "")
             os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [self.site, rest]))
 
+    def is_used(self):
+        """Says whether %pip installs into it, as the interpreter's own is closed."""
+        return self.confined and bool(self.root)
+
     def is_made(self):
         """Says whether the environment can be used."""
         return os.path.exists(os.path.join(self.site, _BASE))

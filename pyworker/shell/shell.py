@@ -109,7 +109,7 @@ class Shell:
         installs, watch = _INSTALL.search(shown), None
         if installs:
             installing = late.load_own("shell.installing")
-            watch = installing.watch(self._packages)
+            watch = installing.Watch(self._packages, self._packages.is_used())
         how = {"kept": ("out",), "stderr": subprocess.STDOUT} if captured else {}
         printed, code = self._run_child(command, **how)
         if installs:
@@ -133,10 +133,8 @@ class Shell:
     def _pip(self, words):
         installing = late.load_own("shell.installing")
         python = sys.executable
-        if self._packages.confined and self._packages.root:
-            # The interpreter's own environment can't be written to.
-            if not installing.make(self._packages, self):
-                python = self._packages.python()
+        if self._packages.is_used() and not installing.make(self._packages, self):
+            python = self._packages.python()
         return installing.argv(python, words, self._session.environment)
 
     def _run_child(self, command, kept=(), own_group=False, **how):
