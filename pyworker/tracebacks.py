@@ -99,10 +99,9 @@ class Describer:
         return result
 
     def _text(self, error, trace, compiled, notes, place):
-        if type(error) is SystemExit:
-            return f"SystemExit: {_code_of(error)}\n"
-        if (kinds.module(type(error)), class_name(error)) == _USAGE:  # it says what to write
-            return f"UsageError: {_code_of(error)}\n"
+        kind = kinds.module(type(error)), class_name(error)
+        if type(error) is SystemExit or kind == _USAGE:  # which says what to write
+            return f"{kind[1]}: {_code_of(error)}\n"
         if self._style == "ipython" and compiled and place is None:
             try:
                 return shorten(_ipython_text(error, trace), TEXT_LIMIT)

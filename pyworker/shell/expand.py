@@ -107,24 +107,25 @@ def undefined(text):
     """Returns the first variable of a line for the shell that nothing defines, "" for none."""
     if "$" not in text or _UNKNOWN.search(text):
         return ""
-    bare = _QUOTED.sub(lambda m: m[1] or "''", text)
-    for match in _USED.finditer(bare):
-        name = match[1] or match[3]
+    for name, operator, rest in _variables(text):
         # ${name:-default} and its like say what they mean.
-        if not name or os.environ.get(name) or name in _SHELLS or match[2] == ":":
+        if os.environ.get(name) or operator == ":":
             continue
-        if name in os.environ and not re.match('"?/', bare[match.end() :]):
-            continue  # empty, and not the beginning of a path
-        if not re.search(_ASSIGNED.format(name), bare):
+        if name not in os.environ or re.match('"?/', rest):  # else no path begins with it
             return name
     return ""
 
 
 def pythons(text, names):
     """Returns the first variable of a script of the shell's that only Python has."""
-    for match in _USED.finditer(_QUOTED.sub(lambda m: m[1] or "''", text)):
+    used = (name for name, *_ in _variables(text))
+    return next((name for name in used if name in names and name not in os.environ), "")
+
+
+def _variables(text):
+    """Yields (name, operator, what follows) of variables that the text itself does not set."""
+    bare = _QUOTED.sub(lambda m: m[1] or "''", text)
+    for match in _USED.finditer(bare):
         name = match[1] or match[3]
-        if name and name in names and name not in os.environ and name not in _SHELLS:
-            if not re.search(_ASSIGNED.format(name), text):
-                return name
-    return ""
+        if name and name not in _SHELLS and not re.search(_ASSIGNED.format(name), bare):
+            yield name, match[2], bare[match.end() :]

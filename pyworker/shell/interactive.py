@@ -32,13 +32,9 @@ class _Ours:
         """Makes none: see _profile_dir_default."""
 
     def _profile_dir_default(self):
-        profiles = late.load("IPython.core.profiledir").ProfileDir
-        try:
-            os.makedirs(self.ipython_dir, exist_ok=True)
-            return profiles.create_profile_dir_by_name(self.ipython_dir, "default")
-        except OSError:
-            self.ipython_dir = tempfile.mkdtemp(prefix="ipython-")
-            return profiles.create_profile_dir_by_name(self.ipython_dir, "default")
+        os.makedirs(self.ipython_dir, exist_ok=True)
+        kind = late.load("IPython.core.profiledir").ProfileDir
+        return kind.create_profile_dir_by_name(self.ipython_dir, "default")
 
     def init_user_ns(self):
         """Has In, Out and get_ipython be builtins, so that they are no variables."""

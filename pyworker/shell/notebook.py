@@ -27,7 +27,6 @@ class Notebook:
     def __init__(self, session):
         self._session = session
         self._adopted = False
-        self._transformers = None
         self._number = 0  # of the present execution
         self._inputs = []  # the shell's, which In is
         self.cell = ("", "")  # the present one: its file name, and its code as written
@@ -55,14 +54,10 @@ class Notebook:
 
     def transformers(self):
         """Returns the TransformerManager that reads cells, or what little there is without."""
-        if self.is_made:
+        if _shell is None:
+            self._adopted = False  # IPython may have been installed just now
+        if self.shell is not None:
             return _shell.input_transformer_manager
-        if self._transformers is None:
-            self._transformers = transform.manager()
-            if self._transformers is not None:
-                self._adopted = False  # it may have been installed just now
-        if self._transformers is not None:
-            return self._transformers
         plain = late.load_own("shell.plain")
         setattr(builtins, plain.NAME, plain.Shell(self._session))
         return plain.Transformers()
