@@ -19,6 +19,7 @@ import (
 //	              variables   answered by variables
 //	              fork        copy yourself; a descriptor for the copy's frames;
 //	                          answered by forked, and by ready from the copy
+//	              rouse       to a copy: show that you work; answered by ready
 //	              wake        to a copy: be a worker; answered by ready
 //	              stop        run the exit handlers and exit; a closed socket means the same
 //	worker → Go   listener    before ready: the socket for the server's proxy, from behind
@@ -69,6 +70,7 @@ const (
 	typeAnswer    = "answer"
 	typeVariables = "variables"
 	typeFork      = "fork"
+	typeRouse     = "rouse"
 	typeWake      = "wake"
 	typeStop      = "stop"
 	typeSpawn     = "spawn"
@@ -90,7 +92,7 @@ const (
 )
 
 var knownTypes = map[string]bool{
-	typeStart: true, typeRun: true, typeEquip: true, typeAnswer: true, typeVariables: true, typeFork: true, typeWake: true, typeStop: true,
+	typeStart: true, typeRun: true, typeEquip: true, typeAnswer: true, typeVariables: true, typeFork: true, typeRouse: true, typeWake: true, typeStop: true,
 	typeSpawn: true, typeAdopt: true, typeReap: true,
 	typeListener: true, typeReady: true, typeEquipped: true, typeFigure: true, typeArtifact: true, typeClear: true, typeAsk: true, typeDone: true, typeForked: true, typeLog: true,
 	typeSpawned: true, typePreloaded: true, typeReaped: true,
