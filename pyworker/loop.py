@@ -20,14 +20,13 @@ _STARTED = frozenset({"run", "equip", "variables", "fork", "stop"})
 _ASLEEP = frozenset({"rouse", "wake", "stop"})
 
 
-def run(frames_at, fault_fd=None, stage_fd=None, bell_fd=None):
+def run(frames_at, fault_fd=None):
     """Serves one session until the other side has closed, and never returns."""
     interrupts = Interrupts()
     interrupts.install()
     stream = channel.open_stream(frames_at)
     fault = Fault(fault_fd)
-    stage, bell = (channel.move_high(fd) if fd is not None else None for fd in (stage_fd, bell_fd))
-    streams = Streams(stage, bell)
+    streams = Streams()
     frames = channel.Channel(stream, interrupts)
     interrupts.has_input = frames.has_input
     fault.enable()

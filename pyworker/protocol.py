@@ -22,8 +22,7 @@ lists under "attachments".
 A frame for Python, and listener, may bring descriptors (SCM_RIGHTS, with its first
 byte); its header then says how many under "descriptors".
 
-Output takes other ways: the pipes of descriptors 1 and 2, and the memory that
-staging.py describes.
+Output takes another way: the pipes of descriptors 1 and 2.
 """
 
 import json

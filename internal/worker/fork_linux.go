@@ -266,7 +266,7 @@ func openBranch() (*ends, *outputs, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	output, err := newOutputs(ends.stdout, ends.stderr, ends.stage)
+	output, err := newOutputs(ends.stdout, ends.stderr)
 	if err != nil {
 		ends.close()
 		return nil, nil, err

@@ -44,7 +44,7 @@ import (
 //	              spawned, reaped, log
 //
 // But for answer, Go sends no second request before the first is answered. Output takes
-// other ways: two pipes, and the memory that stage_linux.go describes.
+// another way: two pipes.
 const (
 	// protocolVersion is compared in the handshake; both halves are shipped
 	// in one binary, so another version means a foreign library directory.
@@ -165,9 +165,8 @@ type forkedMessage struct {
 	Reason string `json:"reason"`
 }
 
-// A wakeMessage comes with the descriptors of stdout, stderr and fault, and of
-// the stage and its bell if there is one, when the copy is to be a worker of its
-// own; with none it takes the place of its dead worker. The tag is a branch's, for where
+// A wakeMessage comes with the descriptors of stdout, stderr and fault,
+// when the copy is to be a worker of its own; with none it takes the place of its dead worker. The tag is a branch's, for where
 // the server can't give it one; where users are not apart, code may not change one, and
 // neither may the copy.
 type wakeMessage struct {
@@ -179,8 +178,7 @@ type wakeMessage struct {
 }
 
 // A spawnMessage comes with the descriptors of the new process: a worker's
-// stdout, stderr, frames, fault, and stage and bell if there is one; a zygote's
-// control.
+// stdout, stderr, frames and fault; a zygote's control.
 type spawnMessage struct {
 	Kind    string   `json:"kind"`
 	Preload []string `json:"preload"`
