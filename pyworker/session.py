@@ -39,7 +39,7 @@ class Session:
         where = start["private_dir"], start["figure_max_side"]
         self.figures = figures.Figures(self.outlet, *where)
         self.artifacts = artifacts.Artifacts(self.outlet, *where)
-        self.outlet.figures, self.outlet.artifacts = self.figures, self.artifacts
+        self.outlet.artifacts = self.artifacts
         self.outputs = outputs.Outputs(vars(self.module))
         self.show_value = echo.Echo(self)
         self.handlers = handlers.Handlers(streams.report)

@@ -21,6 +21,7 @@ def install(session):
     when_imported("PIL.ImageShow", lambda module: _show_images(module, session))
     when_imported("pandas", _widen)
     when_imported("altair", _draw_charts)
+    when_imported("plotly.io._renderers", lambda module: _show_figures(module, session))
     when_imported("tqdm.notebook", _print_bars)
     when_imported("ipywidgets.widgets.widget_output", lambda module: _hold(module, session))
 
@@ -57,25 +58,30 @@ def _draw_charts(altair):
     altair.renderers.enable("understudy")
 
 
+def _show_figures(module, session):
+    """Has every name in plotly's table of renderers stand for us: they need a browser."""
+    from . import mime
+
+    class Renderer(module.ExternalRenderer):
+        def render(self, fig_dict):
+            session.outlet.publish({mime.PLOTLY: fig_dict})
+
+    ours = Renderer()
+    for name in ("understudy", *module.renderers):
+        module.renderers[name] = ours
+    module.renderers.default = "understudy"
+
+
 def _print_bars(module):
     """Has tqdm.notebook print its bars as tqdm does: there is nobody to draw widgets."""
     from tqdm import std
 
     class tqdm_notebook(std.tqdm):
         def __init__(self, *args, display=True, **options):
-            if not display:
-                options["disable"] = True
-            super().__init__(*args, **options)
-
-        def display(self, msg=None, pos=None, close=False, bar_style=None, check_delay=True):
-            if not close:
-                super().display(msg, pos)
-
-    def tnrange(*args, **options):
-        return tqdm_notebook(range(*args), **options)
+            super().__init__(*args, **options if display else {**options, "disable": True})
 
     module.tqdm_notebook = module.tqdm = tqdm_notebook
-    module.tnrange = module.trange = tnrange
+    module.tnrange = module.trange = lambda *ends, **options: tqdm_notebook(range(*ends), **options)
 
 
 def _hold(module, session):

@@ -15,7 +15,6 @@ class Figures:
         self._channel = channel
         self._max_side = max_side  # pixels, of a preview
         self._execution = 0
-        self._displayed = 0  # figures that were handed to display()
         self._capture = find_capture()
         self.move(private_dir)
 
@@ -27,30 +26,14 @@ class Figures:
 
     def begin(self, execution):
         """Begins to take what the execution shows."""
-        if self._capture is None:
-            return
-        self._execution, self._displayed = execution, 0
-        self._capture.begin(
-            self._emit,
-            directory=self._directory,
-            prefix=f"{execution:04d}",
-            max_side=self._max_side,
-        )
-
-    def show(self, figure):
-        """Shows any figure of matplotlib, as it looks now."""
-        if self._capture is None:
-            return
-        from matplotlib_capture import CapturedFigure, drawing, save
-
-        from . import images
-
-        png, preview = drawing.draw(figure, self._max_side)
-        self._displayed += 1
-        path = save.write(png, self._directory, f"{self._execution:04d}-d{self._displayed}")
-        size = images.size_of(png)
-        title = drawing.title_of(figure)
-        self._emit(CapturedFigure(path, "image/png", *size, title, preview))
+        self._execution = execution
+        if self._capture is not None:
+            self._capture.begin(
+                self._emit,
+                directory=self._directory,
+                prefix=f"{execution:04d}",
+                max_side=self._max_side,
+            )
 
     def end(self, failed):
         """Takes what is still open, and closes it.
@@ -61,28 +44,32 @@ class Figures:
         return self._capture.end(failed) if self._capture is not None else None
 
     def _emit(self, figure):
-        header = {
-            "type": "figure",
-            "execution": self._execution,
-            "path": figure.path,
-            "mime_type": figure.mime_type,
-            "width": figure.width,
-            "height": figure.height,
-            "title": figure.title,
-        }
+        fields = ("path", "mime_type", "width", "height", "title")
+        header = {name: getattr(figure, name) for name in fields}
+        header.update(type="figure", execution=self._execution)
         if figure.names:
             header["names"] = list(figure.names)
         self._channel.send(header, [figure.preview])
 
 
-def show_figure(value):
-    """Shows the value of an expression if it is a figure, and says whether it is one."""
+def show(value, at_once):
+    """Shows a value if it is a figure of matplotlib, and says whether it is one.
+
+    At once it is shown as it looks now, even if it has been shown so before.
+    """
     figure = figure_of(value)
     capture = find_capture() if figure is not None else None
     if capture is None:
         return False
-    capture.echo(figure)
+    (capture.show if at_once else capture.echo)(figure)
     return True
+
+
+def draw(figure, max_side):
+    """Returns (PNG, PNG with sides of at most max_side, title) of a figure of matplotlib."""
+    from matplotlib_capture import collect
+
+    return collect.draw(figure, max_side)
 
 
 def figure_of(value):
@@ -97,6 +84,11 @@ def figure_of(value):
     while isinstance(value, module.SubFigure):
         value = value.figure
     return value
+
+
+def is_plotly(value):
+    """Says whether a value is a figure of plotly."""
+    return isinstance(value, getattr(sys.modules.get("plotly.basedatatypes"), "BaseFigure", ()))
 
 
 def find_capture():

@@ -4,14 +4,14 @@ import sys
 
 from pyworker import late
 
-from . import forms, kinds
+from . import figures, forms, kinds
 from .mime import VALUE
 
 # Kinds of values whose plain text says it all: the rest would be made for nothing.
 _TEXT = ("builtins", "pandas", "polars", "sympy", "sklearn", "xarray", "statsmodels")
 _PAGES = ("pandas.io.formats.style",)  # but these
 _UNUSED = ("application/pdf", "application/javascript")
-MOST_ITEMS = (400, 60, 15)  # of each list, by how deep lists are nested
+_MOST_ITEMS = (400, 60, 15)  # of each list, by how deep lists are nested
 _MANY = 4_000  # items in all, from which on the depth counts
 
 
@@ -21,36 +21,24 @@ class _Ours:
     def format(self, obj, include=None, exclude=None):
         """Returns (bundle, metadata) of a value; the bundle is empty if that has shown itself."""
         if include is None and exclude is None:
-            if kinds.package(type(obj)) == "bokeh":
-                return _of_bokeh(obj), {}
-            if forms.is_picture(obj):
+            if forms.is_pil(obj) or figures.figure_of(obj) is not None:
                 return {"text/plain": repr(obj), VALUE: obj}, {}
             kind = type(obj)
             if kinds.package(kind) in _TEXT and kinds.module(kind) not in _PAGES:
                 include = ("text/plain",)
         plain = self.formatters["text/plain"]
-        if plain.max_seq_length in MOST_ITEMS and (most := _most(obj)) != plain.max_seq_length:
-            plain.max_seq_length = most
+        if plain.max_seq_length in _MOST_ITEMS:  # nobody has set another
+            plain.max_seq_length = _most(obj)
         return super().format(obj, include, exclude or _UNUSED)
 
 
 def _most(value):
     """Returns how many items of each list are told; as deep as the first items of all go."""
     count, depth = 1, -1
-    while type(value) in (list, tuple, dict, set) and value and depth + 1 < len(MOST_ITEMS):
-        count, depth = count * min(len(value), MOST_ITEMS[0]), depth + 1
+    while type(value) in (list, tuple, dict, set) and value and depth + 1 < len(_MOST_ITEMS):
+        count, depth = count * min(len(value), _MOST_ITEMS[0]), depth + 1
         value = next(iter(value.values() if type(value) is dict else value))
-    return MOST_ITEMS[max(depth, 0) if count > _MANY else 0]
-
-
-def _of_bokeh(value):
-    """Returns the bundle of a value of bokeh: its own page is a table of properties."""
-    bundle = {"text/plain": repr(value)}
-    layouts = sys.modules.get("bokeh.models.layouts")
-    if layouts is not None and isinstance(value, layouts.LayoutDOM):
-        embed = late.load("bokeh.embed")
-        bundle["text/html"] = embed.file_html(value, title=repr(value))
-    return bundle
+    return _MOST_ITEMS[max(depth, 0) if count > _MANY else 0]
 
 
 class _Reporter:
@@ -73,5 +61,5 @@ def make(shell):
     module.get_ipython = lambda: reporter  # it is asked for nothing else there
     formatter = module.DisplayFormatter
     made = type(formatter)("Formatter", (_Ours, formatter), {})(parent=shell)
-    made.formatters["text/plain"].max_seq_length = MOST_ITEMS[0]
+    made.formatters["text/plain"].max_seq_length = _MOST_ITEMS[0]
     return made

@@ -11,25 +11,37 @@ from pyworker import late
 from . import forms, hypertext, images
 
 VALUE = "application/x-python-object"  # in a bundle of ours: the value, which is drawn when shown
-_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp")
+PLOTLY = "application/vnd.plotly.v1+json"  # a figure of plotly, or its dict
 _NOTHING = re.compile(r"\s*(<.*>|[\w.]+\((.*\.\.\.)\))?\s*", re.DOTALL)
 _TEXT_LIMIT = 100_000  # characters of a page's text
+_UNSEEN = "it needs a browser: the user can see it, you can't; "
+_VEGA = "%pip install vl-convert-python makes altair's charts pictures"
 
-# By what is in a page: how its like can be seen.
-_ADVICE = (
-    ("vega", "; %pip install vl-convert-python makes altair's charts pictures"),
-    ("bokeh", "; draw it with matplotlib to see it"),
-    ("", ""),
-)
+
+def _encoded(data, max_side):
+    return forms.of_encoded(images.to_bytes(data), max_side)
+
+
+# What becomes a picture, in the order in which it is wanted.
+_PICTURES = {
+    VALUE: forms.of_pil,
+    PLOTLY: forms.of_plotly,
+    "image/png": _encoded,
+    "image/jpeg": _encoded,
+    "image/gif": _encoded,
+    "image/webp": _encoded,
+    "image/bmp": _encoded,
+    "image/svg+xml": forms.of_svg,
+}
 
 
 def choose(data, max_side):
     """Returns (text, Form or None) of a bundle."""
     plain = data.get("text/plain")
-    silent = says_nothing(plain)
-    form = _picture(data, max_side)
-    if form is not None:
-        return ("" if silent else plain), form
+    silent = plain is None or _NOTHING.fullmatch(str(plain)) is not None
+    for mime, make in _PICTURES.items():
+        if (found := data.get(mime)) and (form := make(found, max_side)) is not None:
+            return ("" if silent else plain), form
     if markdown := data.get("text/markdown"):
         return str(markdown), None
     if not silent:
@@ -39,27 +51,8 @@ def choose(data, max_side):
     if "application/json" in data:
         return _json(data["application/json"]), None
     if html := data.get("text/html"):
-        return _page(str(html), plain, max_side)
+        return _page(str(html), plain)
     return (plain or ", ".join(f"<{mime}>" for mime in data)), None
-
-
-def says_nothing(text):
-    """Says whether a text is of the kind <Map object at 0x7f…> or Chart(...)."""
-    return text is None or _NOTHING.fullmatch(str(text)) is not None
-
-
-def _picture(data, max_side):
-    """Returns the Form of the picture in a bundle, or None."""
-    if VALUE in data:
-        return forms.of_image(data[VALUE], max_side)
-    for mime in _PICTURES:
-        if found := data.get(mime):
-            form = forms.of_encoded(images.to_bytes(found), max_side)
-            if form is not None:
-                return form
-    if svg := data.get("image/svg+xml"):
-        return forms.of_svg(svg if isinstance(svg, str) else bytes(svg).decode(), max_side)
-    return None
 
 
 def _json(value):
@@ -69,14 +62,14 @@ def _json(value):
         return repr(value)
 
 
-def _page(html, plain, max_side):
+def _page(html, plain):
     """Returns the text of a page, and its Form where that is not all of it."""
     text = hypertext.text(html)[:_TEXT_LIMIT]
     if not hypertext.is_rich(html):
         return text, None
-    form = forms.of_page(html, max_side)
+    form = forms.of_page(html, 0)
+    form.preview = ""  # the text is shown
     if hypertext.is_live(html):
-        advice = next(each for word, each in _ADVICE if word in html)
-        form.preview = f"it needs a browser: the user can see it, you can't{advice}"
+        form.preview = _UNSEEN + (_VEGA if "vega" in html else "draw it with matplotlib to see it")
         text = str(plain or "")
     return text, form

@@ -7,14 +7,10 @@ SIZE_LIMIT bytes together: a table that was looked at once must not stay for eve
 import builtins
 import sys
 
-from . import kinds, libraries
-
 COUNT_LIMIT = 100  # values that Out keeps
 SIZE_LIMIT = 64 << 20  # bytes of them, as far as that can be told
 _UNDERSCORES = ("_", "__", "___")
-_BUILTINS = vars(builtins)
 _SAMPLE = 20  # elements of a container that are measured
-_LARGE = 100_000  # values of an array or a table that is measured
 
 
 class Outputs:
@@ -25,62 +21,49 @@ class Outputs:
         self._namespace = namespace
         self._last = (None, None, None)  # of _, __, ___
         self._sizes = {}
-        self._total = 0
 
     def install(self):
         """Has code find Out."""
         builtins.Out = self.out
 
-    def keep(self, execution, value, small=False):
-        """Takes what was echoed last; a name that the user, or gettext, has given a value stays.
-
-        small says that there is no need to measure it.
-        """
+    def keep(self, execution, value):
+        """Takes what was echoed last; a name that the user, or gettext, has given a value stays."""
         if value is self.out:
             return
         names, last = self._namespace, self._last
         self._last = value, last[0], last[1]
-        if not callable(_BUILTINS.get("_")):
+        if not callable(vars(builtins).get("_")):
             for name, ours, new in zip(_UNDERSCORES, last, self._last):
                 if names.get(name, ours) is ours:
                     names[name] = new
-        size = 0 if small else _size(value)
-        if size > SIZE_LIMIT:
-            self._drop(execution)
-            return
-        self._total += size - self._sizes.pop(execution, 0)  # of an earlier value of the cell
-        self.out[execution], self._sizes[execution] = value, size
+        self._drop(execution)  # an earlier value of the cell
+        self.out[execution], self._sizes[execution] = value, _size(value, 2)
         names[f"_{execution}"] = value
-
-        while len(self._sizes) > COUNT_LIMIT or self._total > SIZE_LIMIT:
+        if self._sizes[execution] > SIZE_LIMIT:
+            self._drop(execution)
+        while len(self._sizes) > COUNT_LIMIT or sum(self._sizes.values()) > SIZE_LIMIT:
             self._drop(next(iter(self._sizes)))
 
     def _drop(self, execution):
         value = self.out.pop(execution, self)
-        self._total -= self._sizes.pop(execution, 0)
-        if self._namespace.get(f"_{execution}", self._last) is value:
+        self._sizes.pop(execution, None)
+        if self._namespace.get(f"_{execution}") is value:
             del self._namespace[f"_{execution}"]
 
 
-def _size(value, depth=2):
-    """Returns about how many bytes a value has."""
-    kind = type(value)
+def _size(value, depth):
+    """Returns about how many bytes a value has: an array or a table says it itself."""
     try:
-        reader = libraries.reader(kind)
-        if reader is not None:
-            extent = 1
-            for count in reader.shape(value) or () if reader.shape else (_LARGE,):
-                extent *= count
-            measured = extent >= _LARGE and reader.size is not None  # that may take a while
-            return int(reader.size(value) or 0) if measured else 0
-        base = kinds.container(kind)
-        if base is None:
-            return sys.getsizeof(value)
-        size = base.__sizeof__(value)
-        if depth and base in (list, tuple, dict):
-            items = list(base.values(value)) if base is dict else value
-            if sample := items[:: len(items) // _SAMPLE + 1]:
-                size += sum(_size(each, depth - 1) for each in sample) * len(items) // len(sample)
+        for method in ("memory_usage", "estimated_size"):  # of pandas and polars
+            if measure := getattr(type(value), method, None):
+                size = measure(value)
+                return int(size.sum() if hasattr(size, "sum") else size)
+        size = getattr(type(value), "nbytes", None) and int(value.nbytes)
+        size = size or sys.getsizeof(value)
+        if depth and type(value) in (list, tuple, dict) and value:
+            items = list(value.values()) if type(value) is dict else value
+            sample = items[:: len(items) // _SAMPLE + 1]
+            size += sum(_size(each, depth - 1) for each in sample) * len(items) // len(sample)
         return size
     except Exception:
         return 0  # of what can't say it
