@@ -24,9 +24,10 @@ Importing this package imports neither matplotlib nor any other library, and
 
 from . import children, collect, switching
 
-__all__ = ["CapturedFigure", "announce", "begin", "echo", "end", "show"]
+__all__ = ["CapturedFigure", "announce", "begin", "draw", "echo", "end", "show"]
 
 announce = children.announce
+draw = collect.draw
 end = collect.finish
 
 

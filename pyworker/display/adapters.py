@@ -7,6 +7,7 @@ from pyworker import late
 from pyworker.imports import when_imported
 
 from . import outside
+from .publisher import PLOTLY, VALUE
 
 _WIDTH = 200  # characters of a table of pandas
 _COLUMNS = 20  # of one, as in Jupyter
@@ -27,11 +28,9 @@ def install(session):
 
 
 def _show_images(module, session):
-    from . import mime
-
     class Viewer(module.Viewer):
         def show(self, image, **_):
-            session.outlet.publish({"text/plain": repr(image), mime.VALUE: image})
+            session.outlet.publish({"text/plain": repr(image), VALUE: image})
             return 1
 
     module.register(Viewer(), 0)
@@ -60,11 +59,10 @@ def _draw_charts(altair):
 
 def _show_figures(module, session):
     """Has every name in plotly's table of renderers stand for us: they need a browser."""
-    from . import mime
 
     class Renderer(module.ExternalRenderer):
         def render(self, fig_dict):
-            session.outlet.publish({mime.PLOTLY: fig_dict})
+            session.outlet.publish({PLOTLY: fig_dict})
 
     ours = Renderer()
     for name in ("understudy", *module.renderers):

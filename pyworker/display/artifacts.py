@@ -168,9 +168,13 @@ class Artifacts:
             os.makedirs(self._directory, exist_ok=True)
             try:
                 with open(part, "wb") as file:
-                    limited = _Limited(file)
-                    limited.take(form.data)
-                self._weigh(name, limited.size)
+                    form.write(limited := _Limited(file))
+                others = sum(self._sizes.values()) - self._sizes.get(name, 0)
+                if others + limited.size > TOTAL_LIMIT:
+                    raise ValueError(
+                        f"the artifacts of this call have {TOTAL_LIMIT // 1_000_000} MB, "
+                        "the limit; keep the others in another call"
+                    )
                 os.replace(part, path)
             except BaseException:
                 if os.path.exists(part):
@@ -191,14 +195,6 @@ class Artifacts:
             name = _ended(f"{form.kind}-{self._execution}-{self._unnamed}", form)
             if not os.path.lexists(os.path.join(self._directory, name)):
                 return name
-
-    def _weigh(self, name, size):
-        """Counts the bytes of an artifact, or raises ValueError."""
-        if sum(self._sizes.values()) - self._sizes.get(name, 0) + size > TOTAL_LIMIT:
-            raise ValueError(
-                f"the artifacts of this call have {TOTAL_LIMIT // 1_000_000} MB, the limit; "
-                "keep the others in another call"
-            )
 
     def _tell(self, form, name):
         """Sends a file that is there, with what can be seen of it."""
@@ -232,13 +228,6 @@ class _Limited:
     def __init__(self, file):
         self._file = file
         self.size = 0
-
-    def take(self, data):
-        """Writes data, or has it write itself."""
-        if callable(data):
-            data(self)
-        else:
-            self.write(data)
 
     def write(self, data):
         """Writes all of data, or raises ValueError."""

@@ -37,7 +37,7 @@ class Echo:
         elif value is None or _is_told(value):
             return
         elif figures.is_plotly(value):
-            self._session.outlet.put_off(value)
+            self._session.outlet.pending[id(value)] = value
             traces = pages.counted(len(value.data), "trace")  # its own text fills pages
             self._write(f"<plotly {type(value).__name__}: {traces}>")
         else:

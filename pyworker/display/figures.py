@@ -3,6 +3,8 @@
 import os
 import sys
 
+import matplotlib_capture as capture
+
 FOLDER = "figures"  # in the private directory
 CHILDREN = "children"  # in that: what child processes have shown, until it is collected
 GRIDS = ("seaborn.axisgrid",)  # whose values hold a figure
@@ -15,25 +17,18 @@ class Figures:
         self._channel = channel
         self._max_side = max_side  # pixels, of a preview
         self._execution = 0
-        self._capture = find_capture()
         self.move(private_dir)
 
     def move(self, private_dir):
         """Saves figures under another folder from now on."""
         self._directory = os.path.join(private_dir, FOLDER)
-        if self._capture is not None:
-            self._capture.announce(os.path.join(self._directory, CHILDREN))
+        capture.announce(os.path.join(self._directory, CHILDREN))
 
     def begin(self, execution):
         """Begins to take what the execution shows."""
         self._execution = execution
-        if self._capture is not None:
-            self._capture.begin(
-                self._emit,
-                directory=self._directory,
-                prefix=f"{execution:04d}",
-                max_side=self._max_side,
-            )
+        prefix, max_side = f"{execution:04d}", self._max_side
+        capture.begin(self._emit, directory=self._directory, prefix=prefix, max_side=max_side)
 
     def end(self, failed):
         """Takes what is still open, and closes it.
@@ -41,7 +36,7 @@ class Figures:
         Returns the exception that kept a figure from being drawn, if one did; where the
         run has failed already, that is told on stderr instead.
         """
-        return self._capture.end(failed) if self._capture is not None else None
+        return capture.end(failed)
 
     def _emit(self, figure):
         fields = ("path", "mime_type", "width", "height", "title")
@@ -57,9 +52,7 @@ def show(value, at_once):
 
     At once it is shown as it looks now, even if it has been shown so before.
     """
-    figure = figure_of(value)
-    capture = find_capture() if figure is not None else None
-    if capture is None:
+    if (figure := figure_of(value)) is None:
         return False
     (capture.show if at_once else capture.echo)(figure)
     return True
@@ -67,9 +60,7 @@ def show(value, at_once):
 
 def draw(figure, max_side):
     """Returns (PNG, PNG with sides of at most max_side, title) of a figure of matplotlib."""
-    from matplotlib_capture import collect
-
-    return collect.draw(figure, max_side)
+    return capture.draw(figure, max_side)
 
 
 def figure_of(value):
@@ -89,12 +80,3 @@ def figure_of(value):
 def is_plotly(value):
     """Says whether a value is a figure of plotly."""
     return isinstance(value, getattr(sys.modules.get("plotly.basedatatypes"), "BaseFigure", ()))
-
-
-def find_capture():
-    """Returns the package, or None where a worker runs without it."""
-    try:
-        import matplotlib_capture
-    except ImportError:
-        return None
-    return matplotlib_capture

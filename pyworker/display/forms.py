@@ -17,7 +17,6 @@ _BEGINNING = 400  # characters of a page's text that are its preview
 _LOOKED_AT = 100_000  # characters of a page that are looked at for it
 _MOST_TRACES = 12  # of a figure of plotly that are described
 _MOST_POINTS = 2_000_000  # of one that is written: no interrupt ends that
-_BYTES = (bytes, bytearray, memoryview)
 _DRAW = """
 import plotly.io
 figure = json.load(sys.stdin)
@@ -51,22 +50,29 @@ class Form:
         self.name = ""
         self.fingerprint = None if callable(data) else hash(data)
 
+    def write(self, file):
+        """Writes what is saved."""
+        if callable(self.data):
+            self.data(file)
+        else:
+            file.write(self.data)
+
 
 def of(value, kind, max_side):
     """Returns the Form of a value as a kind; None leaves the choice to us.
 
     Raises ValueError for an unknown kind, TypeError for what it can't be made of.
     """
-    if kind not in _KINDS:
-        known = ", ".join(filter(None, _KINDS))
+    if kind not in _REMEDIES:
+        known = ", ".join(filter(None, _REMEDIES))
         raise ValueError(f"kind must be one of {known}, not {kind!r:.80}")
     if isinstance(value, os.PathLike) or (isinstance(value, str) and kind in ("file", "image")):
         return _of_path(os.fspath(value), kind or "file", max_side)
-    act, remedy, makers = _KINDS[kind]
-    for make in makers:
+    for make in _MAKERS[kind]:
         if (form := make(value, max_side)) is not None:
             form.kind = kind or form.kind
             return form
+    act, remedy = _REMEDIES[kind]
     raise TypeError(f"artifact() can't {act} of type {kinds.name(type(value))}; {remedy}")
 
 
@@ -80,9 +86,9 @@ def of_text(value, _):
     return Form("txt", value, ".txt", preview=pages.head(value))
 
 
-def of_encoded(value, max_side):
-    """Takes the bytes of an image file that can be seen."""
-    form = _of_bytes(value, max_side)
+def of_image(value, max_side):
+    """Takes the bytes of an image file that can be seen; many give them as base64."""
+    form = _of_bytes(images.to_bytes(value), max_side)
     if form is None or form.image is None:
         return None
     form.kind, form.endings = "image", (form.ending,)
@@ -144,9 +150,7 @@ def _length(values):
     if isinstance(values, dict) and "bdata" in values:
         encoded = values["bdata"]
         return (len(encoded) * 3 // 4 - encoded.count("=", -2)) // int(values["dtype"][1:])
-    if isinstance(values, (list, tuple)) and values and isinstance(values[0], (list, tuple)):
-        return len(values) * len(values[0])
-    return int(getattr(values, "size", 0)) or (len(values) if hasattr(values, "__len__") else 0)
+    return len(values) if hasattr(values, "__len__") and not isinstance(values, str) else 0
 
 
 def describe(figure, traces):
@@ -178,7 +182,7 @@ def of_pil(value, max_side):
 
 
 def _of_bytes(value, max_side):
-    if not isinstance(value, _BYTES):
+    if not isinstance(value, images.BYTES):
         return None
     data = bytes(value)
     form = Form("file", data, pages.sniff(data[:_HEAD]))
@@ -210,9 +214,10 @@ def _of_path(path, kind, max_side):
     base, ending = os.path.basename(path), pages.sniff(start)
     form = Form(kind, lambda file: _copy(path, file), names.ending(base) or ending)
     form.name = base
-    if kind == "image" and not names.mime_type(base, f"x{ending}").startswith("image/"):
+    _look(form, start, status.st_size, late.load("pathlib").Path(path).read_bytes, max_side)
+    if kind == "image" and not names.mime_type(base, form.mime_type).startswith("image/"):
         raise TypeError(f"{path!r} is no image")
-    return _look(form, start, status.st_size, lambda: _read(path), max_side)
+    return form
 
 
 def _copy(path, target):
@@ -220,14 +225,9 @@ def _copy(path, target):
         late.load("shutil").copyfileobj(source, target)
 
 
-def _read(path):
-    with open(path, "rb") as file:
-        return file.read(images.LARGEST)
-
-
 def _decoded(value):
     """Returns the str that a value is, or that its bytes are; None for others."""
-    value = bytes(value).decode() if isinstance(value, _BYTES) else value
+    value = bytes(value).decode() if isinstance(value, images.BYTES) else value
     return value if isinstance(value, str) else None
 
 
@@ -242,7 +242,7 @@ def _of_json(value, _):
 
 
 def _of_anything(value, max_side):
-    if isinstance(value, _BYTES):
+    if isinstance(value, images.BYTES):
         value = bytes(value).decode("utf-8", "replace")
     return of_text(value, max_side) or _of_json(value, max_side) or of_text(str(value), max_side)
 
@@ -335,61 +335,32 @@ def _of_methods(*methods):
     return make
 
 
-_METHODS = {
-    "png": lambda shown, max_side: of_encoded(images.to_bytes(shown), max_side),
-    "svg": of_svg,
-    "html": of_page,
-}
-_of_any_method = _of_methods("png", "svg", "html")
+_METHODS = {"png": of_image, "svg": of_svg, "html": of_page}
+_of_any_method = _of_methods(*_METHODS)
 
-# By kind: what is done, what may be passed instead, and the ways in their order.
-_KINDS = {
+# By kind: what is done, and what may be passed instead.
+_REMEDIES = {
     None: (
         "tell what to make",
-        "pass kind, as kind='txt' for its text, or write it to a file and pass the file's "
-        "pathlib.Path",
-        (
-            of_text,
-            _of_bytes,
-            _of_table,
-            _of_matplotlib,
-            _of_plotly,
-            of_pil,
-            _of_pixels,
-            _of_saved_array,
-            _of_json,
-            _of_any_method,
-        ),
+        "pass kind, as kind='txt' for its text, or write it to a file and pass its pathlib.Path",
     ),
-    "chart": (
-        "make a chart",
-        "pass a figure of matplotlib or plotly",
-        (_of_matplotlib, _of_plotly, _of_any_method),
-    ),
-    "image": (
-        "make an image",
-        "pass a PIL image, an array, the bytes of an image or a path",
-        (of_pil, _of_array, of_encoded, _of_matplotlib, _of_methods("png")),
-    ),
-    "df": (
-        "make a table",
-        "pass a DataFrame, a Series, or rows that pandas takes",
-        (_of_table, _of_rows),
-    ),
-    "file": (
-        "make a file",
-        "pass bytes or a path; kind='txt' saves a text",
-        (_of_bytes, _of_saved_array),
-    ),
-    "txt": ("make text", "pass a str", (_of_anything,)),
-    "svg": (
-        "make an SVG",
-        "pass its text, a figure of matplotlib or what has _repr_svg_",
-        (of_svg, _of_matplotlib_svg, _of_methods("svg")),
-    ),
-    "html": (
-        "make a page",
-        "pass its text, a figure of plotly or what has _repr_html_",
-        (of_page, _of_plotly, _of_methods("html")),
-    ),
+    "chart": ("make a chart", "pass a figure of matplotlib or plotly"),
+    "image": ("make an image", "pass a PIL image, an array, the bytes of an image or a path"),
+    "df": ("make a table", "pass a DataFrame, a Series, or rows that pandas takes"),
+    "file": ("make a file", "pass bytes or a path; kind='txt' saves a text"),
+    "txt": ("make text", "pass a str"),
+    "svg": ("make an SVG", "pass its text, a figure of matplotlib or what has _repr_svg_"),
+    "html": ("make a page", "pass its text, a figure of plotly or what has _repr_html_"),
 }
+# By kind, in this order: a value becomes what the first of them makes of it.
+_MAKERS = {
+    "chart": (_of_matplotlib, _of_plotly, _of_any_method),
+    "image": (of_pil, _of_array, of_image, _of_matplotlib, _of_methods("png")),
+    "df": (_of_table, _of_rows),
+    "file": (_of_bytes, _of_saved_array),
+    "txt": (_of_anything,),
+    "svg": (of_svg, _of_matplotlib_svg, _of_methods("svg")),
+    "html": (of_page, _of_plotly, _of_methods("html")),
+}
+_LIBRARIES = (_of_table, _of_matplotlib, _of_plotly, of_pil, _of_pixels, _of_saved_array)
+_MAKERS[None] = (of_text, _of_bytes, *_LIBRARIES, _of_json, _of_any_method)

@@ -6,6 +6,7 @@ from pyworker import late
 
 from . import outside
 
+BYTES = (bytes, bytearray, memoryview)
 LARGEST = 50_000_000  # bytes of a file that is looked at
 _UNSCALED = 2_000_000  # bytes of an image that is sent as it is where nothing can scale it
 _MOST_PIXELS = 100_000_000  # of an image that is encoded, or looked at
@@ -92,8 +93,6 @@ def preview(data, max_side):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(late.load("io").BytesIO(data))
-        if image.width * image.height > _MOST_PIXELS:
-            return None
         if jpeg and max(image.size) <= max_side:
             image.load()  # raises what a broken one raises
             return data
@@ -119,9 +118,9 @@ def of_svg(text, max_side):
 
 
 def to_bytes(data):
-    """Returns the bytes of an image, which many give as base64."""
+    """Returns the bytes of an image, which many give as base64; none of what is no image."""
     if not isinstance(data, str):
-        return bytes(data)
+        return bytes(data) if isinstance(data, BYTES) else b""
     try:
         return late.load("base64").b64decode(data)
     except ValueError:

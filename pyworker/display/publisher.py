@@ -17,6 +17,8 @@ from pyworker import late
 
 from . import figures
 
+VALUE = "application/x-python-object"  # in a bundle of ours: the value, which is drawn when shown
+PLOTLY = "application/vnd.plotly.v1+json"  # a figure of plotly, or its dict
 _MARK = "\x1b]5379;{}\x07"
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -41,27 +43,25 @@ class Outlet:
         self._figures = False  # some were sent since then
         self._waiting = None  # how much was written when clear_output(wait=True) came
         self._held = 0  # widgets whose output is not the session's to clear
-        self._pending = []  # figures of plotly that were echoed
+        self.pending = {}  # figures of plotly to be shown at the end, by id()
         self.artifacts = None  # which sends what it keeps through this
 
     def begin(self, execution):
         """Begins an execution."""
         self._pid, self._execution, self._running = os.getpid(), execution, True
-        self._shown, self._figures, self._waiting, self._pending = [], False, None, []
+        self._shown, self._figures, self._waiting, self.pending = [], False, None, {}
 
     def finish(self, hurried):
-        """Shows the figures that were put off; may run code of the user's.
+        """Shows the pending figures as they are now: each change of one gives it back.
 
         When hurried it only says what it does not show: a page may take seconds, and
         who is slow to end after an interrupt is killed. It may be called again after one.
         """
-        if hurried and (left := len(self._pending)):
-            self._pending = []
+        if hurried and (left := len(self.pending)):
+            self.pending = {}
             self.artifacts.note(f"figures of plotly not kept, as the call was stopped: {left}")
-        while self._pending:
-            from . import mime
-
-            self.publish({mime.PLOTLY: self._pending.pop(0)})
+        while self.pending:
+            self.publish({PLOTLY: self.pending.pop(next(iter(self.pending)))})
 
     def end(self):
         """Ends one: what was to be cleared when something came is, if it did."""
@@ -80,11 +80,6 @@ class Outlet:
                 header["display_id"] = self._display_id
         self._frames.send(header, attachments)
 
-    def put_off(self, figure):
-        """Shows a figure of plotly at the end, as it is then: each change of one gives it back."""
-        if not any(each is figure for each in self._pending):
-            self._pending.append(figure)
-
     def publish(self, data, display_id="", update=False, stream=None):
         """Shows a bundle, in the place of what has its id when it is an update.
 
@@ -94,10 +89,8 @@ class Outlet:
         self._display_id = display_id
         try:
             text, form = self._choose(data)
-            if form is not None and self._is_ours():
+            if self._is_ours():
                 self._keep(form, display_id)
-            elif form is None and display_id in self._names:
-                self._drop(False, [self._names.pop(display_id)])
         finally:
             self._display_id = ""
         text = f"{text}\n" if text else ""
@@ -124,34 +117,31 @@ class Outlet:
 
     def _choose(self, data):
         """Returns (text, Form or None) of a bundle; a figure of matplotlib is shown."""
-        from . import mime
-
-        value = data.get(mime.VALUE)
-        if figures.figure_of(value) is not None:
+        if figures.figure_of(value := data.get(VALUE)) is not None:
             if self._is_ours():
                 figures.show(value, at_once=True)
             return "", None
         try:
+            from . import mime
+
             return mime.choose(data, self.artifacts.max_side)
         except Exception as error:
             self.artifacts.complain("what was displayed", error)
             return str(data.get("text/plain", "")), None
 
     def _keep(self, form, display_id):
-        """Keeps a picture or a page as an artifact, in the place of one with its id."""
-        before = self._names.get(display_id)
+        """Keeps a picture or a page, or None, in the place of what has its id."""
+        before, name = self._names.pop(display_id, None), None
         try:
-            name = self.artifacts.show(form, before)
+            name = self.artifacts.show(form, before) if form is not None else None
         except Exception as error:
             self.artifacts.complain("what was displayed", error)
-            return
-        if name is None:
-            return
-        self._shown.append(name)
-        if display_id:
+        if name is not None:
+            self._shown.append(name)
+        if name is not None and display_id:
             self._names[display_id] = name
-            if before not in (None, name):
-                self._drop(False, [before])
+        if before not in (None, name):
+            self._drop(False, [before])
 
     def _out(self, text):
         """Writes past what the user has put in the place of stdout, and after it."""
