@@ -6,7 +6,7 @@ Each is met when it is imported; the zygote may have done so already.
 from pyworker import late
 from pyworker.imports import when_imported
 
-from . import outside
+from . import images
 from .publisher import PLOTLY, VALUE
 
 _WIDTH = 200  # characters of a table of pandas
@@ -49,8 +49,8 @@ def _draw_charts(altair):
 
     def render(spec, **options):
         png = None
-        if outside.is_there("vl_convert"):
-            png, _ = outside.draw(_DRAW_CHART, late.load("json").dumps(spec))
+        if images.can_draw_with("vl_convert"):
+            png, _ = images.draw_outside(_DRAW_CHART, late.load("json").dumps(spec))
         return pages(spec, **options) if png is None else {"image/png": png}
 
     altair.renderers.register("understudy", render)

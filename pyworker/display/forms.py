@@ -9,7 +9,7 @@ import sys
 
 from pyworker import late
 
-from . import figures, hypertext, images, kinds, names, outside, pages, tables
+from . import figures, hypertext, images, kinds, names, pages
 
 _UNSEEN = "not shown: it is too large, broken, or Pillow can't read it"
 _HEAD = 4_000  # bytes of a file that are looked at for a preview
@@ -123,7 +123,7 @@ def of_plotly(figure, _):
         raise ValueError(f"it has {points:,} points, more than {_MOST_POINTS:,}; show fewer")
     page = io.to_html(fields, include_plotlyjs=True, validate=False, div_id="figure")
     form = Form("chart", page, endings=(".html", ".htm"), preview=describe(fields, traces))
-    form.draw = lambda: _draw(form, io.to_json(fields, validate=False))
+    form.draw = lambda: _draw(form, fields)
     return form
 
 
@@ -131,11 +131,12 @@ def _of_plotly(value, max_side):
     return of_plotly(value, max_side) if figures.is_plotly(value) else None
 
 
-def _draw(form, text):
+def _draw(form, fields):
     """Draws the image of a figure of plotly, or says in its preview why there is none."""
     global _undrawn
-    if not _undrawn and outside.is_there("kaleido"):
-        form.image, _undrawn = outside.draw(_DRAW, text)
+    if not _undrawn and images.can_draw_with("kaleido"):
+        text = sys.modules["plotly.io"].to_json(fields, validate=False)
+        form.image, _undrawn = images.draw_outside(_DRAW, text)
     if form.image is None:
         why = f"kaleido {_undrawn}" if _undrawn else "or %pip install kaleido, which needs Chrome"
         form.preview += f"\n{_UNDRAWN}, {why}"
@@ -232,13 +233,16 @@ def _decoded(value):
 
 
 def _of_json(value, _):
-    if not isinstance(value, (list, tuple, dict)):
-        return None
+    text = json_of(value) if isinstance(value, (list, tuple, dict)) else ""
+    return Form("txt", text, ".json", preview=pages.head(text)) if text else None
+
+
+def json_of(value):
+    """Returns a value as JSON, "" where it has keys that JSON lacks, or cycles."""
     try:
-        text = late.load("json").dumps(value, indent=1, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError):  # of keys that JSON lacks, of cycles
-        return None
-    return Form("txt", text, ".json", preview=pages.head(text))
+        return late.load("json").dumps(value, indent=1, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return ""
 
 
 def _of_anything(value, max_side):
@@ -302,9 +306,9 @@ def _is_array(value):
 
 
 def _of_table(value, _):
-    if (frame := tables.frame_of(value)) is None:
+    if (frame := pages.frame_of(value)) is None:
         return None
-    write, preview = lambda file: tables.write(frame, file), tables.preview(frame)
+    write, preview = lambda file: pages.write_table(frame, file), pages.head_of_table(frame)
     return Form("df", write, endings=(".csv",), preview=preview)
 
 

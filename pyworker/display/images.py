@@ -1,15 +1,20 @@
-"""Images as PNG, and small enough for a model."""
+"""Images as PNG, and small enough for a model.
 
+What others draw with a browser or V8 is drawn in a process of its own: these may hang,
+and leave threads and children behind that keep a session from being copied.
+"""
+
+import os
 import sys
 
 from pyworker import late
-
-from . import outside
 
 BYTES = (bytes, bytearray, memoryview)
 LARGEST = 50_000_000  # bytes of a file that is looked at
 _UNSCALED = 2_000_000  # bytes of an image that is sent as it is where nothing can scale it
 _MOST_PIXELS = 100_000_000  # of an image that is encoded, or looked at
+SECONDS = 20  # in which a picture must be drawn outside
+_PATH = "import json, sys\nsys.path[:] = json.loads(sys.argv[1])\n"
 _JPEG = b"\xff\xd8\xff"
 _DRAW_SVG = "import vl_convert\nsys.stdout.buffer.write(vl_convert.svg_to_png(sys.stdin.read()))"
 _DARK = 32  # a picture of 0 to 255 has values above it
@@ -112,8 +117,8 @@ def of_svg(text, max_side):
 
         png = cairosvg.svg2png(bytestring=text.encode())
     except Exception:  # it isn't installed, misses a library, or can't read the drawing
-        if outside.is_there("vl_convert"):
-            png, _ = outside.draw(_DRAW_SVG, text)
+        if can_draw_with("vl_convert"):
+            png, _ = draw_outside(_DRAW_SVG, text)
     return preview(png, max_side) if png else None
 
 
@@ -135,3 +140,43 @@ def is_png(data):
 def size_of(png):
     """Returns (width, height) in pixels, from the PNG's header."""
     return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+def can_draw_with(module):
+    """Says whether a library is installed; it is not imported."""
+    try:
+        return module in sys.modules or late.load("importlib.util").find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def draw_outside(program, text):
+    """Returns (PNG, "") from a program that is given a text, or (None, why there is none)."""
+    subprocess, path = late.load("subprocess"), late.load("json").dumps(sys.path)
+    png, why = b"", "can't draw one"
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-c", _PATH + program, path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            try:
+                png, _ = process.communicate(text.encode(), timeout=SECONDS)
+            except BaseException:
+                _end(process)
+                raise
+    except subprocess.TimeoutExpired:
+        why = f"took more than {SECONDS} seconds for one"
+    except (OSError, subprocess.SubprocessError):
+        pass
+    return (png, "") if png.startswith(b"\x89PNG") else (None, why)
+
+
+def _end(process):
+    """Ends the drawing, with what it has started."""
+    try:
+        os.killpg(process.pid, 9)
+    except (AttributeError, OSError):
+        process.kill()

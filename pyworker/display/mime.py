@@ -53,17 +53,11 @@ def choose(data, max_side):
     if latex := data.get("text/latex"):
         return str(latex), None
     if "application/json" in data:
-        return _json(data["application/json"]), None
+        found = data["application/json"]
+        return forms.json_of(found) or repr(found), None
     if html := data.get("text/html"):
         return _page(str(html), plain)
     return (plain or ", ".join(f"<{mime}>" for mime in data)), None
-
-
-def _json(value):
-    try:
-        return late.load("json").dumps(value, indent=1, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError):  # of keys that JSON lacks, of cycles
-        return repr(value)
 
 
 def _page(html, plain):
@@ -95,6 +89,13 @@ class _Ours:
             plain.max_seq_length = _most(obj)
         return super().format(obj, include, exclude or _UNUSED)
 
+    def showtraceback(self, exc_tuple):
+        """Says what a value's method has raised, where IPython asks its shell to."""
+        error, trace = exc_tuple[1], exc_tuple[2]
+        while trace.tb_next and trace.tb_frame.f_globals.get("__name__", "").startswith("IPython."):
+            trace = trace.tb_next
+        sys.stderr.write(self.parent.session.describer.text(error.with_traceback(trace)))
+
 
 def _most(value):
     """Returns how many items of each list are told; as deep as the first items of all go."""
@@ -105,25 +106,11 @@ def _most(value):
     return _MOST_ITEMS[max(depth, 0) if count > _MANY else 0]
 
 
-class _Reporter:
-    """Says what a value's method has raised, where IPython asks its shell to."""
-
-    def __init__(self, shell):
-        self._shell = shell
-
-    def showtraceback(self, exc_tuple):
-        """Writes the traceback from the method on."""
-        error, trace = exc_tuple[1], exc_tuple[2]
-        while trace.tb_next and trace.tb_frame.f_globals.get("__name__", "").startswith("IPython."):
-            trace = trace.tb_next
-        sys.stderr.write(self._shell.session.describer.text(error.with_traceback(trace)))
-
-
 def make(shell):
     """Returns the formatter of a shell."""
-    module, reporter = late.load("IPython.core.formatters"), _Reporter(shell)
-    module.get_ipython = lambda: reporter  # it is asked for nothing else there
+    module = late.load("IPython.core.formatters")
     formatter = module.DisplayFormatter
     made = type(formatter)("Formatter", (_Ours, formatter), {})(parent=shell)
+    module.get_ipython = lambda: made  # it is asked for nothing but showtraceback there
     made.formatters["text/plain"].max_seq_length = _MOST_ITEMS[0]
     return made

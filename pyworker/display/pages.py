@@ -1,10 +1,15 @@
-"""Previews of texts and files, and what kind of file some bytes begin."""
+"""Previews of texts, tables and files, and what kind of file some bytes begin."""
 
 import codecs
 import re
+import sys
 
 _LINES = 12
 _WIDTH = 200  # characters of a line
+_TABLE_ROWS = 5
+_COLUMNS = 30  # whose types are named
+_SHOWN = 12  # of which values are shown
+_VALUE = 40  # characters of a value
 _LOOKED_AT = _LINES * _WIDTH * 4  # characters of a text
 
 # Control characters but tab and line feed, and those of Unicode for lines and directions.
@@ -55,6 +60,41 @@ def _text(start):
         return None if b"\0" in start else codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
         return None
+
+
+def frame_of(value):
+    """Returns a table or a column of pandas or polars as a DataFrame, None for what is none."""
+    for library in ("pandas", "polars"):
+        module = sys.modules.get(library)  # whose import may be under way
+        if isinstance(value, getattr(module, "Series", ())):
+            return value.to_frame()
+        if isinstance(value, getattr(module, "DataFrame", ())):
+            return value
+    return None
+
+
+def write_table(frame, file):
+    """Writes a table as CSV, with its index if that has something to say."""
+    if not hasattr(frame, "to_csv"):  # polars
+        file.write(frame.write_csv())
+        return
+    plain = type(frame.index).__name__ == "RangeIndex" and frame.index.name is None
+    frame.to_csv(file, index=not plain)
+
+
+def head_of_table(frame):
+    """Returns the extent of a table, its columns with their types, its first rows."""
+    if hasattr(frame, "iloc"):
+        head = frame.iloc[:_TABLE_ROWS, :_SHOWN].to_string(max_colwidth=_VALUE)
+    else:
+        head = str(frame.head(_TABLE_ROWS))
+    rows, columns = frame.shape
+    pairs = list(zip(frame.columns, frame.dtypes))[:_COLUMNS]
+    listed = ", ".join(f"{shorten(str(n), _VALUE)} ({shorten(str(t), _VALUE)})" for n, t in pairs)
+    more = f" and {columns - _COLUMNS} more" if columns > _COLUMNS else ""
+    rest = f"\n… {counted(rows - _TABLE_ROWS, 'more row')}" if rows > _TABLE_ROWS else ""
+    extent = f"{counted(rows, 'row')} × {counted(columns, 'column')}"
+    return f"{extent}: {listed}{more}\n{head}{rest}"
 
 
 def plain(text):

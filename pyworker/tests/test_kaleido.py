@@ -63,7 +63,7 @@ class KaleidoTest(Kept):
     def test_time(self):
         with open(os.path.join(self.folder, "hang"), "w"):
             pass
-        self.worker.run("import sys; sys.modules['pyworker.display.outside'].SECONDS = 0.2")
+        self.worker.run("import sys; sys.modules['pyworker.display.images'].SECONDS = 0.2")
         code = "import plotly.graph_objects as go\ngo.Figure(go.Bar(y=[1])).show()"
         answer = self.worker.run(code)
         ((header, _),) = answer.artifacts
