@@ -39,7 +39,8 @@ def current():
     if not children.directory():
         return None
     if _outside is None or _outside.pid != pid:
-        _outside = Outside()
+        _outside = Outside(None, "", str(pid), 0)
+    _outside.directory = children.directory()  # a branch has another
     return _outside
 
 
@@ -161,7 +162,7 @@ class Collection:
         for path in children.waiting():
             try:
                 png, title = children.take(path)
-                self._hand_on_again(png, "A figure of a child process", title)
+                self._hand_on(None, png, "A figure of a child process", title)
             except Exception as error:
                 _report("A figure of a child process could not be read", error)
         if self.unseen:
@@ -238,7 +239,7 @@ class Collection:
         except Exception:  # a PDF, or gone
             self.unseen += files.names
         else:
-            self._hand_on_again(png, "A saved figure", files.title, tuple(files.names))
+            self._hand_on(None, png, "A saved figure", files.title, tuple(files.names))
 
     def capture(self, figure, manager=None, again=False):
         """Draw a figure, save it, hand it on. What keeps it from that is raised.
@@ -280,7 +281,7 @@ class Collection:
             print(f"{figure!r} saved as {', '.join(names)}" if names else repr(figure))
             return
         try:
-            self._hand_on(png, render.fit(figure, png, self.max_side), name, title, names)
+            self._hand_on(figure, png, name, title, names)
         except Exception as error:  # a fault of ours
             _report(f"{name} could not be shown", error)
 
@@ -294,38 +295,27 @@ class Collection:
         holder.last_capture = capture
         return repeated
 
-    def _hand_on_again(self, png, name, title, names=()):
-        """Hand on an image that was drawn elsewhere."""
-        from . import render
-
-        self._hand_on(png, render.images.preview(png, self.max_side), name, title, names)
-
-    def _hand_on(self, png, preview, name, title, names):
-        from . import CapturedFigure, render
-
-        path = self._save(png, name)
-        if not self.ended:  # a slow drawing in a thread of the user's
-            size = render.images.size_of(png)
-            self.emit(CapturedFigure(path, size, title, preview, names))
-
-    def _save(self, png, name):
-        from . import save
+    def _hand_on(self, figure, png, name, title, names=()):
+        """Save the image of a figure, which is None if it was drawn elsewhere, and emit it."""
+        from . import CapturedFigure, render, save
 
         self.count += 1
         try:
-            return save.write(png, self.directory, f"{self.prefix}-{self.count}")
+            path = save.write(png, self.directory, f"{self.prefix}-{self.count}")
         except OSError as error:
             _report(f"{name} is shown without a file: {self.directory} takes none", error)
-            return ""
+            path = ""
+        if self.emit is None:
+            return
+        preview, size = render.fit(figure, png, self.max_side), render.images.size_of(png)
+        if not self.ended:  # a slow drawing in a thread of the user's
+            self.emit(CapturedFigure(path, size, title, preview, names))
 
 
 class Outside(Collection):
     """What a child of the user's code shows, or the session between executions."""
 
     metadata = "Title"
-
-    def __init__(self):
-        super().__init__(None, children.directory(), str(os.getpid()), float("inf"))
 
     def closed(self, manager):
         """Leave alone what nobody has shown: a script's own files are its own affair."""
@@ -336,10 +326,6 @@ class Outside(Collection):
     def is_passed_over(self, manager):
         """Whether a figure was made before this process was forked."""
         return getattr(manager, "pid", self.pid) != self.pid
-
-    def _hand_on(self, png, preview, name, title, names):
-        self.directory = children.directory()  # a branch has another
-        self._save(png, name)
 
 
 def _first(first, error):

@@ -67,13 +67,9 @@ def name_figure(error, figure, manager):
     Of the frames that it came through only the user's stay: of matplotlib's there are
     twenty between ``plt.show()`` and a formula that can't be read.
     """
-    kept, entries, entry = None, [], error.__traceback__
-    while entry is not None:
-        entries.append(entry)
-        entry = entry.tb_next
-    for entry in reversed(entries):
-        if _is_users(entry.tb_frame.f_code.co_filename):
-            kept = type(entry)(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    kept = None
+    for entry in reversed(_users_entries(error)):
+        kept = type(entry)(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     error.__traceback__ = kept
     try:
         error.figure_name = name_of(manager, title_of(figure, manager))
@@ -88,13 +84,21 @@ def describe(error):
         message = str(error)[:MAX_MESSAGE]
     except Exception:
         message = "(its message can't be read)"
-    place, entry = "", error.__traceback__
-    while entry is not None:
+    place = ""
+    for entry in _users_entries(error)[-1:]:
         filename, line = entry.tb_frame.f_code.co_filename, entry.tb_lineno
-        if _is_users(filename):
-            place = f" ({filename}, line {line}: {linecache.getline(filename, line).strip()})"
-        entry = entry.tb_next
+        place = f" ({filename}, line {line}: {linecache.getline(filename, line).strip()})"
     return f"{type(error).__name__}: {message}".removesuffix(": ") + place
+
+
+def _users_entries(error):
+    """The entries of an exception's traceback that are in the user's code."""
+    entries, entry = [], error.__traceback__
+    while entry is not None:
+        if _is_users(entry.tb_frame.f_code.co_filename):
+            entries.append(entry)
+        entry = entry.tb_next
+    return entries
 
 
 def describe_failure(error):

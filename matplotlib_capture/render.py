@@ -57,8 +57,10 @@ def fit(figure, png, max_side):
     """The figure as PNG with its longest side at most `max_side` pixels.
 
     `png` is what `draw` gave. Where the figure can't be drawn so small (FreeType
-    refuses letters of less than a pixel), that image is scaled down.
+    refuses letters of less than a pixel), or is None, that image is scaled down.
     """
+    if figure is None:
+        return images.preview(png, max_side)
     smaller, dpi = png, figure.dpi
     with warnings.catch_warnings():  # which the first drawing has issued
         warnings.simplefilter("ignore")

@@ -161,20 +161,15 @@ class Artifacts:
         """Writes an artifact and sends it."""
         asked = names.clean(name or form.name)
         with self._lock:
-            name = _ended(asked, form) if asked else self._unused(form)
+            name = form.named(asked) if asked else self._unused(form)
             self._check(name)
             path = os.path.join(self._directory, name)
             part = os.path.join(self._directory, f".{name}.part")
             os.makedirs(self._directory, exist_ok=True)
             try:
-                with open(part, "wb") as file:
-                    form.write(limited := _Limited(file))
-                others = sum(self._sizes.values()) - self._sizes.get(name, 0)
-                if others + limited.size > TOTAL_LIMIT:
-                    raise ValueError(
-                        f"the artifacts of this call have {TOTAL_LIMIT // 1_000_000} MB, "
-                        "the limit; keep the others in another call"
-                    )
+                self._weigh(name, form.size)
+                form.write(part)
+                self._weigh(name, os.path.getsize(part))
                 os.replace(part, path)
             except BaseException:
                 if os.path.exists(part):
@@ -188,11 +183,24 @@ class Artifacts:
         self._tell(form, name)
         return Artifact(name, form.kind, path)
 
+    def _weigh(self, name, size):
+        """Raises ValueError if an artifact has too many bytes."""
+        if size > SIZE_LIMIT:
+            raise ValueError(
+                f"it is larger than {SIZE_LIMIT // 1_000_000} MB, the limit of an artifact; "
+                "keep a part of it, or write a file into the working directory"
+            )
+        if sum(self._sizes.values()) - self._sizes.get(name, 0) + size > TOTAL_LIMIT:
+            raise ValueError(
+                f"the artifacts of this call have {TOTAL_LIMIT // 1_000_000} MB, the limit; "
+                "keep the others in another call"
+            )
+
     def _unused(self, form):
         """Returns a name that no file has: nobody expects that an unnamed value replaces one."""
         while True:
             self._unnamed += 1
-            name = _ended(f"{form.kind}-{self._execution}-{self._unnamed}", form)
+            name = form.named(f"{form.kind}-{self._execution}-{self._unnamed}")
             if not os.path.lexists(os.path.join(self._directory, name)):
                 return name
 
@@ -220,31 +228,3 @@ class Artifacts:
             self._sizes[name] = header["size"]
             self._seen.add(form.fingerprint)
             self._channel.send(header, [form.image] if form.image else [])
-
-
-class _Limited:
-    """A file that takes text or bytes, up to SIZE_LIMIT."""
-
-    def __init__(self, file):
-        self._file = file
-        self.size = 0
-
-    def write(self, data):
-        """Writes all of data, or raises ValueError."""
-        if isinstance(data, str):
-            data = data.encode("utf-8", "backslashreplace")
-        self.size += len(data)
-        if self.size > SIZE_LIMIT:
-            raise ValueError(
-                f"it is larger than {SIZE_LIMIT // 1_000_000} MB, the limit of an artifact; "
-                "keep a part of it, or write a file into the working directory"
-            )
-        self._file.write(data)
-        return len(data)
-
-
-def _ended(name, form):
-    """Returns a name with an ending that tells what is in the file."""
-    if form.endings:
-        return names.with_ending(name, form.endings)
-    return name if names.ending(name) else name + form.ending

@@ -30,17 +30,18 @@ _undrawn = ""  # why kaleido doesn't work: each try starts a browser, so one is 
 class Form:
     """What is saved of a value.
 
-    `data` is a str, bytes, or a function that writes into a file. `endings` are those
-    that the file's name may have, the first by default; where there are none, a name
-    keeps its own, and one without gets `ending`. `mime_type` counts where the name
-    doesn't tell. `image` is a PNG or JPEG for a model, or None; `draw` makes it of what
-    is written already. `name` is what it is called when nobody says. Two values of the
-    same `fingerprint` look the same.
+    `data` is a str, bytes, or a function that writes a file, of at least `size` bytes.
+    `endings` are those that the file's name may have, the first by default; where there
+    are none, a name keeps its own, and one without gets `ending`. `mime_type` counts
+    where the name doesn't tell. `image` is a PNG or JPEG for a model, or None; `draw`
+    makes it of what is written already. `name` is what it is called when nobody says.
+    Two values of the same `fingerprint` look the same.
     """
 
-    def __init__(self, kind, data, ending="", endings=(), preview="", image=None):
+    def __init__(self, kind, data, ending="", endings=(), preview="", image=None, size=0):
         self.kind = kind
         self.data = data
+        self.size = size
         self.endings = endings
         self.ending = ending or endings[0]
         self.mime_type = names.mime_type(f"x{self.ending}")
@@ -50,12 +51,18 @@ class Form:
         self.name = ""
         self.fingerprint = None if callable(data) else hash(data)
 
-    def write(self, file):
-        """Writes what is saved."""
+    def named(self, name):
+        """Returns a name with an ending that tells what is in the file."""
+        return names.with_ending(name, self.endings, self.ending)
+
+    def write(self, path):
+        """Writes the file."""
         if callable(self.data):
-            self.data(file)
-        else:
-            file.write(self.data)
+            self.data(path)
+            return
+        text = isinstance(self.data, str)
+        with open(path, "wb") as file:
+            file.write(self.data.encode("utf-8", "backslashreplace") if text else self.data)
 
 
 def of(value, kind, max_side):
@@ -213,17 +220,13 @@ def _of_path(path, kind, max_side):
     with open(path, "rb") as file:
         start = file.read(_HEAD)
     base, ending = os.path.basename(path), pages.sniff(start)
-    form = Form(kind, lambda file: _copy(path, file), names.ending(base) or ending)
+    copy, size = late.load("shutil").copyfile, status.st_size
+    form = Form(kind, lambda to: copy(path, to), names.ending(base) or ending, size=size)
     form.name = base
-    _look(form, start, status.st_size, late.load("pathlib").Path(path).read_bytes, max_side)
+    _look(form, start, size, late.load("pathlib").Path(path).read_bytes, max_side)
     if kind == "image" and not names.mime_type(base, form.mime_type).startswith("image/"):
         raise TypeError(f"{path!r} is no image")
     return form
-
-
-def _copy(path, target):
-    with open(path, "rb") as source:
-        late.load("shutil").copyfileobj(source, target)
 
 
 def _decoded(value):
@@ -308,8 +311,8 @@ def _is_array(value):
 def _of_table(value, _):
     if (frame := pages.frame_of(value)) is None:
         return None
-    write, preview = lambda file: pages.write_table(frame, file), pages.head_of_table(frame)
-    return Form("df", write, endings=(".csv",), preview=preview)
+    write, cells = lambda path: pages.write_table(frame, path), frame.shape[0] * frame.shape[1]
+    return Form("df", write, endings=(".csv",), preview=pages.head_of_table(frame), size=cells)
 
 
 def _of_rows(value, max_side):

@@ -55,10 +55,15 @@ def ending(name):
     return name[at:].lower() if at > 0 else ""
 
 
-def with_ending(name, endings):
-    """Returns the name with one of the endings; the first stands in for a wrong one."""
+def with_ending(name, endings, otherwise=""):
+    """Returns the name with one of the endings; the first stands in for a wrong one.
+
+    Where there are none, it keeps its own, and gets the other if it has none.
+    """
     stem, suffix = split(name)
-    return name if suffix.lower() in endings else stem + endings[0]
+    if endings:
+        return name if suffix.lower() in endings else stem + endings[0]
+    return name if ending(name) else name + otherwise
 
 
 def mime_type(name, otherwise="application/octet-stream"):

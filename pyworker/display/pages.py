@@ -73,13 +73,13 @@ def frame_of(value):
     return None
 
 
-def write_table(frame, file):
+def write_table(frame, path):
     """Writes a table as CSV, with its index if that has something to say."""
     if not hasattr(frame, "to_csv"):  # polars
-        file.write(frame.write_csv())
+        frame.write_csv(path)
         return
     plain = type(frame.index).__name__ == "RangeIndex" and frame.index.name is None
-    frame.to_csv(file, index=not plain)
+    frame.to_csv(path, index=not plain, errors="backslashreplace")
 
 
 def head_of_table(frame):
