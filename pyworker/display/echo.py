@@ -8,7 +8,7 @@ not stay for ever.
 import builtins
 import sys
 
-from . import figures, kinds, pages
+from . import describe, figures, kinds, pages
 from .artifacts import Artifact
 
 COUNT_LIMIT = 100  # values that Out keeps
@@ -174,14 +174,11 @@ class Outputs:
 
 
 def _size(value, depth):
-    """Returns about how many bytes a value has: an array or a table says it itself."""
+    """Returns about how many bytes a value has."""
     try:
-        for method in ("memory_usage", "estimated_size"):  # of pandas and polars
-            if measure := getattr(type(value), method, None):
-                size = measure(value)
-                return int(size.sum() if hasattr(size, "sum") else size)
-        size = getattr(type(value), "nbytes", None) and int(value.nbytes)
-        size = size or sys.getsizeof(value)
+        if (known := describe.known(value)) is not None:
+            return int(describe.memory(known) or 0)
+        size = sys.getsizeof(value)
         if depth and type(value) in (list, tuple, dict) and value:
             items = list(value.values()) if type(value) is dict else value
             sample = items[:: len(items) // _SAMPLE + 1]
