@@ -308,10 +308,10 @@ class Executor:
         hurried = session.interrupts.signalled
         stopped = "the keeping of plotly's figures was stopped; the code had ended before"
         told = []
-        self._ours(lambda: session.artifacts.finish(hurried), failed, told, stopped)
+        self._ours(lambda: session.outlet.finish(hurried), failed, told, stopped)
         if stopped in told:
             last = "not all of plotly's figures were kept"
-            self._ours(lambda: session.artifacts.finish(True), failed, told, last)
+            self._ours(lambda: session.outlet.finish(True), failed, told, last)
         notes += session.artifacts.end() + told
 
     def _result(self, name, notes):

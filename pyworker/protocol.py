@@ -11,7 +11,8 @@ lists under "attachments".
                    variables  answered by variables
                    fork       answered by forked; the copy says ready on its own socket
                    stop       the worker exits; a closed socket means the same
-    to a copy      wake       answered by ready: it is a worker from then on
+    to a copy      rouse      answered by ready: it works, and goes on waiting
+                   wake       answered by ready: it is a worker from then on
     to a forker    spawn      answered by spawned; a zygote says preloaded on its own
                    adopt      not answered
                    reap       answered by reaped
@@ -21,8 +22,7 @@ lists under "attachments".
 A frame for Python, and listener, may bring descriptors (SCM_RIGHTS, with its first
 byte); its header then says how many under "descriptors".
 
-Output takes other ways: the pipes of descriptors 1 and 2, and the memory that
-staging.py describes.
+Output takes another way: the pipes of descriptors 1 and 2.
 """
 
 import json
@@ -78,6 +78,7 @@ FROM_GO = {
     "answer": {"question": int, "text": str, "refusal": str},
     "variables": {},
     "fork": {"detached": bool},
+    "rouse": {},
     "wake": {
         "interpreter_id": str,
         "workdir": str,

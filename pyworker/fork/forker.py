@@ -10,7 +10,6 @@ import os
 import sys
 
 from pyworker import channel, late, loop, sources
-from pyworker.display import figures
 from pyworker.interrupt import Interrupts
 from pyworker.protocol import EXIT_BROKEN_FRAME, ProtocolError, check_fields
 
@@ -19,7 +18,7 @@ from . import kin, preload, randomness, rehearsal, sleep, suspects
 EXIT_NO_WORKER = 71  # exit code of a fork that could not begin its life
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
-_COUNTS = {"worker": (4, 6), "zygote": (1,)}  # how many descriptors each gets
+_COUNTS = {"worker": 4, "zygote": 1}  # how many descriptors each gets
 
 # What a worker's first execution would import.
 _FOR_WORKERS = (
@@ -29,7 +28,6 @@ _FOR_WORKERS = (
     "fcntl",
     "gc",
     "linecache",
-    "mmap",
     "resource",
     "termios",
     "threading",
@@ -46,7 +44,6 @@ def run(control_fd):
     if sys.platform == "linux":
         late.load_own("sandbox.confine")
     late.load_own("shell.changed")
-    figures.find_capture()
     # Before the imports, so that no worker lets go of what they leave in linecache.
     sources.install()
     sleep.get(loop.ready())
@@ -131,8 +128,8 @@ class _Forker:
         if kind not in _COUNTS:
             raise ProtocolError("field", f"spawn.kind is {kind!r:.80}")
         pid, reason = 0, ""
-        if len(fds) not in _COUNTS[kind]:
-            reason = f"{len(fds)} descriptors have come, not {' or '.join(map(str, _COUNTS[kind]))}"
+        if len(fds) != _COUNTS[kind]:
+            reason = f"{len(fds)} descriptors have come, not {_COUNTS[kind]}"
         else:
             try:
                 trial = self._suspects.trial(request["preload"]) if kind == "zygote" else None
@@ -270,7 +267,7 @@ def _live_as_zygote(control_fd, trial):
 
 
 def _live_as_worker(fds, ahead):
-    """Becomes a worker; descriptors: stdout, stderr, frames, fault[, stage, bell].
+    """Becomes a worker; descriptors: stdout, stderr, frames, fault.
 
     ahead is the part of its wall that is every session's, or None.
     """
@@ -282,7 +279,7 @@ def _live_as_worker(fds, ahead):
         randomness.renew()
         if ahead:
             late.load_own("sandbox.confine").enter(ahead)
-        loop.run(str(fds[2]), *fds[3:])
+        loop.run(str(fds[2]), fds[3])
     except BaseException:
         sys.excepthook(*sys.exc_info())
     os._exit(EXIT_NO_WORKER)

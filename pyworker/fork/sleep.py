@@ -12,7 +12,7 @@ few functions of C.
 import os
 import sys
 
-from pyworker import late, staging
+from pyworker import late
 
 _POLLIN = 1
 _PEEK = 0x2 | 0x40  # MSG_PEEK and MSG_DONTWAIT of Linux
@@ -20,7 +20,8 @@ _PEEK = 0x2 | 0x40  # MSG_PEEK and MSG_DONTWAIT of Linux
 
 def is_possible():
     """Says whether this interpreter has what it takes: Linux, a GIL, and ctypes."""
-    if sys.platform != "linux" or not staging.is_possible():
+    has_gil = getattr(sys, "_is_gil_enabled", lambda: True)
+    if sys.platform != "linux" or sys.implementation.name != "cpython" or not has_gil():
         return False
     try:
         late.load("ctypes")
