@@ -1,22 +1,10 @@
 """What a plugin imports: ``from understudy_plugin import plugin``.
 
-A plugin is a NAME.yaml, which says what agents see, and a NAME.py with one
-function or class under the decorator ``@plugin``::
-
-    from understudy_plugin import plugin
-
-    @plugin
-    def word_count(text, *, context):
-        return len(text.split()) * context.config["factor"]
-
-    @plugin.test
-    def test(word_count):
-        assert word_count("two words") == 2
-
-Arguments have the names of the YAML's parameters. A function that has a
-keyword-only parameter ``context`` gets a Context there. A class is constructed
-with the Context when it is first called in a session, and kept: what its
-``__call__`` stores in self is there in the next call.
+A plugin is a NAME.yaml, which says what agents see, and a NAME.py with one function or
+class under the decorator ``@plugin``, and perhaps a test under ``@plugin.test``. Arguments
+have the names of the YAML's parameters. A function that has a keyword-only parameter
+``context`` gets a Context there. A class is constructed with the Context when it is first
+called in a session, and kept: what its ``__call__`` stores in self is there in the next call.
 """
 
 import builtins

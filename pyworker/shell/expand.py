@@ -52,19 +52,26 @@ def expand(text, names):
         line = _each(braced, names, formatter)
     if _ROOTED.search(line):
         raise ValueError(
-            "a value of Python's before a / is empty, so the path would begin at the root"
+            "a value of Python's before a / is empty, so the path would begin at the root: "
+            f"{text.strip()} was not run"
         )
     return line.replace(_EMPTY, "")
 
 
-def refusal(name, command):
-    """Says why a line was not run in which a variable has no value."""
-    return (
-        f"${name} has a value neither in Python nor in the environment, so the shell would put "
-        f"nothing in its place: !{command.strip()} was not run. Assign {name} in Python first, "
-        f"write '${name}' in single quotes for the text itself, or ${{{name}:-}} where nothing "
-        "is meant"
-    )
+def prepared(text, names):
+    """Returns a line with Python's values put in, fit to be run.
+
+    Raises ValueError as expand() does, and where a variable has no value.
+    """
+    line = expand(text, names)
+    if name := undefined(line):
+        raise ValueError(
+            f"${name} has a value neither in Python nor in the environment, so the shell would "
+            f"put nothing in its place: !{text.strip()} was not run. Assign {name} in Python "
+            f"first, write '${name}' in single quotes for the text itself, or ${{{name}:-}} where "
+            "nothing is meant"
+        )
+    return line
 
 
 def _formatter():

@@ -33,7 +33,7 @@ class Notebook:
 
     def begin(self):
         """Has code find get_ipython() and its like, in a session that has just been made."""
-        builtins.exit, builtins.quit = Exit("exit"), Exit("quit")
+        builtins.exit = builtins.quit = _Exit()
         if _shell is not None:
             self._adopt()
         elif late.load("importlib.util").find_spec("IPython") is not None:
@@ -159,14 +159,11 @@ class Notebook:
         _shell.execution_count = number
 
 
-class Exit:
+class _Exit:
     """What exit and quit are: they end the cell, and say so."""
 
-    def __init__(self, name):
-        self._name = name
-
     def __repr__(self):
-        return f"{self._name}() ends the cell; the interpreter and its variables stay"
+        return "exit() ends the cell; the interpreter and its variables stay"
 
     def __call__(self, code=None):
         raise SystemExit(code)
