@@ -79,7 +79,7 @@ class Awaiting:
         self._interrupts.rouse = resting.is_in_callback
         try:
             goes_on = self._go_on(stream)
-            while goes_on and not stream.readable():
+            while goes_on and not stream.wait(0):
                 goes_on = self._go_on(stream)
         finally:
             self._interrupts.rouse = None
@@ -99,7 +99,7 @@ class Awaiting:
             finally:
                 loop.remove_reader(fd)
         except KeyboardInterrupt:
-            if stream.readable():
+            if stream.wait(0):
                 self._notes = [_ROUSED]
         except SystemExit:
             pass  # of a task: it ends that and no more
