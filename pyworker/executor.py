@@ -161,7 +161,7 @@ class Executor:
         self.awaiting.enter()
         _, error = self._guard(lambda: self._released(action))
         self.awaiting.leave()
-        self._session.handlers.hold_at_last()
+        self._session.handlers.hold()  # a handler may have raised before that
         seconds = time.perf_counter() - start
         self._recursion_limit = sys.getrecursionlimit()
         if self._recursion_limit < _LEAST_RECURSION:
@@ -179,11 +179,8 @@ class Executor:
         finally:
             if self._reserve is not None:
                 self._reserve.release()
-            try:
-                self._session.handlers.hold()
-            finally:
-                self._session.handlers.hold()  # what one raised has kept it from the others
-                self._take_back()
+            self._session.handlers.hold()
+            self._take_back()
 
     def _run_cell(self, code, filename, compile_only, raw):
         begin = None if self._watch is None else self._watch.begin

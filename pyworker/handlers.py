@@ -18,30 +18,34 @@ class Handlers:
 
     def __init__(self, report):
         self._report = report  # is called with a line for the user
-        self._held = {}  # signal's number -> what takes its handler's place
+        self._shields = {}  # by a signal's number
+        self._all_held = False
 
     def hold(self):
-        """Ends an execution. A handler that is called meanwhile may raise."""
+        """Ends an execution, whatever a handler that is called meanwhile raises."""
+        for _ in range(_TRIES):
+            try:
+                if not self._all_held:
+                    self._hold()
+                return
+            except BaseException:  # whatever they like to raise
+                pass
+
+    def _hold(self):
         for number in _NUMBERS:
             handler = _signal.getsignal(number)
             if not callable(handler) or type(handler) is _Shield:
                 continue
             if getattr(handler, "__func__", None) is not Interrupts.nudged:
-                shield = self._held[number] = _Shield(handler, self._report)
+                shield = self._shields[number] = _Shield(handler, self._report)
                 _signal.signal(number, shield)
-
-    def hold_at_last(self):
-        """Does what hold has been kept from by what a handler raised."""
-        for _ in range(_TRIES):
-            try:
-                return self.hold()
-            except BaseException:  # whatever they like to raise
-                pass
+        self._all_held = True
 
     def release(self):
         """Begins one. A handler may be called here, and raise."""
-        while self._held:
-            number, shield = self._held.popitem()
+        self._all_held = False
+        while self._shields:
+            number, shield = self._shields.popitem()
             if _signal.getsignal(number) is shield:
                 _signal.signal(number, shield.handler)
 

@@ -17,7 +17,7 @@ STOP_SECONDS = 0.8  # for atexit handlers; Go loses its patience after 1 s
 # What a worker may be asked, by its state. A closed socket means stop.
 _NEW = frozenset({"start", "stop"})
 _STARTED = frozenset({"run", "equip", "variables", "fork", "stop"})
-_ASLEEP = frozenset({"wake", "stop"})
+_ASLEEP = frozenset({"rouse", "wake", "stop"})
 
 
 def run(frames_at, fault_fd=None):
@@ -138,10 +138,16 @@ class _Worker:
 
     def _fork(self, request):
         forks = self._session.forks
-        reason = forks.fork(request["detached"], self._frames.take_descriptors())
+        # Out of the way of what the user's code closes by number, and what libraries close in
+        # a child whose number that was: matplotlib the files of its fonts.
+        fds = [channel.move_high(fd) for fd in self._frames.take_descriptors()]
+        reason = forks.fork(request["detached"], fds)
         if forks.asleep:
             return None if forks.silent else ready()  # on its own socket
         return {"type": "forked", "ok": not reason, "reason": reason}
+
+    def _rouse(self, _):
+        return ready()
 
     def _wake(self, request):
         fds = self._frames.take_descriptors()
