@@ -182,13 +182,15 @@ class Decoder:
         if self._header is None:
             if len(self._buffer) < _LENGTH.size:
                 return None
-            length = _check_length(_LENGTH.unpack_from(self._buffer)[0])
+            length = _LENGTH.unpack_from(self._buffer)[0]
+            if not 0 < length <= HEADER_LIMIT:
+                detail = f"{length} bytes, 1 to {HEADER_LIMIT} are allowed"
+                raise ProtocolError("header", detail)
             if len(self._buffer) < _LENGTH.size + length:
                 return None
             self._take(_LENGTH.size)
             header = _decode_header(self._take(length))
             self._sizes = _check_sizes(header.pop("attachments", []))
-            _check_descriptors(header.get("descriptors", 0))
             self._header = header
         if len(self._buffer) < sum(self._sizes):
             return None
@@ -215,12 +217,6 @@ def check_fields(header):
             raise ProtocolError("field", message)
 
 
-def _check_length(length):
-    if not 0 < length <= HEADER_LIMIT:
-        raise ProtocolError("header", f"{length} bytes, 1 to {HEADER_LIMIT} are allowed")
-    return length
-
-
 def _decode_header(data):
     try:
         header = _DECODER.decode(data.decode("utf-8"))
@@ -233,6 +229,10 @@ def _decode_header(data):
         raise ProtocolError("type", 'the header has no "type" that is a string')
     if kind not in TYPES:
         raise ProtocolError("unknown", f"no message has the type {kind!r:.80}")
+    count = header.get("descriptors", 0)
+    if type(count) is not int or not 0 <= count <= DESCRIPTOR_LIMIT:
+        detail = f"{count!r:.40} is no number of 0 to {DESCRIPTOR_LIMIT}"
+        raise ProtocolError("descriptors", detail)
     return header
 
 
@@ -245,9 +245,3 @@ def _check_sizes(sizes):
     ):
         raise ProtocolError("attachments", f"{sizes!r:.200} are no sizes within the limits")
     return sizes
-
-
-def _check_descriptors(count):
-    if type(count) is not int or not 0 <= count <= DESCRIPTOR_LIMIT:
-        message = f"{count!r:.40} is no number of 0 to {DESCRIPTOR_LIMIT}"
-        raise ProtocolError("descriptors", message)
