@@ -133,11 +133,7 @@ class Artifacts:
 
     def complain(self, what, error):
         """Notes that something was not kept."""
-        try:
-            text = str(error)
-        except Exception:
-            text = ""
-        said = shorten(f"{kinds.name(type(error))}: {text}".removesuffix(": "), 300)
+        said = shorten(f"{kinds.name(type(error))}: {error}".removesuffix(": "), 300)
         self.note(f"{what} was not kept as an artifact: {said}")
 
     def note(self, sentence):
