@@ -71,7 +71,7 @@ class Executor:
         self._watch = None
         action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
         session.figures.begin(execution)
-        session.artifacts.begin(execution)
+        session.artifacts.begin()
         session.outlet.begin(execution)
         self._execution = execution
         error, seconds = self._run(action)
