@@ -74,7 +74,7 @@ class Executor:
         else:
             action = functools.partial(getattr(self, f"_run_{kind}"), request, notes)
         session.figures.begin(execution)
-        session.artifacts.begin(execution)
+        session.artifacts.begin()
         session.outlet.begin(execution)
         self._execution = execution
         error, seconds = self._run(action, compiled=kind != "code")
