@@ -36,13 +36,9 @@ def find(kind):
     return _dict if issubclass(kind, _collections_abc.Mapping) else None
 
 
-def _null(encoder, _):
+def _constant(encoder, value):
     encoder.room -= 5
-
-
-def _bool(encoder, value):
-    encoder.room -= 5
-    return value
+    return value if type(value) is bool else None
 
 
 def _int(encoder, value):
@@ -243,8 +239,7 @@ def _fitting(encoder, cells):
 _FORMS = {
     name: form
     for form, names in {
-        _null: "builtins.NoneType pandas.NaTType pandas.NAType",
-        _bool: "builtins.bool",
+        _constant: "builtins.bool builtins.NoneType pandas.NaTType pandas.NAType",
         _int: "builtins.int",
         _float: "builtins.float",
         _str: "builtins.str",
