@@ -6,7 +6,6 @@ dtype, columns, nbytes) is asked. Nothing is computed for it: a lazy frame, a da
 and a file that is not loaded yet stay as they are.
 """
 
-import sys
 from _collections import deque
 from itertools import islice
 from types import SimpleNamespace
@@ -63,9 +62,6 @@ _BRACKETS = {
 }
 _TEXTS = (str, bytes, bytearray)
 _ATOMS = kinds.ids(int, float, complex, bool, type(None), type(...))
-
-# Packages that are not named with an object that shows nothing but its class.
-_UNNAMED = frozenset(("", "__main__", "builtins"))
 
 
 # Values of libraries
@@ -274,9 +270,9 @@ def _container(value, base, depth):
 
 def _instance(kind, name, value, depth):
     """Returns what takes no code: an Enum's name, a dataclass's fields; else the class alone."""
-    fields, enum = kinds.fields(value) or {}, sys.modules.get("enum")
-    if enum is not None and kinds.derives(kind, enum.Enum):
-        member = fields.get("_name_")
+    fields = kinds.fields(value) or {}
+    if "_name_" in fields and "_value_" in fields:
+        member = fields["_name_"]
         return [f"<{name}.{member if type(member) is str else '…':.100}>"]
     if fields and depth < DEPTH and _shows_fields(kind):
         named = (pair for pair in fields.items() if type(pair[0]) is str)
@@ -285,7 +281,8 @@ def _instance(kind, name, value, depth):
         arguments = tuple.__iter__(BaseException.args.__get__(value))
         return _call(name, ([(each,)] for each in arguments))
     package = kinds.library(kind)
-    return [f"<{name} object>" if package in _UNNAMED else f"<{package:.100} {name} object>"]
+    is_near = package in ("", "__main__", "builtins")
+    return [f"<{name} object>" if is_near else f"<{package:.100} {name} object>"]
 
 
 def _shows_fields(kind):

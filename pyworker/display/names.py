@@ -1,5 +1,6 @@
 """Names of artifacts: file names that every system takes, with the right ending."""
 
+import os
 import re
 
 from pyworker import late
@@ -47,24 +48,19 @@ def clean(name):
     if _DEVICE.match(base):
         base = "_" + base
     stem, suffix = split(base)
-    if not suffix:
-        stem, suffix = base, ""
     room = _LONGEST - len(suffix.encode())
     return stem.encode()[:room].decode("utf-8", "ignore") + suffix
 
 
 def split(name):
     """Returns (stem, ending), the ending "" unless it says what is in the file."""
-    at = name.rfind(".")
-    if at > 0 and name[at:].lower() in MIME_TYPES:
-        return name[:at], name[at:]
-    return name, ""
+    stem, suffix = os.path.splitext(name)
+    return (stem, suffix) if suffix.lower() in MIME_TYPES else (name, "")
 
 
 def ending(name):
     """Returns whatever follows the last dot, with it, in lower case."""
-    at = name.rfind(".")
-    return name[at:].lower() if at > 0 else ""
+    return os.path.splitext(name)[1].lower()
 
 
 def with_ending(name, endings):
