@@ -5,9 +5,9 @@ a bounded sample of what they hold: length, shape, some elements, some bytes.
 """
 
 import binascii
-import types
 from _weakref import ref as _ref
 from itertools import islice
+from types import ModuleType
 
 from . import describe, kinds
 
@@ -20,10 +20,6 @@ HELD_LENGTH = 10_000  # characters of a str that a mark keeps alive
 
 # Values that never change and hold nothing else: a mark may keep them alive.
 _SMALL = kinds.ids(int, float, bool, complex, type(None))
-
-_NEVER_CHANGING = kinds.ids(
-    str, bytes, tuple, frozenset, range, type, types.ModuleType, types.FunctionType
-)
 
 
 class Round:
@@ -40,7 +36,7 @@ class Round:
             held = _ref(value)
         except TypeError:  # builtin containers and the like
             held = None
-        looks = deep and id(kind) not in _NEVER_CHANGING
+        looks = deep and kind is not ModuleType  # which imports change
         return held, id(value), kind, self._content(value, kind) if looks else None
 
     def _content(self, value, kind):
