@@ -21,9 +21,12 @@ _BITS = 2000  # of an int that is written in digits
 
 # The classes of each library that are asked; subclasses in the same library are, too.
 _KNOWN = {
+    "cupy": ("ndarray",),
     "datetime": ("date", "time", "timedelta", "tzinfo"),
     "decimal": ("Decimal",),
     "fractions": ("Fraction",),
+    "jax": ("ArrayImpl",),
+    "jaxlib": ("ArrayImpl",),
     "numpy": ("ndarray", "generic"),
     "pandas": (
         *("DataFrame", "Series", "Index", "ExtensionArray"),
@@ -34,6 +37,7 @@ _KNOWN = {
     "polars": ("DataFrame", "Series"),
     "pyarrow": ("Table", "RecordBatch", "Array", "ChunkedArray"),
     "scipy": ("_spbase", "spmatrix"),
+    "tensorflow": ("EagerTensor",),
     "torch": ("Tensor",),
     "uuid": ("UUID",),
     "xarray": ("DataArray", "Dataset"),
@@ -274,7 +278,8 @@ def _instance(kind, name, value, depth):
     if "_name_" in fields and "_value_" in fields:
         member = fields["_name_"]
         return [f"<{name}.{member if type(member) is str else '…':.100}>"]
-    if fields and depth < DEPTH and _shows_fields(kind):
+    is_record = any("__dataclass_fields__" in kinds.names_of(base) for base in kinds.bases(kind))
+    if fields and depth < DEPTH and (is_record or kind is SimpleNamespace):
         named = (pair for pair in fields.items() if type(pair[0]) is str)
         return _call(name, ([f"{field:.100}=", (item,)] for field, item in named))
     if kinds.derives(kind, BaseException):
@@ -283,9 +288,3 @@ def _instance(kind, name, value, depth):
     package = kinds.library(kind)
     is_near = package in ("", "__main__", "builtins")
     return [f"<{name} object>" if is_near else f"<{package:.100} {name} object>"]
-
-
-def _shows_fields(kind):
-    return kind is SimpleNamespace or any(
-        "__dataclass_fields__" in kinds.names_of(base) for base in kinds.bases(kind)
-    )

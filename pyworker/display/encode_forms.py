@@ -14,8 +14,7 @@ BITS_LIMIT = 13_000  # of an int, about 3,900 digits; Python refuses more than 4
 _SORTED_LIMIT = 100_000  # elements of a set
 
 # About how many bytes of JSON one element takes, by the kind of its dtype.
-ELEMENT_SIZES = {"f": 20, "c": 60, "M": 22, "m": 20}
-OTHER_SIZE = 8
+ELEMENT_SIZES = {"f": 20, "c": 60, "M": 22, "m": 20}  # 8 of others
 HEAD = 100  # elements of an array that is too large
 COLUMN_SIZE = 40  # bytes of JSON, at least, for a column worth showing
 CELL_SIZE = 4  # bytes of JSON, at least, for one cell
@@ -110,7 +109,7 @@ def _model(encoder, value):
 def _array(encoder, value, plain=lambda part: part):
     """Encodes an array; plain makes one of numpy's of it or of its head."""
     count = math.prod(value.shape)
-    size = ELEMENT_SIZES.get(getattr(value.dtype, "kind", "f"), OTHER_SIZE)
+    size = ELEMENT_SIZES.get(getattr(value.dtype, "kind", "f"), 8)
     if count <= HEAD or count * size <= encoder.room:
         return _nested(encoder, plain(value))
     encoder.remark(f"{{}} was cut: {count - HEAD} elements were left out")
