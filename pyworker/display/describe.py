@@ -43,13 +43,14 @@ _KNOWN = {
     "xarray": ("DataArray", "Dataset"),
 }
 
-# Of a value, its first elements as Python's.
+# Of a value, its first elements as Python's; of a labelled one its labels.
 _HEADS = {
     "numpy": lambda value: value.flat[:HEAD].tolist(),
     "pandas": lambda value: getattr(value, "iloc", value)[:HEAD].tolist(),
     "polars": lambda value: value.head(HEAD).to_list(),
     "pyarrow": lambda value: value.slice(0, HEAD).to_pylist(),
     "torch": lambda value: value.detach().view(-1)[:HEAD].tolist(),
+    "xarray": lambda value: list(value.dims),
 }
 _SPARSE = ("data", "indices", "indptr", "row", "col", "offsets", "rows")  # arrays, of some
 
@@ -159,7 +160,7 @@ def _known_pieces(value, name):
         yield from _columns(value, library, extent)
         yield ">"
     else:
-        yield f"<{name} of {'x'.join(map(str, extent))} "
+        yield f"<{name} of {'x'.join(map(str, extent)) or 1} "
         yield from _elements(value, library)
         yield ">"
 
