@@ -74,7 +74,7 @@ class Executor:
         else:
             action = functools.partial(getattr(self, f"_run_{kind}"), request, notes)
         session.figures.begin(execution)
-        session.artifacts.begin(execution)
+        session.artifacts.begin()
         session.outlet.begin(execution)
         self._execution = execution
         error, seconds = self._run(action, compiled=kind != "code")
@@ -159,9 +159,8 @@ class Executor:
         start = time.perf_counter()
         self.awaiting.enter()
         _, error = self._guard(lambda: self._released(action))
-        if error is not None:  # which may have kept us from holding the user's handlers
-            self._session.handlers.hold_at_last()
         self.awaiting.leave()
+        self._session.handlers.hold()  # a handler may have raised before that
         seconds = time.perf_counter() - start
         self._recursion_limit = sys.getrecursionlimit()
         if self._recursion_limit < _LEAST_RECURSION:
@@ -179,13 +178,8 @@ class Executor:
         finally:
             if self._reserve is not None:
                 self._reserve.release()
-            try:
-                self._session.handlers.hold()
-            except BaseException:  # of a handler, which has kept us from holding the others
-                self._session.handlers.hold_at_last()
-                raise
-            finally:
-                self._take_back()
+            self._session.handlers.hold()
+            self._take_back()
 
     def _run_cell(self, code, filename, request):
         begin = None if self._watch is None else self._watch.begin

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import by_value, codefile, cstdio, handlers, late, namespace, sources, stack
+from . import by_value, codefile, handlers, late, namespace, sources, stack
 from .display import adapters, artifacts, echo, figures, publisher
 from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
@@ -49,7 +49,6 @@ class Session:
         mark(start["mark"])
         if start["warnings"] == "ignore":
             late.load("warnings").simplefilter("ignore")
-        cstdio.set_start()
         adapters.install(self)
         self.notebook.begin()
 
