@@ -141,7 +141,7 @@ class _Worker:
         forks = self._session.forks
         reason = forks.fork(request["detached"], self._frames.take_descriptors())
         if forks.asleep:
-            return None if forks.silent else ready()  # on its own socket
+            return None  # it has said that it is ready, on its own socket
         return {"type": "forked", "ok": not reason, "reason": reason}
 
     def _wake(self, request):

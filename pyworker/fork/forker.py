@@ -14,7 +14,7 @@ from pyworker.display import figures
 from pyworker.interrupt import Interrupts
 from pyworker.protocol import EXIT_BROKEN_FRAME, ProtocolError, check_fields
 
-from . import kin, preload, randomness, rehearsal, sleep, suspects
+from . import kin, preload, rehearsal, sleep, suspects
 
 EXIT_NO_WORKER = 71  # exit code of a fork that could not begin its life
 
@@ -279,13 +279,31 @@ def _live_as_worker(fds, ahead):
         for fd, given in zip((1, 2), fds):
             os.dup2(given, fd)
             os.close(given)
-        randomness.renew()
+        _renew_random()
         if ahead:
             late.load_own("sandbox.confine").enter(ahead)
         loop.run(str(fds[2]), *fds[3:])
     except BaseException:
         sys.excepthook(*sys.exc_info())
     os._exit(EXIT_NO_WORKER)
+
+
+def _renew_random():
+    """Gives a new session random numbers of its own, which the module random has already.
+
+    Nor must it know the key by which other sessions' processes know each other.
+    """
+    for name, renew in (
+        ("numpy.random", lambda module: module.seed()),
+        ("torch", lambda module: module.seed()),
+        ("multiprocessing.process", _renew_key),
+    ):
+        if name in sys.modules:
+            renew(sys.modules[name])
+
+
+def _renew_key(process):
+    process.current_process().authkey = os.urandom(32)
 
 
 def _lead_group(pid):
