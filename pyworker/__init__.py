@@ -23,15 +23,15 @@ The processes on Linux; each but the last has a socket to the server::
      |    `-- worker ---- frames: start, run, ...  loop.py
      |-- worker ---- frames                        fork/forks.py makes its copies
      |    |-- understudy ---- frames: wake         fork/waking.py
-     |    `-- what the user's code has started     fork/children.py, fork/deaths.py
+     |    `-- what the user's code has started     fork/children.py
      |-- branch ---- frames: wake, run, ...        forked twice: a child of root's
      `-- orphans, which root reaps
 
 Elsewhere the server starts each worker by itself, and there are no copies.
 
 A worker can be copied while nothing runs that a fork would not bring along:
-fork/obstacles.py and fork/native.py look after each execution, and before each fork;
-fork/idle.py ends threads that only wait for more work.
+fork/obstacles.py and fork/native.py look after each execution, and before each fork,
+and end threads that only wait for more work.
 
 The descriptors of a worker on Unix::
 

@@ -111,14 +111,15 @@ class Forks:
         ours |= {*self.own, openfiles.identity(frames_fd)}
         elsewhere = openfiles.leading_elsewhere(ours)
         left = children.present(self._copies), len(elsewhere), openfiles.listeners(elsewhere)
-        restore_random = _keep_random()
+        random = []  # what restores it
         self._user_forks.ours = True
         try:
-            pid = self._sleep.fork(frames_fd, self._frames.fileno(), elsewhere, detached)
+            leave, keep = self._frames.fileno(), lambda: random.append(_keep_random())
+            pid = self._sleep.fork(frames_fd, leave, elsewhere, detached, keep)
         finally:
             self._user_forks.ours = False
         if not pid:
-            self._begin_copy(frames_fd, left, restore_random)
+            self._begin_copy(frames_fd, left, *random)
         elif not detached:
             self._copies.add(pid)
             _set_oom_score(pid, self._score)

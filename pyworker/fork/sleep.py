@@ -55,12 +55,13 @@ class Sleep:
         self._pair = (ctypes.c_int * 2)()
         self._byte = ctypes.create_string_buffer(1)
 
-    def fork(self, fd, leave, hung_up, detached):
+    def fork(self, fd, leave, hung_up, detached, on_waking):
         """Forks; returns the child's id, and in the child 0 when fd can be read.
 
         The child leads a group, closes the descriptor leave, hangs up others and says
         hello to fd. It ends when the other side of fd closes. If it is detached it is a
         child of nobody's but whoever adopts orphans, and lives on without this process.
+        on_waking is called before the hooks of Python's fork.
         """
         sys.audit("os.fork")
         self._poll[0], self._poll[1] = fd, _POLLIN
@@ -84,6 +85,7 @@ class Sleep:
             if hung_up:
                 self._hang_up(hung_up)
             self._sleep(fd)
+            on_waking()
             c.PyOS_AfterFork_Child()
         except BaseException:
             os._exit(1)
