@@ -41,8 +41,6 @@ The descriptors of a worker on Unix::
      output pump  <------- pipe ----- 2
      frames       <-- socket pair --> 1100 or higher, or 100 where the limit is low
      fault reader <------- pipe -----      as high: faulthandler, on a crash only
-        stage     <- shared memory --      as high, on Linux: bulk output (staging.py)
-        its bell  <------ eventfd ----     as high
                                            as high: spare copies of 0, 1 and 2
 
 A copy has a socket of its own and shares the rest with its original, until it

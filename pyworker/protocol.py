@@ -11,7 +11,8 @@ lists under "attachments".
                    variables  answered by variables
                    fork       answered by forked; the copy says ready on its own socket
                    stop       the worker exits; a closed socket means the same
-    to a copy      wake       answered by ready: it is a worker from then on
+    to a copy      rouse      answered by ready: it works, and goes on waiting
+                   wake       answered by ready: it is a worker from then on
     to a forker    spawn      answered by spawned; a zygote says preloaded on its own
                    adopt      not answered
                    reap       answered by reaped
@@ -21,18 +22,19 @@ lists under "attachments".
 A frame for Python, and listener, may bring descriptors (SCM_RIGHTS, with its first
 byte); its header then says how many under "descriptors".
 
-Output takes other ways: the pipes of descriptors 1 and 2, and the memory that
-staging.py describes.
+Output takes another way: the pipes of descriptors 1 and 2.
 """
 
 import json
 import struct
 
 VERSION = 5
-HEADER_LIMIT = 64 << 20  # bytes
+HEADER_LIMIT = 64 << 20  # bytes of one from Go
+REPORT_LIMIT = 4 << 20  # bytes of one to Go, which ends a worker that sends more
+MENTION_LIMIT = 32 << 10  # bytes of one of which a run may send many
+MENTIONS = frozenset(("figure", "artifact", "ask", "log"))
 ATTACHMENT_COUNT_LIMIT = 64
-ATTACHMENT_LIMIT = 64 << 20  # bytes, each
-ATTACHMENTS_LIMIT = 256 << 20  # bytes, all of one frame
+ATTACHMENTS_LIMIT = 16 << 20  # bytes, all of one frame
 DESCRIPTOR_LIMIT = 8  # of one frame
 EXIT_NO_MEMORY = 72  # exit code of a worker that had none left for its own work
 EXIT_BROKEN_FRAME = 70  # exit code of a worker that met a broken frame
@@ -76,6 +78,7 @@ FROM_GO = {
     "answer": {"question": int, "text": str, "refusal": str},
     "variables": {},
     "fork": {"detached": bool},
+    "rouse": {},
     "wake": {
         "interpreter_id": str,
         "workdir": str,
@@ -138,12 +141,42 @@ def encode(header, attachments=()):
         sizes = [len(a) for a in attachments]
         _check_sizes(sizes)
         header = {**header, "attachments": sizes}
-    text = _ENCODER.encode(header)
-    # A lone surrogate becomes its JSON escape, which any decoder accepts.
-    body = text.encode("utf-8", "backslashreplace")
-    if len(body) > HEADER_LIMIT:
-        raise ProtocolError("header", f"{len(body)} bytes, {HEADER_LIMIT} are allowed")
+    body, characters = _body(header), 10_000
+    limit = MENTION_LIMIT if header["type"] in MENTIONS else REPORT_LIMIT
+    while len(body) > limit:
+        if not characters:
+            raise ProtocolError("header", f"{len(body)} bytes, {limit} are allowed")
+        body, characters = _body(_shortened(header, characters)), characters // 10
     return [_LENGTH.pack(len(body)) + body, *attachments]
+
+
+def _body(header):
+    # A lone surrogate becomes its JSON escape, which any decoder accepts.
+    return _ENCODER.encode(header).encode("utf-8", "backslashreplace")
+
+
+def _shortened(header, characters):
+    """Returns a header with its texts cut: the user's names and messages have any length.
+
+    The result is bounded where it is made.
+    """
+    kept = {name: header[name] for name in ("type", "result") if name in header}
+    short = {**_cut(header, characters), **kept}
+    if header["type"] == "done":
+        note = "names and texts that are too long for an answer were cut"
+        short["notes"] = [*short.get("notes", ()), note]
+    return short
+
+
+def _cut(value, characters):
+    if type(value) is str and len(value) > characters:
+        half = characters // 2
+        return f"{value[:half]}… [{len(value) - 2 * half} characters left out] …{value[-half:]}"
+    if type(value) is dict:
+        return {_cut(key, characters): _cut(each, characters) for key, each in value.items()}
+    if type(value) in (list, tuple):
+        return [_cut(each, characters) for each in value[:1000]]
+    return value
 
 
 class Decoder:
@@ -240,8 +273,8 @@ def _check_sizes(sizes):
         message = f"not a list of at most {ATTACHMENT_COUNT_LIMIT} sizes"
         raise ProtocolError("attachments", message)
     for size in sizes:
-        if type(size) is not int or not 0 <= size <= ATTACHMENT_LIMIT:
-            message = f"{size!r:.40} is no size of 0 to {ATTACHMENT_LIMIT} bytes"
+        if type(size) is not int or not 0 <= size <= ATTACHMENTS_LIMIT:
+            message = f"{size!r:.40} is no size of 0 to {ATTACHMENTS_LIMIT} bytes"
             raise ProtocolError("attachments", message)
     if sum(sizes) > ATTACHMENTS_LIMIT:
         message = f"{sum(sizes)} bytes, {ATTACHMENTS_LIMIT} are allowed"

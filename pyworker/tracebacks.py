@@ -5,7 +5,7 @@ import sys
 
 from . import codefile, late, sources
 from .display import encode, kinds
-from .display.brief import brief_repr
+from .display.describe import brief_repr
 
 STACK_LIMIT = 200  # frames in the record's stack, from both ends
 TEXT_LIMIT = 200_000  # characters of a traceback, from both ends

@@ -86,6 +86,8 @@ func TestTheCallerAnswers(t *testing.T) {
 		}
 		_, err := m.Run(t.Context(), me, RunRequest{Code: "d"})
 		wantCode(t, err, CodeBusy, `line of input at "a"`, `operation "answer"`, codeDidNotRun)
+		_, err = m.Run(t.Context(), me, RunRequest{Code: "d", Reset: true})
+		wantCode(t, err, CodeBusy, `"restart"`, "nothing was reset")
 		l, _ := m.Show(t.Context(), me, r.InterpreterID)
 		if b, err := m.Brief(me, r.InterpreterID, 1); l.Status != "asking" || l.Prompt != "a" || err != nil || b.Status != StatusAsking {
 			t.Errorf("%+v, %+v, %v", l, b, err)

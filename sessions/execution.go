@@ -57,6 +57,7 @@ type execution struct {
 
 	mu        sync.Mutex
 	result    *Result // without output, which the transcript hands out
+	reported  int     // bytes of the worker's report on it
 	collected bool
 }
 

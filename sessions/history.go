@@ -91,7 +91,7 @@ func (h *history) find(number int) *execution {
 // weight returns how many bytes of memory and of disk a finished execution holds.
 func (e *execution) weight() (memory int, spooled int64) {
 	e.mu.Lock()
-	memory = len(e.request.Code) + len(e.result.Result) + len(e.result.Traceback)
+	memory = len(e.request.Code) + e.reported
 	e.mu.Unlock()
 	short, spooled := e.transcript.held()
 	return memory + short, spooled

@@ -113,7 +113,11 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	watch := m.newWatch(r.Progress)
 	defer watch.end()
 
-	s, err := m.enter(ctx, waiting, client, r.InterpreterID)
+	notDone := codeDidNotRun
+	if r.Reset {
+		notDone += `, and nothing was reset ("restart" ends what runs and begins anew)`
+	}
+	s, err := m.enter(ctx, waiting, client, r.InterpreterID, notDone)
 	if err != nil {
 		return nil, callerGone(ctx, err)
 	}
@@ -446,13 +450,13 @@ func endAll(ctx context.Context, all []*Session) {
 // enter waits, as long as waiting allows, for the turn of the named session, or
 // of the client's default. A default that was reaped in that moment gives way to
 // a new one.
-func (m *Manager) enter(ctx, waiting context.Context, client Client, id string) (*Session, error) {
+func (m *Manager) enter(ctx, waiting context.Context, client Client, id, notDone string) (*Session, error) {
 	for {
 		s, err := m.session(ctx, client, id)
 		if err != nil {
 			return nil, err
 		}
-		err = s.begin(waiting, codeDidNotRun)
+		err = s.begin(waiting, notDone)
 		if id == "" && CodeOf(err) == CodeNotFound {
 			continue
 		}

@@ -16,29 +16,34 @@ func (t *transcript) Figure(f Figure) {
 	if t.previews += len(f.Preview); t.previews > maxPreviews {
 		f.Preview = nil
 	}
-	t.fresh.figures = withLatest(t.fresh.figures, f)
+	if !addLatest(&t.fresh.figures, f) {
+		t.untold++
+	}
 	if t.all != nil {
-		t.all.figures = withLatest(t.all.figures, f)
+		addLatest(&t.all.figures, f)
 	}
 	f.Preview = nil
-	if t.shown = withLatest(t.shown, f); len(t.shown) > maxShown {
-		t.shown = t.shown[:maxShown]
-	}
+	addLatest(&t.shown, f)
 }
 
 func (f Figure) takesPlaceOf(before Figure) bool {
 	return f.DisplayID == before.DisplayID
 }
 
-// withLatest puts f in the place of the figure that has its DisplayID, or at the end.
-func withLatest(figures []Figure, f Figure) []Figure {
+// addLatest puts f in the place of the figure that has its DisplayID, or at the end of
+// those that there is room for.
+func addLatest(figures *[]Figure, f Figure) (added bool) {
 	if f.DisplayID != "" { // else the search would cost each of many figures all before it
-		if i := slices.IndexFunc(figures, f.takesPlaceOf); i >= 0 {
-			figures[i] = f
-			return figures
+		if i := slices.IndexFunc(*figures, f.takesPlaceOf); i >= 0 {
+			(*figures)[i] = f
+			return true
 		}
 	}
-	return append(figures, f)
+	if len(*figures) == maxShown {
+		return false
+	}
+	*figures = append(*figures, f)
+	return true
 }
 
 // previewed is where the previews of all that was shown are, as far as they are still held.
@@ -105,18 +110,23 @@ func (t *transcript) Artifact(a Artifact) {
 	if t.previews += len(a.Image); t.previews > maxPreviews {
 		a.Image = nil
 	}
-	t.fresh.artifacts = withNewest(t.fresh.artifacts, a)
+	if !addNewest(&t.fresh.artifacts, a) {
+		t.untold++
+	}
 	if t.all != nil {
-		t.all.artifacts = withNewest(t.all.artifacts, a)
+		addNewest(&t.all.artifacts, a)
 	}
 	a.Image = nil
-	if t.keeps = withNewest(t.keeps, a); len(t.keeps) > maxShown {
-		t.keeps = t.keeps[:maxShown]
-	}
+	addNewest(&t.keeps, a)
 }
 
-// withNewest adds a in the place of one of its name, which it has replaced on disk.
-func withNewest(artifacts []Artifact, a Artifact) []Artifact {
-	others := slices.DeleteFunc(artifacts, func(each Artifact) bool { return each.Name == a.Name })
-	return append(others, a)
+// addNewest adds a in the place of one of its name, which it has replaced on disk, as far
+// as there is room.
+func addNewest(artifacts *[]Artifact, a Artifact) (added bool) {
+	*artifacts = slices.DeleteFunc(*artifacts, func(each Artifact) bool { return each.Name == a.Name })
+	if len(*artifacts) == maxShown {
+		return false
+	}
+	*artifacts = append(*artifacts, a)
+	return true
 }

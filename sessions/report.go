@@ -15,6 +15,7 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 		Result: a.outcome.Result, ResultType: a.outcome.ResultType, ResultEncoding: a.outcome.ResultEncoding,
 		Notes: a.outcome.Notes,
 	}
+	e.reported = a.outcome.Size
 	if !a.outcome.Variables.Empty() && !a.lostWorker() { // what a killed worker did is lost with it
 		r.Variables = &a.outcome.Variables
 	}

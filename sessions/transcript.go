@@ -25,6 +25,7 @@ type transcript struct {
 	told     bool       // that was taken
 	all      *pieces    // what a Recorder is to get; nil without one
 	previews int        // bytes of images held so far
+	untold   int        // figures and artifacts past maxShown
 
 	printLimit int64 // bytes of both streams; 0 is none
 	bytes      int64 // printed so far
@@ -55,9 +56,9 @@ type excerpt struct {
 
 // maxPreviews is how many bytes of images one execution may hold in memory;
 // further figures are files only.
-const maxPreviews = 64 << 20
+const maxPreviews = 16 << 20
 
-// maxShown is how many figures, and how many artifacts, of one execution are remembered.
+// maxShown is how many figures, and how many artifacts, of one execution are told of.
 const maxShown = 1000
 
 // newTranscript returns a transcript that keeps OutputLimit bytes of each
@@ -192,6 +193,10 @@ func (t *transcript) take() excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.located(t.fresh.take())
+	if t.untold > 0 {
+		x.notes = append(x.notes, fmt.Sprintf("%d more figures or artifacts are files only: a run tells of %d", t.untold, maxShown))
+		t.untold = 0
+	}
 	if !t.told {
 		x.between, t.told = t.between, true
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -208,6 +209,22 @@ func TestTranscriptKeepsTheNewestArtifactOfAName(t *testing.T) {
 
 // TestMarksAreOfTheTextAlone: what display() and clear_output() write for who shows the
 // text is in no stream, no file and no progress line.
+// TestTranscriptTellsOfSoManyFigures: of more only that there are more.
+func TestTranscriptTellsOfSoManyFigures(t *testing.T) {
+	tr := newTranscript(t.TempDir(), &Options{OutputLimit: 100, SpoolAfter: 100})
+	for i := range maxShown + 5 {
+		tr.Figure(Figure{Path: fmt.Sprint(i)})
+		tr.Artifact(Artifact{Name: fmt.Sprint(i)})
+	}
+	x := tr.take()
+	if len(x.figures) != maxShown || len(x.artifacts) != maxShown || !slices.ContainsFunc(x.notes, func(note string) bool { return strings.HasPrefix(note, "10 more figures or artifacts") }) {
+		t.Errorf("%d figures, %d artifacts, %q", len(x.figures), len(x.artifacts), x.notes)
+	}
+	if x = tr.take(); len(x.notes) > 0 {
+		t.Errorf("told twice: %q", x.notes)
+	}
+}
+
 func TestMarksAreOfTheTextAlone(t *testing.T) {
 	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
 	const printed = "one\x1b]5379;clear-wait\x07two\n\x1b[31mred\x1b[0m\n"

@@ -27,11 +27,19 @@ func (v view) printed() []screen.Piece {
 	return screen.Show(short)
 }
 
-// inOrder is one text of pieces, with a line where the stream changes. gap is what sessions
-// left out in it.
+// mostTurns is how often the stream changes in a text that names it each time. A log on
+// stderr among prints would cost a model a line for each of its own.
+const mostTurns = 6
+
+// inOrder is one text of pieces, with a line where the stream changes, or one line above it
+// where it often does. gap is what sessions left out in it.
 func inOrder(pieces []screen.Piece) (text string, gap int64) {
 	var b strings.Builder
 	stream := int(sessions.Stdout)
+	mixed := turns(pieces) > mostTurns
+	if mixed {
+		b.WriteString("[stdout and stderr]\n")
+	}
 	endLine := func() {
 		if b.Len() > 0 && !strings.HasSuffix(b.String(), "\n") {
 			b.WriteByte('\n')
@@ -44,12 +52,25 @@ func inOrder(pieces []screen.Piece) (text string, gap int64) {
 		}
 		if p.Stream != stream && p.Text != "" {
 			endLine()
-			b.WriteString(label(p.Stream))
+			if !mixed {
+				b.WriteString(label(p.Stream))
+			}
 			stream = p.Stream
 		}
 		b.WriteString(p.Text)
 	}
 	return b.String(), gap
+}
+
+// turns counts how often the stream changes, which begins as stdout.
+func turns(pieces []screen.Piece) (n int) {
+	stream := int(sessions.Stdout)
+	for _, p := range pieces {
+		if p.Text != "" && p.Stream != stream {
+			n, stream = n+1, p.Stream
+		}
+	}
+	return n
 }
 
 func label(stream int) string { return "[" + sessions.Stream(stream).String() + "]\n" }

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -52,6 +53,11 @@ var examples = []struct {
 	{"in order of arrival", "", example(func(r *sessions.Result) {
 		r.Stdout, r.Stderr = "one\n\r 50%\r100%\nthree\n", "careful"
 		r.Pieces = []screen.Piece{{Stream: 0, Text: "one\n\r 50%\r100%\n"}, {Stream: 1, Text: "careful"}, {Stream: 0, Text: "three\n"}}
+	})},
+	{"a log among prints", "", example(func(r *sessions.Result) {
+		for i := range 5 {
+			r.Pieces = append(r.Pieces, screen.Piece{Stream: 0, Text: fmt.Sprintf("step %d\n", i)}, screen.Piece{Stream: 1, Text: "INFO done\n"})
+		}
 	})},
 	{"long output of both streams", "", example(func(r *sessions.Result) {
 		r.Pieces = []screen.Piece{{Stream: 0, Text: "one\n"}, {Stream: 1, Text: numbered(200)}}

@@ -93,10 +93,12 @@ func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *m
 		root: filesOf(j.path), run: j.run, prefix: entry.InterpreterID + "-" + strconv.Itoa(entry.Execution) + "-",
 		mask: mask, later: &j.later, queued: &queued,
 	}
+	problems := 0
 	problem := func(what string, err error) {
 		if err != nil {
-			j.log.Warn("keeping a file for the journal", "interpreter_id", entry.InterpreterID, "execution", entry.Execution, "error", err)
-			missing = errors.Join(missing, fmt.Errorf("%s: %w", what, err))
+			if problems++; problems == 1 { // a run may have thousands
+				missing = fmt.Errorf("%s: %w", what, err)
+			}
 		}
 	}
 	var err error
@@ -127,6 +129,12 @@ func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *m
 	d.TermOut = cutPieces(result.TermOut)
 	result.Stdout, result.Stderr, result.TermOut, result.FigStoragePath, result.Base64URI = "", "", nil, nil, nil
 	d.Record = result
+	if problems > 1 {
+		missing = fmt.Errorf("%w; and %d more", missing, problems-1)
+	}
+	if missing != nil {
+		j.log.Warn("keeping files for the journal", "interpreter_id", entry.InterpreterID, "execution", entry.Execution, "error", missing)
+	}
 	return d, queued, missing
 }
 

@@ -20,8 +20,13 @@ type conn struct {
 	stream net.Conn
 	reader *bufio.Reader
 	log    *slog.Logger
+	logged int // messages so far
 	once   sync.Once
 }
+
+// maxLogged is how many messages of one worker's reach the log: what a session's code
+// forges must not fill the disk.
+const maxLogged = 200
 
 func newConn(stream net.Conn, log *slog.Logger) *conn {
 	return &conn{stream: stream, reader: bufio.NewReaderSize(stream, readBuffer), log: log}
@@ -106,7 +111,12 @@ func (c *conn) logFrame(f frame) error {
 	if err := f.decode(&message); err != nil {
 		return err
 	}
-	c.log.Log(context.Background(), logLevel(message.Level), "worker says", "message", message.Message)
+	switch c.logged++; {
+	case c.logged <= maxLogged:
+		c.log.Log(context.Background(), logLevel(message.Level), "worker says", "message", message.Message)
+	case c.logged == maxLogged+1:
+		c.log.Warn("a worker says too much; the rest is left out", "messages", maxLogged)
+	}
 	return nil
 }
 

@@ -76,8 +76,8 @@ func readFrame(r io.Reader) (frame, error) {
 		return frame{}, err
 	}
 	size := binary.BigEndian.Uint32(length[:])
-	if size == 0 || size > maxHeader {
-		return frame{}, broken("header", "a frame announces a header of %d bytes; 1 to %d are allowed", size, maxHeader)
+	if size == 0 || size > maxReport {
+		return frame{}, broken("header", "a frame announces a header of %d bytes; 1 to %d are allowed", size, maxReport)
 	}
 	header, err := readExactly(r, int(size))
 	if err != nil {
@@ -119,6 +119,9 @@ func parseHeader(header []byte) (kind string, sizes []int, err error) {
 	if !knownTypes[kind] {
 		return "", nil, broken("unknown", "a frame has the unknown type %q", kind)
 	}
+	if mentions[kind] && len(header) > maxMention {
+		return "", nil, broken("header", "a %s frame has a header of %d bytes; at most %d are allowed", kind, len(header), maxMention)
+	}
 	if fields.Attachments == nil {
 		return kind, nil, nil
 	}
@@ -134,13 +137,10 @@ func checkSizes(sizes []int) error {
 	}
 	total := 0
 	for _, size := range sizes {
-		if size < 0 || size > maxAttachment {
-			return broken("attachments", "a frame announces an attachment of %d bytes; at most %d are allowed", size, maxAttachment)
+		if size < 0 || size > maxAttached-total {
+			return broken("attachments", "a frame announces an attachment of %d bytes; at most %d are allowed in all", size, maxAttached)
 		}
 		total += size
-	}
-	if total > maxAttached {
-		return broken("attachments", "a frame announces %d bytes of attachments; at most %d are allowed", total, maxAttached)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 //	              variables   answered by variables
 //	              fork        copy yourself; a descriptor for the copy's frames;
 //	                          answered by forked, and by ready from the copy
+//	              rouse       to a copy: show that you work; answered by ready
 //	              wake        to a copy: be a worker; answered by ready
 //	              stop        run the exit handlers and exit; a closed socket means the same
 //	worker → Go   listener    before ready: the socket for the server's proxy, from behind
@@ -43,16 +44,17 @@ import (
 //	              spawned, reaped, log
 //
 // But for answer, Go sends no second request before the first is answered. Output takes
-// other ways: two pipes, and the memory that stage_linux.go describes.
+// another way: two pipes.
 const (
 	// protocolVersion is compared in the handshake; both halves are shipped
 	// in one binary, so another version means a foreign library directory.
 	protocolVersion = 5
 
-	maxHeader      = 64 << 20  // bytes of one header
-	maxAttachments = 64        // attachments of one frame
-	maxAttachment  = 64 << 20  // bytes of one attachment
-	maxAttached    = 256 << 20 // bytes of all attachments of one frame
+	maxHeader      = 64 << 20 // bytes of one header to Python
+	maxReport      = 4 << 20  // bytes of one header from Python: the user's code may have made it
+	maxMention     = 32 << 10 // bytes of one of which an execution may send many
+	maxAttachments = 64       // attachments of one frame
+	maxAttached    = 16 << 20 // bytes of all attachments of one frame
 
 	// exitProtocol is the exit code of a worker that read a broken frame.
 	exitProtocol = 70
@@ -68,6 +70,7 @@ const (
 	typeAnswer    = "answer"
 	typeVariables = "variables"
 	typeFork      = "fork"
+	typeRouse     = "rouse"
 	typeWake      = "wake"
 	typeStop      = "stop"
 	typeSpawn     = "spawn"
@@ -89,11 +92,15 @@ const (
 )
 
 var knownTypes = map[string]bool{
-	typeStart: true, typeRun: true, typeEquip: true, typeAnswer: true, typeVariables: true, typeFork: true, typeWake: true, typeStop: true,
+	typeStart: true, typeRun: true, typeEquip: true, typeAnswer: true, typeVariables: true, typeFork: true, typeRouse: true, typeWake: true, typeStop: true,
 	typeSpawn: true, typeAdopt: true, typeReap: true,
 	typeListener: true, typeReady: true, typeEquipped: true, typeFigure: true, typeArtifact: true, typeClear: true, typeAsk: true, typeDone: true, typeForked: true, typeLog: true,
 	typeSpawned: true, typePreloaded: true, typeReaped: true,
 }
+
+// mentions are the types of frames of which an execution may send many, and the server
+// keeps them.
+var mentions = map[string]bool{typeFigure: true, typeArtifact: true, typeAsk: true, typeLog: true}
 
 type startMessage struct {
 	Protocol       int    `json:"protocol"`
@@ -158,9 +165,8 @@ type forkedMessage struct {
 	Reason string `json:"reason"`
 }
 
-// A wakeMessage comes with the descriptors of stdout, stderr and fault, and of
-// the stage and its bell if there is one, when the copy is to be a worker of its
-// own; with none it takes the place of its dead worker. The tag is a branch's, for where
+// A wakeMessage comes with the descriptors of stdout, stderr and fault,
+// when the copy is to be a worker of its own; with none it takes the place of its dead worker. The tag is a branch's, for where
 // the server can't give it one; where users are not apart, code may not change one, and
 // neither may the copy.
 type wakeMessage struct {
@@ -172,8 +178,7 @@ type wakeMessage struct {
 }
 
 // A spawnMessage comes with the descriptors of the new process: a worker's
-// stdout, stderr, frames, fault, and stage and bell if there is one; a zygote's
-// control.
+// stdout, stderr, frames and fault; a zygote's control.
 type spawnMessage struct {
 	Kind    string   `json:"kind"`
 	Preload []string `json:"preload"`
@@ -324,6 +329,8 @@ type doneMessage struct {
 	Obstacle       string                `json:"obstacle"`
 	Tasks          int                   `json:"tasks,omitempty"` // that go on in the event loop
 	Metric         *metricMessage        `json:"metric,omitempty"`
+
+	size int // bytes of the header
 }
 
 // metricMessage is a number that is finite, or why there is none.

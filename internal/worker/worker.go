@@ -260,6 +260,7 @@ func readDone(f frame, execution int) (done doneMessage, err error) {
 	if err := f.decode(&done); err != nil {
 		return done, err
 	}
+	done.size = len(f.header)
 	if done.Execution != execution {
 		return done, broken("turn", "it answered execution %d with %d", execution, done.Execution)
 	}
@@ -318,6 +319,7 @@ func (m doneMessage) outcome() sessions.Outcome {
 		Variables:      m.Variables,
 		Obstacle:       m.Obstacle,
 		Tasks:          m.Tasks,
+		Size:           m.size,
 	}
 	if m.Metric != nil {
 		outcome.Metric = &sessions.Metric{Value: m.Metric.Value, Problem: m.Metric.Problem}

@@ -5,9 +5,10 @@ SIZE_LIMIT bytes together: a table that was looked at once must not stay for eve
 """
 
 import builtins
+import math
 import sys
 
-from . import kinds, libraries
+from . import describe, kinds
 
 COUNT_LIMIT = 100  # values that Out keeps
 SIZE_LIMIT = 64 << 20  # bytes of them, as far as that can be told
@@ -66,13 +67,10 @@ def _size(value, depth=2):
     """Returns about how many bytes a value has."""
     kind = type(value)
     try:
-        reader = libraries.reader(kind)
-        if reader is not None:
-            extent = 1
-            for count in reader.shape(value) or () if reader.shape else (_LARGE,):
-                extent *= count
-            measured = extent >= _LARGE and reader.size is not None  # that may take a while
-            return int(reader.size(value) or 0) if measured else 0
+        if (known := describe.known(value)) is not None:
+            extent = math.prod(describe.shape(known) or (_LARGE,))
+            measured = extent >= _LARGE  # that may take a while
+            return int(describe.memory(known) or 0) if measured else 0
         base = kinds.container(kind)
         if base is None:
             return sys.getsizeof(value)

@@ -21,7 +21,7 @@ EXIT_NO_WORKER = 71  # exit code of a fork that could not begin its life
 
 _WORDS = 624  # 32-bit words of a state of the Mersenne Twister
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
-_COUNTS = {"worker": (4, 6), "zygote": (1,)}  # how many descriptors each gets
+_COUNTS = {"worker": 4, "zygote": 1}  # how many descriptors each gets
 
 # What a worker's first execution would import.
 _FOR_WORKERS = ("ast", "atexit", "ctypes", "fcntl", "resource", "termios", "threading")
@@ -114,9 +114,9 @@ class _Forker:
         raise ProtocolError("order", f"a forker can't do {kind}")
 
     def _spawn(self, request, fds):
-        pid, reason, counts = 0, "", _COUNTS[request["kind"]]
-        if len(fds) not in counts:
-            reason = f"{len(fds)} descriptors have come, not {' or '.join(map(str, counts))}"
+        pid, reason, count = 0, "", _COUNTS[request["kind"]]
+        if len(fds) != count:
+            reason = f"{len(fds)} descriptors have come, not {count}"
         else:
             try:
                 pid, life = self._fork(request, fds)
@@ -215,7 +215,7 @@ def _live_as_zygote(control_fd, trial):
 
 
 def _live_as_worker(fds, ahead):
-    """Becomes a worker; descriptors: stdout, stderr, frames, fault[, stage, bell].
+    """Becomes a worker; descriptors: stdout, stderr, frames, fault.
 
     ahead is the part of its wall that is every session's, or None.
     """
@@ -227,7 +227,7 @@ def _live_as_worker(fds, ahead):
         _renew_random()
         if ahead:
             late.load_own("sandbox.confine").enter(ahead)
-        loop.run(str(fds[2]), *fds[3:])
+        loop.run(str(fds[2]), fds[3])
     except BaseException:
         sys.excepthook(*sys.exc_info())
     os._exit(EXIT_NO_WORKER)

@@ -28,14 +28,12 @@ class UserForks:
         if hasattr(os, "register_at_fork"):
             # A child must not print once more what its parent has printed.
             os.register_at_fork(before=streams.flush_own, after_in_child=self._leave_parent)
-        self._streams = streams
 
     def _leave_parent(self):
         if self.ours:
             return
         self.in_child = True
         self._channel.close()
-        self._streams.forget_stage()
 
     def end(self, error, text, flush):
         """Ends a child whose code has come back to the executor, as Python would.

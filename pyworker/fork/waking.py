@@ -15,15 +15,15 @@ _EVERY_EXIT = (("logging", "shutdown"), ("multiprocessing.util", "_exit_function
 def wake(session, awaiting, request, fds):
     """Makes this copy a worker; returns notes about what did not come along.
 
-    fds are a branch's: stdout, stderr, fault[, stage, bell]. Without any, the
-    copy goes on with the pipes of its original, which is dead.
+    fds are a branch's: stdout, stderr, fault. Without any, the copy goes on with the
+    pipes of its original, which is dead.
     """
-    if len(fds) not in (0, 3, 5):
-        raise ProtocolError("descriptors", f"{len(fds)} came with wake, not 0, 3 or 5")
+    if len(fds) not in (0, 3):
+        raise ProtocolError("descriptors", f"{len(fds)} came with wake, not 0 or 3")
     if fds:
         _leave_original(session, fds)
     else:
-        session.streams.take_over()
+        session.streams.restore()
     mark(request["mark"])
     if "tag" in request:
         kin.take_tag(request["tag"])
@@ -45,9 +45,9 @@ def wake(session, awaiting, request, fds):
 
 def _leave_original(session, fds):
     """Lets go of what stays with the original, which lives on."""
-    stdout, stderr, fault, *stage = fds
+    stdout, stderr, fault = fds
     session.fault.replace(fault)
-    session.streams.move(stdout, stderr, *stage)
+    session.streams.move(stdout, stderr)
     _clear_exit_handlers()
 
 

@@ -1,13 +1,11 @@
 """Copies of a worker: asleep, and woken in its place."""
 
 import os
-import re
 import signal
 import unittest
 
 from pyworker import protocol
-from pyworker.tests.forker import CopyCase, ForkerCase, has_numpy, parent_of, wait_for_end
-from pyworker.tests.test_staging import _HAS_STAGE, _HEAD, Server
+from pyworker.tests.forker import CopyCase, has_numpy, parent_of, wait_for_end
 
 SLEEPER = "import subprocess\np = subprocess.Popen(['sleep', '1000'])\n"
 
@@ -347,79 +345,6 @@ class Waking(CopyCase):
         self.lead.kill()
         copy.wake(self.lead)
         self.assertEqual(base + 300, copy.value(score))
-
-
-@unittest.skipUnless(_HAS_STAGE, "there is no stage here")
-class Stages(ForkerCase):
-    """Bulk output, through memory, after a copy was made."""
-
-    PRINTS = 5000
-    CODE = f"for i in range({PRINTS}): print('{{}}', i)"
-
-    def setUp(self):
-        self.tree = self.root()
-        self.server = self.stage()
-        self.lead = self.worker(self.tree, stage=[self.server.fd, self.server.bell])
-        # A server that is slow would end staging; ours shares a busy machine with others.
-        self.lead.run("import sys; sys.modules['pyworker.order'].PATIENCE = 60")
-
-    def stage(self):
-        server = Server()
-        self.addCleanup(server.close)
-        return server
-
-    def check(self, worker, server, word):
-        """Prints in bulk: each line must arrive once, most of them through memory."""
-        with server.lock:
-            server.take()
-            server.text.clear()
-        answer = worker.run(self.CODE.format(word))
-        with server.lock:
-            server.take()
-            staged = bytes(server.text).decode()
-        self.assertGreater(staged.count("\n"), self.PRINTS // 2)
-        lines = re.findall(rf"{word} (\d+)\n", answer.stdout + staged)
-        self.assertEqual([*range(self.PRINTS)], sorted(map(int, lines)))
-        self.assertEqual(len(answer.stdout + staged), sum(len(f"{word} {n}\n") for n in lines))
-
-    def test_the_original_and_the_woken_copy(self):
-        self.check(self.lead, self.server, "first")
-        copy = self.copy(self.lead)
-        self.check(self.lead, self.server, "second")
-        self.lead.kill()
-        copy.wake(self.lead)
-        self.check(copy, self.server, "third")
-        self.check(self.succeed(copy), self.server, "fourth")
-
-    def test_a_copy_of_one_that_died_while_it_was_staging(self):
-        copy = self.copy(self.lead)  # before the memory was ever mapped
-        self.lead.begin(self.CODE.format("lost") + "\nimport os\nos.kill(os.getpid(), 9)")
-        self.assertIsNone(self.lead.receive())
-        self.assertGreater(self.server.word(_HEAD), 0)
-        self.assertEqual(1, self.server.word(2))
-        copy.wake(self.lead)
-        self.assertEqual(0, self.server.word(2))  # nobody is staging now
-        copy._read_pipes()
-        copy._take("stdout")
-        self.check(copy, self.server, "found")
-
-    def test_a_branch_has_memory_of_its_own(self):
-        self.check(self.lead, self.server, "first")
-        other = self.stage()
-        branch = self.branch(self.lead, stage=[other.fd, other.bell])
-        self.check(branch, other, "branch")
-        self.check(self.lead, self.server, "lead")
-        head = self.server.word(_HEAD)
-        self.check(branch, other, "again")
-        self.assertEqual(head, self.server.word(_HEAD))
-
-    def test_a_branch_without_memory_prints_to_its_pipe(self):
-        self.check(self.lead, self.server, "first")
-        branch = self.branch(self.lead)
-        head = self.server.word(_HEAD)
-        answer = branch.run(self.CODE.format("word"))
-        self.assertEqual(self.PRINTS, answer.stdout.count("\n"))
-        self.assertEqual(head, self.server.word(_HEAD))
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ class Codec(unittest.TestCase):
 
     def test_a_broken_announcement_is_refused_before_more_comes(self):
         decoder = protocol.Decoder()
-        header = json.dumps({"type": "stop", "attachments": [protocol.ATTACHMENT_LIMIT + 1]})
+        header = json.dumps({"type": "stop", "attachments": [protocol.ATTACHMENTS_LIMIT + 1]})
         decoder.feed(struct.pack(">I", len(header)) + header.encode())
         with self.assertRaises(protocol.ProtocolError):
             decoder.next()
@@ -57,6 +57,24 @@ class Codec(unittest.TestCase):
     def test_encoding_refuses_what_decoding_would(self):
         with self.assertRaises(protocol.ProtocolError):
             protocol.encode({"type": "figure"}, [b""] * 65)
+
+    def test_long_names_and_texts_are_cut_and_told(self):
+        long = "v" * (5 << 20)
+        done = {"type": "done", "result": "r" * 99_999, "notes": ["n"]}
+        for fields in (
+            {"variables": {"added": [long], "more": {}}},
+            {"variables": {"added": [f"{long[:30_000]}{i}" for i in range(1000)]}},
+            {"exception": {"type": long, "stack": [[long, 1, long, ""]], "traceback": long}},
+        ):
+            [(header, _)] = decode_all(b"".join(protocol.encode({**done, **fields})))
+            self.assertLess(len(json.dumps(header)), protocol.REPORT_LIMIT)
+            self.assertEqual(done["result"], header["result"])
+            self.assertEqual(["n"], header["notes"][:1])
+            self.assertIn("were cut", header["notes"][1])
+        figure = {"type": "figure", "title": long, "width": 7}
+        [(header, images)] = decode_all(b"".join(protocol.encode(figure, [b"png"])))
+        self.assertLess(len(json.dumps(header)), protocol.MENTION_LIMIT)
+        self.assertEqual((7, [b"png"]), (header["width"], images))
 
     def test_numbers_of_descriptors_are_checked(self):
         for count in (0, 8):
