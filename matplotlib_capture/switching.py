@@ -52,12 +52,12 @@ def _stand_in(matplotlib):
     _choose_ours(matplotlib)
     registry = sys.modules.get("matplotlib.backends.registry")
     if registry is not None:
-        _replace(registry.backend_registry, "load_backend_module", _our_module)
+        _replace(registry.backend_registry, "load_backend_module", module=True)
     elif "matplotlib.cbook" in sys.modules:
-        _replace(sys.modules["matplotlib.cbook"], "_backend_module_name", lambda: BACKEND)
+        _replace(sys.modules["matplotlib.cbook"], "_backend_module_name", module=False)
 
 
-def _replace(owner, name, ours):
+def _replace(owner, name, module):
     original = getattr(owner, name, None)
     if original is None or hasattr(original, "answers_for"):
         return
@@ -67,14 +67,8 @@ def _replace(owner, name, ours):
         # that matplotlib doesn't know is refused by switch_backend all the same,
         # when it sets rcParams["backend"].
         if sys._getframe(1).f_code.co_name == "switch_backend":
-            return ours()
+            return __import__(BACKEND, fromlist=["show"]) if module else BACKEND
         return original(backend, *args, **kwargs)
 
     load.answers_for = original
     setattr(owner, name, load)
-
-
-def _our_module():
-    from importlib import import_module
-
-    return import_module(BACKEND)

@@ -310,10 +310,10 @@ class Executor:
     def _end_artifacts(self, notes):
         session = self._session
         hurried = session.interrupts.signalled
-        _, error = self._guard(lambda: session.artifacts.finish(hurried))
+        _, error = self._guard(lambda: session.outlet.finish(hurried))
         if issubclass(type(error), KeyboardInterrupt):
             notes.append("the keeping of plotly's figures was stopped; the code had ended before")
-            _, error = self._guard(lambda: session.artifacts.finish(True))
+            _, error = self._guard(lambda: session.outlet.finish(True))
         notes += session.artifacts.end()
         if issubclass(type(error), KeyboardInterrupt):
             notes.append("not all of plotly's figures were kept")

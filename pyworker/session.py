@@ -4,7 +4,7 @@ import os
 import sys
 
 from . import by_value, codefile, cstdio, handlers, late, namespace, sources, stack
-from .display import adapters, artifacts, echo, figures, outputs, publisher
+from .display import adapters, artifacts, echo, figures, publisher
 from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
 from .place import Place
@@ -39,8 +39,8 @@ class Session:
         where = start["private_dir"], start["figure_max_side"]
         self.figures = figures.Figures(self.outlet, *where)
         self.artifacts = artifacts.Artifacts(self.outlet, *where)
-        self.outlet.figures, self.outlet.artifacts = self.figures, self.artifacts
-        self.outputs = outputs.Outputs(vars(self.module))
+        self.outlet.artifacts = self.artifacts
+        self.outputs = echo.Outputs(vars(self.module))
         self.show_value = echo.Echo(self)
         self.handlers = handlers.Handlers(streams.report)
         self.plugins = Plugins(frames.log, lambda: self.place.workdir)

@@ -49,7 +49,7 @@ func newCell(e journal.Execution) Cell {
 	case sessions.StatusRunning:
 		c.Skipped, c.Note = true, "It has not ended yet."
 	case journal.StatusLost:
-		c.Skipped, c.Note = true, "Its server was killed while it ran."
+		c.Skipped, c.Note = true, lostNote(e)
 	case sessions.StatusCrashed:
 		c.Skipped, c.Note = true, "It crashed its process, and left nothing behind."
 	case sessions.StatusTimeout:
@@ -58,6 +58,14 @@ func newCell(e journal.Execution) Cell {
 		c.Skipped, c.Note = lostProcess(e), ended(e, "was interrupted")
 	}
 	return c
+}
+
+// lostNote says what is known of an execution that its server took with it.
+func lostNote(e journal.Execution) string {
+	if took(e) == "" {
+		return "Its server was killed while it ran."
+	}
+	return fmt.Sprintf("Its server was killed while it ran; it had run for %s, and what it had printed by then is all that is known.", took(e))
 }
 
 // ended says how an execution was ended from outside, and what it left.

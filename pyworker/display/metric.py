@@ -81,16 +81,16 @@ def _copy(value):
 
 def _binds(statement, name):
     """Says whether a statement of the module assigns a name whenever it doesn't raise."""
-    if isinstance(statement, ast.Assign):
-        targets = statement.targets
-    elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)) and statement.value is not None:
-        targets = [statement.target]
-    else:
-        return False
-    return any(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-        for target in targets
-        for node in ast.walk(target)
+    targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+    assigns = isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign))
+    return (
+        assigns
+        and statement.value is not None
+        and any(
+            isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+            for target in targets
+            for node in ast.walk(target)
+        )
     )
 
 
@@ -99,25 +99,20 @@ def _number(value):
     kind = type(value)
     if kind is bool or value is None:
         raise _Unfit("is None" if value is None else "is a bool, not a number")
-    if kinds.derives(kind, float):
-        number = float.__float__(value)
-    elif kinds.derives(kind, int) or kinds.home(kind) in ("decimal", "fractions"):
-        number = _as_float(value, kind)
-    else:
-        return _number(_inside(value, kind))
+    try:
+        if kinds.derives(kind, float):
+            number = float.__float__(value)
+        elif kinds.derives(kind, int):
+            number = float(int.__int__(value))
+        elif kinds.library(kind) in ("decimal", "fractions"):
+            number = float(value)
+        else:
+            return _number(_inside(value, kind))
+    except OverflowError:
+        raise _Unfit(f"is a larger {kinds.name(kind)} than a float can hold") from None
     if not math.isfinite(number):
         raise _Unfit(f"is {number}")  # nan, inf or -inf
     return number
-
-
-def _as_float(value, kind):
-    try:
-        return float(int.__int__(value) if kinds.derives(kind, int) else value)
-    except OverflowError:
-        name = "int" if kinds.derives(kind, int) else kinds.name(kind)
-        raise _Unfit(f"is a larger {name} than a float can hold") from None
-    except ValueError:
-        return math.nan  # a Decimal's that signals
 
 
 def _inside(value, kind):

@@ -143,7 +143,7 @@ def _cached(kind, value):
 
 def _is_imported(kind):
     is_numpys = kinds.name(kind) in _IMPORTED_KINDS and kinds.package(kind) == "numpy"
-    return is_numpys or kind is BuiltinFunctionType or kinds.home(kind) in _IMPORTED_HOMES
+    return is_numpys or kind is BuiltinFunctionType or kinds.library(kind) in _IMPORTED_HOMES
 
 
 class _Default(str):

@@ -11,7 +11,6 @@ import select
 import sys
 
 from pyworker import channel, late, loop, sources
-from pyworker.display import figures
 from pyworker.interrupt import Interrupts
 from pyworker.protocol import EXIT_BROKEN_FRAME, ProtocolError, check_fields
 
@@ -34,7 +33,6 @@ def run(control_fd):
     if sys.platform == "linux":
         late.load_own("sandbox.confine")
     late.load_own("shell.changed")
-    figures.find_capture()
     # Before the imports, so that no worker lets go of what they leave in linecache.
     sources.install()
     sleep.get(loop.ready())

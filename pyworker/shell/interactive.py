@@ -53,7 +53,7 @@ class _Ours:
 
     def init_display_formatter(self):
         """Has values formatted as a model reads them."""
-        self.display_formatter = late.load_own("display.formatter").make(self)
+        self.display_formatter = late.load_own("display.mime").make(self)
 
     def init_history(self):
         """Makes a history that is kept in memory alone."""

@@ -29,7 +29,7 @@ PROBLEMS = [
     ("score = -float('inf')", "score is -inf"),
     ("score = 10 ** 400", "score is a larger int than a float can hold"),
     ("from fractions import Fraction\nscore = Fraction(10 ** 400)", "score is a larger Fraction"),
-    ("from decimal import Decimal\nscore = Decimal('sNaN')", "score is nan"),
+    ("from decimal import Decimal\nscore = Decimal('NaN')", "score is nan"),
     ("from decimal import Decimal\nclass D(Decimal): pass\nscore = D(1)", "score is a D, not"),
     ("class C:\n  def __float__(self): return 1.0\nscore = C()", "score is a C, not a number"),
     ("class C:\n  def item(self): return 1.0\nC.__module__ = 'torch'\nscore = C()", "is a C, not"),
