@@ -135,8 +135,6 @@ def _end_monitors():
         return
     for monitor in threads:
         monitor.was_killed.set()
-        if monitor.tqdm_cls.monitor is monitor:
-            monitor.tqdm_cls.monitor = None
     _join(threads)
 
 

@@ -7,6 +7,7 @@ since 5.14). Which pages it will be is known from the calls before.
 """
 
 import functools
+import math
 import mmap
 import os
 import re
@@ -45,11 +46,9 @@ def _madvise():
     except (ImportError, OSError, AttributeError):
         return None
     function.argtypes = (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int)
-    with mmap.mmap(-1, mmap.PAGESIZE) as page:
-        place = ctypes.c_char.from_buffer(page)
-        works = function(ctypes.addressof(place), mmap.PAGESIZE, _POPULATE_WRITE) == 0
-        del place
-    return function if works else None
+    pages = ctypes.create_string_buffer(2 * mmap.PAGESIZE)
+    whole = -(-ctypes.addressof(pages) // mmap.PAGESIZE) * mmap.PAGESIZE
+    return None if function(whole, mmap.PAGESIZE, _POPULATE_WRITE) else function
 
 
 class Foresight:
@@ -57,13 +56,13 @@ class Foresight:
 
     def __init__(self):
         self._often = False  # the pause before the last call was short
-        self._answered = None  # when the last call ended
+        self._answered = -math.inf  # when the last call ended
         self._pages = ()  # that a call and a fork write to, as _ours gives them
         self._age = _FORKS  # forks since they were looked at
 
     def __enter__(self):
         """Is called when a call begins."""
-        self._often = self._answered is not None and _monotonic() - self._answered < OFTEN
+        self._often = _monotonic() - self._answered < OFTEN
 
     def __exit__(self, *_):
         """Is called when it has ended."""

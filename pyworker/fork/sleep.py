@@ -100,7 +100,8 @@ class Sleep:
         peer has gone.
         """
         c = self._c
-        c.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, self._pair)
+        if c.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, self._pair):
+            os._exit(1)  # too many files are open
         dead, peer = self._pair
         c.close(peer)
         for fd, flags in fds:
