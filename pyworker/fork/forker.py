@@ -161,13 +161,13 @@ class _Forker:
             if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
                 # The server says "adopt" before a process is given anything to do. So when
                 # this one is dead, what was said of it has come: that is read first.
-                if self._stream.readable():
+                if self._stream.wait(0):
                     self._stream.look_again()
                     return
                 os.waitpid(pid, 0)
 
 
-class _ControlStream(channel.DescriptorStream):
+class _ControlStream(channel.Stream):
     """The control socket; while it is waited for, deaths of children are heard of.
 
     Their signal writes to a pipe.
@@ -180,15 +180,18 @@ class _ControlStream(channel.DescriptorStream):
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
         _signal.set_wakeup_fd(self._end, warn_on_full_buffer=False)
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
-        self._poll.register(self._deaths, select.POLLIN)
 
-    def wait(self):
-        while True:
-            ready = [fd for fd, _ in self._poll.poll()]
-            if self._fd in ready:  # before the dead: it may be about one of them
-                return
+    def wait(self, seconds=None):
+        if seconds is not None:
+            return super().wait(seconds)
+        poll = select.poll()
+        for fd in (self.fileno(), self._deaths):
+            poll.register(fd, select.POLLIN)
+        # The socket goes first: it may be about one of the dead.
+        while self.fileno() not in [fd for fd, _ in poll.poll()]:
             os.read(self._deaths, 4096)
             self._on_death()
+        return True
 
     def look_again(self):
         """Has the pipe tell of a death once more."""
