@@ -10,7 +10,7 @@ import sys
 import types
 
 from . import late, openfiles, resting
-from .fork import idle
+from .fork import obstacles
 
 _PATIENCE = 2  # seconds that a cancelled cell may take to clean up
 _ROUSED = (
@@ -47,7 +47,7 @@ class Awaiting:
 
     def end_idle_threads(self):
         """Ends the threads that would keep the process from being copied, and do nothing."""
-        idle.end(self._loop)
+        obstacles.end_idle_threads(self._loop)
 
     def live(self):
         """Returns how much of the loop goes on: tasks, or what else it waits for."""
