@@ -37,25 +37,6 @@ def leading_elsewhere(kept):
     return [fd for fd in map(int, os.listdir("/proc/self/fd")) if _leads_elsewhere(fd, kept)]
 
 
-def hang_up(fds):
-    """Hangs up, in a copy, what leads to other processes.
-
-    A pipe or a connection ends when nobody has its end open. If a sleeping copy
-    had, a close in the original would never be seen at the other end: a child
-    would wait for more input, a port stay taken. Each becomes a socket whose
-    peer has gone.
-    """
-    if not fds:
-        return
-    import _socket
-
-    dead, peer = _socket.socketpair()
-    peer.close()
-    for fd in fds:
-        os.dup2(dead.fileno(), fd, inheritable=os.get_inheritable(fd))
-    dead.close()
-
-
 def listeners(fds):
     """Returns a Listener for each of the descriptors at which this process listens."""
     found = []

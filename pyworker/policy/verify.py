@@ -36,9 +36,9 @@ import traceback
 import warnings
 from typing import NamedTuple
 
-from pyworker.policy import verify_commands, verify_ipython, verify_magics
-from pyworker.policy.verify_rules import Rules
-from pyworker.policy.verify_uses import Judge
+from pyworker.policy import commands, ipython, magics
+from pyworker.policy.judge import Judge
+from pyworker.policy.rules import Rules
 from pyworker.shell import transform
 
 _MOST = 100  # violations that are told one by one
@@ -127,15 +127,15 @@ def _check_command(command, rules):
     if rules.commands is None and not rules.magics and rules.pip_packages is None:
         return []
     places = _Places(command)
-    found = verify_commands.check_alone(command, rules)
-    told = [(*verify_commands.place(command, one.at), one.rule, one.message) for one in found]
+    found = commands.check_alone(command, rules)
+    told = [(*commands.place(command, one.at), one.rule, one.message) for one in found]
     return _few([places.violation(*one) for one in told])
 
 
 def _check_install(code, rules):
     """Judges a line that installs packages as that of a cell, "%pip install NAME"."""
     program, _, line = code.removeprefix("%").partition(" ")
-    found = verify_commands.check_install_line(program, line, rules)
+    found = commands.check_install_line(program, line, rules)
     return [_Places(code).violation(1, 1, one.rule, one.message) for one in found]
 
 
@@ -170,9 +170,9 @@ class _Cell:
                 where = self.places.of(source, line, node.col_offset, above)
             self._found.add((*where, *verdict[:2]))
 
-        magics = verify_magics.Magics(self._rules, judge, report)
-        for node, *call in verify_magics.take(tree):
-            magics.check(node.lineno, *call, depth)
+        judged = magics.Magics(self._rules, judge, report)
+        for node, *call in magics.take(tree):
+            judged.check(node.lineno, *call, depth)
         for name in ast.walk(tree):
             if type(name) is ast.Name and name.id == "get_ipython":
                 where = self.places.of(source, name.lineno, name.col_offset, above)
@@ -185,7 +185,7 @@ class _Cell:
                 self.judge(source, tree, above, depth)
         except (SyntaxError, ValueError) as error:
             line = above + (getattr(error, "lineno", None) or 1)
-            if how != verify_magics.VALUE:  # which IPython leaves as it is
+            if how != magics.VALUE:  # which IPython leaves as it is
                 self._found.add((line, 1, "can't be checked: what a magic runs", f"{error}"))
 
 
@@ -193,9 +193,9 @@ def _readings(code, how):
     """Yields what a magic may make of its code, as (source, tree)."""
     if _manager() is None:
         raise ValueError(transform.NEEDS_IPYTHON)
-    if how == verify_magics.TRANSFORMED:
+    if how == magics.TRANSFORMED:
         code = _manager().transform_cell(code)
-    if how != verify_magics.CELL:
+    if how != magics.CELL:
         yield code, _parse(code)
         return
     reading = transform.read(code, _parse, _manager)
@@ -287,7 +287,7 @@ def serve(requests, answers):
     """Answers the requests of a stream of bytes until it ends."""
     sys.setrecursionlimit(_RECURSION)
     _read_everything()
-    verify_ipython.load()
+    ipython.load()
     _import_everything()
     # Trees hold no cycles; looking for them would cost a fifth of each check.
     gc.freeze()

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from pyworker.policy.verify_words import commands
+from pyworker.policy.words import commands
 
 _BASH = shutil.which("bash")
 

@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import NamedTuple
 
-from .verify_words import commands as simple_commands
+from pyworker.policy.words import commands as simple_commands
 
 _REQUIREMENT = re.compile(
     r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*"

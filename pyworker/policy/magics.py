@@ -13,8 +13,8 @@ import re
 import string
 from typing import NamedTuple
 
-from . import verify_commands
-from .verify_commands import Verdict
+from pyworker.policy import commands
+from pyworker.policy.commands import Verdict
 
 _FORMS = {"run_line_magic": 2, "run_cell_magic": 3, "system": 1, "getoutput": 1, "show_usage": 0}
 _WORDS = r"[\w -]*"
@@ -135,7 +135,7 @@ class Magics:
         if name in _PYTHON:
             self._check_python(line, name, text, None)
         elif name in _INSTALLERS:
-            verdicts = verify_commands.check_install_line(name, text, self._rules)
+            verdicts = commands.check_install_line(name, text, self._rules)
             self._take(line, verdicts, f"%{name}")
         elif name in _LINES and not self._is_filled(line, name, text):
             self._check_command(line, text)
@@ -228,16 +228,16 @@ class Magics:
     def _check_command(self, line, text):
         command = text.strip()
         has_values = re.search(r"[{$]", command) is not None
-        if has_values and verify_commands.is_limited(self._rules):
-            self._report(line, Verdict(verify_commands.UNCLEAR[0], _PUT_IN), command)
+        if has_values and commands.is_limited(self._rules):
+            self._report(line, Verdict(commands.UNCLEAR[0], _PUT_IN), command)
             return
-        self._take(line, verify_commands.check_in_code(command, self._rules), command)
+        self._take(line, commands.check_in_code(command, self._rules), command)
         for code in _values(command):
             self._judge(code, line - 1, VALUE)
 
     def _check_script(self, line, body):
-        for verdict in verify_commands.check_in_code(body, self._rules):
-            below, column = verify_commands.place(body, verdict.at)
+        for verdict in commands.check_in_code(body, self._rules):
+            below, column = commands.place(body, verdict.at)
             self._report(line + below, verdict._replace(at=column - 1), "")
 
 
