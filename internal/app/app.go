@@ -199,6 +199,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode, Read: calls.read,
 	}
 	options.Trials, options.Steps, options.RunDir = c.Serve.Trials, c.Serve.Steps, experimentsDir(c)
+	options.Task, options.Search = c.Serve.Task, searchOf(c)
 	if a.saving != nil {
 		options.Report = a.saving.facts
 	}

@@ -292,7 +292,7 @@ func defaultStart(system string) string {
 // checkShare refuses what is no share of a whole. NaN fails every comparison.
 func checkShare(name string, value float64) error {
 	if !(value >= 0 && value <= 1) {
-		return fmt.Errorf("%s is %g; it must be a share from 0 to 1, as 0.5 for half of the memory", name, value)
+		return fmt.Errorf("%s is %g; it must be a share from 0 to 1, as 0.5 for half", name, value)
 	}
 	return nil
 }

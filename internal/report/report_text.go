@@ -13,6 +13,7 @@ import (
 
 // What of the journal stands in report.md at most; journal.json has all of it.
 const (
+	reportTask   = 4_000
 	reportCode   = 20_000 // bytes of one execution's code
 	reportOutput = 2_000
 	reportRows   = 500 // of a table
@@ -48,7 +49,11 @@ func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", 
 
 func (w *writer) introduction() {
 	run := w.x.Run
-	w.line("# Report on run %s\n\n## Introduction\n", run.ID)
+	title := w.x.title()
+	w.line("# Report on %s\n\n## Introduction\n", inline(strings.Replace(title, "Run", "run", 1)))
+	if task := strings.TrimSpace(run.Task); task != "" && w.x.Name != "" {
+		w.line("The task was:\n\n%s", quoted(shorten(task, reportTask)))
+	}
 	if w.x.Name == "" {
 		w.line("This run executed code %s; none of it was a trial of an experiment.", times(len(w.x.Executions)))
 	} else {
@@ -58,7 +63,7 @@ func (w *writer) introduction() {
 	if first, last := span(w.x.Executions); last.After(first) {
 		w.line("- From the first execution to the end of the last: %s", shortDuration(last.Sub(first)))
 	}
-	for _, fact := range [][2]string{{"Python", run.Python}, {"understudy", run.Version}, {"Workspace", run.Workspace}} {
+	for _, fact := range [][2]string{{"Python", run.Python}, {"understudy", run.Version}, {"Workspace", run.Workspace}, {"Search", w.x.policy()}} {
 		if fact[1] != "" {
 			w.line("- %s: %s", fact[0], inline(fact[1]))
 		}
@@ -206,6 +211,9 @@ func (w *writer) methods() {
 			from = fmt.Sprintf(" of trial %d", parent.Trial.Number)
 		}
 		w.line("%d. **%s%s:** %s", e.Trial.Number, e.Trial.Stage, from, planOf(e))
+		if analysis := inline(cutLine(e.Trial.Analysis, 600)); analysis != "" {
+			w.line("   What had been found: %s", analysis)
+		}
 	}
 	w.line("")
 	w.bestSolution()
