@@ -27,14 +27,6 @@ def directory():
     return os.environ.get(VARIABLE, "")
 
 
-def begin():
-    """Use our backend in this process, unless somebody has chosen another."""
-    if directory() and not os.environ.get("MPLBACKEND"):
-        from . import switching
-
-        switching.begin_with_our_backend()
-
-
 def waiting():
     """The files that were saved and not collected yet, oldest first.
 

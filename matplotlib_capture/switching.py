@@ -18,9 +18,12 @@ Nothing of this is in the environment, where it would reach Pythons that can't
 load our backend.
 """
 
+import os
 import sys
 
 from pyworker.imports import when_imported
+
+from . import children
 
 BACKEND = f"{__package__}.backend"
 
@@ -34,17 +37,16 @@ def keep_our_backend():
     when_imported("matplotlib", _stand_in)
 
 
-def begin_with_our_backend():
+def begin_in_child():
     """Have pyplot begin with our backend where neither code nor settings choose another."""
-    when_imported("matplotlib", _choose_ours)
+    if children.directory() and not os.environ.get("MPLBACKEND"):
+        when_imported("matplotlib", _choose_ours)
 
 
 def _choose_ours(matplotlib):
     """Make our backend the one that matplotlib would otherwise look for."""
-    # A module of the user's may have the name.
-    parameters = getattr(matplotlib, "rcParams", None)
-    if isinstance(parameters, dict) and not isinstance(dict.get(parameters, "backend"), str):
-        parameters["backend"] = f"module://{BACKEND}"
+    if not isinstance(dict.get(matplotlib.rcParams, "backend"), str):
+        matplotlib.rcParams["backend"] = f"module://{BACKEND}"
 
 
 def _stand_in(matplotlib):

@@ -88,11 +88,11 @@ def _hold(module, session):
     enter, leave = output.__enter__, output.__exit__
 
     def held(self):
-        session.outlet.hold(1)
+        session.outlet.held += 1
         return enter(self)
 
     def released(self, *error):
-        session.outlet.hold(-1)
+        session.outlet.held -= 1
         return leave(self, *error)
 
     output.__enter__, output.__exit__ = held, released

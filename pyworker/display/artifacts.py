@@ -42,15 +42,12 @@ class Artifact:
 
 
 class Artifacts:
-    """Keeps artifacts and sends them, from begin to end of each execution."""
+    """Keeps artifacts and sends them through a session's Outlet, while an execution runs."""
 
-    def __init__(self, channel, private_dir, max_side):
-        self._channel = channel
+    def __init__(self, outlet, private_dir, max_side):
+        self._outlet = outlet
         self.max_side = max_side  # pixels, of an image for a model
         self._lock = RLock()  # code may keep artifacts in its threads
-        self._running = False
-        self._pid = os.getpid()
-        self._execution = 0
         self._sizes = {}  # in bytes, by name, of what the execution has kept
         self._unnamed = 0
         self._seen = set()  # fingerprints of what the execution has shown
@@ -69,17 +66,12 @@ class Artifacts:
         """Puts artifact() among the builtins, again if it was replaced."""
         builtins.artifact = self.artifact
 
-    def begin(self, execution):
-        """Begins to take what the execution keeps."""
-        self._pid = os.getpid()
-        self._execution, self._sizes, self._unnamed = execution, {}, 0
-        self._seen, self._notes = set(), []
-        self._running = True
+    def begin(self):
+        """Begins an execution."""
+        self._sizes, self._unnamed, self._seen, self._notes = {}, 0, set(), []
 
     def end(self):
-        """Takes nothing any more; returns notes about what could not be kept."""
-        with self._lock:
-            self._running = False
+        """Returns notes about what could not be kept."""
         notes, self._notes = self._notes, []
         if (more := len(notes) - _NOTE_LIMIT) > 0:
             notes[_NOTE_LIMIT:] = [f"{more} more values could not be kept as artifacts"]
@@ -133,11 +125,7 @@ class Artifacts:
 
     def complain(self, what, error):
         """Notes that something was not kept."""
-        try:
-            text = str(error)
-        except Exception:
-            text = ""
-        said = shorten(f"{kinds.name(type(error))}: {text}".removesuffix(": "), 300)
+        said = shorten(f"{kinds.name(type(error))}: {error}".removesuffix(": "), 300)
         self.note(f"{what} was not kept as an artifact: {said}")
 
     def note(self, sentence):
@@ -145,12 +133,11 @@ class Artifacts:
         self._notes.append(sentence)
 
     def _check(self, name=None):
-        if self._pid != os.getpid():
+        if not self._outlet.is_ours():
             raise RuntimeError(
-                "artifact() can't be used in a child process; let the parent call it"
+                "artifact() can be used only while a call runs code; it can't be used in a child "
+                "process: let the parent call it"
             )
-        if not self._running:
-            raise RuntimeError("artifact() can be used only while a call runs code")
         if len(self._sizes) >= COUNT_LIMIT and name not in self._sizes:
             raise RuntimeError(
                 f"there are {COUNT_LIMIT} artifacts of this call already, the limit; "
@@ -200,7 +187,7 @@ class Artifacts:
         """Returns a name that no file has: nobody expects that an unnamed value replaces one."""
         while True:
             self._unnamed += 1
-            name = form.named(f"{form.kind}-{self._execution}-{self._unnamed}")
+            name = form.named(f"{form.kind}-{self._outlet.execution}-{self._unnamed}")
             if not os.path.lexists(os.path.join(self._directory, name)):
                 return name
 
@@ -215,7 +202,7 @@ class Artifacts:
     def _send(self, form, name, path):
         header = {
             "type": "artifact",
-            "execution": self._execution,
+            "execution": self._outlet.execution,
             "name": name,
             "kind": form.kind,
             "path": path,
@@ -227,4 +214,4 @@ class Artifacts:
             self._check(name)
             self._sizes[name] = header["size"]
             self._seen.add(form.fingerprint)
-            self._channel.send(header, [form.image] if form.image else [])
+            self._outlet.send(header, [form.image] if form.image else [])

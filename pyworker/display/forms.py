@@ -280,9 +280,8 @@ def _matplotlib_figure(value):
 
 def _of_pixels(value, max_side):
     """Takes arrays that can't well be anything but pictures."""
-    if not _is_array(value) or value.dtype.name != "uint8" or value.ndim not in (2, 3):
-        return None
-    return _of_array(value, max_side) if min(value.shape[:2]) > 1 else None
+    pixels = _is_array(value) and value.dtype.name == "uint8" and value.ndim in (2, 3)
+    return _of_array(value, max_side) if pixels and min(value.shape[:2]) > 1 else None
 
 
 def _of_array(value, max_side):

@@ -49,7 +49,8 @@ class _Reader(late.load("html.parser").HTMLParser):
         self.pieces = []
         self._hidden = 0  # how many tags deep in what is not seen
         self._pre = 0
-        self._rows = None  # of the table, while there is one: lists of [text, columns]
+        self._rows = None  # of the table, while there is one: lists of cells
+        self._cell = 0  # of the last row, which is being read
 
     def handle_starttag(self, tag, attrs):
         attributes = dict(attrs)
@@ -61,8 +62,9 @@ class _Reader(late.load("html.parser").HTMLParser):
         elif tag == "tr" and self._rows is not None:
             self._rows.append([])
         elif tag in ("td", "th") and self._rows:
-            columns = attributes.get("colspan") or ""
-            self._rows[-1].append(["", min(int(columns), _COLUMNS) if columns.isdigit() else 1])
+            wide = attributes.get("colspan") or ""
+            self._cell = len(self._rows[-1])
+            self._rows[-1] += [""] * max(1, min(int(wide if wide.isdecimal() else 1), _COLUMNS))
         elif tag == "img":
             source = attributes.get("src") or ""
             words = ["image", attributes.get("alt"), "" if source[:5] == "data:" else source]
@@ -88,7 +90,7 @@ class _Reader(late.load("html.parser").HTMLParser):
             return
         if self._rows is not None:
             if self._rows and self._rows[-1]:
-                self._rows[-1][-1][0] += data
+                self._rows[-1][self._cell] += data
             return
         if not self._pre:
             data = re.sub(r"\s+", " ", data)
@@ -106,7 +108,7 @@ class _Reader(late.load("html.parser").HTMLParser):
 
 def _table(rows):
     """Returns rows of cells with their columns beneath each other."""
-    rows = [[cell for words, wide in row for cell in _cells(words, wide)] for row in rows if row]
+    rows = [[shorten(" ".join(cell.split()), _CELL) for cell in row] for row in rows if row]
     if (left := len(rows) - _ROWS) > 0:
         rows[_ROWS - 5 : -5] = [[f"… {left:,} more"]]
     widths = [max(map(len, column)) for column in zip_longest(*rows, fillvalue="")]
@@ -116,7 +118,3 @@ def _table(rows):
         cells = [c.rjust(w) if _NUMBER.fullmatch(c) else c.ljust(w) for c, w in pairs]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines) + "\n"
-
-
-def _cells(words, wide):
-    return [shorten(" ".join(words.split()), _CELL), *[""] * (wide - 1)]

@@ -30,11 +30,7 @@ _MANY = 4_000  # items in all, from which on the depth counts
 _PICTURES = {
     VALUE: forms.of_pil,
     PLOTLY: forms.of_plotly,
-    "image/png": forms.of_image,
-    "image/jpeg": forms.of_image,
-    "image/gif": forms.of_image,
-    "image/webp": forms.of_image,
-    "image/bmp": forms.of_image,
+    **{f"image/{each}": forms.of_image for each in ("png", "jpeg", "gif", "webp", "bmp")},
     "image/svg+xml": forms.of_svg,
 }
 

@@ -1,5 +1,6 @@
 """Names of artifacts: file names that every system takes, with the right ending."""
 
+import os
 import re
 
 from pyworker import late
@@ -45,14 +46,13 @@ def clean(name):
 
 def split(name):
     """Returns (stem, ending), the ending "" unless it says what is in the file."""
-    suffix = name[len(name) - len(ending(name)) :]
-    return (name.removesuffix(suffix), suffix) if suffix.lower() in MIME_TYPES else (name, "")
+    stem, suffix = os.path.splitext(name)
+    return (stem, suffix) if suffix.lower() in MIME_TYPES else (name, "")
 
 
 def ending(name):
     """Returns whatever follows the last dot, with it, in lower case."""
-    at = name.rfind(".")
-    return name[at:].lower() if at > 0 else ""
+    return os.path.splitext(name)[1].lower()
 
 
 def with_ending(name, endings, otherwise=""):

@@ -35,20 +35,20 @@ class Outlet:
         self._frames = frames
         self._streams = streams
         self._pid = os.getpid()
-        self._execution = 0
+        self.execution = 0
         self._running = False  # no frame is sent between executions
         self._display_id = ""  # of what is being published
         self._names = {}  # of artifacts, by display id
         self._shown = []  # names of artifacts that were displayed since the last clear
         self._figures = False  # some were sent since then
         self._waiting = None  # how much was written when clear_output(wait=True) came
-        self._held = 0  # widgets whose output is not the session's to clear
+        self.held = 0  # widgets that collect output of their own: clear() is not for us
         self.pending = {}  # figures of plotly to be shown at the end, by id()
         self.artifacts = None  # which sends what it keeps through this
 
     def begin(self, execution):
         """Begins an execution."""
-        self._pid, self._execution, self._running = os.getpid(), execution, True
+        self._pid, self.execution, self._running = os.getpid(), execution, True
         self._shown, self._figures, self._waiting, self.pending = [], False, None, {}
 
     def finish(self, hurried):
@@ -71,7 +71,7 @@ class Outlet:
 
     def send(self, header, attachments=()):
         """Sends a figure or an artifact, while an execution runs."""
-        if not self._is_ours():
+        if not self.is_ours():
             return
         self._settle()
         if header["type"] == "figure":
@@ -89,7 +89,7 @@ class Outlet:
         self._display_id = display_id
         try:
             text, form = self._choose(data)
-            if self._is_ours():
+            if self.is_ours():
                 self._keep(form, display_id)
         finally:
             self._display_id = ""
@@ -104,21 +104,17 @@ class Outlet:
 
     def clear(self, wait=False):
         """Takes away what this execution has shown so far."""
-        if self._held:
+        if self.held:
             return
         self._out(mark("clear-wait" if wait else "clear"))
         self._waiting = self._streams.written()
         if not wait:
             self._settle()
 
-    def hold(self, step):
-        """Has clear() do nothing in a widget that collects output of its own."""
-        self._held += step
-
     def _choose(self, data):
         """Returns (text, Form or None) of a bundle; a figure of matplotlib is shown."""
         if figures.figure_of(value := data.get(VALUE)) is not None:
-            if self._is_ours():
+            if self.is_ours():
                 figures.show(value, at_once=True)
             return "", None
         try:
@@ -164,12 +160,13 @@ class Outlet:
 
     def _drop(self, figures, artifacts):
         """Has figures and artifacts that were sent not be shown."""
-        if (figures or artifacts) and self._is_ours():
+        if (figures or artifacts) and self.is_ours():
             names = list(dict.fromkeys(artifacts))
-            header = {"type": "clear", "execution": self._execution}
+            header = {"type": "clear", "execution": self.execution}
             self._frames.send({**header, "figures": figures, "artifacts": names})
 
-    def _is_ours(self):
+    def is_ours(self):
+        """Says whether an execution runs, and this is no child of its process."""
         return self._running and self._pid == os.getpid()
 
 

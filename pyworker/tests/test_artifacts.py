@@ -5,7 +5,7 @@ import os
 import tempfile
 import types
 
-from pyworker.display import artifacts
+from pyworker.display import artifacts, publisher
 from pyworker.tests.artifacts import Kept, artifact_size, needs
 
 
@@ -106,13 +106,14 @@ for t in threads: t.join()
     def test_between_calls(self):
         sent = []
         with tempfile.TemporaryDirectory() as folder:
-            channel = types.SimpleNamespace(send=lambda *frame: sent.append(frame))
-            kept = artifacts.Artifacts(channel, folder, 100)
+            outlet = publisher.Outlet(types.SimpleNamespace(send=lambda *f: sent.append(f)), None)
+            kept = artifacts.Artifacts(outlet, folder, 100)
             with self.assertRaisesRegex(RuntimeError, "only while a call runs code"):
                 kept.artifact("early")
-            kept.begin(1)
+            outlet.begin(1)
             kept.artifact("in time")
             self.assertEqual([], kept.end())
+            outlet.end()
             with self.assertRaisesRegex(RuntimeError, "only while a call runs code"):
                 kept.artifact("late")
         self.assertEqual(1, len(sent))
