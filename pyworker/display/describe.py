@@ -6,7 +6,6 @@ dtype, columns, nbytes) is asked. Nothing is computed for it: a lazy frame, a da
 and a file that is not loaded yet stay as they are.
 """
 
-import sys
 from _collections import deque
 from itertools import islice
 from types import SimpleNamespace
@@ -22,9 +21,12 @@ _BITS = 2000  # of an int that is written in digits
 
 # The classes of each library that are asked; subclasses in the same library are, too.
 _KNOWN = {
+    "cupy": ("ndarray",),
     "datetime": ("date", "time", "timedelta", "tzinfo"),
     "decimal": ("Decimal",),
     "fractions": ("Fraction",),
+    "jax": ("ArrayImpl",),
+    "jaxlib": ("ArrayImpl",),
     "numpy": ("ndarray", "generic"),
     "pandas": (
         *("DataFrame", "Series", "Index", "ExtensionArray"),
@@ -35,18 +37,20 @@ _KNOWN = {
     "polars": ("DataFrame", "Series"),
     "pyarrow": ("Table", "RecordBatch", "Array", "ChunkedArray"),
     "scipy": ("_spbase", "spmatrix"),
+    "tensorflow": ("EagerTensor",),
     "torch": ("Tensor",),
     "uuid": ("UUID",),
     "xarray": ("DataArray", "Dataset"),
 }
 
-# Of a value, its first elements as Python's.
+# Of a value, its first elements as Python's; of a labelled one its labels.
 _HEADS = {
     "numpy": lambda value: value.flat[:HEAD].tolist(),
     "pandas": lambda value: getattr(value, "iloc", value)[:HEAD].tolist(),
     "polars": lambda value: value.head(HEAD).to_list(),
     "pyarrow": lambda value: value.slice(0, HEAD).to_pylist(),
     "torch": lambda value: value.detach().view(-1)[:HEAD].tolist(),
+    "xarray": lambda value: list(value.dims),
 }
 _SPARSE = ("data", "indices", "indptr", "row", "col", "offsets", "rows")  # arrays, of some
 
@@ -63,9 +67,6 @@ _BRACKETS = {
 }
 _TEXTS = (str, bytes, bytearray)
 _ATOMS = kinds.ids(int, float, complex, bool, type(None), type(...))
-
-# Packages that are not named with an object that shows nothing but its class.
-_UNNAMED = frozenset(("", "__main__", "builtins"))
 
 
 # Values of libraries
@@ -159,7 +160,7 @@ def _known_pieces(value, name):
         yield from _columns(value, library, extent)
         yield ">"
     else:
-        yield f"<{name} of {'x'.join(map(str, extent))} "
+        yield f"<{name} of {'x'.join(map(str, extent)) or 1} "
         yield from _elements(value, library)
         yield ">"
 
@@ -274,21 +275,17 @@ def _container(value, base, depth):
 
 def _instance(kind, name, value, depth):
     """Returns what takes no code: an Enum's name, a dataclass's fields; else the class alone."""
-    fields, enum = kinds.fields(value) or {}, sys.modules.get("enum")
-    if enum is not None and kinds.derives(kind, enum.Enum):
-        member = fields.get("_name_")
+    fields = kinds.fields(value) or {}
+    if "_name_" in fields and "_value_" in fields:
+        member = fields["_name_"]
         return [f"<{name}.{member if type(member) is str else '…':.100}>"]
-    if fields and depth < DEPTH and _shows_fields(kind):
+    is_record = any("__dataclass_fields__" in kinds.names_of(base) for base in kinds.bases(kind))
+    if fields and depth < DEPTH and (is_record or kind is SimpleNamespace):
         named = (pair for pair in fields.items() if type(pair[0]) is str)
         return _call(name, ([f"{field:.100}=", (item,)] for field, item in named))
     if kinds.derives(kind, BaseException):
         arguments = tuple.__iter__(BaseException.args.__get__(value))
         return _call(name, ([(each,)] for each in arguments))
     package = kinds.library(kind)
-    return [f"<{name} object>" if package in _UNNAMED else f"<{package:.100} {name} object>"]
-
-
-def _shows_fields(kind):
-    return kind is SimpleNamespace or any(
-        "__dataclass_fields__" in kinds.names_of(base) for base in kinds.bases(kind)
-    )
+    is_near = package in ("", "__main__", "builtins")
+    return [f"<{name} object>" if is_near else f"<{package:.100} {name} object>"]

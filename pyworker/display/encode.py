@@ -164,12 +164,9 @@ class Encoder:
             self._path.append(key)
             self.remark("the key at {} looks like another one as text: its type was added")
             self._path.pop()
-        number, name = 1, text
-        while name in taken:
-            suffix = f" {number}" if number > 1 else ""
-            name = f"{text} ({type(key).__name__}{suffix})"
-            number += 1
-        return name
+        while text in taken:
+            text += f" ({type(key).__name__})"
+        return text
 
 
 def _key_text(key):

@@ -14,8 +14,7 @@ BITS_LIMIT = 13_000  # of an int, about 3,900 digits; Python refuses more than 4
 _SORTED_LIMIT = 100_000  # elements of a set
 
 # About how many bytes of JSON one element takes, by the kind of its dtype.
-ELEMENT_SIZES = {"f": 20, "c": 60, "M": 22, "m": 20}
-OTHER_SIZE = 8
+ELEMENT_SIZES = {"f": 20, "c": 60, "M": 22, "m": 20}  # 8 of others
 HEAD = 100  # elements of an array that is too large
 COLUMN_SIZE = 40  # bytes of JSON, at least, for a column worth showing
 CELL_SIZE = 4  # bytes of JSON, at least, for one cell
@@ -33,16 +32,12 @@ def find(kind):
         return _fields
     if hasattr(kind, "model_dump") or (hasattr(kind, "__fields__") and hasattr(kind, "dict")):
         return _model
-    return _dict if issubclass(kind, _collections_abc.Mapping) else None
+    return _FORMS["builtins.dict"] if issubclass(kind, _collections_abc.Mapping) else None
 
 
-def _null(encoder, _):
+def _constant(encoder, value):
     encoder.room -= 5
-
-
-def _bool(encoder, value):
-    encoder.room -= 5
-    return value
+    return value if type(value) is bool else None
 
 
 def _int(encoder, value):
@@ -65,14 +60,6 @@ def _float(encoder, value):
     name = "NaN" if value != value else "infinity" if value > 0 else "-infinity"
     encoder.remark(f"{name} at {{}} became null")
     return None
-
-
-def _str(encoder, value):
-    return encoder.text(str.__str__(value))
-
-
-def _complex(encoder, value):
-    return encoder.fields((("real", value.real), ("imag", value.imag)))
 
 
 def _bytes(encoder, value):
@@ -104,10 +91,6 @@ def _set(encoder, value):
         return _sequence(encoder, value)
 
 
-def _dict(encoder, value):
-    return encoder.fields(value.items())
-
-
 def _fields(encoder, value):
     kind = type(value)
     names = getattr(kind, "_fields", None) or getattr(kind, "__dataclass_fields__", None)
@@ -120,37 +103,13 @@ def _model(encoder, value):
     return encoder.value(value.model_dump() if hasattr(value, "model_dump") else value.dict())
 
 
-def _enum(encoder, value):
-    return encoder.value(value._value_)
-
-
-def _text(encoder, value):
-    return encoder.text(str(value))
-
-
-def _iso(encoder, value):
-    return encoder.text(value.isoformat())
-
-
-def _seconds(encoder, value):
-    return _float(encoder, value.total_seconds())
-
-
 # numpy, and what holds arrays beside it
-
-
-def _scalar(encoder, value):
-    return _nested(encoder, sys.modules["numpy"].asarray(value))
-
-
-def _tensor(encoder, value):
-    return _array(encoder, value, _as_array)
 
 
 def _array(encoder, value, plain=lambda part: part):
     """Encodes an array; plain makes one of numpy's of it or of its head."""
     count = math.prod(value.shape)
-    size = ELEMENT_SIZES.get(getattr(value.dtype, "kind", "f"), OTHER_SIZE)
+    size = ELEMENT_SIZES.get(getattr(value.dtype, "kind", "f"), 8)
     if count <= HEAD or count * size <= encoder.room:
         return _nested(encoder, plain(value))
     encoder.remark(f"{{}} was cut: {count - HEAD} elements were left out")
@@ -242,32 +201,43 @@ def _fitting(encoder, cells):
 # By the package and the name of a class; a subclass has the form of its first base here.
 _FORMS = {
     name: form
-    for form, names in {
-        _null: "builtins.NoneType pandas.NaTType pandas.NAType",
-        _bool: "builtins.bool",
-        _int: "builtins.int",
-        _float: "builtins.float",
-        _str: "builtins.str",
-        _complex: "builtins.complex",
-        _bytes: "builtins.bytes builtins.bytearray builtins.memoryview",
-        _tuple: "builtins.tuple",
-        _sequence: "builtins.list builtins.range builtins.dict_keys builtins.dict_values"
-        " builtins.dict_items collections.deque collections.UserList array.array",
-        _set: "builtins.set builtins.frozenset",
-        _dict: "builtins.dict builtins.mappingproxy",
-        _enum: "enum.Enum",
-        _iso: "datetime.date datetime.time",
-        _seconds: "datetime.timedelta",
-        _text: "decimal.Decimal fractions.Fraction uuid.UUID pathlib.PurePath"
-        " ipaddress._BaseAddress ipaddress._BaseNetwork pandas.Interval pandas.Period",
-        _scalar: "numpy.generic",
-        _array: "numpy.ndarray",
-        _tensor: "torch.Tensor",
-        _sparse: "scipy._spbase scipy.spmatrix",
-        _frame: "pandas.DataFrame",
-        _series: "pandas.Series",
-        _list: "pandas.Index pandas.ExtensionArray",
-    }.items()
+    for names, form in (
+        ("builtins.bool builtins.NoneType pandas.NaTType pandas.NAType", _constant),
+        ("builtins.int", _int),
+        ("builtins.float", _float),
+        ("builtins.str", lambda encoder, value: encoder.text(str.__str__(value))),
+        (
+            "builtins.complex",
+            lambda encoder, value: encoder.fields((("real", value.real), ("imag", value.imag))),
+        ),
+        ("builtins.bytes builtins.bytearray builtins.memoryview", _bytes),
+        ("builtins.tuple", _tuple),
+        ("builtins.list builtins.range collections.deque collections.UserList", _sequence),
+        ("builtins.dict_keys builtins.dict_values builtins.dict_items array.array", _sequence),
+        ("builtins.set builtins.frozenset", _set),
+        (
+            "builtins.dict builtins.mappingproxy",
+            lambda encoder, value: encoder.fields(value.items()),
+        ),
+        ("enum.Enum", lambda encoder, value: encoder.value(value._value_)),
+        ("datetime.date datetime.time", lambda encoder, value: encoder.text(value.isoformat())),
+        ("datetime.timedelta", lambda encoder, value: _float(encoder, value.total_seconds())),
+        (
+            "decimal.Decimal fractions.Fraction uuid.UUID pathlib.PurePath pandas.Interval"
+            " pandas.Period ipaddress._BaseAddress ipaddress._BaseNetwork",
+            lambda encoder, value: encoder.text(str(value)),
+        ),
+        (
+            "numpy.generic",
+            lambda encoder, value: _nested(encoder, sys.modules["numpy"].asarray(value)),
+        ),
+        ("numpy.ndarray", _array),
+        ("torch.Tensor", lambda encoder, value: _array(encoder, value, _as_array)),
+        ("scipy._spbase scipy.spmatrix", _sparse),
+        ("pandas.DataFrame", _frame),
+        ("pandas.Series", _series),
+        ("pandas.Index pandas.ExtensionArray", _list),
+    )
     for name in names.split()
 }
 # The most frequent are found at once: a result may have a million of them.

@@ -59,7 +59,7 @@ NUMPY_PROBLEMS = [
     ("np.array([True])", "score is a bool, not a number"),
     ("np.zeros((3, 4))", "score is an array of 12 values, not a number"),
     ("np.array([])", "score is an array of 0 values, not a number"),
-    ("np.complex128(1)", "score is a complex, not a number"),
+    ("np.complex128(1)", "score is a complex128, not a number"),
     ("np.array(['a'])", "score is a str, not a number"),
     ("np.datetime64('2020-01-01', 'ns')", "score is a datetime64, not a number"),
     ("np.ma.masked", "score is masked"),
