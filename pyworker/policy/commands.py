@@ -57,11 +57,6 @@ class Verdict(NamedTuple):
     at: int = 0  # where that part begins in the text
 
 
-def place(text, at):
-    """Returns the line and column, from 1 and in characters, of an offset in a text."""
-    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-
-
 def check_alone(text, rules):
     """Returns the verdicts on a command that an agent runs by itself, as of check_command.
 
