@@ -160,13 +160,14 @@ class Rules:
             return [(routes.canonical(bare), False)] if bare in self._words else []
         if any(path.count(".") >= _LONGEST_PATH for path, _ in paths):
             return self.attributes((), name)
-        longer = [(self.extend(path, name), path, sure) for path, sure in paths]
-        return [(new, sure or self._is_certain(new, path)) for new, path, sure in longer]
-
-    def _is_certain(self, path, base):
-        """Says whether an attribute must be a module, though its object's name may be any's."""
-        is_held = path in self._held and _root(base) not in _STANDARD
-        return is_held or path in self.strong or path in self._leaks
+        found = []
+        for path, is_sure in paths:
+            longer = self.extend(path, name)
+            # It must be a module, though the name of the object may be anything's.
+            is_held = longer in self._held and _root(path) not in _STANDARD
+            is_module = is_held or longer in self.strong or longer in self._leaks
+            found.append((longer, is_sure or is_module))
+        return found
 
     def _extend(self, path, name):
         """Returns the path of an attribute; path is "" for an object that isn't known."""
@@ -195,12 +196,9 @@ class _ModuleRules:
         self.is_on = allowed is not None or bool(blocked)
         self.blocks = bool(blocked)
         self._is_closed = allowed is not None
-        listed = [(name, True) for name in allowed or ()] + [
-            (name, False) for name in blocked or ()
-        ]
-        listed = [(routes.canonical(name.removesuffix(".*")), is_fine) for name, is_fine in listed]
-        self._rules = {name: is_fine for name, is_fine in listed if not _is_pattern(name)}
-        self._patterns = [(name, is_fine) for name, is_fine in listed if _is_pattern(name)]
+        listed = dict.fromkeys(allowed or (), True) | dict.fromkeys(blocked or (), False)
+        self._rules = {routes.canonical(n.removesuffix(".*")): fine for n, fine in listed.items()}
+        self._patterns = list(filter(_is_pattern, self._rules))
 
     def names(self, module):
         """Says whether a module is allowed by its own name."""
@@ -220,14 +218,12 @@ class _ModuleRules:
             if prefix in self._rules:
                 return None if self._rules[prefix] else self._blocked(prefix)
         fits = [
-            is_fine
-            for pattern, is_fine in self._patterns
+            self._rules[pattern]
+            for pattern in self._patterns
             if any(fnmatch.fnmatchcase(prefix, pattern) for prefix in _prefixes(name))
         ]
-        if fits:
+        if fits or not self._is_closed:
             return None if all(fits) else self._blocked(name)
-        if not self._is_closed:
-            return None
         return f"module {_root(name)} is not allowed", "import one of the modules that are allowed"
 
     def _blocked(self, name):

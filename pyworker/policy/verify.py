@@ -29,6 +29,7 @@ if __name__ == "__main__" and not __package__:
 
 import functools
 import gc
+import importlib
 import threading
 import traceback
 from typing import NamedTuple
@@ -41,26 +42,6 @@ from pyworker.policy.rules import Rules
 _COLLECT = 500  # requests between two looks for cycles
 _RECURSION = 4_000  # frames; the parser takes three levels of code for one
 _STACK = 64 << 20  # bytes; only what is used of it is memory
-
-# Code that takes all ways through the judge, those into syntax errors and magics among them.
-_SAMPLES = (
-    "'{0.a}'.format(open); df.query('@x.y'); import os",
-    "ｏｐｅｎ",
-    "x = (",
-    "x = '\\ud800'\n\0",
-    "%pip install x>=1\n!ls -l; pip install 'y'\n!python -m pip list\nx = !ls $(ls)",
-    "!'",
-    "%%bash\nls",
-    "%%time\n%config InlineBackend.rc = 'x'\n!ls {x} $y\nx?",
-    "```\nx = 1\n```",
-    "x = 1\\nif x &lt; 2: pass",
-    " pip install x",
-)
-
-_TOO_DEEP = (
-    "code that can't be checked",
-    "the code is too deeply nested, or too long, to be checked; split it",
-)
 
 
 class Judged(NamedTuple):
@@ -107,8 +88,9 @@ def _check_code(code, rules):
     except (SyntaxError, ValueError) as error:  # ValueError: null characters
         return Judged([], "".join(traceback.format_exception_only(error)))
     except (RecursionError, MemoryError):
+        advice = "the code is too deeply nested, or too long, to be checked; split it"
         cell = Cell(code, rules)
-        cell.places.add(1, "", 0, _TOO_DEEP)
+        cell.places.add(1, "", 0, ("code that can't be checked", advice))
         return Judged(cell.places.told())
     changed = None if reading.source == code else reading.source
     return Judged(cell.places.told(), None, changed, reading.notes)
@@ -132,9 +114,10 @@ def answer(line):
 def serve(requests, answers):
     """Answers the requests of a stream of bytes until it ends."""
     sys.setrecursionlimit(_RECURSION)
-    _read_everything()
-    ipython.load()
-    _import_everything()
+    if hasattr(sys, "set_int_max_str_digits"):
+        # As in a session that has done so: what is no syntax error there must be none here.
+        sys.set_int_max_str_digits(0)
+    import_everything()
     # Trees hold no cycles; looking for them would cost a fifth of each check.
     gc.freeze()
     gc.disable()
@@ -145,29 +128,16 @@ def serve(requests, answers):
             gc.collect()
 
 
-def _read_everything():
-    """Reads as Python what a session might, that has changed its own limits.
-
-    What is a syntax error here is not checked: it must be one there as well.
-    """
-    if hasattr(sys, "set_int_max_str_digits"):
-        sys.set_int_max_str_digits(0)
+def import_everything():
+    """Imports what a check would import late: files may be changed by then."""
+    ipython.load()
+    importlib.import_module("textwrap")
+    importlib.import_module("unicodedata")  # which Python needs for names beyond ASCII
 
 
-def _import_everything():
-    """Imports what any check needs before the first: files may be changed later."""
-    for code in _SAMPLES:
-        check(code, {"blocked_functions": ["open"], "commands": ["ls"], "pip_packages": ["x"]})
-    check("ls", {"commands": ["ls"]}, "command")
-
-
-def _main():
+if __name__ == "__main__":
     # Deep code needs a deep stack, which only a thread can be given.
     threading.stack_size(_STACK)
     thread = threading.Thread(target=serve, args=(sys.stdin.buffer, sys.stdout.buffer))
     thread.start()
     thread.join()
-
-
-if __name__ == "__main__":
-    _main()
