@@ -249,7 +249,7 @@ def _each(names, *check):
 
 _WORDS = r"[\w -]*"
 _CONFIG = (
-    r"""(?:InlineBackend\.\w+|InteractiveShell\.ast_node_interactivity)\s*=[\w\s.,'"\[\]-]*""",
+    r"""(?:InlineBackend\.\w+|InteractiveShell\.ast_node_interactivity) *=[\w .,'"\[\]-]*""",
     "set InlineBackend.NAME to a plain value, or leave",
 )
 # Magics that run Python, by the options that may stand before it.

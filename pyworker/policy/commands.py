@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 from pyworker.policy.rules import is_one_of
 
-_OPERATORS = ";&|<>\n"
-_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\`$]|\$(?:\w+|\{\w+\}|(?=[ "])))*\"""")
-_VARIABLE = re.compile(r"\$(?:\w+|\{\w+\}|[?#$!@*-])")
-_UNCLEAR = re.compile(r"""["'`\\()$\0]|[^\S \t\n]|(?<!\S)#""")
-_JOINED = re.compile(r"(?<=[ \t;&|])\\\n|\\\n(?=[ \t])")
-_NUMBER = re.compile(r"(?<!\S)\d+(?=[<>])")  # of a descriptor, before its redirection
-_ENDS = frozenset((";", "&", "&&", "|", "||", ""))
-_TO_FILES = frozenset((">", ">>", ">|", "<"))
-_TO_DESCRIPTORS = frozenset((">&", "<&"))
+_VARIABLE = r"\$(?:\w+|\{\w+\}|[?#$!@*-])"
+_QUOTED = r"""'[^']*'|"(?:[^"\\`$]|\$(?:\w+|\{\w+\}|(?=[ "])))*\""""
+_TOKEN = re.compile(
+    r"(?P<blank>[ \t]+|(?<=[ \t;&|])\\\n|\\\n(?=[ \t]))"
+    r"|(?P<end>(?:&&|\|\||[;&|\n])(?![;&|<>]))"
+    r"|(?P<redirection>[0-9]*(?:>>|>\||[<>]&|[<>])(?![;&|<>]))"
+    rf"|(?P<word>(?!#)(?:[^\s\"'\\`$();&|<>\0]|{_QUOTED}|{_VARIABLE})+)"
+)
+_QUOTES = re.compile(r"""'([^']*)'|"([^"]*)\"""")
 _NAME = re.compile(r"[\w./+@%:,-]+|\[")
 _RESERVED = re.compile(
     "if|then|elif|else|fi|for|while|until|do|done|case|esac|in|function|select|time|coproc"
@@ -73,63 +73,33 @@ class Line(NamedTuple):
     writes: bool  # to a file other than /dev/null
 
 
-class _Unclear(ValueError):
-    """A line is more than simple commands."""
-
-
 def take_apart(text):
     """Returns the Line of a text, None where that is unclear.
 
     Redirections are left out of its words, and values of variables stay as they are written.
     """
-    if os.name == "nt":
-        return None
-    text = _JOINED.sub("  ", text)
-    quoted = _QUOTED.findall(text)
-    bare = _VARIABLE.sub("v", _QUOTED.sub("%", text))
-    if _UNCLEAR.search(bare) or any(_is_operator(piece[1:-1]) for piece in quoted):
-        return None
-    try:
-        found, writes = _split(_NUMBER.sub(lambda found: " " * len(found[0]), text))
-    except _Unclear:
-        return None
-    placed, at = [], 0
-    for words in filter(None, found):
-        if not _NAME.fullmatch(words[0]) or _RESERVED.fullmatch(words[0]):
+    found, writes, operator, at = [[]], False, "", 0  # operator: of a redirection, before a file
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        kind = token and token.lastgroup
+        if kind is None or (operator and kind not in ("word", "blank")):
             return None
-        at = max(text.find(words[0], at), 0)
-        placed.append((words, at))
-        at += len(words[0])
-    return Line(placed, writes)
-
-
-def _is_operator(token):
-    return bool(token) and not token.strip(_OPERATORS)
-
-
-def _split(text):
-    """Returns the words of each command, and whether one writes to a file."""
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=_OPERATORS)
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t", True, ""
-    found, redirected, writes = [[]], None, False  # redirected: by which operator the next is
-    for token in lexer:
-        if redirected:
-            is_number = token == "-" or token.isdigit()
-            if _is_operator(token) or (redirected in _TO_DESCRIPTORS and not is_number):
-                raise _Unclear
-            writes |= redirected[0] == ">" and not is_number and token != "/dev/null"
-            redirected = None
-        elif not _is_operator(token):
-            found[-1].append(token)
-        elif token.strip("\n") in _ENDS:
+        word = _QUOTES.sub(r"\1\2", token["word"] or "")
+        if kind == "end":
             found.append([])
-        elif token in _TO_FILES or token in _TO_DESCRIPTORS:
-            redirected = token
-        else:
-            raise _Unclear
-    if redirected:
-        raise _Unclear
-    return found, writes
+        elif kind == "redirection":
+            operator = token[0].lstrip("0123456789")
+        elif kind == "word" and not operator:
+            found[-1].append((word, at))
+        elif kind == "word":
+            if operator[1:] == "&" and not re.fullmatch("-|[0-9]+", word):
+                return None
+            writes |= operator in (">", ">>", ">|") and word != "/dev/null"
+            operator = ""
+        at = token.end()
+    placed = [([word for word, _ in words], words[0][1]) for words in found if words]
+    is_plain = all(_NAME.fullmatch(w[0]) and not _RESERVED.fullmatch(w[0]) for w, _ in placed)
+    return None if operator or not is_plain or os.name == "nt" else Line(placed, writes)
 
 
 def check_alone(text, rules):

@@ -41,6 +41,7 @@ SIMPLE = (
     ("a=b", None),
     ("echo a=b", [["echo", "a=b"]]),
     ("a >&2", [["a"]]),
+    ("a ';' '>' b", [["a", ";", ">", "b"]]),
 )
 
 UNCLEAR = (
@@ -53,7 +54,7 @@ UNCLEAR = (
     "a;; b", "a <", "'' a", "a\0b", "a\u00a0b", "a\u2028b", "a\rb", "i$X", "echo a ) b",
     "a &> f", "a &>> f; b", "a >& f", "a |& b", "a &>f rm -rf /",
     "ls e\\ f", "\\ls", "a # b; c", "a;# b", "echo \\$\\(", 'echo "\\$(id)"', "l\\\ns",
-    "a\n>f b", "a ';' b", "a '>' b", "a ;> f", "a \x0bb", "a $'\\n'", "a ${b:=c}",
+    "a\n>f b", "a ;> f", "a >&\u0663", "a \x0bb", "a $'\\n'", "a ${b:=c}",
 )  # fmt: skip
 
 
@@ -68,10 +69,10 @@ class Commands(unittest.TestCase):
 
     def test_places(self):
         found = take_apart("a b; 'c'\n >f d\\\n e | g")
-        self.assertEqual([0, 6, 13, 21], [at for _, at in found.commands])
+        self.assertEqual([0, 5, 13, 21], [at for _, at in found.commands])
 
     def test_what_writes(self):
-        for text in ("a > f", "> f", "a >>f", "a 2>f", "a; b >| f", "a >/dev/null2"):
+        for text in ("a > f", "> f", "a >>f", "a 2>f", "a; b >| f", "a >/dev/null2", "a\u0663> f"):
             self.assertTrue(take_apart(text).writes, text)
         for text in (
             "a",

@@ -781,6 +781,11 @@ MAGICS = [
     (SHELL, "%config InlineBackend.rc = {open('x')}", "can't be checked: %config"),
     (SHELL, "%config Application.x = 1", "can't be checked: %config"),
     (SHELL, "%config x = open('x')", "can't be checked: %config"),
+    (
+        SHELL,
+        "get_ipython().run_line_magic('config', 'InlineBackend.x = 1\\nimport os')",
+        "can't be checked: %config",
+    ),
     # Python's values in lines.
     (SHELL, "!echo {open('x')}", "blocked function open"),
     (SHELL, "x = !echo {__import__('os').system('x')}", "blocked function os.system"),
