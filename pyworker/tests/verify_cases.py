@@ -456,6 +456,7 @@ FALSE_ALARMS = [
     (OPEN, "import os.path as osp\nosp.join('a', 'b')"),
     (OPEN, "os.path.exists('x')"),
     (OPEN, "import os\nhasattr(os, 'fork')"),
+    (OPEN, "hasattr(f, '__code__') and hasattr(x, '__self__')"),
     (OPEN, "getattr(os, 'cpu_count')()"),
     (OPEN, "def f():\n    import os as o\n    return o.getcwd()"),
     (OPEN, "import sys\nsys.version_info >= (3, 10)\nprint(sys.argv, file=sys.stderr)"),
