@@ -10,7 +10,7 @@ import io
 import os
 import sys
 
-from . import asking, channel, cstdio, late, replaced
+from . import asking, channel, late, replaced
 from .openfiles import identity
 from .order import Order
 
@@ -89,19 +89,16 @@ class Streams:
 
     def report(self, line):
         """Writes a line to the stderr that was there at the start, if it still is."""
-        for fd in (self._spare[2], 2):
-            try:
-                os.write(fd, line.encode("utf-8", "backslashreplace") + b"\n")
-                return
-            except OSError:
-                pass  # the user's code has closed it
+        try:
+            os.write(self._spare[2], line.encode("utf-8", "backslashreplace") + b"\n")
+        except OSError:
+            pass  # the user's code has closed it
 
     def flush(self):
-        """Writes out what Python and C hold back. Runs the user's own streams."""
+        """Writes out what Python holds back. Runs the user's own streams."""
         self._kept = {fd: stream for fd in (1, 2) if (stream := self._keep(fd)) is not None}
         self._repair()
         self.flush_own()
-        cstdio.flush()
 
     def _keep(self, fd):
         """Returns what a user has put in the place of a text stream, if it is to stay there."""

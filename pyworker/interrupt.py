@@ -24,7 +24,6 @@ class Interrupts:
 
     def __init__(self):
         self.signalled = False  # a signal has come during this execution
-        self.cancel = None  # asks a waiting event loop to stop; true if it will
         self.has_input = lambda: False  # says if an unread request waits
         # While the event loop runs between calls, says if a frame is of code that it has called.
         self.rouse = None
@@ -122,7 +121,7 @@ class Interrupts:
         self.signalled = True
         if not self._armed or self._held or frame is None or frame.f_code is _GUARDED:
             self._pending = True
-        elif self.cancel is None or not self.cancel():
+        else:
             raise KeyboardInterrupt
 
     def nudged(self, _number, frame):

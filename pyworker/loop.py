@@ -100,7 +100,10 @@ class _Worker:
         kin.take_tag(request["tag"])
         profile = request.get("confine")
         if profile:
-            self._hand_over(late.load_own("sandbox.confine").apply(profile))
+            listener = late.load_own("sandbox.confine").apply(profile)
+            if listener:  # the server's proxy gets it before any code could use either
+                self._frames.send_descriptor({"type": "listener"}, listener)
+                os.close(listener)
         self._session = open_session(
             request, self._frames, self._streams, self._interrupts, self._fault
         )
@@ -111,12 +114,6 @@ class _Worker:
         answer = ready(self._executor.initialize(code) if code else "")
         asking.install(self._streams, self._frames, self._interrupts)  # no call waits before
         return answer
-
-    def _hand_over(self, listener):
-        """Gives the server the socket of its proxy, before any code could use either."""
-        if listener:
-            self._frames.send_descriptor({"type": "listener"}, listener)
-            os.close(listener)
 
     def _wait_in_loop(self, stream):
         return not self.is_asleep() and self._executor.awaiting.wait(stream)

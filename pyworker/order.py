@@ -5,7 +5,6 @@ they were written to within the same moment. So whoever turns from one stream to
 the other waits until the server has taken what the first one said.
 """
 
-import os
 import sys
 
 from . import late
@@ -15,8 +14,7 @@ from . import late
 # for again in the same execution.
 PATIENCE = 1
 
-_YIELDS = 50  # looks with nothing but a sched_yield between
-_NAP = 50e-6  # seconds between later looks
+_NAP = 20e-6  # seconds between two looks
 
 
 class Order:
@@ -42,10 +40,6 @@ class Order:
         """Waits until a pipe is empty, as long as PATIENCE goes; says whether it is."""
         ioctl, query = late.load("fcntl").ioctl, late.load("termios").FIONREAD
         time = late.load("time")
-        for _ in range(_YIELDS):
-            if not any(ioctl(pipe, query, b"\0\0\0\0")):
-                return True
-            os.sched_yield()
         end = time.monotonic() + PATIENCE
         while any(ioctl(pipe, query, b"\0\0\0\0")):
             if time.monotonic() > end:

@@ -62,3 +62,10 @@ def is_in_callback(frame):
         if frame.f_code is _callback:
             return True
     return False
+
+
+def has_callback(trace):
+    """Says whether a traceback leads through code that a loop has called."""
+    while trace is not None and trace.tb_frame.f_code is not _callback:
+        trace = trace.tb_next
+    return trace is not None

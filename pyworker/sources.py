@@ -61,14 +61,6 @@ def find(pattern):
     return ""
 
 
-def line(name, number):
-    """Returns a line of a cell, "" when there is none."""
-    entry = _lines.cells.get(name)
-    if entry is None or not 0 < number <= len(entry[2]):
-        return ""
-    return entry[2][number - 1]
-
-
 def text(name):
     """Returns the source of a cell, "" when there is none."""
     entry = _lines.cells.get(name)

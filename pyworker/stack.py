@@ -12,10 +12,10 @@ import sys
 
 from . import sources
 from .imports import when_imported
+from .tracebacks import CELLS
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _ENDS = (_HERE + "executor.py", _HERE + "loop.py")  # under these nothing is the user's
-_CELLS = ("<cell ", "<init>")
 
 
 def install():
@@ -88,7 +88,7 @@ def _cell_of(kind):
         code = getattr(function, "__code__", None)
         if (
             code is not None
-            and code.co_filename.startswith(_CELLS)
+            and code.co_filename.startswith(CELLS)
             and function.__qualname__ == f"{kind.__qualname__}.{code.co_name}"
         ):
             return code.co_filename

@@ -124,6 +124,26 @@ func (f *family) home() (string, error) {
 	return f.path, nil
 }
 
+// remakeHome makes the home anew that somebody has removed, as who tidies up does: no
+// session of the family could start a worker without it.
+func (f *family) remakeHome() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.path == "" {
+		return nil // there was none
+	}
+	root, err := f.options.homes.open(f.options)
+	if err != nil {
+		return err
+	}
+	name := homeName(f.id)
+	if _, err := root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f.moved = false // what they share is to be handed over
+	return errors.Join(root.Mkdir(name, 0o700), furnish(root, name))
+}
+
 // furnish makes what confined sessions need in their home before they start: what a
 // wall is to let through must be there.
 func furnish(root *os.Root, name string) error {

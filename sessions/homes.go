@@ -23,13 +23,23 @@ type homes struct {
 	shared string   // its name there
 }
 
-// open returns WorkdirRoot, which it makes if need be. Others may pass through it to
-// what is theirs where sessions are other users.
+// open returns WorkdirRoot, which it makes if need be: anew, too, when who tidies up
+// has removed it under the server. Others may pass through it to what is theirs where
+// sessions are other users.
 func (h *homes) open(o *Options) (*os.Root, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.root != nil {
+	if h.root != nil && !isGone(h.root, o.WorkdirRoot) {
 		return h.root, nil
+	}
+	if h.root != nil {
+		_ = h.root.Close() // nothing can be made in it any more
+		h.root = nil
+		if o.RemakeRoot != nil {
+			if err := o.RemakeRoot(); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if err := os.MkdirAll(o.WorkdirRoot, 0o700); err != nil {
 		return nil, err
@@ -45,6 +55,17 @@ func (h *homes) open(o *Options) (*os.Root, error) {
 	}
 	h.root = root
 	return root, nil
+}
+
+// isGone reports whether the directory that was opened by a path is no longer there: the
+// path leads nowhere, or to a directory that was made since. A link counts for neither.
+func isGone(opened *os.Root, path string) bool {
+	there, err := os.Lstat(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	was, err := opened.Stat(".")
+	return err == nil && there.IsDir() && !os.SameFile(there, was)
 }
 
 // openShared opens what the shared directory is in, once that is there.
@@ -104,6 +125,9 @@ func (s *Session) makeDirs() error {
 		}
 		return err
 	})
+	if errors.Is(err, fs.ErrNotExist) { // the home of the session that this one is a branch of
+		return Errorf(CodeStart, "the interpreter's directories could not be made, as what they are to be in was removed under the server; manage_interpreters with operation restart makes it anew: %w", err)
+	}
 	if err != nil {
 		return Errorf(CodeStart, "the interpreter's directories could not be made: %w", err)
 	}
@@ -116,6 +140,9 @@ func (s *Session) remakeDirs(ctx context.Context) error {
 	if s.life.Err() != nil { // nobody would remove them any more
 		return nil
 	}
+	if err := s.family.remakeHome(); err != nil {
+		return Errorf(CodeStart, "the interpreter's own directory could not be made anew: %w; delete the interpreter and create another", err)
+	}
 	made := false
 	err := s.besideOwn(func(above *os.Root) error {
 		for _, name := range s.ownNames() {
@@ -127,10 +154,7 @@ func (s *Session) remakeDirs(ctx context.Context) error {
 		}
 		return nil
 	})
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil // where even the home is gone, the start says so
-	case err != nil:
+	if err != nil {
 		return Errorf(CodeStart, "the interpreter's directories could not be made anew: %w; delete the interpreter and create another", err)
 	}
 	if !made || s.options.confiner() == nil {

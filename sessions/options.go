@@ -96,6 +96,10 @@ type Options struct {
 	// before the agent is told to stop and ask; 0 never tells.
 	MaxRetries int
 
+	// RemakeRoot makes what WorkdirRoot is in anew, when somebody has removed it under
+	// the server; nil: the directories above it need nothing else than to be there.
+	RemakeRoot func() error
+
 	tally *tally // the Manager's
 	homes *homes // likewise
 }

@@ -70,8 +70,9 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.python.proxy = proxy
 	a.metrics = a.newMetrics()
 	a.ready = newReadiness(a.python, a.run.path, log)
+	a.ready.remake = a.run.remake
 	options := managerOptions(c, a.python, a.run.path, log)
-	options.CheckPython = a.python.choose
+	options.CheckPython, options.RemakeRoot = a.python.choose, a.run.remake
 	a.locateFiles(&options)
 	a.python.homes = options.WorkdirRoot
 	if a.plugins != nil {
@@ -100,8 +101,7 @@ func (a *App) openFiles() (err error) {
 		return err
 	}
 	if a.config.Serve.SandboxMode() != config.SandboxOff {
-		runs := filepath.Dir(a.run.path)
-		if err := letThrough(filepath.Dir(runs), runs, a.run.path); err != nil {
+		if err := a.run.letThrough(); err != nil {
 			return err
 		}
 	}
@@ -183,6 +183,7 @@ func (a *App) locateFiles(o *sessions.Options) {
 		return
 	}
 	o.Dir, o.WorkdirRoot, o.KeepFiles = filepath.Join(a.kept.dir, outputsName), a.kept.dir, true
+	o.RemakeRoot = a.kept.remake
 	if a.project.unfit != "" {
 		o.Locate = a.locate
 	}

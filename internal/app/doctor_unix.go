@@ -7,6 +7,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
+
+	"understudy/internal/worker"
 )
 
 // fewFiles is a limit on open files that a few dozen sessions would reach;
@@ -22,7 +24,11 @@ func freeSpace(directory string) (uint64, error) {
 }
 
 func (f *findings) limits() {
-	f.limit("open files", unix.RLIMIT_NOFILE, fewFiles)
+	if err := worker.CheckDescriptors(); err != nil {
+		f.add(groupSystem, "open files", stateFailed, "%v", err)
+	} else {
+		f.limit("open files", unix.RLIMIT_NOFILE, fewFiles)
+	}
 	f.limit("processes", unix.RLIMIT_NPROC, 256)
 }
 

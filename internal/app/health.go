@@ -50,6 +50,7 @@ type readiness struct {
 	dir    string // for the trial
 	python func(context.Context) (sessions.Starter, error)
 	wall   func() *sandbox.Wall // around what python starts; nil: there is none
+	remake func() error         // makes what dir is in anew if it is gone; nil: nobody removes it
 	// check tries whether code can be checked before it runs; nil when none is.
 	check func(context.Context) error
 	log   *slog.Logger
@@ -194,6 +195,11 @@ func (r *readiness) trial(ctx context.Context, starter sessions.Starter) error {
 	var wall *sandbox.Wall
 	if r.wall != nil {
 		wall = r.wall()
+	}
+	if r.remake != nil {
+		if err := r.remake(); err != nil {
+			return err
+		}
 	}
 	spec, err := trialSpec(wall, "trial", r.dir)
 	if err != nil {

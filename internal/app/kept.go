@@ -24,7 +24,10 @@ import (
 // locked while the server lives. They go as the journal's runs do, when they are too old
 // or too large together.
 type keptFiles struct {
-	dir  string
+	dir      string
+	walkable []string // what the users pass through as whom sessions run
+
+	mu   sync.Mutex // held while the directory is made anew
 	lock *flock.Flock
 
 	life     context.Context // ends with close
@@ -57,7 +60,8 @@ func openKept(c *config.Config, log *slog.Logger) (*keptFiles, error) {
 		return nil, fmt.Errorf("making the directory for figures (choose another with --data-dir): %w", err)
 	}
 	if c.Serve.SandboxMode() != config.SandboxOff {
-		if err := letThrough(c.DataDir, all, k.dir); err != nil {
+		k.walkable = []string{c.DataDir, all, k.dir}
+		if err := letThrough(k.walkable...); err != nil {
 			return nil, errors.Join(err, k.lock.Unlock(), os.RemoveAll(k.dir))
 		}
 	}
@@ -71,6 +75,18 @@ func openKept(c *config.Config, log *slog.Logger) (*keptFiles, error) {
 	return k, nil
 }
 
+// remake makes the directory anew, with its lock, that somebody has removed under the
+// live server.
+func (k *keptFiles) remake() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	lock, err := remakeLocked(k.dir, k.lock)
+	if k.lock = lock; err != nil {
+		return err
+	}
+	return letThrough(k.walkable...)
+}
+
 // close leaves what there is, and no directory that nothing is in.
 func (k *keptFiles) close() error {
 	if k == nil {
@@ -78,6 +94,8 @@ func (k *keptFiles) close() error {
 	}
 	k.endLife()
 	k.sweeping.Wait()
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	err := removeLock(k.lock)
 	_ = os.Remove(filepath.Join(k.dir, outputsName)) // it stays while something is in it
 	_ = os.Remove(k.dir)                             // likewise

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -20,7 +21,10 @@ import (
 // their own working directories. It is locked while the server lives, so that
 // the next server can tell the leftovers of a killed one from a live one's.
 type runDir struct {
-	path string
+	path     string
+	walkable bool // by the users as whom sessions run
+
+	mu   sync.Mutex // held while the directory is made anew
 	lock *flock.Flock
 }
 
@@ -38,7 +42,43 @@ func newRunDir(dataDir string, log *slog.Logger) (*runDir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the directory for sessions' files: %w", err)
 	}
-	return &runDir{path, lock}, nil
+	return &runDir{path: path, lock: lock}, nil
+}
+
+// letThrough is for servers with a sandbox.
+func (d *runDir) letThrough() error {
+	d.walkable = true
+	runs := filepath.Dir(d.path)
+	return letThrough(filepath.Dir(runs), runs, d.path)
+}
+
+// remake makes the directory anew, with its lock, that who tidies up has removed under
+// the live server.
+func (d *runDir) remake() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lock, err := remakeLocked(d.path, d.lock)
+	if d.lock = lock; err == nil && d.walkable {
+		err = d.letThrough()
+	}
+	return err
+}
+
+// remakeLocked makes a locked directory anew and returns its lock, or the one that was
+// held if that still is there.
+func remakeLocked(dir string, held *flock.Flock) (*flock.Flock, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return held, err
+	}
+	if _, err := os.Lstat(held.Path()); !errors.Is(err, fs.ErrNotExist) {
+		return held, err
+	}
+	lock := flock.New(held.Path())
+	if got, err := lock.TryLock(); err != nil || !got {
+		return held, errors.Join(fmt.Errorf("%s was removed, and could not be locked again: another server is about to remove it; try again", dir), err, lock.Close())
+	}
+	_ = held.Close() // of a file that is no more
+	return lock, nil
 }
 
 // makeLocked makes a directory of a new name with a lock in it that is held. Another
@@ -118,6 +158,8 @@ func (d *runDir) close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return removeRunDir(ctx, d.path, d.lock)
 }
 

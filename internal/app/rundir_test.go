@@ -94,3 +94,27 @@ func TestServersThatStartAtOnce(t *testing.T) {
 	}
 	servers.Wait()
 }
+
+// TestADirectoryThatWasRemovedIsMadeAnew, with a lock that other servers see.
+func TestADirectoryThatWasRemovedIsMadeAnew(t *testing.T) {
+	data, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	run, err := newRunDir(data, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a second time with nothing to do
+		if err := errors.Join(os.RemoveAll(filepath.Join(data, "run")), run.remake(), run.remake()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeLeftovers(filepath.Join(data, "run"), log)
+	if _, err := os.Lstat(run.lock.Path()); err != nil {
+		t.Error("taken for a dead server's: ", err)
+	}
+	if err := run.close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(filepath.Join(data, "run")); err != nil || len(left) > 0 {
+		t.Errorf("%v %v", left, err)
+	}
+}

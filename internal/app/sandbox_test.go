@@ -71,7 +71,7 @@ func TestMissingLayersAreLogged(t *testing.T) {
 func TestWallSettings(t *testing.T) {
 	needsLinux(t)
 	read, write := t.TempDir(), t.TempDir()
-	c := serveConfig(t, "--transport", "http", "--read", read, "--write", write, "--allow-net", "pypi.org", "--sandbox-floor", "rlimits", "--memory-limit", "1GB", "--disk-limit", "none")
+	c := serveConfig(t, "--transport", "http", "--sandbox", "standard", "--read", read, "--write", write, "--allow-net", "pypi.org", "--sandbox-floor", "rlimits", "--memory-limit", "1GB", "--disk-limit", "none")
 	got, err := wallSettings(t.Context(), c, testPython(t), quiet())
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestWallSettings(t *testing.T) {
 	if !slices.Contains(got.Python, libraryDir(c)) || slices.Contains(got.Python, "/") {
 		t.Errorf("%q", got.Python)
 	}
-	all, err := wallSettings(t.Context(), serveConfig(t, "--transport", "http", "--allow-net", "all"), testPython(t), quiet())
+	all, err := wallSettings(t.Context(), serveConfig(t, "--transport", "http", "--sandbox", "standard", "--allow-net", "all"), testPython(t), quiet())
 	if err != nil || !all.Network.All || all.Network.Hosts != nil {
 		t.Errorf("%+v %v", all.Network, err)
 	}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -25,6 +26,9 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	}
 	out := os.Stdout
 	os.Stdout = os.Stderr // a stray print of any library must not reach the protocol
+	if err := worker.CheckDescriptors(); err != nil {
+		return fmt.Errorf("not serving: %w", err)
+	}
 	// Nobody is to find a server that would run code without the wall it needs.
 	if err := checkFloor(ctx, c); err != nil {
 		return err

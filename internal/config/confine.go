@@ -98,14 +98,18 @@ func (c Confine) check(mode, system string) error {
 }
 
 // checkOff refuses settings that promise something which a sandbox that is off does
-// not do. Where auto has turned it off, paths and hosts stay without effect: the same
-// file of settings may serve HTTP, where they have one.
+// not do, whoever has turned it off: who names the hosts that code may reach believes
+// that it reaches no others.
 func (c Confine) checkOff() error {
-	if len(c.SandboxFloor) > 0 {
-		return errors.New("sandbox-floor needs the sandbox, which is off (auto is off for stdio); say --sandbox standard, or leave --sandbox-floor out")
+	off := "is off"
+	if c.Sandbox == SandboxAuto {
+		off = "is off here (auto is standard for HTTP and SSE on Linux, and off for all else)"
 	}
-	if c.Sandbox == SandboxOff && len(c.AllowNet)+len(c.Read)+len(c.Write) > 0 {
-		return errors.New("allow-net, read and write open what the sandbox closes, and sandbox is off, so all is open; leave them out, or say --sandbox standard")
+	if len(c.SandboxFloor) > 0 {
+		return fmt.Errorf("sandbox-floor needs the sandbox, which %s; say --sandbox standard, or leave --sandbox-floor out", off)
+	}
+	if len(c.AllowNet)+len(c.Read)+len(c.Write) > 0 {
+		return fmt.Errorf("allow-net, read and write open what the sandbox closes, which %s, so all is open; say --sandbox standard, or leave them out", off)
 	}
 	return nil
 }

@@ -74,6 +74,9 @@ func TestConfineMistakes(t *testing.T) {
 		"a layer":            {[]string{"--sandbox", "standard", "--sandbox-floor", "landlock,chroot"}, `"chroot" is no layer`},
 		"a floor over stdio": {[]string{"--sandbox-floor", "landlock"}, "sandbox-floor needs the sandbox"},
 		"off and a host":     {[]string{"--sandbox", "off", "--allow-net", "pypi.org"}, "so all is open"},
+		"stdio and a host":   {[]string{"--allow-net", "pypi.org"}, "is off here (auto is standard for HTTP"},
+		"stdio and a path":   {[]string{"--write", dir}, "so all is open; say --sandbox standard"},
+		"connect and a path": {[]string{"connect", "--read", dir}, "so all is open; say --sandbox standard"},
 		"off and a path":     {[]string{"--sandbox", "off", "--read", dir}, "so all is open"},
 		"all and hosts":      {[]string{"--sandbox", "standard", "--allow-net", "pypi.org,all"}, "allow-net is all and hosts"},
 		"no host":            {[]string{"--sandbox", "standard", "--allow-net", "https://pypi.org/"}, "is no host"},
@@ -91,8 +94,11 @@ func TestConfineMistakes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// What is for HTTP in a file of settings doesn't hinder a doctor.
-	must(t, map[string]string{"UNDERSTUDY_ALLOW_NET": "pypi.org"}, "doctor")
+	// A doctor says what serve would say.
+	if _, err := try(t, map[string]string{"UNDERSTUDY_ALLOW_NET": "pypi.org"}, "doctor"); err == nil || !strings.Contains(err.Error(), "so all is open") {
+		t.Errorf("doctor: %v", err)
+	}
+	must(t, map[string]string{"UNDERSTUDY_ALLOW_NET": "pypi.org", "UNDERSTUDY_SANDBOX": "standard"}, "doctor")
 }
 
 func TestResolvedLimits(t *testing.T) {

@@ -128,7 +128,7 @@ type Pulse struct {
 	Code          string
 	Started       time.Time
 	Limit         time.Duration
-	Tail          string // the last lines of output
+	Tail          string // the end of its output
 }
 
 // Query chooses executions. What is left zero does not restrict.

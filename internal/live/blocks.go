@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"understudy/internal/journal"
+	terminal "understudy/internal/screen"
 )
 
 // block is a titled part of the screen.
@@ -145,7 +146,7 @@ func (s *screen) now(width int) block {
 	for _, all := range [][]journal.Execution{s.picture.executions, s.picture.lost} {
 		for i := range all {
 			if e := &all[i]; e.Status == journal.StatusLost {
-				lines = append(lines, s.styles.bad.Render("◍ "+name(e))+"  "+subject(e))
+				lines = append(lines, s.styles.bad.Render("◍ "+name(e))+"  "+lostAfter(e)+subject(e))
 			}
 		}
 	}
@@ -156,6 +157,14 @@ func (s *screen) now(width int) block {
 		lines = []string{s.styles.quiet.Render("nothing")}
 	}
 	return block{title: "Running now", lines: lines, keep: 2}
+}
+
+// lostAfter says how long a lost execution had run, where that is known.
+func lostAfter(e *journal.Execution) string {
+	if e.ExecTime == 0 {
+		return ""
+	}
+	return "after " + elapsed(e.ExecTime) + "  "
 }
 
 // runningLine is an execution in a line.
@@ -186,7 +195,7 @@ func (s *screen) running(p journal.Pulse, width int) []string {
 		}
 		lines = append(lines, s.styles.quiet.Render("  │ ")+l)
 	}
-	output := spoken(p.Tail)
+	output := spoken(terminal.Text(p.Tail))
 	for _, l := range output[max(0, len(output)-outputLines):] {
 		lines = append(lines, s.styles.quiet.Render("  › ")+l)
 	}

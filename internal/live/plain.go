@@ -146,8 +146,11 @@ func (f *follower) tellExecution(e *journal.Execution) {
 	}
 	delete(f.statuses, e.ID)
 	text := label + " " + clean(string(e.Status))
-	if e.Status != journal.StatusLost {
+	switch {
+	case e.Status != journal.StatusLost:
 		text += " in " + span(e.ExecTime)
+	case e.ExecTime > 0:
+		text += " after " + span(e.ExecTime) + " at least"
 	}
 	if t := e.Trial; t != nil {
 		text += f.judge(e, t)

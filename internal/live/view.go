@@ -2,6 +2,8 @@ package live
 
 import (
 	"strings"
+
+	terminal "understudy/internal/screen"
 )
 
 const (
@@ -115,7 +117,7 @@ func (s *screen) tail() string {
 	}
 	for _, p := range s.picture.pulses {
 		if p.InterpreterID == e.Place.InterpreterID && p.Execution == e.Place.Execution {
-			return p.Tail
+			return terminal.Text(p.Tail)
 		}
 	}
 	return ""

@@ -11,6 +11,18 @@ import (
 // has begun to start a worker: that one's, and what answers and clients need.
 const reservedDescriptors = 64
 
+// CheckDescriptors returns an error when this process may not open as many files as a
+// server needs for its first interpreter: those that are kept, and as many again for the
+// journal, what interpreters are forked from, and clients.
+func CheckDescriptors() error {
+	const fewest = 2 * reservedDescriptors
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= fewest {
+		return nil
+	}
+	return fmt.Errorf("the server may have %d files open, and needs %d to run code at all, and about ten for each interpreter: raise its limit (ulimit -n, or LimitNOFILE= of a systemd service)", limit.Cur, fewest)
+}
+
 // enoughDescriptors returns an error when a worker more would leave the server too few.
 func enoughDescriptors() error {
 	var limit unix.Rlimit

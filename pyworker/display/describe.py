@@ -6,7 +6,6 @@ dtype, columns, nbytes) is asked. Nothing is computed for it: a lazy frame, a da
 and a file that is not loaded yet stay as they are.
 """
 
-import sys
 from _collections import deque
 from itertools import islice
 from types import SimpleNamespace
@@ -22,10 +21,12 @@ _BITS = 2000  # of an int that is written in digits
 
 # The classes of each library that are asked; subclasses in the same library are, too.
 _KNOWN = {
-    "array": ("array",),
+    "cupy": ("ndarray",),
     "datetime": ("date", "time", "timedelta", "tzinfo"),
     "decimal": ("Decimal",),
     "fractions": ("Fraction",),
+    "jax": ("ArrayImpl",),
+    "jaxlib": ("ArrayImpl",),
     "numpy": ("ndarray", "generic"),
     "pandas": (
         *("DataFrame", "Series", "Index", "ExtensionArray"),
@@ -36,20 +37,20 @@ _KNOWN = {
     "polars": ("DataFrame", "Series"),
     "pyarrow": ("Table", "RecordBatch", "Array", "ChunkedArray"),
     "scipy": ("_spbase", "spmatrix"),
+    "tensorflow": ("EagerTensor",),
     "torch": ("Tensor",),
     "uuid": ("UUID",),
     "xarray": ("DataArray", "Dataset"),
 }
-_PREFIXED = frozenset(("polars", "pyarrow"))  # whose classes are named as others'
 
-# Of a value, its first elements as Python's.
+# Of a value, its first elements as Python's; of a labelled one its labels.
 _HEADS = {
-    "array": lambda value: value[:HEAD].tolist(),
     "numpy": lambda value: value.flat[:HEAD].tolist(),
     "pandas": lambda value: getattr(value, "iloc", value)[:HEAD].tolist(),
     "polars": lambda value: value.head(HEAD).to_list(),
     "pyarrow": lambda value: value.slice(0, HEAD).to_pylist(),
     "torch": lambda value: value.detach().view(-1)[:HEAD].tolist(),
+    "xarray": lambda value: list(value.dims),
 }
 _SPARSE = ("data", "indices", "indptr", "row", "col", "offsets", "rows")  # arrays, of some
 
@@ -65,10 +66,7 @@ _BRACKETS = {
     deque: ("deque([", "])"),
 }
 _TEXTS = (str, bytes, bytearray)
-_ATOMS = kinds.ids(float, complex, bool, type(None), type(...))
-
-# Packages that are not named with an object that shows nothing but its class.
-_UNNAMED = frozenset(("", "__main__", "builtins"))
+_ATOMS = kinds.ids(int, float, complex, bool, type(None), type(...))
 
 
 # Values of libraries
@@ -92,7 +90,7 @@ def _as_base(value, base):
     if kinds.name(base) == "ndarray":
         return base.view(value, base)
     held = (kinds.fields(value) or {}).get("_mgr")
-    if held is None:
+    if kinds.library(type(held)) != "pandas":
         return None
     table = object.__new__(base)
     next(each for each in kinds.bases(base) if kinds.name(each) == "NDFrame").__init__(table, held)
@@ -101,8 +99,9 @@ def _as_base(value, base):
 
 def shape(value):
     """Returns the extent of a known value, None for what has none."""
-    found = getattr(value, "shape", None)
-    if found is None and kinds.package(type(value)) in ("array", "pyarrow"):
+    library = kinds.package(type(value))
+    found = value.size if library == "PIL" else getattr(value, "shape", None)
+    if found is None and library == "pyarrow":
         found = (len(value),)
     return None if found is None else [int(n) for n in found]
 
@@ -112,13 +111,9 @@ def memory(value):
 
     Of tables those of columns and index count; what objects refer to does not.
     """
-    library = kinds.package(type(value))
-    if library == "array":
-        return len(value) * value.itemsize
+    library, parts = kinds.package(type(value)), [value]
     if library == "polars":
         return value.estimated_size()
-    if library == "PIL":
-        return value.width * value.height * len(value.getbands())
     if library == "scipy":
         parts = [getattr(value, name) for name in _SPARSE if hasattr(value, name)]
     elif library == "xarray":
@@ -126,11 +121,9 @@ def memory(value):
         parts = [each for each in held.values() if kinds.package(type(each._data)) == "numpy"]
     elif hasattr(value, "_mgr"):
         parts = [*value.axes, *(block.values for block in value._mgr.blocks)]
-    else:
-        parts = [value] if hasattr(value, "nbytes") else []
-    if not parts or not all(_is_own(getattr(each, "dtype", None)) for each in parts):
+    if not all(hasattr(each, "nbytes") and _is_own(getattr(each, "dtype", None)) for each in parts):
         return None
-    return sum(each.nbytes for each in parts)
+    return sum(each.nbytes for each in parts) if parts else None
 
 
 def _is_own(dtype):
@@ -148,13 +141,10 @@ def _is_safe(zone):
 
 
 def _known_pieces(value, name):
-    """Yields the text of a known value: strings, and values to be shown, each in a tuple."""
+    """Yields the text of a known value in pieces, see _pieces."""
     library, extent = kinds.package(type(value)), shape(value)
-    if library in _PREFIXED:
-        name = f"{library} {name}"
-    if library == "PIL":
-        yield "<{}, {} x {} pixels, {}>".format(name, *value.size, value.mode)
-    elif library == "xarray" and extent is None:
+    name = f"{library} {name}" if library in ("polars", "pyarrow") else name
+    if extent is None and library == "xarray":
         yield f"<{name}: "
         yield (list(value.variables)[:COLUMNS],)
         yield ">"
@@ -167,35 +157,32 @@ def _known_pieces(value, name):
         yield ")"
     elif hasattr(value, "schema") or hasattr(value, "columns"):
         yield f"<{name}, {extent[0]} rows x {extent[1]} columns"
-        yield from _columns(value)
+        yield from _columns(value, library, extent)
         yield ">"
     else:
-        yield f"<{name} of {'x'.join(map(str, extent))} "
+        yield f"<{name} of {'x'.join(map(str, extent)) or 1} "
         yield from _elements(value, library)
         yield ">"
 
 
-def _columns(table):
+def _columns(table, library, extent):
     """Yields the names of columns, with their dtypes."""
-    if kinds.package(type(table)) == "pyarrow":
-        names, dtypes = table.schema.names, table.schema.types
-    else:
-        names, dtypes = table.columns, table.dtypes
-    for i, (name, dtype) in enumerate(islice(zip(names, dtypes), COLUMNS)):
-        yield ", " if i else ": "
-        yield (name,)
-        yield f": {_dtype_text(dtype, 40)}"
+    arrow = library == "pyarrow"
+    names = table.schema.names if arrow else table.columns
+    dtypes = table.schema.types if arrow else table.dtypes
+    named = islice(zip(names, dtypes), COLUMNS)
+    yield ": " if extent[1] else ""
+    yield from _joined([(name,), f": {_dtype_text(dtype, 40)}"] for name, dtype in named)
 
 
 def _elements(array, library):
     """Yields the dtype of an array, and its first elements where they are at hand."""
-    names = ("dtype", "type", "typecode")
-    dtype = next(getattr(array, name) for name in names if hasattr(array, name))
+    dtype = getattr(array, {"pyarrow": "type", "PIL": "mode"}.get(library, "dtype"))
+    at_hand = library in _HEADS and _is_own(dtype)
     yield _dtype_text(dtype, 60)
     if library == "scipy":
         yield f", {array.nnz} stored"
-    at_hand = library in _HEADS and _is_own(dtype)
-    if library == "torch":
+    elif library == "torch":
         yield f" on {array.device!s:.20}"
         at_hand = array.device.type == "cpu" and array.is_contiguous()
     if at_hand:
@@ -214,39 +201,61 @@ def brief_repr(value, limit=REPR_LIMIT):
     """Returns a repr of at most limit characters."""
     parts, room = [], limit
     try:
-        for piece in _pieces(value, 0):
-            parts.append(piece)
-            room -= len(piece)
+        for part in _texts([(value,)], -1):
+            parts.append(part)
+            room -= len(part)
             if room < 0:
                 break
-    except Exception:  # it changed while we read it, or a library failed
+    except Exception:  # it changed while we read it
         return f"<{kinds.name(type(value)):.100} object>"
     text = "".join(parts)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def _texts(pieces, depth):
+    """Yields the texts of pieces that are in so many values."""
+    for piece in pieces:
+        if type(piece) is str:
+            yield piece
+        else:
+            yield from _texts(_pieces(piece[0], depth + 1), depth + 1)
+
+
 def _pieces(value, depth):
-    """Yields the repr of a value; of a text no more than can be shown."""
+    """Returns the repr of a value in pieces: strings, and values, each in a tuple of its own."""
     kind = type(value)
-    base = kinds.container(kind)
+    base, name = kinds.container(kind), f"{kinds.name(kind):.100}"
     if base in _TEXTS:
-        yield repr(base.__getitem__(value, slice(REPR_LIMIT + 1)))
-    elif base in _BRACKETS:
-        yield from _container(value, base, depth)
-    elif kind is int:
-        bits = value.bit_length()
-        yield f"<int of {bits} bits>" if bits > _BITS else repr(value)
-    elif base is range:
+        return [repr(base.__getitem__(value, slice(REPR_LIMIT + 1)))]
+    if base in _BRACKETS:
+        return _container(value, base, depth)
+    if base is range:
         steps = () if value.step == 1 else (value.step,)
-        yield from _call("range", (value.start, value.stop, *steps), depth)
-    elif id(kind) in _ATOMS:
-        yield repr(value)
-    elif (asked := known(value)) is None:
-        yield from _instance(kind, value, depth)
-    elif depth > DEPTH:
-        yield "…"
-    else:
-        yield from _library(asked, kinds.name(kind), depth)
+        return _call("range", ([(each,)] for each in (value.start, value.stop, *steps)))
+    if kind is int and value.bit_length() > _BITS:
+        return [f"<int of {value.bit_length()} bits>"]
+    if id(kind) in _ATOMS:
+        return [repr(value)]
+    asked = known(value)
+    if asked is None:
+        return _instance(kind, name, value, depth)
+    try:
+        return ["…"] if depth > DEPTH else list(_known_pieces(asked, name))
+    except Exception:  # of the library's, whose next release it may be
+        return [f"<{name} object>"]
+
+
+def _joined(groups):
+    """Yields the pieces of groups, with commas between the groups."""
+    for i, group in enumerate(groups):
+        yield ", " if i else ""
+        yield from group
+
+
+def _call(name, groups):
+    yield f"{name}("
+    yield from _joined(groups)
+    yield ")"
 
 
 def _container(value, base, depth):
@@ -254,61 +263,29 @@ def _container(value, base, depth):
     if depth >= DEPTH or (length == 0 and base in (set, frozenset)):
         yield "…" if length else f"{base.__name__}()"
         return
+    if base is dict:
+        groups = ([(key,), ": ", (item,)] for key, item in dict.items(value))
+    else:
+        groups = ([(item,)] for item in base.__iter__(value))
     start, end = _BRACKETS[base]
     yield start
-    for i, item in enumerate(base.items(value) if base is dict else base.__iter__(value)):
-        yield ", " if i else ""
-        if base is dict:
-            yield from _pieces(item[0], depth + 1)
-            yield ": "
-            item = item[1]
-        yield from _pieces(item, depth + 1)
+    yield from _joined(groups)
     yield "," + end if base is tuple and length == 1 else end
 
 
-def _call(name, arguments, depth, names=None):
-    """Yields name(argument, …), with the names of the arguments where they are given."""
-    yield f"{name:.100}("
-    for i, argument in enumerate(arguments):
-        yield ", " if i else ""
-        yield f"{names[i]:.100}=" if names else ""
-        yield from _pieces(argument, depth + 1)
-    yield ")"
-
-
-def _library(value, name, depth):
-    """Yields the text of a known value; its library may fail, of the next release say."""
-    try:
-        pieces = list(_known_pieces(value, f"{name:.100}"))
-    except Exception:
-        pieces = [f"<{name:.100} object>"]
-    for piece in pieces:
-        if type(piece) is str:
-            yield piece
-        else:
-            yield from _pieces(piece[0], depth + 1)
-
-
-def _instance(kind, value, depth):
-    """Yields what holds no code: an Enum's name, a dataclass's fields; else the class alone."""
+def _instance(kind, name, value, depth):
+    """Returns what takes no code: an Enum's name, a dataclass's fields; else the class alone."""
     fields = kinds.fields(value) or {}
-    name, enum = kinds.name(kind), sys.modules.get("enum")
-    if enum is not None and kinds.derives(kind, enum.Enum):
-        member = fields.get("_name_")
-        yield f"<{name:.100}.{member if type(member) is str else '…':.100}>"
-    elif fields and depth < DEPTH and _shows_fields(kind):
-        named = {field: item for field, item in fields.items() if type(field) is str}
-        yield from _call(name, named.values(), depth, list(named))
-    elif kinds.derives(kind, BaseException):
+    if "_name_" in fields and "_value_" in fields:
+        member = fields["_name_"]
+        return [f"<{name}.{member if type(member) is str else '…':.100}>"]
+    is_record = any("__dataclass_fields__" in kinds.names_of(base) for base in kinds.bases(kind))
+    if fields and depth < DEPTH and (is_record or kind is SimpleNamespace):
+        named = (pair for pair in fields.items() if type(pair[0]) is str)
+        return _call(name, ([f"{field:.100}=", (item,)] for field, item in named))
+    if kinds.derives(kind, BaseException):
         arguments = tuple.__iter__(BaseException.args.__get__(value))
-        yield from _call(name, arguments, depth)
-    else:
-        package = kinds.library(kind)
-        origin = "" if package in _UNNAMED else f"{package:.100} "
-        yield f"<{origin}{name:.100} object>"
-
-
-def _shows_fields(kind):
-    return kind is SimpleNamespace or any(
-        "__dataclass_fields__" in kinds.names_of(base) for base in kinds.bases(kind)
-    )
+        return _call(name, ([(each,)] for each in arguments))
+    package = kinds.library(kind)
+    is_near = package in ("", "__main__", "builtins")
+    return [f"<{name} object>" if is_near else f"<{package:.100} {name} object>"]

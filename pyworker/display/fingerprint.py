@@ -5,13 +5,13 @@ a bounded sample of what they hold: length, shape, some elements, some bytes.
 """
 
 import binascii
-import types
 from _weakref import ref as _ref
 from itertools import islice
+from types import ModuleType
 
 from . import describe, kinds
 
-HALF = 16  # elements of a container that are looked at, at either end
+END = 16  # elements of a container that are looked at, at either end
 WHOLE_BYTES = 1 << 20  # arrays up to this size are looked at whole
 TOTAL_BYTES = 8 << 20  # of all arrays that are looked at in one round
 _BLOCKS = 20  # of a DataFrame
@@ -20,10 +20,6 @@ HELD_LENGTH = 10_000  # characters of a str that a mark keeps alive
 
 # Values that never change and hold nothing else: a mark may keep them alive.
 _SMALL = kinds.ids(int, float, bool, complex, type(None))
-
-_NEVER_CHANGING = kinds.ids(
-    str, bytes, tuple, frozenset, range, type, types.ModuleType, types.FunctionType
-)
 
 
 class Round:
@@ -40,18 +36,18 @@ class Round:
             held = _ref(value)
         except TypeError:  # builtin containers and the like
             held = None
-        looks = deep and id(kind) not in _NEVER_CHANGING
+        looks = deep and kind is not ModuleType  # which imports change
         return held, id(value), kind, self._content(value, kind) if looks else None
 
     def _content(self, value, kind):
         base = kinds.container(kind)
         try:
-            if base in _LOOKS:
-                return _LOOKS[base](value)
+            if base in (list, dict, set, bytearray):
+                return _held(value, base)
             asked = describe.known(value)
             if asked is None:
                 fields = kinds.fields(value)
-                return fields and _dict(fields)
+                return fields and _held(fields, dict)
             return self._table(asked) if hasattr(asked, "_mgr") else self._array(asked)
         except Exception:
             return None  # it changed while we looked, or a library can't say: identity must do
@@ -63,7 +59,7 @@ class Round:
         if dtype.hasobject and dtype.names:  # its elements would be new tuples each time
             return shape, [self._array(value[name]) for name in dtype.names[:_BLOCKS]]
         if dtype.hasobject:
-            return shape, _sample(value.flat[: 2 * HALF].tolist())
+            return shape, _sample(value.flat[: 2 * END].tolist())
         if value.nbytes <= min(WHOLE_BYTES, self._room) and value.flags.c_contiguous:
             self._room -= value.nbytes
             return shape, binascii.crc32(value.view("u1") if dtype.kind in "mM" else value)
@@ -87,25 +83,16 @@ def _sample(items):
     return items if _SMALL.issuperset(map(id, map(type, items))) else tuple(map(id, items))
 
 
-def _list(value):
-    length = list.__len__(value)
-    return length, _sample(list.__getitem__(value, slice(None, None, length // (2 * HALF) or 1)))
-
-
-def _dict(value):
-    views = (dict.keys(value), dict.values(value))
-    ends = [islice(end, HALF) for view in views for end in (iter(view), reversed(view))]
-    return dict.__len__(value), *map(_sample, ends)
-
-
-def _set(value):
-    return set.__len__(value), _sample(islice(set.__iter__(value), 2 * HALF))
-
-
-def _bytearray(value):
-    length = bytearray.__len__(value)
-    sample = bytearray.__getitem__(value, slice(None, None, 1 + length // WHOLE_BYTES))
-    return length, binascii.crc32(sample)
-
-
-_LOOKS = {list: _list, dict: _dict, set: _set, bytearray: _bytearray}
+def _held(value, base):
+    """Returns the length of a builtin container, and what is at its ends."""
+    length = base.__len__(value)
+    if base is bytearray:
+        return length, binascii.crc32(bytearray.__getitem__(value, slice(WHOLE_BYTES)))
+    if base is dict:
+        views = (dict.keys(value), dict.values(value))
+        ends = [end for view in views for end in (iter(view), reversed(view))]
+    else:
+        ends = [base.__iter__(value)]
+        if base is list:
+            ends.append(list.__reversed__(value))
+    return length, *(_sample(islice(end, END)) for end in ends)

@@ -8,7 +8,7 @@ that; of them only what the code assigns in any case counts. Loaded late, for fe
 runs are measured.
 
 No code of a user's class is run for it: subclasses of int and float are read by the
-builtin's method, all else only where its class is a known library's.
+builtin's method, all else only where its class is a known library's (describe.py).
 """
 
 import ast
@@ -19,7 +19,6 @@ from . import describe, kinds
 NAME_LIMIT = 100  # characters of a variable's or a class's name in a problem
 
 _ABSENT = object()
-_TENSORS = frozenset(("tensorflow", "jax", "jaxlib", "cupy"))  # beside what describe.py knows
 
 
 class Watch:
@@ -81,12 +80,10 @@ def _copy(value):
 
 def _binds(statement, name):
     """Says whether a statement of the module assigns a name whenever it doesn't raise."""
-    if isinstance(statement, ast.Assign):
-        targets = statement.targets
-    elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)) and statement.value is not None:
-        targets = [statement.target]
-    else:
+    assigns = isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign))
+    if not assigns or statement.value is None:
         return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     return any(
         isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
         for target in targets
@@ -99,46 +96,36 @@ def _number(value):
     kind = type(value)
     if kind is bool or value is None:
         raise _Unfit("is None" if value is None else "is a bool, not a number")
-    if kinds.derives(kind, float):
-        number = float.__float__(value)
-    elif kinds.derives(kind, int) or kinds.home(kind) in ("decimal", "fractions"):
-        number = _as_float(value, kind)
-    else:
-        return _number(_inside(value, kind))
+    try:
+        if kinds.derives(kind, float):
+            number = float.__float__(value)
+        elif kinds.derives(kind, int):
+            number = float(int.__int__(value))
+        elif kinds.library(kind) in ("decimal", "fractions"):
+            number = float(value)
+        else:
+            return _number(_inside(value, kind))
+    except OverflowError:
+        raise _Unfit(f"is a larger {kinds.name(kind)} than a float can hold") from None
     if not math.isfinite(number):
         raise _Unfit(f"is {number}")  # nan, inf or -inf
     return number
 
 
-def _as_float(value, kind):
-    try:
-        return float(int.__int__(value) if kinds.derives(kind, int) else value)
-    except OverflowError:
-        name = "int" if kinds.derives(kind, int) else kinds.name(kind)
-        raise _Unfit(f"is a larger {name} than a float can hold") from None
-    except ValueError:
-        return math.nan  # a Decimal's that signals
-
-
 def _inside(value, kind):
     """Returns the one value in a library's scalar, array or tensor."""
-    known = value if kinds.library(kind) in _TENSORS else describe.known(value)
-    name = kinds.name(kind)
+    known, name = describe.known(value), kinds.name(kind)
     noun = "array" if name == "ndarray" else name
-    noun = f"is {'an' if noun[:1].lower() in 'aeio' else 'a'} {noun:.{NAME_LIMIT}}"
+    noun = f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun:.{NAME_LIMIT}}"
     read = getattr(known, "item", None) or getattr(known, "numpy", None)
-    is_time = getattr(getattr(known, "dtype", None), "kind", "") in ("m", "M")
+    dtype = getattr(getattr(known, "dtype", None), "kind", "")
     is_lazy = kinds.library(kind) == "xarray" and describe.memory(known) is None
-    if read is None or is_time or is_lazy:
-        raise _Unfit(f"{noun}, not a number")
-    count = math.prod(map(int, getattr(known, "shape", ())))
+    if read is None or is_lazy or dtype in ("c", "m", "M"):  # a time's item may be an int
+        raise _Unfit(f"is {noun}, not a number")
+    count = math.prod(describe.shape(known) or ())
     if count != 1:
-        raise _Unfit(f"{noun} of {count} values, not a number")
+        raise _Unfit(f"is {noun} of {count} values, not a number")
     if name.startswith("Masked") and known.mask.any():
         raise _Unfit("is masked")
     item = read()
-    if type(item) is not type(known):
-        return item
-    if known.dtype.kind != "f":  # a longdouble's item is a longdouble
-        raise _Unfit(f"{noun}, not a number")
-    return float(item)
+    return float(item) if dtype == "f" else item  # a longdouble's item is a longdouble

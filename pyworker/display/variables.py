@@ -5,7 +5,8 @@ private and left out.
 """
 
 import time
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from functools import _lru_cache_wrapper
+from types import FunctionType, ModuleType
 
 from pyworker import late
 
@@ -24,9 +25,11 @@ _COROUTINES = 0x80 | 0x200  # of co_flags
 _PLAIN = kinds.ids(int, float, complex, bool, type(None))
 _DATA, _HOLDING, _VALUE = range(3)
 
-# What modules give away beside functions and classes: by where it is at home, and numpy's.
-_IMPORTED_HOMES = frozenset(("typing", "__future__"))
-_IMPORTED_KINDS = frozenset(("ufunc", "_ArrayFunctionDispatcher"))
+# What modules give away beside functions and classes, by package or class.
+_IMPORTED = {
+    *("typing", "__future__", "builtins.builtin_function_or_method"),
+    *("numpy.ufunc", "numpy._ArrayFunctionDispatcher"),
+}
 
 
 def public(namespace):
@@ -59,11 +62,10 @@ class Snapshot:
                 changed.append(name)
         self._marks = new
         removed = [name for name in old if name not in new]
-        names = {"added": sorted(added), "changed": sorted(changed), "removed": sorted(removed)}
-        difference = {key: some[:NAMED] for key, some in names.items()}
-        if more := {key: len(some) - NAMED for key, some in names.items() if len(some) > NAMED}:
-            difference["more"] = more
-        return difference
+        names = {"added": added, "changed": changed, "removed": removed}
+        more = {key: len(some) - NAMED for key, some in names.items() if len(some) > NAMED}
+        difference = {key: sorted(some)[:NAMED] for key, some in names.items()}
+        return {**difference, "more": more} if more else difference
 
 
 def describe(namespace, patience=PATIENCE):
@@ -77,7 +79,9 @@ def describe(namespace, patience=PATIENCE):
     until = time.monotonic() + patience
     found, others = [], {"functions": [], "classes": [], "imports": []}
     for name, value, kind in public(namespace):
-        function = value if kind is FunctionType else _cached(kind, value)
+        function = value if kind is FunctionType else None
+        if kind is _lru_cache_wrapper:
+            function = _wrapped(value)
         if function is not None and function.__globals__ is namespace:
             others["functions"].append((name, function))
         elif kinds.derives(kind, type) and kinds.module(value) == "__main__":
@@ -86,7 +90,7 @@ def describe(namespace, patience=PATIENCE):
             full = (kinds.fields(value) or {}).get("__name__")
             same = type(full) is not str or full == name
             others["imports"].append(name if same else f"{name} ({full:.100})")
-        elif function is not None or kinds.derives(kind, type) or _is_imported(kind):
+        elif function is not None or _is_imported(kind):
             others["imports"].append(name)
         else:
             found.append(_measured(name, value, kind, time.monotonic() < until))
@@ -102,20 +106,21 @@ def describe(namespace, patience=PATIENCE):
 
 def _measured(name, value, kind, patient):
     """Returns (where a variable is listed, its description without the repr, its value)."""
-    is_plain = id(kind) in _PLAIN
-    size = kind.__sizeof__(value) if is_plain else kinds.basic_size(kind)
+    size, group = kinds.basic_size(kind), _HOLDING
     entry = {"name": name, "type": kinds.name(kind)[:200], "repr": "", "size": size}
-    group = _VALUE if is_plain else _HOLDING
-    if patient and not is_plain:
-        try:
+    try:
+        if patient:
             group = _extent(entry, kind, value)
-        except Exception:
-            pass  # what a library can't say of its value is left out
+    except Exception:
+        pass  # what a library can't say of its value is left out
     return (group, -entry["size"] if group != _VALUE else 0, name), entry, value
 
 
 def _extent(entry, kind, value):
     """Adds what is known of a value's extent, and returns its group."""
+    if id(kind) in _PLAIN:
+        entry["size"] = kind.__sizeof__(value)
+        return _VALUE
     known = values.known(value)
     if known is not None:
         shape, size = values.shape(known), values.memory(known)
@@ -133,23 +138,26 @@ def _extent(entry, kind, value):
     return _VALUE if is_short else _HOLDING
 
 
-def _cached(kind, value):
-    """Returns the function inside functools' caches, or None."""
-    if kinds.name(kind) != "_lru_cache_wrapper" or kinds.module(kind) != "functools":
-        return None
+def _is_imported(kind):
+    package = kinds.package(kind)
+    known = {package, f"{package}.{kinds.name(kind)}"}
+    return kinds.derives(kind, type) or not known.isdisjoint(_IMPORTED)
+
+
+def _wrapped(value):
+    """Returns the function that a decorated one or a cache calls, or None."""
     found = (kinds.fields(value) or {}).get("__wrapped__")
     return found if type(found) is FunctionType else None
 
 
-def _is_imported(kind):
-    is_numpys = kinds.name(kind) in _IMPORTED_KINDS and kinds.package(kind) == "numpy"
-    return is_numpys or kind is BuiltinFunctionType or kinds.home(kind) in _IMPORTED_HOMES
+class _Default:
+    """A default, which is shown in brief."""
 
+    def __init__(self, value):
+        self._text = values.brief_repr(value, _DEFAULT_LIMIT)
 
-class _Default(str):
-    """The text of a default."""
-
-    __repr__ = str.__str__
+    def __repr__(self):
+        return self._text
 
 
 def _signature(name, function):
@@ -157,25 +165,14 @@ def _signature(name, function):
 
     It is asked of a copy, whose defaults are texts and which has no annotations.
     """
-    inner = (kinds.fields(function) or {}).get("__wrapped__")
-    if type(inner) is FunctionType:
-        function = inner
-    code = function.__code__
+    function = _wrapped(function) or function
+    code, defaults, keyed = function.__code__, function.__defaults__, function.__kwdefaults__
     copy = FunctionType(code, {}, "", None, function.__closure__)
-    positional, defaults, keyed = code.co_argcount, function.__defaults__, function.__kwdefaults__
     given = () if defaults is None else tuple.__getitem__(defaults, slice(None))
-    copy.__defaults__ = tuple(map(_default, given[max(0, len(given) - positional) :]))
+    copy.__defaults__ = tuple(map(_Default, given[max(0, len(given) - code.co_argcount) :]))
     if keyed is not None:
-        names = code.co_varnames[positional : positional + code.co_kwonlyargcount]
-        copy.__kwdefaults__ = {
-            each: _default(dict.__getitem__(keyed, each))
-            for each in names
-            if dict.__contains__(keyed, each)
-        }
+        names = [each for each in code.co_varnames if dict.__contains__(keyed, each)]
+        copy.__kwdefaults__ = {each: _Default(dict.__getitem__(keyed, each)) for each in names}
     prefix = "async " if code.co_flags & _COROUTINES else ""
     text = f"{prefix}{name}{late.load('inspect').signature(copy)}"
     return text if len(text) <= SIGNATURE_LIMIT else text[: SIGNATURE_LIMIT - 1] + "…"
-
-
-def _default(value):
-    return _Default(values.brief_repr(value, _DEFAULT_LIMIT))

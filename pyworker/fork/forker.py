@@ -10,7 +10,6 @@ import os
 import sys
 
 from pyworker import channel, late, loop, sources
-from pyworker.display import figures
 from pyworker.interrupt import Interrupts
 from pyworker.protocol import EXIT_BROKEN_FRAME, ProtocolError, check_fields
 
@@ -29,6 +28,7 @@ _FOR_WORKERS = (
     "fcntl",
     "gc",
     "linecache",
+    "mmap",
     "resource",
     "termios",
     "threading",
@@ -45,7 +45,6 @@ def run(control_fd):
     if sys.platform == "linux":
         late.load_own("sandbox.confine")
     late.load_own("shell.changed")
-    figures.find_capture()
     # Before the imports, so that no worker lets go of what they leave in linecache.
     sources.install()
     sleep.get(loop.ready())
@@ -90,8 +89,9 @@ class _Forker:
         self._kept = set()  # ids of children that are reaped on request only
         self._suspects = suspects.Suspects()
         self._children = _Children(self._reap_strangers)
-        self._stream = _ControlStream(control_fd, self._children)
+        self._stream = channel.Stream(control_fd)
         self._frames = channel.Channel(self._stream, Interrupts())
+        self._frames.background = self._children.wait
 
     def serve(self, greeting):
         """Serves until the socket closes. In a fork it returns what that is to do."""
@@ -198,7 +198,7 @@ class _Forker:
         The server says "adopt" before a process is given anything to do. So when
         this one is dead, what was said of it has come: that is read first.
         """
-        if self._stream.readable():
+        if self._stream.wait(0):
             self._children.look_again()
             return False
         os.waitpid(pid, 0)
@@ -210,19 +210,28 @@ class _Children:
 
     def __init__(self, on_death):
         self._on_death = on_death
-        self.fd, self._end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._fd, self._end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
         _signal.set_wakeup_fd(self._end, warn_on_full_buffer=False)
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
 
-    def hear(self):
-        """Is called when there is something to read from the pipe."""
-        try:
-            while os.read(self.fd, 4096):
+    def wait(self, stream):
+        """Hears of deaths until the control socket can be read; returns True.
+
+        That goes first, as it may be about one of the dead.
+        """
+        select = late.load("select")
+        poll = select.poll()
+        for each in (stream, self._fd):
+            poll.register(each, select.POLLIN)
+        while stream.fileno() not in [fd for fd, _ in poll.poll()]:
+            try:
+                while os.read(self._fd, 4096):
+                    pass
+            except BlockingIOError:
                 pass
-        except BlockingIOError:
-            pass
-        self._on_death()
+            self._on_death()
+        return True
 
     def look_again(self):
         """Has the pipe tell of a death once more."""
@@ -233,25 +242,8 @@ class _Children:
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-        os.close(self.fd)
+        os.close(self._fd)
         os.close(self._end)
-
-
-class _ControlStream(channel.DescriptorStream):
-    """The control socket; while it is waited for, deaths are heard of."""
-
-    def __init__(self, fd, children):
-        super().__init__(fd)
-        self._children = children
-        self._poll.register(children.fd, late.load("select").POLLIN)
-
-    def wait(self):
-        while True:
-            ready = [fd for fd, _ in self._poll.poll()]
-            if self._fd in ready:  # before the dead: it may be about one of them
-                return
-            if self._children.fd in ready:
-                self._children.hear()
 
 
 def _live_as_zygote(control_fd, trial):

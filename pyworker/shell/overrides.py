@@ -2,7 +2,6 @@
 
 import shlex
 import subprocess
-import sys
 
 from pyworker import late
 
@@ -18,7 +17,6 @@ def register(shell):
         known["line"][name] = getattr(ours, name, None) or ours.program(name)
     for name in _INTERPRETERS:
         known["cell"][name] = ours.script(name)
-    known["cell"]["!"] = ours.bang
 
 
 class _Magics:
@@ -60,10 +58,6 @@ class _Magics:
         """Says what to do in the place of a debugger that opens by itself."""
         print("the debugger doesn't open by itself here; after an exception, use %debug")
 
-    def bang(self, line, cell):
-        """Runs the body of a cell in the shell; its value is the lines that it printed."""
-        return self._shell.getoutput(cell)
-
     def script(self, name):
         """Returns the magic that has a program run the body of a cell."""
 
@@ -86,15 +80,11 @@ class _Magics:
                 f"Write {name}=VALUE in the script, set os.environ[{name!r}] first, or use lines "
                 "that begin with !, which take Python's values"
             )
-        kept = {"out": options.out, "err": options.err}
-        outcome = shell.session.shell().run_script(argv, cell, kept, options.bg)
-        shell.user_ns.update({kept[end]: text for end, text in outcome.kept.items()})
-        if options.proc and options.bg:
-            shell.user_ns[options.proc] = outcome.process
-        if outcome.code and options.raise_error:
-            raise subprocess.CalledProcessError(outcome.code, f"%%{argv[0]}")
-
-
-def argv_of(argv):
-    """Returns a command line in which python is the session's."""
-    return [sys.executable, *argv[1:]] if argv[0] in ("python", "python3") else argv
+        runner, kept = shell.session.shell(), {"out": options.out, "err": options.err}
+        if options.bg:
+            process = runner.start_script(argv, cell)
+            return shell.user_ns.update({options.proc: process} if options.proc else {})
+        printed, code = runner.run_script(argv, cell, [end for end in kept if kept[end]])
+        shell.user_ns.update((name, text) for name, text in zip(kept.values(), printed) if name)
+        if code and options.raise_error:
+            raise subprocess.CalledProcessError(code, f"%%{argv[0]}")

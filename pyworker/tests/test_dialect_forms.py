@@ -150,7 +150,7 @@ class Forms(WorkerCase):
         answer = worker.run("import m\nm.x")
         self.assertEqual("1\n", answer.stdout)
         self.assertIn("m.py has changed", answer.notes[0])
-        worker.run("%load_ext autoreload\n%autoreload 2")
+        worker.run("%load_ext autoreload\n%autoreload 2\nimport m")
         worker.run(write.format(3))
         answer = worker.run("import m\nm.x")
         self.assertEqual(("3\n", []), (answer.stdout, answer.notes))

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 import unittest
 from unittest import mock
 
@@ -23,10 +24,7 @@ class Ordering(unittest.TestCase):
         self.order.turn_to(1)
         os.write(self.pipes[1], b"text")
         left = [lambda: None] * 100 + [lambda: os.read(self.readers[1], 10)]
-        with (
-            mock.patch.object(os, "sched_yield", lambda: left.pop(0)()),
-            mock.patch.object(order.late.load("time"), "sleep", lambda _: left.pop(0)()),
-        ):
+        with mock.patch.object(time, "sleep", lambda _: left.pop(0)()):
             self.order.turn_to(2)
         self.assertEqual([], left)
 
@@ -35,7 +33,7 @@ class Ordering(unittest.TestCase):
         os.write(self.pipes[1], b"text")
         with mock.patch.object(order, "PATIENCE", 0):
             self.order.turn_to(2)
-        with mock.patch.object(os, "sched_yield", side_effect=AssertionError):
+        with mock.patch.object(time, "sleep", side_effect=AssertionError):
             self.order.turn_to(1)
             self.order.turn_to(2)
 
