@@ -29,12 +29,15 @@ _INSTEAD = {
     "%load": "write the code itself",
     "%debug": "no debugger runs under a policy; print what you need",
     "%javascript": "no scripts run in what is shown",
+    "%config": "set InlineBackend.NAME to a plain value, or leave",
+    "%load_ext": "load autoreload only",
 }
 _DOLLAR = re.compile(r"\$\{?([A-Za-z_][\w.]*)")
 _FIELD = re.compile(r"\{([^{}]+)\}")
 
 # How the Python is read that magics run: as by transform_cell(), as a cell, or as it is.
 _TRANSFORMED, _CELL, _VALUE = "transformed", "cell", "value"
+_SCRIPT = "script"  # of the shell
 
 
 @functools.cache
@@ -129,26 +132,21 @@ class Cell:
 
     def _plain(self, pattern, text, body):
         """Magics that only show or set something: pattern is what may stand behind them."""
-        pattern, advice = pattern if type(pattern) is tuple else (pattern, _PUT_IN)
         if not re.fullmatch(pattern, text):
-            self._refuse(self._shown, advice)
+            self._refuse(self._shown, _INSTEAD.get(self._shown, _PUT_IN))
 
-    def _bare(self, pattern, text, body):
-        """Magics of a cell with nothing behind them but options and names that they bind."""
+    def _bodied(self, argument, text, body):
+        """Magics of a cell, by the options and names that may stand behind them, and the body."""
+        pattern, kind = argument
         if not re.fullmatch(pattern, text):
             self._refuse(f"{self._shown} {text}", "leave out what stands behind it")
-            return
-        for word in text.split():
+            text = ""
+        for word in text.split():  # names that they bind
             if word[0] != "-" and (verdict := self._rules.variable(word)):
                 self._say(verdict)
-
-    def _capture(self, pattern, text, body):
-        self._bare(pattern, text, body)
-        self._run(body, 0, _CELL)
-
-    def _script(self, pattern, text, body):
-        self._bare(pattern, text, body)
-        for verdict in commands.check_in_code(body, self._rules):
+        if kind == _CELL:
+            self._run(body, 0, _CELL)
+        for verdict in commands.check_in_code(body, self._rules) if kind == _SCRIPT else ():
             self.places.add(self._above + self._node.lineno + 1, body, verdict.at, verdict)
 
     def _program(self, name, text, body):
@@ -248,10 +246,9 @@ def _each(names, *check):
 
 
 _WORDS = r"[\w -]*"
-_CONFIG = (
-    r"""(?:InlineBackend\.\w+|InteractiveShell\.ast_node_interactivity) *=[\w .,'"\[\]-]*""",
-    "set InlineBackend.NAME to a plain value, or leave",
-)
+_CONFIG = r"""(?:InlineBackend\.\w+|InteractiveShell\.ast_node_interactivity) *=[\w .,'"\[\]-]*"""
+_CAPTURED = r"(?:--no-(?:stdout|stderr|display)\s*|[A-Za-z_]\w*\s*)*"
+_OF_SCRIPTS = r"(?:--(?:out|err|proc)\s+\w+\s*|--(?:bg|no-raise-error)\s*)*"
 # Magics that run Python, by the options that may stand before it.
 _PYTHON = {
     **_each("time", Cell._python, ""),
@@ -266,7 +263,7 @@ _LINES = {
     **_each("precision", Cell._plain, r"[\w.%]*"),
     **_each("config", Cell._plain, _CONFIG),
     # An extension is handed the shell, which runs anything.
-    **_each("load_ext", Cell._plain, ("autoreload", "load autoreload only")),
+    **_each("load_ext", Cell._plain, "autoreload"),
     **_each("cd", Cell._function, "os.chdir"),
     **_each("env set_env", Cell._function, "os.environ"),
     **{name: (Cell._install, name) for name in ("conda", "mamba", "micromamba", "pip", "uv")},
@@ -279,14 +276,10 @@ _LINES = {
 }
 _CELLS = {
     **_PYTHON,
-    **_each("HTML SVG html latex markdown svg", Cell._bare, _WORDS),
-    **_each("capture", Cell._capture, r"(?:--no-(?:stdout|stderr|display)\s*|[A-Za-z_]\w*\s*)*"),
-    **_each(
-        "bash sh",
-        Cell._script,
-        r"(?:--(?:out|err|proc)\s+\w+\s*|--(?:bg|no-raise-error)\s*)*",
-    ),
-    **_each("! sx system", Cell._script, ""),
+    **_each("HTML SVG html latex markdown svg", Cell._bodied, (_WORDS, "")),
+    **_each("capture", Cell._bodied, (_CAPTURED, _CELL)),
+    **_each("bash sh", Cell._bodied, (_OF_SCRIPTS, _SCRIPT)),
+    **_each("! sx system", Cell._bodied, ("", _SCRIPT)),
     **{name: (Cell._program, name) for name in ("perl", "python", "python3", "ruby")},
     **_each("script", Cell._program, ""),
     **_each("file writefile", Cell._function, "builtins.open"),

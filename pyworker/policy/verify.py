@@ -131,8 +131,8 @@ def serve(requests, answers):
 def import_everything():
     """Imports what a check would import late: files may be changed by then."""
     ipython.load()
-    importlib.import_module("textwrap")
-    importlib.import_module("unicodedata")  # which Python needs for names beyond ASCII
+    for name in ("html", "textwrap", "unicodedata"):  # the last for names beyond ASCII
+        importlib.import_module(name)
 
 
 if __name__ == "__main__":
