@@ -16,6 +16,10 @@ class _Ours:
     """What is ours over IPython's class."""
 
     session = None
+    # As In tells it: a trait that is set for each cell takes three quarters of Notebook.enter().
+    execution_count = property(
+        lambda self: max(1, len(self.history_manager.input_hist_parsed) - 1), lambda *_: None
+    )
 
     # Of the settings that IPython makes at its start the session keeps its own.
 

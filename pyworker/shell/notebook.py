@@ -161,7 +161,6 @@ class Notebook:
                 back = len(name) - 1 if name[-1] == "i" else 0
                 at = number - back if back else int(name[2:])
                 names[name] = inputs[at] if 0 < at < number else ""
-        _shell.execution_count = number
 
 
 class _Exit:
