@@ -65,7 +65,8 @@ class _Ours:
     def adopt(self, session):
         """Takes a session's __main__ for its own; returns the list that In is."""
         self.session, module, history = session, session.module, self.history_manager
-        self.ipython_dir = os.path.join(session.private_dir, "ipython")
+        # Set without notice: who hears of it has the directory made at once, where it may not be.
+        self._trait_values["ipython_dir"] = os.path.join(session.private_dir, "ipython")
         self.user_module, self.user_ns = module, vars(module)
         self.user_ns_hidden.clear()
         self.ns_table.update(user_global=vars(module), user_local=vars(module))

@@ -183,7 +183,8 @@ def make():
         except ImportError:
             return None
         except BaseException:  # half made: nobody is to find it
-            sys.modules["IPython.core.interactiveshell"].InteractiveShell.clear_instance()
+            if interactive := sys.modules.get("IPython.core.interactiveshell"):
+                interactive.InteractiveShell.clear_instance()
             raise
         finally:
             sys.displayhook, sys.excepthook = hooks
