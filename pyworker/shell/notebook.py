@@ -183,8 +183,8 @@ def make():
         except ImportError:
             return None
         except BaseException:  # half made: nobody is to find it
-            if interactive := sys.modules.get("IPython.core.interactiveshell"):
-                interactive.InteractiveShell.clear_instance()
+            if module := sys.modules.get("IPython.core.interactiveshell"):
+                module.InteractiveShell.clear_instance()
             raise
         finally:
             sys.displayhook, sys.excepthook = hooks
