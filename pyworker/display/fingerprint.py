@@ -61,7 +61,7 @@ class Round:
         if dtype.hasobject and dtype.names:  # its elements would be new tuples each time
             return shape, [self._array(value[name]) for name in dtype.names[:_BLOCKS]]
         if dtype.hasobject:
-            return shape, _sample(tuple(value.flat[: 2 * END].tolist()))
+            return shape, _sample(value.flat[:END].tolist())
         if value.nbytes <= min(WHOLE_BYTES, self._room) and value.flags.c_contiguous:
             self._room -= value.nbytes
             return shape, binascii.crc32(value.view("u1") if dtype.kind in "mM" else value)
@@ -79,8 +79,9 @@ def is_alive(held):
     return type(held) is not _ref or held() is not None
 
 
-def _sample(items):
-    """Returns what identifies elements: small values themselves, of others the id."""
+def _sample(first, last=()):
+    """Returns what identifies the first and last elements: small values, of others the id."""
+    items = (*islice(first, END), *islice(last, END))
     return items if _SMALL.issuperset(map(id, map(type, items))) else tuple(map(id, items))
 
 
@@ -91,9 +92,6 @@ def _held(value, base):
         return length, binascii.crc32(bytearray.__getitem__(value, slice(WHOLE_BYTES)))
     if base is dict:
         views = (dict.keys(value), dict.values(value))
-        return length, *(_ends(iter(view), reversed(view)) for view in views)
-    return length, _ends(base.__iter__(value), list.__reversed__(value) if base is list else ())
-
-
-def _ends(first, last):
-    return _sample((*islice(first, END), *islice(last, END)))
+        return length, *(_sample(iter(view), reversed(view)) for view in views)
+    last = list.__reversed__(value) if base is list else ()
+    return length, _sample(base.__iter__(value), last)
