@@ -21,8 +21,8 @@ with a socket to the server; elsewhere the server starts each worker by itself, 
 are no copies.
 
 A worker can be copied while nothing runs that a fork would not bring along:
-fork/obstacles.py and fork/native.py look after each execution, and before each fork;
-fork/idle.py ends threads that only wait for more work.
+fork/obstacles.py and fork/native.py look after each execution, and before each fork,
+and end threads that only wait for more work.
 
 The descriptors of a worker on Unix::
 

@@ -140,7 +140,7 @@ class _Worker:
         fds = [channel.move_high(fd) for fd in self._frames.take_descriptors()]
         reason = forks.fork(request["detached"], fds)
         if forks.asleep:
-            return None if forks.silent else ready()  # on its own socket
+            return None  # it has said that it is ready, on its own socket
         return {"type": "forked", "ok": not reason, "reason": reason}
 
     def _rouse(self, _):

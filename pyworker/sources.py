@@ -67,9 +67,4 @@ def text(name):
     return "".join(entry[2]).rstrip("\n") if entry else ""
 
 
-def lead(code):
-    """Returns how many lines stand before the body of a cell that begins with a magic."""
-    return len(code) - len(code.lstrip("\r\n")) + 1
-
-
 _lines = _Lines(linecache.cache)

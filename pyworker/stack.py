@@ -48,8 +48,6 @@ def _lead_traceback(traceback):
 
 def _lead_inspect(inspect):
     outer, file_of = inspect.getouterframes, inspect.getfile
-    if hasattr(outer, "__wrapped__"):
-        return
 
     def getouterframes(frame, context=1):
         kept = set(map(id, users_frames(frame)))
@@ -65,16 +63,13 @@ def _lead_inspect(inspect):
 
 
 def _lead_warnings(warnings):
-    format_message = getattr(warnings, "_formatwarnmsg_impl", None)
-    if format_message is None or hasattr(format_message, "__wrapped__"):
-        return
+    format_message = warnings._formatwarnmsg_impl
 
     def formatted(message):
         if message.filename.startswith(_HERE):  # as where there are no frames left
             message.filename, message.lineno, message.line = "sys", 1, ""
         return format_message(message)
 
-    formatted.__wrapped__ = format_message
     warnings._formatwarnmsg_impl = formatted
 
 

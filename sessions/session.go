@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -44,6 +45,9 @@ type Session struct {
 	introduced sync.Once // the Recorder has heard of it, or will not
 
 	admitted bool // it has its wall, if there is one; guarded by the family's admission
+
+	starting  atomic.Int64 // see startingSince
+	initError string       // the traceback of the start-up code that its state began with, if that failed
 
 	// untold is what became of the interpreter since the last result, foretold
 	// the last reason that was told why its state can't be copied, and fruitless

@@ -46,8 +46,8 @@ type Config struct {
 
 // Shared are the settings that several commands read.
 type Shared struct {
-	Config    string `placeholder:"FILE" help:"Read settings from this YAML file, whose keys are the names of these flags. Default: ${config_file}, if it exists."`
-	Python    string `placeholder:"PATH" group:"Python" help:"Python to run, 3.10 or newer: a path, or a name on PATH. Default: that of the active virtual or conda environment; over stdio that of the project that the server works in (.venv, venv, .conda or env, upward to the top of the project); that of the environment made by setup; python3 on PATH."`
+	Config    string `placeholder:"FILE" help:"Read settings from this YAML file, whose keys are the names of these flags, and whose relative paths begin at the file. Default: ${config_file}, if it exists."`
+	Python    string `type:"python" placeholder:"PATH" group:"Python" help:"Python to run, 3.10 or newer: a path, or a name on PATH. Default: that of the active virtual or conda environment; over stdio that of the project that the server works in (.venv, venv, .conda or env, upward to the top of the project); that of the environment made by setup; python3 on PATH."`
 	DataDir   string `type:"path" placeholder:"DIR" group:"Files" help:"Where the Python environment, the journal and the sessions' files are kept. Default: ${data_dir}."`
 	Journal   string `type:"path" placeholder:"PATH" group:"Journal" help:"The journal: a file with a record of every run, which report, export and watch read. Files that belong to it are beside it. Default: journal.db in the data directory."`
 	LogLevel  string `enum:"debug,info,warn,error" default:"info" group:"Log" help:"Write log messages of this level and above to standard error: ${enum}."`

@@ -20,6 +20,9 @@ func (s *screen) view() string {
 		if p := s.progress(width); p != "" && height > 5 {
 			lines = append(lines, fit(p, width))
 		}
+		if page := s.pageLine(width); page != "" && height > 15 {
+			lines = append(lines, fit(page, width))
+		}
 		if height > 12 {
 			lines = append(lines, "")
 		}

@@ -43,6 +43,8 @@ class Echo:
         """
         if sys.displayhook is not self._hook:
             sys.displayhook(value)
+        elif id(type(value)) in _SCALARS:
+            self._show(value)
         elif value is None or _is_told(value):
             return
         elif figures.is_plotly(value):
@@ -81,8 +83,8 @@ class Echo:
         if id(kind) in _HOLDERS and len(value) <= _FEW:
             held += map(type, value)
             held += map(type, value.values()) if kind is dict else ()
-        is_table = (kinds.library(kind), kinds.name(kind)) in _TABLES
-        is_simple = is_table or all(id(each) in _SCALARS for each in held[1:] or held)
+        is_simple = all(id(each) in _SCALARS for each in held[1:] or held)
+        is_simple = is_simple or (kinds.library(kind), kinds.name(kind)) in _TABLES
         if is_simple and all(map(self._is_untouched, held)):
             text = repr(value)
             if len(text) <= _WIDTH or id(kind) not in _HOLDERS:
@@ -176,9 +178,11 @@ class Outputs:
 def _size(value, depth):
     """Returns about how many bytes a value has."""
     try:
+        size = sys.getsizeof(value)
+        if id(type(value)) in _SCALARS:
+            return size
         if (known := describe.known(value)) is not None:
             return int(describe.memory(known) or 0)
-        size = sys.getsizeof(value)
         if depth and type(value) in (list, tuple, dict) and value:
             items = list(value.values()) if type(value) is dict else value
             sample = items[:: len(items) // _SAMPLE + 1]

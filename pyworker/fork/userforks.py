@@ -40,23 +40,15 @@ class UserForks:
 
         text gives the traceback of error, flush writes out what is held back.
         """
-        code = 0
-        if issubclass(type(error), SystemExit):
-            code = _exit_code(error)
+        code = int(error is not None)
+        if issubclass(type(error), SystemExit):  # its message goes to stderr
+            if isinstance(error.code, (int, type(None))):
+                code = (error.code or 0) & 0xFF
+            else:
+                print(error.code, file=sys.stderr)
         elif error is not None:
-            code = 1
             sys.stderr.write(text(error))
         try:
             flush()
         finally:
             os._exit(code)
-
-
-def _exit_code(error):
-    """Returns the status of a SystemExit, whose message goes to stderr."""
-    if error.code is None:
-        return 0
-    if isinstance(error.code, int):
-        return int(error.code) & 0xFF
-    print(error.code, file=sys.stderr)
-    return 1

@@ -30,7 +30,7 @@ class Plugins:
         self.log = log  # of a level and a message
         self.workdir = workdir  # a function that returns the path
         self.variables = {}
-        self._plugins = {}
+        self.by_name = {}
         self._helpers = ""  # stands for the helpers as they are on disk
         self._renew_lock()
         if hasattr(os, "register_at_fork"):
@@ -52,16 +52,16 @@ class Plugins:
         new = {one["name"]: one for one in described}
         helpers = described[0].get("helpers", "") if described else self._helpers
         if helpers != self._helpers:
-            plugin_modules.forget_helpers(self._plugins)
-        for name, plugin in list(self._plugins.items()):
+            plugin_modules.forget_helpers(self.by_name)
+        for name, plugin in list(self.by_name.items()):
             if helpers != self._helpers or not plugin.is_as(new.get(name)):
                 plugin.unload()
             if name not in new:
                 self._remove(name)
         self._helpers = helpers
         for name, one in new.items():
-            known = name in self._plugins
-            plugin = self._plugins[name] if known else self._plugins.setdefault(name, Plugin(self))
+            known = name in self.by_name
+            plugin = self.by_name.setdefault(name, Plugin(self))
             plugin.description = one
             if not hasattr(builtins, name):
                 setattr(builtins, name, plugin)
@@ -70,7 +70,7 @@ class Plugins:
                 self.log("error", said)
 
     def _remove(self, name):
-        plugin = self._plugins.pop(name)
+        plugin = self.by_name.pop(name)
         plugin.description = {**plugin.description, "broken": "it has been removed"}
         if vars(builtins).get(name) is plugin:
             delattr(builtins, name)
@@ -80,19 +80,15 @@ class Plugins:
         understudy_plugin.find = self.find
         sys.modules["understudy_plugin"] = understudy_plugin
 
-    def names(self):
-        """Returns the names of the plugins."""
-        return set(self._plugins)
-
     def files(self):
         """Returns the names of the files whose frames are a plugin's."""
-        return {plugin.description["file"] for plugin in self._plugins.values()}
+        return {plugin.description["file"] for plugin in self.by_name.values()}
 
     def find(self, name):
         """Returns a plugin; raises PluginError if there is none of the name."""
-        if name not in self._plugins:
+        if name not in self.by_name:
             raise PluginError(f"there is no plugin {name}")
-        return self._plugins[name]
+        return self.by_name[name]
 
 
 class Plugin:
@@ -160,7 +156,7 @@ class Plugin:
         self._plugins.offer()
         understudy_plugin.take_marks(fullname)  # of a load that has failed
         try:
-            names = self._plugins.names()
+            names = self._plugins.by_name
             plugin_modules.load(name, described["file"], described["source"], names)
             targets, tests = understudy_plugin.take_marks(fullname)
             if len(targets) != 1 or len(tests) > 1:

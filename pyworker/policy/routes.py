@@ -37,11 +37,7 @@ SAME_FUNCTIONS = _pairs(
 RELATIVES = {
     "builtins.open": (
         *("io.FileIO", "io.open_code", "codecs.open", "os.open", "os.fdopen", "tokenize.open"),
-        *(
-            f"pathlib.{kind}().{method}"
-            for kind in ("Path", "PosixPath", "WindowsPath")
-            for method in ("open", "read_text", "read_bytes", "write_text", "write_bytes")
-        ),
+        *("pathlib.*Path().open", "pathlib.*Path().read_*", "pathlib.*Path().write_*"),
     ),
     "builtins.input": ("sys.stdin",),
 }
@@ -123,10 +119,8 @@ FUNCTIONS = _advised(
             profile.run profile.runctx IPython.InteractiveShell IPython.embed
             IPython.embed_kernel IPython.extract_module_locals IPython.get_ipython
             IPython.start_ipython IPython.start_kernel numpy.testing.measure
-            numpy.testing.rundocs numpy.testing.runstring numpy.testing.utils.measure
-            numpy.testing.utils.rundocs numpy.testing.utils.runstring
-            numpy.testing._private.utils.measure numpy.testing._private.utils.rundocs
-            numpy.testing._private.utils.runstring sys.breakpointhook sys.displayhook.shell""",
+            numpy.testing.rundocs numpy.testing.runstring sys.breakpointhook
+            sys.displayhook.shell""",
         _BUILTINS: "builtins.__builtins__",
         "code would be read in another way from then on": "__future__.barry_as_FLUFL",
         _LOADS: """builtins.__loader__ builtins.__spec__ importlib.metadata.EntryPoint

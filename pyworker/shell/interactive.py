@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 
-from pyworker import late, sources
+from pyworker import late
 
 from . import expand
 
@@ -202,7 +202,8 @@ class _Compiler:
         """Parses source; the body of a cell keeps the numbers of its lines there."""
         if self.body is not None and self.shell.session is not None:
             filename, code = self.shell.session.notebook.cell
-            source = "\n" * sources.lead(code) + source
+            lead = len(code) - len(code.lstrip("\r\n")) + 1  # lines, that of the magic too
+            source = "\n" * lead + source
         return super().ast_parse(source, filename, symbol)
 
     def __call__(self, source, filename, symbol):

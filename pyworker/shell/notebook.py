@@ -4,6 +4,7 @@ The session runs the code. The shell brings magics, the display formatter, event
 libraries ask get_ipython() for; its namespace is the session's __main__.
 """
 
+import _ast
 import builtins
 import re
 import sys
@@ -17,6 +18,7 @@ INPUTS = 1000  # cells that In remembers
 
 _NAMED = re.compile(r"\b(?:IPython|In|Out|_i|_ih|_oh)\b")
 _INPUT = re.compile(r"\b_i(?:ii?|\d{1,9})?\b")
+_WORDS = (_ast.Name, _ast.BinOp)  # what "pwd" and "pip --version" are to Python
 _MAGICS = ("run_line_magic", "run_cell_magic")
 _shell = None  # of this process, which a zygote may have made for its forks
 
@@ -70,8 +72,11 @@ class Notebook:
         elif not self._adopted and _NAMED.search(code):
             self._adopt()
 
-    def magic_word(self, code):
+    def magic_word(self, code, tree):
         """Returns a cell like "pwd" as the magic that it names, "" if it isn't one."""
+        first = tree.body[0] if len(tree.body) == 1 else None
+        if type(first) is not _ast.Expr or type(first.value) not in _WORDS:
+            return ""
         magic = transform.automagic(code)
         name = magic[1:].split(None, 1)[0] if magic else ""
         if not name or name in vars(self._session.module) or hasattr(builtins, name):

@@ -15,9 +15,9 @@ from pyworker.tests.worker import ANSWER_SECONDS, ROOT, START, Worker
 
 MANY = 8 << 30  # bytes: a checkpoint_limit that no test comes near
 PATIENCE = """
-import pyworker.fork.idle, pyworker.fork.native
-pyworker.fork.idle._END = 60
-pyworker.fork.idle._PATIENCE = pyworker.fork.native._PATIENCE = (0.001,) * 60_000
+import pyworker.fork.native, pyworker.fork.obstacles
+pyworker.fork.obstacles._END = 60
+pyworker.fork.native.PATIENCE = (0.001,) * 60_000
 """
 
 

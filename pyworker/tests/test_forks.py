@@ -82,24 +82,22 @@ class Sleeping(CopyCase):
 
     def test_a_fork_that_fails_says_why_and_the_worker_goes_on(self):
         self.lead.run(
-            "import errno, os, sys\n"
-            "forks = sys.modules['pyworker.fork.forks']\n"
-            "real = forks._fork\n"
-            "def fail():\n"
-            "    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))\n"
-            "forks._fork = fail\n"
-            "sleep = sys.modules['pyworker.fork.sleep'].Sleep\n"
-            "slept, sleep.fork = sleep.fork, lambda *_: fail()"
+            "import ctypes, errno, os, sys\n"
+            "sleep = sys.modules['pyworker.fork.sleep']._sleep\n"
+            "class Refusing:\n"
+            "    def __getattr__(self, name): return getattr(real, name)\n"
+            "    def fork(self):\n"
+            "        if os.getpid() == me: return real.fork()\n"
+            "        ctypes.set_errno(errno.EAGAIN)\n"
+            "        return -1\n"
+            "real, sleep._c, me = sleep._c, Refusing(), 0"
         )
         reason = "fork failed: Resource temporarily unavailable"
         self.assertEqual(reason, self.lead.fork())
         self.assertEqual(reason, self.lead.fork(detached=True))
-        # Now the first of a branch's two forks works.
-        self.lead.run(
-            "me = os.getpid()\nforks._fork = lambda: real() if os.getpid() == me else fail()"
-        )
+        self.lead.run("me = os.getpid()")  # now the first of a branch's two forks works
         self.assertEqual(reason, self.lead.fork(detached=True))
-        self.assertTrue(self.lead.run("forks._fork, sleep.fork = real, slept").ok)
+        self.assertTrue(self.lead.run("sleep._c = real").ok)
         self.copy(self.lead)
 
 
