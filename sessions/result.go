@@ -61,7 +61,8 @@ type Result struct {
 
 	InterpreterRestarted bool   `json:"interpreter_restarted,omitempty" jsonschema_description:"Another interpreter took the place of one that died"`
 	RestartReason        string `json:"restart_reason,omitempty" jsonschema_description:"Why the interpreter died"`
-	StateRestored        *bool  `json:"state_restored,omitempty" jsonschema_description:"After a restart: true when the variables are as they were before this run, false when they were lost with the old interpreter"`
+	RestartedBeforeRun   bool   `json:"restarted_before_run,omitempty" jsonschema_description:"The old interpreter died before this run began, so that what this run did is kept, whatever state_restored says of what came before it"`
+	StateRestored        *bool  `json:"state_restored,omitempty" jsonschema_description:"After a restart: true when the variables came back as they were before this run, false when they were lost with the old interpreter"`
 	StateBefore          int    `json:"state_before,omitempty" jsonschema_description:"After a restart that could bring back an older state only: the variables are as they were before this execution"`
 	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them could be brought back if a later run crashed"`
 
