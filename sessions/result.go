@@ -47,7 +47,7 @@ type Result struct {
 	ExitCode *int `json:"exit_code,omitempty" jsonschema_description:"Exit code of a shell command, 128 and the signal's number when a signal ended it; status is ok for 0 and error for any other"`
 
 	ExecTime  float64 `json:"exec_time" jsonschema_description:"Seconds"`
-	TimeLimit float64 `json:"time_limit" jsonschema_description:"Seconds"`
+	TimeLimit float64 `json:"time_limit" jsonschema_description:"Seconds; 0 is no limit"`
 
 	ExcType   string         `json:"exc_type,omitempty" jsonschema_description:"Class of the exception that ended the run; TimeoutError at the time limit, InterpreterCrash when the process died"`
 	ExcInfo   *ExceptionInfo `json:"exc_info,omitempty" jsonschema_description:"Parts of the exception"`
