@@ -29,6 +29,7 @@ type restartNote struct {
 	unwound  []int  // the executions that are lost, where an older state is back
 	failed   error  // why there is no new one
 	gone     bool   // the session has ended, so that there is to be none
+	before   bool   // nothing ran as it ended
 	notes    []string
 }
 
@@ -242,7 +243,7 @@ func (s *Session) revive() {
 	}
 	defer s.moved(s.states.place())
 	note := s.bringBack(s.life)
-	note.reason = reason
+	note.reason, note.before = reason, true
 	if !note.restored {
 		s.fruitless = nil // it has become the least of the losses
 	}

@@ -199,8 +199,12 @@ func (s *Session) busy(notDone string) error {
 	if prompt := s.current.prompt(); prompt != "" {
 		asks, remedy = fmt.Sprintf(", and waits for a line of input at %q", prompt), `"answer" to give it one`
 	}
-	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s)%s; %s. Call manage_interpreters with operation %s or \"interrupt\" to stop it, or create another interpreter",
-		s.name, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), asks, notDone, remedy)
+	limit := "no time limit"
+	if s.current.limit > 0 {
+		limit = "limit " + InWords(s.current.limit)
+	}
+	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (%s)%s; %s. Call manage_interpreters with operation %s or \"interrupt\" to stop it, or create another interpreter",
+		s.name, s.current.number, InWords(time.Since(s.current.started)), limit, asks, notDone, remedy)
 }
 
 // beginIdle waits for the turn of a session that runs nothing, and refuses

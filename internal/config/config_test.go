@@ -199,6 +199,16 @@ sandbox: standard
 	}
 }
 
+func TestNoTimeLimit(t *testing.T) {
+	for _, args := range [][]string{{"--timeout", "none", "--max-timeout", "none"}, {"--max-timeout", "none", "--timeout", "1000h"}} {
+		c := must(t, nil, args...)
+		text, err := c.YAML()
+		if err != nil || c.Serve.MaxTimeout != LimitNone || !strings.Contains(text, "max-timeout: none\n") {
+			t.Errorf("%v: %v %v", args, c.Serve.MaxTimeout, err)
+		}
+	}
+}
+
 func TestErrorsSayWhereAndWhat(t *testing.T) {
 	for name, test := range map[string]struct {
 		file string
@@ -239,6 +249,8 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"a page":            {args: []string{"--allow-origin", "https://a.example,https://b.example/page"}, want: []string{`b.example/page" is no origin`}},
 		"some hosts":        {args: []string{"--allow-host", "*.example.com"}, want: []string{"--allow-host", "no name of a host"}},
 		"a negative rate":   {args: []string{"--transport", "http", "--max-requests-per-second", "-1"}, want: []string{"max-requests-per-second"}},
+		"no limit, limited": {args: []string{"--timeout", "none"}, want: []string{"timeout is none", "say --max-timeout none, too"}},
+		"no time at all":    {args: []string{"--timeout", "0"}, want: []string{"--timeout", "or none for no limit"}},
 		"contradiction":     {args: []string{"--timeout", "2h", "--max-timeout", "1h"}, want: []string{"timeout", "max-timeout"}},
 		"too small":         {args: []string{"--text-budget", "10"}, want: []string{"text-budget", "at least 1000"}},
 		"start":             {file: "start: fork", want: []string{"line 1: start", "zygote,spawn"}},

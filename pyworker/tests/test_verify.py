@@ -57,6 +57,11 @@ class TestVerify(unittest.TestCase):
             with self.subTest(code=code):
                 self.assertEqual(rules(code, default if policy is None else policy), [])
 
+    def test_known_limits(self):
+        for code in cases.LIMITS:
+            with self.subTest(code=code):
+                self.assertEqual(rules(code, cases.OPEN), [])
+
     def test_bypasses_pass_without_rules(self):
         for _, code, _ in cases.BYPASSES:
             with self.subTest(code=code):

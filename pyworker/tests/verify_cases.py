@@ -424,6 +424,15 @@ BYPASSES = [
     (NO_READ, "import pandas as pd; f(pd)", "can't be checked: pandas as a value"),
 ]
 
+# Code under OPEN that reaches past the rules and passes: docs/policy.md says so.
+LIMITS = [
+    "def f(x: \"__import__('os').system('x')\"): pass",
+    "import inspect; inspect.signature(f, eval_str=True)",
+    "class P:\n    __match_args__ = ('os',)",
+    "import json; json" + ".a" * 30 + ".load",
+    "getattr(x, ''.join(['o', 's']))",
+]
+
 # (policy or None for the shipped lists, code)
 FALSE_ALARMS = [
     (OPEN, "import re; re.compile('x')"),
