@@ -169,9 +169,10 @@ class Collection:
             count, names = len(self.unseen), self.unseen
             listed = ", ".join(names if count < 8 else [*names[:3], "…", names[-1]])
             print(f"saved, not shown here: {listed} ({count} in all)")
-        if failed:
-            _first(failed, self.failure)
-        return None if failed else self.failure
+        if not failed:
+            return self.failure
+        _first(failed, self.failure)  # which reports it
+        return None
 
     def await_closing(self):
         """Note that plt.pause shows the open figures; see FigureManager.destroy."""

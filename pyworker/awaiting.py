@@ -146,15 +146,14 @@ class Awaiting:
             task = self._loop.create_task(whole())
             return self._loop.run_until_complete(task)
         except BaseException as error:
-            if task is None:
-                raise
-            if not task.done():  # the error has ended the loop under it
+            if task is not None and not task.done():  # the error has ended the loop under it
                 if not resting.has_callback(error.__traceback__):
                     error = error.with_traceback(_place_of(task.get_coro()))
                 _settle(asyncio, self._loop, task)
-            elif not task.cancelled():
+                raise error
+            if task is not None and not task.cancelled():
                 task.exception()  # seen: asyncio need not report it as lost
-            raise error
+            raise
         finally:
             if task is None or task.done():
                 coroutine.close()  # it may have been cancelled before it began

@@ -89,10 +89,12 @@ class Streams:
 
     def report(self, line):
         """Writes a line to the stderr that was there at the start, if it still is."""
-        try:
-            os.write(self._spare[2], line.encode("utf-8", "backslashreplace") + b"\n")
-        except OSError:
-            pass  # the user's code has closed it
+        for fd in (self._spare[2], 2):
+            try:
+                os.write(fd, line.encode("utf-8", "backslashreplace") + b"\n")
+                return
+            except OSError:
+                pass  # the user's code has closed it
 
     def flush(self):
         """Writes out what Python holds back. Runs the user's own streams."""

@@ -70,7 +70,7 @@ func (m *Manager) canFork(operation, instead string) error {
 // descend makes a new session, which nobody knows yet, a branch of parent. It
 // is held until grow is done: its turn is taken, and its end waits for it.
 func (s *Session) descend(parent *Session) {
-	s.parent, s.python = parent.id, parent.python
+	s.parent, s.python, s.initError = parent.id, parent.python, parent.initError
 	s.count = parent.ran() // names of figures and code must not come twice
 	s.foretold = parent.foretold
 	s.failures = parent.failedInARow()

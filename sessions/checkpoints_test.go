@@ -356,7 +356,7 @@ func TestDeathBetweenCallsIsUndone(t *testing.T) {
 	f.lead().die("killed by SIGKILL")
 	r := run(t, m, "b")
 	wantState(t, r, "restored", true)
-	if r.Stdout != "a b" || !strings.Contains(r.RestartReason, "between two calls: killed by SIGKILL") {
+	if r.Stdout != "a b" || !r.RestartedBeforeRun || !strings.Contains(r.RestartReason, "between two calls: killed by SIGKILL") {
 		t.Errorf("%+v", r)
 	}
 	list(t, m)

@@ -83,6 +83,7 @@ type fakeWorker struct {
 	// equipment is what it was told, the newest last.
 	equipment []Equipment
 	notes     []string
+	initError string
 	between   []Piece
 	wall      *Wall
 	line      *fakeLine // shared with its copies that stand by; nil until there is one
@@ -185,7 +186,7 @@ func (w *fakeWorker) Ended() *CrashError {
 	}
 }
 func (w *fakeWorker) Info() WorkerInfo {
-	return WorkerInfo{PID: 42, Python: "3.11.7", Origin: "fake", Notes: w.notes, Wall: w.wall}
+	return WorkerInfo{InitError: w.initError, PID: 42, Python: "3.11.7", Origin: "fake", Notes: w.notes, Wall: w.wall}
 }
 func (w *fakeWorker) Resident() uint64 { return 0 }
 

@@ -18,7 +18,7 @@ func TestAnOlderStateComesBackWhereThePresentOneHasNoCopy(t *testing.T) {
 	}
 	r := run(t, m, "crash")
 	wantState(t, r, "lost", true)
-	const want = "could not be brought back: 2 Python threads are running; the variables are as they were before execution 3; executions 3 and 4 are lost"
+	const want = "what executions 3 and 4 did to the variables could not be brought back: 2 Python threads are running"
 	if r.StateBefore != 3 || !strings.Contains(notes(r), want) || !strings.Contains(notes(r), "a note of waking") {
 		t.Errorf("%d %q", r.StateBefore, r.Notes)
 	}
@@ -51,7 +51,7 @@ func TestAnOlderStateComesBackWhereTheCopyDoesNotWake(t *testing.T) {
 	}
 	r := run(t, m, "crash")
 	wantState(t, r, "lost", true)
-	if r.StateBefore != 3 || !strings.Contains(notes(r), "their copy did not wake: its pipes are gone; the variables are as they were before execution 3; executions 3 and 4 are lost") {
+	if r.StateBefore != 3 || !strings.Contains(notes(r), "what executions 3 and 4 did to the variables could not be brought back: their copy did not wake: its pipes are gone") {
 		t.Errorf("%d %q", r.StateBefore, r.Notes)
 	}
 	if r := run(t, m, "e"); r.Stdout != "a b e" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -28,6 +29,7 @@ type restartNote struct {
 	unwound  []int  // the executions that are lost, where an older state is back
 	failed   error  // why there is no new one
 	gone     bool   // the session has ended, so that there is to be none
+	before   bool   // nothing ran as it ended
 	notes    []string
 }
 
@@ -107,14 +109,50 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 		s.options.tally.failed()
 		return err
 	}
+	s.starting.Store(time.Now().UnixNano())
 	w, err := s.options.Starter.Start(ctx, s.spec())
+	s.starting.Store(0)
 	if err != nil {
 		s.options.tally.failed()
 		return callerGone(ctx, Errorf(CodeStart, "the Python interpreter could not be started: %w", err))
 	}
 	s.options.tally.started(w.Info().Origin)
+	s.foretellInitError(w.Info().InitError)
 	_, err = s.install(ctx, w)
 	return err
+}
+
+// startingSince is when the start of a worker began that is under way, zero if none is.
+func (s *Session) startingSince() time.Time {
+	if since := s.starting.Load(); since != 0 {
+		return time.Unix(0, since)
+	}
+	return time.Time{}
+}
+
+// foretellInitError has the next result tell that the operator's start-up code failed,
+// and the log now: what it should have defined is missing.
+func (s *Session) foretellInitError(traceback string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.initError = traceback
+	if traceback == "" {
+		return
+	}
+	failed := exceptionIn(traceback)
+	s.log.Warn("the start-up code (--init-code) failed", "error", failed)
+	s.untold.notes = append(slices.Clone(s.untold.notes),
+		"the start-up code (--init-code) failed, and what it should have defined after that is missing: "+failed)
+}
+
+// exceptionIn returns what a traceback ends with: the type and the message of the exception.
+func exceptionIn(traceback string) string {
+	lines := strings.Split(strings.TrimSpace(traceback), "\n")
+	i := len(lines) - 1
+	for i > 0 && !strings.HasPrefix(lines[i-1], " ") && !strings.HasPrefix(lines[i-1], "Traceback (") {
+		i--
+	}
+	return strings.Join(lines[i:], " ")
 }
 
 // install makes w the worker and returns the one before. If the session has
@@ -172,6 +210,9 @@ func (s *Session) stillStarting(notDone string) error {
 	if why := s.options.waiting(); why != "" {
 		return Errorf(CodeBusy, "interpreter %q is still starting: %s; %s. Try again in a minute", s.name, why, notDone)
 	}
+	if since := s.startingSince(); !since.IsZero() && time.Since(since) > 2*startPatience {
+		return Errorf(CodeBusy, "interpreter %q is still starting, for %s by now; %s. Try again in a minute; if it never gets there, the server's start-up code (--init-code) may not end, which is for its operator to mend", s.name, InWords(time.Since(since)), notDone)
+	}
 	return Errorf(CodeBusy, "interpreter %q is still starting; %s. Try again in a few seconds", s.name, notDone)
 }
 
@@ -202,7 +243,7 @@ func (s *Session) revive() {
 	}
 	defer s.moved(s.states.place())
 	note := s.bringBack(s.life)
-	note.reason = reason
+	note.reason, note.before = reason, true
 	if !note.restored {
 		s.fruitless = nil // it has become the least of the losses
 	}

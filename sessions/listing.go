@@ -20,7 +20,8 @@ type Listing struct {
 	// operator alone.
 	Client Client `json:"client,omitempty"`
 	Key    string `json:"key,omitempty"`
-	// Status is "running" for one that can be called at once, "busy" while code
+	// Status is "running" for one that can be called at once, "starting" while its
+	// process is not there yet, which the operator's init code may prolong, "busy" while code
 	// runs in it, and "asking" while that waits for a line of input.
 	Status  string `json:"status"`
 	Default bool   `json:"default"`
@@ -42,7 +43,7 @@ type Listing struct {
 	Created  time.Time `json:"created"`
 	LastUsed time.Time `json:"last_used"`
 	Age      float64   `json:"age"`              // seconds
-	Idle     float64   `json:"idle"`             // seconds, 0 while running
+	Idle     float64   `json:"idle"`             // seconds, 0 while running; while starting, how long it does
 	Memory   uint64    `json:"memory,omitempty"` // resident bytes of the worker
 	// Private is the part of the memory of the worker and its copies together
 	// that no other process has a share in, in bytes, and Shared what the
@@ -120,6 +121,9 @@ func (s *Session) listing() Listing {
 		SessionVariables: slices.Sorted(maps.Keys(s.sessionVariables)),
 		Memory:           s.resident, Recoverable: obstacle == "", Obstacle: obstacle,
 	}
+	if since := s.startingSince(); s.worker == nil && !since.IsZero() {
+		l.Status, l.Idle = "starting", now.Sub(since).Seconds()
+	}
 	if s.worker != nil {
 		l.Printed = s.worker.Unclaimed()
 	}
@@ -136,7 +140,7 @@ func (s *Session) listing() Listing {
 	}
 	if s.worker != nil {
 		info := s.worker.Info()
-		l.PID, l.InitError, l.Sandbox = info.PID, info.InitError, info.Wall
+		l.PID, l.InitError, l.Sandbox = info.PID, s.initError, info.Wall
 		l.Python = strings.TrimSpace(info.Python + " " + info.Environment)
 	}
 	return l

@@ -96,8 +96,11 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	if r.Timeout == 0 {
 		r.Timeout = m.options.Timeout
 	}
-	if r.Timeout < 0 || r.Timeout > m.options.MaxTimeout {
-		return nil, Errorf(CodeInvalid, "timeout must be more than 0 and at most %g seconds, not %g", m.options.MaxTimeout.Seconds(), r.Timeout.Seconds())
+	switch most := m.options.MaxTimeout; {
+	case r.Timeout < 0 && most == 0:
+		return nil, Errorf(CodeInvalid, "timeout must be more than 0 seconds, not %g", r.Timeout.Seconds())
+	case r.Timeout < 0, most > 0 && r.Timeout > most:
+		return nil, Errorf(CodeInvalid, "timeout must be more than 0 and at most %g seconds, not %g", most.Seconds(), r.Timeout.Seconds())
 	}
 	if len(r.Code) > maxCode {
 		return nil, Errorf(CodeInvalid, "code is %d bytes long, and at most %d are taken; put large data into a file and let the code read it", len(r.Code), maxCode)

@@ -37,8 +37,8 @@ type Options struct {
 	// when a session ends.
 	KeepFiles bool
 
-	Timeout    time.Duration // the time limit of a run that names none
-	MaxTimeout time.Duration // the highest limit a run may ask for
+	Timeout    time.Duration // the time limit of a run that names none; 0 is no limit
+	MaxTimeout time.Duration // the highest limit a run may ask for; 0 is no limit
 	Wait       time.Duration // how long a call waits before it answers "running"
 	Grace      time.Duration // from the interrupt to the kill
 

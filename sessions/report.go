@@ -213,14 +213,17 @@ func (r *Result) restarted(note restartNote) {
 		return
 	}
 	r.InterpreterRestarted = note.failed == nil && !note.gone
-	r.RestartReason = note.reason
+	r.RestartReason, r.RestartedBeforeRun = note.reason, note.before && r.InterpreterRestarted
 	restored := note.restored
 	r.StateRestored = &restored
 	if len(note.unwound) > 0 {
 		r.StateBefore = note.unwound[0]
 	}
-	if note.lost != "" {
-		r.note("the variables could not be brought back: " + note.lost + note.setback())
+	switch {
+	case len(note.unwound) > 0 && note.lost != "": // those of before are back
+		r.note("what " + namesOf(note.unwound) + " did to the variables could not be brought back: " + note.lost)
+	case note.lost != "":
+		r.note("the variables could not be brought back: " + note.lost)
 	}
 	if note.failed != nil {
 		r.note(fmt.Sprintf("a fresh interpreter could not be started: %v; the next call tries again", note.failed))

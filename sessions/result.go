@@ -47,7 +47,7 @@ type Result struct {
 	ExitCode *int `json:"exit_code,omitempty" jsonschema_description:"Exit code of a shell command, 128 and the signal's number when a signal ended it; status is ok for 0 and error for any other"`
 
 	ExecTime  float64 `json:"exec_time" jsonschema_description:"Seconds"`
-	TimeLimit float64 `json:"time_limit" jsonschema_description:"Seconds"`
+	TimeLimit float64 `json:"time_limit" jsonschema_description:"Seconds; 0 is no limit"`
 
 	ExcType   string         `json:"exc_type,omitempty" jsonschema_description:"Class of the exception that ended the run; TimeoutError at the time limit, InterpreterCrash when the process died"`
 	ExcInfo   *ExceptionInfo `json:"exc_info,omitempty" jsonschema_description:"Parts of the exception"`
@@ -61,7 +61,8 @@ type Result struct {
 
 	InterpreterRestarted bool   `json:"interpreter_restarted,omitempty" jsonschema_description:"Another interpreter took the place of one that died"`
 	RestartReason        string `json:"restart_reason,omitempty" jsonschema_description:"Why the interpreter died"`
-	StateRestored        *bool  `json:"state_restored,omitempty" jsonschema_description:"After a restart: true when the variables are as they were before this run, false when they were lost with the old interpreter"`
+	RestartedBeforeRun   bool   `json:"restarted_before_run,omitempty" jsonschema_description:"The old interpreter died before this run began, so that what this run did is kept, whatever state_restored says of what came before it"`
+	StateRestored        *bool  `json:"state_restored,omitempty" jsonschema_description:"After a restart: true when the variables came back as they were before this run, false when they were lost with the old interpreter"`
 	StateBefore          int    `json:"state_before,omitempty" jsonschema_description:"After a restart that could bring back an older state only: the variables are as they were before this execution"`
 	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them could be brought back if a later run crashed"`
 

@@ -24,8 +24,10 @@ type attempt struct {
 // The code's own end costs no goroutine beside the caller's.
 func (s *Session) attempt(e *execution, w Worker) attempt {
 	l := &ladder{session: s, execution: e, worker: w, answered: make(chan struct{})}
-	limit := time.AfterFunc(e.limit, func() { e.requestStop(stoppedByLimit) })
-	defer limit.Stop()
+	if e.limit > 0 {
+		limit := time.AfterFunc(e.limit, func() { e.requestStop(stoppedByLimit) })
+		defer limit.Stop()
+	}
 	alive := context.AfterFunc(e.life, func() { e.requestStop(stoppedByEnd) })
 	defer alive()
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -44,6 +45,9 @@ type Session struct {
 	introduced sync.Once // the Recorder has heard of it, or will not
 
 	admitted bool // it has its wall, if there is one; guarded by the family's admission
+
+	starting  atomic.Int64 // see startingSince
+	initError string       // the traceback of the start-up code that its state began with, if that failed
 
 	// untold is what became of the interpreter since the last result, foretold
 	// the last reason that was told why its state can't be copied, and fruitless
@@ -195,8 +199,12 @@ func (s *Session) busy(notDone string) error {
 	if prompt := s.current.prompt(); prompt != "" {
 		asks, remedy = fmt.Sprintf(", and waits for a line of input at %q", prompt), `"answer" to give it one`
 	}
-	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (limit %s)%s; %s. Call manage_interpreters with operation %s or \"interrupt\" to stop it, or create another interpreter",
-		s.name, s.current.number, InWords(time.Since(s.current.started)), InWords(s.current.limit), asks, notDone, remedy)
+	limit := "no time limit"
+	if s.current.limit > 0 {
+		limit = "limit " + InWords(s.current.limit)
+	}
+	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (%s)%s; %s. Call manage_interpreters with operation %s or \"interrupt\" to stop it, or create another interpreter",
+		s.name, s.current.number, InWords(time.Since(s.current.started)), limit, asks, notDone, remedy)
 }
 
 // beginIdle waits for the turn of a session that runs nothing, and refuses

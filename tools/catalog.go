@@ -63,7 +63,7 @@ type Options struct {
 	// StructuredContent is one of the constants Structured…; StructuredAuto.
 	StructuredContent string
 	// DefaultWait and DefaultTimeout are told in the descriptions; 45 seconds
-	// and 1 hour. The Manager applies its own.
+	// and 1 hour, and a DefaultTimeout below 0 is no limit. The Manager applies its own.
 	DefaultWait, DefaultTimeout time.Duration
 	// History is told in the description of undo: how many runs it can go back.
 	// Zero is none.
@@ -278,7 +278,7 @@ func Schemas() (map[string]json.RawMessage, error) {
 func (b *toolbox) describe(text string) string {
 	return strings.TrimSpace(strings.NewReplacer(
 		"{wait}", sessions.InWords(b.DefaultWait),
-		"{timeout}", sessions.InWords(b.DefaultTimeout),
+		"{timeout}", b.timeAllowed(),
 		"{history}", b.depth(),
 		"{characters}", humanize.Comma(int64(SmallestText(b.TextBudget))),
 		"{lines}", b.notebookLines(),
@@ -292,6 +292,14 @@ func (b *toolbox) describe(text string) string {
 		"{set_variables}\n", item(b.sessionVariables()),
 		"{install}\n", item(b.tellsOfInstalls()),
 	).Replace(b.inMode(text)))
+}
+
+// timeAllowed says how long code may run.
+func (b *toolbox) timeAllowed() string {
+	if b.DefaultTimeout < 0 {
+		return "as long as it takes"
+	}
+	return sessions.InWords(b.DefaultTimeout)
 }
 
 // item is a line of a description's list, none for an empty text.

@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode"
 
@@ -92,8 +91,9 @@ func question(prompt string) mcp.ElicitationParams {
 		Mode: mcp.ElicitationModeForm, Message: message,
 		RequestedSchema: map[string]any{
 			"type": "object",
-			// Not required: an empty line is an answer, too.
-			"properties": map[string]any{answerField: map[string]any{"type": "string", "title": "Answer"}},
+			// Not required: an empty line is an answer, too. The default has a form that
+			// nothing was typed into send one: without it, some leave the field out.
+			"properties": map[string]any{answerField: map[string]any{"type": "string", "title": "Answer", "default": ""}},
 		},
 	}
 }
@@ -106,7 +106,9 @@ func printable(r rune) rune {
 	return r
 }
 
-// replyOf is what the user's form says.
+// replyOf is what the user's form says. An empty line is one only if the form has it: who
+// sends a form without the field has typed nothing, and code must not take that for an
+// answer.
 func replyOf(result *mcp.ElicitationResult) sessions.Reply {
 	switch {
 	case result == nil:
@@ -119,12 +121,16 @@ func replyOf(result *mcp.ElicitationResult) sessions.Reply {
 	fields, _ := result.Content.(map[string]any)
 	switch answer := fields[answerField].(type) {
 	case nil:
-		return sessions.Reply{}
+		return sessions.Reply{Refusal: "the user sent the form without an answer"}
 	case string:
 		line, _, _ := strings.Cut(answer, "\n") // input() takes one, and would give the rest to the next input()
 		return sessions.Reply{Text: strings.TrimRight(line, "\r")}
-	default:
-		return sessions.Reply{Text: fmt.Sprint(answer)}
+	default: // a client's form may make a number of what looks like one
+		text, err := json.Marshal(answer)
+		if err != nil { // it was JSON
+			panic(err)
+		}
+		return sessions.Reply{Text: string(text)}
 	}
 }
 

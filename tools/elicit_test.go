@@ -25,7 +25,12 @@ func TestReplies(t *testing.T) {
 	}{
 		"text":           {reaction(accept, map[string]any{"answer": "ada"}), sessions.Reply{Text: "ada"}},
 		"an empty one":   {reaction(accept, map[string]any{"answer": ""}), sessions.Reply{}},
-		"none at all":    {reaction(accept, nil), sessions.Reply{}},
+		"no form":        {reaction(accept, nil), sessions.Reply{Refusal: "the user sent the form without an answer"}},
+		"an empty form":  {reaction(accept, map[string]any{}), sessions.Reply{Refusal: "the user sent the form without an answer"}},
+		"null":           {reaction(accept, map[string]any{"answer": nil}), sessions.Reply{Refusal: "the user sent the form without an answer"}},
+		"another field":  {reaction(accept, map[string]any{"reply": "ada"}), sessions.Reply{Refusal: "the user sent the form without an answer"}},
+		"a large number": {reaction(accept, map[string]any{"answer": 1e6}), sessions.Reply{Text: "1000000"}},
+		"a truth value":  {reaction(accept, map[string]any{"answer": true}), sessions.Reply{Text: "true"}},
 		"the first line": {reaction(accept, map[string]any{"answer": "a\nb\r\n"}), sessions.Reply{Text: "a"}},
 		"a number":       {reaction(accept, map[string]any{"answer": 4.5}), sessions.Reply{Text: "4.5"}},
 		"decline":        {reaction(mcp.ElicitationResponseActionDecline, nil), sessions.Reply{Refusal: "the user declined to answer"}},

@@ -115,7 +115,7 @@ func listingLine(l sessions.Listing) string {
 	if l.Running == 0 {
 		facts = append(facts, sessions.Counted(l.Executions, "run"))
 	}
-	if l.Ended == "" && l.Running == 0 {
+	if l.Ended == "" && l.Running == 0 && l.Status != "starting" {
 		facts = append(facts, "idle "+shortAge(secondsOf(l.Idle)))
 	}
 	if l.Failures > 0 {
@@ -165,6 +165,8 @@ func activity(l sessions.Listing) string {
 		return fmt.Sprintf("run %d asks %q", l.Running, clip(oneLine(l.Prompt), 60))
 	case l.Running > 0:
 		return fmt.Sprintf("busy with run %d", l.Running)
+	case l.Status == "starting":
+		return "starting for " + shortAge(secondsOf(l.Idle))
 	default:
 		return l.Status
 	}

@@ -81,7 +81,10 @@ func noNulls(r *sessions.Result) {
 
 // timeLine is the last entry of term_out.
 func timeLine(r *sessions.Result) string {
-	limit := sessions.InWords(secondsOf(r.TimeLimit))
+	limit := "none"
+	if r.TimeLimit > 0 {
+		limit = sessions.InWords(secondsOf(r.TimeLimit))
+	}
 	if r.Status == sessions.StatusTimeout {
 		return fmt.Sprintf("TimeoutError: Execution exceeded the time limit of %s.", limit)
 	}

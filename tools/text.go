@@ -198,6 +198,8 @@ func (v view) stateLine() string {
 		return v.leftByCommand(lost, reason)
 	}
 	switch {
+	case v.RestartedBeforeRun:
+		return v.restartedBefore(lost, reason)
 	case lost && v.InterpreterRestarted && v.StateBefore > 0:
 		return fmt.Sprintf("[restarted] The interpreter was restarted: %s. Its variables are as they were before execution %d; what came later is lost.", reason, v.StateBefore)
 	case lost && v.InterpreterRestarted:
@@ -210,6 +212,19 @@ func (v view) stateLine() string {
 		return "[state] Variables are kept."
 	}
 	return ""
+}
+
+// restartedBefore says with what the run began whose interpreter had just been brought
+// back; what it did itself is there, however it ended.
+func (v view) restartedBefore(lost bool, reason string) string {
+	state := "Its variables came back as they were"
+	switch {
+	case lost && v.StateBefore > 0:
+		state = fmt.Sprintf("Its variables came back as they were before execution %d; what came later is lost", v.StateBefore)
+	case lost:
+		state = "All earlier variables, imports and functions are lost; define again what you need"
+	}
+	return "[restarted] The interpreter was restarted before this code ran: " + reason + ". " + state + ". What this code did is kept."
 }
 
 // leftByCommand says what is left of the interpreter of a command, which has

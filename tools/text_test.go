@@ -87,7 +87,17 @@ var examples = []struct {
 	})},
 	{"older state", "", example(func(r *sessions.Result) {
 		r.Status, r.InterpreterRestarted, r.StateRestored, r.StateBefore, r.RestartReason = sessions.StatusCrashed, true, no(), 2, "killed (SIGKILL)"
-		r.Notes = []string{"the variables could not be brought back: 2 Python threads are running; the variables are as they were before execution 2; execution 2 is lost"}
+		r.Notes = []string{"what execution 2 did to the variables could not be brought back: 2 Python threads are running"}
+	})},
+	{"restart before a time limit", "", example(func(r *sessions.Result) {
+		r.Status, r.TimeLimit, r.InterpreterRestarted, r.RestartedBeforeRun, r.StateRestored = sessions.StatusTimeout, 1, true, true, yes()
+		r.RestartReason = "the interpreter's process ended between two calls: killed by SIGKILL"
+	})},
+	{"older state before a run", "", example(func(r *sessions.Result) {
+		r.InterpreterRestarted, r.RestartedBeforeRun, r.StateRestored, r.StateBefore, r.RestartReason = true, true, no(), 2, "killed (SIGKILL)"
+	})},
+	{"lost before a run", "", example(func(r *sessions.Result) {
+		r.InterpreterRestarted, r.RestartedBeforeRun, r.StateRestored, r.RestartReason = true, true, no(), "killed (SIGKILL)"
 	})},
 	{"result of a wait", "", example(func(r *sessions.Result) { r.Result, r.ResultType = json.RawMessage("3"), "int" })},
 	{"figures", "", example(func(r *sessions.Result) {

@@ -198,6 +198,9 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: a.log,
 		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode, Read: calls.read,
 	}
+	if c.Serve.Timeout == config.LimitNone {
+		options.DefaultTimeout = -1
+	}
 	options.Trials, options.Steps, options.RunDir = c.Serve.Trials, c.Serve.Steps, experimentsDir(c)
 	options.Task, options.Search = c.Serve.Task, searchOf(c)
 	if a.saving != nil {

@@ -142,8 +142,14 @@ func (p *prompt) showEnd(r *sessions.Result) {
 	}
 	if r.InterpreterRestarted || r.RestartReason != "" {
 		state := "its variables are lost"
-		if r.StateRestored != nil && *r.StateRestored {
+		switch {
+		case r.StateRestored != nil && *r.StateRestored:
 			state = "its variables are as they were before this run"
+		case r.StateBefore > 0:
+			state = fmt.Sprintf("its variables are as they were before execution %d", r.StateBefore)
+		}
+		if r.RestartedBeforeRun {
+			state += "; what this run did is kept"
 		}
 		p.say("[restarted] %s; %s", strings.TrimRight(r.RestartReason, "."), state)
 	}

@@ -49,8 +49,8 @@ type Config struct {
 
 // Shared are the settings that several commands read.
 type Shared struct {
-	Config    string `placeholder:"FILE" help:"Read settings from this YAML file, whose keys are the names of these flags, or from AIDE's config.yaml what it has in common with them. Default: ${config_file}, if it exists."`
-	Python    string `placeholder:"PATH" group:"Python" help:"Python to run, 3.10 or newer: a path, or a name on PATH. Default: that of the active virtual or conda environment; over stdio that of the project that the server works in (.venv, venv, .conda or env, upward to the top of the project); that of the environment made by setup; python3 on PATH."`
+	Config    string `placeholder:"FILE" help:"Read settings from this YAML file, whose keys are the names of these flags, and whose relative paths begin at the file. Of AIDE's config.yaml it takes what the two have in common. Default: ${config_file}, if it exists."`
+	Python    string `type:"python" placeholder:"PATH" group:"Python" help:"Python to run, 3.10 or newer: a path, or a name on PATH. Default: that of the active virtual or conda environment; over stdio that of the project that the server works in (.venv, venv, .conda or env, upward to the top of the project); that of the environment made by setup; python3 on PATH."`
 	DataDir   string `type:"path" placeholder:"DIR" group:"Files" help:"Where the Python environment, the journal and the sessions' files are kept. Default: ${data_dir}."`
 	Journal   string `type:"path" placeholder:"PATH" group:"Journal" help:"The journal: a file with a record of every run, which report, export and watch read. Files that belong to it are beside it. Default: journal.db in the data directory."`
 	LogLevel  string `enum:"debug,info,warn,error" default:"info" group:"Log" help:"Write log messages of this level and above to standard error: ${enum}."`
@@ -96,8 +96,8 @@ type Serve struct {
 	Warnings  string `enum:"default,ignore" default:"default" group:"Code" help:"What happens to Python's warnings: ${enum}."`
 	CodeFile  string `placeholder:"NAME" group:"Code" help:"Keep the running code in a file of this name while it runs, as runfile.py: __file__ is its path, and tracebacks name it. It lies in a directory of the interpreter's own, not among your files. Default: no file."`
 
-	Timeout         time.Duration `default:"3600s" group:"Time" help:"How long one run may take when the call says nothing."`
-	MaxTimeout      time.Duration `default:"24h" group:"Time" help:"How long one run may take at most, whatever the call says."`
+	Timeout         time.Duration `type:"timelimit" default:"3600s" group:"Time" help:"How long one run may take when the call says nothing; none sets no limit."`
+	MaxTimeout      time.Duration `type:"timelimit" default:"24h" group:"Time" help:"How long one run may take at most, whatever the call says; none sets no limit."`
 	Wait            time.Duration `default:"45s" group:"Time" help:"How long a call waits before it answers that the code is still running. Many clients give up after 60 seconds."`
 	Grace           time.Duration `default:"5s" group:"Time" help:"How long code may go on after it was interrupted at its time limit, before it is killed."`
 	RerunAfterCrash bool          `negatable:"" group:"Time" help:"Run code once more when it crashed its interpreter. Its side effects then happen twice."`
@@ -251,11 +251,11 @@ func (s Serve) Check() error {
 
 func (s Serve) checkTimes() error {
 	switch {
-	case s.Timeout <= 0:
-		return errors.New("timeout must be more than 0")
+	case s.Timeout == LimitNone && s.MaxTimeout != LimitNone:
+		return fmt.Errorf("timeout is none, and max-timeout (%v) lets no run take longer; say --max-timeout none, too", s.MaxTimeout)
 	case s.Wait <= 0:
 		return errors.New("wait must be more than 0")
-	case s.Timeout > s.MaxTimeout:
+	case s.MaxTimeout != LimitNone && s.Timeout > s.MaxTimeout:
 		return fmt.Errorf("timeout (%v) is more than max-timeout (%v); raise --max-timeout or lower --timeout", s.Timeout, s.MaxTimeout)
 	}
 	return nil

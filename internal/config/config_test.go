@@ -161,6 +161,54 @@ func TestMultilineCodeInTheFile(t *testing.T) {
 	}
 }
 
+// TestPathsInTheFileAreRelativeToIt, whatever they are part of; names and values that are
+// no paths stay.
+func TestPathsInTheFileAreRelativeToIt(t *testing.T) {
+	env := configFile(t, `
+workdir: .
+plugins: sub
+read: [sub, .]
+write: sub,.
+data: sub
+run-dir: runs
+journal: ../j.db
+data-dir: /data
+policy: rules.yaml
+init-code: "@start.py"
+python: bin/python
+pythons: [old=bin/python3.10, new=python3.13]
+echo: last
+sandbox: standard
+`)
+	dir := filepath.Dir(env["UNDERSTUDY_CONFIG"])
+	sub := filepath.Join(dir, "sub")
+	if err := errors.Join(os.Mkdir(sub, 0o700), os.WriteFile(filepath.Join(dir, "start.py"), []byte("x = 1"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := parse(Source{Args: []string{"serve"}, Lookup: func(name string) (string, bool) { text, ok := env[name]; return text, ok }}.withDefaults())
+	if c == nil { // that workdir and data exclude each other comes after
+		t.Fatal(err)
+	}
+	s := c.Serve
+	got := []any{s.Workdir, s.Plugins, s.Read, s.Write, s.Data, s.RunDir, c.Journal, c.DataDir, s.Policy, s.InitCode, c.Python, s.Pythons, s.Echo}
+	want := []any{dir, sub, []string{sub, dir}, []string{sub, dir}, []string{sub}, filepath.Join(dir, "runs"),
+		filepath.Join(filepath.Dir(dir), "j.db"), "/data", filepath.Join(dir, "rules.yaml"), "x = 1", filepath.Join(dir, "bin", "python"),
+		[]string{"old=" + filepath.Join(dir, "bin", "python3.10"), "new=python3.13"}, "last"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNoTimeLimit(t *testing.T) {
+	for _, args := range [][]string{{"--timeout", "none", "--max-timeout", "none"}, {"--max-timeout", "none", "--timeout", "1000h"}} {
+		c := must(t, nil, args...)
+		text, err := c.YAML()
+		if err != nil || c.Serve.MaxTimeout != LimitNone || !strings.Contains(text, "max-timeout: none\n") {
+			t.Errorf("%v: %v %v", args, c.Serve.MaxTimeout, err)
+		}
+	}
+}
+
 func TestErrorsSayWhereAndWhat(t *testing.T) {
 	for name, test := range map[string]struct {
 		file string
@@ -168,8 +216,12 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		args []string
 		want []string
 	}{
-		"misspelt key":      {file: "a: 1", want: []string{"config.yaml, line 1: a:", "unknown setting", "max-sessions"}},
+		"misspelt key":      {file: "a: 1", want: []string{"config.yaml, line 1: a:", "unknown setting, and none has a name like it; understudy serve --help"}},
 		"near key":          {file: "\ntimout: 1m", want: []string{"line 2: timout", `did you mean "timeout"`}},
+		"a word of a key":   {file: "max_memory: 1GB", want: []string{`did you mean "memory-limit"`}},
+		"a longer key":      {file: "timeout_seconds: 9", want: []string{`did you mean "timeout"`}},
+		"far from a key":    {file: "jornall: a", want: []string{`did you mean "journal"`}},
+		"every unknown key": {file: "timout: 1m\nqeue: 3", want: []string{"line 1: timout", "line 2: qeue", `did you mean "queue"`}},
 		"underscored key":   {file: "max_timeout: 1m", want: []string{`did you mean "max-timeout"`}},
 		"twice":             {file: "queue: 1\nqueue: 2", want: []string{"queue", "twice"}},
 		"bad value":         {file: "timeout: soon", want: []string{"config.yaml, line 1: timeout", `"soon" is not a duration`}},
@@ -197,6 +249,8 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"a page":            {args: []string{"--allow-origin", "https://a.example,https://b.example/page"}, want: []string{`b.example/page" is no origin`}},
 		"some hosts":        {args: []string{"--allow-host", "*.example.com"}, want: []string{"--allow-host", "no name of a host"}},
 		"a negative rate":   {args: []string{"--transport", "http", "--max-requests-per-second", "-1"}, want: []string{"max-requests-per-second"}},
+		"no limit, limited": {args: []string{"--timeout", "none"}, want: []string{"timeout is none", "say --max-timeout none, too"}},
+		"no time at all":    {args: []string{"--timeout", "0"}, want: []string{"--timeout", "or none for no limit"}},
 		"contradiction":     {args: []string{"--timeout", "2h", "--max-timeout", "1h"}, want: []string{"timeout", "max-timeout"}},
 		"too small":         {args: []string{"--text-budget", "10"}, want: []string{"text-budget", "at least 1000"}},
 		"start":             {file: "start: fork", want: []string{"line 1: start", "zygote,spawn"}},

@@ -187,6 +187,8 @@ func parseLayer(text string) (string, error) {
 const (
 	typeLimit = "limit"
 	typeCount = "count"
+	// typeTimeLimit is a duration or none.
+	typeTimeLimit = "timelimit"
 )
 
 // limitOf takes auto, none, or what parse does; 0 is none.

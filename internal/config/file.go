@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -66,41 +67,42 @@ func decodeMapping(file io.Reader) ([]*yaml.Node, error) {
 	return root.Content, nil
 }
 
+// entries returns the settings of a file by their names. Its error tells of every mistake.
 func entries(path string, pairs []*yaml.Node, flags []*kong.Flag) (map[string]entry, error) {
-	found := map[string]entry{}
+	found, problems := map[string]entry{}, []error(nil)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		key, value := pairs[i], pairs[i+1]
 		place := fmt.Sprintf("%s, line %d: %s", path, key.Line, key.Value)
-		if err := checkKey(key.Value, flags); err != nil {
-			return nil, fmt.Errorf("%s: %w", place, err)
-		}
+		text, err := settingOf(path, key.Value, value, flags)
 		if _, twice := found[key.Value]; twice {
-			return nil, fmt.Errorf("%s: it is set twice", place)
+			err = errors.New("it is set twice")
 		}
-		text, err := textOf(value, kindOf(key.Value, flags))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", place, err)
+			problems = append(problems, fmt.Errorf("%s: %w", place, err))
 		}
 		found[key.Value] = entry{text: text, place: place}
 	}
-	return found, nil
+	return found, errors.Join(problems...)
 }
 
-// kindOf is how a setting is kept.
-func kindOf(key string, flags []*kong.Flag) reflect.Kind {
-	i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == key })
-	return flags[i].Target.Kind()
+// settingOf returns a setting's value as the command line has it.
+func settingOf(path, key string, value *yaml.Node, flags []*kong.Flag) (string, error) {
+	if err := checkKey(key, flags); err != nil {
+		return "", err
+	}
+	flag := flags[slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == key })]
+	return textOf(value, flag.Target.Kind(), fromFile(path, flag))
 }
 
 // textOf writes a value as the command line has it. Where the setting is a list or a
-// mapping, so may be the value.
-func textOf(value *yaml.Node, kind reflect.Kind) (string, error) {
+// mapping, so may be the value. located is applied to each part.
+func textOf(value *yaml.Node, kind reflect.Kind, located func(string) string) (string, error) {
 	if value.Kind == yaml.AliasNode {
 		value = value.Alias
 	}
 	switch {
 	case kind == reflect.Slice && value.Kind == yaml.SequenceNode:
-		return joinedItems(value.Content)
+		return joinedItems(value.Content, located)
 	case kind == reflect.Map && value.Kind == yaml.MappingNode:
 		return joinedPairs(value.Content)
 	}
@@ -111,10 +113,59 @@ func textOf(value *yaml.Node, kind reflect.Kind) (string, error) {
 	if err != nil && kind == reflect.Map {
 		return "", fmt.Errorf("%w, or a mapping of names to them", err)
 	}
-	return text, err
+	if kind != reflect.Slice {
+		return located(text), err
+	}
+	parts := strings.Split(text, ",")
+	for i := range parts {
+		parts[i] = located(parts[i])
+	}
+	return strings.Join(parts, ","), err
 }
 
-func joinedItems(items []*yaml.Node) (string, error) {
+// fromFile returns what makes a path in a file of settings one that is relative to the
+// file, and leaves what is no path as it is.
+func fromFile(file string, flag *kong.Flag) func(string) string {
+	dir := filepath.Dir(file)
+	relative := func(path string) string {
+		if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "~") {
+			return path
+		}
+		return filepath.Join(dir, path)
+	}
+	switch flag.Tag.Type {
+	case "path", "existingdir", "existingpath":
+		return relative
+	case "policy":
+		return func(text string) string {
+			if text == PolicyDefaults {
+				return text
+			}
+			return relative(text)
+		}
+	case "text":
+		return func(text string) string {
+			if name, isFile := strings.CutPrefix(text, "@"); isFile {
+				return "@" + relative(name)
+			}
+			return text
+		}
+	case "python", "pythons":
+		return func(text string) string {
+			name, path, named := strings.Cut(text, "=")
+			switch {
+			case named && filepath.Base(path) != path:
+				return name + "=" + relative(strings.TrimSpace(path))
+			case !named && filepath.Base(text) != text: // else it is a name on PATH
+				return relative(text)
+			}
+			return text
+		}
+	}
+	return func(text string) string { return text }
+}
+
+func joinedItems(items []*yaml.Node, located func(string) string) (string, error) {
 	var texts []string
 	for _, item := range items {
 		text, err := scalar(item)
@@ -124,7 +175,7 @@ func joinedItems(items []*yaml.Node) (string, error) {
 		case strings.Contains(text, ","):
 			return "", fmt.Errorf("%q: an item of the list can't have a comma", text)
 		}
-		texts = append(texts, text)
+		texts = append(texts, located(text))
 	}
 	return strings.Join(texts, ","), nil
 }
@@ -158,20 +209,41 @@ func checkKey(key string, flags []*kong.Flag) error {
 	if near := nearest(key, known); near != "" {
 		return fmt.Errorf("unknown setting; did you mean %q?", near)
 	}
-	slices.Sort(known)
-	return fmt.Errorf("unknown setting; the settings are %s", strings.Join(known, ", "))
+	return errors.New("unknown setting, and none has a name like it; understudy serve --help lists them all")
 }
 
-// nearest returns the known word that a misspelt one most likely means, or "".
+// nearest returns the known word that a misspelt one most likely means, or "": the one of
+// fewest changes, if they are few; else one that has a part of the same name, as
+// memory-limit for max_memory; else the one of fewest changes, if half of the word stays.
 func nearest(word string, known []string) string {
 	word = strings.ReplaceAll(strings.ToLower(word), "_", "-")
-	best, distance := "", 3
+	parts := strings.Split(word, "-")
+	best, least := "", len(word)
+	var akin string
+	most := 0
 	for _, candidate := range known {
-		if d := levenshtein.ComputeDistance(word, candidate); d < distance && d < len(candidate) {
-			best, distance = candidate, d
+		if d := levenshtein.ComputeDistance(word, candidate); d < least && d < len(candidate) {
+			best, least = candidate, d
+		}
+		same := 0
+		for part := range strings.SplitSeq(candidate, "-") {
+			if len(part) > 2 && slices.Contains(parts, part) {
+				same += len(part)
+			}
+		}
+		if same > most {
+			akin, most = candidate, same
 		}
 	}
-	return best
+	switch {
+	case least <= 2:
+		return best
+	case akin != "":
+		return akin
+	case least <= len(word)/2:
+		return best
+	}
+	return ""
 }
 
 func scalar(value *yaml.Node) (string, error) {

@@ -119,6 +119,7 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.NamedMapper("existingpath", kong.MapperFunc(decodeExistingPaths)),
 		kong.NamedMapper(typeLimit, limitOf(humanize.ParseBytes, "4096, 900KB, 1MiB or 2GB")),
 		kong.NamedMapper(typeCount, limitOf(parseCount, "a number as 512")),
+		kong.NamedMapper(typeTimeLimit, kong.MapperFunc(decodeTimeLimit)),
 		kong.NamedMapper("text", kong.MapperFunc(decodeText)),
 		kong.Resolvers(&resolver{lookup: source.Lookup, ignored: &config.Ignored}),
 		kong.ConfigureHelp(kong.HelpOptions{

@@ -29,6 +29,27 @@ func decodeDuration(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
+// decodeTimeLimit takes a duration that is more than 0, or none, which is LimitNone.
+func decodeTimeLimit(ctx *kong.DecodeContext, target reflect.Value) error {
+	text, err := popText(ctx)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(text) == "none" {
+		target.SetInt(LimitNone)
+		return nil
+	}
+	limit, err := parseDuration(text)
+	if err != nil {
+		return err
+	}
+	if limit == 0 {
+		return fmt.Errorf("%q leaves no time; write a duration that is more than 0, as 10m, or none for no limit", text)
+	}
+	target.SetInt(int64(limit))
+	return nil
+}
+
 func parseDuration(text string) (time.Duration, error) {
 	duration, err := time.ParseDuration(text)
 	if err != nil {

@@ -60,6 +60,9 @@ func (c *Config) plain(value reflect.Value, kind string) any {
 		}
 		return v
 	case time.Duration:
+		if v == LimitNone && kind == typeTimeLimit {
+			return "none"
+		}
 		return v.String()
 	case map[string]string:
 		names := map[string]string{}

@@ -273,6 +273,9 @@ func after(e journal.Execution) string {
 	}
 	r := e.Detail.Record
 	said := "After it another process took over"
+	if r.RestartedBeforeRun {
+		said = "Before it another process had taken over"
+	}
 	if r.RestartReason != "" {
 		said += ": " + strings.TrimRight(r.RestartReason, ".")
 	}

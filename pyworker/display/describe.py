@@ -81,7 +81,8 @@ def known(value):
     for base in kinds.bases(kind):
         library = kinds.package(base)
         if kinds.name(base) in _KNOWN.get(library, ()) and kinds.library(base) == library:
-            return value if kinds.library(kind) == library else _as_base(value, base)
+            is_own = base is kind or kinds.library(kind) == library
+            return value if is_own else _as_base(value, base)
     return None
 
 

@@ -76,12 +76,9 @@ def _bytes(encoder, value):
 
 
 def _sequence(encoder, value):
+    if isinstance(value, tuple) and hasattr(type(value), "_fields"):
+        return _fields(encoder, value)
     return encoder.items(value, len(value))
-
-
-def _tuple(encoder, value):
-    named = isinstance(getattr(type(value), "_fields", None), tuple)
-    return _fields(encoder, value) if named else _sequence(encoder, value)
 
 
 def _set(encoder, value):
@@ -211,9 +208,9 @@ _FORMS = {
             lambda encoder, value: encoder.fields((("real", value.real), ("imag", value.imag))),
         ),
         ("builtins.bytes builtins.bytearray builtins.memoryview", _bytes),
-        ("builtins.tuple", _tuple),
-        ("builtins.list builtins.range collections.deque collections.UserList", _sequence),
-        ("builtins.dict_keys builtins.dict_values builtins.dict_items array.array", _sequence),
+        ("builtins.list builtins.tuple builtins.range builtins.dict_keys", _sequence),
+        ("builtins.dict_values builtins.dict_items collections.deque", _sequence),
+        ("collections.UserList array.array", _sequence),
         ("builtins.set builtins.frozenset", _set),
         (
             "builtins.dict builtins.mappingproxy",

@@ -145,8 +145,8 @@ def _draw(form, fields):
         text = sys.modules["plotly.io"].to_json(fields, validate=False)
         form.image, _undrawn = images.draw_outside(_DRAW, text)
     if form.image is None:
-        why = f"kaleido {_undrawn}" if _undrawn else "or %pip install kaleido, which needs Chrome"
-        form.preview += f"\n{_UNDRAWN}, {why}"
+        why = f"; kaleido {_undrawn}" if _undrawn else ", or %pip install kaleido and have Chrome"
+        form.preview += f"\n{_UNDRAWN}{why}"
 
 
 def _points(trace):

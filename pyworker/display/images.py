@@ -55,10 +55,8 @@ def from_array(array):
             f"an array of {array.dtype} and shape {array.shape} is no image; "
             "pass numbers of shape (height, width), (height, width, 3) or (height, width, 4)"
         )
-    try:
-        from PIL import Image
-    except ImportError:
-        raise TypeError("images of arrays need Pillow, which is not installed") from None
+    from PIL import Image
+
     remark = ""
     if array.dtype.name != "uint8":
         array, remark = _stretched(array)

@@ -70,13 +70,18 @@ def basic_size(kind):
 
 def container(kind):
     """Returns the builtin container that a class is or derives from, or None."""
-    return next((base for base in bases(kind) if id(base) in _CONTAINERS), None)
+    for base in bases(kind):
+        if id(base) in _CONTAINERS:
+            return base
+    return None
 
 
 def fields(value):
     """Returns the __dict__ of an instance, or None; a __dict__ of its class's making is none."""
-    found = (names_of(base).get("__dict__") for base in bases(type(value)))
-    slot = next((each for each in found if each is not None), None)
+    for base in bases(type(value)):
+        slot = _DICT.__get__(base).get("__dict__")
+        if slot is not None:
+            break
     if id(type(slot)) not in _SLOTS:
         return None
     try:

@@ -36,10 +36,12 @@ def sniff(start):
     return ".bin" if _text(start) is None else ".txt"
 
 
-def head(text):
-    """Returns the first lines of a text, and how much there is in all."""
+def head(text, whole=True):
+    """Returns the first lines of a text, and how much there is in all if it is the whole."""
     lines = [shorten(line, _WIDTH) for line in text[:_LOOKED_AT].splitlines()]
-    if len(lines) > _LINES or len(text) > _LOOKED_AT:
+    if not whole:
+        lines[_LINES:] = ["…"]
+    elif len(lines) > _LINES or len(text) > _LOOKED_AT:
         extent = f"{counted(text.count(chr(10)) + 1, 'line')}, {counted(len(text), 'character')}"
         lines[_LINES:] = [f"… ({extent} in all)"]
     return "\n".join(lines)
@@ -47,11 +49,8 @@ def head(text):
 
 def head_of_bytes(start, size):
     """Returns the first lines of a file that begins so, "" if it is no text."""
-    text = _text(start) or ""
-    if size <= len(start) or not text:
-        return head(text)
-    lines = head(text.rpartition("\n")[0] or text).splitlines()
-    return "\n".join([*lines[:_LINES], "…"])
+    text = _text(start)
+    return head(text, size <= len(start)) if text else ""
 
 
 def _text(start):

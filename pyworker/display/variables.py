@@ -79,9 +79,8 @@ def describe(namespace, patience=PATIENCE):
     until = time.monotonic() + patience
     found, others = [], {"functions": [], "classes": [], "imports": []}
     for name, value, kind in public(namespace):
-        function = value if kind is FunctionType else None
-        if kind is _lru_cache_wrapper:
-            function = _wrapped(value)
+        cached = _wrapped(value) if kind is _lru_cache_wrapper else None
+        function = value if kind is FunctionType else cached
         if function is not None and function.__globals__ is namespace:
             others["functions"].append((name, function))
         elif kinds.derives(kind, type) and kinds.module(value) == "__main__":

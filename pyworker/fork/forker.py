@@ -92,8 +92,8 @@ class _Forker:
         except ConnectionError:
             pass  # the server is gone, as when it closes the socket
         except (ProtocolError, OSError) as error:
+            self._at_end()  # before the line: nobody may be left who reads it
             print(f"pyworker: {error}", file=sys.stderr, flush=True)
-            self._at_end()
             os._exit(EXIT_BROKEN_FRAME)
         self._at_end()
         os._exit(0)
@@ -158,12 +158,16 @@ class _Forker:
     def _reap_strangers(self):
         """Reaps the dead that the server will not ask for."""
         for pid in set(kin.children()) - self._kept:
-            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-                # The server says "adopt" before a process is given anything to do. So when
-                # this one is dead, what was said of it has come: that is read first.
-                if self._stream.wait(0):
-                    self._stream.look_again()
-                    return
+            try:
+                dead = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                continue
+            # The server says "adopt" before a process is given anything to do. So when
+            # this one is dead, what was said of it has come: that is read first.
+            if dead and self._stream.wait(0):
+                self._stream.look_again()
+                return
+            if dead:
                 os.waitpid(pid, 0)
 
 

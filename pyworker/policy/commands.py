@@ -1,48 +1,57 @@
-"""Holds commands of the shell, and calls of pip and its like, against the rules."""
+"""Holds commands of the shell, and calls of pip and its like, against the rules.
 
-import fnmatch
-import itertools
+A command line is taken apart as far as it is plain words: what every POSIX shell reads
+alike, which is words, quotes without backslashes, ; & && || | and redirections. Where only
+some commands may run, a line that is more than that is refused.
+"""
+
+import os
 import re
 import shlex
 from typing import NamedTuple
 
-from pyworker.policy.words import commands as simple_commands
+from pyworker.policy.rules import is_one_of
+
+_VARIABLE = r"\$(?:\w+|\{\w+\}|[?#$!@*-])"
+_QUOTED = r"""'[^']*'|"(?:[^"\\`$]|\$(?:\w+|\{\w+\}|(?=[ "])))*\""""
+_TOKEN = re.compile(
+    r"(?P<blank>[ \t]+|(?<=[ \t;&|])\\\n|\\\n(?=[ \t]))"
+    r"|(?P<end>(?:&&|\|\||[;&|\n])(?![;&|<>]))"
+    r"|(?P<redirection>[0-9]*(?:>>|>\||[<>]&|[<>])(?![;&|<>]))"
+    rf"|(?P<word>(?!#)(?:[^\s\"'\\`$();&|<>\0]|{_QUOTED}|{_VARIABLE})+)"
+)
+_QUOTES = re.compile(r"""'([^']*)'|"([^"]*)\"""")
+_NAME = re.compile(r"[\w./+@%:,-]+|\[")
+_RESERVED = re.compile(
+    "if|then|elif|else|fi|for|while|until|do|done|case|esac|in|function|select|time|coproc"
+)
 
 _REQUIREMENT = re.compile(
     r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*"
     r"(?:\[[A-Za-z0-9._,\s-]*\])?\s*"
-    r"(?:\(?\s*(?:===|[<>=!~]=|[<>])[A-Za-z0-9.+!*,<>=~_\s-]*\)?)?\s*"
+    r"(?:\(?\s*(?:===|[<>=!~]=|[<>])[A-Za-z0-9.+!*,<>=~_\s-]*\)?)?\s*(?:;.*)?"
 )
-# What neither takes packages from elsewhere nor writes outside of the environment.
-_OPTIONS = frozenset(
-    """-q --quiet -v --verbose -U --upgrade --upgrade-strategy --pre --no-deps --no-cache-dir
-    --no-input --disable-pip-version-check --user --progress-bar --only-binary --prefer-binary
-    --force-reinstall -I --ignore-installed --no-color --no-warn-script-location --timeout
-    --retries -y --yes""".split()  # noqa: SIM905
-)
-# What only tells of packages, and the options with which it does no more than that.
-_READING = {
-    "pip": frozenset(("list", "show", "freeze", "check", "index", "debug", "help", "inspect", "")),
-    "conda": frozenset(("list", "info", "help", "")),
-}
-_READING_OPTIONS = frozenset(
-    """-h --help -V --version -q --quiet -v --verbose --format -o --outdated -u --uptodate -l
-    --local --user --all --pre --not-required --exclude --exclude-editable --include-editable
-    --files --no-input --no-color --disable-pip-version-check --timeout --retries""".split()  # noqa: SIM905
-)
-_WITH_VALUE = frozenset(
-    """--upgrade-strategy --progress-bar --only-binary --timeout --retries --format
-    --exclude""".split()  # noqa: SIM905
+# Options that neither take packages from elsewhere nor write outside of the environment.
+_OPTIONS = """-q --quiet -v --verbose -U --upgrade --upgrade-strategy --pre --no-deps
+    --no-cache-dir --no-input --disable-pip-version-check --user --progress-bar --only-binary
+    --prefer-binary --force-reinstall -I --ignore-installed --no-color --no-warn-script-location
+    --timeout --retries -y --yes -h --help -V --version --format -o --outdated -u --uptodate -l
+    --local --not-required --exclude --exclude-editable --include-editable --files"""
+_KNOWN = frozenset(_OPTIONS.split())
+_WITH_VALUE = re.compile(
+    "--(?:upgrade-strategy|progress-bar|only-binary|timeout|retries|format|exclude)"
 )
 _PLAIN = re.compile(r"[A-Za-z0-9:.,_+-]*")  # the value of an option
 _NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # a package, or a word as "versions"
 _EXPANDED = re.compile(r"[${`~]")  # a shell may make several words of it
-_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.S)
-_HARMLESS_REDIRECTION = re.compile(r"(?:\d*|&)>>?[ \t]*(?:&[ \t]*\d+|/dev/null)(?![^\s;&|<>])")
-_PIPS = re.compile(r"pip[0-9.]*")
-_PYTHONS = re.compile(r"python[0-9.]*")
-_CONDAS = frozenset(("conda", "mamba", "micromamba"))
-_NO_INSTALLS = "packages can't be installed; use those that are there"
+_STRINGS = re.compile(r"""\\.|'[^']*'|"(?:\\.|[^"\\])*\"""", re.S)
+# What only tells of packages.
+_READING = {
+    "pip": ("list", "show", "freeze", "check", "index", "debug", "help", "inspect", ""),
+    "conda": ("list", "info", "help", ""),
+}
+_PIP = re.compile(r"(?:\S*[/\\])?(?:pip[0-9.]*|python[0-9.]* -m pip|uv pip)(?: |$)")
+_CONDA = re.compile(r"(?:\S*[/\\])?(?:conda|mamba|micromamba)")
 UNCLEAR = (
     "command that can't be checked",
     "it is more than simple commands; write plain words, one command after the other",
@@ -57,13 +66,44 @@ class Verdict(NamedTuple):
     at: int = 0  # where that part begins in the text
 
 
-def place(text, at):
-    """Returns the line and column, from 1 and in characters, of an offset in a text."""
-    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+class Line(NamedTuple):
+    """A command line: its simple commands, as (words, where they begin in the text)."""
+
+    commands: list
+    writes: bool  # to a file other than /dev/null
+
+
+def take_apart(text):
+    """Returns the Line of a text, None where that is unclear.
+
+    Redirections are left out of its words, and values of variables stay as they are written.
+    """
+    found, writes, operator, at = [[]], False, "", 0  # operator: of a redirection, before a file
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        kind = token and token.lastgroup
+        if kind is None or (operator and kind not in ("word", "blank")):
+            return None
+        word = _QUOTES.sub(r"\1\2", token["word"] or "")
+        if kind == "end":
+            found.append([])
+        elif kind == "redirection":
+            operator = token[0].lstrip("0123456789")
+        elif kind == "word" and not operator:
+            found[-1].append((word, at))
+        elif kind == "word":
+            if operator[1:] == "&" and not re.fullmatch("-|[0-9]+", word):
+                return None
+            writes |= operator in (">", ">>", ">|") and word != "/dev/null"
+            operator = ""
+        at = token.end()
+    placed = [([word for word, _ in words], words[0][1]) for words in found if words]
+    is_plain = all(_NAME.fullmatch(w[0]) and not _RESERVED.fullmatch(w[0]) for w, _ in placed)
+    return None if operator or not is_plain or os.name == "nt" else Line(placed, writes)
 
 
 def check_alone(text, rules):
-    """Returns the verdicts on a command that an agent runs by itself, as of check_command.
+    """Returns the verdicts on a command that an agent runs by itself.
 
     Who turns commands off for code says nothing of those that he lists.
     """
@@ -71,19 +111,18 @@ def check_alone(text, rules):
         message = "no command is allowed here: tell the user that the operator must list some"
         return [Verdict("shell commands", message)]
     instead = "put what you know into a file with manage_interpreters, operation upload"
-    return check_command(text, rules, instead)
+    return _check(text, rules, instead)
 
 
 def check_in_code(text, rules):
     """Returns the verdicts on a command line of a cell."""
-    found = simple_commands(text)
-    if found is not None and len(found) == 1 and not _writes(text):
-        install = _install_of(found[0].words)
-        if install is not None:
-            return check_install(*install, rules)
+    line = take_apart(text)
+    if line is not None and len(line.commands) == 1 and not line.writes:
+        if install := _install_of(line.commands[0][0]):
+            return _check_install(*install, rules)
     if rules.magics.get("shell") == "refuse":
         return [Verdict("shell commands", "shell commands are refused; use Python instead")]
-    return check_command(text, rules, "write from Python")
+    return _check(text, rules, "write from Python")
 
 
 def is_limited(rules):
@@ -91,90 +130,72 @@ def is_limited(rules):
     return rules.commands is not None and "*" not in rules.commands
 
 
-def check_command(text, rules, instead):
-    """Returns the verdicts on a shell's command line.
-
-    instead is what to do where a file can't be written.
-    """
-    found = simple_commands(text)
-    if found is None:
+def _check(text, rules, instead):
+    """Returns the verdicts on a command line; instead is what to do rather than write."""
+    line = take_apart(text)
+    if line is None:
         return [Verdict(*UNCLEAR)] if is_limited(rules) else []
     verdicts = []
-    if is_limited(rules) and _writes(text):
+    if is_limited(rules) and line.writes:
         message = f"redirections may go to /dev/null and other descriptors only; {instead}"
         verdicts.append(Verdict("redirection to a file", message))
-    for words, at in found:
-        if is_limited(rules) and not _is_one_of(words[0], rules.commands):
-            rule = f"command {words[0]} is not allowed"
-            verdicts.append(Verdict(rule, _allowed(rules.commands), at))
-        install = _install_of(words)
-        if install is not None:
-            verdicts += [one._replace(at=at) for one in check_install(*install, rules)]
+    for words, at in line.commands:
+        if is_limited(rules) and not is_one_of(words[0], rules.commands):
+            message = f"commands that are allowed: {', '.join(sorted(rules.commands)) or 'none'}"
+            verdicts.append(Verdict(f"command {words[0]} is not allowed", message, at))
+        if install := _install_of(words):
+            verdicts += [one._replace(at=at) for one in _check_install(*install, rules)]
     return verdicts
-
-
-def _writes(text):
-    """Says whether a command line that can be taken apart may write to a file."""
-    return ">" in _HARMLESS_REDIRECTION.sub(" ", _QUOTED.sub("q", text))
 
 
 def _install_of(words):
     """Returns (program, its arguments) where a command installs packages, else None."""
-    name = words[0].replace("\\", "/").rpartition("/")[2]
-    if _PIPS.fullmatch(name):
-        return "pip", words[1:]
-    if _PYTHONS.fullmatch(name) and words[1:3] == ["-m", "pip"]:
-        return "pip", words[3:]
-    if name == "uv" and words[1:2] == ["pip"]:
-        return "pip", words[2:]
-    return ("conda", words[1:]) if name in _CONDAS else None
+    if match := _PIP.match(" ".join(words)):
+        return "pip", words[len(match[0].split()) :]
+    return ("conda", words[1:]) if _CONDA.fullmatch(words[0]) else None
 
 
 def check_install_line(program, line, rules):
     """Returns the verdicts on a line behind %pip, %conda or %uv."""
-    if re.search(r"[;&|`$(){}\n]", _QUOTED.sub("q", line)) or re.search(r"[{$]", line):
-        return [Verdict("install that can't be checked", f"write %{program} install NAME")]
+    unclear = [Verdict("install that can't be checked", f"write %{program} install NAME")]
+    if re.search(r"[;&|`$(){}\n]", _STRINGS.sub("q", line)) or re.search(r"[{$]", line):
+        return unclear
     try:
-        words = shlex.split(line)
+        words = [program, *shlex.split(line)]
     except ValueError:
-        words = ["$"]
-    program, words = _install_of([program, *words]) or (program, words)
-    return check_install(program, words, rules)
+        return unclear
+    return _check_install(*(_install_of(words) or (program, words[1:])), rules)
 
 
-def check_install(program, words, rules):
+def _check_install(program, words, rules):
     """Returns the verdicts on a call of pip or conda with these arguments."""
     if rules.magics.get("pip") == "refuse":
-        return [Verdict(f"{program} in code", _NO_INSTALLS)]
+        message = "packages can't be installed; use those that are there"
+        return [Verdict(f"{program} in code", message)]
     if rules.pip_packages is None or "*" in rules.pip_packages:
         return []
     if program not in _READING:
         return [Verdict(f"{program} is not allowed", "write %pip install NAME")]
     if any(map(_EXPANDED.search, words)):
         return [Verdict("install that can't be checked", "write %pip install NAME")]
-    before = list(itertools.takewhile(lambda word: word[:1] == "-", words))
-    verb = words[len(before)] if len(before) < len(words) else ""
+    alone, wrong = _read_options(words)
+    verb, names = (*alone, "")[0], alone[1:]
     is_reading = verb in _READING[program]
-    known = _READING_OPTIONS if is_reading else _OPTIONS
-    requirements, wrong = _read_options(words, known)
     if verb != "install" and not is_reading:
-        _, wrong = _read_options(before, known | _READING_OPTIONS)
-        if not wrong:
-            rule = f"{program} {verb} is not allowed"
-            return [Verdict(rule, "only packages of the policy can be installed")]
+        message = "only packages of the policy can be installed"
+        return [Verdict(f"{program} {verb} is not allowed", message)]
     if wrong:
         return [Verdict(f"{program}'s option {wrong} is not allowed", "leave it out")]
-    verdicts = []
-    for requirement in requirements[1:]:
-        if not is_reading:
-            verdicts += _check_requirement(requirement, rules.pip_packages)
-        elif not _NAMED.fullmatch(requirement):
-            rule = f"{program} {verb} {requirement} is not allowed"
-            verdicts.append(Verdict(rule, "give names of packages"))
-    return verdicts
+    if not is_reading:
+        return [one for name in names for one in _check_requirement(name, rules.pip_packages)]
+    return [
+        Verdict(f"{program} {verb} {name} is not allowed", "give names of packages")
+        for name in names
+        if not _NAMED.fullmatch(name)
+    ]
 
 
-def _read_options(words, known):
+def _read_options(words):
     """Returns what stands by itself, the verb first, and the first option that is not known."""
     alone, rest = [], iter(words)
     for word in rest:
@@ -183,10 +204,10 @@ def _read_options(words, known):
             alone.append(word)
             continue
         letters = [f"-{letter}" for letter in option[1:]] if option[1:2] != "-" else [option]
-        wrong = next((letter for letter in letters if letter not in known), "")
+        wrong = next((letter for letter in letters if letter not in _KNOWN), "")
         if wrong or not option[1:]:
             return alone, wrong or word
-        if option in _WITH_VALUE and not equals:
+        if _WITH_VALUE.fullmatch(option) and not equals:
             value = next(rest, "")
         if not _PLAIN.fullmatch(value):
             return alone, option
@@ -194,26 +215,15 @@ def _read_options(words, known):
 
 
 def _check_requirement(requirement, allowed):
-    match = _REQUIREMENT.fullmatch(requirement.partition(";")[0])
+    match = _REQUIREMENT.fullmatch(requirement)
     if match is None:
-        rule = f"package {requirement} is not allowed"
         message = "give names of packages, with versions if need be; no files, no addresses"
-        return [Verdict(rule, message)]
-    name = _normal(match[1])
-    if any(fnmatch.fnmatchcase(name, _normal(pattern)) for pattern in allowed):
+    elif is_one_of(_normal(match[1]), map(_normal, allowed)):
         return []
-    names = ", ".join(sorted(allowed)) or "none"
-    message = f"packages that can be installed: {names}"
-    return [Verdict(f"package {match[1]} is not allowed", message)]
+    else:
+        message = f"packages that can be installed: {', '.join(sorted(allowed)) or 'none'}"
+    return [Verdict(f"package {match[1] if match else requirement} is not allowed", message)]
 
 
 def _normal(name):
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def _is_one_of(name, patterns):
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _allowed(commands):
-    return f"commands that are allowed: {', '.join(sorted(commands)) or 'none'}"

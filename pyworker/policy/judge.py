@@ -9,16 +9,17 @@ the next piece of code.
 """
 
 import ast
+import itertools
 import re
 
 from pyworker.policy import routes
 from pyworker.policy.walk import CALLED, FUNCTION, KEPT, PART, Walk
 
 _LOOKS_UP = frozenset(("keys", "__contains__", "__len__"))
-_UNKNOWN_DICT = [("?.__dict__", False)]  # of an object that isn't known
+_UNKNOWN_DICT = "?.__dict__"  # of an object that isn't known
 _UNSEEN = "write the name itself, where a check can see it"
 _ONE_NAME = "take one name of it, as x[NAME], or ask for NAME in it"
-# Names behind dots, and those of variables in the text of df.query.
+# Names behind dots in the text of a method, and those of variables in that of df.query.
 _NAMES = {
     **dict.fromkeys(("format", "format_map"), re.compile(r"[.\[](\w+)(?=[^{}]*\})")),
     **dict.fromkeys(("eval", "query"), re.compile(r"[.@]\s*(\w+)")),
@@ -153,44 +154,38 @@ class Judge(Walk):
 
     def _attribute(self, base, name, node, use):
         """Returns what an attribute is; node is where it is taken."""
-        if table := next((path for path, _ in base if _is_table(path)), None):
-            return self._method(table, name, node, use)
+        table = _table_of(base)
+        if _is_table(table):
+            if name == "get" and use is CALLED:
+                return [(f"{table}.get", False)]
+            if name not in _LOOKS_UP:
+                self.refuse(node, f"{_bare(table)}.{name}", _ONE_NAME)
+            return () if name in _LOOKS_UP else None
         verdict = self._rules.attribute(name)
         if verdict and not _is_plain_hook(name, node):
             self.report(node, verdict, _place_of(node))
             return None
         if _is_changed(node):
             return ()
-        if base == _UNKNOWN_DICT or not base:
-            if name == "__dict__":
-                return _UNKNOWN_DICT
-            base = ()
+        base = () if table == _UNKNOWN_DICT else base
+        if name == "__dict__" and not base:
+            return [(_UNKNOWN_DICT, False)]
         return self._judge(self._rules.attributes(base, name), node, use)
-
-    def _method(self, table, name, node, use):
-        """Returns what a method of a table is."""
-        if name == "get" and use is CALLED:
-            return [(f"{table}.get", False)]
-        if name not in _LOOKS_UP:
-            self.refuse(node, f"{_shown(table, '')}.{name}", _ONE_NAME)
-            return None
-        return ()
 
     def visit_Subscript(self, node, use):
         base = self.visit(node.value, PART)
         self.visit(node.slice)
-        return base and self._item(base[0][0], node.slice, node, use)
+        table = _table_of(base or ())
+        return self._item(table, node.slice, node, use) if table else base and ()
 
     def _item(self, table, key, node, use):
-        """Returns what an item is, if it is one of a table."""
+        """Returns what an item of a table is."""
         names = self.texts(key)
-        for verdict in filter(None, map(self._rules.attribute, names or ())):
-            self.report(node, verdict)
-            return None
-        if not _is_table(table) and table != _UNKNOWN_DICT[0][0]:
-            return ()
         if names is None:
-            self.refuse(node, f"{_shown(table, '')}[…]", _UNSEEN)
+            self.refuse(node, f"{_bare(table)}[…]", _UNSEEN)
+            return None
+        for verdict in filter(None, map(self._rules.attribute, names)):
+            self.report(node, verdict)
             return None
         if _is_changed(node):
             return ()
@@ -237,9 +232,14 @@ class Judge(Walk):
             if path.endswith(".get") and _is_table(path.removesuffix(".get")) and node.args:
                 return self._call_get(path.removesuffix(".get"), node, use)
         self._visit_arguments(node)
-        if type(node.func) is ast.Attribute and node.func.attr in _NAMES:
-            is_format = node.func.attr.startswith("format")
-            self._check_text(node.func.value if is_format else next(iter(node.args), None), node)
+        method = getattr(node.func, "attr", None)
+        if method in _NAMES:
+            taken = [node.func.value] if method.startswith("format") else node.args[:1]
+            names = [
+                _NAMES[method].findall(text) for one in taken for text in self.texts(one) or ()
+            ]
+            for name in itertools.chain.from_iterable(names):
+                self._check_name(name, node)
         return callee and [(f"{path}()", True) for path, _ in callee if "()" not in path]
 
     def _visit_arguments(self, node, first=0):
@@ -248,17 +248,11 @@ class Judge(Walk):
             is_spread = keyword.arg is None and getattr(node.func, "attr", "") == "format"
             self.visit(keyword.value, PART if is_spread else KEPT)
 
-    def _check_text(self, node, call):
-        """Checks the names in the text that a method of texts, or of data frames, takes."""
-        for text in (node is not None and self.texts(node)) or ():
-            for name in _NAMES[call.func.attr].findall(text):
-                self._check_name(name, call)
-
     def _call_get(self, table, node, use):
         self._visit_arguments(node)
         if self.texts(node.args[0]) is not None:
             return self._item(table, node.args[0], node, use)
-        self.refuse(node, f"{_shown(table, '')}.get", _ONE_NAME)
+        self.refuse(node, f"{_bare(table)}.get", _ONE_NAME)
         return None
 
     def _call_getattr(self, path, node, use):
@@ -282,13 +276,14 @@ class Judge(Walk):
         return None if None in found else [one for each in found for one in each]
 
     def _call_setattr(self, path, node, use):
-        """Checks setattr, and what else only names an attribute."""
+        """Checks setattr and delattr; hasattr takes nothing."""
         if node.args:
             self.visit(node.args[0], PART)
         self._visit_arguments(node, 1)
         names = self.texts(node.args[1]) if len(node.args) > 1 else None
-        for verdict in filter(None, map(self._rules.attribute, names or ())):
-            self.report(node, verdict)
+        for name in names or () if path in routes.DIRECT else ():
+            if verdict := self._rules.attribute(name):
+                self.report(node, verdict)
         return ()
 
     def _call_namespace(self, path, node, use):
@@ -365,8 +360,13 @@ def _prefix(node):
     return node.value if type(node) is ast.Constant and type(node.value) is str else ""
 
 
+def _table_of(paths):
+    """Returns the table that a value may be, "" if there is none."""
+    return next((path for path, _ in paths if path == _UNKNOWN_DICT or _is_table(path)), "")
+
+
 def _is_table(path):
-    return path in routes.TABLES or (path.endswith(".__dict__") and path[0] != "?")
+    return path in routes.TABLES or (path.endswith(".__dict__") and path != _UNKNOWN_DICT)
 
 
 def _is_changed(node):
@@ -380,12 +380,13 @@ def _is_plain_hook(name, node):
     return name == "__getattribute__" and getattr(function, "id", None) == "super"
 
 
-def _shown(path, call="()"):
-    """Returns a path as it is written in code, a table's without the call that gives it."""
-    if path.endswith("__dict__"):
-        return path.removeprefix("?.")
-    path = path.removeprefix("builtins.")
-    return path if call else path.removesuffix("()")
+def _shown(path):
+    """Returns a path as it is written in code."""
+    return path.removeprefix("?." if path.endswith("__dict__") else "builtins.")
+
+
+def _bare(table):
+    return _shown(table).removesuffix("()")
 
 
 def _place_of(node):

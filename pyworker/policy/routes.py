@@ -7,6 +7,11 @@ with what to write instead.
 """
 
 
+def _names(text):
+    """Returns the set of what a text lists."""
+    return frozenset(text.split())
+
+
 def _pairs(text):
     """Returns a dict of what a text lists as KEY=VALUE."""
     return dict(pair.split("=") for pair in text.split())
@@ -37,35 +42,30 @@ SAME_FUNCTIONS = _pairs(
 RELATIVES = {
     "builtins.open": (
         *("io.FileIO", "io.open_code", "codecs.open", "os.open", "os.fdopen", "tokenize.open"),
-        *(
-            f"pathlib.{kind}().{method}"
-            for kind in ("Path", "PosixPath", "WindowsPath")
-            for method in ("open", "read_text", "read_bytes", "write_text", "write_bytes")
-        ),
+        *("pathlib.*Path().open", "pathlib.*Path().read_*", "pathlib.*Path().write_*"),
     ),
     "builtins.input": ("sys.stdin",),
 }
 
 # Modules that many others hold as an attribute: x.os is taken for the module os.
-LEAKS = frozenset(("os", "sys", "subprocess", "shutil", "builtins", "importlib", "posix", "pty"))
+LEAKS = _names("os sys subprocess shutil builtins importlib posix pty")
 
 # Modules that libraries hold as well: behind a library's name, as numpy.ctypeslib.ctypes,
 # that of a refused one is taken for it. Behind an unknown object it may be anything: an
 # array has an attribute ctypes. Names that libraries give to things of their own, as
 # scipy.signal or numpy.random, are not here.
-_HELD = """asyncio bz2 cffi cloudpickle codecs ctypes dbm dill distutils doctest ensurepip
+HELD = _names(
+    """asyncio bz2 cffi cloudpickle codecs ctypes dbm dill distutils doctest ensurepip
     faulthandler fcntl fileinput ftplib gzip imaplib linecache lzma mailbox marshal mmap msvcrt
     multiprocessing nntplib pathlib pdb pickle pkgutil poplib runpy shelve smtplib socket
     socketserver sqlite3 tarfile telnetlib tempfile termios tkinter urllib venv webbrowser
     winreg xmlrpc zipfile zipimport"""
-HELD = frozenset(_HELD.split())
+)
 
 # Attributes that have the name of a module and are none, or another one.
-NO_MODULES = frozenset(
-    (
-        *("ast.operator", "datetime.time", "email.message", "xml.dom.pulldom"),
-        *("numpy.ndarray.ctypes", "six.moves.urllib", "torch.multiprocessing"),
-    )
+NO_MODULES = _names(
+    """ast.operator datetime.time email.message xml.dom.pulldom numpy.ndarray.ctypes
+    six.moves.urllib torch.multiprocessing"""
 )
 
 # The names under which modules are usually imported.
@@ -123,10 +123,8 @@ FUNCTIONS = _advised(
             profile.run profile.runctx IPython.InteractiveShell IPython.embed
             IPython.embed_kernel IPython.extract_module_locals IPython.get_ipython
             IPython.start_ipython IPython.start_kernel numpy.testing.measure
-            numpy.testing.rundocs numpy.testing.runstring numpy.testing.utils.measure
-            numpy.testing.utils.rundocs numpy.testing.utils.runstring
-            numpy.testing._private.utils.measure numpy.testing._private.utils.rundocs
-            numpy.testing._private.utils.runstring sys.breakpointhook sys.displayhook.shell""",
+            numpy.testing.rundocs numpy.testing.runstring sys.breakpointhook
+            sys.displayhook.shell""",
         _BUILTINS: "builtins.__builtins__",
         "code would be read in another way from then on": "__future__.barry_as_FLUFL",
         _LOADS: """builtins.__loader__ builtins.__spec__ importlib.metadata.EntryPoint
@@ -154,32 +152,28 @@ FUNCTIONS = _advised(
 )
 
 # Functions that must be called where they are named, so that a check sees with what.
-DIRECT = frozenset(
-    (
-        *("builtins.__import__", "builtins.delattr", "builtins.getattr", "builtins.globals"),
-        *("builtins.locals", "builtins.setattr", "builtins.vars", "importlib.import_module"),
-        *("operator.attrgetter", "operator.methodcaller"),
-        *("timeit.Timer", "timeit.repeat", "timeit.timeit"),
-    )
+DIRECT = _names(
+    """builtins.__import__ builtins.delattr builtins.getattr builtins.globals builtins.locals
+    builtins.setattr builtins.vars importlib.import_module operator.attrgetter
+    operator.methodcaller timeit.Timer timeit.repeat timeit.timeit"""
 )
 
 # What gives the variables by their names, and the other tables of modules or their contents.
-NAMESPACES = frozenset(("builtins.globals()", "builtins.locals()", "builtins.vars()"))
+NAMESPACES = _names("builtins.globals() builtins.locals() builtins.vars()")
 TABLES = NAMESPACES | {"sys.modules"}
 
 # Names that nothing else has, wherever they stand behind a dot: what they are.
-DISTINCT = {
-    path.rpartition(".")[2]: path
-    for path in (
-        *("types.CodeType", "types.FunctionType", "types.LambdaType", "pickle.Unpickler"),
-        *("sys._current_frames", "sys._getframe", "uuid._get_command_stdout"),
-        *("operator.attrgetter", "operator.methodcaller", "inspect.currentframe"),
-        *("IPython.get_ipython", "inspect.getclosurevars", "inspect.getattr_static"),
-        *("typing.get_type_hints", "inspect.getouterframes", "importlib.import_module"),
-        *("pandas.read_pickle", "numpy.testing.runstring", "importlib.util.module_from_spec"),
-        *("importlib.util.spec_from_file_location",),
-    )
-} | {"_builtin_open": "builtins.open"}
+_DISTINCT = _names(
+    """types.CodeType types.FunctionType types.LambdaType pickle.Unpickler sys._current_frames
+    sys._getframe uuid._get_command_stdout operator.attrgetter operator.methodcaller
+    inspect.currentframe IPython.get_ipython inspect.getclosurevars inspect.getattr_static
+    typing.get_type_hints inspect.getouterframes importlib.import_module pandas.read_pickle
+    numpy.testing.runstring importlib.util.module_from_spec
+    importlib.util.spec_from_file_location"""
+)
+DISTINCT = {path.rpartition(".")[2]: path for path in _DISTINCT} | {
+    "_builtin_open": "builtins.open"
+}
 
 # Attributes of any object.
 ATTRIBUTES = _advised(

@@ -8,6 +8,7 @@ A *path* is what a name or an attribute resolves to, as "os.system"; builtins ar
 import builtins
 import fnmatch
 import functools
+import itertools
 import re
 import sys
 
@@ -42,13 +43,15 @@ class Rules:
         self._attributes = frozenset(policy.get("blocked_attributes") or ())
         # Whether code must be looked at name by name.
         self.is_on = self._modules.is_on or bool(functions or self._attributes)
-        self._functions = _FunctionRules(functions + (self._environment() if self.is_on else []))
+        functions += self._environment() if self.is_on else []
+        functions = {path for name in functions for path in _with_relatives(name)}
+        self._functions = _any_of(functions)
         self._variables = policy.get("allowed_variables")
         keep = functools.lru_cache(_MOST_KEPT)
         self.module, self.verdict, self.guess, self.extend, self.is_plain = map(
             keep, (self._module, self._verdict, self._guess, self._extend, self._is_plain)
         )
-        self._prepare()
+        self._prepare(functions)
 
     def _environment(self):
         """Returns what code could tell programs with to be, or do, something else.
@@ -63,10 +66,12 @@ class Rules:
             return ["os.environ", "os.environb", "os.putenv", "os.unsetenv"]
         return []
 
-    def _prepare(self):
+    def _prepare(self, functions):
         """Collects the modules that need care, and what a name without a binding is."""
         refused = {name for name in _STANDARD if self._modules.verdict(name)}
-        holders = self._functions.holders
+        holders = {path.rpartition(".")[0] for path in functions if "()" not in path}
+        holders = {module for path in holders for module in _prefixes(path)}
+        holders = set(itertools.filterfalse(_is_pattern, holders))
         # Those that are used by their own names only, neither copied nor passed on.
         self.strong = frozenset(
             {"builtins", "sys"} | {m if _root(m) in _STANDARD else _root(m) for m in holders}
@@ -80,12 +85,13 @@ class Rules:
         self._leaks = routes.LEAKS & (self.strong | refused | weak)
         # Those that are imported by their own names only.
         self.careful = self.strong | holders | (weak & set(_STANDARD)) | {"IPython"}
-        names = {*dir(builtins), *self._functions.builtins, "__builtins__", "__loader__"}
+        names = {path.partition(".")[2] for path in functions if path.startswith("builtins.")}
+        names |= {*dir(builtins), "__builtins__", "__loader__", "__spec__"}
         self.free = (
             {name: name for name in _STANDARD if not name.startswith("_")}
             | routes.USUAL_NAMES
             | routes.SAME_MODULES
-            | {name: f"builtins.{name}" for name in {*names, "__spec__"}}
+            | {name: f"builtins.{name}" for name in names}
         )
         # What may be bound to something else only where that is certain.
         self.guarded = frozenset(
@@ -115,10 +121,15 @@ class Rules:
 
     def _guess(self, path):
         """Returns the verdict on a path whose first name may be a variable of the user's."""
-        verdict = self._functions.verdict(path)
-        if verdict or path not in routes.FUNCTIONS or self._modules.names(_root(path)):
-            return verdict
-        return f"can't be checked: {path.removeprefix('builtins.')}", routes.FUNCTIONS[path]
+        shown = path.removeprefix("builtins.").replace("()", "")
+        if self._functions.match(path):
+            message = f"the function {shown} is blocked"
+            if path.startswith("builtins."):
+                message += "; if it is a variable of yours, give that another name"
+            return f"blocked function {shown}", message
+        if path in routes.FUNCTIONS and not self._modules.names(_root(path)):
+            return f"can't be checked: {path.removeprefix('builtins.')}", routes.FUNCTIONS[path]
+        return None
 
     def attribute(self, name):
         """Returns the verdict on an attribute of any object."""
@@ -149,13 +160,14 @@ class Rules:
             return [(routes.canonical(bare), False)] if bare in self._words else []
         if any(path.count(".") >= _LONGEST_PATH for path, _ in paths):
             return self.attributes((), name)
-        longer = [(self.extend(path, name), path, sure) for path, sure in paths]
-        return [(new, sure or self._is_certain(new, path)) for new, path, sure in longer]
-
-    def _is_certain(self, path, base):
-        """Says whether an attribute must be a module, though its object's name may be any's."""
-        is_held = path in self._held and _root(base) not in _STANDARD
-        return is_held or path in self.strong or path in self._leaks
+        found = []
+        for path, is_sure in paths:
+            longer = self.extend(path, name)
+            # It must be a module, though the name of the object may be anything's.
+            is_held = longer in self._held and _root(path) not in _STANDARD
+            is_module = is_held or longer in self.strong or longer in self._leaks
+            found.append((longer, is_sure or is_module))
+        return found
 
     def _extend(self, path, name):
         """Returns the path of an attribute; path is "" for an object that isn't known."""
@@ -184,12 +196,9 @@ class _ModuleRules:
         self.is_on = allowed is not None or bool(blocked)
         self.blocks = bool(blocked)
         self._is_closed = allowed is not None
-        listed = [(name, True) for name in allowed or ()] + [
-            (name, False) for name in blocked or ()
-        ]
-        listed = [(routes.canonical(name.removesuffix(".*")), is_fine) for name, is_fine in listed]
-        self._rules = {name: is_fine for name, is_fine in listed if not _is_pattern(name)}
-        self._patterns = [(name, is_fine) for name, is_fine in listed if _is_pattern(name)]
+        listed = dict.fromkeys(allowed or (), True) | dict.fromkeys(blocked or (), False)
+        self._rules = {routes.canonical(n.removesuffix(".*")): fine for n, fine in listed.items()}
+        self._patterns = list(filter(_is_pattern, self._rules))
 
     def names(self, module):
         """Says whether a module is allowed by its own name."""
@@ -209,14 +218,12 @@ class _ModuleRules:
             if prefix in self._rules:
                 return None if self._rules[prefix] else self._blocked(prefix)
         fits = [
-            is_fine
-            for pattern, is_fine in self._patterns
+            self._rules[pattern]
+            for pattern in self._patterns
             if any(fnmatch.fnmatchcase(prefix, pattern) for prefix in _prefixes(name))
         ]
-        if fits:
+        if fits or not self._is_closed:
             return None if all(fits) else self._blocked(name)
-        if not self._is_closed:
-            return None
         return f"module {_root(name)} is not allowed", "import one of the modules that are allowed"
 
     def _blocked(self, name):
@@ -226,41 +233,22 @@ class _ModuleRules:
         return f"blocked module {name}", message
 
 
-class _FunctionRules:
-    """blocked_functions, by path, and by first and last name where modules pass them on."""
+def _with_relatives(name):
+    """Yields the paths, and patterns of them, that a name in blocked_functions stands for."""
+    path = routes.canonical(name) if "." in name else f"builtins.{name}"
+    path = routes.SAME_FUNCTIONS.get(path, path)
+    yield path
+    if path == "builtins.open":
+        yield "io.open"
+    elif not path.startswith("builtins."):
+        # Packages pass on what their modules hold.
+        yield f"{_root(path)}.*.{path.rpartition('.')[2]}"
+    yield from routes.RELATIVES.get(path, ())
 
-    def __init__(self, names):
-        self.builtins, self.holders = set(), set()
-        self._exact, self._ends, self._patterns = {}, {}, []
-        for name in names:
-            self._add(name)
 
-    def _add(self, name):
-        path = routes.canonical(name) if "." in name else f"builtins.{name}"
-        path = routes.SAME_FUNCTIONS.get(path, path)
-        root, _, rest = path.partition(".")
-        if _is_pattern(path):
-            self._patterns.append((path, name))
-        else:
-            self._exact.update(dict.fromkeys((path, *routes.RELATIVES.get(path, ())), name))
-        if root == "builtins":
-            self.builtins.add(rest)
-        elif not _is_pattern(path):
-            self._ends[root, rest.rpartition(".")[2]] = name
-        twin = "io.open" if path == "builtins.open" else path
-        for held in (path, twin, *routes.RELATIVES.get(path, ())):
-            holders = _prefixes(held.rpartition(".")[0]) if "()" not in held else ()
-            self.holders.update(holder for holder in holders if not _is_pattern(holder))
-
-    def verdict(self, path):
-        name = self._exact.get(path) or self._ends.get((_root(path), path.rpartition(".")[2]))
-        if name is None and not any(fnmatch.fnmatchcase(path, p) for p, _ in self._patterns):
-            return None
-        shown = path.removeprefix("builtins.").replace("()", "")
-        message = f"the function {shown} is blocked"
-        if path.startswith("builtins."):
-            message += "; if it is a variable of yours, give that another name"
-        return f"blocked function {shown}", message
+def _any_of(patterns):
+    """Returns the expression for all names that fit one of some patterns."""
+    return re.compile("|".join(map(fnmatch.translate, patterns)) or r"(?!)")
 
 
 def _root(path):

@@ -182,14 +182,7 @@ class Walk:
     def visit_AnnAssign(self, node, _):
         self.visit_all((node.annotation, node.value))
         if node.value is not None or type(node.target) is not ast.Name:
-            self.visit(node.target)
-        elif self._scope.kind is FUNCTION:
-            self.bind(node.target.id, node.target)  # at top level it binds nothing
-
-    def visit_AugAssign(self, node, _):
-        if type(node.target) is ast.Name:
-            self.visit(ast.copy_location(ast.Name(node.target.id, ast.Load()), node))
-        self.visit_all((node.value, node.target))
+            self.visit(node.target)  # else it binds nothing
 
     def visit_NamedExpr(self, node, _):
         self.visit(node.value)

@@ -16,6 +16,10 @@ class _Ours:
     """What is ours over IPython's class."""
 
     session = None
+    # As In tells it: a trait that is set for each cell takes three quarters of Notebook.enter().
+    execution_count = property(
+        lambda self: max(1, len(self.history_manager.input_hist_parsed) - 1), lambda *_: None
+    )
 
     # Of the settings that IPython makes at its start the session keeps its own.
 
@@ -61,7 +65,8 @@ class _Ours:
     def adopt(self, session):
         """Takes a session's __main__ for its own; returns the list that In is."""
         self.session, module, history = session, session.module, self.history_manager
-        self.ipython_dir = os.path.join(session.private_dir, "ipython")
+        # Set without notice: who hears of it has the directory made at once, where it may not be.
+        self._trait_values["ipython_dir"] = os.path.join(session.private_dir, "ipython")
         self.user_module, self.user_ns = module, vars(module)
         self.user_ns_hidden.clear()
         self.ns_table.update(user_global=vars(module), user_local=vars(module))

@@ -161,7 +161,6 @@ class Notebook:
                 back = len(name) - 1 if name[-1] == "i" else 0
                 at = number - back if back else int(name[2:])
                 names[name] = inputs[at] if 0 < at < number else ""
-        _shell.execution_count = number
 
 
 class _Exit:
@@ -184,7 +183,8 @@ def make():
         except ImportError:
             return None
         except BaseException:  # half made: nobody is to find it
-            sys.modules["IPython.core.interactiveshell"].InteractiveShell.clear_instance()
+            if module := sys.modules.get("IPython.core.interactiveshell"):
+                module.InteractiveShell.clear_instance()
             raise
         finally:
             sys.displayhook, sys.excepthook = hooks

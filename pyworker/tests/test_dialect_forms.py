@@ -18,6 +18,7 @@ FORMS = (  # cells, and what the last one prints
     (("%timeit -n 1 -r 1 1 + 1",), "per loop"),
     (("a = 1", "%who"), "a\t"),
     (("%%capture cap\nprint('x')\n!echo y\n5", "print(cap.stdout.split())"), "['x', 'y']"),
+    (("%%capture c\nimport asyncio\nawait asyncio.sleep(0)\nprint('slept')", "c.stdout"), "slept"),
     (("%%writefile w.py\nprint('ran')\nz = 8", "%run w.py\nz"), "ran\n8"),
     (("%env COLOUR=blue", "!echo $COLOUR"), "blue"),
     (("%precision 3", "%matplotlib inline\n%config InlineBackend.figure_format = 'svg'\n1"), "1"),

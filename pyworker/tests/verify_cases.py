@@ -424,6 +424,15 @@ BYPASSES = [
     (NO_READ, "import pandas as pd; f(pd)", "can't be checked: pandas as a value"),
 ]
 
+# Code under OPEN that reaches past the rules and passes: docs/policy.md says so.
+LIMITS = [
+    "def f(x: \"__import__('os').system('x')\"): pass",
+    "import inspect; inspect.signature(f, eval_str=True)",
+    "class P:\n    __match_args__ = ('os',)",
+    "import json; json" + ".a" * 30 + ".load",
+    "getattr(x, ''.join(['o', 's']))",
+]
+
 # (policy or None for the shipped lists, code)
 FALSE_ALARMS = [
     (OPEN, "import re; re.compile('x')"),
@@ -456,6 +465,7 @@ FALSE_ALARMS = [
     (OPEN, "import os.path as osp\nosp.join('a', 'b')"),
     (OPEN, "os.path.exists('x')"),
     (OPEN, "import os\nhasattr(os, 'fork')"),
+    (OPEN, "hasattr(f, '__code__') and hasattr(x, '__self__')"),
     (OPEN, "getattr(os, 'cpu_count')()"),
     (OPEN, "def f():\n    import os as o\n    return o.getcwd()"),
     (OPEN, "import sys\nsys.version_info >= (3, 10)\nprint(sys.argv, file=sys.stderr)"),
@@ -781,6 +791,11 @@ MAGICS = [
     (SHELL, "%config InlineBackend.rc = {open('x')}", "can't be checked: %config"),
     (SHELL, "%config Application.x = 1", "can't be checked: %config"),
     (SHELL, "%config x = open('x')", "can't be checked: %config"),
+    (
+        SHELL,
+        "get_ipython().run_line_magic('config', 'InlineBackend.x = 1\\nimport os')",
+        "can't be checked: %config",
+    ),
     # Python's values in lines.
     (SHELL, "!echo {open('x')}", "blocked function open"),
     (SHELL, "x = !echo {__import__('os').system('x')}", "blocked function os.system"),
