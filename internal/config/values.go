@@ -125,7 +125,7 @@ func decodeText(ctx *kong.DecodeContext, target reflect.Value) error {
 	if name, isFile := strings.CutPrefix(text, "@"); isFile {
 		content, err := os.ReadFile(kong.ExpandPath(name))
 		if err != nil {
-			return fmt.Errorf("reading the code: %w", err)
+			return fmt.Errorf("reading the text: %w", err)
 		}
 		text = string(content)
 	}
