@@ -200,7 +200,7 @@ func (a *scientist) compare(now *trial, answer trialAnswer, text string) {
 	}
 	yes := true
 	want := &sessions.TrialReport{
-		Number: now.number, Stage: now.stage(), Depth: now.depth(), Buggy: now.buggy != "",
+		Number: now.number, Steps: experimentSteps, Stage: now.stage(), Depth: now.depth(), Buggy: now.buggy != "",
 		Name: "score", Metric: now.metric, Maximize: &yes,
 	}
 	if now.parent != nil {
@@ -225,7 +225,7 @@ func (a *scientist) compare(now *trial, answer trialAnswer, text string) {
 
 // lines are parts of what the agent reads of a trial.
 func (a *scientist) lines(now *trial) []string {
-	begins := fmt.Sprintf("\n[trial %d] %s", now.number, now.stage())
+	begins := fmt.Sprintf("\n[trial %d of %d] %s", now.number, experimentSteps, now.stage())
 	if now.parent != nil {
 		begins += fmt.Sprintf(" of trial %d", now.parent.number)
 	}

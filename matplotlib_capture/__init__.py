@@ -3,8 +3,8 @@
 Words:
 
 - **figure**: a matplotlib figure, mostly one that pyplot manages.
-- **showing**: ``plt.show()``, ``fig.show()``, the echo of a figure, saving it before
-  it is closed, or being open in pyplot when the execution ends.
+- **showing**: ``plt.show()``, ``fig.show()``, the echo or display of a figure, saving
+  it before it is closed, or being open in pyplot when the execution ends.
 - **capture**: drawing a shown figure once, saving the PNG, handing it on.
 - **collection**: the captures of one execution, between `begin` and `end`.
 
@@ -24,9 +24,11 @@ Importing this package imports neither matplotlib nor any other library, and
 
 from . import children, collect, switching
 
-__all__ = ["CapturedFigure", "announce", "begin", "echo", "end"]
+__all__ = ["CapturedFigure", "announce", "begin", "draw", "echo", "end", "show"]
 
 announce = children.announce
+draw = collect.draw
+end = collect.finish
 
 
 class CapturedFigure:
@@ -40,22 +42,13 @@ class CapturedFigure:
     """
 
     # A plain class: dataclasses and typing cost more to import than all of us.
-    __slots__ = ("height", "mime_type", "names", "path", "preview", "title", "width")
-
-    def __init__(self, path, mime_type, width, height, title, preview, names=()):
+    def __init__(self, path, size, title, preview, names=()):
         self.path = path
-        self.mime_type = mime_type
-        self.width = width
-        self.height = height
+        self.mime_type = "image/png"
+        self.width, self.height = size
         self.title = title
         self.preview = preview
         self.names = names
-
-    def __repr__(self):
-        return (
-            f"CapturedFigure({self.path!r}, {self.width}x{self.height}, "
-            f"title={self.title!r}, preview of {len(self.preview)} bytes)"
-        )
 
 
 def begin(emit, *, directory, prefix, max_side):
@@ -70,28 +63,23 @@ def begin(emit, *, directory, prefix, max_side):
     collect.start(emit, directory, prefix, max_side)
 
 
+def show(figure):
+    """Show a figure as it looks now, even if it has been shown so before."""
+    collection = collect.current()
+    if collection is not None:
+        collection.capture(figure, figure.canvas.manager, again=True)
+
+
 def echo(figure):
     """Show a figure that an expression has come to.
 
     One that is open in pyplot comes with the others, when it is closed at the latest:
     ``plt.figure()`` alone has an empty one for its value.
     """
-    collection = collect.current()
+    collection, manager = collect.current(), figure.canvas.manager
     if collection is None:
         return
-    manager = figure.canvas.manager
     if not collect.is_open(manager):
         collection.capture(figure, manager)
     elif figure.axes:
         manager.awaiting = collection
-
-
-def end(failed=False):
-    """Capture the figures still open in pyplot, close them, stop capturing.
-
-    Return the exception that kept one of them from being drawn, or None; if the
-    execution has `failed` already, that is told on stderr instead. Raises nothing but
-    KeyboardInterrupt, and even then every figure is closed: no figure of this
-    execution can reappear in a later one.
-    """
-    return collect.finish(failed)

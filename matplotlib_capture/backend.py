@@ -28,8 +28,6 @@ class FigureManager(FigureManagerBase):
     So ``fig.show()`` works on a closed figure, in a later execution too.
     """
 
-    _window_title = ""
-
     def __init__(self, canvas, num):
         self.created = next(_creation)  # captures come in order of creation
         self.pid = os.getpid()
@@ -41,8 +39,7 @@ class FigureManager(FigureManagerBase):
 
     def show(self):
         """Capture this figure: ``fig.show()``. It stays open in pyplot."""
-        collection = collect.current()
-        if collection is not None:
+        if (collection := collect.current()) is not None:
             collection.capture(self.canvas.figure, self)
 
     def destroy(self):
@@ -52,23 +49,8 @@ class FigureManager(FigureManagerBase):
         The canvas stays (matplotlib 3.11 would put a bare one in its place):
         it holds nothing of a GUI, and `show` needs it.
         """
-        collection = collect.current()
-        if collection is not None:
+        if (collection := collect.current()) is not None:
             collection.closed(self)
-
-    def note_file(self, name):
-        """Note that the user has saved the figure, so that the answer can say so."""
-        collection = collect.current()
-        if collection is not None:
-            collection.note_file(self, name)
-
-    def get_window_title(self):
-        """The window's title; matplotlib before 3.6 keeps none without a GUI."""
-        return self._window_title
-
-    def set_window_title(self, title):
-        """Set the window's title, which may become the image's."""
-        self._window_title = title
 
 
 class FigureCanvas(FigureCanvasAgg):
@@ -85,8 +67,12 @@ class FigureCanvas(FigureCanvasAgg):
             result = save(filename, *args, **kwargs)
         if letters and fonts.lend(self.figure, letters):
             result = save(filename, *args, **kwargs)
-        if self.manager is not None and not _is_frame_of_animation():
-            self.manager.note_file(_file_name(filename, kwargs.get("format")))
+        collection = collect.current()
+        if collection is not None and self.manager is not None and not _is_called_by("animation"):
+            name = os.fsdecode(filename)
+            if not kwargs.get("format") and not os.path.splitext(name)[1][1:]:
+                name = f"{name.rstrip('.')}.{self.get_default_filetype()}"  # as matplotlib does
+            collection.note_file(self.manager, name)
         return result
 
     def start_event_loop(self, timeout=0):
@@ -99,19 +85,6 @@ class FigureCanvas(FigureCanvasAgg):
             super().start_event_loop(timeout)
 
 
-def _file_name(filename, kind):
-    """The name of the file that matplotlib makes where it is told `filename`."""
-    name = os.fsdecode(filename)
-    whole = kind or os.path.splitext(name)[1][1:]
-    return name if whole else f"{name.rstrip('.')}.{FigureCanvas.get_default_filetype()}"
-
-
-def _is_frame_of_animation():
-    """Whether an animation saves one of its frames: frame 2 is Figure.savefig."""
-    frame = sys._getframe(2).f_back
-    return frame is not None and frame.f_globals.get("__name__") == "matplotlib.animation"
-
-
 def show(block=None):
     """Capture every open figure: ``plt.show()``.
 
@@ -122,23 +95,18 @@ def show(block=None):
     collection = collect.current()
     if collection is None:
         return
-    if _is_called_by_pause():
+    # Animations by hand pause hundreds of times; the last state is wanted, not each.
+    if _is_called_by("pyplot", "pause"):
         collection.await_closing()
         return
-    if block is None:
-        block = not is_interactive()
-    collection.capture_open(close=bool(block))
+    close = not is_interactive() if block is None else bool(block)
+    if (failure := collection.capture_open(close)) is not None:
+        raise failure
 
 
-def _is_called_by_pause():
-    """Whether plt.pause called plt.show(block=False).
-
-    Animations by hand pause hundreds of times; the figure's last state is
-    wanted, not each. Frame 2 is pyplot.show, frame 3 its caller.
-    """
-    frame = sys._getframe(2).f_back
-    return (
-        frame is not None
-        and frame.f_code.co_name == "pause"
-        and frame.f_globals.get("__name__") == "matplotlib.pyplot"
-    )
+def _is_called_by(module, function=""):
+    """Whether what matplotlib's function (plt.show, savefig) calls us for is a part of another."""
+    frame = sys._getframe(2).f_back  # of who called that
+    if frame is None or frame.f_globals.get("__name__") != f"matplotlib.{module}":
+        return False
+    return not function or frame.f_code.co_name == function

@@ -27,74 +27,29 @@ def directory():
     return os.environ.get(VARIABLE, "")
 
 
-def begin():
-    """Use our backend in this process, unless somebody has chosen another."""
-    if directory() and not os.environ.get("MPLBACKEND"):
-        from . import switching
-
-        switching.begin_with_our_backend()
-
-
 def waiting():
-    """The files that were saved and not collected yet, oldest first."""
-    folder = directory()
+    """The files that were saved and not collected yet, oldest first.
+
+    Any process may put other things there, which stay.
+    """
     try:
-        entries = os.scandir(folder) if folder else ()
-        paths = [each.path for each in entries if _is_saved(each)]
+        entries = list(os.scandir(directory())) if directory() else []
     except OSError:  # nobody has saved a figure
         return []
-    return sorted(paths, key=_time)
-
-
-def _is_saved(entry):
-    """Whether it is a file: any process may put other things there."""
-    return not entry.name.startswith(".") and entry.is_file(follow_symlinks=False)
-
-
-def _time(path):
-    try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return 0
+    saved = (e for e in entries if e.name[0] != "." and e.is_file(follow_symlinks=False))
+    return [each.path for each in sorted(saved, key=lambda each: each.stat().st_mtime_ns)]
 
 
 def take(path):
     """Take a file away; return its bytes and the title that it has."""
-    try:
-        with open(path, "rb") as file:
-            png = file.read(LARGEST + 1)
-    finally:
-        os.unlink(path)
-    if len(png) > LARGEST:
-        raise ValueError(f"it has more than {LARGEST} bytes")
-    return png, _title_in(png)
-
-
-def _title_in(png):
-    import io
-
     from PIL import Image  # matplotlib needs it, which this process may not have yet
 
-    with Image.open(io.BytesIO(png)) as image:
-        return str(image.info.get("Title", ""))
-
-
-def with_title(png, title):
-    """The image with its title in it."""
-    import io
-
-    from PIL import Image
-    from PIL.PngImagePlugin import PngInfo
-
-    if not title:
-        return png
-    information, buffer = PngInfo(), io.BytesIO()
-    information.add_text("Title", title)
-    with Image.open(io.BytesIO(png)) as image:
-        image.save(buffer, format="png", pnginfo=information)
-    return buffer.getvalue()
-
-
-def is_inherited(manager):
-    """Whether a figure was made before this process was forked."""
-    return getattr(manager, "pid", None) not in (None, os.getpid())
+    try:
+        if os.path.getsize(path) > LARGEST:
+            raise ValueError(f"it has more than {LARGEST} bytes")
+        with open(path, "rb") as file:
+            png = file.read()
+        with Image.open(path) as image:
+            return png, str(image.info.get("Title", ""))
+    finally:
+        os.unlink(path)

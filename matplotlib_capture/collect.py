@@ -33,41 +33,53 @@ def current():
     global _outside
     if _closing:
         return None
-    collection, pid = _current, os.getpid()
-    if collection is not None and collection.pid == pid:
-        return collection
+    pid = os.getpid()
+    if _current is not None and _current.pid == pid:
+        return _current
     if not children.directory():
         return None
     if _outside is None or _outside.pid != pid:
-        _outside = Outside()
+        _outside = Outside(None, "", str(pid), 0)
+    _outside.directory = children.directory()  # a branch has another
     return _outside
 
 
-def finish(failed):
-    """Capture what is open and what children have saved, close it, end the collection.
+def finish(failed=False):
+    """Capture the figures still open in pyplot, close them, stop capturing.
 
-    Return what has kept a figure from being drawn, if anything has. If the
-    execution has `failed` anyway, that is reported instead.
+    Return the exception that kept one of them from being drawn, or None; if the
+    execution has `failed` already, that is told on stderr instead. Whatever it raises,
+    every figure is closed: none of this execution can reappear in a later one.
     """
     global _current, _closing
-    collection = current()
-    pyplot_figures = _pyplot_figures()
+    collection, registry = current(), _pyplot_figures()
     try:
         return collection.capture_rest(failed) if collection is not None else None
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        from . import messages
-
-        messages.report(f"The open figures could not be captured: {messages.describe(error)}")
-        return None
     finally:
         _current, _closing = None, True
         if collection is not None:
             collection.ended = True
-        if pyplot_figures is not None:
-            _close_all(pyplot_figures)
-        _closing = False
+        try:
+            if registry is not None:
+                registry.destroy_all()
+        finally:
+            _closing = False
+            if registry is not None:
+                registry.figs.clear()
+
+
+def draw(figure, max_side):
+    """(PNG, preview, title) of a figure that somebody hands on by himself.
+
+    As it looks now, the figure is not captured in this execution any more.
+    """
+    from . import messages, render
+
+    collection, manager = current(), figure.canvas.manager
+    with collection.drawing:
+        png = render.draw(figure, blank=True)
+        collection.note(manager or figure, png)
+        return png, render.fit(figure, png, max_side), messages.title_of(figure, manager)
 
 
 def _pyplot_figures():
@@ -79,11 +91,8 @@ def _pyplot_figures():
 
 def _open_managers():
     registry = _pyplot_figures()
-    if registry is None:
-        return []
-    return sorted(
-        registry.get_all_fig_managers(), key=lambda manager: getattr(manager, "created", -1)
-    )
+    managers = registry.get_all_fig_managers() if registry is not None else []
+    return sorted(managers, key=lambda manager: getattr(manager, "created", -1))
 
 
 def is_open(manager):
@@ -96,19 +105,10 @@ def _close(manager):
         _pyplot_figures().destroy(manager)
 
 
-def _close_all(registry):
-    try:
-        registry.destroy_all()
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        pass  # a manager of the user's own that fails to close is dropped below
-    finally:
-        registry.figs.clear()
-
-
 class Collection:
     """The captures of one execution."""
+
+    metadata = None  # for the PNG, by title
 
     def __init__(self, emit, directory, prefix, max_side):
         self.emit = emit
@@ -124,39 +124,29 @@ class Collection:
         self.ended = False
         self.drawing = RLock()  # matplotlib can't draw in two threads at once
 
-    def capture_open(self, *, close):
+    def capture_open(self, close):
         """Capture every figure open in pyplot, in order of creation.
 
-        What keeps one from being drawn is raised after the others have come.
+        Return what kept the first from being drawn that couldn't; others are reported.
         """
         failure = None
         for manager in _open_managers():
-            if self._is_passed_over(manager):
+            if self.is_passed_over(manager):
                 continue
             try:
                 self.capture(manager.canvas.figure, manager)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
-                failure = self._keep(failure, error)
+                failure = _first(failure, error)
             finally:
                 if close:
                     _close(manager)
-        if failure is not None:
-            raise failure
+        return failure
 
-    def _is_passed_over(self, manager):
+    def is_passed_over(self, manager):
         """Whether a figure's drawing has failed here before."""
         return getattr(manager, "failed", None) is self
-
-    def _keep(self, first, error):
-        """Return the first of two errors; the other one is reported."""
-        if first is None:
-            return error
-        from . import messages
-
-        messages.report(messages.describe_failure(error))
-        return first
 
     def capture_rest(self, failed):
         """Capture what the execution leaves open, return the first error.
@@ -165,61 +155,24 @@ class Collection:
         interrupted wants an end, and the next figure may be as slow.
         """
         if self.interrupted:
-            from . import messages
-
             count = len(_open_managers())
-            messages.report(f"Drawing was interrupted; open figures not shown: {count}.")
+            _report(f"Drawing was interrupted; open figures not shown: {count}.")
             return None
-        try:
-            self.capture_open(close=False)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            self.fail(error)
+        self.failure = _first(self.failure, self.capture_open(close=False))
         for path in children.waiting():
-            self._take_over(path)
-        self._tell_unseen()
-        if failed and self.failure is not None:
-            from . import messages
-
-            messages.report(messages.describe_failure(self.failure))
-            return None
-        return self.failure
-
-    def fail(self, error):
-        """Keep an error that could not be raised where the user would see it."""
-        self.failure = self._keep(self.failure, error)
-
-    def _take_over(self, path):
-        """Hand on a figure that a child has saved."""
-        from . import messages
-
-        try:
-            png, title = children.take(path)
-            self._emit_png(png, "A figure of a child process", title)
-        except KeyboardInterrupt:
-            raise
-        except Exception as error:
-            said = f"A figure of a child process could not be read: {messages.describe(error)}"
-            messages.report(said)
-
-    def _emit_png(self, png, name, title, names=()):
-        """Hand on an image that is there already."""
-        from . import render
-
-        width, height = render.size_of(png)
-        path = self._save(png, name)
-        if max(width, height) > self.max_side:
-            png = render.scaled_down(png, self.max_side)
-        self._hand_on(path, width, height, title, png, names)
-
-    def _tell_unseen(self):
+            try:
+                png, title = children.take(path)
+                self._hand_on(None, png, "A figure of a child process", title)
+            except Exception as error:
+                _report("A figure of a child process could not be read", error)
         if self.unseen:
-            from . import messages
-
             count, names = len(self.unseen), self.unseen
             listed = ", ".join(names if count < 8 else [*names[:3], "…", names[-1]])
-            messages.say(f"saved, not shown here: {listed} ({count} in all)")
+            print(f"saved, not shown here: {listed} ({count} in all)")
+        if not failed:
+            return self.failure
+        _first(failed, self.failure)  # which reports it
+        return None
 
     def await_closing(self):
         """Note that plt.pause shows the open figures; see FigureManager.destroy."""
@@ -229,15 +182,16 @@ class Collection:
     def closed(self, manager):
         """Capture a figure that is closed, if it was shown or saved in this execution."""
         files = self._files_of(manager)
+        if files is None and manager.awaiting is not self:
+            return
         if files is not None and self._is_too_many(files):
             return
-        if files is not None or manager.awaiting is self:
-            try:
-                self.capture(manager.canvas.figure, manager)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                self.fail(error)
+        try:
+            self.capture(manager.canvas.figure, manager)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            self.failure = _first(self.failure, error)
 
     def note_file(self, manager, name):
         """Note a file that the user has saved a figure in; it is told of with the figure."""
@@ -246,9 +200,9 @@ class Collection:
             self._show_file(files)
             files = None
         if files is None:
-            from . import saved
+            from . import save
 
-            manager.saved = files = saved.Files(self, figure)
+            manager.saved = files = save.Files(self, figure, manager)
         files.add(name)
 
     def _files_of(self, manager):
@@ -286,13 +240,13 @@ class Collection:
         except Exception:  # a PDF, or gone
             self.unseen += files.names
         else:
-            self._emit_png(png, "A saved figure", files.title, tuple(files.names))
+            self._hand_on(None, png, "A saved figure", files.title, tuple(files.names))
 
-    def capture(self, figure, manager=None):
+    def capture(self, figure, manager=None, again=False):
         """Draw a figure, save it, hand it on. What keeps it from that is raised.
 
         A figure that this collection has captured before comes again only if it
-        looks different.
+        looks different, or is to come `again`.
         """
         with self.drawing:
             if self.ended:
@@ -300,7 +254,7 @@ class Collection:
             if manager is not None:
                 manager.awaiting = None
             try:
-                self._capture(figure, manager)
+                self._capture(figure, manager, again)
             except KeyboardInterrupt:
                 self.interrupted = True
                 _close(manager)
@@ -313,33 +267,24 @@ class Collection:
                     manager.failed = self
                 raise
 
-    def _capture(self, figure, manager):
-        from . import messages, render, titles
-
-        title = titles.title_of(figure, manager)
-        name = messages.name_of(manager, title)
-        with messages.warnings_at_user_line(name):
-            png = render.draw(figure)
-        names = self._names_of(figure, manager)
-        if self.note(manager or figure, png):
-            return
-        if png is None:
-            messages.say(f"{figure!r} saved as {', '.join(names)}" if names else repr(figure))
-            return
-        try:
-            self._emit(figure, png, name, title, names)
-        except Exception as error:  # a fault of ours
-            messages.report(f"{name} could not be shown: {messages.describe(error)}")
-
-    def _emit(self, figure, png, name, title, names):
+    def _capture(self, figure, manager, again):
         from . import messages, render
 
-        width, height = render.size_of(png)
-        path = self._save(png, name)
-        if max(width, height) > self.max_side:
-            with messages.warnings_ignored():
-                png = render.draw_smaller(figure, png, self.max_side)
-        self._hand_on(path, width, height, title, png, names)
+        title = messages.title_of(figure, manager)
+        name = messages.name_of(manager, title)
+        metadata = self.metadata and {self.metadata: title}
+        with messages.warnings_at_user_line(name):
+            png = render.draw(figure, metadata=metadata)
+        names = self._names_of(figure, manager)
+        if self.note(manager or figure, png) and not again:
+            return
+        if png is None:
+            print(f"{figure!r} saved as {', '.join(names)}" if names else repr(figure))
+            return
+        try:
+            self._hand_on(figure, png, name, title, names)
+        except Exception as error:  # a fault of ours
+            _report(f"{name} could not be shown", error)
 
     def note(self, holder, png):
         """Note what a figure looks like; true if that was noted before.
@@ -351,31 +296,27 @@ class Collection:
         holder.last_capture = capture
         return repeated
 
-    def _save(self, png, name):
-        from . import messages, save
+    def _hand_on(self, figure, png, name, title, names=()):
+        """Save the image of a figure, which is None if it was drawn elsewhere, and emit it."""
+        from . import CapturedFigure, render, save
 
         self.count += 1
         try:
-            return save.write(png, self.directory, f"{self.prefix}-{self.count}")
+            path = save.write(png, self.directory, f"{self.prefix}-{self.count}")
         except OSError as error:
-            messages.report(
-                f"{name} could not be saved in {self.directory}: "
-                f"{messages.describe(error)}. It is shown without a file."
-            )
-            return ""
-
-    def _hand_on(self, path, width, height, title, preview, names):
-        from . import CapturedFigure
-
+            _report(f"{name} is shown without a file: {self.directory} takes none", error)
+            path = ""
+        if self.emit is None:
+            return
+        preview, size = render.fit(figure, png, self.max_side), render.images.size_of(png)
         if not self.ended:  # a slow drawing in a thread of the user's
-            self.emit(CapturedFigure(path, "image/png", width, height, title, preview, names))
+            self.emit(CapturedFigure(path, size, title, preview, names))
 
 
 class Outside(Collection):
     """What a child of the user's code shows, or the session between executions."""
 
-    def __init__(self):
-        super().__init__(None, children.directory(), str(os.getpid()), 0)
+    metadata = "Title"
 
     def closed(self, manager):
         """Leave alone what nobody has shown: a script's own files are its own affair."""
@@ -383,9 +324,21 @@ class Outside(Collection):
     def note_file(self, manager, name):
         """Leave them alone."""
 
-    def _is_passed_over(self, manager):
-        return children.is_inherited(manager)
+    def is_passed_over(self, manager):
+        """Whether a figure was made before this process was forked."""
+        return getattr(manager, "pid", self.pid) != self.pid
 
-    def _emit(self, figure, png, name, title, names):
-        self.directory = children.directory()  # a branch has another
-        self._save(children.with_title(png, title), name)
+
+def _first(first, error):
+    """The first of two errors, of which each may be None; the other one is reported."""
+    if first is not None and error is not None:
+        from . import messages
+
+        messages.report(messages.describe_failure(error))
+    return error if first is None else first
+
+
+def _report(text, error=None):
+    from . import messages
+
+    messages.report(text if error is None else f"{text}: {messages.describe(error)}")

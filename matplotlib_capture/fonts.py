@@ -9,6 +9,11 @@ import re
 import warnings
 from contextlib import contextmanager
 
+from matplotlib import font_manager, rcParams, text
+from matplotlib.ft2font import FT2Font
+
+from . import messages
+
 _MISSING = r"Glyph (\d+) \(.*\) missing from font"
 _MOST_OPENED = 2000  # fonts that are looked into; each takes a fraction of a millisecond
 
@@ -18,17 +23,16 @@ _found = {}  # characters -> family, "" for none
 @contextmanager
 def missing_letters():
     """Give the set that will hold the letters that no font has had; all else is as it was."""
-    letters = set()
+    letters, others = set(), []
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", message=_MISSING)
         yield letters
-    registry = {}  # as many of a kind as there were
     for warning in caught:
         if match := re.match(_MISSING, str(warning.message)):
             letters.add(chr(int(match[1])))
         else:
-            place = (warning.category, warning.filename, warning.lineno)
-            warnings.warn_explicit(warning.message, *place, registry=registry)
+            others.append(warning)
+    messages.issue_again(others)
 
 
 def lend(figure, letters):
@@ -39,8 +43,6 @@ def lend(figure, letters):
     family = _found[key]
     if not family:
         return False
-    from matplotlib import rcParams, text
-
     for artist in figure.findobj(text.Text):
         if key & set(artist.get_text()):
             artist.set_fontfamily(_with(artist.get_fontfamily(), family))
@@ -59,26 +61,22 @@ def warn(letters):
     )
 
 
-def covers(letters):
-    """Whether some installed font has the letters."""
-    return bool(_family_with(frozenset(letters)))
-
-
 def _with(families, family):
     return [*(name for name in families if name != family), family]
 
 
 def _family_with(letters):
     """The family of the first font that has all the letters; sans serif and regular first."""
-    from matplotlib import font_manager
-
-    entries = [e for e in font_manager.fontManager.ttflist if not e.name.startswith("Last Resort")]
     seen = set()
-    for entry in sorted(entries, key=_rank)[:_MOST_OPENED]:
-        if entry.name not in seen:
+    for entry in sorted(font_manager.fontManager.ttflist, key=_rank)[:_MOST_OPENED]:
+        if entry.name not in seen and not entry.name.startswith("Last Resort"):
             seen.add(entry.name)
-            if _has(entry.fname, letters):
-                return entry.name
+            try:
+                font = FT2Font(entry.fname)
+                if all(font.get_char_index(ord(letter)) for letter in letters):
+                    return entry.name
+            except Exception:
+                pass  # deleted since, or of a kind that FreeType can't scale
     return ""
 
 
@@ -91,20 +89,8 @@ def _rank(entry):
     )
 
 
-def _has(path, letters):
-    from matplotlib.ft2font import FT2Font
-
-    try:
-        font = FT2Font(path)
-        return all(font.get_char_index(ord(letter)) for letter in letters)
-    except Exception:  # deleted since, or of a kind that FreeType can't scale
-        return False
-
-
 def _look_again():
     """Add the fonts that came after matplotlib made its list; true if there are any."""
-    from matplotlib import font_manager
-
     known = {entry.fname for entry in font_manager.fontManager.ttflist}
     new = [path for path in font_manager.findSystemFonts() if path not in known]
     for path in new:

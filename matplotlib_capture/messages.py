@@ -1,4 +1,4 @@
-"""What the user reads on stderr about figures: errors and warnings."""
+"""What a figure is called, and what the user reads on stderr: errors and warnings."""
 
 import linecache
 import os
@@ -7,6 +7,48 @@ import warnings
 from contextlib import contextmanager
 
 MAX_MESSAGE = 2000  # characters of an exception's own message
+MAX_TITLE = 200
+
+# pyworker, the package beside us, runs the user's code.
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+_OURS = (_FOLDER + os.sep, os.path.join(os.path.dirname(_FOLDER), "pyworker") + os.sep)
+
+
+def title_of(figure, manager=None):
+    """The figure's title as one line of plain text, "" if it has none.
+
+    The first of: the figure's suptitle, its subfigures' suptitles, its axes'
+    titles, the window's title where the user set one, the figure's label.
+    """
+    sides = ("left", "center", "right")
+    window = manager.get_window_title() if manager is not None else ""
+    if window in (f"Figure {getattr(manager, 'num', '')}", "image"):  # before matplotlib 3.6
+        window = ""
+    for titles in (
+        _suptitles([figure]),
+        _suptitles(getattr(figure, "subfigs", [])),
+        [axes.get_title(loc=side) for axes in figure.axes for side in sides],
+        [window],
+        [figure.get_label()],
+    ):
+        lines = [" ".join(str(title or "").split()) for title in titles]
+        if title := "; ".join(filter(None, lines)):
+            title = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in title)
+            cut = title[: MAX_TITLE - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+            return title if len(title) <= MAX_TITLE else cut
+    return ""
+
+
+def _suptitles(figures):
+    # get_suptitle() came with matplotlib 3.8.
+    texts = (getattr(figure, "_suptitle", None) for figure in figures)
+    return [text.get_text() for text in texts if text is not None]
+
+
+def name_of(manager, title):
+    """How messages call a figure: ``Figure 2 ("Sales")``."""
+    name = f"Figure {manager.num}" if hasattr(manager, "num") else "The figure"
+    return f'{name} ("{title}")' if title else name
 
 
 def report(text):
@@ -19,52 +61,21 @@ def report(text):
             continue
 
 
-def say(text):
-    """Write a line to stdout, as Jupyter does of a figure without axes."""
-    try:
-        sys.stdout.write(text + "\n")
-    except Exception:
-        report(text)
-
-
 def name_figure(error, figure, manager):
     """Note in an error which figure it kept from being drawn.
 
     Of the frames that it came through only the user's stay: of matplotlib's there are
     twenty between ``plt.show()`` and a formula that can't be read.
     """
-    from . import titles
-
-    error.__traceback__ = _users_frames(error.__traceback__)
+    kept = None
+    for entry in reversed(_users_entries(error)):
+        kept = type(entry)(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    error.__traceback__ = kept
     try:
-        name = name_of(manager, titles.title_of(figure, manager))
-        error.figure_name = name
-        error.add_note(f"{name} could not be drawn.")
+        error.figure_name = name_of(manager, title_of(figure, manager))
+        error.add_note(f"{error.figure_name} could not be drawn.")
     except Exception:
         pass  # Python 3.10 has no notes, and a class of the user's may take none
-
-
-def _users_frames(traceback):
-    entries = []
-    while traceback is not None:
-        if _is_users(traceback.tb_frame.f_code.co_filename):
-            entries.append(traceback)
-        traceback = traceback.tb_next
-    kept = None
-    for entry in reversed(entries):
-        kept = type(entry)(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return kept
-
-
-def describe_failure(error):
-    """What is reported of an error that kept a figure from being drawn."""
-    return f"{getattr(error, 'figure_name', 'A figure')} could not be shown: {describe(error)}"
-
-
-def name_of(manager, title):
-    """How messages call a figure: ``Figure 2 ("Sales")``."""
-    name = f"Figure {manager.num}" if hasattr(manager, "num") else "The figure"
-    return f'{name} ("{title}")' if title else name
 
 
 def describe(error):
@@ -73,8 +84,26 @@ def describe(error):
         message = str(error)[:MAX_MESSAGE]
     except Exception:
         message = "(its message can't be read)"
-    kind = type(error).__name__
-    return (f"{kind}: {message}" if message else kind) + _user_line(error)
+    place = ""
+    for entry in _users_entries(error)[-1:]:
+        filename, line = entry.tb_frame.f_code.co_filename, entry.tb_lineno
+        place = f" ({filename}, line {line}: {linecache.getline(filename, line).strip()})"
+    return f"{type(error).__name__}: {message}".removesuffix(": ") + place
+
+
+def _users_entries(error):
+    """The entries of an exception's traceback that are in the user's code."""
+    entries, entry = [], error.__traceback__
+    while entry is not None:
+        if _is_users(entry.tb_frame.f_code.co_filename):
+            entries.append(entry)
+        entry = entry.tb_next
+    return entries
+
+
+def describe_failure(error):
+    """What is reported of an error that kept a figure from being drawn."""
+    return f"{getattr(error, 'figure_name', 'A figure')} could not be shown: {describe(error)}"
 
 
 @contextmanager
@@ -83,73 +112,29 @@ def warnings_at_user_line(name):
 
     matplotlib would name the first line outside itself, which is ours.
     """
-    frame = _user_frame(sys._getframe(2))
-    with warnings.catch_warnings(record=True) as caught:
-        yield
-    registry = {}  # so that a warning appears once for each figure
-    for warning in caught:
-        filename, line = warning.filename, warning.lineno
-        if _is_ours(filename):
-            filename, line = _place(frame, name)
-        warnings.warn_explicit(warning.message, warning.category, filename, line, registry=registry)
-
-
-@contextmanager
-def warnings_ignored():
-    """Drop warnings: those of a second drawing have been issued by the first."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def _place(frame, name):
-    if frame is None:
-        return f"<{name}>", 1
-    return frame.f_code.co_filename, frame.f_lineno
-
-
-def _user_frame(frame):
+    frame = sys._getframe(2)
     while frame is not None and not _is_users(frame.f_code.co_filename):
         frame = frame.f_back
-    return frame
+    with warnings.catch_warnings(record=True) as caught:
+        yield
+    place = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else (f"<{name}>", 1)
+    issue_again(caught, place)
 
 
-def _user_line(error):
-    """Where in the user's code (a formatter, an artist) the error came up."""
-    place = ""
-    traceback = error.__traceback__
-    while traceback is not None:
-        filename = traceback.tb_frame.f_code.co_filename
-        if _is_users(filename):
-            text = linecache.getline(filename, traceback.tb_lineno).strip()
-            place = f" ({filename}, line {traceback.tb_lineno}: {text})"
-        traceback = traceback.tb_next
-    return place
+def issue_again(caught, place=None):
+    """Issue warnings that were caught; those of our own lines come from `place`, if any."""
+    registry = {}  # so that each is issued as often as there were
+    for warning in caught:
+        where = warning.filename, warning.lineno
+        if place is not None and where[0].startswith(_OURS):
+            where = place
+        warnings.warn_explicit(warning.message, warning.category, *where, registry=registry)
 
 
 def _is_users(filename):
-    return not (
-        filename.startswith("<frozen ")
-        or _is_ours(filename)
-        or filename.startswith(_library_folders())
-    )
-
-
-def _is_ours(filename):
-    return filename.startswith(_OUR_FOLDERS)
-
-
-# pyworker, the package beside us, runs the user's code.
-_OUR_FOLDER = os.path.dirname(os.path.abspath(__file__))
-_OUR_FOLDERS = (
-    _OUR_FOLDER + os.sep,
-    os.path.join(os.path.dirname(_OUR_FOLDER), "pyworker") + os.sep,
-)
-
-
-def _library_folders():
-    """The standard library's folder, and the one that matplotlib is in."""
+    """Whether a file is neither ours nor the standard library's or beside matplotlib."""
     import matplotlib
 
-    site_packages = os.path.dirname(os.path.dirname(matplotlib.__file__))
-    return (os.path.dirname(os.__file__) + os.sep, site_packages + os.sep)
+    site_packages = os.path.dirname(os.path.dirname(matplotlib.__file__)) + os.sep
+    standard = os.path.dirname(os.__file__) + os.sep
+    return not filename.startswith(("<frozen ", *_OURS, standard, site_packages))

@@ -6,9 +6,15 @@ large to preview is drawn a second time, at a lower resolution, so that its text
 keeps its proportions.
 """
 
+import functools
 import io
 import sys
+import warnings
 from contextlib import contextmanager
+
+from matplotlib.transforms import Bbox
+
+from pyworker.display import images
 
 from . import fonts
 
@@ -21,21 +27,21 @@ MAX_SIDE = 2**16
 
 # A tight bounding box may turn out larger than planned, because what is drawn
 # around the axes shrinks a little less than they do.
-ATTEMPTS = 3
+ATTEMPTS = 4
 
 
-def draw(figure, blank=False):
+def draw(figure, blank=False, metadata=None):
     """The figure as PNG, at its own resolution; None of one with nothing on it unless `blank`."""
     _check_size(figure)
     _draw_first_frames(figure)
     if not blank and is_blank(figure):
         return None
     with fonts.missing_letters() as letters:
-        png = _png(figure, figure.dpi)
+        png = _png(figure, figure.dpi, metadata)
     if not letters:
         return png
     if fonts.lend(figure, letters):
-        return _png(figure, figure.dpi)
+        return _png(figure, figure.dpi, metadata)
     fonts.warn(letters)
     return png
 
@@ -47,72 +53,51 @@ def is_blank(figure):
     return all(child in parts and is_blank(child) for child in own)
 
 
-def draw_smaller(figure, png, max_side):
+def fit(figure, png, max_side):
     """The figure as PNG with its longest side at most `max_side` pixels.
 
     `png` is what `draw` gave. Where the figure can't be drawn so small (FreeType
-    refuses letters of less than a pixel), that image is scaled down.
+    refuses letters of less than a pixel), or is None, that image is scaled down.
     """
-    dpi, size = figure.dpi, size_of(png)
-    try:
-        for _ in range(ATTEMPTS):
-            # A quarter of a pixel more, because matplotlib may cut 1568 - 1e-9.
-            dpi *= (max_side + 0.25) / max(size)
-            smaller = _png(figure, dpi)
-            size = size_of(smaller)
-            if max(size) <= max_side:
-                return smaller
-    except Exception:
-        pass
-    return scaled_down(png, max_side)
-
-
-def scaled_down(png, max_side):
-    """The image with its longest side at most `max_side` pixels."""
-    from PIL import Image  # matplotlib itself writes PNG with it
-
-    buffer = io.BytesIO()
-    with Image.open(io.BytesIO(png)) as image:
-        image.thumbnail((max_side, max_side))
-        image.save(buffer, format="png")
-    return buffer.getvalue()
+    if figure is None:
+        return images.preview(png, max_side)
+    smaller, dpi = png, figure.dpi
+    with warnings.catch_warnings():  # which the first drawing has issued
+        warnings.simplefilter("ignore")
+        try:
+            for _ in range(ATTEMPTS):
+                if max(size := images.size_of(smaller)) <= max_side:
+                    return smaller
+                # A quarter of a pixel more, because matplotlib may cut 1568 - 1e-9.
+                dpi *= (max_side + 0.25) / max(size)
+                smaller = _png(figure, dpi)
+        except Exception:
+            pass
+    return images.preview(png, max_side)
 
 
 def read(path):
     """An image file as PNG."""
-    from PIL import Image
+    from PIL import Image  # matplotlib itself writes PNG with it
 
-    buffer = io.BytesIO()
     with Image.open(path) as image:
-        image.save(buffer, format="png")
-    return buffer.getvalue()
+        return images.encode(image)
 
 
-def size_of(png):
-    """(width, height) in pixels, from the PNG's header."""
-    return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
-
-
-def _png(figure, dpi):
+def _png(figure, dpi, metadata=None):
     buffer = io.BytesIO()
-    try:
-        with _canvas_as_it_was(figure.canvas), _bounded_box(figure, dpi):
-            figure.savefig(buffer, format="png", dpi=dpi, bbox_inches="tight")
-    except _BoxTooLarge:
-        with _canvas_as_it_was(figure.canvas):
-            figure.savefig(buffer, format="png", dpi=dpi, bbox_inches=_whole(figure))
+    save = functools.partial(figure.savefig, buffer, format="png", dpi=dpi, metadata=metadata)
+    with _canvas_as_it_was(figure.canvas):
+        try:
+            with _bounded_box(figure, dpi):
+                save(bbox_inches="tight")
+        except _BoxTooLarge:  # None would be savefig.bbox
+            save(bbox_inches=Bbox([[0, 0], figure.get_size_inches()]))
     return buffer.getvalue()
 
 
 class _BoxTooLarge(Exception):
     pass
-
-
-def _whole(figure):
-    """The figure's own box, given as one: None would be savefig.bbox."""
-    from matplotlib.transforms import Bbox
-
-    return Bbox([[0, 0], figure.get_size_inches()])
 
 
 @contextmanager
@@ -169,28 +154,15 @@ def _draw_first_frames(figure):
     doesn't count, so that the figure would be saved empty. The calls are those
     of Animation.save, with the drawing that each frame asks for left out.
     """
-    animation_module = sys.modules.get("matplotlib.animation")
-    if animation_module is None:
-        return
-    for animation in _animations(figure, animation_module.Animation):
-        if getattr(animation, "_save_seq", None):  # the frames drawn so far
-            continue
+    kind = getattr(sys.modules.get("matplotlib.animation"), "Animation", ())
+    # The canvas holds them weakly. One that blits waits for no drawing, but all for the closing.
+    waiting = figure.canvas.callbacks.callbacks.get("close_event", {})
+    for reference in list(waiting.values()):
+        animation = getattr(reference(), "__self__", None)
+        if not isinstance(animation, kind) or getattr(animation, "_save_seq", None):
+            continue  # it has drawn the frames that are there
         with figure.canvas._idle_draw_cntx():
             animation._init_draw()
             for frame in animation.new_frame_seq():
                 animation._draw_next_frame(frame, blit=False)
                 break
-
-
-def _animations(figure, animation_class):
-    """The animations that listen to the figure's canvas; it holds them weakly.
-
-    One that blits no longer waits for a drawing, but all wait for the closing.
-    """
-    found = []
-    for event in ("draw_event", "close_event"):
-        for reference in list(figure.canvas.callbacks.callbacks.get(event, {}).values()):
-            owner = getattr(reference(), "__self__", None)
-            if isinstance(owner, animation_class) and owner not in found:
-                found.append(owner)
-    return found

@@ -1,50 +1,46 @@
-"""Writing images so that nobody sees half of one and no name is used twice."""
+"""Files with figures: those that we write, and those that the user has saved."""
 
 import os
 
-ATTEMPTS = 100
+from . import messages
 
 
 def write(data, directory, stem):
-    """Write `data` to ``<directory>/<stem>-<hex>.png`` and return the path.
-
-    Several sessions may share the directory: the part-file's name, made
-    exclusively, reserves the final one until the rename.
-    """
-    for _ in range(ATTEMPTS):
-        name = f"{stem}-{os.urandom(3).hex()}.png"
-        path = os.path.join(directory, name)
-        part = os.path.join(directory, f".{name}.part")
-        try:
-            file = _create(part)
-        except FileExistsError:
-            continue
-        if _finish(file, data, part, path):
-            return path
-    raise FileExistsError(f"no free name for {stem} among {ATTEMPTS} tried")
-
-
-def _create(part):
+    """Write `data` to ``<directory>/<stem>-<hex>.png``, whole or not at all; return the path."""
+    name = f"{stem}-{os.urandom(3).hex()}.png"
+    path, part = os.path.join(directory, name), os.path.join(directory, f".{name}.part")
+    os.makedirs(directory, exist_ok=True)
     try:
-        return open(part, "xb")
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(part), exist_ok=True)
-        return open(part, "xb")
-
-
-def _finish(file, data, part, path):
-    """Fill the part-file and give it its name; False if that is taken."""
-    try:
-        with file:
-            taken = os.path.lexists(path)
-            if not taken:
-                file.write(data)
-        if not taken:
-            os.rename(part, path)
+        with open(part, "wb") as file:
+            file.write(data)
+        os.replace(part, path)
     except BaseException:
-        os.unlink(part)
+        if os.path.exists(part):
+            os.unlink(part)
         raise
-    # Only while it is still ours: after the rename another may have made one.
-    if taken:
-        os.unlink(part)
-    return not taken
+    return path
+
+
+class Files:
+    """Where the user has saved a figure, as it looked then."""
+
+    def __init__(self, collection, figure, manager):
+        self.collection = collection
+        self.names = []
+        self.path = ""  # of the last one
+        self.title = messages.title_of(figure, manager)
+        self._artists = _artists(figure)
+
+    def add(self, name):
+        """Add a file by its name."""
+        self.names = [*(each for each in self.names if each != name), name]
+        self.path = os.path.abspath(name)
+
+    def show(self, figure):
+        """Whether the figure still has on it what the files show."""
+        return _artists(figure) == self._artists
+
+
+def _artists(figure):
+    inner = (child for axes in figure.axes for child in axes.get_children())
+    return [*figure.get_children(), *inner]

@@ -18,9 +18,12 @@ Nothing of this is in the environment, where it would reach Pythons that can't
 load our backend.
 """
 
+import os
 import sys
 
 from pyworker.imports import when_imported
+
+from . import children
 
 BACKEND = f"{__package__}.backend"
 
@@ -34,17 +37,16 @@ def keep_our_backend():
     when_imported("matplotlib", _stand_in)
 
 
-def begin_with_our_backend():
+def begin_in_child():
     """Have pyplot begin with our backend where neither code nor settings choose another."""
-    when_imported("matplotlib", _choose_ours)
+    if children.directory() and not os.environ.get("MPLBACKEND"):
+        when_imported("matplotlib", _choose_ours)
 
 
 def _choose_ours(matplotlib):
     """Make our backend the one that matplotlib would otherwise look for."""
-    # A module of the user's may have the name.
-    parameters = getattr(matplotlib, "rcParams", None)
-    if isinstance(parameters, dict) and not isinstance(dict.get(parameters, "backend"), str):
-        parameters["backend"] = f"module://{BACKEND}"
+    if not isinstance(dict.get(matplotlib.rcParams, "backend"), str):
+        matplotlib.rcParams["backend"] = f"module://{BACKEND}"
 
 
 def _stand_in(matplotlib):
@@ -52,12 +54,12 @@ def _stand_in(matplotlib):
     _choose_ours(matplotlib)
     registry = sys.modules.get("matplotlib.backends.registry")
     if registry is not None:
-        _replace(registry.backend_registry, "load_backend_module", _our_module)
+        _replace(registry.backend_registry, "load_backend_module", module=True)
     elif "matplotlib.cbook" in sys.modules:
-        _replace(sys.modules["matplotlib.cbook"], "_backend_module_name", lambda: BACKEND)
+        _replace(sys.modules["matplotlib.cbook"], "_backend_module_name", module=False)
 
 
-def _replace(owner, name, ours):
+def _replace(owner, name, module):
     original = getattr(owner, name, None)
     if original is None or hasattr(original, "answers_for"):
         return
@@ -67,14 +69,8 @@ def _replace(owner, name, ours):
         # that matplotlib doesn't know is refused by switch_backend all the same,
         # when it sets rcParams["backend"].
         if sys._getframe(1).f_code.co_name == "switch_backend":
-            return ours()
+            return __import__(BACKEND, fromlist=["show"]) if module else BACKEND
         return original(backend, *args, **kwargs)
 
     load.answers_for = original
     setattr(owner, name, load)
-
-
-def _our_module():
-    from importlib import import_module
-
-    return import_module(BACKEND)

@@ -16,22 +16,13 @@ The words, used in this sense everywhere:
 - forker: a process that forks workers and runs no code of the user's: *root*,
   a bare Python, and the *zygote*, which has imported what sessions want.
 
-The processes on Linux; each but the last has a socket to the server::
-
-    root ---- control: spawn, adopt, reap          fork/forker.py
-     |-- zygote ---- control: spawn, reap          fork/preload.py
-     |    `-- worker ---- frames: start, run, ...  loop.py
-     |-- worker ---- frames                        fork/forks.py makes its copies
-     |    |-- understudy ---- frames: wake         fork/waking.py
-     |    `-- what the user's code has started     fork/children.py, fork/deaths.py
-     |-- branch ---- frames: wake, run, ...        forked twice: a child of root's
-     `-- orphans, which root reaps
-
-Elsewhere the server starts each worker by itself, and there are no copies.
+docs/architecture.md draws the processes. On Linux the last three kinds are in one tree, each
+with a socket to the server; elsewhere the server starts each worker by itself, and there
+are no copies.
 
 A worker can be copied while nothing runs that a fork would not bring along:
-fork/obstacles.py and fork/native.py look after each execution, and before each fork;
-fork/idle.py ends threads that only wait for more work.
+fork/obstacles.py and fork/native.py look after each execution, and before each fork,
+and end threads that only wait for more work.
 
 The descriptors of a worker on Unix::
 
@@ -41,8 +32,6 @@ The descriptors of a worker on Unix::
      output pump  <------- pipe ----- 2
      frames       <-- socket pair --> 1100 or higher, or 100 where the limit is low
      fault reader <------- pipe -----      as high: faulthandler, on a crash only
-        stage     <- shared memory --      as high, on Linux: bulk output (staging.py)
-        its bell  <------ eventfd ----     as high
                                            as high: spare copies of 0, 1 and 2
 
 A copy has a socket of its own and shares the rest with its original, until it

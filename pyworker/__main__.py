@@ -1,24 +1,21 @@
 """Command lines: a worker, and the root of a tree of forks (see forker.py).
 
-python -m pyworker --frames 3 --fault 4 --stage 5 --bell 6
+python -m pyworker --frames 3 --fault 4
 python -m pyworker --root 3
 """
 
 import sys
 
-_DESCRIPTORS = ("--fault", "--stage", "--bell")
-
 
 def _options(arguments):
     options = dict(zip(arguments[::2], arguments[1::2]))
     frames = options.pop("--frames", None)
-    descriptors = [options.pop(name, None) for name in _DESCRIPTORS]
+    fault = options.pop("--fault", None)
     if frames is None or options or len(arguments) % 2:
         sys.exit(
-            "usage: python -m pyworker --frames FD|tcp:127.0.0.1:PORT "
-            "[--fault FD] [--stage FD --bell FD] | --root FD"
+            "usage: python -m pyworker --frames FD|tcp:127.0.0.1:PORT [--fault FD] | --root FD"
         )
-    return frames, *(None if fd is None else int(fd) for fd in descriptors)
+    return frames, None if fault is None else int(fault)
 
 
 def _main(arguments):

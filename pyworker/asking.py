@@ -52,12 +52,7 @@ class Stdin(io.TextIOWrapper):
 
 def install(streams, frames, interrupts):
     """Puts our input() in the place of the built-in one."""
-    asker = _Asker(frames, interrupts)
-
-    def ask(prompt):
-        answer = asker.ask(prompt)
-        streams.show_typed(answer)
-        return answer
+    asker = _Asker(streams, frames, interrupts)
 
     def input(prompt="", /):
         """Asks the user or the caller through MCP; EOFError says why that can't be.
@@ -70,16 +65,17 @@ def install(streams, frames, interrupts):
             late.load_own("debugging").tidy(sys._getframe(1))
         prompt = str(prompt)
         print(prompt, end="", flush=True)
-        return ask(prompt)
+        return asker.ask(prompt)
 
     builtins.input = input
-    Stdin.ask = staticmethod(ask)
+    Stdin.ask = staticmethod(asker.ask)
 
 
 class _Asker:
     """Puts one question at a time to the server and waits for its answer."""
 
-    def __init__(self, frames, interrupts):
+    def __init__(self, streams, frames, interrupts):
+        self._streams = streams
         self._frames = frames
         self._interrupts = interrupts
         self._question = 0  # number of the last one
@@ -87,30 +83,27 @@ class _Asker:
 
     def ask(self, prompt):
         """Returns the answer; an interrupt ends the wait, as in a terminal."""
-        if self._frames.closed:
-            raise EOFError("input() can't be answered in a child process")
-        if _thread.get_ident() != self._interrupts.main:
-            raise EOFError("input() can be answered in the main thread only")
-        if self._interrupts.is_idle():  # a task that goes on between calls
-            raise EOFError("input() can be answered during a run only")
-        if self._asking:
-            raise EOFError("input() can't be answered while another one waits")
-        if self._interrupts.signalled:  # pdb would ask for ever
-            raise EOFError("input() asks no more: the run was interrupted")
+        state = self._interrupts
+        for is_so, why in (
+            (self._frames.closed, "can't be answered in a child process"),
+            (_thread.get_ident() != state.main, "can be answered in the main thread only"),
+            # of a task that goes on between calls
+            (state.is_idle(), "can be answered during a run only"),
+            (self._asking, "can't be answered while another one waits"),
+            (state.signalled, "asks no more: the run was interrupted"),  # pdb would for ever
+        ):
+            if is_so:
+                raise EOFError(f"input() {why}")
         self._asking = True
+        self._question += 1
+        question = {"type": "ask", "question": self._question, "prompt": prompt[:_PROMPT_LIMIT]}
         try:
-            return self._await_answer(prompt)
+            self._frames.send(question)
+            while (answer := self._frames.receive_answer())["question"] != question["question"]:
+                pass  # of one that was interrupted
         finally:
             self._asking = False
-
-    def _await_answer(self, prompt):
-        self._question += 1
-        number = self._question
-        self._frames.send({"type": "ask", "question": number, "prompt": prompt[:_PROMPT_LIMIT]})
-        while True:
-            header = self._frames.receive_answer()
-            if header["question"] != number:
-                continue  # of one that was interrupted
-            if header["refusal"]:
-                raise EOFError("input() got no answer: " + header["refusal"])
-            return header["text"]
+        if answer["refusal"]:
+            raise EOFError("input() got no answer: " + answer["refusal"])
+        self._streams.show_typed(answer["text"])
+        return answer["text"]

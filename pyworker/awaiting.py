@@ -10,9 +10,8 @@ import sys
 import types
 
 from . import late, openfiles, resting
-from .fork import idle
+from .fork import obstacles
 
-_WORDS = ("async", "await", "uvloop")  # of cells that may need a loop
 _PATIENCE = 2  # seconds that a cancelled cell may take to clean up
 _ROUSED = (
     "code that ran in the event loop since the last call kept this one waiting and was "
@@ -27,15 +26,13 @@ class Awaiting:
         self._interrupts = interrupts
         self._own = own if own is not None else set()  # identities that a copy may share
         self._loop = None
-        self._watched = None  # tasks whose failure between calls is to be told
         self._notes = []  # about what was stopped that kept a call waiting
         self._told = 0  # how many tasks the last note was about
 
     def prepare(self, code):
         """Makes the loop if a cell may need it; what imports no asyncio pays nothing."""
-        if "asyncio" in sys.modules or any(word in code for word in _WORDS):
-            with self._interrupts.held():
-                self._open()
+        if "asyncio" in sys.modules or "async" in code:
+            self._open()
 
     def enter(self):
         """Has asyncio take the loop for the running one, while plain code runs."""
@@ -50,7 +47,7 @@ class Awaiting:
 
     def end_idle_threads(self):
         """Ends the threads that would keep the process from being copied, and do nothing."""
-        idle.end(self._loop)
+        obstacles.end_idle_threads(self._loop)
 
     def live(self):
         """Returns how much of the loop goes on: tasks, or what else it waits for."""
@@ -58,10 +55,10 @@ class Awaiting:
         if loop is None or loop.is_closed() or sys.platform == "win32":  # without add_reader
             return 0
         tasks = len(late.load("asyncio").all_tasks(loop))
-        if not hasattr(loop, "_selector"):  # uvloop, which keeps the rest to itself
+        if tasks or not hasattr(loop, "_selector"):  # uvloop, which keeps the rest to itself
             return tasks
         timers = sum(not handle.cancelled() for handle in loop._scheduled)
-        return tasks or timers + len(loop._selector.get_map()) - 1
+        return timers + len(loop._selector.get_map()) - 1
 
     def tell_live(self, notes):
         """Returns how much of the loop goes on; where that has changed a note says it."""
@@ -75,17 +72,16 @@ class Awaiting:
         """Runs the loop until there is input; false if the loop has nothing to do."""
         if not self.live() and not getattr(self._loop, "_ready", None):
             return False
-        watched = self._watch()
+        tasks = late.load("asyncio").all_tasks(self._loop)
         self._interrupts.rouse = resting.is_in_callback
         try:
             goes_on = self._go_on(stream)
-            while goes_on and not stream.readable():
+            while goes_on and not stream.wait(0):
                 goes_on = self._go_on(stream)
         finally:
             self._interrupts.rouse = None
-        for task in [task for task in watched if task.done()]:
-            self._watched.discard(task)
-            if not task.cancelled() and task._log_traceback:  # which nobody has asked for
+        for task in tasks:
+            if task.done() and not task.cancelled() and task._log_traceback:  # not seen by anybody
                 _tell(task, task.exception())
         return goes_on
 
@@ -99,7 +95,7 @@ class Awaiting:
             finally:
                 loop.remove_reader(fd)
         except KeyboardInterrupt:
-            if stream.readable():
+            if stream.wait(0):
                 self._notes = [_ROUSED]
         except SystemExit:
             pass  # of a task: it ends that and no more
@@ -107,12 +103,6 @@ class Awaiting:
             sys.stderr.write(f"{type(error).__name__} in the event loop: {error}\n")
             return False
         return True
-
-    def _watch(self):
-        if self._watched is None:
-            self._watched = late.load("weakref").WeakSet()
-        self._watched.update(late.load("asyncio").all_tasks(self._loop))
-        return set(self._watched)
 
     def take_notes(self):
         """Returns sentences about the time between the calls, once."""
@@ -141,38 +131,35 @@ class Awaiting:
         return note if rebind else "", len(mine) - len(lost)
 
     def run(self, coroutine):
-        """Returns the coroutine's value; an interrupt cancels it first."""
-        context = _Context()
-        wrapped = context.wrap(coroutine)
+        """Returns the coroutine's value; an interrupt cancels it and lets it clean up."""
+        task, context = None, []
+
+        async def whole():
+            try:
+                return await coroutine
+            finally:
+                context[:] = late.load("contextvars").copy_context().items()
+
         try:
             self.leave()
             asyncio = self._open()
-            task = self._loop.create_task(wrapped)
-        except BaseException:  # an interrupt, above all
-            wrapped.close()  # or Python would warn that nobody awaited it
-            coroutine.close()
-            raise
-        interrupted = _Interruption(asyncio, self._loop, task)
-        self._interrupts.cancel = interrupted.ask
-        try:
+            task = self._loop.create_task(whole())
             return self._loop.run_until_complete(task)
-        except asyncio.CancelledError as error:
-            if not interrupted.asked:
-                raise
-            while isinstance(error.__context__, asyncio.CancelledError):
-                error = error.__context__  # Python 3.10 keeps the frames there
-            raise KeyboardInterrupt().with_traceback(error.__traceback__) from None
-        except BaseException:
-            self._interrupts.cancel = None
-            if not interrupted.asked:  # else it has been told to end, and is left to itself
+        except BaseException as error:
+            if task is not None and not task.done():  # the error has ended the loop under it
+                if not resting.has_callback(error.__traceback__):
+                    error = error.with_traceback(_place_of(task.get_coro()))
                 _settle(asyncio, self._loop, task)
+                raise error
+            if task is not None and not task.cancelled():
+                task.exception()  # seen: asyncio need not report it as lost
             raise
         finally:
-            self._interrupts.cancel = None
-            interrupted.end()
-            context.keep()
-            if task.done():
+            if task is None or task.done():
                 coroutine.close()  # it may have been cancelled before it began
+            for variable, value in context:  # as the task has set them
+                if variable.get(context) is not value:
+                    variable.set(value)
 
     def _open(self):
         """Makes the loop unless there is one; returns asyncio."""
@@ -189,70 +176,6 @@ class Awaiting:
         self._own.clear()
         ends = (getattr(loop, name, None) for name in ("_ssock", "_csock"))
         self._own.update(openfiles.identity(end.fileno()) for end in ends if end is not None)
-
-
-class _Context:
-    """Brings what a task has set in context variables to those of the session."""
-
-    def __init__(self):
-        self._variables = None
-
-    async def wrap(self, coroutine):
-        """Is the task."""
-        try:
-            return await coroutine
-        finally:
-            self._variables = late.load("contextvars").copy_context()
-
-    def keep(self):
-        """Sets what was set."""
-        if self._variables is None:
-            return
-        missing = object()
-        for variable, value in self._variables.items():
-            if variable.get(missing) is not value:
-                variable.set(value)
-
-
-class _Interruption:
-    """Turns a signal that finds the loop waiting into a cancellation."""
-
-    def __init__(self, asyncio, loop, task):
-        self.asked = False
-        self._asyncio = asyncio
-        self._loop = loop
-        self._task = task
-        self._over = False
-        self._insistence = None  # a timer, once the task was cancelled
-
-    def ask(self):
-        """Cancels the task unless Python code of some task is running just now.
-
-        There, or when asked again, the caller raises KeyboardInterrupt instead.
-        """
-        if self.asked or self._task.done():
-            return False
-        if self._asyncio.current_task(self._loop) is not None:
-            return False
-        self.asked = True
-        self._task.cancel()
-        self._loop.call_soon_threadsafe(self._begin)
-        return True
-
-    def _begin(self):
-        """Wakes the loop, by being called, and sees that a task ends that swallows it all."""
-        if not self._over:
-            self._insistence = self._loop.call_later(_PATIENCE, self._insist)
-
-    def _insist(self):
-        error = KeyboardInterrupt("the code went on after it was cancelled")
-        raise error.with_traceback(_place_of(self._task.get_coro()))
-
-    def end(self):
-        """Ends what was begun."""
-        self._over = True
-        if self._insistence is not None:
-            self._insistence.cancel()
 
 
 def _place_of(coroutine):
@@ -284,18 +207,15 @@ def _renew_selector(loop, without):
 
 
 def _settle(asyncio, loop, task):
-    """Lets the task clean up behind an exception that ended the loop under it."""
-    if not task.done():
-        task.cancel()
-        timer = loop.call_later(_PATIENCE, loop.stop)
-        try:
-            loop.run_until_complete(task)
-        except (asyncio.CancelledError, RuntimeError):
-            pass  # RuntimeError: it has swallowed that, and is left to itself
-        finally:
-            timer.cancel()
-    elif not task.cancelled():
-        task.exception()  # seen: asyncio need not report it as lost
+    """Cancels a task and lets it clean up, for a while."""
+    task.cancel()
+    timer = loop.call_later(_PATIENCE, loop.stop)
+    try:
+        loop.run_until_complete(task)
+    except (asyncio.CancelledError, RuntimeError):
+        pass  # RuntimeError: it has swallowed that, and is left to itself
+    finally:
+        timer.cancel()
 
 
 def _tell(task, error):

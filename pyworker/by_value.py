@@ -26,16 +26,13 @@ def install():
 
 def _teach(reduction):
     def reducer_override(self, obj):
-        if isinstance(obj, (types.FunctionType, type)) and _is_the_sessions(obj):
+        is_named = isinstance(obj, (types.FunctionType, type))
+        if is_named and getattr(obj, "__module__", None) == "__main__":
             if (method := _method()) and (data := _dump(obj, method)) is not None:
                 return load, (data,)
         return NotImplemented
 
     reduction.ForkingPickler.reducer_override = reducer_override
-
-
-def _is_the_sessions(obj):
-    return getattr(obj, "__module__", None) == "__main__"
 
 
 def _method():

@@ -8,12 +8,11 @@ that line numbers and carets are those of the cell.
 import _ast
 
 from . import late, sources
+from .shell import transform
 
 COROUTINE = 0x80  # CO_COROUTINE: the part awaits at top level
 
 _TREE = _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_MISREAD = ("&lt;", "&gt;", "&amp;", "In [")  # code that may have been written as something else
-_WORDS = (_ast.Name, _ast.BinOp)  # what "pwd" and "pip --version" are to Python
 
 
 class Compiler:
@@ -56,25 +55,19 @@ class Compiler:
             if raw is not None:
                 self._notebook.check(tree)
                 return code, tree
-            word = self._magic_word(code, tree)
-            if not word and not any(sign in code for sign in _MISREAD):
+            if self._notebook is not None:
+                word = self._notebook.magic_word(code, tree)
+            if not word and not transform.is_misread(code, tree):
                 return code, tree
         except SyntaxError:
             if raw is not None or self._notebook is None:
                 raise
-        reading = late.load_own("shell.transform").read(
+        reading = transform.read(
             word or code, lambda source: self._tree(source, filename), self._notebook.transformers
         )
         self._notebook.check(reading.tree)
         self.notes = reading.notes
         return reading.source, reading.tree
-
-    def _magic_word(self, code, tree):
-        """Returns the magic that a cell of one line names without its sign, else ""."""
-        body = tree.body
-        if self._notebook is None or len(body) != 1 or type(body[0]) is not _ast.Expr:
-            return ""
-        return self._notebook.magic_word(code) if type(body[0].value) in _WORDS else ""
 
     def _take_places(self, tree, source, written, filename):
         """Has transformed lines be shown as they were written, or else as what they became."""

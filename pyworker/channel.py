@@ -1,9 +1,11 @@
 """The worker's end of the frames socket, and the high descriptors it lives on."""
 
+import _socket
+import _thread
 import os
 import sys
 
-from . import openfiles, protocol
+from . import late, openfiles, protocol
 
 READ_SIZE = 1 << 16  # bytes
 
@@ -26,39 +28,35 @@ def copy_high(fd):
         import fcntl
     except ImportError:  # Windows
         return os.dup(fd)
-    for lowest in (_HIGH, _LOW, 3):
+    for lowest in (_HIGH, _LOW):
         try:
             return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, lowest)
         except OSError:
-            if lowest == 3:
-                raise
-    raise AssertionError
+            pass  # the limit is lower
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
 
 
 class Channel:
     """Sends and receives frames. Sending is safe from several threads."""
 
     def __init__(self, stream, interrupts):
-        import _thread
-
-        self._stream = stream
         self._interrupts = interrupts
-        self._lock = _thread.allocate_lock()
-        self._decoder = protocol.Decoder()
-        self._descriptors = []  # that the last frame has brought
         self.closed = False  # in a forked child
         self.in_run = False  # an execution runs, or is being answered
         # Waits in its own way until the stream can be read, or returns False.
         self.background = lambda stream: False
+        self._begin(stream)
+
+    def _begin(self, stream):
+        self._stream = stream
+        self._lock = _thread.allocate_lock()
+        self._decoder = protocol.Decoder()
+        self._descriptors = []  # that the last frame has brought
 
     def change_over(self, fd):
         """Goes on with another socket, in a copy of the process that had the first."""
-        import _thread
-
         self._stream.close()
-        self._stream = DescriptorStream(move_high(fd))
-        self._decoder = protocol.Decoder()
-        self._lock = _thread.allocate_lock()
+        self._begin(Stream(move_high(fd)))
 
     def receive(self):
         """Returns the next frame, or None when the other side has closed.
@@ -69,55 +67,20 @@ class Channel:
         for fd in self.take_descriptors():
             os.close(fd)
         while True:
-            frame = self._decoder.next()
-            if frame is not None and frame[0]["type"] == "answer":
-                self._pass_over()
-                continue
-            if frame is not None:
+            if (frame := self._decoder.next()) is None:
+                if not self.background(self._stream):
+                    self._stream.wait()
+                self._interrupts.awake()
+                if not self._read():
+                    self._decoder.finish()
+                    return None
+            elif frame[0]["type"] != "answer":
                 self._interrupts.awake()  # it may have come with an answer that was late
                 if count := frame[0].get("descriptors"):
                     self._descriptors = self._stream.descriptors(count)
                 return frame
-            self._wait()
-            self._interrupts.awake()
-            data = self._stream.read(READ_SIZE)
-            if not data:
-                self._decoder.finish()
-                return None
-            self._decoder.feed(data)
-
-    def _wait(self):
-        """Waits for input, whatever handlers of the user's do on signals meanwhile.
-
-        What they raise, as on an alarm that was left behind, meets nobody.
-        """
-        while True:
-            try:
-                return self.background(self._stream) or self._stream.wait()
-            except BaseException as error:
-                if error.__traceback__.tb_next.tb_next is None:
-                    raise  # it is wait's own, not that of a function it was interrupted by
-
-    def fileno(self):
-        """Returns the socket's descriptor."""
-        return self._stream.fileno()
-
-    def identity(self):
-        """Returns what tells the present socket from others."""
-        return self._stream.identity()
-
-    def take_descriptors(self):
-        """Returns the descriptors that came with the last frame, now the caller's.
-
-        There are none when this process had no room for them.
-        """
-        taken, self._descriptors = self._descriptors, []
-        return taken
-
-    def _pass_over(self):
-        """Leaves an answer that came when the question had been interrupted."""
-        if not self.has_input():
-            self._interrupts.rest()
+            elif not self.has_input():
+                self._interrupts.rest()  # the question had been interrupted
 
     def receive_answer(self):
         """Returns the header of the next frame, which answers a question of the code's.
@@ -127,31 +90,43 @@ class Channel:
         """
         while True:
             with self._interrupts.held():
-                header = self._read_answer()
-            if header is not None:
-                return header
-            self._stream.wait_a_second()
+                if (frame := self._decoder.next()) is not None:
+                    break
+                if self.has_input():
+                    if not self._read():
+                        raise EOFError("the server has gone")
+                    continue
+            self._stream.wait(1)  # a signal that comes just before this is heard after it
+        if frame[0]["type"] != "answer":
+            raise protocol.ProtocolError("order", f"{frame[0]['type']} came at the wrong time")
+        protocol.check_fields(frame[0])
+        return frame[0]
 
-    def _read_answer(self):
-        """Returns the header of the next frame if it has come, whole."""
-        if (frame := self._decoder.next()) is None:
-            if not self.has_input():
-                return None
-            data = self._stream.read(READ_SIZE)
-            if not data:
-                raise EOFError("the server has gone")
-            self._decoder.feed(data)
-            if (frame := self._decoder.next()) is None:
-                return None
-        header = frame[0]
-        if header["type"] != "answer":
-            raise protocol.ProtocolError("order", f"{header['type']} came at the wrong time")
-        protocol.check_fields(header)
-        return header
+    def _read(self):
+        """Feeds the decoder what has come; false at the end of the stream."""
+        data = self._stream.read(READ_SIZE)
+        self._decoder.feed(data)
+        return bool(data)
 
     def has_input(self):
         """Says whether something has come that was not read yet."""
-        return self._stream.readable()
+        return self._stream.wait(0)
+
+    def fileno(self):
+        """Returns the socket's descriptor."""
+        return self._stream.fileno()
+
+    def identity(self):
+        """Returns what tells the present socket from others."""
+        return openfiles.identity(self.fileno())
+
+    def take_descriptors(self):
+        """Returns the descriptors that came with the last frame, now the caller's.
+
+        There are none when this process had no room for them.
+        """
+        taken, self._descriptors = self._descriptors, []
+        return taken
 
     def send(self, header, attachments=()):
         """Writes one frame, whole: an interrupt is put off until it is out."""
@@ -169,7 +144,7 @@ class Channel:
         """Writes one frame that a descriptor comes with."""
         data = b"".join(protocol.encode({**header, "descriptors": 1}))
         with self._interrupts.held(), self._lock:
-            self._stream.write(data[self._stream.write_first(data, fd) :])
+            self._stream.write(data, fd)
 
     def log(self, level, message):
         """Sends a line for the server's log."""
@@ -181,61 +156,46 @@ class Channel:
         self._stream.close()
 
 
-class DescriptorStream:
+class Stream:
     """A connected socket by its descriptor: the socket module is not needed."""
 
     def __init__(self, fd):
-        import _socket
-        import select
-
-        self._fd = fd
         self._socket = _socket.socket(fileno=fd)
         self._socket.settimeout(None)  # the user may have set a default
         self._groups = []  # of descriptors, as they were sent, oldest first
-        self._space = _socket.CMSG_SPACE(4 * protocol.DESCRIPTOR_LIMIT)
-        self._close_on_exec = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
-        self._cut = _socket.MSG_CTRUNC
-        self._poll = select.poll()
-        self._poll.register(fd, select.POLLIN)
-
-    def wait(self):
-        """Blocks until there is something to read, the end included."""
-        self._poll.poll()
-
-    def wait_a_second(self):
-        """Waits for input, but no longer; what a signal's handler raises goes through.
-
-        A signal that comes just before the wait is heard after it.
-        """
-        import select
-
-        poll = select.poll()  # not self._poll: a handler may wait in turn
-        poll.register(self._fd, select.POLLIN)
-        poll.poll(1000)
-
-    def readable(self):
-        import select
-
-        # Not self._poll: a signal handler asks this while wait() is in it.
-        poll = select.poll()
-        poll.register(self._fd, select.POLLIN)
-        return bool(poll.poll(0))
-
-    def read(self, size):
-        try:
-            data, extra, flags, _ = self._socket.recvmsg(size, self._space, self._close_on_exec)
-        except ConnectionError:
-            return b""
-        if extra or flags & self._cut:
-            fds = [fd for _, _, piece in extra for fd in memoryview(piece).cast("i")]
-            self._groups.append(fds)
-        return data
 
     def fileno(self):
-        return self._fd
+        return self._socket.fileno()
 
-    def identity(self):
-        return openfiles.identity(self._fd)
+    def wait(self, seconds=None):
+        """Waits for input, the end included, and says whether there is some.
+
+        What a signal's handler raises goes through.
+        """
+        select = late.load("select")
+        if hasattr(select, "poll"):
+            poll = select.poll()  # a new one: a signal's handler may wait in turn
+            poll.register(self.fileno(), select.POLLIN)
+            return bool(poll.poll(None if seconds is None else 1000 * seconds))
+        # In steps: where select can't be interrupted, a handler runs between.
+        while not select.select([self], [], [], 1 if seconds is None else seconds)[0]:
+            if seconds is not None:
+                return False
+        return True
+
+    def read(self, size):
+        """Returns what has come, b"" at the end of the stream."""
+        try:
+            if not hasattr(self._socket, "recvmsg"):  # Windows
+                return self._socket.recv(size)
+            space = _socket.CMSG_SPACE(4 * protocol.DESCRIPTOR_LIMIT)
+            close_on_exec = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
+            data, extra, flags, _ = self._socket.recvmsg(size, space, close_on_exec)
+        except ConnectionError:
+            return b""
+        if extra or flags & _socket.MSG_CTRUNC:
+            self._groups.append([fd for _, _, each in extra for fd in memoryview(each).cast("i")])
+        return data
 
     def descriptors(self, count):
         """Returns the count descriptors of the oldest frame that has brought some.
@@ -249,17 +209,12 @@ class DescriptorStream:
             os.close(fd)
         return []
 
-    def write_first(self, data, fd):
-        """Writes the beginning of data with a descriptor; returns how much it was."""
-        import _socket
-
-        rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fd.to_bytes(4, sys.byteorder))
-        return self._socket.sendmsg([data], [rights])
-
-    def write(self, data):
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._fd, view) :]
+    def write(self, data, fd=None):
+        """Writes all of it, with a descriptor if one is given."""
+        if fd is not None:
+            rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fd.to_bytes(4, sys.byteorder))
+            data = data[self._socket.sendmsg([data], [rights]) :]
+        self._socket.sendall(data)
 
     def close(self):
         try:
@@ -268,60 +223,15 @@ class DescriptorStream:
             pass  # the user's code has closed it already
 
 
-class SocketStream:
-    """A TCP connection to the server, on systems without socket pairs."""
-
-    def __init__(self, port, token):
-        import socket
-
-        self._socket = socket.create_connection(("127.0.0.1", port))
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket.sendall(token.encode("ascii"))
-
-    def fileno(self):
-        return self._socket.fileno()
-
-    def wait(self):
-        """Blocks until there is something to read, the end included."""
-        import select
-
-        # In steps: where select can't be interrupted, a handler runs between.
-        while not select.select([self._socket], [], [], 1.0)[0]:
-            pass
-
-    def wait_a_second(self):
-        """Waits for input, but no longer; what a signal's handler raises goes through."""
-        import select
-
-        select.select([self._socket], [], [], 1.0)
-
-    def readable(self):
-        import select
-
-        return bool(select.select([self._socket], [], [], 0)[0])
-
-    def read(self, size):
-        try:
-            return self._socket.recv(size)
-        except ConnectionError:
-            return b""
-
-    def descriptors(self, _):
-        """Returns none: TCP carries no descriptors."""
-        return []
-
-    def write(self, data):
-        self._socket.sendall(data)
-
-    def close(self):
-        self._socket.close()
-
-
 def open_stream(where):
     """Opens the frames at a descriptor's number or at "tcp:127.0.0.1:PORT"."""
     if not where.startswith("tcp:"):
-        return DescriptorStream(move_high(int(where)))
+        return Stream(move_high(int(where)))
     token = os.environ.pop("UNDERSTUDY_FRAMES_TOKEN", "")
     if len(token) != 64:
         sys.exit("pyworker: UNDERSTUDY_FRAMES_TOKEN must hold the 64 characters of the token")
-    return SocketStream(int(where.rpartition(":")[2]), token)
+    connection = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    connection.connect(("127.0.0.1", int(where.rpartition(":")[2])))
+    connection.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
+    connection.sendall(token.encode("ascii"))
+    return Stream(connection.detach())

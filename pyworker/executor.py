@@ -6,6 +6,7 @@ figures around the run of the cell's parts. Whatever runs code of the user's
 interrupt ends that and nothing else.
 """
 
+import functools
 import sys
 import time
 import types
@@ -15,8 +16,6 @@ from .awaiting import Awaiting
 from .display import encode, kinds, variables
 from .reserve import Reserve
 
-# By the kind of an execution, what prepares the action that it is.
-_ACTIONS = {"code": "_code", "plugin": "_plugin", "command": "_command", "install": "_install"}
 _LEAST_RECURSION = 500  # frames that our own work may need
 
 _UNVERIFIED = (
@@ -49,7 +48,9 @@ class Executor:
         # Nothing of it is echoed, but its __future__ imports count.
         compiler = self._compiler
         self._compiler = cells.Compiler("none", self._session.notebook)
-        error, _ = self._run(self._cell(code, "<init>"))
+        sources.add("<init>", code)
+        self.awaiting.prepare(code)
+        error, _ = self._run(lambda: self._run_cell(code, "<init>", {}))
         error = self._forgive(error, [])
         self._compiler = compiler
         self._session.take_shell_notes()  # they would be told with the first execution
@@ -68,13 +69,15 @@ class Executor:
         session.interrupts.begin()
         session.packages.find(request.get("packages_dir", ""))
         notes = session.prepare() + self.awaiting.take_notes()
-        self._watch = None
-        action = getattr(self, _ACTIONS[request["kind"]])(request, notes)
+        if (kind := request["kind"]) == "code":
+            action = self._code(request, notes)
+        else:
+            action = functools.partial(getattr(self, f"_run_{kind}"), request, notes)
         session.figures.begin(execution)
-        session.artifacts.begin(execution)
+        session.artifacts.begin()
         session.outlet.begin(execution)
         self._execution = execution
-        error, seconds = self._run(action)
+        error, seconds = self._run(action, compiled=kind != "code")
         error = self._forgive(error, notes)
         notes += session.take_shell_notes()
         notes += self._compiler.notes
@@ -119,8 +122,7 @@ class Executor:
     def _code(self, request, notes):
         """Returns an action for _run: the cell, which is the code file's contents too."""
         code, session = request["code"], self._session
-        raw = request.get("raw", code) if request.get("judged") else None
-        written = code if raw is None else raw
+        written = request.get("raw", code) if request.get("judged") else code
         cell = f"<cell {request['execution']}>"
         note = session.code_file.write(code, vars(session.module))
         notes += filter(None, [note, *request.get("notes", ())])
@@ -128,31 +130,28 @@ class Executor:
         session.notebook.enter(request["execution"], cell, written)
         if name := request.get("metric_var_name"):
             self._watch = late.load_own("display.metric").Watch(name, vars(session.module))
-        compile_only = request.get("compile_only", False)
         sources.add(cell, written)
         self.awaiting.prepare(code)
-        return lambda: self._run_cell(code, cell, compile_only, raw)
+        return lambda: self._run_cell(code, cell, request)
 
-    def _cell(self, code, filename):
-        sources.add(filename, code)
-        self.awaiting.prepare(code)
-        return lambda: self._run_cell(code, filename, False, None)
+    def _run_plugin(self, request, _):
+        value = self._session.plugins.find(request["code"])(**request["arguments"])
+        if isinstance(value, types.CoroutineType):
+            value = self.awaiting.run(value)
+        self._returned.append(value)
 
-    def _plugin(self, request, _):
-        """Returns an action for _run: the call of a plugin."""
-        return lambda: self._run_plugin(request["code"], request["arguments"])
+    def _run_command(self, request, _):
+        self._exit_code = self._session.shell().run_command(request["code"])
 
-    def _command(self, request, _):
-        """Returns an action for _run: the command of a shell."""
-        return lambda: self._run_command(request["code"])
+    def _run_install(self, request, notes):
+        install = late.load_own("shell.installing").install
+        self._exit_code, record, told = install(self._session, request["arguments"])
+        self._returned.append(record)
+        notes += told
 
-    def _install(self, request, notes):
-        """Returns an action for _run: the installation of packages."""
-        return lambda: self._run_install(request["arguments"], notes)
-
-    def _run(self, action):
+    def _run(self, action, compiled=False):
         """Runs an action; returns (exception or None, seconds)."""
-        self._compiled, self._part = False, None
+        self._compiled, self._part = compiled, None
         self._returned.clear()
         self._exit_code = None
         if self._recursion_limit != sys.getrecursionlimit():
@@ -161,7 +160,7 @@ class Executor:
         self.awaiting.enter()
         _, error = self._guard(lambda: self._released(action))
         self.awaiting.leave()
-        self._session.handlers.hold_at_last()
+        self._session.handlers.hold()  # a handler may have raised before that
         seconds = time.perf_counter() - start
         self._recursion_limit = sys.getrecursionlimit()
         if self._recursion_limit < _LEAST_RECURSION:
@@ -179,16 +178,14 @@ class Executor:
         finally:
             if self._reserve is not None:
                 self._reserve.release()
-            try:
-                self._session.handlers.hold()
-            finally:
-                self._session.handlers.hold()  # what one raised has kept it from the others
-                self._take_back()
+            self._session.handlers.hold()
+            self._take_back()
 
-    def _run_cell(self, code, filename, compile_only, raw):
+    def _run_cell(self, code, filename, request):
         begin = None if self._watch is None else self._watch.begin
+        raw = request.get("raw", code) if request.get("judged") else None
         parts = self._compiler.compile(code, filename, begin, raw)
-        if compile_only:  # what the server took for a syntax error is none here
+        if request.get("compile_only"):  # what the server took for a syntax error is none here
             raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
         if self._compiler.transformed is not None:
             self._session.code_file.write_python(self._compiler.transformed)
@@ -207,7 +204,7 @@ class Executor:
     def _run_parts(self, parts):
         if any(part.co_flags & cells.COROUTINE for part, _ in parts):
             self.awaiting.run(self._run_awaiting(parts))
-            return
+            return self.awaiting.enter()  # for the cell that this may be the body of
         names = vars(self._session.module)
         for part, echoed in parts:
             self._part = part
@@ -233,31 +230,9 @@ class Executor:
         else:
             filename = f"{filename[:-1]}, inside>"
             sources.add(filename, code)
-        names, notes = vars(self._session.module), self._compiler.notes
-        for part, is_shown in self._compiler.compile(code, filename):
-            value = eval(part, names)
-            if is_shown and echoed:
-                self._echo(value)
+        notes, parts = self._compiler.notes, self._compiler.compile(code, filename)
+        self._run_parts([(part, is_shown and echoed) for part, is_shown in parts])
         self._compiler.notes = notes + self._compiler.notes
-
-    def _run_plugin(self, name, arguments):
-        self._compiled = True
-        value = self._session.plugins.call(name, arguments)
-        if isinstance(value, types.CoroutineType):
-            value = self.awaiting.run(value)
-        self._returned.append(value)
-
-    def _run_command(self, text):
-        self._compiled = True
-        self._exit_code = self._session.shell().run_command(text)
-
-    def _run_install(self, arguments, notes):
-        self._compiled = True
-        installing = late.load_own("shell.installing")
-        outcome = installing.install(self._session.packages, self._session.shell(), arguments)
-        self._exit_code = outcome.exit_code
-        self._returned.append(outcome.record)
-        notes += outcome.notes
 
     async def _run_awaiting(self, parts):
         names = vars(self._session.module)
@@ -293,33 +268,45 @@ class Executor:
             forks.end(error, self._session.describer.text, self._session.streams.flush)
         return value, error
 
+    def _ours(self, action, failed, notes, stopped=""):
+        """Runs work of ours; returns (its value, whether there is one).
+
+        If not, the log is told, and notes get a sentence: failed with the class of the
+        exception, or after an interrupt stopped.
+        """
+        value, error = self._guard(action)
+        if error is None:
+            return value, True
+        if issubclass(type(error), KeyboardInterrupt):
+            notes.append(stopped)
+        else:
+            self._session.complain(failed, error)
+            notes.append(f"{failed}: {tracebacks.class_name(error)}")
+        return None, False
+
     def _end_figures(self, error, notes):
         """Returns the exception of the run, or what has kept a figure from being drawn."""
-        failed = error is not None
-        undrawn, fault = self._guard(lambda: self._session.figures.end(failed))
-        if issubclass(type(fault), KeyboardInterrupt):
-            notes.append("the drawing of figures was stopped; the code had ended before")
-        elif fault is not None:
-            self._session.complain("figures could not be captured", fault)
-            notes.append(f"figures could not be captured: {tracebacks.class_name(fault)}")
-        if failed or undrawn is None:
+        undrawn, _ = self._ours(
+            lambda: self._session.figures.end(error is not None),
+            "figures could not be captured",
+            notes,
+            "the drawing of figures was stopped; the code had ended before",
+        )
+        if error is not None or undrawn is None:
             return error
         self._part = None  # none of the code's statements has raised it
         return undrawn
 
     def _end_artifacts(self, notes):
-        session = self._session
+        session, failed = self._session, "artifacts could not be kept"
         hurried = session.interrupts.signalled
-        _, error = self._guard(lambda: session.artifacts.finish(hurried))
-        if issubclass(type(error), KeyboardInterrupt):
-            notes.append("the keeping of plotly's figures was stopped; the code had ended before")
-            _, error = self._guard(lambda: session.artifacts.finish(True))
-        notes += session.artifacts.end()
-        if issubclass(type(error), KeyboardInterrupt):
-            notes.append("not all of plotly's figures were kept")
-        elif error is not None:
-            session.complain("artifacts could not be kept", error)
-            notes.append(f"artifacts could not be kept: {tracebacks.class_name(error)}")
+        stopped = "the keeping of plotly's figures was stopped; the code had ended before"
+        told = []
+        self._ours(lambda: session.outlet.finish(hurried), failed, told, stopped)
+        if stopped in told:
+            last = "not all of plotly's figures were kept"
+            self._ours(lambda: session.outlet.finish(True), failed, told, last)
+        notes += session.artifacts.end() + told
 
     def _result(self, name, notes):
         """Returns the fields of the variable that was asked for."""
@@ -340,7 +327,7 @@ class Executor:
         return {"problem": f"{watch.label} could not be read ({tracebacks.class_name(error)})"}
 
     def _encode(self, name, value, notes):
-        fields = {"result_type": kinds.name(type(value))}
+        fields = {"result_type": kinds.name(type(value)), "result_encoding": "json"}
         encoded, error = self._guard(lambda: encode.encode(value, self._session.result_limit))
         if error is None:
             notes += encoded.notes
@@ -349,45 +336,33 @@ class Executor:
             notes.append(f"the encoding of {name} was interrupted: the result is null")
         else:
             notes.append(f"{name} can't be encoded ({tracebacks.class_name(error)})")
-        return {**fields, "result": None, "result_encoding": "json"}
+        return {**fields, "result": None}
 
     def _forgive(self, error, notes):
         """Returns the exception of a run, None where its code has ended itself well."""
-        if not tracebacks.is_clean_exit(error):
-            return error
-        tracebacks.let_go(error)
-        notes.append(f"the code ended itself ({tracebacks.exit_text(error)}): no more of it ran")
-        return None
+        if said := tracebacks.clean_exit(error):
+            tracebacks.let_go(error)
+            notes.append(f"the code ended itself ({said}): no more of it ran")
+        return None if said else error
 
     def _exception(self, error, notes):
-        describer = self._session.describer
-        described, fault = self._guard(
-            lambda: describer.describe(error, self._compiled, notes, self._part)
+        describer, name = self._session.describer, tracebacks.class_name(error)
+        described, ok = self._ours(
+            lambda: describer.describe(error, self._compiled, notes, self._part),
+            "an exception could not be described",
+            [],
         )
-        if fault is None:
-            notes += self._about_import(error)
-            return described
-        name = tracebacks.class_name(error)
-        if not issubclass(type(fault), KeyboardInterrupt):
-            self._session.complain("an exception could not be described", fault)
-        text = f"{name}: (its description failed with {tracebacks.class_name(fault)})\n"
-        return {"type": name, "info": {"args": []}, "stack": [], "traceback": text}
-
-    def _about_import(self, error):
-        """Returns sentences on an import that failed."""
-        if not issubclass(type(error), ImportError):
-            return []
-        advice = late.load_own("shell.missing").advice
-        said, fault = self._guard(lambda: advice(error, self._session))
-        if fault is not None and not issubclass(type(fault), KeyboardInterrupt):
-            self._session.complain("there is no advice on an import", fault)
-        return [said] if said else []
+        if not ok:
+            text = f"{name}: (its description failed)\n"
+            return {"type": name, "info": {"args": []}, "stack": [], "traceback": text}
+        if issubclass(type(error), ImportError):
+            advice = late.load_own("shell.missing").advice
+            fault = "there is no advice on an import"
+            said, _ = self._ours(lambda: advice(error, self._session), fault, [])
+            notes += filter(None, [said])
+        return described
 
     def _difference(self):
-        names = vars(self._session.module)
-        difference, error = self._guard(lambda: self._snapshot.advance(names))
-        if error is None:
-            return difference
-        if not issubclass(type(error), KeyboardInterrupt):
-            self._session.complain("variables could not be compared", error)
-        return {"added": [], "changed": [], "removed": []}
+        names, failed = vars(self._session.module), "variables could not be compared"
+        difference, ok = self._ours(lambda: self._snapshot.advance(names), failed, [])
+        return difference if ok else {"added": [], "changed": [], "removed": []}

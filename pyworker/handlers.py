@@ -18,49 +18,50 @@ class Handlers:
 
     def __init__(self, report):
         self._report = report  # is called with a line for the user
-        self._held = {}  # signal's number -> what takes its handler's place
+        self._held = {}  # signal's number -> (what takes its handler's place, the handler)
+        self._all_held = False
 
     def hold(self):
-        """Ends an execution. A handler that is called meanwhile may raise."""
-        for number in _NUMBERS:
-            handler = _signal.getsignal(number)
-            if not callable(handler) or type(handler) is _Shield:
-                continue
-            if getattr(handler, "__func__", None) is not Interrupts.nudged:
-                shield = self._held[number] = _Shield(handler, self._report)
-                _signal.signal(number, shield)
-
-    def hold_at_last(self):
-        """Does what hold has been kept from by what a handler raised."""
+        """Ends an execution, whatever a handler that is called meanwhile raises."""
         for _ in range(_TRIES):
             try:
-                return self.hold()
+                if not self._all_held:
+                    self._hold()
+                return
             except BaseException:  # whatever they like to raise
                 pass
 
+    def _hold(self):
+        for number in _NUMBERS:
+            handler = _signal.getsignal(number)
+            if not callable(handler) or self._held.get(number, (None,))[0] is handler:
+                continue
+            if getattr(handler, "__func__", None) is not Interrupts.nudged:
+                self._held[number] = self._shield(handler), handler
+                _signal.signal(number, self._held[number][0])
+        self._all_held = True
+
     def release(self):
         """Begins one. A handler may be called here, and raise."""
+        self._all_held = False
         while self._held:
-            number, shield = self._held.popitem()
+            number, (shield, handler) = self._held.popitem()
             if _signal.getsignal(number) is shield:
-                _signal.signal(number, shield.handler)
+                _signal.signal(number, handler)
 
+    def _shield(self, handler):
+        """Returns what calls a handler and drops what it raises; it says so once."""
+        told = []
 
-class _Shield:
-    """Calls a handler and drops what it raises; it says so once."""
+        def shield(number, frame):
+            try:
+                handler(number, frame)
+            except BaseException as error:
+                if not told:
+                    told.append(True)
+                    self._report(
+                        f"{type(error).__name__} was dropped: the handler of signal {number}"
+                        " has raised it after the execution"
+                    )
 
-    def __init__(self, handler, report):
-        self.handler = handler
-        self._report = report
-        self._told = False
-
-    def __call__(self, number, frame):
-        try:
-            self.handler(number, frame)
-        except BaseException as error:
-            if not self._told:
-                self._told = True
-                self._report(
-                    f"{type(error).__name__} was dropped: the handler of signal {number}"
-                    " has raised it after the execution"
-                )
+        return shield

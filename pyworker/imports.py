@@ -1,6 +1,7 @@
 """What is done to a library when somebody imports it, or has imported it."""
 
 import sys
+from importlib.machinery import PathFinder
 
 _waiting = {}  # what is to be called with the module, by its name
 
@@ -19,17 +20,10 @@ class _Finder:
     """An import finder that acts after the imports that are waited for; it finds nothing."""
 
     def find_spec(self, fullname, path=None, target=None):
-        if fullname not in _waiting:
-            return None
-        for finder in list(sys.meta_path):
-            if finder is self or not hasattr(finder, "find_spec"):
-                continue
-            spec = finder.find_spec(fullname, path, target)
-            if spec is not None:
-                if hasattr(spec.loader, "exec_module"):
-                    _act_after(spec.loader)
-                return spec
-        return None
+        spec = PathFinder.find_spec(fullname, path, target) if fullname in _waiting else None
+        if spec is not None and spec.loader is not None:
+            _act_after(spec.loader)
+        return spec
 
 
 _finder = _Finder()

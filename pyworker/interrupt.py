@@ -10,8 +10,6 @@ import _signal
 import _thread
 import sys
 
-from . import late
-
 # On Windows a console's CTRL_BREAK takes the place of SIGINT.
 SIGNALS = tuple(getattr(_signal, name) for name in ("SIGINT", "SIGBREAK") if hasattr(_signal, name))
 # Ends a system call that Python waits in, so that it sees to an interrupt that
@@ -24,13 +22,13 @@ class Interrupts:
 
     def __init__(self):
         self.signalled = False  # a signal has come during this execution
-        self.cancel = None  # asks a waiting event loop to stop; true if it will
         self.has_input = lambda: False  # says if an unread request waits
         # While the event loop runs between calls, says if a frame is of code that it has called.
         self.rouse = None
         self._idle = True
         self._armed = False  # a guarded region is open
         self._pending = False  # a signal is to be raised in the next guarded region
+        self._lost = False  # one was raised where it is swallowed
         self._held = 0  # depth of regions that put an interrupt off
         self.main = _thread.get_ident()
 
@@ -61,7 +59,7 @@ class Interrupts:
 
     def begin(self):
         """Begins an execution."""
-        self.signalled = self._pending
+        self.signalled, self._lost = self._pending, False
 
     def excuse(self, signalled):
         """Says whether a signal had come before work of ours that is over now.
@@ -95,24 +93,15 @@ class Interrupts:
         return _Held(self)
 
     def _retry(self, lost):
-        """Sends an interrupt again that has met what Python calls where nothing can be raised.
+        """Notes an interrupt that has met what Python calls where nothing can be raised.
 
         A finalizer or the callback of a weak reference, the import system's too,
-        would swallow it.
+        would swallow it. It is raised again with the next nudge.
         """
         if issubclass(lost.exc_type, KeyboardInterrupt) and self._armed:
-            _thread.start_new_thread(self._again, ())
+            self._lost = True
         else:
             sys.__unraisablehook__(lost)
-
-    def _again(self):
-        """Sends an interrupt, from another thread, when the main one is out of _retry."""
-        while (frame := sys._current_frames().get(self.main)) and frame.f_code is _RETRY:
-            late.load("time").sleep(0.001)
-        if hasattr(_signal, "pthread_kill"):  # it ends a system call, too
-            _signal.pthread_kill(self.main, _signal.SIGINT)
-        else:
-            _thread.interrupt_main()
 
     def _handle(self, _number, frame):
         if self._idle:
@@ -120,22 +109,27 @@ class Interrupts:
             self.nudged(NUDGE, frame)
             return
         self.signalled = True
+        self._stop(frame)
+
+    def _stop(self, frame):
         if not self._armed or self._held or frame is None or frame.f_code is _GUARDED:
             self._pending = True
-        elif self.cancel is None or not self.cancel():
+        else:
             raise KeyboardInterrupt
 
     def nudged(self, _number, frame):
-        """Stops code of the event loop's that keeps a request waiting.
+        """Raises an interrupt that was lost, or stops a task that keeps a request waiting.
 
         Else it does nothing: that the signal came is enough.
         """
-        if self._idle and self.rouse is not None and self.has_input() and self.rouse(frame):
+        if self._lost and not self._idle:
+            self._lost = False
+            self._stop(frame)
+        elif self._idle and self.rouse is not None and self.has_input() and self.rouse(frame):
             raise KeyboardInterrupt
 
 
 _GUARDED = Interrupts.guarded.__code__
-_RETRY = Interrupts._retry.__code__
 
 
 class _Held:

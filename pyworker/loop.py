@@ -17,17 +17,16 @@ STOP_SECONDS = 0.8  # for atexit handlers; Go loses its patience after 1 s
 # What a worker may be asked, by its state. A closed socket means stop.
 _NEW = frozenset({"start", "stop"})
 _STARTED = frozenset({"run", "equip", "variables", "fork", "stop"})
-_ASLEEP = frozenset({"wake", "stop"})
+_ASLEEP = frozenset({"rouse", "wake", "stop"})
 
 
-def run(frames_at, fault_fd=None, stage_fd=None, bell_fd=None):
+def run(frames_at, fault_fd=None):
     """Serves one session until the other side has closed, and never returns."""
     interrupts = Interrupts()
     interrupts.install()
     stream = channel.open_stream(frames_at)
     fault = Fault(fault_fd)
-    stage, bell = (channel.move_high(fd) if fd is not None else None for fd in (stage_fd, bell_fd))
-    streams = Streams(stage, bell)
+    streams = Streams()
     frames = channel.Channel(stream, interrupts)
     interrupts.has_input = frames.has_input
     fault.enable()
@@ -101,7 +100,10 @@ class _Worker:
         kin.take_tag(request["tag"])
         profile = request.get("confine")
         if profile:
-            self._hand_over(late.load_own("sandbox.confine").apply(profile))
+            listener = late.load_own("sandbox.confine").apply(profile)
+            if listener:  # the server's proxy gets it before any code could use either
+                self._frames.send_descriptor({"type": "listener"}, listener)
+                os.close(listener)
         self._session = open_session(
             request, self._frames, self._streams, self._interrupts, self._fault
         )
@@ -112,12 +114,6 @@ class _Worker:
         answer = ready(self._executor.initialize(code) if code else "")
         asking.install(self._streams, self._frames, self._interrupts)  # no call waits before
         return answer
-
-    def _hand_over(self, listener):
-        """Gives the server the socket of its proxy, before any code could use either."""
-        if listener:
-            self._frames.send_descriptor({"type": "listener"}, listener)
-            os.close(listener)
 
     def _wait_in_loop(self, stream):
         return not self.is_asleep() and self._executor.awaiting.wait(stream)
@@ -139,10 +135,16 @@ class _Worker:
 
     def _fork(self, request):
         forks = self._session.forks
-        reason = forks.fork(request["detached"], self._frames.take_descriptors())
+        # Out of the way of what the user's code closes by number, and what libraries close in
+        # a child whose number that was: matplotlib the files of its fonts.
+        fds = [channel.move_high(fd) for fd in self._frames.take_descriptors()]
+        reason = forks.fork(request["detached"], fds)
         if forks.asleep:
-            return None if forks.silent else ready()  # on its own socket
+            return None  # it has said that it is ready, on its own socket
         return {"type": "forked", "ok": not reason, "reason": reason}
+
+    def _rouse(self, _):
+        return ready()
 
     def _wake(self, request):
         fds = self._frames.take_descriptors()

@@ -8,7 +8,6 @@ import types
 def make(argument):
     """Returns a fresh __main__, with sys.argv as a script of that name has it."""
     module = types.ModuleType("__main__")
-    vars(module)["__builtins__"] = builtins
     sys.argv = [argument]
     repair(module)
     return module
@@ -22,9 +21,6 @@ def repair(module):
     # As in a script: multiprocessing takes a module with a __spec__ for one
     # that it can import by name.
     names["__spec__"] = None
-    names.setdefault("__doc__", None)
-    names.setdefault("__package__", None)
-    names.setdefault("__loader__", None)
     names.setdefault("__annotations__", {})
     # Each cell shows its own warnings, also those that an earlier one has shown.
     names.pop("__warningregistry__", None)

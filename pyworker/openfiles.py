@@ -1,5 +1,6 @@
 """What the user's code has open when its process is copied."""
 
+import _socket
 import gc
 import io
 import os
@@ -11,22 +12,18 @@ _WRITERS = (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom)
 def flush():
     """Writes out what Python holds back, so that two processes don't write it twice.
 
-    Only what goes to files on disk: writing to a pipe might wait for ever.
+    Only what goes to files on disk: writing to a pipe might wait for ever. A class of the
+    user's own may do anything in a method of that name: ours are called.
     """
     for file in gc.get_objects():
-        kind = next((k for k in _WRITERS if issubclass(type(file), k)), None)
-        if kind is not None and _is_on_disk(file, kind):
+        for kind in _WRITERS:
             try:
-                kind.flush(file)
+                if issubclass(type(file), kind) and stat.S_ISREG(
+                    os.fstat(kind.fileno(file)).st_mode
+                ):
+                    kind.flush(file)
             except Exception:
-                pass  # a full disk, say: the data is still held back
-
-
-def _is_on_disk(file, kind):
-    try:
-        return stat.S_ISREG(os.fstat(kind.fileno(file)).st_mode)
-    except (OSError, ValueError):  # closed, detached, or no file at all
-        return False
+                pass  # closed, detached, no file at all; a full disk: it is still held back
 
 
 def leading_elsewhere(kept):
@@ -37,39 +34,17 @@ def leading_elsewhere(kept):
     return [fd for fd in map(int, os.listdir("/proc/self/fd")) if _leads_elsewhere(fd, kept)]
 
 
-def hang_up(fds):
-    """Hangs up, in a copy, what leads to other processes.
-
-    A pipe or a connection ends when nobody has its end open. If a sleeping copy
-    had, a close in the original would never be seen at the other end: a child
-    would wait for more input, a port stay taken. Each becomes a socket whose
-    peer has gone.
-    """
-    if not fds:
-        return
-    import _socket
-
-    dead, peer = _socket.socketpair()
-    peer.close()
-    for fd in fds:
-        os.dup2(dead.fileno(), fd, inheritable=os.get_inheritable(fd))
-    dead.close()
-
-
 def listeners(fds):
     """Returns a Listener for each of the descriptors at which this process listens."""
     found = []
     for fd in fds:
-        import _socket
-
-        twin = os.dup(fd)
         try:
-            socket = _socket.socket(fileno=twin)
-            if socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_ACCEPTCONN):
-                found.append(Listener(fd, socket))
-            socket.close()
-        except OSError:  # no socket
-            os.close(twin)
+            socket = _socket.socket(fileno=fd)
+        except OSError:
+            continue  # no socket
+        if socket.getsockopt(_socket.SOL_SOCKET, _socket.SO_ACCEPTCONN):
+            found.append(Listener(fd, socket))
+        socket.detach()
     return found
 
 
@@ -83,8 +58,6 @@ class Listener:
 
     def listen_again(self):
         """Listens at the same place under the same descriptor; says whether that is possible."""
-        import _socket
-
         again = _socket.socket(*self._kind)
         try:
             again.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
@@ -104,13 +77,9 @@ class Listener:
 
 
 def _leads_elsewhere(fd, kept):
-    try:
-        status = os.fstat(fd)
-    except OSError:  # the listing's own
+    if identity(fd) in (None, *kept):  # None: the listing's own
         return False
-    if (status.st_dev, status.st_ino) in kept:
-        return False
-    mode = status.st_mode
+    mode = os.fstat(fd).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and os.isatty(fd))
 
 

@@ -1,5 +1,6 @@
 """The working directory: where each execution starts, and finds its modules."""
 
+import itertools
 import os
 import sys
 
@@ -20,7 +21,8 @@ class Place:
             rest.remove(late.started_in)  # once: PYTHONPATH may name it too
         self._path = [workdir, *(p for p in rest if p not in ("", workdir))]
         late.leave_out({"", workdir, late.started_in})
-        self._listings = _Listings(settled=self._path[1:])
+        self._settled = frozenset(self._path[1:])  # the installation's
+        self._known = len(sys.path_importer_cache)
         sys.path = list(self._path)
 
     def move(self, workdir):
@@ -46,7 +48,7 @@ class Place:
         Returns a sentence for the reader when that can't be done, else "".
         """
         self._restore_path()
-        self._listings.forget()
+        self._forget_listings()
         self._entered = ""
         try:
             self._change()
@@ -84,48 +86,20 @@ class Place:
         elif sys.path[0] != self.workdir:
             sys.path.insert(0, self.workdir)
 
-
-class _Listings:
-    """What the import system remembers of the folders of the user's."""
-
-    def __init__(self, settled):
-        self._settled = frozenset(settled)  # the installation's
-        self._folders = []  # the others
-        self._newest = None  # the last folder that was noted as one or the other
-        self._note_new(ours=True)
-
-    def forget(self):
+    def _forget_listings(self):
         """Lets the import system see files that were made a moment ago.
 
         importlib.invalidate_caches would do it for every folder: it imports
         importlib.metadata (20 ms) and lists site-packages again each time. A
         folder's listing is renewed by its time of change anyway, which only
-        misses what is made within one tick of the clock after the listing.
+        misses what is made within one tick of the clock after the listing. The
+        folders from before the session, hundreds after the imports of a zygote,
+        are not even looked at: that is memory shared with it until it is touched.
         """
-        self._note_new()
         cache = sys.path_importer_cache
-        for path in self._folders:
-            finder = cache.get(path)
+        for path in list(itertools.islice(reversed(cache), max(0, len(cache) - self._known))):
+            finder = cache[path]
             if finder is None:  # the folder wasn't there when it was looked for
-                cache.pop(path, None)
-                if path is self._newest:
-                    self._newest = next(reversed(cache), None)
-            elif hasattr(finder, "invalidate_caches"):
+                del cache[path]
+            elif path not in self._settled and hasattr(finder, "invalidate_caches"):
                 finder.invalidate_caches()
-
-    def _note_new(self, ours=False):
-        """Takes notice of the folders that have come since the last time.
-
-        The others are not even looked at: there are hundreds after the imports
-        of a zygote, in memory that is shared with it until it is touched.
-        """
-        newest = self._newest
-        for path in reversed(sys.path_importer_cache):
-            if path is newest:
-                break
-            if self._newest is newest:
-                self._newest = path
-            if ours:
-                break
-            if path not in self._settled and path not in self._folders:
-                self._folders.append(path)

@@ -11,7 +11,8 @@ lists under "attachments".
                    variables  answered by variables
                    fork       answered by forked; the copy says ready on its own socket
                    stop       the worker exits; a closed socket means the same
-    to a copy      wake       answered by ready: it is a worker from then on
+    to a copy      rouse      answered by ready: it works, and goes on waiting
+                   wake       answered by ready: it is a worker from then on
     to a forker    spawn      answered by spawned; a zygote says preloaded on its own
                    adopt      not answered
                    reap       answered by reaped
@@ -21,8 +22,7 @@ lists under "attachments".
 A frame for Python, and listener, may bring descriptors (SCM_RIGHTS, with its first
 byte); its header then says how many under "descriptors".
 
-Output takes other ways: the pipes of descriptors 1 and 2, and the memory that
-staging.py describes.
+Output takes another way: the pipes of descriptors 1 and 2.
 """
 
 import json
@@ -42,7 +42,6 @@ EXIT_BROKEN_FRAME = 70  # exit code of a worker that met a broken frame
 _LENGTH = struct.Struct(">I")
 
 # The one table of messages: the fields that Python reads, with their types.
-# Fields that are not named here are ignored.
 FROM_GO = {
     "start": {
         "protocol": int,
@@ -78,6 +77,7 @@ FROM_GO = {
     "answer": {"question": int, "text": str, "refusal": str},
     "variables": {},
     "fork": {"detached": bool},
+    "rouse": {},
     "wake": {
         "interpreter_id": str,
         "workdir": str,
@@ -92,28 +92,13 @@ FROM_GO = {
 }
 
 # What Python sends. "variables" is in both tables: a question and its answer.
-FROM_PYTHON = frozenset(
-    (
-        "listener",
-        "ready",
-        "equipped",
-        "figure",
-        "artifact",
-        "clear",  # the figures and the artifacts named, that were sent so far, are not shown
-        "ask",
-        "done",
-        "variables",
-        "forked",
-        "spawned",
-        "preloaded",
-        "reaped",
-        "log",
-    )
-)
-
+# clear: the figures and the artifacts named, that were sent so far, are not shown.
 OF_RUNS = frozenset(("figure", "artifact", "clear", "ask"))  # nobody would take them between two
-
-TYPES = FROM_PYTHON.union(FROM_GO)
+TYPES = OF_RUNS.union(
+    ("listener", "ready", "equipped", "done", "variables", "forked"),
+    ("spawned", "preloaded", "reaped", "log"),
+    FROM_GO,
+)
 
 
 def _refuse_constant(name):
@@ -137,9 +122,7 @@ class ProtocolError(Exception):
 def encode(header, attachments=()):
     """Returns the pieces of one frame, to be written one after another."""
     if attachments:
-        sizes = [len(a) for a in attachments]
-        _check_sizes(sizes)
-        header = {**header, "attachments": sizes}
+        header = {**header, "attachments": _check_sizes([len(a) for a in attachments])}
     body, characters = _body(header), 10_000
     limit = MENTION_LIMIT if header["type"] in MENTIONS else REPORT_LIMIT
     while len(body) > limit:
@@ -189,8 +172,6 @@ class Decoder:
         self._buffer = bytearray()
         self._header = None  # decoded, while its attachments are awaited
         self._sizes = []
-        self._needed = _LENGTH.size  # bytes, for the next step
-        self._in_header = False
 
     def feed(self, data):
         """Takes the next bytes of the stream."""
@@ -198,43 +179,33 @@ class Decoder:
 
     def next(self):
         """Returns (header, attachments) of the next whole frame, or None."""
-        while len(self._buffer) >= self._needed:
-            frame = self._step()
-            if frame is not None:
-                return frame
-        return None
+        if self._header is None:
+            if len(self._buffer) < _LENGTH.size:
+                return None
+            length = _LENGTH.unpack_from(self._buffer)[0]
+            if not 0 < length <= HEADER_LIMIT:
+                detail = f"{length} bytes, 1 to {HEADER_LIMIT} are allowed"
+                raise ProtocolError("header", detail)
+            if len(self._buffer) < _LENGTH.size + length:
+                return None
+            self._take(_LENGTH.size)
+            header = _decode_header(self._take(length))
+            self._sizes = _check_sizes(header.pop("attachments", []))
+            self._header = header
+        if len(self._buffer) < sum(self._sizes):
+            return None
+        header, self._header = self._header, None
+        return header, [self._take(size) for size in self._sizes]
 
     def finish(self):
         """Says that the stream has ended; a frame must not be left in part."""
-        if self._buffer or self._in_header or self._header is not None:
+        if self._buffer or self._header is not None:
             raise ProtocolError("truncated", "the stream ended inside a frame")
 
-    def _step(self):
-        piece = bytes(memoryview(self._buffer)[: self._needed])
-        del self._buffer[: self._needed]
-        if self._header is not None:
-            return self._finish_frame(piece)
-        if not self._in_header:
-            self._needed = _check_length(_LENGTH.unpack(piece)[0])
-            self._in_header = True
-            return None
-        header = _decode_header(piece)
-        self._sizes = header.pop("attachments", [])
-        self._in_header = False
-        _check_sizes(self._sizes)
-        _check_descriptors(header.get("descriptors", 0))
-        self._header = header
-        self._needed = sum(self._sizes)
-        return None
-
-    def _finish_frame(self, piece):
-        header, self._header = self._header, None
-        self._needed = _LENGTH.size
-        attachments, start = [], 0
-        for size in self._sizes:
-            attachments.append(piece[start : start + size])
-            start += size
-        return header, attachments
+    def _take(self, size):
+        piece = bytes(memoryview(self._buffer)[:size])
+        del self._buffer[:size]
+        return piece
 
 
 def check_fields(header):
@@ -244,12 +215,6 @@ def check_fields(header):
         if type(value) is not kind:
             message = f"{header['type']}.{name} is {value!r:.80}, not of type {kind.__name__}"
             raise ProtocolError("field", message)
-
-
-def _check_length(length):
-    if not 0 < length <= HEADER_LIMIT:
-        raise ProtocolError("header", f"{length} bytes, 1 to {HEADER_LIMIT} are allowed")
-    return length
 
 
 def _decode_header(data):
@@ -264,23 +229,19 @@ def _decode_header(data):
         raise ProtocolError("type", 'the header has no "type" that is a string')
     if kind not in TYPES:
         raise ProtocolError("unknown", f"no message has the type {kind!r:.80}")
+    count = header.get("descriptors", 0)
+    if type(count) is not int or not 0 <= count <= DESCRIPTOR_LIMIT:
+        detail = f"{count!r:.40} is no number of 0 to {DESCRIPTOR_LIMIT}"
+        raise ProtocolError("descriptors", detail)
     return header
 
 
 def _check_sizes(sizes):
-    if type(sizes) is not list or len(sizes) > ATTACHMENT_COUNT_LIMIT:
-        message = f"not a list of at most {ATTACHMENT_COUNT_LIMIT} sizes"
-        raise ProtocolError("attachments", message)
-    for size in sizes:
-        if type(size) is not int or not 0 <= size <= ATTACHMENTS_LIMIT:
-            message = f"{size!r:.40} is no size of 0 to {ATTACHMENTS_LIMIT} bytes"
-            raise ProtocolError("attachments", message)
-    if sum(sizes) > ATTACHMENTS_LIMIT:
-        message = f"{sum(sizes)} bytes, {ATTACHMENTS_LIMIT} are allowed"
-        raise ProtocolError("attachments", message)
-
-
-def _check_descriptors(count):
-    if type(count) is not int or not 0 <= count <= DESCRIPTOR_LIMIT:
-        message = f"{count!r:.40} is no number of 0 to {DESCRIPTOR_LIMIT}"
-        raise ProtocolError("descriptors", message)
+    if (
+        type(sizes) is not list
+        or len(sizes) > ATTACHMENT_COUNT_LIMIT
+        or not all(type(size) is int and 0 <= size <= ATTACHMENTS_LIMIT for size in sizes)
+        or sum(sizes) > ATTACHMENTS_LIMIT
+    ):
+        raise ProtocolError("attachments", f"{sizes!r:.200} are no sizes within the limits")
+    return sizes

@@ -14,16 +14,24 @@ from .openfiles import identity
 _METHODS = ("write", "flush")
 
 
-def leads_to(stream, texts, raws, pipes):
+def leads_to(stream, ours, pipes):
     """Says whether a user's stream, flushed on this occasion, writes to ours.
 
-    texts and raws are our streams, pipes the identities of what is below them.
+    pipes are the identities of what is below ours.
     """
-    with _Watch((*texts, *raws)) as watch:
+    seen = []
+    for each in ours:
+        for name in _METHODS:
+            each.__dict__[name] = _noting(getattr(each, name), seen)
+    try:
         _try(lambda: stream.flush())
-        if not watch.seen:
+        if not seen:
             _try(lambda: stream.write(""))
-    return bool(watch.seen) or _try(lambda: identity(stream.fileno())) in pipes
+    finally:
+        for each in ours:
+            for name in _METHODS:
+                each.__dict__.pop(name, None)
+    return bool(seen) or _try(lambda: identity(stream.fileno())) in pipes
 
 
 def settle(stream):
@@ -38,6 +46,18 @@ def note(name, stream):
     return f"sys.{name} was left as a {kind} that the output does not reach; it is the usual again"
 
 
+def _noting(method, seen):
+    """Returns a method that notes whether this thread calls it."""
+    mine = _thread.get_ident()
+
+    def call(*arguments):
+        if _thread.get_ident() == mine:
+            seen.append(method)
+        return method(*arguments)
+
+    return call
+
+
 def _try(action):
     try:
         return action()
@@ -45,32 +65,3 @@ def _try(action):
         raise
     except BaseException:
         return None  # a user's object without that, or a closed one
-
-
-class _Watch:
-    """Notes whether this thread calls our streams, which do what they are asked to."""
-
-    def __init__(self, streams):
-        self.seen = []
-        self._streams = streams
-
-    def __enter__(self):
-        for stream in self._streams:
-            for name in _METHODS:
-                stream.__dict__[name] = self._noting(getattr(stream, name))
-        return self
-
-    def __exit__(self, *_):
-        for stream in self._streams:
-            for name in _METHODS:
-                stream.__dict__.pop(name, None)
-
-    def _noting(self, method):
-        mine = _thread.get_ident()
-
-        def call(*arguments):
-            if _thread.get_ident() == mine:
-                self.seen.append(method)
-            return method(*arguments)
-
-        return call

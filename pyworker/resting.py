@@ -5,18 +5,15 @@ Who is to run a loop asks by another name, in Python, whether one runs already: 
 is answered with none, so that asyncio.run() and run_until_complete() work.
 """
 
-import _thread
-import os
 import sys
 
 _loop = None  # the resting loop
-_place = None  # its thread and process
-_set = None  # asyncio's own functions
+_set = None  # asyncio's own function, once ours is in place
 _callback = None  # the code by which asyncio calls
 
 
 def install(asyncio):
-    """Puts our functions in the place of asyncio's, once."""
+    """Puts our function in the place of asyncio's, once."""
     global _set, _callback
     events = asyncio.events
     _callback = events.Handle._run.__code__
@@ -28,22 +25,15 @@ def install(asyncio):
         loop = get()
         return None if loop is not None and loop is _loop and not loop.is_running() else loop
 
-    def _set_running_loop(loop):
-        if loop is None and _loop is not None and _place == (_thread.get_ident(), os.getpid()):
-            loop = _loop
-        _set(loop)
-
-    for module in (events, asyncio):
-        module._get_running_loop, module._set_running_loop = _get_running_loop, _set_running_loop
+    asyncio._get_running_loop = events._get_running_loop = _get_running_loop
 
 
 def enter(loop):
-    """Has the loop taken for the running one in this thread."""
-    global _loop, _place
-    if _set is None:
-        return
-    _loop, _place = loop, (_thread.get_ident(), os.getpid())
-    _set(loop)
+    """Has the loop taken for the running one in this thread, until another one runs or leave."""
+    global _loop
+    if _set is not None:
+        _loop = loop
+        _set(loop)
 
 
 def leave():
@@ -62,3 +52,10 @@ def is_in_callback(frame):
         if frame.f_code is _callback:
             return True
     return False
+
+
+def has_callback(trace):
+    """Says whether a traceback leads through code that a loop has called."""
+    while trace is not None and trace.tb_frame.f_code is not _callback:
+        trace = trace.tb_next
+    return trace is not None

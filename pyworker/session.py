@@ -3,14 +3,14 @@
 import os
 import sys
 
-from . import by_value, codefile, cstdio, handlers, late, namespace, sources, stack
-from .display import adapters, artifacts, echo, figures, outputs, publisher
+from . import by_value, codefile, handlers, late, namespace, sources, stack
+from .display import adapters, artifacts, echo, figures, publisher
 from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
 from .place import Place
 from .plugins.plugins import Plugins
 from .shell.notebook import Notebook
-from .shell.packages import Environment, Packages
+from .shell.packages import Packages, environment
 from .tracebacks import Describer
 
 _MARK = "UNDERSTUDY_INTERPRETER"  # tells the server whose child a process is
@@ -28,7 +28,7 @@ class Session:
         self.private_dir = start["private_dir"]
         self.place = Place(start["workdir"])
         self.packages = Packages(self.place, bool(start.get("confine")), start.get("hosts"))
-        self.environment = Environment(start.get("python") or {})
+        self.environment = environment(start.get("python") or {})
         self.code_file = codefile.CodeFile(start["private_dir"], start["code_file"])
         self.module = namespace.make(self.code_file.path)
         self.notebook = Notebook(self)
@@ -39,8 +39,8 @@ class Session:
         where = start["private_dir"], start["figure_max_side"]
         self.figures = figures.Figures(self.outlet, *where)
         self.artifacts = artifacts.Artifacts(self.outlet, *where)
-        self.outlet.figures, self.outlet.artifacts = self.figures, self.artifacts
-        self.outputs = outputs.Outputs(vars(self.module))
+        self.outlet.artifacts = self.artifacts
+        self.outputs = echo.Outputs(vars(self.module))
         self.show_value = echo.Echo(self)
         self.handlers = handlers.Handlers(streams.report)
         self.plugins = Plugins(frames.log, lambda: self.place.workdir)
@@ -49,7 +49,6 @@ class Session:
         mark(start["mark"])
         if start["warnings"] == "ignore":
             late.load("warnings").simplefilter("ignore")
-        cstdio.set_start()
         adapters.install(self)
         self.notebook.begin()
 

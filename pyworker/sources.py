@@ -61,23 +61,10 @@ def find(pattern):
     return ""
 
 
-def line(name, number):
-    """Returns a line of a cell, "" when there is none."""
-    entry = _lines.cells.get(name)
-    if entry is None or not 0 < number <= len(entry[2]):
-        return ""
-    return entry[2][number - 1]
-
-
 def text(name):
     """Returns the source of a cell, "" when there is none."""
     entry = _lines.cells.get(name)
     return "".join(entry[2]).rstrip("\n") if entry else ""
-
-
-def lead(code):
-    """Returns how many lines stand before the body of a cell that begins with a magic."""
-    return len(code) - len(code.lstrip("\r\n")) + 1
 
 
 _lines = _Lines(linecache.cache)

@@ -12,10 +12,10 @@ import sys
 
 from . import sources
 from .imports import when_imported
+from .tracebacks import CELLS
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _ENDS = (_HERE + "executor.py", _HERE + "loop.py")  # under these nothing is the user's
-_CELLS = ("<cell ", "<init>")
 
 
 def install():
@@ -48,8 +48,6 @@ def _lead_traceback(traceback):
 
 def _lead_inspect(inspect):
     outer, file_of = inspect.getouterframes, inspect.getfile
-    if hasattr(outer, "__wrapped__"):
-        return
 
     def getouterframes(frame, context=1):
         kept = set(map(id, users_frames(frame)))
@@ -65,16 +63,13 @@ def _lead_inspect(inspect):
 
 
 def _lead_warnings(warnings):
-    format_message = getattr(warnings, "_formatwarnmsg_impl", None)
-    if format_message is None or hasattr(format_message, "__wrapped__"):
-        return
+    format_message = warnings._formatwarnmsg_impl
 
     def formatted(message):
         if message.filename.startswith(_HERE):  # as where there are no frames left
             message.filename, message.lineno, message.line = "sys", 1, ""
         return format_message(message)
 
-    formatted.__wrapped__ = format_message
     warnings._formatwarnmsg_impl = formatted
 
 
@@ -88,7 +83,7 @@ def _cell_of(kind):
         code = getattr(function, "__code__", None)
         if (
             code is not None
-            and code.co_filename.startswith(_CELLS)
+            and code.co_filename.startswith(CELLS)
             and function.__qualname__ == f"{kind.__qualname__}.{code.co_name}"
         ):
             return code.co_filename

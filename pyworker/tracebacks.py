@@ -3,9 +3,9 @@
 import os
 import sys
 
-from . import codefile, late, sources
+from . import codefile, late
 from .display import encode, kinds
-from .display.brief import brief_repr
+from .display.describe import brief_repr
 
 STACK_LIMIT = 200  # frames in the record's stack, from both ends
 TEXT_LIMIT = 200_000  # characters of a traceback, from both ends
@@ -14,7 +14,8 @@ INFO_LIMIT = 20_000  # bytes of an exception's encoded arguments
 
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OWN = tuple(os.path.join(_LIBRARY, name) + os.sep for name in ("pyworker", "matplotlib_capture"))
-_CELL = ("<cell ", "<init>")
+CELLS = ("<cell ", "<init>")  # begin the names of their files
+_IMPORTS = "<frozen importlib"
 _USAGE = ("IPython.core.error", "UsageError")  # of a magic
 _IPYTHON = os.path.join("IPython", "core", "")  # what runs magics between a cell and their code
 
@@ -56,15 +57,17 @@ class Describer:
         """
         if issubclass(type(error), MemoryError):
             late.load("traceback").clear_frames(_TRACEBACK(error))
-        trace = self._users_part(error) if compiled else None
+        trace = place = None
         if not compiled:
             _complete_syntax_error(error)
-        place = _place(part) if compiled and not _in_cell(error) else None
-        stack = self._stack(error, trace, compiled, place)
+        else:
+            trace = self._users_part(error)
+            if not any(_file(entry).startswith(CELLS) for entry in entries(error)):
+                place = _place(part)
         return {
             "type": class_name(error),
             "info": _info(error),
-            "stack": stack,
+            "stack": self._stack(trace, place) if compiled else self._syntax_stack(error),
             "traceback": self._text(error, trace, compiled, notes, place),
         }
 
@@ -86,13 +89,19 @@ class Describer:
         sys.last_exc = error  # where Python 3.12 looks
 
     def _users_part(self, error):
-        return _users_part(_TRACEBACK(error), self._plugins)
+        """Returns the traceback from the user's first frame on, without frames of ours."""
+        found = entries(error)
+        first = first_of_users([entry.tb_frame for entry in found], self._plugins)
+        kept = [entry for entry in found[first:] if not is_own(entry)]
+        result = None
+        for entry in reversed(_cut(kept, FRAME_LIMIT)):
+            result = type(entry)(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno or 0)
+        return result
 
     def _text(self, error, trace, compiled, notes, place):
-        if type(error) is SystemExit:
-            return f"SystemExit: {_code_of(error)}\n"
-        if (kinds.module(type(error)), class_name(error)) == _USAGE:  # it says what to write
-            return f"UsageError: {_code_of(error)}\n"
+        kind = kinds.module(type(error)), class_name(error)
+        if type(error) is SystemExit or kind == _USAGE:  # which says what to write
+            return f"{kind[1]}: {_code_of(error)}\n"
         if self._style == "ipython" and compiled and place is None:
             try:
                 return shorten(_ipython_text(error, trace), TEXT_LIMIT)
@@ -104,10 +113,12 @@ class Describer:
 
     def _plain(self, error, trace, place=None):
         try:
-            summary = _summarize(error, trace)
+            traceback, kind = late.load("traceback"), type(error)
+            # Exceptions further down the chain keep their own frames: bound those too.
+            summary = traceback.TracebackException(kind, error, trace, limit=-FRAME_LIMIT)
             self._clean(summary, set())
             if place is not None:
-                summary.stack.insert(0, late.load("traceback").FrameSummary(*place, "<module>"))
+                summary.stack.insert(0, traceback.FrameSummary(*place, "<module>"))
             return "".join(summary.format())
         except Exception as fault:  # a class of the user's that can't be formatted
             note = f"(the traceback can't be shown: {class_name(fault)})"
@@ -118,7 +129,7 @@ class Describer:
         if summary is None or id(summary) in seen:
             return
         seen.add(id(summary))
-        kept = [frame for frame in summary.stack if not _is_own(frame.filename)]
+        kept = [frame for frame in summary.stack if not _is_own_file(frame.filename)]
         for frame in kept:
             frame.filename = self._shown(frame.filename)
         summary.stack[:] = kept
@@ -137,20 +148,14 @@ class Describer:
                 return filename[len(prefix) :]
         return filename
 
-    def _stack(self, error, trace, compiled, place):
-        if not compiled:
-            return self._syntax_stack(error)
-        frames = []
-        if place is not None:
-            text = shorten(sources.line(*place).strip(), 1000)
-            frames.append([self._shown(place[0]), place[1], "<module>", text])
-        linecache = late.load("linecache")
-        for entry in _cut(_entries(trace), STACK_LIMIT):
-            code = entry.tb_frame.f_code
-            text = linecache.getline(code.co_filename, entry.tb_lineno, entry.tb_frame.f_globals)
-            place = [self._shown(code.co_filename), entry.tb_lineno or 0]
-            frames.append([*place, code.co_name, shorten(text.strip(), 1000)])
-        return frames
+    def _stack(self, trace, place):
+        traceback = late.load("traceback")
+        frames = [traceback.FrameSummary(*place, "<module>")] if place is not None else []
+        frames += _cut(traceback.extract_tb(trace, -FRAME_LIMIT), STACK_LIMIT)
+        return [
+            [self._shown(f.filename), f.lineno or 0, f.name, shorten((f.line or "").strip(), 1000)]
+            for f in frames
+        ]
 
     def _syntax_stack(self, error):
         if not issubclass(type(error), SyntaxError):
@@ -180,17 +185,14 @@ def let_go(error):
         frame = frame.f_back
 
 
-def is_clean_exit(error):
-    """Says whether an exception is one that ends a program without fault: sys.exit(0)."""
+def clean_exit(error):
+    """Returns what ends a program without fault, as one writes it; "" for other exceptions."""
     if not issubclass(type(error), SystemExit):
-        return False
-    code = error.code
-    return code is None or (isinstance(code, int) and code == 0)
-
-
-def exit_text(error):
-    """Returns a SystemExit as one writes it."""
-    return f"SystemExit: {error.code}" if error.code is not None else "SystemExit"
+        return ""
+    if error.code is None:
+        return "SystemExit"
+    is_clean = isinstance(error.code, int) and error.code == 0
+    return f"SystemExit: {error.code}" if is_clean else ""
 
 
 def shorten(text, limit):
@@ -202,48 +204,42 @@ def shorten(text, limit):
     return f"{text[:half]}\n[{cut} characters truncated]\n{text[-half:]}"
 
 
-def _entries(trace):
-    entries = []
+def entries(error):
+    """Returns the entries of an exception's traceback, the outermost first."""
+    found, trace = [], _TRACEBACK(error)
     while trace is not None:
-        entries.append(trace)
+        found.append(trace)
         trace = trace.tb_next
-    return entries
+    return found
+
+
+def first_of_users(frames, plugins=()):
+    """Returns the position of the first frame that is the user's, the outermost first.
+
+    plugins are files of the operator's, whose frames count too. Without any of these it is
+    what our own code has called.
+    """
+    files = [frame.f_code.co_filename for frame in frames]
+    users = (i for i, file in enumerate(files) if file.startswith(CELLS) or file in plugins)
+    behind = max((i + 1 for i, file in enumerate(files) if file.startswith(_OWN)), default=0)
+    return next(users, behind)
+
+
+def is_own(entry):
+    """Says whether an entry of a traceback is of what runs the user's code."""
+    return _is_own_file(_file(entry))
+
+
+def _is_own_file(file):
+    return file.startswith((*_OWN, _IMPORTS)) or _IPYTHON in file
+
+
+def _file(entry):
+    return entry.tb_frame.f_code.co_filename
 
 
 def _cut(items, limit):
     return items if len(items) <= limit else items[: limit // 2] + items[-limit // 2 :]
-
-
-def _users_part(trace, plugins):
-    """Returns the traceback from the user's first frame on, without frames of ours."""
-    entries = _entries(trace)
-    files = [entry.tb_frame.f_code.co_filename for entry in entries]
-    users = (i for i, file in enumerate(files) if file.startswith(_CELL) or file in plugins)
-    first = next(users, None)
-    if first is None:  # what our own code called
-        first = max((i + 1 for i, file in enumerate(files) if file.startswith(_OWN)), default=0)
-    kept = [e for e, file in zip(entries[first:], files[first:]) if not _is_own(file)]
-    result = None
-    for entry in reversed(_cut(kept, FRAME_LIMIT)):
-        result = type(entry)(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno or 0)
-    return result
-
-
-def first_of_users(frames):
-    """Returns the position of the first frame that is the user's, the outermost first."""
-    files = [frame.f_code.co_filename for frame in frames]
-    cells = (i for i, file in enumerate(files) if file.startswith(_CELL))
-    ours = max((i + 1 for i, file in enumerate(files) if file.startswith(_OWN)), default=0)
-    return next(cells, ours)
-
-
-def _is_own(file):
-    return file.startswith(_OWN) or _IPYTHON in file
-
-
-def _in_cell(error):
-    entries = _entries(_TRACEBACK(error))
-    return any(entry.tb_frame.f_code.co_filename.startswith(_CELL) for entry in entries)
 
 
 def _place(part):
@@ -252,28 +248,6 @@ def _place(part):
         return None
     lines = [line for _, _, line in part.co_lines() if line]
     return part.co_filename, min(lines, default=1)
-
-
-def _summarize(error, trace):
-    traceback = late.load("traceback")
-    # Exceptions further down the chain keep their own frames: bound those too.
-    deepest = max((len(_entries(e.__traceback__)) for e in _chain(error)), default=0)
-    limit = -FRAME_LIMIT if deepest > FRAME_LIMIT else None
-    return traceback.TracebackException(type(error), error, trace, limit=limit)
-
-
-def _chain(error):
-    """Returns the exceptions that stand behind this one."""
-    found, waiting, seen = [], [error.__cause__, error.__context__], {id(error)}
-    waiting += getattr(error, "exceptions", None) or ()
-    while waiting and len(found) < 1000:
-        other = waiting.pop()
-        if isinstance(other, BaseException) and id(other) not in seen:
-            seen.add(id(other))
-            found.append(other)
-            waiting += [other.__cause__, other.__context__]
-            waiting += getattr(other, "exceptions", None) or ()
-    return found
 
 
 def _ipython_text(error, trace):
@@ -289,7 +263,7 @@ def _ipython_text(error, trace):
 def _complete_syntax_error(error):
     """Adds the line that the compiler, unlike the parser, does not add itself."""
     if issubclass(type(error), SyntaxError) and error.text is None and error.lineno:
-        error.text = sources.line(error.filename, error.lineno) or None
+        error.text = late.load("linecache").getline(str(error.filename), error.lineno) or None
 
 
 def _code_of(error):

@@ -92,6 +92,21 @@ func (w *fakeWorker) remember(code string) {
 	w.memory = append(w.memory, code)
 }
 
+func (u *fakeUnderstudy) Rouse(ctx context.Context) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.dismissed || u.woken {
+		return errors.New("it is gone")
+	}
+	if f := u.of.starter.rousing; f != nil {
+		if err := f(ctx, u); err != nil {
+			u.gone()
+			return err
+		}
+	}
+	return nil
+}
+
 func (u *fakeUnderstudy) Wake(ctx context.Context, spec Spec) (Worker, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -12,8 +12,9 @@ import (
 type fakeStarter struct {
 	start func(Spec) (*fakeWorker, error)
 	forks bool // its workers can be copied
-	// forking, if set, may refuse a copy or hang; waking likewise.
+	// forking, if set, may refuse a copy or hang; rousing and waking likewise.
 	forking func(ctx context.Context, w *fakeWorker, purpose Purpose) error
+	rousing func(ctx context.Context, u *fakeUnderstudy) error
 	waking  func(ctx context.Context, u *fakeUnderstudy) error
 	// examining, if set, may fail the listing of variables.
 	examining func(*fakeWorker) error

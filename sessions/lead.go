@@ -308,16 +308,18 @@ func (s *Session) fallBack(life context.Context) (w Worker, lost []int) {
 	return nil, nil
 }
 
-// wake puts u in the place of the worker, which is ended if it lives. Its error
-// is a clause for the agent; u is gone then.
-func (s *Session) wake(life context.Context, u Understudy) (Worker, error) {
+// wake puts u in the place of the worker, which is ended if it lives and u has shown that
+// it works. Its error is a clause for the agent; u is gone then.
+func (s *Session) wake(life context.Context, u Understudy) (w Worker, err error) {
 	ctx, cancel := context.WithTimeout(life, wakeTime)
 	defer cancel()
-	if err := s.layDown(ctx); err != nil {
-		u.Dismiss()
-		return nil, err
+	if err = u.Rouse(ctx); err == nil {
+		if err := s.layDown(ctx); err != nil {
+			u.Dismiss()
+			return nil, err
+		}
+		w, err = u.Wake(ctx, s.spec())
 	}
-	w, err := u.Wake(ctx, s.spec())
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("their copy did not wake within %s", InWords(wakeTime))

@@ -1,10 +1,17 @@
 package sessions
 
 import (
-	"strings"
 	"time"
 
 	"understudy/internal/screen"
+)
+
+const (
+	// mostTail is how much of a run's output a Pulse has, in bytes: what is left of it
+	// if the server is killed.
+	mostTail = 64 << 10
+	// mostTails is how much all Pulses have together, of many that print much.
+	mostTails = 4 << 20
 )
 
 // Pulse is what a session does at this moment, for who watches from outside.
@@ -19,7 +26,7 @@ type Pulse struct {
 	Code      string
 	Started   time.Time
 	Limit     time.Duration
-	Tail      string // the last lines of output
+	Tail      string // all output, or its end behind a Marker
 	Secrets   []string
 }
 
@@ -34,12 +41,12 @@ func (m *Manager) Pulses() []Pulse {
 	sortByAge(all)
 	pulses := make([]Pulse, len(all))
 	for i, s := range all {
-		pulses[i] = s.pulse()
+		pulses[i] = s.pulse(min(mostTail, mostTails/len(all)))
 	}
 	return pulses
 }
 
-func (s *Session) pulse() Pulse {
+func (s *Session) pulse(room int) Pulse {
 	s.mu.Lock()
 	p := Pulse{InterpreterID: s.id, Client: s.client, Waiting: s.turn.queued(), Secrets: s.secrets}
 	e, w := s.current, s.worker
@@ -51,17 +58,18 @@ func (s *Session) pulse() Pulse {
 		return p
 	}
 	p.Execution, p.Code, p.Started, p.Limit = e.number, e.request.Code, e.started, e.limit
-	p.Tail = e.transcript.tail()
+	p.Tail = e.transcript.soFar(room)
 	return p
 }
 
-// tail returns the end of what was printed, whole lines where it is cut.
-func (t *transcript) tail() string {
+// soFar returns what was printed, of both streams in order: all of it if it fits into
+// room, else its last whole lines behind a Marker.
+func (t *transcript) soFar(room int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := t.fresh.term.end(lastSize)
-	if _, rest, cut := strings.Cut(text, "\n"); cut && len(text) >= lastSize {
-		text = rest
+	if t.all == nil { // without a Recorder nobody needs more
+		return screen.Unmarked(t.fresh.term.end(room))
 	}
-	return screen.Text(text)
+	marker, text := t.all.term.ending(room)
+	return marker + screen.Unmarked(text)
 }

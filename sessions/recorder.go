@@ -135,6 +135,7 @@ const (
 // TrialReport is how a trial is judged.
 type TrialReport struct {
 	Number   int      `json:"number" jsonschema_description:"Number of the trial in its experiment, from 1"`
+	Steps    int      `json:"steps,omitempty" jsonschema_description:"How many trials are planned"`
 	Stage    string   `json:"stage" jsonschema:"enum=draft,enum=debug,enum=improve" jsonschema_description:"draft without a trial before it, debug after a buggy one, improve after one that worked"`
 	Parent   int      `json:"parent,omitempty" jsonschema_description:"The trial that it goes on from"`
 	Depth    int      `json:"debug_depth,omitempty" jsonschema_description:"How many trials of stage debug there are in a row, this one the last"`

@@ -1,6 +1,11 @@
 package sessions
 
-import "understudy/internal/screen"
+import (
+	"bytes"
+	"slices"
+
+	"understudy/internal/screen"
+)
 
 // termText is both streams in order of arrival, bounded like a clip: head and
 // tail of limit bytes each.
@@ -39,6 +44,27 @@ func (t *termText) remember(p []byte) {
 func (t *termText) end(n int) string {
 	from := runeStart(t.last, max(0, len(t.last)-n))
 	return string(t.last[from:])
+}
+
+// ending returns what was printed since the last take: all of it if it fits into room,
+// else the last whole lines that do, behind a Marker.
+func (t *termText) ending(room int) (marker, text string) {
+	parts := [][]byte{t.head.text, t.tail.older.text, t.tail.newer.text}
+	left := t.tail.dropped
+	for i, p := range slices.Backward(parts) {
+		if i == 0 && t.tail.dropped > 0 { // the head is not next to the rest
+			room = 0
+		}
+		cut := runeStart(p, max(0, len(p)-room))
+		parts[i], room = p[cut:], room-len(p[cut:])
+		left += countCharacters(p[:cut])
+	}
+	all := bytes.Join(parts, nil)
+	if left == 0 {
+		return "", string(all)
+	}
+	line := bytes.IndexByte(all, '\n') + 1
+	return Marker(left + countCharacters(all[:line])), string(all[line:])
 }
 
 // take returns the pieces since the last take, each of one stream.

@@ -131,6 +131,9 @@ func (s *Session) notStepped(execution int, err error) error {
 	if s.life.Err() != nil {
 		return s.gone()
 	}
+	if w := s.lead(); w != nil && !hasExited(w) {
+		return Errorf(CodeStart, "execution %d could not be undone: %w; the variables are as they were after it", execution, err)
+	}
 	note := s.bringBack(s.life)
 	switch {
 	case note.restored:

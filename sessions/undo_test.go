@@ -269,6 +269,24 @@ func TestAnUndoThatFailsKeepsTheVariables(t *testing.T) {
 	}
 }
 
+// TestNobodyEndsForACopyThatDoesNotAnswer: the worker that lives goes on.
+func TestNobodyEndsForACopyThatDoesNotAnswer(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	run(t, m, "a")
+	run(t, m, "b")
+	list(t, m)
+	lead := f.lead()
+	f.rousing = func(context.Context, *fakeUnderstudy) error { return errors.New("its socket is closed") }
+	undoRefused(t, m, CodeStart, "execution 2 could not be undone: their copy did not wake: its socket is closed; the variables are as they were after it")
+	if hasExited(lead) || f.lead() != lead {
+		t.Error("the worker was ended")
+	}
+	if r := run(t, m, "c"); r.Stdout != "a b c" {
+		t.Errorf("%+v", r)
+	}
+}
+
 func TestDeleteDuringAnUndo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := remembers()

@@ -129,6 +129,9 @@ const (
 // Understudy is a copy of a worker that sleeps, with the state that the worker
 // had when it was copied.
 type Understudy interface {
+	// Rouse has the copy show that it works, so that nobody is ended for one that doesn't.
+	// After an error the copy is gone.
+	Rouse(ctx context.Context) error
 	// Wake makes it a worker: one that stands by takes the place of its
 	// worker, which must have exited and must not have been closed; one for a
 	// branch becomes the worker of the session that spec describes. What did

@@ -55,7 +55,7 @@ func knownOfExperiment(ctx context.Context, b *toolbox, given map[string]string)
 		steps = n
 	}
 	known := map[string]string{
-		"steps": strconv.Itoa(b.Steps), "drafts": draftsOf(steps),
+		"steps": strconv.Itoa(b.Steps), "counted": b.countedOf(steps), "drafts": draftsOf(steps),
 		"unbranched": `Where branching fails, "create" an interpreter and prepare again in it.`,
 		"shared":     "", "debugs": strconv.Itoa(mostDebugs),
 		"files": b.experimentFiles(),
@@ -70,6 +70,14 @@ func knownOfExperiment(ctx context.Context, b *toolbox, given map[string]string)
 		known["data"] = "in input/ of the working directory, described below; put what you write into working/"
 	}
 	return known
+}
+
+// countedOf tells of the number of trials that answers say, where it is another one.
+func (b *toolbox) countedOf(steps int) string {
+	if steps == b.Steps {
+		return ""
+	}
+	return fmt.Sprintf(" (answers count to the server's %d; this number holds)", b.Steps)
 }
 
 // draftsOf is how many of so many trials are drafts, in words.
@@ -92,7 +100,7 @@ func knownOfReport(ctx context.Context, b *toolbox, _ map[string]string) map[str
 	facts := b.facts(ctx)
 	if facts == "" {
 		return map[string]string{
-			"source": "Go by what you remember of the trials: the [trial n] lines of the answers have the numbers.", "facts": "",
+			"source": "Go by what you remember of the trials: the [trial …] lines of the answers have the numbers.", "facts": "",
 		}
 	}
 	return map[string]string{

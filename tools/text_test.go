@@ -173,6 +173,9 @@ var examples = []struct {
 	{"asking a person", "", example(func(r *sessions.Result) {
 		r.Status, r.Stdout, r.Prompt, r.PersonAsked = sessions.StatusAsking, "name? ", "name? ", true
 	})},
+	{"trial, the last", "", example(func(r *sessions.Result) { r.Trial = trial(2, func(t *sessions.TrialReport) { t.Steps = 2 }) })},
+	{"trial, one too many", "", example(func(r *sessions.Result) { r.Trial = trial(5, func(t *sessions.TrialReport) { t.Steps = 2 }) })},
+	{"trial, of some", "", example(func(r *sessions.Result) { r.Trial = trial(1, func(t *sessions.TrialReport) { t.Steps = 2 }) })},
 	{"trial, draft", "", example(func(r *sessions.Result) { r.Trial = trial(1, func(t *sessions.TrialReport) {}) })},
 	{"trial, improve", "", example(func(r *sessions.Result) {
 		r.Trial = trial(7, func(t *sessions.TrialReport) {

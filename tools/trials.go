@@ -102,7 +102,22 @@ func (v view) trial() string {
 	if t == nil {
 		return ""
 	}
-	return fmt.Sprintf("[trial %d] %s: %s. %s.", t.Number, lineageOf(t), outcomeOf(t), bestOf(t))
+	number := strconv.Itoa(t.Number)
+	switch {
+	case t.Number > t.Steps && t.Steps > 0:
+		number += fmt.Sprintf(", past the %d", t.Steps)
+	case t.Steps > 0:
+		number += fmt.Sprintf(" of %d", t.Steps)
+	}
+	return fmt.Sprintf("[trial %s] %s: %s. %s.%s", number, lineageOf(t), outcomeOf(t), bestOf(t), endOf(t))
+}
+
+// endOf says when the trials that were planned are used up.
+func endOf(t *sessions.TrialReport) string {
+	if t.Steps == 0 || t.Number < t.Steps {
+		return ""
+	}
+	return " The planned trials are used up: end with the best one."
 }
 
 // lineageOf says what a trial goes on from.

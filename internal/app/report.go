@@ -44,7 +44,7 @@ func Report(ctx context.Context, c *config.Config, out io.Writer) (err error) {
 		if err != nil {
 			return err
 		}
-		dir := reportDir(c, *run, i+1)
+		dir := reportDir(c, *run, name, i+1)
 		if c.Report.Dir != "" {
 			if err := report.Claim(dir); err != nil {
 				return err
@@ -92,10 +92,10 @@ func runToReport(ctx context.Context, reader *journal.Reader, id string) (*journ
 }
 
 // reportDir is where the files of a run's n-th experiment go.
-func reportDir(c *config.Config, run journal.Run, n int) string {
+func reportDir(c *config.Config, run journal.Run, experiment string, n int) string {
 	switch {
 	case c.Report.Dir == "":
-		return filepath.Join(cmp.Or(run.RunDir, filepath.Join(c.DataDir, "experiments")), report.FolderName(run, n))
+		return run.FilesOf(cmp.Or(run.RunDir, filepath.Join(c.DataDir, "experiments")), experiment)
 	case n > 1:
 		return fmt.Sprintf("%s-%d", c.Report.Dir, n)
 	}

@@ -12,7 +12,7 @@ type Experiments struct {
 	JournalSize int64         `type:"size" default:"2GB" group:"Journal" help:"How large the journal may become with the files that belong to it, and what servers on stdio have left; the oldest servers' runs go first. 0 sets no limit."`
 
 	Trials    bool     `negatable:"" group:"Experiments" help:"Let runs be trials of an experiment: run_python_code takes plan, metric_var_name and maximize, the answer names the best trial so far, and journal.json, config.yaml, tree_plot.html and best_solution.py are written after each."`
-	Steps     int      `default:"20" group:"Experiments" help:"How many trials an experiment is to have, for its progress and its prompt."`
+	Steps     int      `default:"20" group:"Experiments" help:"How many trials an experiment is to have, for its progress, its prompt and its answers."`
 	RunDir    string   `type:"path" placeholder:"DIR" group:"Experiments" help:"Where the files of experiments are written, each in a directory of its own. Default: experiments in the data directory."`
 	Data      []string `type:"path" sep:"none" placeholder:"PATH" group:"Experiments" help:"File or directory to put into input/ of a workspace that all interpreters work in; may be repeated. Of a directory it is the contents; zip, tar, tar.gz and tar.bz2 files are unpacked into directories of their names."`
 	DataMode  string   `enum:"copy,link" default:"copy" group:"Experiments" help:"How data gets into the workspace: ${enum}. link makes symbolic links, and archives are unpacked all the same."`

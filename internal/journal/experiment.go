@@ -221,7 +221,7 @@ func described(r *sessions.Result) string {
 func (j *Journal) report(r *row) (*sessions.TrialReport, error) {
 	t := r.entry.Trial
 	report := &sessions.TrialReport{
-		Number: r.trial, Stage: r.stage, Depth: r.depth, Buggy: r.buggy, Why: r.why, Name: t.MetricVarName, Metric: r.metric,
+		Number: r.trial, Steps: j.options.Run.Steps, Stage: r.stage, Depth: r.depth, Buggy: r.buggy, Why: r.why, Name: t.MetricVarName, Metric: r.metric,
 	}
 	if t.MetricVarName != "" {
 		maximize := t.Maximize

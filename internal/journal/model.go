@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"cmp"
 	"encoding/json"
+	"path/filepath"
 	"time"
 
 	"understudy/sessions"
@@ -23,6 +25,13 @@ type Run struct {
 	Workspace, RunDir string
 
 	Executions, Trials int
+}
+
+// FilesOf is the directory below dir, as RunDir, that the files of an experiment are
+// written to; "" names what a run without trials executed. The time in it is UTC, so
+// that it is the same wherever it is asked for.
+func (r Run) FilesOf(dir, experiment string) string {
+	return filepath.Join(dir, r.Started.UTC().Format("20060102-150405")+"-"+cmp.Or(experiment, r.ID))
 }
 
 // Interpreter is one interpreter of a run.
@@ -128,7 +137,7 @@ type Pulse struct {
 	Code          string
 	Started       time.Time
 	Limit         time.Duration
-	Tail          string // the last lines of output
+	Tail          string // the end of its output
 }
 
 // Query chooses executions. What is left zero does not restrict.

@@ -105,7 +105,7 @@ func (r *Reader) Line(ctx context.Context, id int64) ([]Execution, error) {
 
 func (r *Reader) executions(ctx context.Context, detailed bool, query string, args ...any) ([]Execution, error) {
 	alive := map[string]bool{} // one look at each run
-	return collect(ctx, r.db, func(rows *sql.Rows) (Execution, error) {
+	all, err := collect(ctx, r.db, func(rows *sql.Rows) (Execution, error) {
 		e, err := r.scan(rows, detailed)
 		if err != nil || e.Status != sessions.StatusRunning && !e.Detail.pending() {
 			return e, err
@@ -118,6 +118,12 @@ func (r *Reader) executions(ctx context.Context, detailed bool, query string, ar
 		}
 		return e, nil
 	}, query, args...)
+	for i := 0; i < len(all) && err == nil; i++ {
+		if e := &all[i]; e.Status == StatusLost && !alive[e.Run] {
+			err = r.recall(ctx, e, detailed)
+		}
+	}
+	return all, err
 }
 
 // scan reads a row of executionColumns and a detail, which may be NULL.

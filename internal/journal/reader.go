@@ -12,11 +12,10 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
-
-	"understudy/sessions"
 )
 
 // Reader reads a journal that others may write. It never writes, and nobody who
@@ -253,10 +252,17 @@ func (r *Reader) Pulses(ctx context.Context, run string) ([]Pulse, error) {
 		var at, started, limit int64
 		err = rows.Scan(&p.Run, &at, &p.InterpreterID, &p.Client, &p.Memory, &p.Waiting, &p.Execution, &p.Code, &started, &limit, &p.Tail)
 		p.At, p.Started, p.Limit = timeOf(at), timeOf(started), time.Duration(limit)
+		if _, lines, cut := strings.Cut(p.Tail, "\n"); cut && utf8.RuneCountInString(p.Tail) == watchedTail {
+			p.Tail = lines
+		}
 		return p, err
-	}, `SELECT run, at, interpreter, client, memory, waiting, execution, code, started, time_limit, tail
-		FROM pulses WHERE run = ? ORDER BY position`, run)
+	}, `SELECT run, at, interpreter, client, memory, waiting, execution, code, started, time_limit, substr(tail, -?)
+		FROM pulses WHERE run = ? ORDER BY position`, watchedTail, run)
 }
+
+// watchedTail is how much of a run's output one looks at while it runs, in characters:
+// they are read a few times a second.
+const watchedTail = 1000
 
 // collect returns the rows of a query.
 func collect[T any](ctx context.Context, db *sql.DB, scan func(*sql.Rows) (T, error), query string, args ...any) (all []T, err error) {
@@ -319,24 +325,3 @@ func nanoseconds(t time.Time) int64 {
 	}
 	return t.UnixNano()
 }
-
-// lost is how an execution stands whose server was killed while it ran, or while a file
-// of it was made.
-func (e *Execution) lost() {
-	if e.Detail.pending() {
-		for _, o := range []*Output{&e.Detail.Stdout, &e.Detail.Stderr} {
-			if o.Pending {
-				o.lose()
-			}
-		}
-	}
-	if e.Status != sessions.StatusRunning {
-		return
-	}
-	e.Status = StatusLost
-	if e.Trial != nil {
-		e.Trial.Buggy, e.Trial.Why = true, whyLost
-	}
-}
-
-const whyLost = "its server was killed while it ran"

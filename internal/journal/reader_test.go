@@ -71,7 +71,7 @@ func small(t *testing.T) string {
 		`UPDATE executions SET experiment = 'AAAAAAAAA2', trial = 1, metric_name = 'score', maximize = 1, metric = 0.5, buggy = 0, stage = 'draft', line = 3 WHERE id = 3`,
 		`INSERT INTO experiments (name, run, owner, number, trials, best) VALUES ('AAAAAAAAA2', 'AAAAAAAAA2', 'stdio', 1, 1, 3)`,
 		`INSERT INTO details VALUES (3, '{"Record": {"status": "ok", "result": 1}, "TermOut": ["1\n"], "Stdout": {"Text": "1\n", "Path": "AAAAAAAAA2/out"}, "Figures": [{"path": "/gone.png", "File": "AAAAAAAAA2/f.png"}]}')`,
-		`INSERT INTO pulses VALUES ('3fa9bb', 'AAAAAAAAB2', 1, 'stdio', 1, 0, 1, 'p', 3400, 5, 'tail', 1)`,
+		`INSERT INTO pulses VALUES ('3fa9bb', 'AAAAAAAAB2', 5400, 'stdio', 7, 0, 1, 'p', 3400, 5, 'tail', 1)`,
 	)
 }
 
@@ -126,7 +126,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// What ran when its server was killed is lost, and nobody has a pulse then.
+// What ran when its server was killed is lost, and nobody has a pulse then. Its last one
+// tells what it had printed, and for how long it had run.
 func TestRunningWithoutServerIsLost(t *testing.T) {
 	path := small(t)
 	look := func() (sessions.Status, int) {
@@ -153,6 +154,15 @@ func TestRunningWithoutServerIsLost(t *testing.T) {
 	}
 	if status, pulses := look(); status != StatusLost || pulses != 0 {
 		t.Errorf("dead: %s, %d pulses", status, pulses)
+	}
+	for _, detailed := range []bool{true, false} {
+		all, err := open(t, path).Executions(t.Context(), Query{Interpreter: "3fa9bb", Detail: detailed})
+		if err != nil || all[0].ExecTime != 2000 || all[0].Memory != 7 || (all[0].Detail != nil) != detailed {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		if detailed && (!slices.Equal(all[0].Detail.TermOut, []string{"tail"}) || all[0].Detail.Stdout.Text != "tail") {
+			t.Errorf("%+v", all[0].Detail)
+		}
 	}
 }
 

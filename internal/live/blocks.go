@@ -2,12 +2,14 @@ package live
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
 
 	"understudy/internal/journal"
+	terminal "understudy/internal/screen"
 )
 
 // block is a titled part of the screen.
@@ -123,6 +125,43 @@ func (s *screen) progress(width int) string {
 	return text + bar
 }
 
+// treePage is the path of the page with the tree of the experiment that is looked at,
+// "" where there is none.
+func (s *screen) treePage() string {
+	p := &s.picture
+	x := p.experimentOf(s.selected)
+	if x == nil || p.run.RunDir == "" {
+		return ""
+	}
+	return clean(treePage(p.run, x.name))
+}
+
+func treePage(r *journal.Run, experiment string) string {
+	return filepath.Join(r.FilesOf(r.RunDir, experiment), "tree_plot.html")
+}
+
+// pageLine is that path on a line, to be opened: behind a label if both fit, else in
+// the short form that a shell knows.
+func (s *screen) pageLine(width int) string {
+	path := s.treePage()
+	if path == "" {
+		return ""
+	}
+	if below, found := strings.CutPrefix(path, s.home+string(filepath.Separator)); found && s.home != "" {
+		path = filepath.Join("~", below)
+	}
+	line := s.styles.quiet.Render(pageLabel) + path
+	if ansi.StringWidth(line) <= width {
+		return line
+	}
+	if extra := ansi.StringWidth(path) - width; extra > 0 {
+		path = ansi.TruncateLeft(path, extra+1, "…")
+	}
+	return path
+}
+
+const pageLabel = "tree  "
+
 // now is what runs at this moment; of a killed server, what it took with it.
 func (s *screen) now(width int) block {
 	var lines, brief []string
@@ -145,7 +184,7 @@ func (s *screen) now(width int) block {
 	for _, all := range [][]journal.Execution{s.picture.executions, s.picture.lost} {
 		for i := range all {
 			if e := &all[i]; e.Status == journal.StatusLost {
-				lines = append(lines, s.styles.bad.Render("◍ "+name(e))+"  "+subject(e))
+				lines = append(lines, s.styles.bad.Render("◍ "+name(e))+"  "+lostAfter(e)+subject(e))
 			}
 		}
 	}
@@ -156,6 +195,14 @@ func (s *screen) now(width int) block {
 		lines = []string{s.styles.quiet.Render("nothing")}
 	}
 	return block{title: "Running now", lines: lines, keep: 2}
+}
+
+// lostAfter says how long a lost execution had run, where that is known.
+func lostAfter(e *journal.Execution) string {
+	if e.ExecTime == 0 {
+		return ""
+	}
+	return "after " + elapsed(e.ExecTime) + "  "
 }
 
 // runningLine is an execution in a line.
@@ -186,7 +233,7 @@ func (s *screen) running(p journal.Pulse, width int) []string {
 		}
 		lines = append(lines, s.styles.quiet.Render("  │ ")+l)
 	}
-	output := spoken(p.Tail)
+	output := spoken(terminal.Text(p.Tail))
 	for _, l := range output[max(0, len(output)-outputLines):] {
 		lines = append(lines, s.styles.quiet.Render("  › ")+l)
 	}
@@ -285,7 +332,12 @@ func (s *screen) interpreter(in journal.Interpreter, pulses map[string]journal.P
 func (s *screen) files(width int) block {
 	paths := [][2]string{{"journal", s.path}}
 	if r := s.picture.run; r != nil {
-		paths = append(paths, [2]string{"experiments", r.RunDir}, [2]string{"workspace", r.Workspace})
+		if page := s.treePage(); page != "" {
+			paths = append(paths, [2]string{"tree", page})
+		} else {
+			paths = append(paths, [2]string{"experiments", r.RunDir})
+		}
+		paths = append(paths, [2]string{"workspace", r.Workspace})
 	}
 	var lines []string
 	for _, p := range paths {

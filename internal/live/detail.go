@@ -100,7 +100,10 @@ func (d *describer) summary(e *journal.Execution) {
 	}
 	d.add(line)
 	times := "started " + clock(e.Started)
-	if !runs(e) && e.Status != journal.StatusLost {
+	switch {
+	case e.Status == journal.StatusLost && e.ExecTime > 0:
+		times += ", ran for " + span(e.ExecTime) + " at least"
+	case !runs(e) && e.Status != journal.StatusLost:
 		times += ", took " + span(e.ExecTime)
 	}
 	switch {

@@ -50,12 +50,13 @@ type follower struct {
 	statuses     map[int64]string // of executions that were told of and run
 	told         int64            // the last execution that was told of
 	best         map[string]float64
+	named        map[string]bool // experiments whose files were told of
 }
 
 func newFollower(options Options, out io.Writer) *follower {
 	return &follower{
 		out: out, path: options.Path, asked: options.Run,
-		interpreters: map[string]bool{}, statuses: map[int64]string{}, best: map[string]float64{},
+		interpreters: map[string]bool{}, statuses: map[int64]string{}, best: map[string]float64{}, named: map[string]bool{},
 	}
 }
 
@@ -93,6 +94,7 @@ func (f *follower) tell(u update) (ended bool, err error) {
 	}
 	for i := range u.executions {
 		f.tellExecution(&u.executions[i])
+		f.tellFiles(r, &u.executions[i])
 	}
 	if r.Alive {
 		return false, nil
@@ -146,8 +148,11 @@ func (f *follower) tellExecution(e *journal.Execution) {
 	}
 	delete(f.statuses, e.ID)
 	text := label + " " + clean(string(e.Status))
-	if e.Status != journal.StatusLost {
+	switch {
+	case e.Status != journal.StatusLost:
 		text += " in " + span(e.ExecTime)
+	case e.ExecTime > 0:
+		text += " after " + span(e.ExecTime) + " at least"
 	}
 	if t := e.Trial; t != nil {
 		text += f.judge(e, t)
@@ -156,6 +161,15 @@ func (f *follower) tellExecution(e *journal.Execution) {
 		text += ": " + fit(subject(e), widestSubject)
 	}
 	f.say(e.Started.Add(e.ExecTime), "%s", text)
+}
+
+// tellFiles names the page of a trial's experiment, once.
+func (f *follower) tellFiles(r *journal.Run, e *journal.Execution) {
+	if e.Trial == nil || r.RunDir == "" || f.named[e.Trial.Experiment] {
+		return
+	}
+	f.named[e.Trial.Experiment] = true
+	f.say(e.Started, "the tree of this experiment: %s", clean(treePage(r, e.Trial.Experiment)))
 }
 
 // judge says how a trial is judged, and whether it is the best so far.

@@ -137,7 +137,11 @@ func (p *poller) lookSeldom(ctx context.Context, u *update) (err error) {
 	if p.looks%seldom != 0 && p.known != nil && p.known.ID == u.asked {
 		return nil
 	}
-	if p.known, err = p.source.Run(ctx, u.asked); err != nil {
+	run := u.asked
+	if run == "" {
+		run = foremost(u.runs).ID
+	}
+	if p.known, err = p.source.Run(ctx, run); err != nil {
 		if isAbsent(err) {
 			p.absent, p.why = u.asked, err
 		}
@@ -146,6 +150,24 @@ func (p *poller) lookSeldom(ctx context.Context, u *update) (err error) {
 	u.seldom = true
 	u.interpreters, err = p.source.Interpreters(ctx, p.known.ID)
 	return err
+}
+
+// foremost is the run to look at where none is asked for: the newest of those whose
+// server is there and has run something, else of those whose server is there, else of
+// those that have run something. Many a server is started and ended without a call.
+func foremost(runs []journal.Run) *journal.Run {
+	for _, wanted := range []func(*journal.Run) bool{
+		func(r *journal.Run) bool { return r.Alive && r.Executions > 0 },
+		func(r *journal.Run) bool { return r.Alive },
+		func(r *journal.Run) bool { return r.Executions > 0 },
+	} {
+		for i := range runs {
+			if wanted(&runs[i]) {
+				return &runs[i]
+			}
+		}
+	}
+	return &runs[0]
 }
 
 // isAbsent reports whether an error says that a run is not in the journal.

@@ -224,3 +224,16 @@ func TestLostBesideTrials(t *testing.T) {
 		t.Errorf("%+v", b)
 	}
 }
+
+// TestForemost: a server that was started and ended without a call hides no other.
+func TestForemost(t *testing.T) {
+	idle, busy := journal.Run{ID: "idle", Alive: true}, journal.Run{ID: "busy", Alive: true, Executions: 1}
+	empty, done := journal.Run{ID: "empty"}, journal.Run{ID: "done", Executions: 1}
+	for want, runs := range map[string][]journal.Run{
+		"busy": {empty, idle, done, busy}, "idle": {empty, done, idle}, "done": {empty, done}, "empty": {empty},
+	} {
+		if got := foremost(runs).ID; got != want {
+			t.Errorf("%s, not %s", got, want)
+		}
+	}
+}

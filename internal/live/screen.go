@@ -1,6 +1,7 @@
 package live
 
 import (
+	"os"
 	"slices"
 
 	"understudy/internal/journal"
@@ -29,6 +30,7 @@ type screen struct {
 	picture picture
 	styles  styles
 	path    string // of the journal
+	home    string // of who looks; "" where it is not known
 	width   int    // columns
 	height  int    // lines
 
@@ -56,7 +58,8 @@ type screen struct {
 }
 
 func newScreen(options Options) *screen {
-	return &screen{path: options.Path, wanted: options.Run, chosen: options.Run != "", width: 80, height: 24, follow: true, folds: map[int64]bool{}}
+	home, _ := os.UserHomeDir() // paths are whole without it
+	return &screen{path: options.Path, home: home, wanted: options.Run, chosen: options.Run != "", width: 80, height: 24, follow: true, folds: map[int64]bool{}}
 }
 
 // effect is what a key or an update asks of the world outside.

@@ -2,6 +2,8 @@ package live
 
 import (
 	"strings"
+
+	terminal "understudy/internal/screen"
 )
 
 const (
@@ -17,6 +19,9 @@ func (s *screen) view() string {
 		lines = append(lines, fit(s.heading(), width))
 		if p := s.progress(width); p != "" && height > 5 {
 			lines = append(lines, fit(p, width))
+		}
+		if page := s.pageLine(width); page != "" && height > 15 {
+			lines = append(lines, fit(page, width))
 		}
 		if height > 12 {
 			lines = append(lines, "")
@@ -115,7 +120,7 @@ func (s *screen) tail() string {
 	}
 	for _, p := range s.picture.pulses {
 		if p.InterpreterID == e.Place.InterpreterID && p.Execution == e.Place.Execution {
-			return p.Tail
+			return terminal.Text(p.Tail)
 		}
 	}
 	return ""

@@ -250,3 +250,16 @@ func TestHelpScrolls(t *testing.T) {
 		t.Errorf("its end is not seen:\n%s", s.view())
 	}
 }
+
+// TestTreePageIsNamed whole on the usual screen, so that it can be opened.
+func TestTreePageIsNamed(t *testing.T) {
+	t.Setenv("HOME", "/home/ada")
+	u := anUpdate()
+	for i := range u.executions {
+		u.executions[i].Trial.Experiment = u.run.ID
+	}
+	const page = "\n~/.local/share/understudy/experiments/20260701-114800-K3F9A2B7QX/tree_plot.html\n"
+	if got := ansi.Strip(shows(u, 80, 24).view()); !strings.Contains(got, page) {
+		t.Error(got)
+	}
+}

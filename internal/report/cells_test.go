@@ -10,16 +10,32 @@ import (
 )
 
 func TestCellsSayWhatCanBeRunAgain(t *testing.T) {
-	for name, test := range map[string]struct {
+	type test struct {
 		execution journal.Execution
 		want      Cell
-	}{
+	}
+	refused := func(class, traceback string, frames int, all bool) test {
+		record := sessions.Result{ExcType: class, Traceback: traceback, ExcStack: make([]sessions.StackFrame, frames)}
+		t := test{
+			journal.Execution{Kind: sessions.RunsCode, Code: "pip install x", Status: sessions.StatusError, Detail: &journal.Detail{Record: record}},
+			Cell{Code: "pip install x", Failed: true, Refused: all, Skipped: all && frames == 0},
+		}
+		if t.want.Skipped {
+			t.want.Note = "Nothing of it ran (" + class + ")."
+		}
+		return t
+	}
+	for name, test := range map[string]test{
 		"code":          {journal.Execution{Kind: sessions.RunsCode, Code: "x = 1", Status: sessions.StatusOK}, Cell{Code: "x = 1"}},
 		"error":         {journal.Execution{Kind: sessions.RunsCode, Code: "1/0", Status: sessions.StatusError}, Cell{Code: "1/0", Failed: true}},
 		"crash":         {journal.Execution{Kind: sessions.RunsCode, Code: "die()", Status: sessions.StatusCrashed}, Cell{Code: "die()", Failed: true, Skipped: true, Note: "It crashed its process, and left nothing behind."}},
 		"limit":         {journal.Execution{Kind: sessions.RunsCode, Code: "f()", Status: sessions.StatusTimeout, ExecTime: 1500 * time.Millisecond}, Cell{Code: "f()", Failed: true, Note: "It was ended at its time limit after 1.5 s, and was seen to change no variables, though maybe what is within them, or files."}},
 		"limit, killed": {journal.Execution{Kind: sessions.RunsCode, Code: "f()", Status: sessions.StatusTimeout, ExecTime: time.Second, Detail: &journal.Detail{Record: sessions.Result{RestartReason: "killed"}}}, Cell{Code: "f()", Failed: true, Skipped: true, Note: "It was ended at its time limit after 1.0 s, and its process with it."}},
 		"limit, later":  {journal.Execution{Kind: sessions.RunsCode, Code: "f()", Status: sessions.StatusTimeout, ExecTime: time.Minute, Changed: true}, Cell{Code: "f()", Failed: true, Note: "It was ended at its time limit after 1 min 0 s, and had changed variables, which may differ in another run."}},
+		"refused":       refused("SyntaxError", "  File \"<cell 1>\", line 1\nSyntaxError: invalid syntax", 1, true),
+		"no magic":      refused("UsageError", "UsageError: there is no magic %x", 0, true),
+		"its own error": refused("SyntaxError", "Traceback (most recent call last):\n  File \"<cell 1>\", line 1\nSyntaxError: invalid syntax", 1, false),
+		"usage":         refused("UsageError", "UsageError: $x has no value", 1, false),
 		"command":       {journal.Execution{Kind: sessions.RunsCommand, Code: "ls -l", Status: sessions.StatusOK}, Cell{Code: "!ls -l"}},
 		"more commands": {journal.Execution{Kind: sessions.RunsCommand, Code: "ls\npwd", Status: sessions.StatusOK}, Cell{Code: "%%bash\nls\npwd"}},
 		"plugin": {
@@ -30,7 +46,7 @@ func TestCellsSayWhatCanBeRunAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Cells([]journal.Execution{test.execution})[0]
-			if got.Code != test.want.Code || got.Failed != test.want.Failed || got.Skipped != test.want.Skipped || got.Note != test.want.Note {
+			if got.Code != test.want.Code || got.Failed != test.want.Failed || got.Skipped != test.want.Skipped || got.Refused != test.want.Refused || got.Note != test.want.Note {
 				t.Errorf("got %q failed %v skipped %v note %q", got.Code, got.Failed, got.Skipped, got.Note)
 			}
 		})

@@ -226,7 +226,7 @@ func hostileDocument(t *testing.T) *Document {
 	yes := true
 	detail := &journal.Detail{
 		Record: sessions.Result{
-			ExcType: "ValueError", Traceback: "ValueError: " + evil,
+			ExcType: "ValueError", Traceback: "Traceback (most recent call last):\nValueError: " + evil,
 			InterpreterRestarted: true, RestartReason: evil, StateRestored: &yes,
 		},
 		TermOut: []string{evil, "\x1b[31mred\x1b[0m"}, Stdout: journal.Output{Text: evil}, Stderr: journal.Output{Text: "\x1b[31mred\x1b[0m"},

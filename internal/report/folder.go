@@ -10,16 +10,6 @@ import (
 	"understudy/internal/journal"
 )
 
-// FolderName is the name of the directory of a run's n-th experiment, n from 1. The
-// time in it is UTC, so that it is the same wherever it is asked for.
-func FolderName(run journal.Run, n int) string {
-	name := run.Started.UTC().Format("20060102-150405") + "-" + run.ID
-	if n > 1 {
-		name += fmt.Sprintf("-%d", n)
-	}
-	return name
-}
-
 // Write writes the files of an experiment into a directory, which is made if it is not
 // there, and returns their paths. Each is replaced at once, so that readers never see
 // half of one; what is there besides stays. Without whole, report.md and its plot

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
-	"time"
 )
 
 //go:embed page.html
@@ -55,7 +54,7 @@ func (d *Document) pageCell(i int) pageCell {
 	p := pageCell{
 		Number: e.Place.Execution, Name: fmt.Sprintf("execution-%d", e.ID), Remarks: d.remarks(i),
 		Code: shownCode(strings.TrimRight(cell.Code, "\n")), Failed: cell.Failed, Skipped: cell.Skipped,
-		Status: string(e.Status), Took: shortDuration(e.ExecTime.Round(time.Millisecond)), Afterword: after(e),
+		Status: string(e.Status), Took: took(e), Afterword: after(e),
 	}
 	for _, o := range outputs(e) {
 		p.Outputs = append(p.Outputs, newShownOutput(o))

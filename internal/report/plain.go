@@ -85,6 +85,8 @@ func (p *plain) add(number int, c Cell) {
 	switch {
 	case e.Kind == sessions.RunsPlugin:
 		p.body.WriteString(comment("Left out, as plugins live in the server: " + c.Code))
+	case c.Refused && !c.Skipped:
+		p.body.WriteString(comment(refusal(e) + "\n" + c.Code))
 	case c.Skipped:
 		p.body.WriteString(comment(c.Code))
 	case e.Kind == sessions.RunsCommand:

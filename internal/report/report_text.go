@@ -86,8 +86,7 @@ func (w *writer) purpose() string {
 	if w.x.Run.Steps > 0 {
 		text += fmt.Sprintf(" of the %d that were planned", w.x.Run.Steps)
 	}
-	text += fmt.Sprintf(": %s, %s of code that failed, and %s of what worked. %d of them failed.",
-		count(stages[sessions.StageDraft], "draft"), count(stages[sessions.StageDebug], "debugging"), count(stages[sessions.StageImprove], "improvement"), buggy)
+	text += ": " + inStages(stages) + "." + failed(buggy)
 	name, maximize := w.x.metric()
 	switch {
 	case name == "":
@@ -103,6 +102,33 @@ func (w *writer) purpose() string {
 	}
 	return text + fmt.Sprintf(" They are measured by %s, of which %s is better. The best is trial %d with %s.",
 		inlineCode(name), direction(maximize), w.x.Best.Trial.Number, number(*w.x.Best.Trial.Metric))
+}
+
+// inStages counts trials by their stage, of the stages that there were.
+func inStages(trials map[string]int) string {
+	var parts []string
+	for _, stage := range [][3]string{
+		{sessions.StageDraft, "draft"}, {sessions.StageDebug, "debugging", " of code that failed"}, {sessions.StageImprove, "improvement", " of what worked"},
+	} {
+		if n := trials[stage[0]]; n > 0 {
+			parts = append(parts, count(n, stage[1])+stage[2])
+		}
+	}
+	if last := len(parts) - 1; last > 0 {
+		parts = append(parts[:last-1], parts[last-1]+" and "+parts[last])
+	}
+	return strings.Join(parts, ", ")
+}
+
+// failed says in a sentence how many trials failed.
+func failed(trials int) string {
+	switch trials {
+	case 0:
+		return " None of them failed."
+	case 1:
+		return " One of them failed."
+	}
+	return fmt.Sprintf(" %d of them failed.", trials)
 }
 
 // span is from the first execution's start to the last end.
@@ -294,7 +320,7 @@ func (w *writer) row(e *journal.Execution) {
 	if w.x.Best != nil && e.ID == w.x.Best.ID {
 		metric, ended = "**"+metric+"**", "**best**"
 	}
-	w.line("| %d | %s | %s | %s | %s | %s | %s |", e.Trial.Number, e.Trial.Stage, from, planCell(e), metric, shortDuration(e.ExecTime), ended)
+	w.line("| %d | %s | %s | %s | %s | %s | %s |", e.Trial.Number, e.Trial.Stage, from, planCell(e), metric, took(*e), ended)
 }
 
 // failures tells of what failed by the kind of failure, and what mended it.

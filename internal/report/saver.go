@@ -2,10 +2,8 @@ package report
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -195,26 +193,11 @@ func (s *Saver) read(ctx context.Context, name string) (*savedExperiment, error)
 	}
 	known := s.saved[name]
 	if known == nil {
-		if known, err = s.meet(ctx, *run, name); err != nil {
-			return nil, err
-		}
+		known = &savedExperiment{x: &Experiment{Name: name}, dir: run.FilesOf(s.options.RunDir, name)}
 		s.saved[name] = known
 	}
 	known.x.Run = *run
 	return known, s.update(ctx, known)
-}
-
-// meet finds out where an experiment's files belong.
-func (s *Saver) meet(ctx context.Context, run journal.Run, name string) (*savedExperiment, error) {
-	names, err := s.options.Source.Experiments(ctx, run.ID)
-	if err != nil {
-		return nil, fmt.Errorf("reading the run's experiments: %w", err)
-	}
-	at := slices.Index(names, name)
-	if at < 0 {
-		return nil, errors.New("the journal does not know the experiment")
-	}
-	return &savedExperiment{x: &Experiment{Name: name}, dir: filepath.Join(s.options.RunDir, FolderName(run, at+1))}, nil
 }
 
 // update reads the trials that have changed, and how the best one came to be.

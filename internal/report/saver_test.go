@@ -77,7 +77,7 @@ func TestTheSaverTakesOverWhatHasChanged(t *testing.T) {
 	s.executions = whole
 	s.executions[1].Revision, s.executions[1].Trial.Plan = 100, "Another plan."
 	saver.save("E", false)
-	text, err := os.ReadFile(filepath.Join(dir, FolderName(s.Run, 1), "journal.json"))
+	text, err := os.ReadFile(filepath.Join(s.Run.FilesOf(dir, "E"), "journal.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +116,8 @@ func TestTheSaverForgetsWhoIsQuiet(t *testing.T) {
 	if inMemory != remembered || len(saver.saved) != len(names) {
 		t.Errorf("%d of %d experiments are in memory", inMemory, len(saver.saved))
 	}
-	for i := range names {
-		if _, err := os.Stat(filepath.Join(dir, FolderName(s.Run, i+1), "report.md")); err != nil {
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(s.Run.FilesOf(dir, name), "report.md")); err != nil {
 			t.Error(err)
 		}
 	}

@@ -127,9 +127,7 @@ func newTreeNode(e journal.Execution) treeNode {
 		node.Number, node.Stage, node.Plan, node.Why = t.Number, t.Stage, readable(t.Plan), readable(t.Why)
 		node.Measures, node.Metric = t.MetricName, t.Metric
 	}
-	if e.Status != sessions.StatusRunning {
-		node.Took = shortDuration(e.ExecTime)
-	}
+	node.Took = took(e)
 	if d := e.Detail; d != nil {
 		node.Output = shorten(readable(strings.Join(d.TermOut, "")), pageOutput)
 		node.Exception = shorten(readable(d.Record.Traceback), pageOutput)

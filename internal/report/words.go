@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"understudy/internal/journal"
 	"understudy/sessions"
 )
 
@@ -24,6 +25,17 @@ func shortDuration(d time.Duration) string {
 		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
 	}
 	return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+}
+
+// took says how long an execution ran, "" where that is not known.
+func took(e journal.Execution) string {
+	switch {
+	case e.Status == sessions.StatusRunning, e.Status == journal.StatusLost && e.ExecTime == 0:
+		return ""
+	case e.Status == journal.StatusLost:
+		return shortDuration(e.ExecTime) + " at least"
+	}
+	return shortDuration(e.ExecTime)
 }
 
 // number writes a metric as people read it: six digits that count, no zeros behind.

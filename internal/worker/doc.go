@@ -8,8 +8,6 @@
 //	stdout   outputs ◄────────   fd 1     a pipe, read all the time
 //	stderr   outputs ◄────────   fd 2     a pipe, read all the time
 //	fault    process ◄────────   fd 4     a pipe, read when the process is dead
-//	stage    outputs ◄────────   fd 5     on Linux: shared memory for bulk output,
-//	bell     outputs ◄────────   fd 6     and an eventfd that says "look"
 //
 // The words:
 //
@@ -28,8 +26,6 @@
 //     that stands by shares the worker's line, one for a branch begins its own.
 //   - line: a worker and its copies that stand by; one after the other leads.
 //   - watchdog: a second process that ends all kin when the server is killed.
-//   - stage: a ring of memory that a worker's bulk output goes through; what
-//     was staged is delivered once, also when the worker has died.
 //   - held output: what is printed while no execution runs; the next gets it.
 //
 // One execution:

@@ -173,6 +173,29 @@ func (u *understudy) Exited() <-chan struct{} { return u.process.exited }
 // Usage says what the copy uses now.
 func (u *understudy) Usage() (sessions.Usage, error) { return u.process.usage() }
 
+// Rouse has the copy answer.
+func (u *understudy) Rouse(ctx context.Context) error {
+	u.mu.Lock()
+	over := u.over
+	u.mu.Unlock()
+	if over {
+		return errOver
+	}
+	u.body.signal(unix.SIGCONT) // somebody may have stopped it
+	request, err := encodeFrame(typeRouse, emptyMessage{})
+	if err == nil {
+		err = u.conn.ask(ctx, request, nil, typeReady, &readyMessage{})
+	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() == nil && u.process.wait(ctx, killGrace) {
+		err = fmt.Errorf("python %w", exitError(u.process.crash))
+	}
+	u.Dismiss()
+	return err
+}
+
 var errOver = errors.New("the copy was woken or dismissed before")
 
 // Wake makes the copy a worker.
@@ -243,7 +266,7 @@ func openBranch() (*ends, *outputs, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	output, err := newOutputs(ends.stdout, ends.stderr, ends.stage)
+	output, err := newOutputs(ends.stdout, ends.stderr)
 	if err != nil {
 		ends.close()
 		return nil, nil, err

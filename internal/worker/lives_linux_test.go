@@ -417,7 +417,8 @@ func TestCopyThatLiesAboutItself(t *testing.T) {
 		_ = stranger.Process.Kill()
 		_ = stranger.Wait()
 	})
-	w := started(t, z, fmt.Sprintf("x = 1\nimport os, socket\nos.getpid = lambda: %d\nkept = socket.socketpair()", stranger.Process.Pid))
+	w := started(t, z, fmt.Sprintf("x = 1\nimport sys\ncopies = sys.modules['pyworker.fork.sleep']._sleep\n"+
+		"copies._hello = [(b'%%10d' %% %d).join(copies._hello)]", stranger.Process.Pid))
 	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
 		var refused *sessions.ForkError
 		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "none of its copies") {

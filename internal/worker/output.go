@@ -46,10 +46,9 @@ type deliverFunc func(stream sessions.Stream, text []byte)
 // noLimit stands for what may be read of each stream when all may.
 var noLimit *[2]int
 
-// newOutputs takes over the reading ends of both pipes, and the stage if there
-// is one.
-func newOutputs(stdout, stderr *os.File, stage *stage) (*outputs, error) {
-	pipes, err := newOutputPipes([2]*os.File{stdout, stderr}, stage)
+// newOutputs takes over the reading ends of both pipes.
+func newOutputs(stdout, stderr *os.File) (*outputs, error) {
+	pipes, err := newOutputPipes([2]*os.File{stdout, stderr})
 	if err != nil {
 		return nil, err
 	}

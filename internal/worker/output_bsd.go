@@ -17,7 +17,7 @@ type outputPipes struct {
 	capacity [2]int // bytes that each can hold
 }
 
-func newOutputPipes(files [2]*os.File, _ *stage) (p *outputPipes, err error) {
+func newOutputPipes(files [2]*os.File) (p *outputPipes, err error) {
 	p = &outputPipes{files: files}
 	for stream, file := range files {
 		p.capacity[stream] = pipeCapacity(file)

@@ -17,36 +17,23 @@ type outputPipes struct {
 	files    [2]*os.File // by stream
 	capacity [2]int      // bytes that each can hold
 	open     int         // pipes that have writers
-	stage    *stage
 	epoll    *os.File
 	raw      syscall.RawConn
 }
 
-// What epoll names beside the two pipes.
-const (
-	bellEvent = 2 + iota
-	timerEvent
-)
-
-func newOutputPipes(files [2]*os.File, stage *stage) (*outputPipes, error) {
+func newOutputPipes(files [2]*os.File) (*outputPipes, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
 	// A non-blocking file sleeps in Go's own poller.
 	_ = unix.SetNonblock(fd, true)
-	p := &outputPipes{files: files, open: len(files), stage: stage, epoll: os.NewFile(uintptr(fd), "output")}
+	p := &outputPipes{files: files, open: len(files), epoll: os.NewFile(uintptr(fd), "output")}
 	if p.raw, err = p.epoll.SyscallConn(); err != nil {
 		return nil, err
 	}
-	watched := files[:]
-	if stage != nil {
-		watched = append(watched, stage.bell, stage.timer)
-	}
-	for name, file := range watched {
-		if name < len(files) {
-			p.capacity[name] = pipeCapacity(file)
-		}
+	for name, file := range files {
+		p.capacity[name] = pipeCapacity(file)
 		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(name)}
 		if err := unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, int(file.Fd()), &event); err != nil {
 			_ = p.epoll.Close()
@@ -78,33 +65,21 @@ func (o *outputs) pump() {
 
 // readNow reads once from each pipe that holds something, in the order in which
 // they became readable, and takes what it has read from left. It reports
-// whether there was anything. What was staged by then is delivered, too.
+// whether there was anything.
 func (p *outputPipes) readNow(buffer []byte, left *[2]int, deliver deliverFunc) (progress bool) {
 	// Control, other than Read, does not wait for the pump to leave its Read.
 	_ = p.raw.Control(func(fd uintptr) {
 		progress = p.readReady(int(fd), buffer, left, deliver)
-		p.stage.deliver(deliver)
 	})
 	return progress
 }
 
-// readReady attends to what is ready. With a limit that is the pipes alone: the
-// bell is the pump's, and code that rings it on and on holds nobody else up.
+// readReady reads once from each pipe that is ready.
 func (p *outputPipes) readReady(epoll int, buffer []byte, left *[2]int, deliver deliverFunc) (progress bool) {
-	var events [4]unix.EpollEvent
+	var events [2]unix.EpollEvent
 	n, _ := unix.EpollWait(epoll, events[:], 0) // an interrupted one is tried again later
 	for _, event := range events[:max(n, 0)] {
-		switch {
-		case event.Fd < bellEvent:
-			progress = p.readPipe(epoll, sessions.Stream(event.Fd), buffer, left, deliver) || progress
-		case left != noLimit:
-		case event.Fd == bellEvent:
-			progress = true
-			p.stage.answer(func() { p.empty(buffer, deliver) }, deliver)
-		default:
-			progress = true
-			p.stage.look(deliver)
-		}
+		progress = p.readPipe(epoll, sessions.Stream(event.Fd), buffer, left, deliver) || progress
 	}
 	return progress
 }
@@ -120,8 +95,6 @@ func (p *outputPipes) readPipe(epoll int, stream sessions.Stream, buffer []byte,
 	size, err := readDescriptor(p.files[stream].Fd(), buffer[:limit])
 	switch {
 	case size > 0:
-		// What is in the stage now was there before this was written.
-		p.stage.deliver(deliver)
 		deliver(stream, buffer[:size])
 		if left != noLimit {
 			left[stream] -= size
@@ -133,16 +106,7 @@ func (p *outputPipes) readPipe(epoll int, stream sessions.Stream, buffer []byte,
 	return size > 0
 }
 
-// empty delivers what the pipes hold at this moment.
-func (p *outputPipes) empty(buffer []byte, deliver deliverFunc) {
-	for left := p.capacity; p.readNow(buffer, &left, deliver); {
-	}
-}
-
 // wake ends the pump's sleep for ever.
 func (p *outputPipes) wake() { _ = p.epoll.Close() }
 
-func (p *outputPipes) close() {
-	closeFiles(p.files[:])
-	p.stage.close()
-}
+func (p *outputPipes) close() { closeFiles(p.files[:]) }

@@ -27,7 +27,7 @@ const (
 	idlePause = 20 * time.Millisecond
 )
 
-func newOutputPipes(files [2]*os.File, _ *stage) (*outputPipes, error) {
+func newOutputPipes(files [2]*os.File) (*outputPipes, error) {
 	return &outputPipes{files: files, capacity: [2]int{1 << 20, 1 << 20}, woken: make(chan struct{})}, nil
 }
 

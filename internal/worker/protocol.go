@@ -19,6 +19,7 @@ import (
 //	              variables   answered by variables
 //	              fork        copy yourself; a descriptor for the copy's frames;
 //	                          answered by forked, and by ready from the copy
+//	              rouse       to a copy: show that you work; answered by ready
 //	              wake        to a copy: be a worker; answered by ready
 //	              stop        run the exit handlers and exit; a closed socket means the same
 //	worker → Go   listener    before ready: the socket for the server's proxy, from behind
@@ -43,7 +44,7 @@ import (
 //	              spawned, reaped, log
 //
 // But for answer, Go sends no second request before the first is answered. Output takes
-// other ways: two pipes, and the memory that stage_linux.go describes.
+// another way: two pipes.
 const (
 	// protocolVersion is compared in the handshake; both halves are shipped
 	// in one binary, so another version means a foreign library directory.
@@ -69,6 +70,7 @@ const (
 	typeAnswer    = "answer"
 	typeVariables = "variables"
 	typeFork      = "fork"
+	typeRouse     = "rouse"
 	typeWake      = "wake"
 	typeStop      = "stop"
 	typeSpawn     = "spawn"
@@ -90,7 +92,7 @@ const (
 )
 
 var knownTypes = map[string]bool{
-	typeStart: true, typeRun: true, typeEquip: true, typeAnswer: true, typeVariables: true, typeFork: true, typeWake: true, typeStop: true,
+	typeStart: true, typeRun: true, typeEquip: true, typeAnswer: true, typeVariables: true, typeFork: true, typeRouse: true, typeWake: true, typeStop: true,
 	typeSpawn: true, typeAdopt: true, typeReap: true,
 	typeListener: true, typeReady: true, typeEquipped: true, typeFigure: true, typeArtifact: true, typeClear: true, typeAsk: true, typeDone: true, typeForked: true, typeLog: true,
 	typeSpawned: true, typePreloaded: true, typeReaped: true,
@@ -163,9 +165,8 @@ type forkedMessage struct {
 	Reason string `json:"reason"`
 }
 
-// A wakeMessage comes with the descriptors of stdout, stderr and fault, and of
-// the stage and its bell if there is one, when the copy is to be a worker of its
-// own; with none it takes the place of its dead worker. The tag is a branch's, for where
+// A wakeMessage comes with the descriptors of stdout, stderr and fault,
+// when the copy is to be a worker of its own; with none it takes the place of its dead worker. The tag is a branch's, for where
 // the server can't give it one; where users are not apart, code may not change one, and
 // neither may the copy.
 type wakeMessage struct {
@@ -177,8 +178,7 @@ type wakeMessage struct {
 }
 
 // A spawnMessage comes with the descriptors of the new process: a worker's
-// stdout, stderr, frames, fault, and stage and bell if there is one; a zygote's
-// control.
+// stdout, stderr, frames and fault; a zygote's control.
 type spawnMessage struct {
 	Kind    string   `json:"kind"`
 	Preload []string `json:"preload"`

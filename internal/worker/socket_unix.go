@@ -14,10 +14,8 @@ import (
 type ends struct {
 	frames                net.Conn // ours, as the next three: reading ends
 	stdout, stderr, fault *os.File
-	stage                 *stage // nil where there is none
 	// child holds the worker's side in the order of its descriptors: stdout,
-	// stderr, frames, fault, and the stage's memory and bell. It is closed once
-	// the worker has its copies.
+	// stderr, frames and fault. It is closed once the worker has its copies.
 	child []*os.File
 	// faultEnd is the worker's side of fault, one of child.
 	faultEnd *os.File
@@ -47,8 +45,6 @@ func openEndsWith(addFrames func(*ends) error) (*ends, error) {
 		return nil, err
 	}
 	e.faultEnd = e.child[len(e.child)-1]
-	stage, child := newStage()
-	e.stage, e.child = stage, append(e.child, child...)
 	return e, nil
 }
 
@@ -91,7 +87,7 @@ func framesPair() (ours net.Conn, theirs *os.File, err error) {
 func (e *ends) attach(cmd *exec.Cmd) []string {
 	cmd.Stdout, cmd.Stderr = e.child[0], e.child[1]
 	cmd.ExtraFiles = e.child[2:]
-	return append([]string{"--frames", "3", "--fault", "4"}, e.stage.arguments(5)...)
+	return []string{"--frames", "3", "--fault", "4"}
 }
 
 // started closes the worker's side in this process.
@@ -112,7 +108,6 @@ func (e *ends) close() {
 		_ = e.frames.Close()
 	}
 	closeFiles(append(e.child, e.stdout, e.stderr, e.fault))
-	e.stage.close()
 }
 
 func closeFiles(files []*os.File) {

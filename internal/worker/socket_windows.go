@@ -26,7 +26,6 @@ type ends struct {
 	listener              net.Listener
 	token                 string
 	stdout, stderr, fault *os.File // fault stays nil: faults go to stderr
-	stage                 *stage   // stays nil, too
 	child                 []*os.File
 }
 

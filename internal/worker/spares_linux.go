@@ -130,7 +130,7 @@ func (s *spares) add(zygote *forker) error {
 	if err != nil {
 		return err
 	}
-	output, err := newOutputs(ends.stdout, ends.stderr, ends.stage)
+	output, err := newOutputs(ends.stdout, ends.stderr)
 	if err != nil {
 		ends.close()
 		return err

@@ -384,7 +384,7 @@ func (s *Spawner) assemble(ctx context.Context, mark mark, begin func(*ends) (in
 	if err != nil {
 		return nil, err
 	}
-	output, err := newOutputs(ends.stdout, ends.stderr, ends.stage)
+	output, err := newOutputs(ends.stdout, ends.stderr)
 	if err != nil {
 		ends.close()
 		return nil, err

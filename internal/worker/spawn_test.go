@@ -294,13 +294,8 @@ func TestWorkerInheritsNothing(t *testing.T) {
 	defer leak.Close()
 	w := start(t, fakeSpawner(t))
 	_, sink := workertest.Run(t, w, "import os; print(*sorted(os.listdir('/proc/self/fd'), key=int))")
-	// Beside 0 to 2: the frames' copy, the fault pipe, the stage's memory and
-	// its bell where there is a stage, and the directory that is listed.
-	want := 6
-	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
-		want = 8
-	}
-	if got := sink.Text(sessions.Stdout); len(strings.Fields(got)) != want {
+	// Beside 0 to 2: the frames' copy, the fault pipe, and the directory that is listed.
+	if got := sink.Text(sessions.Stdout); len(strings.Fields(got)) != 6 {
 		t.Errorf("descriptors: %s", got)
 	}
 }

@@ -21,9 +21,9 @@ def _give_way(here):
 
 
 try:
-    from matplotlib_capture import children
+    from matplotlib_capture import switching
 
-    children.begin()
+    switching.begin_in_child()
 except Exception:  # then it shows figures as any Python does
     pass
 _give_way(os.path.dirname(os.path.abspath(__file__)))

@@ -15,7 +15,7 @@ from matplotlib import pyplot as plt
 from PIL import Image
 
 import matplotlib_capture
-from matplotlib_capture import render
+from pyworker.display import images
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MPL = tuple(int(part) for part in matplotlib.__version__.split(".")[:2])
@@ -70,7 +70,7 @@ def tight_size(figure):
     """The (width, height) in pixels that a figure has when it is saved with a tight box."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=figure.dpi, bbox_inches="tight")
-    return render.size_of(buffer.getvalue())
+    return images.size_of(buffer.getvalue())
 
 
 def titles(captures):

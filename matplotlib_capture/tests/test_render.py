@@ -8,7 +8,7 @@ import matplotlib
 import numpy as np
 from matplotlib import pyplot as plt
 
-from matplotlib_capture import render
+from pyworker.display import images
 
 from .executions import FigureTestCase, pixels, plot, titles
 
@@ -73,7 +73,7 @@ class PreviewTest(FigureTestCase):
                 edge = functools.partial(bare, figsize=(width / 100, 3), dpi=100)
                 (capture,) = self.execute(edge, max_side=700)
                 self.assertEqual(capture.width, width)
-                self.assertEqual(render.size_of(capture.preview)[0], expected)
+                self.assertEqual(images.size_of(capture.preview)[0], expected)
 
     def test_tight_box_fits_too(self):
         def code():
@@ -82,7 +82,7 @@ class PreviewTest(FigureTestCase):
 
         (capture,) = self.execute(code, max_side=500)
         self.assertGreater(capture.width, 2000)
-        self.assertLessEqual(max(render.size_of(capture.preview)), 500)
+        self.assertLessEqual(max(images.size_of(capture.preview)), 500)
 
     def test_text_keeps_its_proportions(self):
         """The preview looks like the whole picture scaled down."""
@@ -114,13 +114,13 @@ class PreviewTest(FigureTestCase):
         (capture,) = self.execute(lambda: kept.append(bare(figsize=(100, 50), dpi=100)))
         self.assertEqual((capture.width, capture.height), (10000, 5000))
         self.assertEqual(_header_size(capture.path), (10000, 5000))
-        self.assertEqual(render.size_of(capture.preview), (1568, 784))
+        self.assertEqual(images.size_of(capture.preview), (1568, 784))
         self.assertFalse(hasattr(kept[0].canvas, "renderer"), "200 MB kept")
 
     def test_a_very_long_strip(self):
         (capture,) = self.execute(lambda: bare(figsize=(600, 2), dpi=100))
         self.assertEqual((capture.width, capture.height), (60000, 200))
-        self.assertEqual(render.size_of(capture.preview), (1568, 5))
+        self.assertEqual(images.size_of(capture.preview), (1568, 5))
 
     def test_absurd_sizes_are_errors_in_text(self):
         for size, words in (((100000, 0.1), "less than 2^"), ((640, 480), "smaller figsize")):
@@ -202,4 +202,4 @@ def _dark_box(image):
 
 def _header_size(path):
     with open(path, "rb") as file:
-        return render.size_of(file.read(24))
+        return images.size_of(file.read(24))

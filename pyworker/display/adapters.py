@@ -6,7 +6,8 @@ Each is met when it is imported; the zygote may have done so already.
 from pyworker import late
 from pyworker.imports import when_imported
 
-from . import outside
+from . import images
+from .publisher import PLOTLY, VALUE
 
 _WIDTH = 200  # characters of a table of pandas
 _COLUMNS = 20  # of one, as in Jupyter
@@ -21,16 +22,15 @@ def install(session):
     when_imported("PIL.ImageShow", lambda module: _show_images(module, session))
     when_imported("pandas", _widen)
     when_imported("altair", _draw_charts)
+    when_imported("plotly.io._renderers", lambda module: _show_figures(module, session))
     when_imported("tqdm.notebook", _print_bars)
     when_imported("ipywidgets.widgets.widget_output", lambda module: _hold(module, session))
 
 
 def _show_images(module, session):
-    from . import mime
-
     class Viewer(module.Viewer):
         def show(self, image, **_):
-            session.outlet.publish({"text/plain": repr(image), mime.VALUE: image})
+            session.outlet.publish({"text/plain": repr(image), VALUE: image})
             return 1
 
     module.register(Viewer(), 0)
@@ -49,12 +49,25 @@ def _draw_charts(altair):
 
     def render(spec, **options):
         png = None
-        if outside.is_there("vl_convert"):
-            png, _ = outside.draw(_DRAW_CHART, late.load("json").dumps(spec))
+        if images.can_draw_with("vl_convert"):
+            png, _ = images.draw_outside(_DRAW_CHART, late.load("json").dumps(spec))
         return pages(spec, **options) if png is None else {"image/png": png}
 
     altair.renderers.register("understudy", render)
     altair.renderers.enable("understudy")
+
+
+def _show_figures(module, session):
+    """Has every name in plotly's table of renderers stand for us: they need a browser."""
+
+    class Renderer(module.ExternalRenderer):
+        def render(self, fig_dict):
+            session.outlet.publish({PLOTLY: fig_dict})
+
+    ours = Renderer()
+    for name in ("understudy", *module.renderers):
+        module.renderers[name] = ours
+    module.renderers.default = "understudy"
 
 
 def _print_bars(module):
@@ -63,19 +76,10 @@ def _print_bars(module):
 
     class tqdm_notebook(std.tqdm):
         def __init__(self, *args, display=True, **options):
-            if not display:
-                options["disable"] = True
-            super().__init__(*args, **options)
-
-        def display(self, msg=None, pos=None, close=False, bar_style=None, check_delay=True):
-            if not close:
-                super().display(msg, pos)
-
-    def tnrange(*args, **options):
-        return tqdm_notebook(range(*args), **options)
+            super().__init__(*args, **options if display else {**options, "disable": True})
 
     module.tqdm_notebook = module.tqdm = tqdm_notebook
-    module.tnrange = module.trange = tnrange
+    module.tnrange = module.trange = lambda *ends, **options: tqdm_notebook(range(*ends), **options)
 
 
 def _hold(module, session):
@@ -84,11 +88,11 @@ def _hold(module, session):
     enter, leave = output.__enter__, output.__exit__
 
     def held(self):
-        session.outlet.hold(1)
+        session.outlet.held += 1
         return enter(self)
 
     def released(self, *error):
-        session.outlet.hold(-1)
+        session.outlet.held -= 1
         return leave(self, *error)
 
     output.__enter__, output.__exit__ = held, released

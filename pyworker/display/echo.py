@@ -1,16 +1,25 @@
-"""What becomes of the value of a top-level expression: it is shown as its class says."""
+"""What becomes of the value of a top-level expression: it is shown as its class says, and kept.
+
+_, __, ___, _1 and Out have it then. Out keeps the last values, as many as COUNT_LIMIT, and
+of large ones no more than SIZE_LIMIT bytes together: a table that was looked at once must
+not stay for ever.
+"""
 
 import builtins
 import sys
 
-from . import figures, kinds, plotly_show
+from . import describe, figures, kinds, pages
 from .artifacts import Artifact
 
-_HANDLE = ("IPython.core.display_functions", "DisplayHandle")
-_DEPTH = 3  # how deep lists are searched for artists
+COUNT_LIMIT = 100  # values that Out keeps
+SIZE_LIMIT = 64 << 20  # bytes of them, as far as that can be told
+_UNDERSCORES = ("_", "__", "___")
+_SAMPLE = 20  # elements of a container that are measured
+_HANDLE = "IPython.core.display_functions"
+_DRAWN = {"matplotlib.artist", "matplotlib.container", "matplotlib.colorbar", *figures.GRIDS}
+_DEPTH = 3  # how deep lists are searched for what is drawn
 _WIDTH = 79  # characters, from which on IPython breaks lines
 _FEW = 40  # items of a container that is told at once
-_SMALL = 1000  # characters
 _SCALARS = kinds.ids(int, float, complex, bool, str, bytes)
 _HOLDERS = kinds.ids(list, tuple, dict)
 _TABLES = {("pandas", "DataFrame"), ("pandas", "Series"), ("numpy", "ndarray")}
@@ -32,72 +41,57 @@ class Echo:
         Nothing is shown of None, of what matplotlib draws and of an Artifact: they are
         told of already.
         """
-        kind = type(value)
         if sys.displayhook is not self._hook:
             sys.displayhook(value)
-        elif id(kind) in _SCALARS and self._is_untouched(kind):
-            text = repr(value)
-            self._write(text)
-            self._session.outputs.keep(execution, value, small=len(text) < _SMALL)
+        elif id(type(value)) in _SCALARS:
+            self._show(value)
+        elif value is None or _is_told(value):
             return
-        elif value is None or kind is Artifact or _is_told(value):
-            return
+        elif figures.is_plotly(value):
+            self._session.outlet.pending[id(value)] = value
+            traces = pages.counted(len(value.data), "trace")  # its own text fills pages
+            self._write(f"<plotly {type(value).__name__}: {traces}>")
         else:
-            self._show(value, kind)
+            self._show(value)
         self._session.outputs.keep(execution, value)
 
-    def _show(self, value, kind):
-        text = self._at_once(value, kind)
-        if text is None:
-            if plotly_show.is_figure(value):
-                self._session.artifacts.echoed(value)
-                text = plotly_show.brief(value)
-            elif (shell := self._session.notebook.shell) is not None:
-                data, _ = shell.display_formatter.format(value)
-                if data:
-                    self._session.outlet.publish(data, stream=sys.stdout)
-                return
-            else:
-                try:
-                    text = repr(value)
-                except Exception as error:  # as with IPython, the cell goes on
-                    sys.stderr.write(self._session.describer.text(error))
-                    return
-        self._write(text)
+    def _show(self, value):
+        is_plain = self._is_plain(value)
+        if not is_plain and (shell := self._session.notebook.shell) is not None:
+            data, _ = shell.display_formatter.format(value)
+            if data:
+                self._session.outlet.publish(data, stream=sys.stdout)
+            return
+        try:
+            text = repr(value)
+        except Exception as error:  # as with IPython, the cell goes on
+            sys.stderr.write(self._session.describer.text(error))
+        else:
+            self._write(text)
 
     def _write(self, text):
         # As print() does, but in one write: each wakes the reader.
         if (stream := sys.stdout) is not None:
             stream.write(text + "\n")
 
-    def _at_once(self, value, kind):
-        """Returns the text of a value for which IPython would make no other, or None."""
-        if id(kind) in _HOLDERS:
-            if len(value) > _FEW:
-                return None
-            held = {*map(type, value)}
-            if kind is dict:
-                held.update(map(type, value.values()))
-            if not all(id(each) in _SCALARS and self._is_untouched(each) for each in held):
-                return None
-            if not self._is_untouched(kind):
-                return None
-            text = repr(value)
-            return None if len(text) > _WIDTH else text
-        if (kinds.library(kind), kinds.name(kind)) in _TABLES and self._is_untouched(kind):
-            try:
-                return repr(value)
-            except Exception:
-                return None  # which is said on the way that is guarded
-        return None
+    def _is_plain(self, value):
+        """Says whether IPython shows a value by its repr(): its formatter takes 0.25 ms."""
+        kind = type(value)
+        held = [kind]
+        if id(kind) in _HOLDERS and len(value) <= _FEW:
+            held += map(type, value)
+            held += map(type, value.values()) if kind is dict else ()
+        is_simple = all(id(each) in _SCALARS for each in held[1:] or held)
+        is_simple = is_simple or (kinds.library(kind), kinds.name(kind)) in _TABLES
+        fits = id(kind) not in _HOLDERS or (is_simple and len(repr(value)) <= _WIDTH)
+        return is_simple and fits and all(map(self._is_untouched, held))
 
     def _is_untouched(self, kind):
         """Says whether nobody has told IPython how to show values of a class."""
         notebook = self._session.notebook
         if not notebook.is_made:
             return True
-        formatters = notebook.shell.display_formatter.formatters
-        plain = formatters["text/plain"]
+        plain = notebook.shell.display_formatter.formatters["text/plain"]
         if type(plain).__module__ != _PLAIN_PRINTERS[0] or plain.float_format != "%r":
             return False
         printer = plain.type_printers.get(kind)
@@ -114,37 +108,80 @@ def _is_told(value):
 
     A figure of matplotlib's is shown.
     """
-    if (type(value).__module__, type(value).__name__) == _HANDLE:
+    kind = type(value)
+    if kind is Artifact or (kinds.module(kind), kinds.name(kind)) == (_HANDLE, "DisplayHandle"):
         return True
-    if "matplotlib" not in sys.modules:
-        return False
-    return figures.show_figure(value) or _is_drawn(value, _DEPTH)
+    return "matplotlib" in sys.modules and (figures.show(value, False) or _is_drawn(value, _DEPTH))
 
 
 def _is_drawn(value, depth):
     """Says whether a value is what a plotting function gives back."""
-    if isinstance(value, _drawn_types()):
-        return True
-    if type(value).__module__ in figures.GRIDS:
+    kind = type(value)
+    if any(kinds.module(base) in _DRAWN for base in kinds.bases(kind)):
         return True
     if depth == 0:
         return False
     if isinstance(value, (list, tuple)):
         # plt.hist gives (counts, edges, bars): one artist marks the whole.
         return any(_is_drawn(item, depth - 1) for item in value[:20])
-    if type(value) is dict:  # plt.boxplot gives lists of artists by name
+    if kind is dict:  # plt.boxplot gives lists of artists by name
         filled = [v for v in value.values() if not (type(v) is list and not v)]
         return bool(filled) and all(_is_drawn(v, 1) for v in filled)
-    if type(value).__module__ == "numpy" and getattr(value, "shape", ()) and value.dtype.hasobject:
+    if kinds.module(kind) == "numpy" and getattr(value, "shape", ()) and value.dtype.hasobject:
         return value.size > 0 and _is_drawn(value.flat[0], 0)  # an array of Axes
     return False
 
 
-def _drawn_types():
-    names = (
-        ("matplotlib.artist", "Artist"),
-        ("matplotlib.container", "Container"),
-        ("matplotlib.colorbar", "Colorbar"),
-    )
-    found = (getattr(sys.modules.get(module), name, None) for module, name in names)
-    return tuple(kind for kind in found if kind is not None)
+class Outputs:
+    """The values that a session has echoed."""
+
+    def __init__(self, namespace):
+        self.out = {}  # by execution
+        self._namespace = namespace
+        self._last = (None, None, None)  # of _, __, ___
+        self._sizes = {}
+
+    def install(self):
+        """Has code find Out."""
+        builtins.Out = self.out
+
+    def keep(self, execution, value):
+        """Takes what was echoed last; a name that the user, or gettext, has given a value stays."""
+        if value is self.out:
+            return
+        names, last = self._namespace, self._last
+        self._last = value, last[0], last[1]
+        if not callable(vars(builtins).get("_")):
+            for name, ours, new in zip(_UNDERSCORES, last, self._last):
+                if names.get(name, ours) is ours:
+                    names[name] = new
+        self._drop(execution)  # an earlier value of the cell
+        self.out[execution], self._sizes[execution] = value, _size(value, 2)
+        names[f"_{execution}"] = value
+        if self._sizes[execution] > SIZE_LIMIT:
+            self._drop(execution)
+        while len(self._sizes) > COUNT_LIMIT or sum(self._sizes.values()) > SIZE_LIMIT:
+            self._drop(next(iter(self._sizes)))
+
+    def _drop(self, execution):
+        value = self.out.pop(execution, self)
+        self._sizes.pop(execution, None)
+        if self._namespace.get(f"_{execution}") is value:
+            del self._namespace[f"_{execution}"]
+
+
+def _size(value, depth):
+    """Returns about how many bytes a value has."""
+    try:
+        size = sys.getsizeof(value)
+        if id(type(value)) in _SCALARS:
+            return size
+        if (known := describe.known(value)) is not None:
+            return int(describe.memory(known) or 0)
+        if depth and type(value) in (list, tuple, dict) and value:
+            items = list(value.values()) if type(value) is dict else value
+            sample = items[:: len(items) // _SAMPLE + 1]
+            size += sum(_size(each, depth - 1) for each in sample) * len(items) // len(sample)
+        return size
+    except Exception:
+        return 0  # of what can't say it

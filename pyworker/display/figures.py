@@ -3,6 +3,8 @@
 import os
 import sys
 
+import matplotlib_capture as capture
+
 FOLDER = "figures"  # in the private directory
 CHILDREN = "children"  # in that: what child processes have shown, until it is collected
 GRIDS = ("seaborn.axisgrid",)  # whose values hold a figure
@@ -15,42 +17,18 @@ class Figures:
         self._channel = channel
         self._max_side = max_side  # pixels, of a preview
         self._execution = 0
-        self._displayed = 0  # figures that were handed to display()
-        self._capture = find_capture()
         self.move(private_dir)
 
     def move(self, private_dir):
         """Saves figures under another folder from now on."""
         self._directory = os.path.join(private_dir, FOLDER)
-        if self._capture is not None:
-            self._capture.announce(os.path.join(self._directory, CHILDREN))
+        capture.announce(os.path.join(self._directory, CHILDREN))
 
     def begin(self, execution):
         """Begins to take what the execution shows."""
-        if self._capture is None:
-            return
-        self._execution, self._displayed = execution, 0
-        self._capture.begin(
-            self._emit,
-            directory=self._directory,
-            prefix=f"{execution:04d}",
-            max_side=self._max_side,
-        )
-
-    def show(self, figure):
-        """Shows any figure of matplotlib, as it looks now."""
-        if self._capture is None:
-            return
-        from matplotlib_capture import CapturedFigure, drawing, save
-
-        from . import images
-
-        png, preview = drawing.draw(figure, self._max_side)
-        self._displayed += 1
-        path = save.write(png, self._directory, f"{self._execution:04d}-d{self._displayed}")
-        size = images.size_of(png)
-        title = drawing.title_of(figure)
-        self._emit(CapturedFigure(path, "image/png", *size, title, preview))
+        self._execution = execution
+        prefix, max_side = f"{execution:04d}", self._max_side
+        capture.begin(self._emit, directory=self._directory, prefix=prefix, max_side=max_side)
 
     def end(self, failed):
         """Takes what is still open, and closes it.
@@ -58,31 +36,31 @@ class Figures:
         Returns the exception that kept a figure from being drawn, if one did; where the
         run has failed already, that is told on stderr instead.
         """
-        return self._capture.end(failed) if self._capture is not None else None
+        return capture.end(failed)
 
     def _emit(self, figure):
-        header = {
-            "type": "figure",
-            "execution": self._execution,
-            "path": figure.path,
-            "mime_type": figure.mime_type,
-            "width": figure.width,
-            "height": figure.height,
-            "title": figure.title,
-        }
+        fields = ("path", "mime_type", "width", "height", "title")
+        header = {name: getattr(figure, name) for name in fields}
+        header.update(type="figure", execution=self._execution)
         if figure.names:
             header["names"] = list(figure.names)
         self._channel.send(header, [figure.preview])
 
 
-def show_figure(value):
-    """Shows the value of an expression if it is a figure, and says whether it is one."""
-    figure = figure_of(value)
-    capture = find_capture() if figure is not None else None
-    if capture is None:
+def show(value, at_once):
+    """Shows a value if it is a figure of matplotlib, and says whether it is one.
+
+    At once it is shown as it looks now, even if it has been shown so before.
+    """
+    if (figure := figure_of(value)) is None:
         return False
-    capture.echo(figure)
+    (capture.show if at_once else capture.echo)(figure)
     return True
+
+
+def draw(figure, max_side):
+    """Returns (PNG, PNG with sides of at most max_side, title) of a figure of matplotlib."""
+    return capture.draw(figure, max_side)
 
 
 def figure_of(value):
@@ -99,10 +77,6 @@ def figure_of(value):
     return value
 
 
-def find_capture():
-    """Returns the package, or None where a worker runs without it."""
-    try:
-        import matplotlib_capture
-    except ImportError:
-        return None
-    return matplotlib_capture
+def is_plotly(value):
+    """Says whether a value is a figure of plotly."""
+    return isinstance(value, getattr(sys.modules.get("plotly.basedatatypes"), "BaseFigure", ()))

@@ -9,224 +9,279 @@ import sys
 
 from pyworker import late
 
-from . import figures, hypertext, images, kinds, names, pages, plotly_show, tables
+from . import figures, hypertext, images, kinds, names, pages
 
 _UNSEEN = "not shown: it is too large, broken, or Pillow can't read it"
-_STEP = 1 << 20  # bytes of a file that are copied at once
 _HEAD = 4_000  # bytes of a file that are looked at for a preview
+_BEGINNING = 400  # characters of a page's text that are its preview
+_LOOKED_AT = 100_000  # characters of a page that are looked at for it
+_MOST_TRACES = 12  # of a figure of plotly that are described
+_MOST_POINTS = 2_000_000  # of one that is written: no interrupt ends that
+_DRAW = """
+import plotly.io
+figure = json.load(sys.stdin)
+sys.stdout.buffer.write(plotly.io.to_image(figure, format="png", validate=False))
+"""
+_UNDRAWN = "you can't see this page, the user can: draw it with matplotlib to see it"
+
+_undrawn = ""  # why kaleido doesn't work: each try starts a browser, so one is enough
 
 
 class Form:
     """What is saved of a value.
 
-    `endings` are those that the file's name may have, the first by default; where
-    there are none, a name keeps its own, and one without gets `ending`; `mime_type`
-    counts where the name doesn't tell. `write` writes the content into a file.
-    `image` is a PNG for a model, or None. `draw` makes the PNG of a page, where there
-    is one that can be drawn.
-    `name` is what it is called when nobody says. Two values of the same `fingerprint`
-    look the same.
+    `data` is a str, bytes, or a function that writes a file, of at least `size` bytes.
+    `endings` are those that the file's name may have, the first by default; where there
+    are none, a name keeps its own, and one without gets `ending`. `mime_type` counts
+    where the name doesn't tell. `image` is a PNG or JPEG for a model, or None; `draw`
+    makes it of what is written already. `name` is what it is called when nobody says.
+    Two values of the same `fingerprint` look the same.
     """
 
-    def __init__(self, kind, write, endings=(), ending="", mime_type="", preview="", image=None):
+    def __init__(self, kind, data, ending="", endings=(), preview="", image=None, size=0):
         self.kind = kind
-        self.write = write
+        self.data = data
+        self.size = size
         self.endings = endings
-        self.ending = ending
-        self.mime_type = mime_type
+        self.ending = ending or endings[0]
+        self.mime_type = names.mime_type(f"x{self.ending}")
         self.preview = preview
         self.image = image
         self.draw = None
         self.name = ""
-        self.fingerprint = None
+        self.fingerprint = None if callable(data) else hash(data)
+
+    def named(self, name):
+        """Returns a name with an ending that tells what is in the file."""
+        return names.with_ending(name, self.endings, self.ending)
+
+    def write(self, path):
+        """Writes the file."""
+        if callable(self.data):
+            self.data(path)
+            return
+        text = isinstance(self.data, str)
+        with open(path, "wb") as file:
+            file.write(self.data.encode("utf-8", "backslashreplace") if text else self.data)
 
 
-def of(value, kind, max_side, name=""):
-    """Returns the Form of a value; kind None leaves the choice to us."""
-    if isinstance(value, os.PathLike):
+def of(value, kind, max_side):
+    """Returns the Form of a value as a kind; None leaves the choice to us.
+
+    Raises ValueError for an unknown kind, TypeError for what it can't be made of.
+    """
+    if kind not in _REMEDIES:
+        known = ", ".join(filter(None, _REMEDIES))
+        raise ValueError(f"kind must be one of {known}, not {kind!r:.80}")
+    if isinstance(value, os.PathLike) or (isinstance(value, str) and kind in ("file", "image")):
         return _of_path(os.fspath(value), kind or "file", max_side)
-    if isinstance(value, str) and kind in ("file", "image"):
-        return _of_path(value, kind, max_side)
-    for make in _MAKERS if kind is None else _BY_KIND[kind]:
-        form = make(value, max_side)
-        if form is not None:
+    for make in _MAKERS[kind]:
+        if (form := make(value, max_side)) is not None:
             form.kind = kind or form.kind
             return form
-    what = kinds.name(type(value))
-    if kind is None:
-        raise TypeError(
-            f"artifact() can't tell what to make of type {what}; pass kind, as kind='txt' for its "
-            "text, or write it to a file and pass the file's pathlib.Path"
-        )
-    raise TypeError(f"artifact() can't make {_ARTICLES[kind]} of type {what}; {_TAKES[kind]}")
-
-
-def is_picture(value):
-    """Says whether a value is a picture that is made of it when it is shown."""
-    return _is_pil(value) or figures.figure_of(value) is not None
-
-
-def of_image(value, max_side):
-    """Returns the Form of what is_picture knows."""
-    return _of_pil(value, max_side) or _of_matplotlib(value, max_side)
-
-
-def of_encoded(data, max_side):
-    """Returns the Form of the bytes of an image file, None if it can't be seen."""
-    ending, mime_type = pages.sniff(data[:_HEAD])
-    image = images.preview(data, max_side) if mime_type.startswith("image/") else None
-    if image is None:
-        return None
-    return _bytes("image", data, (ending,), preview=images.extent(image), image=image)
-
-
-def of_svg(text, max_side):
-    """Returns the Form of a drawing, with its picture where something here can draw it."""
-    form = _of_svg_text(text, max_side)
-    form.image = images.of_svg(text, max_side)
-    if form.image is None:
-        form.preview = "not shown as a picture: with cairosvg installed it is"
-    return form
-
-
-def of_page(text, max_side):
-    """Returns the Form of a page."""
-    form = _of_html_text(text, max_side)
-    form.preview = ""  # its text is shown
-    return form
-
-
-def of_plotly(figure):
-    """Returns the Form of a figure of plotly or of its dict."""
-    fields = plotly_show.fields(figure)
-    traces, text = plotly_show.serialize(fields)
-
-    def write(file):
-        for piece in plotly_show.page(fields, traces):
-            file.write(piece)
-
-    form = Form("chart", write, (".html", ".htm"), mime_type=names.MIME_TYPES[".html"])
-    form.preview, form.fingerprint = plotly_show.describe(fields), hash(text)
-    if plotly_show.can_draw():
-        form.draw = lambda complain: plotly_show.draw(text, complain)
-    else:
-        form.preview += f"\n{plotly_show.UNSEEN}"
-    return form
-
-
-def of_drawing(png, page, max_side):
-    """Returns the Form of the image that a page of plotly has been drawn as."""
-    form = of_encoded(png, max_side)
-    form.preview = f"{page} as an image, {form.preview}"
-    return form
+    act, remedy = _REMEDIES[kind]
+    raise TypeError(f"artifact() can't {act} of type {kinds.name(type(value))}; {remedy}")
 
 
 # Each of these returns a Form, or None for a value that it is not for.
 
 
-def _of_text(value, _):
-    return _text("txt", value, preview=pages.head(value)) if isinstance(value, str) else None
-
-
-def _of_any_text(value, max_side):
-    if (form := _of_text(value, max_side) or _of_json(value, max_side)) is not None:
-        return form
-    text = bytes(value).decode("utf-8", "replace") if isinstance(value, _BYTES) else str(value)
-    return _of_text(text, max_side)
-
-
-def _of_json(value, _):
-    if not isinstance(value, (list, tuple, dict)):
-        return None
-    try:
-        text = late.load("json").dumps(value, indent=1, ensure_ascii=False, default=str)
-    except (TypeError, ValueError, RecursionError):  # of keys that JSON lacks, of cycles
-        return None
-    return _text("txt", text, ending=".json", preview=pages.head(text))
-
-
-def _of_svg_text(value, _):
-    return _text("svg", value, (".svg",)) if isinstance(value, str) else None
-
-
-def _of_html_text(value, _):
+def of_text(value, _):
+    """Takes a str."""
     if not isinstance(value, str):
         return None
-    return _text("html", value, (".html", ".htm"), preview=hypertext.beginning(value))
+    return Form("txt", value, ".txt", preview=pages.head(value))
+
+
+def of_image(value, max_side):
+    """Takes the bytes of an image file that can be seen; many give them as base64."""
+    form = _of_bytes(images.to_bytes(value), max_side)
+    if form is None or form.image is None:
+        return None
+    form.kind, form.endings = "image", (form.ending,)
+    return form
+
+
+def of_svg(value, max_side):
+    """Takes the text of a drawing; its picture comes where something here can draw it."""
+    if (text := _decoded(value)) is None:
+        return None
+    form = Form("svg", text, endings=(".svg",), image=images.of_svg(text, max_side))
+    if form.image is None:
+        form.preview = "not shown as a picture: with cairosvg installed it is"
+    return form
+
+
+def of_page(value, _):
+    """Takes the text of a page."""
+    if (text := _decoded(value)) is None:
+        return None
+    words = " ".join(hypertext.text(text[:_LOOKED_AT]).split())
+    return Form("html", text, endings=(".html", ".htm"), preview=pages.shorten(words, _BEGINNING))
+
+
+def of_plotly(figure, _):
+    """Takes a figure of plotly, or its dict."""
+    from plotly import io
+
+    fields = figure if isinstance(figure, dict) else figure.to_dict()
+    traces = fields.get("data", [])
+    if (points := sum(map(_points, traces))) > _MOST_POINTS:
+        raise ValueError(f"it has {points:,} points, more than {_MOST_POINTS:,}; show fewer")
+    page = io.to_html(fields, include_plotlyjs=True, validate=False, div_id="figure")
+    form = Form("chart", page, endings=(".html", ".htm"), preview=describe(fields, traces))
+    form.draw = lambda: _draw(form, fields)
+    return form
+
+
+def _of_plotly(value, max_side):
+    return of_plotly(value, max_side) if figures.is_plotly(value) else None
+
+
+def _draw(form, fields):
+    """Draws the image of a figure of plotly, or says in its preview why there is none."""
+    global _undrawn
+    if not _undrawn and images.can_draw_with("kaleido"):
+        text = sys.modules["plotly.io"].to_json(fields, validate=False)
+        form.image, _undrawn = images.draw_outside(_DRAW, text)
+    if form.image is None:
+        why = f"; kaleido {_undrawn}" if _undrawn else ", or %pip install kaleido and have Chrome"
+        form.preview += f"\n{_UNDRAWN}{why}"
+
+
+def _points(trace):
+    """Returns how many values a trace has, in lists, arrays or the base64 of one."""
+    return max(_length(trace.get(key)) for key in ("y", "x", "values", "z", "lat"))
+
+
+def _length(values):
+    if isinstance(values, dict) and "bdata" in values:
+        encoded = values["bdata"]
+        return (len(encoded) * 3 // 4 - encoded.count("=", -2)) // int(values["dtype"][1:])
+    return len(values) if hasattr(values, "__len__") and not isinstance(values, str) else 0
+
+
+def describe(figure, traces):
+    """Returns the title of a figure's dict, and what is drawn in it."""
+    title = figure.get("layout", {}).get("title")
+    title = title.get("text") if isinstance(title, dict) else title
+    said = []
+    for trace in traces[:_MOST_TRACES]:
+        name = f' "{trace["name"]!s:.60}"' if trace.get("name") else ""
+        count = f" ({pages.counted(n, 'point')})" if (n := _points(trace)) else ""
+        said.append(f"{trace.get('type', 'scatter')}{name}{count}")
+    if (more := len(traces) - _MOST_TRACES) > 0:
+        said.append(f"and {more} more")
+    return "\n".join(filter(None, [title and str(title)[:200], "; ".join(said)]))
+
+
+def is_pil(value):
+    """Says whether a value is an image of Pillow."""
+    return isinstance(value, getattr(sys.modules.get("PIL.Image"), "Image", ()))
+
+
+def of_pil(value, max_side):
+    """Takes an image of Pillow."""
+    if not is_pil(value):
+        return None
+    data, preview = images.encode(value), f"{value.width}×{value.height} {value.mode}"
+    image = images.preview(data, max_side)
+    return Form("image", data, endings=(".png",), preview=preview, image=image)
 
 
 def _of_bytes(value, max_side):
-    if not isinstance(value, _BYTES):
+    if not isinstance(value, images.BYTES):
         return None
     data = bytes(value)
-    ending, mime_type = pages.sniff(data[:_HEAD])
-    preview = pages.head_of_bytes(data[:_HEAD], len(data))
-    image = images.preview(data, max_side) if mime_type.startswith("image/") else None
-    if mime_type.startswith("image/") and image is None:
-        preview = _UNSEEN
-    return _bytes("file", data, ending=ending, preview=preview, image=image)
+    form = Form("file", data, pages.sniff(data[:_HEAD]))
+    return _look(form, data[:_HEAD], len(data), lambda: data, max_side)
 
 
-def _of_encoded_image(value, max_side):
-    form = _of_bytes(value, max_side)
-    return form if form is not None and form.image else None
+def _look(form, start, size, read, max_side):
+    """Sets how a file that begins so is previewed; read gives all of it."""
+    form.mime_type = names.mime_type(f"x{pages.sniff(start)}")
+    if not form.mime_type.startswith("image/"):
+        form.preview = pages.head_of_bytes(start, size)
+        return form
+    form.image = images.preview(read(), max_side) if size <= images.LARGEST else None
+    if form.image is None:
+        form.preview = _UNSEEN
+    elif images.is_png(start):
+        form.preview = "{}×{}".format(*images.size_of(start))
+    return form
 
 
-def _of_html_bytes(value, max_side):
-    return _of_html_text(bytes(value).decode(), max_side) if isinstance(value, _BYTES) else None
+def _of_path(path, kind, max_side):
+    """Copies a file, and nothing that is not one: opening a pipe may wait for ever."""
+    path = os.fsdecode(path)
+    status = os.stat(path)
+    if not late.load("stat").S_ISREG(status.st_mode):
+        raise TypeError(f"{path!r} is no regular file, so it can't be kept")
+    with open(path, "rb") as file:
+        start = file.read(_HEAD)
+    base, ending = os.path.basename(path), pages.sniff(start)
+    copy, size = late.load("shutil").copyfile, status.st_size
+    form = Form(kind, lambda to: copy(path, to), names.ending(base) or ending, size=size)
+    form.name = base
+    _look(form, start, size, late.load("pathlib").Path(path).read_bytes, max_side)
+    if kind == "image" and not names.mime_type(base, form.mime_type).startswith("image/"):
+        raise TypeError(f"{path!r} is no image")
+    return form
 
 
-def _of_svg_bytes(value, max_side):
-    return _of_svg_text(bytes(value).decode(), max_side) if isinstance(value, _BYTES) else None
+def _decoded(value):
+    """Returns the str that a value is, or that its bytes are; None for others."""
+    value = bytes(value).decode() if isinstance(value, images.BYTES) else value
+    return value if isinstance(value, str) else None
+
+
+def _of_json(value, _):
+    text = json_of(value) if isinstance(value, (list, tuple, dict)) else ""
+    return Form("txt", text, ".json", preview=pages.head(text)) if text else None
+
+
+def json_of(value):
+    """Returns a value as JSON, "" where it has keys that JSON lacks, or cycles."""
+    try:
+        return late.load("json").dumps(value, indent=1, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def _of_anything(value, max_side):
+    if isinstance(value, images.BYTES):
+        value = bytes(value).decode("utf-8", "replace")
+    return of_text(value, max_side) or _of_json(value, max_side) or of_text(str(value), max_side)
 
 
 def _of_matplotlib(value, max_side):
-    figure = _matplotlib_figure(value)
-    if figure is None:
+    if (figure := _matplotlib_figure(value)) is None:
         return None
-    from matplotlib_capture import drawing
-
-    png, preview = drawing.draw(figure, max_side)
-    width, height = images.size_of(png)
-    text = " — ".join(filter(None, [drawing.title_of(figure), f"{width}×{height}"]))
-    return _bytes("chart", png, (".png",), preview=text, image=preview)
+    png, image, title = figures.draw(figure, max_side)
+    extent = "{}×{}".format(*images.size_of(png))
+    preview = f"{title} — {extent}" if title else extent
+    return Form("chart", png, endings=(".png",), preview=preview, image=image)
 
 
-def _of_matplotlib_svg(value, _):
-    figure = _matplotlib_figure(value)
-    if figure is None:
+def _of_matplotlib_svg(value, max_side):
+    if (figure := _matplotlib_figure(value)) is None:
         return None
-    from matplotlib_capture import drawing
-
-    return _bytes("svg", drawing.draw_svg(figure), (".svg",), preview=drawing.title_of(figure))
-
-
-def _of_plotly(value, _):
-    return of_plotly(value) if plotly_show.is_figure(value) else None
+    buffer = late.load("io").BytesIO()
+    figure.savefig(buffer, format="svg")
+    return of_svg(buffer.getvalue(), max_side)
 
 
-def _is_pil(value):
-    image = sys.modules.get("PIL.Image")
-    return image is not None and isinstance(value, image.Image)
-
-
-def _of_pil(value, max_side):
-    if not _is_pil(value):
-        return None
-    return _of_image(value, max_side, f"{value.width}×{value.height} {value.mode}")
-
-
-def _of_image(image, max_side, preview):
-    data = images.encode(image)
-    small = data if max(image.size) <= max_side else images.small(image, max_side)
-    return _bytes("image", data, (".png",), preview=preview, image=small)
+def _matplotlib_figure(value):
+    """Returns the figure that a value of matplotlib's or seaborn's is, or belongs to."""
+    if isinstance(value, getattr(sys.modules.get("matplotlib.artist"), "Artist", ())):
+        value = value.figure
+    return figures.figure_of(value)
 
 
 def _of_pixels(value, max_side):
     """Takes arrays that can't well be anything but pictures."""
-    if not _is_array(value) or value.dtype.name != "uint8":
-        return None
-    return _of_array(value, max_side) if value.ndim in (2, 3) and min(value.shape[:2]) > 1 else None
+    pixels = _is_array(value) and value.dtype.name == "uint8" and value.ndim in (2, 3)
+    return _of_array(value, max_side) if pixels and min(value.shape[:2]) > 1 else None
 
 
 def _of_array(value, max_side):
@@ -234,8 +289,9 @@ def _of_array(value, max_side):
     if not _is_array(value):
         return None
     image, remark = images.from_array(value)
-    text = f"{image.width}×{image.height} {image.mode}, from {value.dtype} {value.shape}"
-    return _of_image(image, max_side, f"{text}; {remark}" if remark else text)
+    form = of_pil(image, max_side)
+    form.preview += f", from {value.dtype} {value.shape}" + (f"; {remark}" if remark else "")
+    return form
 
 
 def _of_saved_array(value, _):
@@ -244,14 +300,18 @@ def _of_saved_array(value, _):
     buffer = late.load("io").BytesIO()
     sys.modules["numpy"].save(buffer, value, allow_pickle=False)
     preview = f"array of shape {value.shape}, {value.dtype}"
-    return _bytes("file", buffer.getvalue(), (".npy",), preview=preview)
+    return Form("file", buffer.getvalue(), endings=(".npy",), preview=preview)
+
+
+def _is_array(value):
+    return isinstance(value, getattr(sys.modules.get("numpy"), "ndarray", ()))
 
 
 def _of_table(value, _):
-    write = tables.writer(value)
-    if write is None:
+    if (frame := pages.frame_of(value)) is None:
         return None
-    return Form("df", write, (".csv",), preview=tables.preview(value))
+    write, cells = lambda path: pages.write_table(frame, path), frame.shape[0] * frame.shape[1]
+    return Form("df", write, endings=(".csv",), preview=pages.head_of_table(frame), size=cells)
 
 
 def _of_rows(value, max_side):
@@ -270,122 +330,43 @@ def _of_methods(*methods):
 
     def make(value, max_side):
         for method in methods:
-            base = next((each for each in kinds.bases(type(value)) if method in vars(each)), None)
-            shown = getattr(value, method)() if base and vars(base)[method] else None
+            show = getattr(type(value), f"_repr_{method}_", None)
+            shown = show(value) if show else None
             if isinstance(shown, tuple) and shown:
                 shown = shown[0]  # with its metadata
-            form = _BY_METHOD[method](shown, max_side) if shown else None
-            if form is not None:
+            if shown and (form := _METHODS[method](shown, max_side)) is not None:
                 return form
         return None
 
     return make
 
 
-_BYTES = (bytes, bytearray, memoryview)
+_METHODS = {"png": of_image, "svg": of_svg, "html": of_page}
+_of_any_method = _of_methods(*_METHODS)
 
-# In this order a value's kind is guessed.
-_MAKERS = (
-    _of_text,
-    _of_bytes,
-    _of_table,
-    _of_matplotlib,
-    _of_plotly,
-    _of_pil,
-    _of_pixels,
-    _of_saved_array,
-    _of_json,
-    _of_methods("_repr_png_", "_repr_svg_", "_repr_html_"),
-)
-_BY_KIND = {
-    "chart": (_of_matplotlib, _of_plotly, _of_methods("_repr_png_", "_repr_svg_", "_repr_html_")),
-    "image": (_of_pil, _of_array, _of_encoded_image, _of_matplotlib, _of_methods("_repr_png_")),
+# By kind: what is done, and what may be passed instead.
+_REMEDIES = {
+    None: (
+        "tell what to make",
+        "pass kind, as kind='txt' for its text, or write it to a file and pass its pathlib.Path",
+    ),
+    "chart": ("make a chart", "pass a figure of matplotlib or plotly"),
+    "image": ("make an image", "pass a PIL image, an array, the bytes of an image or a path"),
+    "df": ("make a table", "pass a DataFrame, a Series, or rows that pandas takes"),
+    "file": ("make a file", "pass bytes or a path; kind='txt' saves a text"),
+    "txt": ("make text", "pass a str"),
+    "svg": ("make an SVG", "pass its text, a figure of matplotlib or what has _repr_svg_"),
+    "html": ("make a page", "pass its text, a figure of plotly or what has _repr_html_"),
+}
+# By kind, in this order: a value becomes what the first of them makes of it.
+_MAKERS = {
+    "chart": (_of_matplotlib, _of_plotly, _of_any_method),
+    "image": (of_pil, _of_array, of_image, _of_matplotlib, _of_methods("png")),
     "df": (_of_table, _of_rows),
     "file": (_of_bytes, _of_saved_array),
-    "txt": (_of_any_text,),
-    "svg": (_of_svg_text, _of_svg_bytes, _of_matplotlib_svg, _of_methods("_repr_svg_")),
-    "html": (_of_html_text, _of_html_bytes, _of_plotly, _of_methods("_repr_html_")),
+    "txt": (_of_anything,),
+    "svg": (of_svg, _of_matplotlib_svg, _of_methods("svg")),
+    "html": (of_page, _of_plotly, _of_methods("html")),
 }
-_BY_METHOD = {
-    "_repr_png_": lambda shown, max_side: of_encoded(images.to_bytes(shown), max_side),
-    "_repr_svg_": _of_svg_text,
-    "_repr_html_": _of_html_text,
-}
-_ARTICLES = {
-    "chart": "a chart",
-    "image": "an image",
-    "df": "a table",
-    "file": "a file",
-    "txt": "text",
-    "svg": "an SVG",
-    "html": "a page",
-}
-_TAKES = {
-    "chart": "pass a figure of matplotlib or plotly",
-    "image": "pass a PIL image, an array, the bytes of an image or a path",
-    "df": "pass a DataFrame, a Series, or rows that pandas takes",
-    "file": "pass bytes or a path; kind='txt' saves a text",
-    "txt": "pass a str",
-    "svg": "pass its text, a figure of matplotlib or what has _repr_svg_",
-    "html": "pass its text, a figure of plotly or what has _repr_html_",
-}
-
-
-def _text(kind, text, endings=(), ending=".txt", preview=""):
-    mime_type = names.MIME_TYPES[endings[0] if endings else ending]
-    form = Form(kind, lambda file: file.write(text), endings, ending, mime_type, preview)
-    form.fingerprint = hash(text)
-    return form
-
-
-def _bytes(kind, data, endings=(), ending="", preview="", image=None):
-    mime_type = names.mime_type(endings[0] if endings else "x" + ending)
-    form = Form(kind, lambda file: file.write(data), endings, ending, mime_type, preview, image)
-    form.fingerprint = hash(data)
-    return form
-
-
-def _of_path(path, kind, max_side):
-    """Copies a file, and nothing that is not one: opening a pipe may wait for ever."""
-    path = os.fsdecode(path)
-    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    try:
-        status = os.fstat(fd)
-        if not late.load("stat").S_ISREG(status.st_mode):
-            raise TypeError(f"{path!r} is no regular file, so it can't be kept")
-        size = status.st_size
-        start = os.read(fd, _HEAD)
-    finally:
-        os.close(fd)
-    ending, mime_type = pages.sniff(start)
-    base = os.path.basename(path)
-    if kind == "image" and not names.mime_type(base, mime_type).startswith("image/"):
-        raise TypeError(f"{path!r} is no image")
-    image = None
-    if mime_type.startswith("image/") and size <= images.LARGEST:
-        with open(path, "rb") as file:
-            image = images.preview(file.read(), max_side)
-    form = Form(kind, lambda file: _copy(path, file), (), names.ending(base) or ending, mime_type)
-    form.preview, form.image = pages.head_of_bytes(start, size), image
-    if mime_type.startswith("image/") and image is None:
-        form.preview = _UNSEEN
-    form.name = base
-    return form
-
-
-def _copy(path, target):
-    with open(path, "rb") as source:
-        while piece := source.read(_STEP):
-            target.write(piece)
-
-
-def _is_array(value):
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(value, getattr(numpy, "ndarray", ()))
-
-
-def _matplotlib_figure(value):
-    """Returns the figure that a value of matplotlib's or seaborn's is, or belongs to."""
-    if isinstance(value, getattr(sys.modules.get("matplotlib.artist"), "Artist", ())):
-        value = value.figure
-    return figures.figure_of(value)
+_LIBRARIES = (_of_table, _of_matplotlib, _of_plotly, of_pil, _of_pixels, _of_saved_array)
+_MAKERS[None] = (of_text, _of_bytes, *_LIBRARIES, _of_json, _of_any_method)

@@ -1,37 +1,43 @@
-"""Images as PNG, and small enough for a model."""
+"""Images as PNG, and small enough for a model.
 
+What others draw with a browser or V8 is drawn in a process of its own: these may hang,
+and leave threads and children behind that keep a session from being copied.
+"""
+
+import os
 import sys
 
 from pyworker import late
 
+BYTES = (bytes, bytearray, memoryview)
 LARGEST = 50_000_000  # bytes of a file that is looked at
-_UNSCALED = 2_000_000  # bytes of a PNG that is sent as it is where nothing can scale it
+_UNSCALED = 2_000_000  # bytes of an image that is sent as it is where nothing can scale it
 _MOST_PIXELS = 100_000_000  # of an image that is encoded, or looked at
-_QUICKLY = 10_000_000  # pixels, from which speed counts for more than size
-_REDUCED = ("L", "LA", "RGB", "RGBA", "CMYK", "YCbCr", "F", "I")  # modes that reduce() takes
+SECONDS = 20  # in which a picture must be drawn outside
+_PATH = "import json, sys\nsys.path[:] = json.loads(sys.argv[1])\n"
 _JPEG = b"\xff\xd8\xff"
 _DRAW_SVG = "import vl_convert\nsys.stdout.buffer.write(vl_convert.svg_to_png(sys.stdin.read()))"
 _DARK = 32  # a picture of 0 to 255 has values above it
 _MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16")  # that PNG has
 
 
-def encode(image):
-    """Returns a PIL image as PNG.
+def encode(image, kind="PNG"):
+    """Returns a PIL image as PNG or JPEG.
 
     Raises ValueError for one of more than 100 million pixels.
     """
-    pixels = image.width * image.height
-    if pixels > _MOST_PIXELS:
+    if image.width * image.height > _MOST_PIXELS:
         raise ValueError(
             f"an image of {image.width}×{image.height} pixels is too large to be kept; "
             "make it smaller before, as with image.thumbnail((4000, 4000))"
         )
-    buffer = late.load("io").BytesIO()
-    if image.mode == "F":
-        image = image.convert("L")
+    if kind == "JPEG":
+        image = image.convert("RGB")
     elif image.mode not in _MODES:
-        image = image.convert("RGBA" if "A" in image.getbands() else "RGB")
-    image.save(buffer, format="PNG", compress_level=1 if pixels > _QUICKLY else 6)
+        alpha = "A" in image.getbands()
+        image = image.convert("L" if image.mode == "F" else "RGBA" if alpha else "RGB")
+    buffer = late.load("io").BytesIO()
+    image.save(buffer, format=kind)
     return buffer.getvalue()
 
 
@@ -49,16 +55,11 @@ def from_array(array):
             f"an array of {array.dtype} and shape {array.shape} is no image; "
             "pass numbers of shape (height, width), (height, width, 3) or (height, width, 4)"
         )
-    try:
-        from PIL import Image
-    except ImportError:
-        raise TypeError("images of arrays need Pillow, which is not installed") from None
+    from PIL import Image
+
     remark = ""
-    if array.dtype.kind == "b":
-        array = array * 255.0
-    elif array.dtype.name != "uint8":
-        array, remark = _stretched(array)
     if array.dtype.name != "uint8":
+        array, remark = _stretched(array)
         array = array.clip(0, 255).round().astype("uint8")
     return Image.fromarray(array), remark
 
@@ -71,7 +72,7 @@ def _stretched(array):
         return numpy.zeros(array.shape), "no value is a finite number"
     low, high = float(finite.min()), float(finite.max())
     array = numpy.nan_to_num(array.astype("float64"), nan=low, posinf=high, neginf=low)
-    if low >= 0 and high <= 1 and finite.dtype.kind == "f":
+    if low >= 0 and high <= 1 and finite.dtype.kind in "bf":
         return array * 255.0, ""
     if low >= 0 and _DARK < high <= 255:
         return array, ""
@@ -95,57 +96,34 @@ def preview(data, max_side):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             image = Image.open(late.load("io").BytesIO(data))
-        with image:
-            if image.width * image.height > _MOST_PIXELS:
-                return None
-            if jpeg and max(image.size) <= max_side:
-                image.load()  # raises what a broken one raises
-                return data
-            if image.mode not in ("L", "LA", "RGB", "RGBA"):
-                image = image.convert("RGBA" if "transparency" in image.info else "RGB")
-            image.thumbnail((max_side, max_side))
-            return _as_jpeg(image) if jpeg else encode(image)
+        if jpeg and max(image.size) <= max_side:
+            image.load()  # raises what a broken one raises
+            return data
+        if image.mode not in ("L", "LA", "RGB", "RGBA"):
+            image = image.convert("RGBA" if "transparency" in image.info else "RGB")
+        image.thumbnail((max_side, max_side))
+        return encode(image, "JPEG" if jpeg else "PNG")
     except Exception:  # PIL's, of a broken or an enormous image
         return None
 
 
-def _as_jpeg(image):
-    buffer = late.load("io").BytesIO()
-    image.convert("RGB").save(buffer, format="JPEG", quality=85)
-    return buffer.getvalue()
-
-
 def of_svg(text, max_side):
     """Returns a drawing as PNG, None where nothing here can draw it."""
-    from . import outside
-
     png = None
     try:
         import cairosvg
 
         png = cairosvg.svg2png(bytestring=text.encode())
     except Exception:  # it isn't installed, misses a library, or can't read the drawing
-        if outside.is_there("vl_convert"):
-            png, _ = outside.draw(_DRAW_SVG, text)
+        if can_draw_with("vl_convert"):
+            png, _ = draw_outside(_DRAW_SVG, text)
     return preview(png, max_side) if png else None
 
 
-def small(image, max_side):
-    """Returns a PIL image as a PNG with sides of at most max_side."""
-    if image.mode not in _REDUCED:
-        alpha = "A" in image.getbands() or "transparency" in image.info
-        image = image.convert("L" if image.mode == "1" else "RGBA" if alpha else "RGB")
-    if (factor := max(image.size) // (2 * max_side)) > 1:
-        image = image.reduce(factor)
-    image = image.copy()
-    image.thumbnail((max_side, max_side))
-    return encode(image)
-
-
 def to_bytes(data):
-    """Returns the bytes of an image, which many give as base64."""
+    """Returns the bytes of an image, which many give as base64; none of what is no image."""
     if not isinstance(data, str):
-        return bytes(data)
+        return bytes(data) if isinstance(data, BYTES) else b""
     try:
         return late.load("base64").b64decode(data)
     except ValueError:
@@ -157,11 +135,43 @@ def is_png(data):
     return data[:8] == b"\x89PNG\r\n\x1a\n" and data[12:16] == b"IHDR" and len(data) >= 24
 
 
-def extent(data):
-    """Returns the size of a PNG in words, "" of another image."""
-    return "{}×{}".format(*size_of(data)) if is_png(data) else ""
-
-
 def size_of(png):
     """Returns (width, height) in pixels, from the PNG's header."""
     return int.from_bytes(png[16:20], "big"), int.from_bytes(png[20:24], "big")
+
+
+def can_draw_with(module):
+    """Says whether a library is installed; it is not imported."""
+    return module in sys.modules or late.load("importlib.util").find_spec(module) is not None
+
+
+def draw_outside(program, text):
+    """Returns (PNG, "") from a program that is given a text, or (None, why there is none)."""
+    subprocess, path = late.load("subprocess"), late.load("json").dumps(sys.path)
+    png, why = b"", "can't draw one"
+    try:
+        with subprocess.Popen(
+            [sys.executable, "-c", _PATH + program, path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ) as process:
+            try:
+                png, _ = process.communicate(text.encode(), timeout=SECONDS)
+            except BaseException:
+                _end(process)
+                raise
+    except subprocess.TimeoutExpired:
+        why = f"took more than {SECONDS} seconds for one"
+    except (OSError, subprocess.SubprocessError):
+        pass
+    return (png, "") if png.startswith(b"\x89PNG") else (None, why)
+
+
+def _end(process):
+    """Ends the drawing, with what it has started."""
+    try:
+        os.killpg(process.pid, 9)
+    except (AttributeError, OSError):
+        process.kill()

@@ -6,7 +6,7 @@ Nor is a class believed that says where it is from.
 
 import sys
 from _collections import deque
-from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
+from types import GetSetDescriptorType, MemberDescriptorType
 
 _MRO = type.__dict__["__mro__"]
 _NAME = type.__dict__["__name__"]
@@ -14,15 +14,14 @@ _MODULE = type.__dict__["__module__"]
 _DICT = type.__dict__["__dict__"]
 _BASICSIZE = type.__dict__["__basicsize__"]
 
-CONTAINERS = (list, tuple, dict, set, frozenset, str, bytes, bytearray, range, deque)
-
 
 def ids(*classes):
     """Returns what `id(kind) in …` asks for; the classes must never end."""
     return frozenset(map(id, classes))
 
 
-_CONTAINER_IDS = ids(*CONTAINERS)
+_CONTAINERS = ids(list, tuple, dict, set, frozenset, str, bytes, bytearray, range, deque)
+_SLOTS = ids(GetSetDescriptorType, MemberDescriptorType)
 
 
 def bases(kind):
@@ -37,8 +36,7 @@ def derives(kind, base):
 
 def name(kind):
     """Returns a class's name."""
-    found = _NAME.__get__(kind)
-    return found if type(found) is str else str.__str__(found)
+    return str.__str__(_NAME.__get__(kind))
 
 
 def module(kind):
@@ -47,22 +45,17 @@ def module(kind):
     return found if type(found) is str else ""
 
 
-def home(kind):
-    """Returns the name of the module that holds a class under its name, or ""."""
-    where = module(kind)
-    found = sys.modules.get(where)
-    names = found.__dict__ if type(found) is ModuleType else fields(found)
-    return where if names is not None and names.get(name(kind)) is kind else ""
-
-
-def library(kind):
-    """Returns the top-level package of a class's home."""
-    return home(kind).partition(".")[0]
-
-
 def package(kind):
     """Returns the top-level package that a class says it is of."""
     return module(kind).partition(".")[0]
+
+
+def library(kind):
+    """Returns that package where its module holds the class under its name, else ""."""
+    where = module(kind)
+    names = fields(sys.modules.get(where))
+    is_there = names is not None and names.get(name(kind)) is kind
+    return where.partition(".")[0] if is_there else ""
 
 
 def names_of(kind):
@@ -78,7 +71,7 @@ def basic_size(kind):
 def container(kind):
     """Returns the builtin container that a class is or derives from, or None."""
     for base in bases(kind):
-        if id(base) in _CONTAINER_IDS:
+        if id(base) in _CONTAINERS:
             return base
     return None
 
@@ -86,15 +79,13 @@ def container(kind):
 def fields(value):
     """Returns the __dict__ of an instance, or None; a __dict__ of its class's making is none."""
     for base in bases(type(value)):
-        found = _DICT.__get__(base).get("__dict__")
-        if found is None:
-            continue
-        kind = type(found)
-        if kind is not GetSetDescriptorType and kind is not MemberDescriptorType:
-            return None
-        try:
-            held = found.__get__(value)
-        except Exception:
-            return None
-        return held if type(held) is dict else None
-    return None
+        slot = _DICT.__get__(base).get("__dict__")
+        if slot is not None:
+            break
+    if id(type(slot)) not in _SLOTS:
+        return None
+    try:
+        held = slot.__get__(value)
+    except Exception:
+        return None
+    return held if type(held) is dict else None

@@ -1,5 +1,6 @@
 """Names of artifacts: file names that every system takes, with the right ending."""
 
+import os
 import re
 
 from pyworker import late
@@ -11,29 +12,21 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 # The endings that say what is in a file; any other belongs to a name, as in "v1.2".
 MIME_TYPES = {
-    ".bmp": "image/bmp",
+    **{f".{each}": f"image/{each}" for each in ("bmp", "gif", "jpeg", "png", "tiff", "webp")},
+    **{f".{each}": f"application/{each}" for each in ("json", "pdf", "xml", "zip")},
     ".csv": "text/csv",
-    ".gif": "image/gif",
     ".htm": "text/html",
     ".html": "text/html",
-    ".jpeg": "image/jpeg",
     ".jpg": "image/jpeg",
-    ".json": "application/json",
     ".log": "text/plain",
     ".md": "text/markdown",
     ".npy": "application/octet-stream",
     ".parquet": "application/vnd.apache.parquet",
-    ".pdf": "application/pdf",
-    ".png": "image/png",
     ".py": "text/x-python",
     ".svg": "image/svg+xml",
-    ".tiff": "image/tiff",
     ".tsv": "text/tab-separated-values",
     ".txt": "text/plain",
-    ".webp": "image/webp",
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ".xml": "application/xml",
-    ".zip": "application/zip",
 }
 
 
@@ -43,34 +36,34 @@ def clean(name):
     It is empty when nothing is left.
     """
     base = late.load("unicodedata").normalize("NFC", re.split(r"[/\\]", name)[-1])
-    base = _STRANGE.sub("_", base).lstrip(". ").rstrip(". ")
+    base = _STRANGE.sub("_", base).strip(" .")
     if _DEVICE.match(base):
         base = "_" + base
     stem, suffix = split(base)
-    if not suffix:
-        stem, suffix = base, ""
     room = _LONGEST - len(suffix.encode())
     return stem.encode()[:room].decode("utf-8", "ignore") + suffix
 
 
 def split(name):
     """Returns (stem, ending), the ending "" unless it says what is in the file."""
-    at = name.rfind(".")
-    if at > 0 and name[at:].lower() in MIME_TYPES:
-        return name[:at], name[at:]
-    return name, ""
+    stem, suffix = os.path.splitext(name)
+    return (stem, suffix) if suffix.lower() in MIME_TYPES else (name, "")
 
 
 def ending(name):
     """Returns whatever follows the last dot, with it, in lower case."""
-    at = name.rfind(".")
-    return name[at:].lower() if at > 0 else ""
+    return os.path.splitext(name)[1].lower()
 
 
-def with_ending(name, endings):
-    """Returns the name with one of the endings; the first stands in for a wrong one."""
+def with_ending(name, endings, otherwise=""):
+    """Returns the name with one of the endings; the first stands in for a wrong one.
+
+    Where there are none, it keeps its own, and gets the other if it has none.
+    """
     stem, suffix = split(name)
-    return name if suffix.lower() in endings else stem + endings[0]
+    if endings:
+        return name if suffix.lower() in endings else stem + endings[0]
+    return name if ending(name) else name + otherwise
 
 
 def mime_type(name, otherwise="application/octet-stream"):

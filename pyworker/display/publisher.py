@@ -15,6 +15,10 @@ import sys
 
 from pyworker import late
 
+from . import figures
+
+VALUE = "application/x-python-object"  # in a bundle of ours: the value, which is drawn when shown
+PLOTLY = "application/vnd.plotly.v1+json"  # a figure of plotly, or its dict
 _MARK = "\x1b]5379;{}\x07"
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -31,20 +35,33 @@ class Outlet:
         self._frames = frames
         self._streams = streams
         self._pid = os.getpid()
-        self._execution = 0
+        self.execution = 0
         self._running = False  # no frame is sent between executions
         self._display_id = ""  # of what is being published
         self._names = {}  # of artifacts, by display id
         self._shown = []  # names of artifacts that were displayed since the last clear
         self._figures = False  # some were sent since then
         self._waiting = None  # how much was written when clear_output(wait=True) came
-        self._held = 0  # widgets whose output is not the session's to clear
-        self.artifacts = self.figures = None  # which send what they have through this
+        self.held = 0  # widgets that collect output of their own: clear() is not for us
+        self.pending = {}  # figures of plotly to be shown at the end, by id()
+        self.artifacts = None  # which sends what it keeps through this
 
     def begin(self, execution):
         """Begins an execution."""
-        self._pid, self._execution, self._running = os.getpid(), execution, True
-        self._shown, self._figures, self._waiting = [], False, None
+        self._pid, self.execution, self._running = os.getpid(), execution, True
+        self._shown, self._figures, self._waiting, self.pending = [], False, None, {}
+
+    def finish(self, hurried):
+        """Shows the pending figures as they are now: each change of one gives it back.
+
+        When hurried it only says what it does not show: a page may take seconds, and
+        who is slow to end after an interrupt is killed. It may be called again after one.
+        """
+        if hurried and (left := len(self.pending)):
+            self.pending = {}
+            self.artifacts.note(f"figures of plotly not kept, as the call was stopped: {left}")
+        while self.pending:
+            self.publish({PLOTLY: self.pending.pop(next(iter(self.pending)))})
 
     def end(self):
         """Ends one: what was to be cleared when something came is, if it did."""
@@ -54,7 +71,7 @@ class Outlet:
 
     def send(self, header, attachments=()):
         """Sends a figure or an artifact, while an execution runs."""
-        if not self._is_ours():
+        if not self.is_ours():
             return
         self._settle()
         if header["type"] == "figure":
@@ -72,68 +89,55 @@ class Outlet:
         self._display_id = display_id
         try:
             text, form = self._choose(data)
-            if form is not None:
+            if self.is_ours():
                 self._keep(form, display_id)
-            elif display_id in self._names:
-                self._drop(False, [self._names.pop(display_id)])
-            if stream is not None:
-                stream.write(f"{text}\n" if text else "")
-            else:
-                self._write(text, display_id, update)
         finally:
             self._display_id = ""
+        text = f"{text}\n" if text else ""
+        if stream is not None:
+            stream.write(text)
+        elif display_id:
+            begin = mark("update" if update else "display", display_id)
+            self._out(f"{begin}{text}{mark('end')}")
+        else:
+            self._out(text)
 
     def clear(self, wait=False):
         """Takes away what this execution has shown so far."""
-        if self._held:
+        if self.held:
             return
         self._out(mark("clear-wait" if wait else "clear"))
         self._waiting = self._streams.written()
         if not wait:
             self._settle()
 
-    def hold(self, step):
-        """Has clear() do nothing in a widget that collects output of its own."""
-        self._held += step
-
     def _choose(self, data):
-        from . import figures, mime
-
-        value = data.get(mime.VALUE)
-        if value is not None and (figure := figures.figure_of(value)) is not None:
-            if self._is_ours():
-                self.figures.show(figure)
+        """Returns (text, Form or None) of a bundle; a figure of matplotlib is shown."""
+        if figures.figure_of(value := data.get(VALUE)) is not None:
+            if self.is_ours():
+                figures.show(value, at_once=True)
             return "", None
         try:
+            from . import mime
+
             return mime.choose(data, self.artifacts.max_side)
         except Exception as error:
             self.artifacts.complain("what was displayed", error)
             return str(data.get("text/plain", "")), None
 
     def _keep(self, form, display_id):
-        """Keeps a picture or a page as an artifact, in the place of one with its id."""
-        if not self._is_ours():
-            return
-        before = self._names.get(display_id) if display_id else None
+        """Keeps a picture or a page, or None, in the place of what has its id."""
+        before, name = self._names.pop(display_id, None), None
         try:
-            name = self.artifacts.show(form, before)
+            name = self.artifacts.show(form, before) if form is not None else None
         except Exception as error:
             self.artifacts.complain("what was displayed", error)
-            return
-        if name is None:
-            return
-        self._shown.append(name)
-        if display_id:
+        if name is not None:
+            self._shown.append(name)
+        if name is not None and display_id:
             self._names[display_id] = name
-            if before not in (None, name):
-                self._drop(False, [before])
-
-    def _write(self, text, display_id, update):
-        if not display_id:
-            self._out(f"{text}\n" if text else "")
-            return
-        begin = mark("update" if update else "display", display_id)
-        self._out(f"{begin}{text}\n{mark('end')}" if text else begin + mark("end"))
+        if before not in (None, name):
+            self._drop(False, [before])
 
     def _out(self, text):
         """Writes past what the user has put in the place of stdout, and after it."""
@@ -154,19 +158,15 @@ class Outlet:
         self._figures, self._shown = False, []
         self.artifacts.forget_seen()
 
-    def _drop(self, figures, names):
-        if not (figures or names) or not self._is_ours():
-            return
-        self._frames.send(
-            {
-                "type": "clear",
-                "execution": self._execution,
-                "figures": figures,
-                "artifacts": list(dict.fromkeys(names)),
-            }
-        )
+    def _drop(self, figures, artifacts):
+        """Has figures and artifacts that were sent not be shown."""
+        if (figures or artifacts) and self.is_ours():
+            names = list(dict.fromkeys(artifacts))
+            header = {"type": "clear", "execution": self.execution}
+            self._frames.send({**header, "figures": figures, "artifacts": names})
 
-    def _is_ours(self):
+    def is_ours(self):
+        """Says whether an execution runs, and this is no child of its process."""
         return self._running and self._pid == os.getpid()
 
 

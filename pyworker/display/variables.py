@@ -1,38 +1,71 @@
 """What the session's namespace holds, and what an execution has changed in it.
 
-No code of a user's class runs here: types are known by their class, builtin
-containers are read through the methods of their builtin class, and only libraries
-that are known (libraries.py) are asked for more.
+No code of a user's class runs here: see describe.py. Names that begin with "_" are
+private and left out.
 """
 
 import time
+from functools import _lru_cache_wrapper
+from types import FunctionType, ModuleType
 
-from . import definitions, fingerprint, kinds, libraries
-from .brief import REPR_LIMIT, TRUSTED, brief_repr
+from pyworker import late
+
+from . import describe as values
+from . import fingerprint, kinds
 
 LISTED = 10_000  # variables that are described
+DEFINED = 300  # functions, classes and imports that are listed, of each
+SIGNATURE_LIMIT = 120  # characters
 NAMED = 1000  # names of one kind in a difference
+LOOKED_INTO = 2000  # variables that a difference looks into; of more only the identity counts
 PATIENCE = 3  # seconds, after which a description does without values
 
+_DEFAULT_LIMIT = 20  # characters of a default
+_COROUTINES = 0x80 | 0x200  # of co_flags
 _PLAIN = kinds.ids(int, float, complex, bool, type(None))
 _DATA, _HOLDING, _VALUE = range(3)
+
+# What modules give away beside functions and classes, by package or class.
+_IMPORTED = {
+    *("typing", "__future__", "builtins.builtin_function_or_method"),
+    *("numpy.ufunc", "numpy._ArrayFunctionDispatcher"),
+}
+
+
+def public(namespace):
+    """Yields (name, value, its class) of each variable, whatever changes meanwhile."""
+    for name, value in namespace.copy().items():
+        if type(name) is str and not name.startswith("_"):
+            yield name, value, type(value)
 
 
 class Snapshot:
     """What the namespace held at the end of the last execution."""
 
     def __init__(self, namespace):
-        self._marks = fingerprint.Marks(namespace)
+        self._marks = {}
+        self.advance(namespace)
 
     def advance(self, namespace):
         """Returns the difference to the namespace as it is now, and keeps that."""
-        names = dict(
-            zip(("added", "changed", "removed"), map(sorted, self._marks.update(namespace)))
-        )
-        difference = {key: some[:NAMED] for key, some in names.items()}
-        if more := {key: len(some) - NAMED for key, some in names.items() if len(some) > NAMED}:
-            difference["more"] = more
-        return difference
+        old, new, this_round = self._marks, {}, fingerprint.Round()
+        added, changed = [], []
+        for name, value, kind in public(namespace):
+            before = old.get(name)
+            if before is not None and before[0] is value:  # held, so it can't change
+                new[name] = before
+                continue
+            mark = new[name] = this_round.mark(value, kind, len(new) < LOOKED_INTO)
+            if before is None:
+                added.append(name)
+            elif mark[1:] != before[1:] or not fingerprint.is_alive(before[0]):
+                changed.append(name)
+        self._marks = new
+        removed = [name for name in old if name not in new]
+        names = {"added": added, "changed": changed, "removed": removed}
+        more = {key: len(some) - NAMED for key, some in names.items() if len(some) > NAMED}
+        difference = {key: sorted(some)[:NAMED] for key, some in names.items()}
+        return {**difference, "more": more} if more else difference
 
 
 def describe(namespace, patience=PATIENCE):
@@ -40,58 +73,105 @@ def describe(namespace, patience=PATIENCE):
 
     Arrays and tables come first, then what holds other values, then plain values;
     within the first two the largest are first, and names decide. Where there are
-    more than LISTED variables, the last ones are only counted. What is not data
-    is told apart, see definitions.py. patience is in seconds.
+    more than LISTED variables, the last ones are only counted. What is not data,
+    functions and classes of its own and imports, is told apart. patience is in seconds.
     """
     until = time.monotonic() + patience
-    found, named = [], definitions.Definitions(namespace)
-    for name, value in namespace.copy().items():
-        if type(name) is str and not name.startswith("_") and not named.take(name, value):
-            found.append(_measured(name, value, time.monotonic() < until))
+    found, others = [], {"functions": [], "classes": [], "imports": []}
+    for name, value, kind in public(namespace):
+        cached = _wrapped(value) if kind is _lru_cache_wrapper else None
+        function = value if kind is FunctionType else cached
+        if function is not None and function.__globals__ is namespace:
+            others["functions"].append((name, function))
+        elif kinds.derives(kind, type) and kinds.module(value) == "__main__":
+            others["classes"].append(name)
+        elif kinds.derives(kind, ModuleType):
+            full = (kinds.fields(value) or {}).get("__name__")
+            same = type(full) is not str or full == name
+            others["imports"].append(name if same else f"{name} ({full:.100})")
+        elif function is not None or _is_imported(kind):
+            others["imports"].append(name)
+        else:
+            found.append(_measured(name, value, kind, time.monotonic() < until))
     found.sort(key=lambda each: each[0])
-    shown = [entry for _, entry, _ in found[:LISTED]]
     for _, entry, value in found[:LISTED]:
         if time.monotonic() < until:
-            entry["repr"] = brief_repr(value)
-    return {"variables": shown, "left_out": max(0, len(found) - LISTED), **named.listed()}
+            entry["repr"] = values.brief_repr(value)
+    listed = {key: sorted(names)[:DEFINED] for key, names in others.items()}
+    listed["functions"] = [_signature(*pair) for pair in listed["functions"]]
+    shown = [entry for _, entry, _ in found[:LISTED]]
+    return {"variables": shown, "left_out": max(0, len(found) - LISTED), **listed}
 
 
-def _measured(name, value, patient):
+def _measured(name, value, kind, patient):
     """Returns (where a variable is listed, its description without the repr, its value)."""
-    kind = type(value)
-    entry = {"name": name, "type": kinds.name(kind)[:200], "repr": ""}
-    group = _VALUE if id(kind) in _PLAIN else _HOLDING
-    if patient and group != _VALUE:
-        reader = libraries.reader(kind)
-        try:
-            group = _extent(entry, kind, reader, value)
-        except Exception:
-            pass  # what a library can't say of its value is left out
-    if "size" not in entry:
-        plain = id(kind) in _PLAIN
-        entry["size"] = kind.__sizeof__(value) if plain else kinds.basic_size(kind)
+    size, group = kinds.basic_size(kind), _HOLDING
+    entry = {"name": name, "type": kinds.name(kind)[:200], "repr": "", "size": size}
+    try:
+        if patient:
+            group = _extent(entry, kind, value)
+    except Exception:
+        pass  # what a library can't say of its value is left out
     return (group, -entry["size"] if group != _VALUE else 0, name), entry, value
 
 
-def _extent(entry, kind, reader, value):
+def _extent(entry, kind, value):
     """Adds what is known of a value's extent, and returns its group."""
-    if reader is None:
-        return _contents(entry, kind, value)
-    size = reader.size(value) if reader.size else None
-    if size is not None:
-        entry["size"] = int(size)
-    shape = reader.shape(value) if reader.shape else None
-    if shape is not None:
-        entry["shape"] = [int(n) for n in shape]
-    return _DATA if entry.get("shape") or (reader.shape is None and reader.size) else _VALUE
-
-
-def _contents(entry, kind, value):
-    """Adds the length of a container, and what it takes without its contents."""
+    if id(kind) in _PLAIN:
+        entry["size"] = kind.__sizeof__(value)
+        return _VALUE
+    known = values.known(value)
+    if known is not None:
+        shape, size = values.shape(known), values.memory(known)
+        if shape:
+            entry["shape"] = shape
+        if size is not None:
+            entry["size"] = int(size)
+        return _DATA if shape or (shape is None and size is not None) else _VALUE
     base = kinds.container(kind)
     if base is None:
-        return _VALUE if kinds.home(kind) in TRUSTED else _HOLDING
+        return _HOLDING
     entry["size"] = base.__sizeof__(value)
     entry["length"] = base.__len__(value)
-    long = base not in (str, bytes, range) or entry["length"] > REPR_LIMIT
-    return _HOLDING if long else _VALUE
+    is_short = base in (str, bytes, range) and entry["length"] <= values.REPR_LIMIT
+    return _VALUE if is_short else _HOLDING
+
+
+def _is_imported(kind):
+    package = kinds.package(kind)
+    known = {package, f"{package}.{kinds.name(kind)}"}
+    return kinds.derives(kind, type) or not known.isdisjoint(_IMPORTED)
+
+
+def _wrapped(value):
+    """Returns the function that a decorated one or a cache calls, or None."""
+    found = (kinds.fields(value) or {}).get("__wrapped__")
+    return found if type(found) is FunctionType else None
+
+
+class _Default:
+    """A default, which is shown in brief."""
+
+    def __init__(self, value):
+        self._text = values.brief_repr(value, _DEFAULT_LIMIT)
+
+    def __repr__(self):
+        return self._text
+
+
+def _signature(name, function):
+    """Returns how a function is called; of a decorated one, what it decorates.
+
+    It is asked of a copy, whose defaults are texts and which has no annotations.
+    """
+    function = _wrapped(function) or function
+    code, defaults, keyed = function.__code__, function.__defaults__, function.__kwdefaults__
+    copy = FunctionType(code, {}, "", None, function.__closure__)
+    given = () if defaults is None else tuple.__getitem__(defaults, slice(None))
+    copy.__defaults__ = tuple(map(_Default, given[max(0, len(given) - code.co_argcount) :]))
+    if keyed is not None:
+        names = [each for each in code.co_varnames if dict.__contains__(keyed, each)]
+        copy.__kwdefaults__ = {each: _Default(dict.__getitem__(keyed, each)) for each in names}
+    prefix = "async " if code.co_flags & _COROUTINES else ""
+    text = f"{prefix}{name}{late.load('inspect').signature(copy)}"
+    return text if len(text) <= SIGNATURE_LIMIT else text[: SIGNATURE_LIMIT - 1] + "…"

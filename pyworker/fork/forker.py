@@ -7,36 +7,23 @@ has imported the modules that sessions want to have, and forks workers too.
 
 import _signal
 import os
+import select
 import sys
 
 from pyworker import channel, late, loop, sources
-from pyworker.display import figures
 from pyworker.interrupt import Interrupts
 from pyworker.protocol import EXIT_BROKEN_FRAME, ProtocolError, check_fields
 
-from . import kin, preload, randomness, rehearsal, sleep, suspects
+from . import kin, preload, sleep
 
 EXIT_NO_WORKER = 71  # exit code of a fork that could not begin its life
 
+_WORDS = 624  # 32-bit words of a state of the Mersenne Twister
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
-_COUNTS = {"worker": (4, 6), "zygote": (1,)}  # how many descriptors each gets
+_COUNTS = {"worker": 4, "zygote": 1}  # how many descriptors each gets
 
 # What a worker's first execution would import.
-_FOR_WORKERS = (
-    "ast",
-    "atexit",
-    "ctypes",
-    "fcntl",
-    "gc",
-    "linecache",
-    "mmap",
-    "resource",
-    "termios",
-    "threading",
-    "time",
-    "traceback",
-    "warnings",
-)
+_FOR_WORKERS = ("ast", "atexit", "ctypes", "fcntl", "resource", "termios", "threading")
 
 
 def run(control_fd):
@@ -46,7 +33,6 @@ def run(control_fd):
     if sys.platform == "linux":
         late.load_own("sandbox.confine")
     late.load_own("shell.changed")
-    figures.find_capture()
     # Before the imports, so that no worker lets go of what they leave in linecache.
     sources.install()
     sleep.get(loop.ready())
@@ -89,9 +75,8 @@ class _Forker:
     def __init__(self, control_fd, at_end):
         self._at_end = at_end
         self._kept = set()  # ids of children that are reaped on request only
-        self._suspects = suspects.Suspects()
-        self._children = _Children(self._reap_strangers)
-        self._stream = _ControlStream(control_fd, self._children)
+        self._suspects = preload.Suspects()
+        self._stream = _ControlStream(control_fd, self._reap_strangers)
         self._frames = channel.Channel(self._stream, Interrupts())
 
     def serve(self, greeting):
@@ -107,8 +92,8 @@ class _Forker:
         except ConnectionError:
             pass  # the server is gone, as when it closes the socket
         except (ProtocolError, OSError) as error:
+            self._at_end()  # before the line: nobody may be left who reads it
             print(f"pyworker: {error}", file=sys.stderr, flush=True)
-            self._at_end()
             os._exit(EXIT_BROKEN_FRAME)
         self._at_end()
         os._exit(0)
@@ -127,42 +112,38 @@ class _Forker:
         raise ProtocolError("order", f"a forker can't do {kind}")
 
     def _spawn(self, request, fds):
-        kind = request["kind"]
-        if kind not in _COUNTS:
-            raise ProtocolError("field", f"spawn.kind is {kind!r:.80}")
-        pid, reason = 0, ""
-        if len(fds) not in _COUNTS[kind]:
-            reason = f"{len(fds)} descriptors have come, not {' or '.join(map(str, _COUNTS[kind]))}"
+        pid, reason, count = 0, "", _COUNTS[request["kind"]]
+        if len(fds) != count:
+            reason = f"{len(fds)} descriptors have come, not {count}"
         else:
             try:
-                trial = self._suspects.trial(request["preload"]) if kind == "zygote" else None
-                pid = os.fork()
+                pid, life = self._fork(request, fds)
             except OSError as error:
                 reason = f"fork failed: {error.strerror}"
             else:
                 if not pid:
-                    return None, self._life(kind, trial, fds, request.get("ahead"))
-                self._keep(pid, trial)
+                    return None, life
+                self._kept.add(pid)
         for fd in fds:
             os.close(fd)
         return {"type": "spawned", "pid": pid, "reason": reason}, None
 
-    def _keep(self, pid, trial):
-        """Takes notice of a fork: a worker, or the zygote of a trial."""
-        self._kept.add(pid)
-        if trial is None:
+    def _fork(self, request, fds):
+        """Returns the fork's id, 0 in the fork, and what that is to do with its life."""
+        trial = None
+        if request["kind"] == "zygote":
+            trial = preload.Trial(request["preload"], dict(self._suspects.left_out))
+        pid = os.fork()
+        if pid and trial:
+            self._suspects.trials[pid] = trial
+        elif pid:
             _lead_group(pid)
-        else:
-            self._suspects.watch(pid, trial)
-
-    def _life(self, kind, trial, fds, ahead):
-        """Leaves what is the forker's, in a fork, and returns what that is to do."""
-        self._children.leave()
-        self._suspects.leave()
-        self._stream.close()
-        if kind == "zygote":
-            return lambda: _live_as_zygote(fds[0], trial)
-        return lambda: _live_as_worker(fds, ahead)
+        else:  # it leaves what is the forker's
+            self._stream.close()
+            self._suspects.trials.clear()
+        if trial:
+            return pid, lambda: _live_as_zygote(fds[0], trial)
+        return pid, lambda: _live_as_worker(fds, request.get("ahead"))
 
     def _reap(self, pid):
         self._kept.discard(pid)
@@ -176,101 +157,70 @@ class _Forker:
 
     def _reap_strangers(self):
         """Reaps the dead that the server will not ask for."""
-        try:
-            while found := self._first_dead(os.P_ALL, 0):
-                if found.si_pid in self._kept:
-                    break  # it would be found again and again
-                if not self._reap_stranger(found.si_pid):
-                    return
-            else:
+        for pid in set(kin.children()) - self._kept:
+            try:
+                dead = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                continue
+            # The server says "adopt" before a process is given anything to do. So when
+            # this one is dead, what was said of it has come: that is read first.
+            if dead and self._stream.wait(0):
+                self._stream.look_again()
                 return
-            for pid in set(kin.children()) - self._kept:
-                if self._first_dead(os.P_PID, pid) and not self._reap_stranger(pid):
-                    return
-        except ChildProcessError:
-            pass
-
-    def _first_dead(self, kind, which):
-        return os.waitid(kind, which, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-
-    def _reap_stranger(self, pid):
-        """Reaps one that is dead, unless it may be none.
-
-        The server says "adopt" before a process is given anything to do. So when
-        this one is dead, what was said of it has come: that is read first.
-        """
-        if self._stream.readable():
-            self._children.look_again()
-            return False
-        os.waitpid(pid, 0)
-        return True
+            if dead:
+                os.waitpid(pid, 0)
 
 
-class _Children:
-    """Hears of the deaths of children, by a pipe that their signal writes to."""
+class _ControlStream(channel.Stream):
+    """The control socket; while it is waited for, deaths of children are heard of.
 
-    def __init__(self, on_death):
+    Their signal writes to a pipe.
+    """
+
+    def __init__(self, fd, on_death):
+        super().__init__(fd)
         self._on_death = on_death
-        self.fd, self._end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._deaths, self._end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
         _signal.set_wakeup_fd(self._end, warn_on_full_buffer=False)
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
 
-    def hear(self):
-        """Is called when there is something to read from the pipe."""
-        try:
-            while os.read(self.fd, 4096):
-                pass
-        except BlockingIOError:
-            pass
-        self._on_death()
+    def wait(self, seconds=None):
+        if seconds is not None:
+            return super().wait(seconds)
+        poll = select.poll()
+        for fd in (self.fileno(), self._deaths):
+            poll.register(fd, select.POLLIN)
+        # The socket goes first: it may be about one of the dead.
+        while self.fileno() not in [fd for fd, _ in poll.poll()]:
+            os.read(self._deaths, 4096)
+            self._on_death()
+        return True
 
     def look_again(self):
         """Has the pipe tell of a death once more."""
         os.write(self._end, b"\0")
 
-    def leave(self):
-        """Gives the pipe and the signals up, in a fork."""
+    def close(self):
+        """Gives all of it up, the signals too, in a fork."""
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-        os.close(self.fd)
+        os.close(self._deaths)
         os.close(self._end)
-
-
-class _ControlStream(channel.DescriptorStream):
-    """The control socket; while it is waited for, deaths are heard of."""
-
-    def __init__(self, fd, children):
-        super().__init__(fd)
-        self._children = children
-        self._poll.register(children.fd, late.load("select").POLLIN)
-
-    def wait(self):
-        while True:
-            ready = [fd for fd, _ in self._poll.poll()]
-            if self._fd in ready:  # before the dead: it may be about one of them
-                return
-            if self._children.fd in ready:
-                self._children.hear()
+        super().close()
 
 
 def _live_as_zygote(control_fd, trial):
     forker = _Forker(control_fd, at_end=lambda: None)
-    imported, failed = preload.load(trial)
-    rehearsal.rehearse(trial)
-    trial.end()
-    preload.complain()
-    preload.settle()
-    rehearsal.fill()
-    preload.settle()
+    imported, failed = preload.prepare(trial)
     return forker.serve(
         {"type": "preloaded", "pid": os.getpid(), "imported": imported, "failed": failed}
     )
 
 
 def _live_as_worker(fds, ahead):
-    """Becomes a worker; descriptors: stdout, stderr, frames, fault[, stage, bell].
+    """Becomes a worker; descriptors: stdout, stderr, frames, fault.
 
     ahead is the part of its wall that is every session's, or None.
     """
@@ -279,13 +229,28 @@ def _live_as_worker(fds, ahead):
         for fd, given in zip((1, 2), fds):
             os.dup2(given, fd)
             os.close(given)
-        randomness.renew()
+        _renew_random()
         if ahead:
             late.load_own("sandbox.confine").enter(ahead)
-        loop.run(str(fds[2]), *fds[3:])
+        loop.run(str(fds[2]), fds[3])
     except BaseException:
         sys.excepthook(*sys.exc_info())
     os._exit(EXIT_NO_WORKER)
+
+
+def _renew_random():
+    """Gives a new session random numbers of its own, which the module random has already.
+
+    Nor must it know the key by which other sessions' processes know each other.
+    """
+    if (random := sys.modules.get("numpy.random")) is not None:
+        # seed() would have 200 kB more copied of what is shared with the zygote.
+        words = sys.modules["numpy"].frombuffer(os.urandom(4 * _WORDS), dtype="uint32")
+        random.set_state(("MT19937", words, _WORDS))
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.seed()
+    if (process := sys.modules.get("multiprocessing.process")) is not None:
+        process.current_process().authkey = os.urandom(32)
 
 
 def _lead_group(pid):

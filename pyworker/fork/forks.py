@@ -1,28 +1,27 @@
 """Copies of a worker: forks that sleep until they are woken.
 
 One that stands by (an understudy) is a child of the worker: that costs the
-worker one fork. It sleeps as sleep.py says, unless it has to do something
-before. One for a branch is forked twice, so that it is no child of the worker's
-but of whoever adopts orphans, and lives on without it.
+worker one fork. One for a branch is forked twice, so that it is no child of the
+worker's. How both sleep is in sleep.py.
 """
 
 import os
 import sys
 
-from pyworker import late, openfiles
+from pyworker import openfiles
 from pyworker.protocol import EXIT_BROKEN_FRAME
 
-from . import children, deaths, obstacles, pages, randomness, sleep, waiting
-from .oom import Score
+from . import children, obstacles, pages, sleep
 
 _TURNED_OFF = "copies of this interpreter are turned off"
 _NOT_HERE = "this system can't copy a process"
 _NO_ROOM = "too many files are open in the session"
 
-# Python 3.12 warns of a fork beside threads; obstacles.py has looked at them.
-_NO_WARNING = ("ignore", None, DeprecationWarning, None, 0)
-
-_fork, _waitpid = getattr(os, "fork", None), getattr(os, "waitpid", None)
+# A session and its copy share their memory, so either would do for the kernel when it
+# kills for want of memory. The session is made the likelier one: its code is at fault,
+# and the copy has the state from before.
+_MORE = 300  # thousandths of the machine's memory that a session seems to use more
+_MOST = 1000
 
 
 class Forks:
@@ -35,21 +34,17 @@ class Forks:
         self._fault = fault
         self._user_forks = user_forks
         self._copies = set()  # ids of understudies that were not reaped yet
-        self._score = Score()
-        self.deaths = deaths.Deaths(self._copies if self.is_possible() else None)
-        self.asleep = False  # this is a copy that was not woken yet
-        self.silent = False  # it has said that it is ready
+        self.deaths = children.Deaths(self._copies if self.is_possible() else None)
+        self.asleep = False  # this is a copy that was not told yet what it is to be
         self.foresight = pages.Foresight()
         self._sleep = None
-        self._random = None  # in a copy, the state from before the fork
-        self._left_children = {}  # in a copy, the original's
-        self._hung_up = []  # in a copy, descriptors: see openfiles.hang_up
-        self._listeners = []  # in a copy, where the original listened: see openfiles.listeners
+        self._left = None  # in a copy, see wake
         self.own = set()  # identities of what a copy may have open too, and replaces
         if self.is_possible():
             obstacles.begin()
-            self._score.expose()
-            waiting.install(self._copies)
+            self._score = _oom_score()  # as at the start, and of a copy that sleeps
+            self._expose()
+            children.hide(self._copies)
 
     def is_possible(self):
         """Says whether this process may be copied at all."""
@@ -89,28 +84,21 @@ class Forks:
             self._sleep = sleep.get(ready)
 
     def wake(self):
-        """Says that this copy is a worker from now on."""
+        """Makes this copy a worker; returns what the original had that is not its own.
+
+        That is its children (see children.present), how many pipes and connections, and
+        the sockets at which it listened (see openfiles.listeners).
+        """
         self.asleep = False
-        self._score.expose()
+        self._expose()
+        return self._left
 
-    def take_children(self):
-        """Returns the children that the original had: see children.present."""
-        left, self._left_children = self._left_children, {}
-        return left
-
-    def take_hung_up(self):
-        """Returns the descriptors of pipes and connections that stay with the original."""
-        fds, self._hung_up = self._hung_up, []
-        return fds
-
-    def take_listeners(self):
-        """Returns the sockets at which the original listened."""
-        found, self._listeners = self._listeners, []
-        return found
+    def _expose(self):
+        _set_oom_score("self", min(self._score + _MORE, _MOST))
 
     def _refusal(self, fds):
-        if not self.is_possible():
-            return _TURNED_OFF if sys.platform == "linux" else _NOT_HERE
+        if self._sleep is None:
+            return _NOT_HERE if self._limit > 0 or sys.platform != "linux" else _TURNED_OFF
         return self.obstacle() or ("" if len(fds) == 1 else _NO_ROOM)
 
     def _copy(self, detached, frames_fd):
@@ -119,101 +107,64 @@ class Forks:
             self.foresight.look()
         if detached:
             openfiles.flush()
-        left = children.present(self._copies)
         ours = {self._frames.identity(), self._fault.identity(), *self._streams.identities()}
         ours |= {*self.own, openfiles.identity(frames_fd)}
         elsewhere = openfiles.leading_elsewhere(ours)
-        pid = self._fork_as(detached, frames_fd, idle=not elsewhere)
+        left = children.present(self._copies), len(elsewhere), openfiles.listeners(elsewhere)
+        random = []  # what restores it
+        self._user_forks.ours = True
+        try:
+            leave, keep = self._frames.fileno(), lambda: random.append(_keep_random())
+            pid = self._sleep.fork(frames_fd, leave, elsewhere, detached, keep)
+        finally:
+            self._user_forks.ours = False
         if not pid:
-            self._begin_copy(frames_fd, left, elsewhere)
+            self._begin_copy(frames_fd, left, *random)
         elif not detached:
             self._copies.add(pid)
-            _lead_group(pid)
+            _set_oom_score(pid, self._score)
 
-    def _fork_as(self, detached, frames_fd, idle):
-        self.silent = False
-        if detached or self._sleep is None or not idle:
-            self._keep_random()
-            return self._fork_twice() if detached else self._fork()
-        self._user_forks.ours = True
+    def _begin_copy(self, frames_fd, left, restore_random):
         try:
-            leave, score = self._frames.fileno(), self._score.sheltered()
-            pid = self._sleep.fork(frames_fd, leave, score, self._keep_random)
-        finally:
-            self._user_forks.ours = False
-        self.silent = not pid
-        return pid
-
-    def _keep_random(self):
-        self._random = randomness.Kept()
-
-    def _begin_copy(self, frames_fd, left, elsewhere):
-        try:
-            _lead_group(0)
             self.asleep = True
             self._frames.change_over(frames_fd)
-            self._score.shelter()
-            self._random.restore()
+            restore_random()
             self._copies.clear()
-            self._left_children = left
-            self._listeners = openfiles.listeners(elsewhere)
-            openfiles.hang_up(elsewhere)
-            self._hung_up = elsewhere
+            self._left = left
         except BaseException:
             os._exit(EXIT_BROKEN_FRAME)
-
-    def _fork(self):
-        """Forks without what the user's forks bring with them, and without a warning."""
-        filters = late.load("warnings").filters
-        self._user_forks.ours = True
-        filters.insert(0, _NO_WARNING)
-        try:
-            return _fork()
-        finally:
-            filters.remove(_NO_WARNING)
-            self._user_forks.ours = False
-
-    def _fork_twice(self):
-        """Returns 0 in the fork of the fork."""
-        pid = self._fork()
-        if pid:
-            return _wait_for(pid)
-        code = EXIT_BROKEN_FRAME
-        try:
-            if not self._fork():
-                code = None
-                return 0
-            code = 0
-        except OSError as error:
-            code = error.errno
-        finally:
-            if code is not None:
-                os._exit(code)
 
     def _reap(self):
         """Takes notice of the understudies that have ended."""
         for pid in list(self._copies):
             try:
-                if _waitpid(pid, os.WNOHANG)[0]:
+                if os.waitpid(pid, os.WNOHANG)[0]:
                     self._copies.discard(pid)
             except ChildProcessError:  # the user's code ignores SIGCHLD, say
                 self._copies.discard(pid)
 
 
-def _wait_for(pid):
-    """Waits for the first of two forks; its exit code is the errno of the second."""
+def _keep_random():
+    """Returns what restores the state of the module random, which seeds itself in every fork."""
+    instance = getattr(sys.modules.get("random"), "_inst", None)
     try:
-        code = os.waitstatus_to_exitcode(_waitpid(pid, 0)[1])
-    except ChildProcessError:
-        code = 0  # the copy itself will show it
-    if code:
-        raise OSError(abs(code), os.strerror(code) if code > 0 else f"signal {-code}")
-    return pid
+        state = instance.getstate()
+    except Exception:  # not imported, or a random.py of the user's
+        return lambda: None
+    return lambda: instance.setstate(state)
 
 
-def _lead_group(pid):
-    """Makes a process the leader of a group; both it and its parent do so."""
+def _oom_score():
     try:
-        os.setpgid(pid, pid)
+        with open("/proc/self/oom_score_adj", "rb", buffering=0) as file:
+            return int(file.readall())
     except OSError:
-        pass  # it has ended
+        return 0  # nor can it be set
+
+
+def _set_oom_score(pid, score):
+    try:
+        with open(f"/proc/{pid}/oom_score_adj", "wb", buffering=0) as file:
+            file.write(b"%d" % score)
+    except OSError:
+        pass  # not allowed here: the kernel's own choice must do

@@ -1,6 +1,7 @@
 """Processes that descend from this one, as Linux's /proc tells."""
 
 import _signal
+import math
 import os
 import sys
 import time
@@ -9,7 +10,7 @@ from pyworker import late
 
 _LONGEST_END = 2  # seconds
 _LIMIT_ON_LOCKS = 10  # Linux has kept it, passed it on and ignored it since 2.4.25
-_VSIZE, _ENV_START = 20, 47  # fields of /proc/PID/stat, counted from behind the name
+_PARENT, _VSIZE, _ENV_START = 1, 20, 47  # fields of /proc/PID/stat, counted from behind the name
 _NAP = (0.001, 0.05)  # seconds between two rounds of killing: the first, the longest
 
 
@@ -28,8 +29,7 @@ def children(pid="self"):
     found = []
     for task in _names(f"/proc/{pid}/task"):
         try:
-            with open(f"/proc/{pid}/task/{task}/children", "rb", buffering=0) as file:
-                found += map(int, file.readall().split())
+            found += map(int, _read(f"{pid}/task/{task}", "children").split())
         except FileNotFoundError:
             if task == str(pid) or task == str(os.getpid()):  # a kernel without such files
                 return _children_by_parent(os.getpid() if pid == "self" else int(pid))
@@ -39,17 +39,18 @@ def children(pid="self"):
 
 
 def _children_by_parent(parent):
-    return [int(n) for n in _names("/proc") if n.isdigit() and stat(n)[1:] == (parent,)]
+    found = []
+    for pid in _processes():
+        try:
+            if int(_stat(pid)[_PARENT]) == parent:
+                found.append(pid)
+        except OSError:
+            pass  # it has ended
+    return found
 
 
-def stat(pid):
-    """Returns (state letter, parent's id) of a process, () when there is none."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            fields = file.readall().rpartition(b")")[2].split()
-    except OSError:
-        return ()
-    return fields[0].decode(), int(fields[1])
+def _processes():
+    return [int(name) for name in _names("/proc") if name.isdigit()]
 
 
 def _names(folder):
@@ -74,16 +75,9 @@ def end_all():
     """Kills all descendants, again and again until none is left.
 
     Only a reaper of orphans can do so for good: what one that is being killed
-    has started meanwhile becomes a child of this process. A process of another
-    user's, which can't be killed, is left alone.
+    has started meanwhile becomes a child of this process.
     """
-    nap, longest = _NAP
-    while not _reap_all():
-        killed = [pid for pid in descendants() if _kill(pid)]
-        if not killed:
-            return
-        time.sleep(nap)
-        nap = min(2 * nap, longest)
+    _end(lambda: [] if _reap_all() else descendants(), math.inf)
 
 
 def can_find_marked():
@@ -94,19 +88,20 @@ def can_find_marked():
 def end_marked(variable):
     """Kills all processes that have this b"NAME=value" in their environment.
 
-    It does so again and again until there is none, but for those of another user's;
-    what can't die now has been told to.
+    It does so again and again until there is none; what can't die now has been told to.
     """
-    nap, longest = _NAP
-    until = time.monotonic() + _LONGEST_END
-    while [pid for pid in _marked(variable) if _kill(pid)] and time.monotonic() < until:
+    _end(lambda: [pid for pid in _processes() if variable in _environ(pid)], _LONGEST_END)
+
+
+def _end(find, longest):
+    """Kills what find() returns until that is nothing, or seconds have passed.
+
+    A process of another user's, which can't be killed, is left alone.
+    """
+    (nap, longest_nap), until = _NAP, time.monotonic() + longest
+    while [pid for pid in find() if _kill(pid)] and time.monotonic() < until:
         time.sleep(nap)
-        nap = min(2 * nap, longest)
-
-
-def _marked(variable):
-    """Returns the ids of the living processes with this in the environment."""
-    return [int(pid) for pid in _names("/proc") if pid.isdigit() and variable in _environ(pid)]
+        nap = min(2 * nap, longest_nap)
 
 
 def _environ(pid):
@@ -131,8 +126,12 @@ def _environ(pid):
 
 def _place_of_environ(pid):
     """Returns where a process has its environment: 0 for not yet, None for no memory at all."""
-    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    fields = _stat(pid)
     return int(fields[_ENV_START]) if int(fields[_VSIZE]) else None
+
+
+def _stat(pid):
+    return _read(pid, "stat").rpartition(b")")[2].split()
 
 
 def _read(pid, name):

@@ -11,26 +11,29 @@
 - Of any other thread nothing is known, DuckDB's among them.
 """
 
+import functools
 import os
+import re
 import sys
 
 from pyworker import late
 
+PATIENCE = (0.0002, 0.0005, 0.001, 0.002)  # seconds in which an ended thread may go
+
 _PAUSE_HARD = 2  # omp_pause_hard of omp.h: ends the threads
-_PATIENCE = (0.0002, 0.0005, 0.001, 0.002)  # seconds in which an ended thread may go
+_NAMED = 3  # threads that a sentence names
 
 # What a library's file is called, by the kind of its threads.
-_GOMP = ("libgomp",)
-_FORK_SAFE_OPENMP = ("libiomp5", "libomp")
-_BLAS = ("openblas",)
-_PAUSES = ("omp_pause_resource_all",)
+_GOMP = re.compile(r"libgomp[.-]")
+_FORK_SAFE_OPENMP = re.compile(r"lib(iomp5|omp)[.-]")
+_BLAS = re.compile(r".*openblas")
+_ARROW = re.compile(r"libarrow[.-]")
 _BLAS_THREADS = (
     "scipy_openblas_get_num_threads64_",
     "scipy_openblas_get_num_threads",
     "openblas_get_num_threads64_",
     "openblas_get_num_threads",
 )
-_ARROW = ("libarrow",)
 _ARROW_AT_FORK = "_ZN5arrow8internal14RegisterAtForkESt8weak_ptrINS0_13AtForkHandlerEE"
 _ARROW_POOLS = (
     "_ZN5arrow8internal16GetCpuThreadPoolEv",
@@ -40,30 +43,34 @@ _ARROW_THREADS = "_ZN5arrow8internal10ThreadPool17GetActualCapacityEv"
 _ARROW_TASKS = "_ZN5arrow8internal10ThreadPool11GetNumTasksEv"
 
 
-class Found:
-    """What a look has found."""
-
-    __slots__ = ("cuda", "named", "unknown")
-
-    def __init__(self, named=(), unknown=0, cuda=False):
-        self.named = list(named)  # the names of threads that have one of their own
-        self.unknown = unknown  # how many threads nothing is known of
-        self.cuda = cuda  # a CUDA context is open
-
-
 def judge(names, own_names, pool_size, cuda=False):
-    """Judges threads by their names, given the sizes of the known pools.
+    """Says of threads, by their names, which would not survive; "" if all do.
 
-    pool_size is None where a known pool may have any number of threads.
+    pool_size is how many threads the known pools have, None for any number.
     """
     named = [name for name in names if name not in own_names]
     unnamed = len(names) - len(named)
     unknown = 0 if pool_size is None else max(0, unnamed - pool_size)
-    return Found(named, unknown, cuda)
+    if cuda:
+        return "a CUDA context is open"
+    if named:
+        return f"native threads of a library are running ({listed(named)})"
+    if unknown == 1:
+        return "1 native thread that is not known to survive a copy is running"
+    if unknown:
+        return f"{unknown} native threads that are not known to survive a copy are running"
+    return ""
+
+
+def listed(names):
+    """Returns the first of the names, and how many more there are."""
+    more = len(names) - _NAMED
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 class Threads:
-    """Looks at the native threads of this process.
+    """Looks at the native threads of this process, as far as their libraries are known.
 
     A verdict is kept until the threads are other ones.
     """
@@ -71,59 +78,42 @@ class Threads:
     def __init__(self):
         self._own_names = {_name_of(os.getpid())}
         self._judged = None  # the threads of the last verdict, and whether one was at work
-        self._verdict = Found()
-        self._libraries = Libraries()
-
-    def look(self):
-        """Ends what can be ended, and judges the rest."""
-        if (self._others(), self._libraries.is_busy()) == self._judged:
-            return self._verdict
-        self._libraries.pause()
-        verdict = self._judge()
-        for seconds in _PATIENCE:
-            if not verdict.unknown and not verdict.named:
-                break
-            late.load("time").sleep(seconds)
-            self._libraries.renew()
-            self._libraries.pause()
-            verdict = self._judge()
-        return verdict
-
-    def _others(self):
-        return frozenset(os.listdir("/proc/self/task")) - {str(os.getpid())}
-
-    def _judge(self):
-        others = self._others()
-        self._judged = others, self._libraries.is_busy()
-        names = [name for name in map(_name_of, others) if name]
-        self._own_names.add(_name_of(os.getpid()))
-        if not names:
-            self._verdict = Found()
-            return self._verdict
-        pools = self._libraries.pool_size()
-        self._verdict = judge(names, self._own_names, pools, _has_cuda())
-        return self._verdict
-
-
-class Libraries:
-    """The loaded libraries that have threads, as far as their kinds are known."""
-
-    def __init__(self):
+        self._verdict = ""
         self._modules = 0  # loaded when it was looked for libraries last
         self._gomp = []  # functions that end libgomp's threads
         self._blas = {}  # path of an OpenBLAS: (function that counts threads, the most it said)
         self._arrow = []  # for each pool, functions that count its threads and its tasks
         self._any_number = False
 
-    def pause(self):
-        """Ends the threads of libgomp."""
+    def why_not(self):
+        """Ends what can be ended, and judges the rest as judge does."""
+        if self._present() != self._judged:
+            self._judge()
+            for seconds in PATIENCE:
+                if not self._verdict:
+                    break
+                late.load("time").sleep(seconds)
+                self._modules = 0
+                self._judge()
+        return self._verdict
+
+    def _present(self):
+        others = frozenset(os.listdir("/proc/self/task")) - {str(os.getpid())}
+        return others, any(tasks() for _, tasks in self._arrow)
+
+    def _judge(self):
         if len(sys.modules) != self._modules:
-            self.renew()
+            self._find_libraries()
         for end in self._gomp:
             end(_PAUSE_HARD)
+        self._judged = self._present()
+        names = [name for name in map(_name_of, self._judged[0]) if name]
+        self._own_names.add(_name_of(os.getpid()))
+        self._verdict = (
+            judge(names, self._own_names, self._pool_size(), _has_cuda()) if names else ""
+        )
 
-    def pool_size(self):
-        """Returns how many threads the known pools have, None for any number."""
+    def _pool_size(self):
         if self._any_number:
             return None
         for path, (count, most) in self._blas.items():
@@ -132,68 +122,43 @@ class Libraries:
         arrow = sum(threads() for threads, tasks in self._arrow if not tasks())
         return sum(most - 1 for _, most in self._blas.values()) + arrow
 
-    def is_busy(self):
-        """Says whether a pool of Arrow has work that a copy would not do."""
-        return any(tasks() for _, tasks in self._arrow)
-
-    def renew(self):
-        """Looks for the libraries again."""
+    def _find_libraries(self):
         self._modules = len(sys.modules)
-        paths = _mapped_libraries()
-        self._gomp = [f for p in paths if _is_one(p, _GOMP) for f in _functions(p, _PAUSES)]
-        blas = {p: (f, 1) for p in paths if _is_blas(p) for f in _functions(p, _BLAS_THREADS)}
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
+            paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in file if ".so" in line}
+
+        def of(kind):
+            return sorted(path for path in paths if kind.match(os.path.basename(path)))
+
+        self._gomp = [f for path in of(_GOMP) for f in _functions(path, "omp_pause_resource_all")]
+        blas = {path: (f, 1) for path in of(_BLAS) for f in _functions(path, *_BLAS_THREADS)[:1]}
         self._blas = {**blas, **self._blas}
-        self._arrow = [pool for p in paths if _is_one(p, _ARROW) for pool in _arrow_pools(p)]
-        self._any_number = any(_is_one(p, _FORK_SAFE_OPENMP) for p in paths)
+        self._arrow = [pool for path in of(_ARROW) for pool in _arrow_pools(path)]
+        self._any_number = bool(of(_FORK_SAFE_OPENMP))
 
 
-def _is_one(path, stems):
-    """Says whether a file is a library of one of the names, as "libgomp-a34b3233.so.1"."""
-    name = os.path.basename(path)
-    return any(name == stem or name.startswith((stem + ".", stem + "-")) for stem in stems)
-
-
-def _is_blas(path):
-    return any(part in os.path.basename(path) for part in _BLAS)
-
-
-def _mapped_libraries():
-    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
-        paths = {line.split(maxsplit=5)[5].rstrip("\n") for line in file if ".so" in line}
-    return sorted(paths)
+def _functions(path, *names):
+    """Returns those of the functions that a library has which is loaded already."""
+    ctypes = late.load("ctypes")
+    try:
+        library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+    except OSError:  # it was deleted since
+        return []
+    return [getattr(library, name) for name in names if hasattr(library, name)]
 
 
 def _arrow_pools(path):
     """Returns functions that count threads and tasks, for each pool of an Arrow."""
-    library = _loaded(path)
-    counts = [getattr(library, name, None) for name in (_ARROW_THREADS, _ARROW_TASKS)]
-    pools = [getattr(library, name, None) for name in _ARROW_POOLS]
-    if None in (*counts, *pools, getattr(library, _ARROW_AT_FORK, None)):
+    names = (_ARROW_AT_FORK, _ARROW_THREADS, _ARROW_TASKS, *_ARROW_POOLS)
+    found = _functions(path, *names)
+    if len(found) < len(names):
         return []  # of a version that is not known
+    _, threads, tasks, *pools = found
     pointer = late.load("ctypes").c_void_p
     for get in pools:
         get.restype = pointer
-    partial = late.load("functools").partial
-    return [[partial(count, pointer(get())) for count in counts] for get in pools]
-
-
-def _loaded(path):
-    """Returns a library that is loaded already, None if it was deleted since."""
-    ctypes = late.load("ctypes")
-    try:
-        return ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
-    except OSError:
-        return None
-
-
-def _functions(path, names):
-    """Returns the first of the functions that a loaded library has, in a list."""
-    library = _loaded(path)
-    for name in names:
-        function = getattr(library, name, None)
-        if function is not None:
-            return [function]
-    return []
+    places = [pointer(get()) for get in pools]
+    return [[functools.partial(count, place) for count in (threads, tasks)] for place in places]
 
 
 def _name_of(thread):
@@ -206,8 +171,7 @@ def _name_of(thread):
 
 
 def _has_cuda():
-    torch = sys.modules.get("torch.cuda")
-    if getattr(torch, "_initialized", False) is True:
+    if getattr(sys.modules.get("torch.cuda"), "_initialized", False) is True:
         return True
     return any(map(_is_nvidia, os.listdir("/proc/self/fd")))
 

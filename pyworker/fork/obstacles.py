@@ -1,7 +1,9 @@
-"""Why a process can't be copied in its present state.
+"""Why a process can't be copied in its present state, and what of it can be ended.
 
 A fork copies the memory and one thread. What other threads were doing stops in
-the midst, and whatever they held stays locked in the copy for ever.
+the midst, and whatever they held stays locked in the copy for ever. Threads that
+libraries keep for more work to come would stand in the way of copies for ever:
+those that have none are ended. The libraries start others when there is work again.
 """
 
 import _thread
@@ -12,8 +14,8 @@ from pyworker import late
 
 from . import native
 
-_NAMED = 3  # threads that a sentence names
 _SELF = 2  # links of a folder that has no folders in it
+_END = 0.1  # seconds in which a thread that was told to end does so
 
 _ended = 0  # threads that _thread counts, and that the fork of this process has ended
 
@@ -26,7 +28,7 @@ def begin():
     """
     global _ended
     try:
-        if is_alone():
+        if _is_alone():
             _ended = _thread._count()
     except OSError:
         pass  # no /proc: why_not will say so
@@ -37,16 +39,16 @@ def why_not(limit):
 
     limit is how much private memory a process may have and be copied, in bytes.
     """
-    threads = "" if is_alone() else _python_threads() or native_threads()
+    threads = "" if _is_alone() else _python_threads() or native.threads.why_not()
     return threads or _memory(limit)
 
 
-def is_alone():
+def _is_alone():
     """Says whether the present thread is the only one of the process, of whatever kind."""
     return os.stat("/proc/self/task").st_nlink == _SELF + 1
 
 
-def other_threads():
+def _other_threads():
     """Returns the Thread objects of the threads beside the present one, oldest first."""
     others = sys._current_frames().keys() - {_thread.get_ident()}
     active = late.load("threading")._active  # in the order in which they were started
@@ -55,33 +57,14 @@ def other_threads():
 
 def _python_threads():
     """Names the Python threads beside the present one."""
-    running = len(sys._current_frames()) - 1
-    count = _thread._count() - _ended  # threads that run a function of C have no frame
-    if not running and count <= 0:
+    # Threads that run a function of C have no frame.
+    count = max(len(sys._current_frames()) - 1, _thread._count() - _ended)
+    if not count:
         return ""
-    names = [_name(thread) for thread in other_threads()]
-    names += ["one without a name"] * (max(running, count) - len(names))
-    return f"{_count(names, 'Python thread')} running ({_list(names)})"
-
-
-def _name(thread):
-    return late.load("threading").Thread.name.fget(thread)
-
-
-def native_threads(threads=native.threads):
-    """Says what native threads would not survive a copy.
-
-    threads looks at those of this process; a test gives one that makes them up.
-    """
-    found = threads.look()
-    if found.cuda:
-        return "a CUDA context is open"
-    if found.named:
-        return f"native threads of a library are running ({_list(found.named)})"
-    if found.unknown:
-        count = _count(range(found.unknown), "native thread", relative="that")
-        return f"{count} not known to survive a copy {_be(found.unknown)} running"
-    return ""
+    names = list(map(late.load("threading").Thread.name.fget, _other_threads()))
+    names += ["one without a name"] * (count - len(names))
+    some = "1 Python thread is" if len(names) == 1 else f"{len(names)} Python threads are"
+    return f"{some} running ({native.listed(names)})"
 
 
 def _memory(limit):
@@ -100,24 +83,61 @@ def _memory(limit):
 
 
 def _size(count):
-    for unit, size in (("GB", 10**9), ("MB", 10**6)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count / 1000:.1f} kB"
+    return f"{count / 10**9:.1f} GB" if count >= 10**9 else f"{count / 10**6:.1f} MB"
 
 
-def _count(things, noun, relative=""):
-    """Returns as "2 Python threads are", or as "1 native thread that is"."""
-    number = len(things)
-    words = [str(number), noun + ("s" if number != 1 else ""), relative, _be(number)]
-    return " ".join(filter(None, words))
+def end_idle_threads(loop):
+    """Ends threads that have no work; loop is the session's own event loop, or None.
+
+    Whatever is not as it is in the versions that are known is left alone.
+    """
+    try:
+        if not _is_alone():
+            _end_executor(loop)
+            _end_monitors()
+    except Exception:
+        pass  # then they are named as an obstacle
 
 
-def _be(number):
-    return "is" if number == 1 else "are"
+def _end_executor(loop):
+    """Ends the threads of asyncio.to_thread and of run_in_executor(None, ...)."""
+    executor = getattr(loop, "_default_executor", None)
+    # One that the user has made and set is the user's.
+    if executor is None or executor._thread_name_prefix != "asyncio":
+        return
+    threads = list(executor._threads)
+    for seconds in (*native.PATIENCE, 0):
+        if _is_idle(executor, threads):
+            loop._default_executor = None
+            executor.shutdown(wait=False)
+            _join(threads)
+            return
+        # A result is there before the thread that has worked for it is idle.
+        late.load("time").sleep(seconds)
 
 
-def _list(names):
-    more = len(names) - _NAMED
-    shown = ", ".join(map(str, names[:_NAMED]))
-    return f"{shown} and {more} more" if more > 0 else shown
+def _is_idle(executor, threads):
+    # The executor's own count of idle threads is too high before Python 3.12,
+    # once there was more work than threads.
+    waiting = sys.modules["concurrent.futures.thread"]._worker.__code__
+    frames = sys._current_frames()
+    tops = [frames.get(thread.ident) for thread in threads]
+    return executor._work_queue.empty() and all(top and top.f_code is waiting for top in tops)
+
+
+def _end_monitors():
+    """Ends the threads by which tqdm looks after its bars, if there are no others."""
+    module = sys.modules.get("tqdm._monitor")
+    if module is None:
+        return
+    threads = _other_threads()
+    if not all(type(thread) is module.TMonitor for thread in threads):
+        return
+    for monitor in threads:
+        monitor.was_killed.set()
+    _join(threads)
+
+
+def _join(threads):
+    for thread in threads:
+        thread.join(_END)

@@ -6,6 +6,8 @@ on request, without a write, at a moment when nobody waits (MADV_POPULATE_WRITE,
 since 5.14). Which pages it will be is known from the calls before.
 """
 
+import functools
+import math
 import mmap
 import os
 import re
@@ -24,26 +26,17 @@ _MAPPING = re.compile(rb"^(\w+)-(\w+) rw.p \w+ \w+:\w+ \d+ *(.*)$", re.MULTILINE
 # no page of a file, and mapped by this process alone.
 _OURS = re.compile(b"\x81+")
 _SHARED = re.compile(b"\x80+")  # as above, but mapped by another one, too
-_ENTRY = 8  # bytes of an entry
+_ENTRY = 8  # bytes of an entry, the lowest first
 _LONGEST = 64 << 20  # bytes: a longer mapping holds data, and takes long to look at
 _MOST = 8 << 20  # bytes that are made ours at once at most
-_TOGETHER = 8  # runs of pages between two questions whether to go on
 _FORKS = 32  # after as many the pages are looked at again
 
-_monotonic, _pread, _open = time.monotonic, os.pread, open
-
-_madvise = None  # the function of C; 0 when this system can't do it
+_monotonic = time.monotonic
 
 
-def is_possible():
-    """Says whether this system does it, and has what that takes."""
-    global _madvise
-    if _madvise is None:
-        _madvise = _find() or 0
-    return _madvise != 0
-
-
-def _find():
+@functools.cache
+def _madvise():
+    """Returns the function of C, None when this system can't do what is asked of it."""
     if sys.platform != "linux":
         return None
     try:
@@ -53,11 +46,9 @@ def _find():
     except (ImportError, OSError, AttributeError):
         return None
     function.argtypes = (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int)
-    with mmap.mmap(-1, mmap.PAGESIZE) as page:
-        place = ctypes.c_char.from_buffer(page)
-        works = function(ctypes.addressof(place), mmap.PAGESIZE, _POPULATE_WRITE) == 0
-        del place
-    return function if works else None
+    pages = ctypes.create_string_buffer(2 * mmap.PAGESIZE)
+    whole = -(-ctypes.addressof(pages) // mmap.PAGESIZE) * mmap.PAGESIZE
+    return None if function(whole, mmap.PAGESIZE, _POPULATE_WRITE) else function
 
 
 class Foresight:
@@ -65,13 +56,13 @@ class Foresight:
 
     def __init__(self):
         self._often = False  # the pause before the last call was short
-        self._answered = None  # when the last call ended
+        self._answered = -math.inf  # when the last call ended
         self._pages = ()  # that a call and a fork write to, as _ours gives them
         self._age = _FORKS  # forks since they were looked at
 
     def __enter__(self):
         """Is called when a call begins."""
-        self._often = self._answered is not None and _monotonic() - self._answered < OFTEN
+        self._often = _monotonic() - self._answered < OFTEN
 
     def __exit__(self, *_):
         """Is called when it has ended."""
@@ -83,7 +74,7 @@ class Foresight:
         if self._often and self._age > _FORKS:
             self._age, self._pages = 0, ()
             try:
-                self._pages = _ours() if is_possible() else ()
+                self._pages = _ours() if _madvise() else ()
             except Exception:  # no descriptor is left, or a module was tampered with
                 pass
 
@@ -102,10 +93,10 @@ def _ours():
 
     Short runs come first: what the interpreter itself writes to, then data.
     """
-    with _open("/proc/self/maps", "rb", buffering=0) as file:
+    with open("/proc/self/maps", "rb", buffering=0) as file:
         mappings = file.readall()
     found = []
-    with _open("/proc/self/pagemap", "rb", buffering=0) as file:
+    with open("/proc/self/pagemap", "rb", buffering=0) as file:
         for start, end, name in _MAPPING.findall(mappings):
             start, size = int(start, 16), int(end, 16) - int(start, 16)
             if size <= _LONGEST and _is_interpreters(name):
@@ -122,8 +113,7 @@ def _is_interpreters(name):
 def _entries(pagemap, start, size):
     """Returns the highest byte of each page's entry."""
     page = mmap.PAGESIZE
-    entries = _pread(pagemap, size // page * _ENTRY, start // page * _ENTRY)
-    return entries[_ENTRY - 1 :: _ENTRY] if sys.byteorder == "little" else entries[::_ENTRY]
+    return os.pread(pagemap, size // page * _ENTRY, start // page * _ENTRY)[_ENTRY - 1 :: _ENTRY]
 
 
 def _runs(kind, start, entries):
@@ -133,13 +123,13 @@ def _runs(kind, start, entries):
 
 
 def _make_ours(runs, stop):
-    left = _MOST
-    with _open("/proc/self/pagemap", "rb", buffering=0) as file:
-        for place, (address, size) in enumerate(runs):
+    left, advise = _MOST, _madvise()
+    with open("/proc/self/pagemap", "rb", buffering=0) as file:
+        for address, size in runs:
             left -= size
-            if left < 0 or (place % _TOGETHER == 0 and stop()):
+            if left < 0 or stop():
                 return
             # What was found some forks ago may be another mapping by now, of a
             # file that others see.
             for run in _runs(_SHARED, address, _entries(file.fileno(), address, size)):
-                _madvise(*run, _POPULATE_WRITE)
+                advise(*run, _POPULATE_WRITE)

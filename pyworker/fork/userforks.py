@@ -28,37 +28,27 @@ class UserForks:
         if hasattr(os, "register_at_fork"):
             # A child must not print once more what its parent has printed.
             os.register_at_fork(before=streams.flush_own, after_in_child=self._leave_parent)
-        self._streams = streams
 
     def _leave_parent(self):
         if self.ours:
             return
         self.in_child = True
         self._channel.close()
-        self._streams.forget_stage()
 
     def end(self, error, text, flush):
         """Ends a child whose code has come back to the executor, as Python would.
 
         text gives the traceback of error, flush writes out what is held back.
         """
-        code = 0
-        if issubclass(type(error), SystemExit):
-            code = _exit_code(error)
+        code = int(error is not None)
+        if issubclass(type(error), SystemExit):  # its message goes to stderr
+            if isinstance(error.code, (int, type(None))):
+                code = (error.code or 0) & 0xFF
+            else:
+                print(error.code, file=sys.stderr)
         elif error is not None:
-            code = 1
             sys.stderr.write(text(error))
         try:
             flush()
         finally:
             os._exit(code)
-
-
-def _exit_code(error):
-    """Returns the status of a SystemExit, whose message goes to stderr."""
-    if error.code is None:
-        return 0
-    if isinstance(error.code, int):
-        return int(error.code) & 0xFF
-    print(error.code, file=sys.stderr)
-    return 1

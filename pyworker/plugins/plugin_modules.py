@@ -10,19 +10,18 @@ Nothing is written into the operator's folder: helpers have no bytecode files,
 which also would hide a change within the same second.
 """
 
+import importlib.machinery as machinery
 import os
 import sys
 import types
 
-from pyworker import late, sources
+from pyworker import sources
 
 PACKAGE = "understudy_plugins"
-_FROZEN = "<frozen importlib"
-_loader = None  # of helpers; its class is made when the first one is found
 
 
 def load(name, file, source, plugins):
-    """Returns the module of a plugin, made from its source.
+    """Runs the source of a plugin in its module.
 
     plugins are the names of all of them, which are no helpers.
     """
@@ -31,7 +30,7 @@ def load(name, file, source, plugins):
     _Finder.plugins = frozenset(plugins)
     module = types.ModuleType(fullname)
     module.__file__, module.__package__ = file, PACKAGE
-    module.__spec__ = late.load("importlib.machinery").ModuleSpec(fullname, None, origin=file)
+    module.__spec__ = machinery.ModuleSpec(fullname, None, origin=file)
     sources.add(file, source)
     sys.modules[fullname] = module
     try:
@@ -41,11 +40,10 @@ def load(name, file, source, plugins):
     except BaseException:
         sys.modules.pop(fullname, None)
         raise
-    return module
 
 
 def drop(name):
-    """Forgets the module of a plugin."""
+    """Forgets the module of a plugin, or of a helper."""
     sys.modules.pop(f"{PACKAGE}.{name}", None)
     if (package := sys.modules.get(PACKAGE)) is not None:
         vars(package).pop(name, None)
@@ -53,12 +51,9 @@ def drop(name):
 
 def forget_helpers(plugins):
     """Has the helpers read anew by who imports them next. plugins are no helpers."""
-    prefix = PACKAGE + "."
-    for fullname in list(sys.modules):
-        if type(fullname) is str and fullname.startswith(prefix):
-            name = fullname[len(prefix) :]
-            if name.partition(".")[0] not in plugins:
-                drop(name)
+    for package, _, name in [each.partition(".") for each in sys.modules if type(each) is str]:
+        if package == PACKAGE and name and name.partition(".")[0] not in plugins:
+            drop(name)
 
 
 def _open(folder):
@@ -90,6 +85,13 @@ def _helpers_in(folder, plugins):
     return found - set(plugins) - sys.stdlib_module_names
 
 
+class _Loader(machinery.SourceFileLoader):
+    """Loads source files, and leaves bytecode files alone."""
+
+    def path_stats(self, path):
+        raise OSError(f"the bytecode of {path} is not kept")
+
+
 class _Finder:
     """Finds the modules of the package; bare names of helpers while a plugin is loaded."""
 
@@ -98,11 +100,9 @@ class _Finder:
 
     @classmethod
     def find_spec(cls, fullname, path=None, _target=None):
-        machinery = late.load("importlib.machinery")
-        top = fullname.partition(".")[0]
+        top, _, name = fullname.partition(".")
         if top == PACKAGE and path is not None:
-            name = fullname.rpartition(".")[2]
-            if fullname == f"{PACKAGE}.{name}" and name in cls.plugins:
+            if name in cls.plugins:
                 raise ImportError(
                     f"{name} is a plugin, which is not imported: call {name}(), and put what "
                     "plugins share into a file of its own beside them",
@@ -110,7 +110,7 @@ class _Finder:
                 )
             kinds = (
                 (machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES),
-                (_source_loader(), machinery.SOURCE_SUFFIXES),
+                (_Loader, machinery.SOURCE_SUFFIXES),
             )
             found = (machinery.FileFinder(one, *kinds).find_spec(fullname) for one in path)
             return next((spec for spec in found if spec is not None), None)
@@ -158,28 +158,3 @@ class _Bare:
         known = [name for name in list(sys.modules) if type(name) is str]
         taken = [name for name in known if name.partition(".")[0] in self._names]
         return {name: sys.modules.pop(name) for name in taken}
-
-
-def _source_loader():
-    """Returns a loader of source files that leaves bytecode files alone."""
-    global _loader
-    if _loader is None:
-
-        class Loader(late.load("importlib.machinery").SourceFileLoader):
-            def path_stats(self, path):
-                raise OSError(f"the bytecode of {path} is not kept")
-
-        _loader = Loader
-    return _loader
-
-
-def hide_machinery(error):
-    """Leaves the frames of imports out of a traceback; Python hides those of its own loaders."""
-    trace, entries = error.__traceback__, []
-    while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(_FROZEN):
-            entries.append(trace)
-        trace = trace.tb_next
-    for entry in reversed(entries):
-        trace = type(entry)(trace, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    error.__traceback__ = trace

@@ -14,7 +14,7 @@ import os
 import sys
 import types
 
-from pyworker import late
+from pyworker import late, tracebacks
 from pyworker.display import kinds
 
 from . import plugin_modules, understudy_plugin
@@ -30,7 +30,7 @@ class Plugins:
         self.log = log  # of a level and a message
         self.workdir = workdir  # a function that returns the path
         self.variables = {}
-        self._plugins = {}
+        self.by_name = {}
         self._helpers = ""  # stands for the helpers as they are on disk
         self._renew_lock()
         if hasattr(os, "register_at_fork"):
@@ -42,122 +42,53 @@ class Plugins:
         self.loading = _thread.RLock()
 
     def equip(self, described, variables):
-        """Makes these the plugins and session variables; what has not changed stays loaded."""
+        """Makes these the plugins and session variables; what has not changed stays loaded.
+
+        A change of the helpers has all plugins loaded anew.
+        """
         self.variables = variables
-        described = {one["name"]: one for one in described}
         if described:
-            self._offer()
-        self._unload_changed(described)
-        for name in self._plugins.keys() - described.keys():
-            self._remove(name)
-        for name, one in described.items():
-            if name not in self._plugins:
-                self._plugins[name] = Plugin(self)
-                self._install(name)
-            elif name not in vars(builtins):  # the user has deleted it
-                self._install(name)
-            self._plugins[name].description = one
-
-    def files(self):
-        """Returns the names of the files whose frames are a plugin's."""
-        return {plugin.description["file"] for plugin in self._plugins.values()}
-
-    def call(self, name, arguments):
-        """Calls a plugin with arguments by name."""
-        return self._find(name)(**arguments)
-
-    def check(self, name):
-        """Loads a plugin; raises PluginError if that fails."""
-        self._find(name).load()
-
-    def run_test(self, name):
-        """Runs a plugin's test; returns whether it has one."""
-        return self._find(name).run_test()
-
-    def load(self, description):
-        """Returns (what to call, the test or None) of a plugin."""
-        name, file = description["name"], description["file"]
-        self._offer()  # the user may have emptied sys.modules
-        try:
-            understudy_plugin.take_marks(f"{plugin_modules.PACKAGE}.{name}")
-            module = plugin_modules.load(name, file, description["source"], set(self._plugins))
-            marks = understudy_plugin.take_marks(module.__name__)
-            loaded = self._make(description, marks)
-        except PluginError:
-            raise
-        except Exception as error:
-            plugin_modules.hide_machinery(error)
-            raise PluginError(_failure(name, error)) from error
-        except SystemExit as error:
-            raise PluginError(f"plugin {name} can't be loaded: it exits") from error
-        finally:
-            understudy_plugin.take_marks(f"{plugin_modules.PACKAGE}.{name}")
-        return loaded
-
-    def _offer(self):
-        """Has plugins find the module that they import."""
-        understudy_plugin.serve(self)
-        sys.modules["understudy_plugin"] = understudy_plugin
-
-    def _make(self, description, marks):
-        """Returns what calls go to, which has the context, and the test."""
-        name = description["name"]
-        if len(marks["plugin"]) != 1 or len(marks["test"]) > 1:
-            how = "nothing is" if not marks["plugin"] else "more than one thing is"
-            what = "@plugin.test" if len(marks["test"]) > 1 else "@plugin"
-            raise PluginError(
-                f"plugin {name} can't be loaded: {how} under {what} in {description['file']}; "
-                "mark one function or class"
-            )
-        [target], test = marks["plugin"], next(iter(marks["test"]), None)
-        context = Context(name, dict(description.get("configuration") or {}), self)
-        if isinstance(target, type):
-            made = target(context)
-            _compare(description, made, {})
-            return made, test
-        takes = _takes_context(target)
-        _compare(description, target, {"context": context} if takes else {})
-        if takes:
-            function = target
-
-            def target(*args, **kwargs):
-                return function(*args, **kwargs, context=context)
-
-        return target, test
-
-    def _find(self, name):
-        plugin = self._plugins.get(name)
-        if plugin is None:
-            raise PluginError(f"there is no plugin {name}")
-        return plugin
-
-    def _install(self, name):
-        if hasattr(builtins, name):
-            self.log("error", f"plugin {name} is not there for code: Python has a builtin {name}")
-        else:
-            setattr(builtins, name, self._plugins[name])
+            self.offer()
+        new = {one["name"]: one for one in described}
+        helpers = described[0].get("helpers", "") if described else self._helpers
+        if helpers != self._helpers:
+            plugin_modules.forget_helpers(self.by_name)
+        for name, plugin in list(self.by_name.items()):
+            if helpers != self._helpers or not plugin.is_as(new.get(name)):
+                plugin.unload()
+            if name not in new:
+                self._remove(name)
+        self._helpers = helpers
+        for name, one in new.items():
+            known = name in self.by_name
+            plugin = self.by_name.setdefault(name, Plugin(self))
+            plugin.description = one
+            if not hasattr(builtins, name):
+                setattr(builtins, name, plugin)
+            elif not known:
+                said = f"plugin {name} is not there for code: Python has a builtin {name}"
+                self.log("error", said)
 
     def _remove(self, name):
-        plugin = self._plugins.pop(name)
-        plugin.unload()
+        plugin = self.by_name.pop(name)
         plugin.description = {**plugin.description, "broken": "it has been removed"}
         if vars(builtins).get(name) is plugin:
             delattr(builtins, name)
 
-    def _unload_changed(self, described):
-        """Drops what is not as it was loaded; all, and the helpers, if one of those has changed."""
-        changed = [
-            name
-            for name, plugin in self._plugins.items()
-            if name not in described or not plugin.is_as(described[name])
-        ]
-        helpers = next((one.get("helpers", "") for one in described.values()), self._helpers)
-        if helpers != self._helpers:
-            changed = list(self._plugins)
-            plugin_modules.forget_helpers(self._plugins)
-            self._helpers = helpers
-        for name in changed:
-            self._plugins[name].unload()
+    def offer(self):
+        """Has plugins find the module that they import; the user may have emptied sys.modules."""
+        understudy_plugin.find = self.find
+        sys.modules["understudy_plugin"] = understudy_plugin
+
+    def files(self):
+        """Returns the names of the files whose frames are a plugin's."""
+        return {plugin.description["file"] for plugin in self.by_name.values()}
+
+    def find(self, name):
+        """Returns a plugin; raises PluginError if there is none of the name."""
+        if name not in self.by_name:
+            raise PluginError(f"there is no plugin {name}")
+        return self.by_name[name]
 
 
 class Plugin:
@@ -212,13 +143,69 @@ class Plugin:
         """Returns (what calls go to, the test or None); raises PluginError."""
         if reason := self.description.get("broken"):
             raise PluginError(f"plugin {self.__name__} is broken: {reason}; ask the operator")
-        loaded = self._loaded
-        if loaded is not None:  # without waiting for another's load
+        if (loaded := self._loaded) is not None:  # without waiting for another's load
             return loaded
         with self._plugins.loading:
             if self._loaded is None:
-                self._loaded = self._plugins.load(self.description)
+                self._loaded = self._load()
             return self._loaded
+
+    def _load(self):
+        described, name = self.description, self.__name__
+        fullname = f"{plugin_modules.PACKAGE}.{name}"
+        self._plugins.offer()
+        understudy_plugin.take_marks(fullname)  # of a load that has failed
+        try:
+            names = self._plugins.by_name
+            plugin_modules.load(name, described["file"], described["source"], names)
+            targets, tests = understudy_plugin.take_marks(fullname)
+            if len(targets) != 1 or len(tests) > 1:
+                how = "more than one thing is" if targets else "nothing is"
+                what = "@plugin.test" if len(tests) > 1 else "@plugin"
+                raise PluginError(
+                    f"plugin {name} can't be loaded: {how} under {what} in {described['file']}; "
+                    "mark one function or class"
+                )
+            return self._made(targets[0]), next(iter(tests), None)
+        except PluginError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise PluginError(_failure(name, error)) from error
+
+    def _made(self, target):
+        """Returns what calls go to, which has the context."""
+        config = dict(self.description.get("configuration") or {})
+        context = Context(self.__name__, config, self._plugins)
+        if isinstance(target, type):
+            made = target(context)
+            self._compare(_signature_of(made), {})
+            return made
+        actual = _signature_of(target)
+        taken = actual and actual.parameters.get("context")
+        more = {"context": context} if taken and taken.kind is taken.KEYWORD_ONLY else {}
+        self._compare(actual, more)
+        return late.load("functools").partial(target, **more) if more else target
+
+    def _compare(self, actual, context):
+        """Raises PluginError unless a call of the described signature fits the actual one.
+
+        context are the arguments that calls have beside the described ones.
+        """
+        described = self.__signature__
+        if described is None or actual is None:
+            return
+        parameters = described.parameters
+        given = [name for name, one in parameters.items() if one.default is not ...]
+        for names in (parameters, given):
+            try:
+                actual.bind(**dict.fromkeys(names), **context)
+            except TypeError as error:
+                name = self.__name__
+                raise PluginError(
+                    f"plugin {name} can't be loaded: {name}.yaml describes {name}{described}, "
+                    f"which does not fit {name}{actual} in {name}.py, called with the names: "
+                    f"{error}"
+                ) from None
 
     def run_test(self):
         """Runs its test; returns whether it has one."""
@@ -238,8 +225,9 @@ class Plugin:
         return True
 
     def is_as(self, description):
-        """Says whether what was loaded is what a description tells."""
-        return all(self.description.get(key) == description.get(key) for key in _LOADED)
+        """Says whether what was loaded is what a description, if there is one, tells."""
+        known = self.description
+        return bool(description) and all(known.get(k) == description.get(k) for k in _LOADED)
 
     def unload(self):
         """Drops what was loaded; the next call loads it anew."""
@@ -260,76 +248,40 @@ def _parse_signature(text):
         exec(f"def made{text}: pass", names)
     except Exception:
         return None
-    return late.load("inspect").signature(names["made"])
+    return _signature_of(names["made"])
+
+
+def _signature_of(target):
+    try:
+        return late.load("inspect").signature(target)
+    except (TypeError, ValueError):  # of C, which may have none
+        return None
 
 
 def _defaults(signature):
-    """Returns the defaults; "..." leaves a parameter's to the function."""
-    defaults = {name: one.default for name, one in signature.parameters.items()}
-    none = (signature.empty, ...)
-    return {
-        name: _own(value)
-        for name, value in defaults.items()
-        if not any(value is one for one in none)
-    }
+    """Returns the defaults for one call: what a plugin does to one ends there.
 
-
-def _own(value):
-    """Returns a default for one call: what a plugin does to it ends there."""
-    if isinstance(value, (list, dict)):
-        return late.load("copy").deepcopy(value)
-    return value
-
-
-def _compare(description, target, context):
-    """Raises PluginError unless a call of the described signature fits the target's.
-
-    context are the arguments that calls have beside the described ones.
+    "..." leaves a parameter's to the function.
     """
-    described = _parse_signature(description.get("signature") or "")
-    try:
-        actual = late.load("inspect").signature(target)
-    except (TypeError, ValueError):  # of C, which may have none
-        return
-    if described is None:
-        return
-    parameters = described.parameters
-    given = [name for name, one in parameters.items() if one.default is not ...]
-    for names in (parameters, given):
-        try:
-            actual.bind(**dict.fromkeys(names), **context)
-        except TypeError as error:
-            name = description["name"]
-            raise PluginError(
-                f"plugin {name} can't be loaded: {name}.yaml describes {name}{described}, which "
-                f"does not fit {name}{actual} in {name}.py, called with the names: {error}"
-            ) from None
-
-
-def _takes_context(function):
-    inspect = late.load("inspect")
-    try:
-        parameter = inspect.signature(function).parameters.get("context")
-    except (TypeError, ValueError):
-        return False
-    return parameter is not None and parameter.kind is parameter.KEYWORD_ONLY
+    copied = late.load("copy").deepcopy
+    return {
+        name: copied(one.default)
+        for name, one in signature.parameters.items()
+        if one.default is not one.empty and one.default is not ...
+    }
 
 
 def _failure(name, error):
     """Says on one line why a plugin can't be loaded, and where that was."""
-    kind = kinds.name(type(error))
+    kind, where = kinds.name(type(error)), ""
+    if isinstance(error, SystemExit):
+        return f"plugin {name} can't be loaded: it exits"
     try:
         text = str(error)
     except Exception:
         text = ""
-    where = ""
-    trace, last = error.__traceback__, None
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename != _failure.__code__.co_filename:
-            last = trace
-        trace = trace.tb_next
-    if last is not None and not isinstance(error, SyntaxError):  # which says it of its own accord
-        file = last.tb_frame.f_code.co_filename
-        where = f" ({file.replace(chr(92), '/').rpartition('/')[2]}, line {last.tb_lineno})"
-    text = f"{kind}: {text}" if text else kind
-    return f"plugin {name} can't be loaded: {text}{where}"
+    places = [entry for entry in tracebacks.entries(error) if not tracebacks.is_own(entry)]
+    if places and not isinstance(error, SyntaxError):  # which says it of its own accord
+        file = places[-1].tb_frame.f_code.co_filename
+        where = f" ({os.path.basename(file)}, line {places[-1].tb_lineno})"
+    return f"plugin {name} can't be loaded: {kind}{text and ': '}{text}{where}"

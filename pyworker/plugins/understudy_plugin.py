@@ -1,22 +1,10 @@
 """What a plugin imports: ``from understudy_plugin import plugin``.
 
-A plugin is a NAME.yaml, which says what agents see, and a NAME.py with one
-function or class under the decorator ``@plugin``::
-
-    from understudy_plugin import plugin
-
-    @plugin
-    def word_count(text, *, context):
-        return len(text.split()) * context.config["factor"]
-
-    @plugin.test
-    def test(word_count):
-        assert word_count("two words") == 2
-
-Arguments have the names of the YAML's parameters. A function that has a
-keyword-only parameter ``context`` gets a Context there. A class is constructed
-with the Context when it is first called in a session, and kept: what its
-``__call__`` stores in self is there in the next call.
+A plugin is a NAME.yaml, which says what agents see, and a NAME.py with one function or
+class under the decorator ``@plugin``, and perhaps a test under ``@plugin.test``. Arguments
+have the names of the YAML's parameters. A function that has a keyword-only parameter
+``context`` gets a Context there. A class is constructed with the Context when it is first
+called in a session, and kept: what its ``__call__`` stores in self is there in the next call.
 """
 
 import builtins
@@ -25,8 +13,7 @@ import types
 _NAME = "understudy_plugin"  # by which plugins and tracebacks know this module
 _TEXT_LIMIT = 10_000  # characters of one line of log
 
-_found = {}  # the name of a plugin's module -> what @plugin and @plugin.test have marked
-_plugins = None  # the Plugins of this process's session
+_found = {}  # the name of a plugin's module -> [(decorator, what it was put on)]
 
 
 class PluginError(Exception):
@@ -79,11 +66,9 @@ class _Decorator:
 
     def __call__(self, target):
         """Marks the function, or the class with __call__, that is the plugin."""
-        _check(target, "@plugin")
         if isinstance(target, type) and "__call__" not in dir(target):
             raise TypeError(f"@plugin: class {target.__name__} has no __call__")
-        _marks(target)["plugin"].append(target)
-        return target
+        return _mark("@plugin", target)
 
     def test(self, function):
         """Marks the function that tests the plugin; it may take the plugin as its argument.
@@ -91,17 +76,20 @@ class _Decorator:
         ``understudy plugins test`` calls it in a session. It raises, as by assert,
         when the plugin does not do what it should.
         """
-        _check(function, "@plugin.test")
-        _marks(function)["test"].append(function)
-        return function
+        return _mark("@plugin.test", function)
 
 
 plugin = _Decorator()
 
 
+def find(name):
+    """Returns a plugin of this process's session, which puts its own function here."""
+    raise PluginError(f"there is no plugin {name} in this process")
+
+
 def check(name):
     """Loads a plugin; raises PluginError if that fails."""
-    _known().check(name)
+    find(name).load()
 
 
 def run_test(name):
@@ -109,34 +97,17 @@ def run_test(name):
 
     Raises what the test raises, and PluginError when the plugin can't be loaded.
     """
-    return _known().run_test(name)
-
-
-def serve(plugins):
-    """Says which Plugins check and run_test mean."""
-    global _plugins
-    _plugins = plugins
+    return find(name).run_test()
 
 
 def take_marks(module):
-    """Returns what was marked in a module: {"plugin": [...], "test": [...]}."""
-    return _found.pop(module, None) or _no_marks()
+    """Returns what was marked in a module: ([under @plugin], [under @plugin.test])."""
+    found = _found.pop(module, [])
+    return tuple([one for m, one in found if m == mark] for mark in ("@plugin", "@plugin.test"))
 
 
-def _known():
-    if _plugins is None:
-        raise PluginError("there are no plugins in this process")
-    return _plugins
-
-
-def _check(target, mark):
+def _mark(mark, target):
     if not callable(target) or not isinstance(getattr(target, "__module__", None), str):
         raise TypeError(f"{mark} goes on a function or a class, not on {type(target).__name__}")
-
-
-def _marks(target):
-    return _found.setdefault(target.__module__, _no_marks())
-
-
-def _no_marks():
-    return {"plugin": [], "test": []}
+    _found.setdefault(target.__module__, []).append((mark, target))
+    return target

@@ -27,52 +27,21 @@ if __name__ == "__main__" and not __package__:
     # Python was isolated from every path of the environment's.
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 
-import ast
 import functools
 import gc
-import re
+import importlib
 import threading
 import traceback
-import warnings
 from typing import NamedTuple
 
-from pyworker.policy import verify_commands, verify_ipython, verify_magics
-from pyworker.policy.verify_rules import Rules
-from pyworker.policy.verify_uses import Judge
-from pyworker.shell import transform
+from pyworker.policy import commands, ipython
+from pyworker.policy.cell import Cell, read
+from pyworker.policy.places import Places
+from pyworker.policy.rules import Rules
 
-_MOST = 100  # violations that are told one by one
-_LONGEST_SOURCE = 200  # characters
 _COLLECT = 500  # requests between two looks for cycles
 _RECURSION = 4_000  # frames; the parser takes three levels of code for one
 _STACK = 64 << 20  # bytes; only what is used of it is memory
-_TREE = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_FILE = "<cell>"
-_LINE_END = re.compile(r"\r\n|\r|\n")
-
-# Code that takes all ways through the judge, those into syntax errors and magics among them.
-_SAMPLES = (
-    "'{0.a}'.format(open); df.query('@x.y'); import os",
-    "ｏｐｅｎ",
-    "x = (",
-    "x = '\\ud800'\n\0",
-    "%pip install x>=1\n!ls -l; pip install 'y'\n!python -m pip list\nx = !ls $(ls)",
-    "!'",
-    "%%bash\nls",
-    "%%time\n%config InlineBackend.rc = 'x'\n!ls {x} $y\nx?",
-    "```\nx = 1\n```",
-    "x = 1\\nif x &lt; 2: pass",
-    " pip install x",
-)
-
-_SHELL = (
-    "can't be checked: get_ipython",
-    "write magics as %name, and commands as !command",
-)
-_TOO_DEEP = (
-    "code that can't be checked",
-    "the code is too deeply nested, or too long, to be checked; split it",
-)
 
 
 class Judged(NamedTuple):
@@ -90,13 +59,19 @@ def check(code, policy, kind="code"):
     Raises ValueError if the policy or the kind is none.
     """
     rules = _rules(json.dumps(policy, sort_keys=True))
+    if kind == "code":
+        return _check_code(code, rules)
     if kind == "command":
-        return Judged(_check_command(code, rules))
-    if kind == "install":
-        return Judged(_check_install(code, rules))
-    if kind != "code":
+        found = commands.check_alone(code, rules)
+    elif kind == "install":  # as that of a cell, "%pip install NAME"
+        program, _, line = code.removeprefix("%").partition(" ")
+        found = commands.check_install_line(program, line, rules)
+    else:
         raise ValueError(f"unknown kind {kind!r}; known are code, command and install")
-    return _check_code(code, rules)
+    places = Places(code)
+    for verdict in found:
+        places.add(1, code, verdict.at, verdict)
+    return Judged(places.told())
 
 
 @functools.lru_cache(maxsize=64)
@@ -105,167 +80,20 @@ def _rules(text):
 
 
 def _check_code(code, rules):
-    """Returns a Judged of a cell."""
-    cell = _Cell(code, rules)
+    """Returns the Judged of a cell."""
+    cell = Cell(code, rules)
     try:
-        reading = transform.read(code, _parse, _manager)
+        reading = read(code)
         cell.judge(reading.source, reading.tree)
     except (SyntaxError, ValueError) as error:  # ValueError: null characters
         return Judged([], "".join(traceback.format_exception_only(error)))
     except (RecursionError, MemoryError):
-        return Judged([cell.places.violation(1, 1, *_TOO_DEEP)])
-    transformed = None if reading.source == code else reading.source
-    return Judged(cell.violations(), None, transformed, reading.notes)
-
-
-@functools.cache
-def _manager():
-    return transform.manager()
-
-
-def _check_command(command, rules):
-    if rules.commands is None and not rules.magics and rules.pip_packages is None:
-        return []
-    places = _Places(command)
-    found = verify_commands.check_alone(command, rules)
-    told = [(*verify_commands.place(command, one.at), one.rule, one.message) for one in found]
-    return _few([places.violation(*one) for one in told])
-
-
-def _check_install(code, rules):
-    """Judges a line that installs packages as that of a cell, "%pip install NAME"."""
-    program, _, line = code.removeprefix("%").partition(" ")
-    found = verify_commands.check_install_line(program, line, rules)
-    return [_Places(code).violation(1, 1, one.rule, one.message) for one in found]
-
-
-class _Cell:
-    """A cell that is judged, with what its magics run."""
-
-    def __init__(self, code, rules):
-        self.places = _Places(code)
-        self._rules = rules
-        self._found = set()  # (line, column, rule, message)
-
-    def violations(self):
-        """Returns what was found, in order."""
-        return _few([self.places.violation(*one) for one in sorted(self._found)])
-
-    def judge(self, source, tree, above=0, depth=0):
-        """Judges a piece of Python, which stands below so many lines and may have magics."""
-        if self._rules.is_any and "get_ipython" in source:
-            self._judge_magics(source, tree, above, depth)
-        for line, at, *verdict in Judge(tree, self._rules).violations():
-            self._found.add((*self.places.of(source, line, at, above), *verdict))
-
-    def _judge_magics(self, source, tree, above, depth):
-        def judge(code, lines, how):
-            self._judge_inner(code, above + lines, how, depth + 1)
-
-        def report(line, verdict, text):
-            where = above + line, verdict.at + 1
-            if text and verdict.at:
-                where = self.places.find(above + line, text, verdict.at)
-            elif line == node.lineno:
-                where = self.places.of(source, line, node.col_offset, above)
-            self._found.add((*where, *verdict[:2]))
-
-        magics = verify_magics.Magics(self._rules, judge, report)
-        for node, *call in verify_magics.take(tree):
-            magics.check(node.lineno, *call, depth)
-        for name in ast.walk(tree):
-            if type(name) is ast.Name and name.id == "get_ipython":
-                where = self.places.of(source, name.lineno, name.col_offset, above)
-                self._found.add((*where, *_SHELL))
-
-    def _judge_inner(self, code, above, how, depth):
-        """Judges the Python that a magic runs, read as the magic reads it."""
-        try:
-            for source, tree in _readings(code, how):
-                self.judge(source, tree, above, depth)
-        except (SyntaxError, ValueError) as error:
-            line = above + (getattr(error, "lineno", None) or 1)
-            if how != verify_magics.VALUE:  # which IPython leaves as it is
-                self._found.add((line, 1, "can't be checked: what a magic runs", f"{error}"))
-
-
-def _readings(code, how):
-    """Yields what a magic may make of its code, as (source, tree)."""
-    if _manager() is None:
-        raise ValueError(transform.NEEDS_IPYTHON)
-    if how == verify_magics.TRANSFORMED:
-        code = _manager().transform_cell(code)
-    if how != verify_magics.CELL:
-        yield code, _parse(code)
-        return
-    reading = transform.read(code, _parse, _manager)
-    yield reading.source, reading.tree
-    if word := transform.automagic(code):
-        source = _manager().transform_cell(word)
-        yield source, _parse(source)
-
-
-def _parse(source):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return compile(source, _FILE, "exec", _TREE, dont_inherit=True)
-
-
-def _few(violations):
-    if len(violations) <= _MOST:
-        return violations
-    more = len(violations) - _MOST
-    last = dict(violations[_MOST], rule="more", message=f"and {more} more")
-    return [*violations[:_MOST], last]
-
-
-class _Places:
-    """Turns Python's places into those that people count."""
-
-    def __init__(self, code):
-        self._code = code
-        self._lines = None
-
-    def line(self, number):
-        """Returns a line of the source."""
-        if self._lines is None:
-            self._lines = _LINE_END.split(self._code)
-        return self._lines[number - 1] if number <= len(self._lines) else ""
-
-    def of(self, source, number, offset, above):
-        """Returns the line and column of an offset in bytes, in a line of what was judged.
-
-        above says how many lines stand above that source, which may be indented less.
-        """
-        line = _LINE_END.split(source)[number - 1]
-        column = len(line.encode("utf-8", "replace")[:offset].decode("utf-8", "replace")) + 1
-        bare = line.strip()
-        moved = self.line(above + number).find(bare) - (len(line) - len(line.lstrip()))
-        return above + number, column + (moved if bare and moved > 0 else 0)
-
-    def find(self, number, text, at):
-        """Returns the line and column of an offset in a command that begins in a line."""
-        found = self.line(number).find(text)
-        if found >= 0:
-            return number, found + at + 1
-        word = text[at:].split(None, 1)[0]
-        last = number
-        while (found := self.line(last).find(word)) < 0 and self.line(last)[-1:] == "\\":
-            last += 1
-        return (last, found + 1) if found >= 0 else (number, 1)
-
-    def violation(self, line, column, rule, message):
-        """Returns a violation as it is told."""
-        source = self.line(line).strip()
-        if len(source) > _LONGEST_SOURCE:
-            source = source[: _LONGEST_SOURCE - 1] + "…"
-        return {
-            "line": line,
-            "column": column,
-            "source": source,
-            "rule": rule,
-            "message": message,
-        }
+        advice = "the code is too deeply nested, or too long, to be checked; split it"
+        cell = Cell(code, rules)
+        cell.places.add(1, "", 0, ("code that can't be checked", advice))
+        return Judged(cell.places.told())
+    changed = None if reading.source == code else reading.source
+    return Judged(cell.places.told(), None, changed, reading.notes)
 
 
 def answer(line):
@@ -286,9 +114,10 @@ def answer(line):
 def serve(requests, answers):
     """Answers the requests of a stream of bytes until it ends."""
     sys.setrecursionlimit(_RECURSION)
-    _read_everything()
-    verify_ipython.load()
-    _import_everything()
+    if hasattr(sys, "set_int_max_str_digits"):
+        # As in a session that has done so: what is no syntax error there must be none here.
+        sys.set_int_max_str_digits(0)
+    import_everything()
     # Trees hold no cycles; looking for them would cost a fifth of each check.
     gc.freeze()
     gc.disable()
@@ -299,29 +128,16 @@ def serve(requests, answers):
             gc.collect()
 
 
-def _read_everything():
-    """Reads as Python what a session might, that has changed its own limits.
-
-    What is a syntax error here is not checked: it must be one there as well.
-    """
-    if hasattr(sys, "set_int_max_str_digits"):
-        sys.set_int_max_str_digits(0)
+def import_everything():
+    """Imports what a check would import late: files may be changed by then."""
+    ipython.load()
+    for name in ("html", "textwrap", "unicodedata"):  # the last for names beyond ASCII
+        importlib.import_module(name)
 
 
-def _import_everything():
-    """Imports what any check needs before the first: files may be changed later."""
-    for code in _SAMPLES:
-        check(code, {"blocked_functions": ["open"], "commands": ["ls"], "pip_packages": ["x"]})
-    check("ls", {"commands": ["ls"]}, "command")
-
-
-def _main():
+if __name__ == "__main__":
     # Deep code needs a deep stack, which only a thread can be given.
     threading.stack_size(_STACK)
     thread = threading.Thread(target=serve, args=(sys.stdin.buffer, sys.stdout.buffer))
     thread.start()
     thread.join()
-
-
-if __name__ == "__main__":
-    _main()

@@ -10,6 +10,7 @@ With --probe this file says, as a program of its own, what the host allows.
 
 import _socket
 import base64
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -46,20 +47,8 @@ _FILE_RIGHTS = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14 | 1 << 15
 
 _PROXY_BACKLOG = 64
 
-# What takes time is made here, once for all forks of a process.
 _c = ctypes.CDLL(None, use_errno=True)
-_MountAttributes, _HowToOpen, _CapabilityHeader, _CapabilitySets, _Program, *_RulesetAttributes = (
-    ctypes.c_uint64 * 4,
-    ctypes.c_uint64 * 3,
-    ctypes.c_uint32 * 2,
-    ctypes.c_uint32 * 6,
-    ctypes.c_size_t * 2,  # a struct sock_fprog: how many instructions, and where
-    ctypes.c_uint64 * 1,
-    ctypes.c_uint64 * 2,
-    ctypes.c_uint64 * 3,
-)
-for _ in (_c.capset, _c.mount, _c.prctl, _c.syscall, _c.unshare) if sys.platform == "linux" else ():
-    pass  # is looked up
+_base = None  # what this process has put into force ahead of apply
 
 
 class Refused(OSError):
@@ -77,26 +66,15 @@ def apply(profile):
     base, _base = _base, None
     if base.profile != profile["base"]:
         raise Refused("the sandbox: what was put into force ahead is not what the session needs")
-    wall = _Wall(profile)
-    with _step("listening for the server's proxy"):
-        listener = wall.listen()
-    with _step("mounting the session's own directories"):
-        base.mount_own(profile.get("binds", ()))
-    with _step("reading the rules for the session's own files"):
-        base.add_rules(profile.get("rules", ()))
-    with _step("setting limits"):
-        wall.set_limits()
-    with _step("giving up privileges"):
-        wall.drop_privileges()
-    wall.set_environment()
-    with _step("restricting files (Landlock)"):
-        base.restrict()
-    with _step("restricting system calls (seccomp)"):
-        wall.filter_calls()
+    listener = _step("listening for the server's proxy", _listen, profile["base"])
+    _step("mounting the session's own directories", base.mount_own, profile.get("binds", ()))
+    _step("reading the rules for the session's own files", base.add_rules, profile.get("rules", ()))
+    _step("setting limits", _set_limits, profile)
+    _step("giving up privileges", _drop_privileges, profile)
+    _set_environment(profile.get("environment", {}))
+    _step("restricting files (Landlock)", base.restrict)
+    _step("restricting system calls (seccomp)", _filter_calls, profile.get("seccomp", ""))
     return listener
-
-
-_base = None  # what this process has put into force ahead of apply
 
 
 def enter(profile):
@@ -107,73 +85,113 @@ def enter(profile):
     """
     global _base
     base = _Base(profile)
-    with _step("entering namespaces"):
-        base.enter_namespaces()
-    with _step("bringing up the loopback device"):
-        base.raise_loopback()
-    with _step("mounting the view of the file system"):
-        base.mount_view()
-    with _step("reading the rules for files"):
-        base.make_ruleset()
-    with _step("giving up what an exec could gain"):
-        base.drop_capability_bounds()
+    _step("entering namespaces", _enter_namespaces, profile.get("unshare", 0))
+    if profile.get("network") is not None:  # {} is one without a proxy
+        _step("bringing up the loopback device", _raise_loopback)
+    _step("mounting the view of the file system", base.mount_view)
+    _step("reading the rules for files", base.make_ruleset)
+    _drop_capability_bounds()
     _base = base
 
 
-class _step:
-    """Says of an OSError what was being done."""
-
-    def __init__(self, what):
-        self._what = what
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, kind, error, trace):
-        if isinstance(error, OSError):
-            where = f" ({error.filename})" if error.filename else ""
-            raise Refused(f"the sandbox: {self._what}{where}: {error.strerror}") from None
-        return False
+def _step(what, act, *arguments):
+    """Returns what a step does, and says of an OSError what was being done."""
+    try:
+        return act(*arguments)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        raise Refused(f"the sandbox: {what}{where}: {error.strerror}") from None
 
 
-class _Kernel:
-    """Makes system calls, and raises what they return."""
-
-    _c = _c
-
-    def _prctl(self, option, *arguments):
-        arguments = [self._long(a) if isinstance(a, int) else a for a in arguments]
-        rest = [self._long(0)] * (4 - len(arguments))
-        self._check(self._c.prctl(option, *arguments, *rest))
-
-    def _mount(self, source, target, kind, flags, options):
-        source, target, kind, options = (
-            text if text is None else os.fsencode(text) for text in (source, target, kind, options)
-        )
-        if self._c.mount(source, target, kind, self._long(flags), options):
-            failure = ctypes.get_errno()
-            raise OSError(failure, os.strerror(failure), os.fsdecode(target))
-
-    def _set_attributes(self, fd, path, flags, attributes, gone=0):
-        """Sets attributes of a mount, of all below it with _AT_RECURSIVE, and takes others away."""
-        it = _MountAttributes(attributes, gone, 0, 0)
-        self._call(_MOUNT_SETATTR, fd, path, flags, ctypes.byref(it), ctypes.sizeof(it))
-
-    def _call(self, number, *arguments):
-        arguments = [self._long(a) if isinstance(a, int) else a for a in arguments]
-        return self._check(self._c.syscall(self._long(number), *arguments))
-
-    def _long(self, number):
-        return ctypes.c_long(number)
-
-    def _check(self, returned):
-        if returned < 0:
-            failure = ctypes.get_errno()
-            raise OSError(failure, os.strerror(failure))
-        return returned
+def _check(returned, about=None):
+    """Returns what a function of C has returned, unless that is a failure, about a path."""
+    if returned < 0:
+        failure = ctypes.get_errno()
+        raise OSError(failure, os.strerror(failure), about)
+    return returned
 
 
-class _Base(_Kernel):
+def _call(number, *arguments):
+    """Makes a system call; structures are bytes."""
+    return _check(_c.syscall(*_longs(number, *arguments)))
+
+
+def _longs(*arguments):
+    return [ctypes.c_long(it) if isinstance(it, int) else it for it in arguments]
+
+
+def _prctl(option, *arguments):
+    _check(_c.prctl(option, *_longs(*arguments, 0, 0, 0, 0)[:4]))
+
+
+def _mount(source, target, kind, flags, options):
+    source, path, kind, options = (
+        None if text is None else os.fsencode(text) for text in (source, target, kind, options)
+    )
+    _check(_c.mount(source, path, kind, *_longs(flags), options), target)
+
+
+def _set_attributes(fd, path, flags, attributes, gone=0):
+    """Sets attributes of a mount, of all below it with _AT_RECURSIVE, and takes others away."""
+    it = struct.pack("4Q", attributes, gone, 0, 0)
+    _call(_MOUNT_SETATTR, fd, path, flags, it, len(it))
+
+
+def _open(path, at=_AT_FDCWD, bounds=0):
+    """Opens a path for what is done with it here. There must be no links in it.
+
+    Code of an earlier session may have put one where it could write, to have what it
+    can't reach in its wall.
+    """
+    how = struct.pack("3Q", os.O_PATH | os.O_CLOEXEC, 0, _NO_LINKS | bounds)
+    try:
+        return _call(_OPENAT2, at, os.fsencode(path), how, len(how))
+    except OSError as error:
+        error.filename = path
+        if error.errno == errno.ELOOP:
+            error.strerror = "there is a link in the path, which was none before"
+        raise
+
+
+@contextlib.contextmanager
+def _closing(fd, path):
+    """Closes a descriptor in the end, and says of an OSError which path it is about."""
+    try:
+        yield fd
+    except OSError as error:
+        error.filename = path
+        raise
+    finally:
+        os.close(fd)
+
+
+def _enter_namespaces(flags):
+    if not flags:
+        return
+    uid, gid = os.geteuid(), os.getegid()
+    _check(_c.unshare(flags))
+    if flags & _NEW_USER:
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{uid} {uid} 1")
+        _write("/proc/self/gid_map", f"{gid} {gid} 1")
+
+
+def _raise_loopback():
+    probe = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
+    request = struct.pack("16sH22x", b"lo", 0x1 | 0x40)  # IFF_UP, IFF_RUNNING
+    fcntl.ioctl(probe.fileno(), 0x8914, request)  # SIOCSIFFLAGS
+    probe.close()
+
+
+def _drop_capability_bounds():
+    """Leaves nothing that an exec could gain; without privileges there is nothing."""
+    for capability in range(64):
+        if _c.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
+            break  # past the last one, or not allowed
+    _c.prctl(_PR_SET_SECUREBITS, _KEEP_NOBODY_ROOT, 0, 0, 0)
+
+
+class _Base:
     """What is the same for all sessions, and what a session's own is then put into."""
 
     def __init__(self, profile):
@@ -183,55 +201,32 @@ class _Base(_Kernel):
         self._later = []  # (target, mount, folder) of what is to be in the session's /tmp
         self._ruleset = None
 
-    def enter_namespaces(self):
-        flags = self.profile.get("unshare", 0)
-        if not flags:
-            return
-        uid, gid = os.geteuid(), os.getegid()
-        self._check(self._c.unshare(flags))
-        if flags & _NEW_USER:
-            _write("/proc/self/setgroups", "deny")
-            _write("/proc/self/uid_map", f"{uid} {uid} 1")
-            _write("/proc/self/gid_map", f"{gid} {gid} 1")
-
-    def raise_loopback(self):
-        if self.profile.get("network") is None:  # {} is one without a proxy
-            return
-        probe = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
-        request = struct.pack("16sH22x", b"lo", 0x1 | 0x40)  # IFF_UP, IFF_RUNNING
-        fcntl.ioctl(probe.fileno(), 0x8914, request)  # SIOCSIFFLAGS
-        probe.close()
-
     def mount_view(self):
         view = self._view
         if not view:
             return
         os.chdir("/")
-        self._mount(None, "/", None, _MS_REC | _MS_PRIVATE, None)
+        _mount(None, "/", None, _MS_REC | _MS_PRIVATE, None)
         mask = os.umask(0o022)  # others pass through what is made on the way
         # What stays visible is taken out first, while it can be reached.
-        trees = [
-            (target, *self._clone(source, writable)) for source, target, writable in view["binds"]
-        ]
-        self._homes = self._open(view["homes"])
-        self._set_attributes(_AT_FDCWD, b"/", _AT_RECURSIVE, _ATTR_RDONLY | _ATTR_NOSUID)
+        trees = [(target, *_clone(source, writable)) for source, target, writable in view["binds"]]
+        self._homes = _open(view["homes"])
+        _set_attributes(_AT_FDCWD, b"/", _AT_RECURSIVE, _ATTR_RDONLY | _ATTR_NOSUID)
         for path in view["covers"]:
-            self._cover(path, "mode=0755,size=256k")
+            _cover(path, "mode=0755,size=256k")
         for path, options in view["memory"]:
-            self._cover(path, options)
+            _cover(path, options)
         if view["proc"]:
             flags = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
-            self._mount("proc", "/proc", "proc", flags, "hidepid=ptraceable")
+            _mount("proc", "/proc", "proc", flags, "hidepid=ptraceable")
         if view["ptys"] and os.path.isdir("/dev/pts"):
-            self._mount_terminals()
+            _mount_terminals()
         for tree in trees:
             if _is_in(tree[0], view["temporary"]):
                 self._later.append(tree)
             else:
                 self._place(*tree)
-        for path in view["covers"]:
-            if not _is_in(view["homes"], path):
-                self._close_cover(path)
+        self._close_covers(False)
         os.umask(mask)
 
     def mount_own(self, binds):
@@ -245,93 +240,32 @@ class _Base(_Kernel):
         os.close(self._homes)
         for tree in sorted(trees, key=lambda tree: tree[0].count("/")):
             self._place(*tree)
-        for path in self._view["covers"]:
-            if _is_in(self._view["homes"], path):
-                self._close_cover(path)
+        self._close_covers(True)
         os.umask(mask)
 
     def _place(self, target, tree, folder):
         """Mounts a tree where it is to be seen."""
-        place = _make_place(target, folder, self._view["temporary"])
-        self._call(_MOVE_MOUNT, tree, b"", place, b"", _MOVE_DESCRIPTORS)
-        os.close(place)
+        with _closing(_make_place(target, folder, self._view["temporary"]), target) as place:
+            _call(_MOVE_MOUNT, tree, b"", place, b"", _MOVE_DESCRIPTORS)
         os.close(tree)
 
-    def _close_cover(self, path):
-        """Makes read-only what hides a directory, once all is mounted that is to be there."""
-        cover = self._open(path)
-        self._set_attributes(cover, b"", _AT_EMPTY_PATH, _ATTR_RDONLY)
-        os.close(cover)
-
-    def _cover(self, path, options):
-        """Mounts an empty file system."""
-        place = _make_place(path, True, "")
-        try:
-            there = f"/proc/self/fd/{place}"
-            self._mount("tmpfs", there, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
-        except OSError as error:
-            error.filename = path
-            raise
-        finally:
-            os.close(place)
-
-    def _mount_terminals(self):
-        """Mounts an instance of /dev/pts in which nobody else's terminals are."""
-        flags = _MS_NOSUID | _MS_NOEXEC
-        try:
-            options = "newinstance,ptmxmode=0666,mode=0620"
-            self._mount("devpts", "/dev/pts", "devpts", flags, options)
-        except PermissionError:  # containers of LXC refuse it: no terminals, then
-            self._mount("tmpfs", "/dev/pts", "tmpfs", flags | _MS_NODEV, "mode=0555,size=4k")
-            return
-        if os.path.exists("/dev/ptmx") and not os.path.islink("/dev/ptmx"):
-            self._mount("/dev/pts/ptmx", "/dev/ptmx", None, _MS_BIND, None)
-
-    def _clone(self, source, writable):
-        """Returns (a mount of source that is nowhere yet, whether it is a folder)."""
-        tree, folder = self._detach(source, self._open(source))
-        if source != "/proc":
-            attributes = _ATTR_NOSUID | _ATTR_NODEV | (0 if writable else _ATTR_RDONLY)
-            self._set_attributes(tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE, attributes)
-        return tree, folder
+    def _close_covers(self, around_homes):
+        """Makes read-only what hides directories, once all is mounted that is to be there."""
+        for path in self._view["covers"]:
+            if _is_in(self._view["homes"], path) == around_homes:
+                with _closing(_open(path), path) as cover:
+                    _set_attributes(cover, b"", _AT_EMPTY_PATH, _ATTR_RDONLY)
 
     def _clone_own(self, source, writable):
-        """Does the same with what is in a home.
+        """Does as _clone with what is in a home.
 
         There all is read-only by now, as in all directories that were there before.
         """
         inner = os.path.relpath(source, self._view["homes"])
-        tree, folder = self._detach(source, self._open(inner, self._homes, _BENEATH))
+        tree, folder = _detach(source, _open(inner, self._homes, _BENEATH))
         gone = _ATTR_RDONLY if writable else 0
-        self._set_attributes(tree, b"", _AT_EMPTY_PATH, _ATTR_NOSUID | _ATTR_NODEV, gone)
+        _set_attributes(tree, b"", _AT_EMPTY_PATH, _ATTR_NOSUID | _ATTR_NODEV, gone)
         return tree, folder
-
-    def _detach(self, source, fd):
-        flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE | _AT_EMPTY_PATH
-        try:
-            return self._call(_OPEN_TREE, fd, b"", flags), stat.S_ISDIR(os.fstat(fd).st_mode)
-        except OSError as error:
-            error.filename = source
-            raise
-        finally:
-            os.close(fd)
-
-    def _open(self, path, at=_AT_FDCWD, bounds=0):
-        """Opens a path for what is done with it here. There must be no links in it.
-
-        Code of an earlier session may have put one where it could write, to have what it
-        can't reach in its wall.
-        """
-        how = _HowToOpen(os.O_PATH | os.O_CLOEXEC, 0, _NO_LINKS | bounds)
-        try:
-            return self._call(
-                _OPENAT2, at, os.fsencode(path), ctypes.byref(how), ctypes.sizeof(how)
-            )
-        except OSError as error:
-            error.filename = path
-            if error.errno == errno.ELOOP:
-                error.strerror = "there is a link in the path, which was none before"
-            raise
 
     def make_ruleset(self):
         """Begins the rules for files."""
@@ -339,122 +273,119 @@ class _Base(_Kernel):
         if not landlock:
             return
         words = (landlock["files"], 0, landlock["scopes"])[: landlock["words"]]
-        attributes = _RulesetAttributes[len(words) - 1](*words)
-        self._ruleset = self._call(
-            _LANDLOCK_CREATE, ctypes.byref(attributes), ctypes.sizeof(attributes), 0
-        )
+        attributes = struct.pack(f"{len(words)}Q", *words)
+        self._ruleset = _call(_LANDLOCK_CREATE, attributes, len(attributes), 0)
         self.add_rules(landlock["rules"])
 
     def add_rules(self, rules):
-        """Adds rules, where there are any."""
-        if self._ruleset is not None:
-            for path, rights in rules:
-                self._allow(self._ruleset, path, rights)
-
-    def _allow(self, ruleset, path, rights):
-        try:
-            fd = self._open(path)
-        except FileNotFoundError:
-            return  # not every system has all of them
-        try:
-            self._add(ruleset, fd, rights)
-        except OSError as error:
-            error.filename = path
-            raise
-        finally:
-            os.close(fd)
-
-    def _add(self, ruleset, fd, rights):
-        try:
-            rule = rights.to_bytes(8, sys.byteorder) + fd.to_bytes(4, sys.byteorder)
-            self._call(_LANDLOCK_ADD, ruleset, _LANDLOCK_PATH, rule, 0)
-        except OSError as error:
-            if error.errno != errno.EINVAL or rights == rights & _FILE_RIGHTS:
-                raise
-            self._add(ruleset, fd, rights & _FILE_RIGHTS)  # it is no directory
-
-    def drop_capability_bounds(self):
-        """Leaves nothing that an exec could gain; without privileges there is nothing."""
-        for capability in range(64):
-            if self._c.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0):
-                break  # past the last one, or not allowed
-        self._c.prctl(_PR_SET_SECUREBITS, _KEEP_NOBODY_ROOT, 0, 0, 0)
+        """Adds rules, where there are any; not every system has all of the paths."""
+        for path, rights in rules if self._ruleset is not None else ():
+            with contextlib.suppress(FileNotFoundError), _closing(_open(path), path) as fd:
+                if not stat.S_ISDIR(os.fstat(fd).st_mode):
+                    rights &= _FILE_RIGHTS
+                rule = struct.pack("=Qi", rights, fd)
+                _call(_LANDLOCK_ADD, self._ruleset, _LANDLOCK_PATH, rule, 0)
 
     def restrict(self):
         """Puts the rules for files into force."""
         if self._ruleset is not None:
-            self._call(_LANDLOCK_RESTRICT, self._ruleset, 0)
+            _call(_LANDLOCK_RESTRICT, self._ruleset, 0)
             os.close(self._ruleset)
 
 
-class _Wall(_Kernel):
-    """What is put into force for one session alone."""
+def _cover(path, options):
+    """Mounts an empty file system."""
+    with _closing(_make_place(path, True, ""), path) as place:
+        flags = _MS_NOSUID | _MS_NODEV
+        _mount("tmpfs", f"/proc/self/fd/{place}", "tmpfs", flags, options)
 
-    def __init__(self, profile):
-        self._profile = profile
 
-    def listen(self):
-        """Returns the descriptor on which the proxy is to be found, 0 without one."""
-        network = self._profile["base"].get("network")
-        if not network or not network.get("port"):
-            return 0
-        listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-        listener.bind(("127.0.0.1", network["port"]))
-        listener.listen(_PROXY_BACKLOG)
-        return listener.detach()
+def _mount_terminals():
+    """Mounts an instance of /dev/pts in which nobody else's terminals are."""
+    flags = _MS_NOSUID | _MS_NOEXEC
+    try:
+        options = "newinstance,ptmxmode=0666,mode=0620"
+        _mount("devpts", "/dev/pts", "devpts", flags, options)
+    except PermissionError:  # containers of LXC refuse it: no terminals, then
+        _mount("tmpfs", "/dev/pts", "tmpfs", flags | _MS_NODEV, "mode=0555,size=4k")
+        return
+    if os.path.exists("/dev/ptmx") and not os.path.islink("/dev/ptmx"):
+        _mount("/dev/pts/ptmx", "/dev/ptmx", None, _MS_BIND, None)
 
-    def set_limits(self):
-        """Limits this process, and makes it likelier than the server to be ended by the kernel.
 
-        Its copies, which have the state from before, can't be told apart from it where
-        it may not write to /proc later.
-        """
-        if self._profile.get("expose"):
-            with open("/proc/self/oom_score_adj", "r+b", buffering=0) as file:
-                score = int(file.read()) + self._profile["expose"]
-                file.write(str(min(score, 1000)).encode())
-        for which, soft, hard in self._profile.get("rlimits", ()):
-            _, most = resource.getrlimit(which)
-            if most != resource.RLIM_INFINITY:
-                soft, hard = min(soft, most), min(hard, most)
-            resource.setrlimit(which, (soft, hard))
+def _clone(source, writable):
+    """Returns (a mount of source that is nowhere yet, whether it is a folder)."""
+    tree, folder = _detach(source, _open(source))
+    if source != "/proc":
+        attributes = _ATTR_NOSUID | _ATTR_NODEV | (0 if writable else _ATTR_RDONLY)
+        _set_attributes(tree, b"", _AT_EMPTY_PATH | _AT_RECURSIVE, attributes)
+    return tree, folder
 
-    def drop_privileges(self):
-        user, group = self._profile.get("user", 0), self._profile.get("group", 0)
-        if user:
-            os.setgroups([])
-            os.setresgid(group, group, group)
-            os.setresuid(user, user, user)
-        self._drop_capabilities()
-        # A change of user makes a process's /proc files root's: it could not write
-        # its own, as the one that says whom the kernel ends first.
-        self._prctl(_PR_SET_DUMPABLE, 1)
-        self._prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
-    def _drop_capabilities(self):
-        self._c.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)  # Linux 4.3
-        header = _CapabilityHeader(_CAPABILITIES_V3, 0)
-        self._check(self._c.capset(ctypes.byref(header), ctypes.byref(_CapabilitySets())))
+def _detach(source, fd):
+    flags = _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE | _AT_EMPTY_PATH
+    with _closing(fd, source):
+        return _call(_OPEN_TREE, fd, b"", flags), stat.S_ISDIR(os.fstat(fd).st_mode)
 
-    def set_environment(self):
-        os.environ.update(self._profile.get("environment", {}))
-        tempfile = sys.modules.get("tempfile")
-        if tempfile is not None:
-            tempfile.tempdir = None  # may have been found before
-        matplotlib = sys.modules.get("matplotlib")
-        for name in ("get_configdir", "get_cachedir"):
-            find = getattr(getattr(matplotlib, name, None), "__wrapped__", None)
-            if find is not None:
-                setattr(matplotlib, name, functools.cache(find))  # the same
 
-    def filter_calls(self):
-        program = bytearray(base64.b64decode(self._profile.get("seccomp", "")))
-        if not program:
-            return
+def _listen(base):
+    """Returns the descriptor on which the proxy is to be found, 0 without one."""
+    network = base.get("network")
+    if not network or not network.get("port"):
+        return 0
+    listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    listener.bind(("127.0.0.1", network["port"]))
+    listener.listen(_PROXY_BACKLOG)
+    return listener.detach()
 
-        code = ctypes.c_char.from_buffer(program)
-        it = _Program(len(program) // 8, ctypes.addressof(code))
-        self._prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(it))
+
+def _set_limits(profile):
+    """Limits this process, and makes it likelier than the server to be ended by the kernel.
+
+    Its copies, which have the state from before, can't be told apart from it where
+    it may not write to /proc later.
+    """
+    if profile.get("expose"):
+        with open("/proc/self/oom_score_adj", "r+b", buffering=0) as file:
+            score = int(file.read()) + profile["expose"]
+            file.write(b"%d" % min(score, 1000))
+    for which, soft, hard in profile.get("rlimits", ()):
+        _, most = resource.getrlimit(which)
+        if most != resource.RLIM_INFINITY:
+            soft, hard = min(soft, most), min(hard, most)
+        resource.setrlimit(which, (soft, hard))
+
+
+def _drop_privileges(profile):
+    user, group = profile.get("user", 0), profile.get("group", 0)
+    if user:
+        os.setgroups([])
+        os.setresgid(group, group, group)
+        os.setresuid(user, user, user)
+    _c.prctl(_PR_CAP_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)  # Linux 4.3
+    _check(_c.capset(struct.pack("Ii", _CAPABILITIES_V3, 0), bytes(24)))  # none of three sets
+    # A change of user makes a process's /proc files root's: it could not write
+    # its own, as the one that says whom the kernel ends first.
+    _prctl(_PR_SET_DUMPABLE, 1)
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _set_environment(environment):
+    os.environ.update(environment)
+    if (tempfile := sys.modules.get("tempfile")) is not None:
+        tempfile.tempdir = None  # may have been found before
+    matplotlib = sys.modules.get("matplotlib")
+    for name in ("get_configdir", "get_cachedir"):
+        find = getattr(getattr(matplotlib, name, None), "__wrapped__", None)
+        if find is not None:
+            setattr(matplotlib, name, functools.cache(find))  # the same
+
+
+def _filter_calls(seccomp):
+    """Puts a filter into force, an array of struct sock_filter in base 64."""
+    if program := base64.b64decode(seccomp):
+        place = ctypes.cast(program, ctypes.c_void_p).value
+        _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, struct.pack("HP", len(program) // 8, place))
 
 
 def _is_in(path, directory):
@@ -471,14 +402,9 @@ def _make_place(target, folder, temporary):
     names = target.strip("/").split("/")
     for left, name in enumerate(names, 1 - len(names)):
         own = temporary and _is_in(passed, temporary)
-        try:
-            step = _step_into(at, name, folder or left < 0, own)
-        except OSError as error:
-            error.filename = f"{passed}/{name}"
-            raise
-        finally:
-            os.close(at)
-        at, passed = step, f"{passed}/{name}"
+        passed = f"{passed}/{name}"
+        with _closing(at, passed):
+            at = _step_into(at, name, folder or left < 0, own)
     return at
 
 
@@ -511,17 +437,9 @@ def _write(path, text):
 
 def _probe(trials):
     """Returns what the host allows; trials are profiles by name."""
-    return {
-        "landlock": _landlock_version(),
-        "user": os.geteuid(),
-        **{name: _failure_of(profile) for name, profile in trials.items()},
-    }
-
-
-def _landlock_version():
-    """Returns the ABI of Landlock, 0 where there is none."""
-    number, version = ctypes.c_long(_LANDLOCK_CREATE), ctypes.c_long(1)
-    return max(_c.syscall(number, None, ctypes.c_long(0), version), 0)
+    version = _c.syscall(*_longs(_LANDLOCK_CREATE, None, 0, 1))  # -1 where there is none
+    failures = {name: _failure_of(profile) for name, profile in trials.items()}
+    return {"landlock": max(version, 0), "user": os.geteuid(), **failures}
 
 
 def _failure_of(profile):

@@ -52,19 +52,26 @@ def expand(text, names):
         line = _each(braced, names, formatter)
     if _ROOTED.search(line):
         raise ValueError(
-            "a value of Python's before a / is empty, so the path would begin at the root"
+            "a value of Python's before a / is empty, so the path would begin at the root: "
+            f"{text.strip()} was not run"
         )
     return line.replace(_EMPTY, "")
 
 
-def refusal(name, command):
-    """Says why a line was not run in which a variable has no value."""
-    return (
-        f"${name} has a value neither in Python nor in the environment, so the shell would put "
-        f"nothing in its place: !{command.strip()} was not run. Assign {name} in Python first, "
-        f"write '${name}' in single quotes for the text itself, or ${{{name}:-}} where nothing "
-        "is meant"
-    )
+def prepared(text, names):
+    """Returns a line with Python's values put in, fit to be run.
+
+    Raises ValueError as expand() does, and where a variable has no value.
+    """
+    line = expand(text, names)
+    if name := undefined(line):
+        raise ValueError(
+            f"${name} has a value neither in Python nor in the environment, so the shell would "
+            f"put nothing in its place: !{text.strip()} was not run. Assign {name} in Python "
+            f"first, write '${name}' in single quotes for the text itself, or ${{{name}:-}} where "
+            "nothing is meant"
+        )
+    return line
 
 
 def _formatter():
@@ -107,24 +114,25 @@ def undefined(text):
     """Returns the first variable of a line for the shell that nothing defines, "" for none."""
     if "$" not in text or _UNKNOWN.search(text):
         return ""
-    bare = _QUOTED.sub(lambda m: m[1] or "''", text)
-    for match in _USED.finditer(bare):
-        name = match[1] or match[3]
+    for name, operator, rest in _variables(text):
         # ${name:-default} and its like say what they mean.
-        if not name or os.environ.get(name) or name in _SHELLS or match[2] == ":":
+        if os.environ.get(name) or operator == ":":
             continue
-        if name in os.environ and not re.match('"?/', bare[match.end() :]):
-            continue  # empty, and not the beginning of a path
-        if not re.search(_ASSIGNED.format(name), bare):
+        if name not in os.environ or re.match('"?/', rest):  # else no path begins with it
             return name
     return ""
 
 
 def pythons(text, names):
     """Returns the first variable of a script of the shell's that only Python has."""
-    for match in _USED.finditer(_QUOTED.sub(lambda m: m[1] or "''", text)):
+    used = (name for name, *_ in _variables(text))
+    return next((name for name in used if name in names and name not in os.environ), "")
+
+
+def _variables(text):
+    """Yields (name, operator, what follows) of variables that the text itself does not set."""
+    bare = _QUOTED.sub(lambda m: m[1] or "''", text)
+    for match in _USED.finditer(bare):
         name = match[1] or match[3]
-        if name and name in names and name not in os.environ and name not in _SHELLS:
-            if not re.search(_ASSIGNED.format(name), text):
-                return name
-    return ""
+        if name and name not in _SHELLS and not re.search(_ASSIGNED.format(name), bare):
+            yield name, match[2], bare[match.end() :]

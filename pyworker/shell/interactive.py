@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 
-from pyworker import late, sources
+from pyworker import late
 
 from . import expand
 
@@ -16,6 +16,10 @@ class _Ours:
     """What is ours over IPython's class."""
 
     session = None
+    # As In tells it: a trait that is set for each cell takes three quarters of Notebook.enter().
+    execution_count = property(
+        lambda self: max(1, len(self.history_manager.input_hist_parsed) - 1), lambda *_: None
+    )
 
     # Of the settings that IPython makes at its start the session keeps its own.
 
@@ -32,13 +36,9 @@ class _Ours:
         """Makes none: see _profile_dir_default."""
 
     def _profile_dir_default(self):
-        profiles = late.load("IPython.core.profiledir").ProfileDir
-        try:
-            os.makedirs(self.ipython_dir, exist_ok=True)
-            return profiles.create_profile_dir_by_name(self.ipython_dir, "default")
-        except OSError:
-            self.ipython_dir = tempfile.mkdtemp(prefix="ipython-")
-            return profiles.create_profile_dir_by_name(self.ipython_dir, "default")
+        os.makedirs(self.ipython_dir, exist_ok=True)
+        kind = late.load("IPython.core.profiledir").ProfileDir
+        return kind.create_profile_dir_by_name(self.ipython_dir, "default")
 
     def init_user_ns(self):
         """Has In, Out and get_ipython be builtins, so that they are no variables."""
@@ -53,7 +53,7 @@ class _Ours:
 
     def init_display_formatter(self):
         """Has values formatted as a model reads them."""
-        self.display_formatter = late.load_own("display.formatter").make(self)
+        self.display_formatter = late.load_own("display.mime").make(self)
 
     def init_history(self):
         """Makes a history that is kept in memory alone."""
@@ -62,57 +62,45 @@ class _Ours:
         self.history_manager = kind(shell=self, parent=self)
         self.configurables.append(self.history_manager)
 
-    def del_var(self, varname, by_name=False):
-        """Deletes a name, and with it what refers to its value."""
-        result = late.load("IPython.core.interactiveshell").ExecutionResult
-        self.last_execution_result = result(None)  # which IPython looks into
-        super().del_var(varname, by_name)
-
     def adopt(self, session):
-        """Takes a session's __main__ for its own."""
-        self.session, module = session, session.module
-        self.ipython_dir = os.path.join(session.private_dir, "ipython")
-        self.history_manager.output_hist = session.outputs.out
+        """Takes a session's __main__ for its own; returns the list that In is."""
+        self.session, module, history = session, session.module, self.history_manager
+        # Set without notice: who hears of it has the directory made at once, where it may not be.
+        self._trait_values["ipython_dir"] = os.path.join(session.private_dir, "ipython")
         self.user_module, self.user_ns = module, vars(module)
         self.user_ns_hidden.clear()
         self.ns_table.update(user_global=vars(module), user_local=vars(module))
         self.Completer.namespace = self.Completer.global_namespace = vars(module)
         self.init_user_ns()
+        history.input_hist_raw = history.input_hist_parsed
+        return history.input_hist_parsed
 
     # The session runs commands and code, and its record shows how they failed.
 
-    def var_expand(self, cmd, depth=0, formatter=None):
+    def var_expand(self, cmd, depth=0, formatter=None, expanded=expand.expand):
         """Puts Python's values in; depth counts the frames up to the one that has locals."""
-        if "$" not in cmd and "{" not in cmd:
-            return cmd
         names = dict(self.user_ns)
         try:
             names.update(sys._getframe(depth + 1).f_locals)
         except ValueError:
             pass  # the stack isn't so deep
         try:
-            return expand.expand(cmd, names)
+            return expanded(cmd, names)
         except ValueError as error:
-            usage = late.load("IPython.core.error").UsageError
-            raise usage(f"{error}: {cmd.strip()} was not run") from None
+            raise late.load("IPython.core.error").UsageError(str(error)) from None
 
     def system(self, cmd):
         """Runs a line of the shell's."""
-        self.session.shell().run_line(self._for_shell(cmd, 2))
+        self.session.shell().run_line(self.var_expand(cmd, 1, expanded=expand.prepared))
 
     system_piped = system_raw = system
 
     def getoutput(self, cmd, split=True, depth=0):
         """Runs a line of the shell's; returns the lines that it printed."""
-        text = self.session.shell().run_line(self._for_shell(cmd, depth + 2), captured=True)
+        line = self.var_expand(cmd, depth + 1, expanded=expand.prepared)
+        text = self.session.shell().run_line(line, captured=True)
         kinds = late.load("IPython.utils.text")
         return kinds.SList(text.splitlines()) if split else kinds.LSString(text)
-
-    def _for_shell(self, cmd, depth):
-        text = self.var_expand(cmd, depth)
-        if name := expand.undefined(text):
-            raise late.load("IPython.core.error").UsageError(expand.refusal(name, cmd))
-        return text
 
     def run_cell(self, raw_cell, store_history=False, silent=False, *args, **more):
         """Runs a cell as the session does; what it raises is raised here."""
@@ -219,7 +207,8 @@ class _Compiler:
         """Parses source; the body of a cell keeps the numbers of its lines there."""
         if self.body is not None and self.shell.session is not None:
             filename, code = self.shell.session.notebook.cell
-            source = "\n" * sources.lead(code) + source
+            lead = len(code) - len(code.lstrip("\r\n")) + 1  # lines, that of the magic too
+            source = "\n" * lead + source
         return super().ast_parse(source, filename, symbol)
 
     def __call__(self, source, filename, symbol):
@@ -230,7 +219,8 @@ class _Compiler:
 
 def make(module):
     """Makes the process's shell, with a module for its __main__."""
-    interactive = late.load("IPython.core.interactiveshell").InteractiveShell
+    module_of_shells = late.load("IPython.core.interactiveshell")
+    interactive = module_of_shells.InteractiveShell
     modern = late.load("IPython").version_info >= (9,)
     caching = late.load("IPython.core.compilerop").CachingCompiler
     publisher = late.load_own("display.publisher").publisher_class()
@@ -251,6 +241,7 @@ def make(module):
         autoawait=False,
     )
     shell.compile.shell = shell
+    shell.last_execution_result = module_of_shells.ExecutionResult(None)  # which %xdel looks into
     atexit.unregister(shell.atexit_operations)
     for callbacks in shell.events.callbacks.values():  # IPython's own, for what it runs itself
         callbacks.clear()

@@ -6,50 +6,22 @@ import sys
 from pyworker import late
 
 # The distributions of well-known modules that have another name.
-_DISTRIBUTIONS = {
-    "attr": "attrs",
-    "bs4": "beautifulsoup4",
-    "Bio": "biopython",
-    "Crypto": "pycryptodome",
-    "cv2": "opencv-python-headless",
-    "dateutil": "python-dateutil",
-    "distutils": "setuptools",
-    "docx": "python-docx",
-    "dotenv": "python-dotenv",
-    "faiss": "faiss-cpu",
-    "fitz": "pymupdf",
-    "git": "GitPython",
-    "jose": "python-jose",
-    "jwt": "pyjwt",
-    "magic": "python-magic",
-    "mpl_toolkits": "matplotlib",
-    "MySQLdb": "mysqlclient",
-    "OpenSSL": "pyopenssl",
-    "osgeo": "gdal",
-    "PIL": "pillow",
-    "pkg_resources": "setuptools",
-    "pptx": "python-pptx",
-    "psycopg2": "psycopg2-binary",
-    "rest_framework": "djangorestframework",
-    "serial": "pyserial",
-    "skimage": "scikit-image",
-    "sklearn": "scikit-learn",
-    "slugify": "python-slugify",
-    "umap": "umap-learn",
-    "usb": "pyusb",
-    "win32api": "pywin32",
-    "wx": "wxPython",
-    "yaml": "pyyaml",
-    "zmq": "pyzmq",
-}
-
-# What Python itself had once: no distribution of such a name is what was meant.
-_GONE = """
-aifc asynchat asyncore audioop cgi cgitb chunk crypt imghdr imp lib2to3 mailcap msilib nis
-nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib"""
-_REMOVED = frozenset(_GONE.split())
-# Names that many distributions share, so that none of them is meant by the name.
-_SHARED = frozenset({"azure", "google", "zope"})
+_RENAMED = """
+attr=attrs bs4=beautifulsoup4 Bio=biopython Crypto=pycryptodome cv2=opencv-python-headless
+dateutil=python-dateutil distutils=setuptools docx=python-docx dotenv=python-dotenv
+faiss=faiss-cpu fitz=pymupdf git=GitPython jose=python-jose jwt=pyjwt magic=python-magic
+mpl_toolkits=matplotlib MySQLdb=mysqlclient OpenSSL=pyopenssl osgeo=gdal PIL=pillow
+pkg_resources=setuptools pptx=python-pptx psycopg2=psycopg2-binary
+rest_framework=djangorestframework serial=pyserial skimage=scikit-image sklearn=scikit-learn
+slugify=python-slugify umap=umap-learn usb=pyusb win32api=pywin32 wx=wxPython yaml=pyyaml
+zmq=pyzmq"""
+_DISTRIBUTIONS = dict(pair.split("=") for pair in _RENAMED.split())
+# What Python itself had once, and names that many distributions share: no distribution of
+# such a name is what was meant.
+_OTHERS = """
+aifc asynchat asyncore audioop azure cgi cgitb chunk crypt google imghdr imp lib2to3 mailcap
+msilib nis nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib zope"""
+_NO_DISTRIBUTIONS = frozenset(_OTHERS.split())
 _DEEPEST = 5  # exceptions that are followed to the one that names the module
 _NAME = ImportError.name.__get__
 
@@ -57,26 +29,23 @@ _NAME = ImportError.name.__get__
 def advice(error, session):
     """Returns a sentence for the reader of an import's failure, "" if there is none to give."""
     name = _wanted(error)
-    if not name or name in _REMOVED or name in _SHARED or name.startswith("_"):
+    package = _DISTRIBUTIONS.get(name, "")
+    if not name or name in _NO_DISTRIBUTIONS or name.startswith("_"):
         return ""
-    if name in sys.stdlib_module_names and name not in _DISTRIBUTIONS:
+    if name in sys.stdlib_module_names and not package:
         return ""  # of another version or system
     place = session.environment
     theirs = _is_in(place.own, name)
-    if (
-        not theirs
-        and name not in _DISTRIBUTIONS
-        and (near := _similar(name, session.place.workdir))
-    ):
+    if not theirs and not package and (near := _similar(name, session.place.workdir)):
         return f"{near} is in the working directory: was that meant by {name!r}?"
-    package = _DISTRIBUTIONS.get(name, name)
-    what = name if package == name else f"{name} (of {package})"
-    said = f"{what} is not installed in {place.name}: {_remedy(package, place, session.packages)}"
-    if not theirs and name not in _DISTRIBUTIONS:
-        said += ", if its package has that name"  # a stranger may have taken one that nobody has
+    what = f"{name} (of {package})" if package else name
+    remedy = _remedy(package or name, place, session.packages)
+    said = f"{what} is not installed in {place.name}: {remedy}"
     if theirs:
         said += "; an interpreter made with manage_interpreters, operation "
         said += '"create", python "own", has it'
+    elif not package:
+        said += ", if its package has that name"  # a stranger may have taken one that nobody has
     return said
 
 
@@ -118,21 +87,50 @@ def _is_in(environment, name):
 
 def _remedy(package, place, packages):
     line = f"%pip install {package}"
-    operation = f'manage_interpreters, operation "install", packages ["{package}"]'
     if place.no_pip:
         return "the policy of this server lets nothing be installed here"
-    installing = late.load_own("shell.installing")
     if packages.confined:
-        if packages.hosts is not None and not installing.reaches_index(packages.hosts):
-            return installing.about_network(packages.hosts)
+        if packages.hosts is not None and _unreached(packages.hosts):
+            return about_network(packages.hosts)
         return f"{line} adds it for this interpreter and its branches"
     if place.uv and not place.no_shell and late.load("shutil").which("uv"):
         return f"!uv add {package} adds it there and to this project's pyproject.toml"
+    installing = late.load_own("shell.installing")
     if installing.is_closed():
         if place.install:
+            operation = f'manage_interpreters, operation "install", packages ["{package}"]'
             return f"{operation} adds it for this interpreter and its branches"
         said = "the system keeps others from installing there; "
         return said + 'ask the user to run "understudy setup"'
     if not installing.tool(place):
         return installing.NO_TOOL
     return f"{line} adds it there, for {place.shared_by}"
+
+
+def about_network(hosts):
+    """Says what the network has to do with a failure, and what the server would need."""
+    unreached = _unreached(hosts)
+    if not hosts:
+        return (
+            "the sandbox has no network, so only files can be installed: for an index of packages "
+            f"ask the user to start the server with --allow-net {','.join(unreached)}"
+        )
+    said = f"the sandbox reaches no host but {', '.join(hosts)} (--allow-net)"
+    if unreached:
+        more = ",".join([*hosts, *unreached])
+        said += f"; for the index of packages ask the user to start it with --allow-net {more}"
+    return said
+
+
+def _unreached(hosts):
+    """Returns the hosts that pip and uv ask, as --allow-net takes them, without these."""
+    asked = ["pypi.org", "files.pythonhosted.org"]
+    for name in ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"):
+        address = os.environ.get(name, "").rpartition("://")[2].partition("/")[0]
+        if address:
+            asked = [address.rpartition("@")[2]]
+            break
+    matches = late.load("fnmatch").fnmatchcase
+    listed = [host.lower().removesuffix(":443") for host in hosts]
+    wanted = {host: host.lower().removesuffix(":443") for host in asked}
+    return [host for host in asked if not any(matches(wanted[host], each) for each in listed)]

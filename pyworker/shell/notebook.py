@@ -4,6 +4,7 @@ The session runs the code. The shell brings magics, the display formatter, event
 libraries ask get_ipython() for; its namespace is the session's __main__.
 """
 
+import _ast
 import builtins
 import re
 import sys
@@ -11,18 +12,14 @@ import types
 
 from pyworker import late, sources
 
-from . import transform
-from .changed import Changed
+from . import changed, transform
 
 INPUTS = 1000  # cells that In remembers
 
 _NAMED = re.compile(r"\b(?:IPython|In|Out|_i|_ih|_oh)\b")
 _INPUT = re.compile(r"\b_i(?:ii?|\d{1,9})?\b")
+_WORDS = (_ast.Name, _ast.BinOp)  # what "pwd" and "pip --version" are to Python
 _MAGICS = ("run_line_magic", "run_cell_magic")
-_FIRST = {
-    "line": "pip cd env who timeit time load_ext config run matplotlib history precision sx",
-    "cell": "time capture bash writefile html timeit",
-}
 _shell = None  # of this process, which a zygote may have made for its forks
 
 
@@ -32,14 +29,13 @@ class Notebook:
     def __init__(self, session):
         self._session = session
         self._adopted = False
-        self._transformers = None
-        self._changed = Changed()
         self._number = 0  # of the present execution
+        self._inputs = []  # the shell's, which In is
         self.cell = ("", "")  # the present one: its file name, and its code as written
 
     def begin(self):
         """Has code find get_ipython() and its like, in a session that has just been made."""
-        builtins.exit, builtins.quit = Exit("exit"), Exit("quit")
+        builtins.exit = builtins.quit = _Exit()
         if _shell is not None:
             self._adopt()
         elif late.load("importlib.util").find_spec("IPython") is not None:
@@ -60,14 +56,10 @@ class Notebook:
 
     def transformers(self):
         """Returns the TransformerManager that reads cells, or what little there is without."""
-        if self.is_made:
+        if _shell is None:
+            self._adopted = False  # IPython may have been installed just now
+        if self.shell is not None:
             return _shell.input_transformer_manager
-        if self._transformers is None:
-            self._transformers = transform.manager()
-            if self._transformers is not None:
-                self._adopted = False  # it may have been installed just now
-        if self._transformers is not None:
-            return self._transformers
         plain = late.load_own("shell.plain")
         setattr(builtins, plain.NAME, plain.Shell(self._session))
         return plain.Transformers()
@@ -80,8 +72,11 @@ class Notebook:
         elif not self._adopted and _NAMED.search(code):
             self._adopt()
 
-    def magic_word(self, code):
+    def magic_word(self, code, tree):
         """Returns a cell like "pwd" as the magic that it names, "" if it isn't one."""
+        first = tree.body[0] if len(tree.body) == 1 else None
+        if type(first) is not _ast.Expr or type(first.value) not in _WORDS:
+            return ""
         magic = transform.automagic(code)
         name = magic[1:].split(None, 1)[0] if magic else ""
         if not name or name in vars(self._session.module) or hasattr(builtins, name):
@@ -91,9 +86,8 @@ class Notebook:
     def check(self, tree):
         """Raises UsageError for a magic that there isn't, before anything of its cell runs."""
         ast = late.load("ast")
-        calls = [_magic(node) for node in ast.walk(tree) if type(node) is ast.Call]
-        found = [call for call in calls if call is not None]
-        if not found or any(name in ("load_ext", "reload_ext", "alias") for _, name in found):
+        found = list(filter(None, (_magic(n) for n in ast.walk(tree) if type(n) is ast.Call)))
+        if any(name in ("load_ext", "reload_ext", "alias") for _, name in found):
             return
         for kind, name in found:
             if self.shell is not None and _shell.find_magic(name, kind) is None:
@@ -110,7 +104,7 @@ class Notebook:
         return interactive.ExecutionResult(info)
 
     def after(self, result, error):
-        """Tells those who listen that a cell has ended."""
+        """Tells those who listen, from this cell on perhaps, that a cell has ended."""
         if self._is_heard():
             if result is not None:
                 result.error_in_exec = error
@@ -122,7 +116,7 @@ class Notebook:
         """Returns sentences on modules that a cell imports whose files have changed since."""
         if "import" not in request["code"] or request["kind"] != "code" or self._is_heard():
             return []
-        return self._changed.notes(request["code"], self._session.place.workdir)
+        return changed.notes(request["code"], self._session.place.workdir)
 
     def _is_heard(self):
         """Says whether somebody, as %autoreload, listens to what happens to cells."""
@@ -139,7 +133,7 @@ class Notebook:
     def _adopt(self):
         self._adopted = True
         if make() is not None:
-            _shell.adopt(self._session)
+            self._inputs = _shell.adopt(self._session)
             if self._number:  # the cell that has asked for it
                 self._remember(self._number, self.cell[1])
 
@@ -156,31 +150,24 @@ class Notebook:
         return first
 
     def _remember(self, number, code):
-        history, names = _shell.history_manager, vars(self._session.module)
-        code = code.rstrip("\n")
-        for inputs in (history.input_hist_parsed, history.input_hist_raw):
-            for earlier in range(len(inputs), number):  # before there was a shell
-                inputs.append(sources.text(f"<cell {earlier}>"))
-            inputs[number:] = [code]
-            if number > INPUTS:
-                inputs[number - INPUTS] = ""
+        inputs, names = self._inputs, vars(self._session.module)
+        for earlier in range(len(inputs), number):  # before there was a shell
+            inputs.append(sources.text(f"<cell {earlier}>"))
+        inputs[number:] = [code.rstrip("\n")]
+        if number > INPUTS:
+            inputs[number - INPUTS] = ""
         if "_i" in code:  # made when they are asked for: names slow the comparison of variables
-            raw = history.input_hist_raw
             for name in _INPUT.findall(code):
                 back = len(name) - 1 if name[-1] == "i" else 0
                 at = number - back if back else int(name[2:])
-                names[name] = raw[at] if 0 < at < number else ""
-        _shell.execution_count = number
+                names[name] = inputs[at] if 0 < at < number else ""
 
 
-class Exit:
+class _Exit:
     """What exit and quit are: they end the cell, and say so."""
 
-    def __init__(self, name):
-        self._name = name
-
     def __repr__(self):
-        return f"{self._name}() ends the cell; the interpreter and its variables stay"
+        return "exit() ends the cell; the interpreter and its variables stay"
 
     def __call__(self, code=None):
         raise SystemExit(code)
@@ -190,20 +177,17 @@ def make():
     """Returns the process's shell, made for a module of its own; None without IPython."""
     global _shell
     if _shell is None:
-        try:
-            late.load("IPython.core.interactiveshell")
-            late.load("IPython.core.history")
-        except ImportError:
-            return None
-        hooks = {name: getattr(sys, name) for name in ("displayhook", "excepthook")}
+        hooks = sys.displayhook, sys.excepthook
         try:
             _shell = late.load_own("shell.interactive").make(types.ModuleType("__main__"))
+        except ImportError:
+            return None
         except BaseException:  # half made: nobody is to find it
-            sys.modules["IPython.core.interactiveshell"].InteractiveShell.clear_instance()
+            if module := sys.modules.get("IPython.core.interactiveshell"):
+                module.InteractiveShell.clear_instance()
             raise
         finally:
-            for name, hook in hooks.items():
-                setattr(sys, name, hook)
+            sys.displayhook, sys.excepthook = hooks
     return _shell
 
 
@@ -213,27 +197,21 @@ def warm():
     What they import and fill is then shared, and a session that uses them writes little.
     """
     try:
-        _warm()
+        if (shell := make()) is None:
+            return
+        if hasattr(shell.magics_manager, "load_all_lazy_magics"):  # since IPython 9
+            shell.magics_manager.load_all_lazy_magics()
+        shell.display_formatter.format(1)
+        shell.transform_cell("%who\nx = !ls {x} $y\nlen?\n")
+        shell.transform_cell("%%time\n1\n")
+        shell.var_expand("$x {x}")
+        with late.load("contextlib").redirect_stdout(late.load("io").StringIO()):
+            shell.run_line_magic("who", "")
+            shell.run_line_magic("time", "1")
+            shell.run_line_magic("pinfo", "len")
+        late.load_own("shell.shell")
     except Exception as error:  # of another version of IPython, say
         print(f"IPython can't be prepared: {type(error).__name__}: {error}", file=sys.stderr)
-
-
-def _warm():
-    shell = make()
-    if shell is None:
-        return
-    for kind, names in _FIRST.items():
-        for name in names.split():
-            shell.find_magic(name, kind)
-    shell.display_formatter.format(1)
-    shell.transform_cell("%who\nx = !ls {x} $y\nlen?\n")
-    shell.input_transformer_manager.transform_cell("%%time\n1\n")
-    shell.var_expand("$x {x}")
-    with late.load("contextlib").redirect_stdout(late.load("io").StringIO()):
-        shell.run_line_magic("who", "")
-        shell.run_line_magic("time", "1")
-        shell.run_line_magic("pinfo", "len")
-    late.load_own("shell.shell")
 
 
 def _magic(call):

@@ -2,23 +2,24 @@
 
 import shlex
 import subprocess
-import sys
 
 from pyworker import late
 
 from . import expand
 
-_INTERPRETERS = ("script", "bash", "sh", "python", "python3", "perl", "ruby")
+_PROGRAMS = ("conda", "mamba", "micromamba")
+_INTERPRETERS = ("bash", "sh", "python", "python3", "perl", "ruby")
 
 
 def register(shell):
     """Puts our magics over IPython's."""
     ours, known = _Magics(shell), shell.magics_manager.magics
-    for name in ("pip", "conda", "mamba", "micromamba", "uv", "config", "lsmagic", "pdb"):
-        known["line"][name] = getattr(ours, name, None) or ours.program(name)
-    for name in _INTERPRETERS:
-        known["cell"][name] = ours.script(name)
-    known["cell"]["!"] = ours.bang
+    partial = late.load("functools").partial
+    known["line"].update({name: partial(ours.program, name) for name in _PROGRAMS})
+    for name in ("pip", "uv", "config", "lsmagic", "pdb"):
+        known["line"][name] = getattr(ours, name)
+    known["cell"].update({name: partial(ours.script, name) for name in _INTERPRETERS})
+    known["cell"]["script"] = partial(ours.script, "")
 
 
 class _Magics:
@@ -38,14 +39,9 @@ class _Magics:
             return self.pip(rest)
         self._shell.system(f"uv {line}")
 
-    def program(self, name):
-        """Returns the magic of a program that has its name."""
-
-        def run(line):
-            self._shell.system(f"{name} {line}")
-
-        run.__doc__ = f"Runs {name}."
-        return run
+    def program(self, name, line):
+        """Runs the program that has the magic's name."""
+        self._shell.system(f"{name} {line}")
 
     def config(self, line):
         """Sets a setting of IPython's; those of the inline backend change nothing here."""
@@ -60,41 +56,25 @@ class _Magics:
         """Says what to do in the place of a debugger that opens by itself."""
         print("the debugger doesn't open by itself here; after an exception, use %debug")
 
-    def bang(self, line, cell):
-        """Runs the body of a cell in the shell; its value is the lines that it printed."""
-        return self._shell.getoutput(cell)
-
-    def script(self, name):
-        """Returns the magic that has a program run the body of a cell."""
-
-        def run(line, cell):
-            return self._script(line if name == "script" else f"{name} {line}", cell)
-
-        run.__doc__ = f"Has {name if name != 'script' else 'a program'} run the body of the cell."
-        return run
-
-    def _script(self, line, cell):
+    def script(self, name, line, cell):
+        """Has a program run the body of the cell."""
         shell = self._shell
         usage = late.load("IPython.core.error").UsageError
         parser = late.load("IPython.core.magics.script").ScriptMagics.shebang.parser
-        options, argv = parser.parse_known_args(shlex.split(line))
+        options, argv = parser.parse_known_args(shlex.split(f"{name} {line}"))
         if not argv:
             raise usage("%%script wants the name of a program")
-        if argv[0] in ("bash", "sh") and (name := expand.pythons(cell, shell.user_ns)):
+        if argv[0] in ("bash", "sh") and (unseen := expand.pythons(cell, shell.user_ns)):
             raise usage(
-                f"${name} is Python's, and a script of {argv[0]} does not see it: nothing was run. "
-                f"Write {name}=VALUE in the script, set os.environ[{name!r}] first, or use lines "
-                "that begin with !, which take Python's values"
+                f"${unseen} is Python's, and a script of {argv[0]} does not see it: nothing was "
+                f"run. Write {unseen}=VALUE in the script, set os.environ[{unseen!r}] first, or "
+                "use lines that begin with !, which take Python's values"
             )
-        kept = {"out": options.out, "err": options.err}
-        outcome = shell.session.shell().run_script(argv, cell, kept, options.bg)
-        shell.user_ns.update({kept[end]: text for end, text in outcome.kept.items()})
-        if options.proc and options.bg:
-            shell.user_ns[options.proc] = outcome.process
-        if outcome.code and options.raise_error:
-            raise subprocess.CalledProcessError(outcome.code, f"%%{argv[0]}")
-
-
-def argv_of(argv):
-    """Returns a command line in which python is the session's."""
-    return [sys.executable, *argv[1:]] if argv[0] in ("python", "python3") else argv
+        runner, kept = shell.session.shell(), {"out": options.out, "err": options.err}
+        if options.bg:
+            process = runner.start_script(argv, cell)
+            return shell.user_ns.update({options.proc: process} if options.proc else {})
+        printed, code = runner.run_script(argv, cell, [end for end in kept if kept[end]])
+        shell.user_ns.update((name, text) for name, text in zip(kept.values(), printed) if name)
+        if code and options.raise_error:
+            raise subprocess.CalledProcessError(code, f"%%{argv[0]}")

@@ -7,22 +7,26 @@ before the interpreter's own, so that a newer version is the one that is importe
 """
 
 import os
-import sys
+import types
+
+from pyworker import late
 
 _BASE = "understudy_base.pth"  # names the interpreter's own packages; written last
+_SCHEME = "nt" if os.name == "nt" else "posix_prefix"  # of the layout of environments
+_ENVIRONMENT = {
+    "name": "this Python",
+    "shared_by": "every program that runs it",
+    "uv": False,
+    "own": "",
+    "no_pip": False,
+    "no_shell": False,
+    "install": False,
+}
 
 
-class Environment:
-    """What the server says of the environment of this Python: see protocol.go."""
-
-    def __init__(self, said):
-        self.name = said.get("name", "this Python")
-        self.shared_by = said.get("shared_by", "every program that runs it")
-        self.uv = said.get("uv", False)
-        self.own = said.get("own", "")
-        self.no_pip = said.get("no_pip", False)
-        self.no_shell = said.get("no_shell", False)
-        self.install = said.get("install", False)
+def environment(said):
+    """Returns what the server says of the environment of this Python: see protocol.go."""
+    return types.SimpleNamespace(**_ENVIRONMENT | said)
 
 
 class Packages:
@@ -37,13 +41,17 @@ class Packages:
 
     def find(self, root):
         """Takes the environment at root; it may not be made yet, but by a branch by now."""
-        if not root:
-            return
-        if root != self.root:
-            self.root, self.site = root, _site_of(root)
-        if not self._place.has(self.site) and os.path.isdir(self.site):
+        if root != self.root and root:
+            self.root, self.site = root, _path("purelib", root)
+        if self.site and not self._place.has(self.site) and os.path.isdir(self.site):
             self._place.add(self.site)
-            _tell_children(self.site)
+            # The Pythons that the session starts find the packages too.
+            rest = os.environ.get("PYTHONPATH", "")
+            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [self.site, rest]))
+
+    def is_used(self):
+        """Says whether %pip installs into it, as the interpreter's own is closed."""
+        return self.confined and bool(self.root)
 
     def is_made(self):
         """Says whether the environment can be used."""
@@ -57,20 +65,16 @@ class Packages:
 
     def python(self):
         """Returns the path of the Python that installs into the environment."""
-        if os.name == "nt":
-            return os.path.join(self.root, "Scripts", "python.exe")
-        return os.path.join(self.root, "bin", "python")
+        return python_of(self.root)
 
 
-def _site_of(root):
-    if os.name == "nt":
-        return os.path.join(root, "Lib", "site-packages")
-    free = "t" if "t" in getattr(sys, "abiflags", "") else ""
-    version = f"python{sys.version_info[0]}.{sys.version_info[1]}{free}"
-    return os.path.join(root, "lib", version, "site-packages")
+def python_of(environment):
+    """Returns the path of the Python of a virtual environment."""
+    return os.path.join(
+        _path("scripts", environment), "python.exe" if os.name == "nt" else "python"
+    )
 
 
-def _tell_children(site):
-    """Has the Pythons that the session starts find the packages too."""
-    rest = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [site, rest]))
+def _path(kind, environment):
+    folders = {"base": environment, "platbase": environment}
+    return late.load("sysconfig").get_path(kind, _SCHEME, folders)

@@ -56,7 +56,5 @@ class Shell:
             self._session.shell().run_line(f"{program} {line}")
 
     def _expanded(self, command):
-        text = expand.expand(command, {**vars(self._session.module), **sys._getframe(2).f_locals})
-        if name := expand.undefined(text):
-            raise ValueError(expand.refusal(name, command))
-        return text
+        names = {**vars(self._session.module), **sys._getframe(2).f_locals}
+        return expand.prepared(command, names)

@@ -16,7 +16,6 @@ NEEDS_IPYTHON = (
 )
 _DIALECT = re.compile(r"(?m)^[ \t]*(?:[%!?]|(?:[\w.,* \[\]]+=[ \t]*)[%!])|^[\w.]+\?{1,2}[ \t]*$")
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
-_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&amp;", "&"))
 _STRING_OR_ESCAPE = re.compile(
     r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|\\(?:r\\n|[nrt]|["'])""", re.S
 )
@@ -25,39 +24,9 @@ _INSTALL = re.compile(
     r"(?m)^([ \t]*)(?:(?:python3? -m )?pip3?|(conda|mamba|uv))[ \t]+(?=(?:pip )?(?:un)?install\b)"
 )
 _AUTOMAGIC = re.compile(r"([A-Za-z_]\w*)(?:[ \t]+([^\s=].*))?\s*\Z")
-_AUTOMAGICS = frozenset(
-    [
-        "cat",
-        "cd",
-        "conda",
-        "cp",
-        "env",
-        "history",
-        "ldir",
-        "less",
-        "ll",
-        "ls",
-        "lsmagic",
-        "magic",
-        "man",
-        "matplotlib",
-        "mkdir",
-        "more",
-        "mv",
-        "pip",
-        "pwd",
-        "rm",
-        "rmdir",
-        "run",
-        "time",
-        "timeit",
-        "uv",
-        "who",
-        "whos",
-    ]
-)
-
-
+_AUTOMAGICS = """
+cat cd conda cp env history ldir less ll ls lsmagic magic man matplotlib mkdir more mv pip pwd rm
+rmdir run time timeit uv who whos"""
 # Python that nobody means: a prompt that is an annotation, an operator that HTML has escaped.
 _MISREAD = re.compile(r"\s*In \[\d+\]: |[\s\S]*&(?:lt|gt|amp);")
 
@@ -101,10 +70,9 @@ def read(code, parse, transformers):
         wrong = error
     for said, text in _repaired(code):
         try:
-            reading = _transformed(text, parse, with_manager)
+            return _transformed(text, parse, with_manager)._replace(notes=[said])
         except SyntaxError:
             continue
-        return reading._replace(notes=[said])
     if plain is None:
         return Reading(code, tree, [])
     if not hasattr(with_manager, "do_token_transforms") and _DIALECT.search(code):
@@ -125,7 +93,7 @@ def is_misread(code, tree):
 def automagic(code):
     """Returns a line like "pip install x" with the % that it lacks, else ""."""
     match = _AUTOMAGIC.match(code) if "\n" not in code.strip() else None
-    return f"%{code.lstrip()}" if match and match[1] in _AUTOMAGICS else ""
+    return f"%{code.lstrip()}" if match and match[1] in _AUTOMAGICS.split() else ""
 
 
 def _transformed(code, parse, with_manager):
@@ -135,11 +103,9 @@ def _transformed(code, parse, with_manager):
     magic = automagic(code)
     try:
         source = with_manager.transform_cell(magic or code)
-    except RecursionError:
+    except (SyntaxError, RecursionError):
         raise
-    except (SyntaxError, RuntimeError, ValueError, IndexError) as error:
-        if isinstance(error, SyntaxError):
-            raise
+    except (RuntimeError, ValueError, IndexError) as error:
         raise SyntaxError(str(error)) from None
     return Reading(source, parse(source), [])
 
@@ -172,12 +138,9 @@ def _repaired(code):
     for said, repair in _REPAIRS:
         for candidate in repair(text):
             if candidate != text:
-                yield "the code was read with repairs: " + ", and ".join([*done, said]), candidate
-                last = candidate
+                done, text = [*done, said], candidate
+                yield "the code was read with repairs: " + ", and ".join(done), text
                 break
-        else:
-            continue
-        done, text = [*done, said], last
 
 
 def _without_fences(code):
@@ -195,10 +158,7 @@ def _without_fences(code):
 
 
 def _without_entities(code):
-    text = code
-    for entity, char in _ENTITIES:
-        text = text.replace(entity, char)
-    yield text
+    yield late.load("html").unescape(code)
 
 
 def _unescaped(code):

@@ -15,9 +15,9 @@ from pyworker.tests.worker import ANSWER_SECONDS, ROOT, START, Worker
 
 MANY = 8 << 30  # bytes: a checkpoint_limit that no test comes near
 PATIENCE = """
-import pyworker.fork.idle, pyworker.fork.native
-pyworker.fork.idle._END = 60
-pyworker.fork.idle._PATIENCE = pyworker.fork.native._PATIENCE = (0.001,) * 60_000
+import pyworker.fork.native, pyworker.fork.obstacles
+pyworker.fork.obstacles._END = 60
+pyworker.fork.native.PATIENCE = (0.001,) * 60_000
 """
 
 
@@ -173,11 +173,11 @@ class Forked(Worker):
         self.socket, self._theirs = socket.socketpair()
 
     @classmethod
-    def spawn(cls, forker, stage=(), **fields):
+    def spawn(cls, forker, **fields):
         """Has a forker fork a worker, and starts that."""
         self = cls()
         out, err, fault = self.make_pipes()
-        answer = forker.spawn("worker", [out, err, self._theirs.fileno(), fault, *stage])
+        answer = forker.spawn("worker", [out, err, self._theirs.fileno(), fault])
         self.close_theirs(out, err, fault)
         if not answer["pid"]:
             self.close()
@@ -226,10 +226,10 @@ class Forked(Worker):
         self._wake(mark, ())
         return self.notes
 
-    def wake_branch(self, mark="", stage=()):
+    def wake_branch(self, mark=""):
         """Has a copy become a branch with its own pipes."""
         fds = self.make_pipes()
-        self._wake(mark, (*fds, *stage))
+        self._wake(mark, fds)
         for fd in fds:
             os.close(fd)
         return self.notes

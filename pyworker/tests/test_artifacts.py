@@ -5,7 +5,7 @@ import os
 import tempfile
 import types
 
-from pyworker.display import artifacts
+from pyworker.display import artifacts, publisher
 from pyworker.tests.artifacts import Kept, artifact_size, needs
 
 
@@ -106,15 +106,16 @@ for t in threads: t.join()
     def test_between_calls(self):
         sent = []
         with tempfile.TemporaryDirectory() as folder:
-            channel = types.SimpleNamespace(send=lambda *frame: sent.append(frame))
-            kept = artifacts.Artifacts(channel, folder, 100)
+            outlet = publisher.Outlet(types.SimpleNamespace(send=lambda *f: sent.append(f)), None)
+            kept = artifacts.Artifacts(outlet, folder, 100)
             with self.assertRaisesRegex(RuntimeError, "only while a call runs code"):
-                kept.keep("early")
-            kept.begin(1)
-            kept.keep("in time")
+                kept.artifact("early")
+            outlet.begin(1)
+            kept.artifact("in time")
             self.assertEqual([], kept.end())
+            outlet.end()
             with self.assertRaisesRegex(RuntimeError, "only while a call runs code"):
-                kept.keep("late")
+                kept.artifact("late")
         self.assertEqual(1, len(sent))
 
     def test_children(self):
@@ -169,14 +170,6 @@ os.waitpid(pid, 0);
         code = "for i in range(5): artifact(b'x' * 45_000_000, f'n{i}')"
         self.assertIn("the artifacts of this call have 200 MB, the limit", self.refused(code))
         self.assertEqual(5, len(self.kept(code.replace("n{i}", "same"))))
-
-    def test_part_files_of_the_dead_are_removed(self):
-        header, _ = self.one("artifact('x', 'x')")
-        folder = os.path.dirname(header["path"])
-        with open(os.path.join(folder, ".01234567.part"), "w"):
-            pass
-        self.one("artifact('x', 'x')")
-        self.assertEqual(["x.txt"], os.listdir(folder))
 
     def test_previews_are_plain(self):
         header, _ = self.one(r"artifact('a\x1b[2J\r[stop] b\u202ec\td\r\ne')")
@@ -426,7 +419,7 @@ fig
         )
         header, _ = self.one("artifact(fig, 'named')\nfig")
         self.assertEqual("named.html", header["name"])
-        self.assertEqual("chart-2-1.html", self.one("fig")[0]["name"], "it is there already")
+        self.assertEqual("named.html", self.one("fig")[0]["name"], "it is there already")
 
     @needs("plotly")
     def test_large_figures_of_plotly(self):
@@ -436,13 +429,11 @@ fig = go.Figure(go.Scatter(y=[1 / 3] * 3_000_000))
 fig
 go.Figure(go.Bar(y=[1]))
 """)
-        self.assertIn("its page would have some 57 MB", answer.notes[0])
+        self.assertIn("it has 3,000,000 points, more than 2,000,000; show fewer", answer.notes[0])
         self.assertEqual(1, len(answer.artifacts))
         answer = self.worker.run("fig\nimport signal\nsignal.raise_signal(signal.SIGINT)")
         self.assertEqual("KeyboardInterrupt", answer.exception["type"])
-        self.assertEqual(
-            ["1 figure of plotly not kept as an artifact: the call was stopped"], answer.notes
-        )
+        self.assertEqual(["figures of plotly not kept, as the call was stopped: 1"], answer.notes)
 
     @needs("plotly")
     def test_plotly_that_was_there_before(self):
@@ -454,6 +445,3 @@ go.Figure(go.Bar(y=[1]))
         )
         self.assertEqual(1, len(answer.artifacts))
         self.assertEqual([], worker.run("pass").artifacts)
-
-
-# Stands for kaleido in the process that draws, and does what a file says.

@@ -2,7 +2,7 @@
 
 import unittest
 
-from pyworker.display import definitions, variables
+from pyworker.display import variables
 
 CODE = """
 from __future__ import annotations
@@ -86,10 +86,10 @@ h.__wrapped__ = h
         self.assertEqual(wanted, found["functions"])
 
     def test_long_signatures_and_many_names(self):
-        many = "\n".join(f"def f{i}(): pass" for i in range(definitions.LISTED + 5))
+        many = "\n".join(f"def f{i}(): pass" for i in range(variables.DEFINED + 5))
         found, _ = describe(f"def a({', '.join(f'p{i}' for i in range(200))}): pass\n{many}")
-        self.assertEqual(definitions.LISTED, len(found["functions"]))
-        self.assertEqual(definitions.SIGNATURE_LIMIT, len(found["functions"][0]))
+        self.assertEqual(variables.DEFINED, len(found["functions"]))
+        self.assertEqual(variables.SIGNATURE_LIMIT, len(found["functions"][0]))
 
 
 if __name__ == "__main__":

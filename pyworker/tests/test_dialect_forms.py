@@ -18,6 +18,7 @@ FORMS = (  # cells, and what the last one prints
     (("%timeit -n 1 -r 1 1 + 1",), "per loop"),
     (("a = 1", "%who"), "a\t"),
     (("%%capture cap\nprint('x')\n!echo y\n5", "print(cap.stdout.split())"), "['x', 'y']"),
+    (("%%capture c\nimport asyncio\nawait asyncio.sleep(0)\nprint('slept')", "c.stdout"), "slept"),
     (("%%writefile w.py\nprint('ran')\nz = 8", "%run w.py\nz"), "ran\n8"),
     (("%env COLOUR=blue", "!echo $COLOUR"), "blue"),
     (("%precision 3", "%matplotlib inline\n%config InlineBackend.figure_format = 'svg'\n1"), "1"),
@@ -150,7 +151,7 @@ class Forms(WorkerCase):
         answer = worker.run("import m\nm.x")
         self.assertEqual("1\n", answer.stdout)
         self.assertIn("m.py has changed", answer.notes[0])
-        worker.run("%load_ext autoreload\n%autoreload 2")
+        worker.run("%load_ext autoreload\n%autoreload 2\nimport m")
         worker.run(write.format(3))
         answer = worker.run("import m\nm.x")
         self.assertEqual(("3\n", []), (answer.stdout, answer.notes))

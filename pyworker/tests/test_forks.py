@@ -1,13 +1,11 @@
 """Copies of a worker: asleep, and woken in its place."""
 
 import os
-import re
 import signal
 import unittest
 
 from pyworker import protocol
-from pyworker.tests.forker import CopyCase, ForkerCase, has_numpy, parent_of, wait_for_end
-from pyworker.tests.test_staging import _HAS_STAGE, _HEAD, Server
+from pyworker.tests.forker import CopyCase, has_numpy, parent_of, wait_for_end
 
 SLEEPER = "import subprocess\np = subprocess.Popen(['sleep', '1000'])\n"
 
@@ -84,24 +82,22 @@ class Sleeping(CopyCase):
 
     def test_a_fork_that_fails_says_why_and_the_worker_goes_on(self):
         self.lead.run(
-            "import errno, os, sys\n"
-            "forks = sys.modules['pyworker.fork.forks']\n"
-            "real = forks._fork\n"
-            "def fail():\n"
-            "    raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))\n"
-            "forks._fork = fail\n"
-            "sleep = sys.modules['pyworker.fork.sleep'].Sleep\n"
-            "slept, sleep.fork = sleep.fork, lambda *_: fail()"
+            "import ctypes, errno, os, sys\n"
+            "sleep = sys.modules['pyworker.fork.sleep']._sleep\n"
+            "class Refusing:\n"
+            "    def __getattr__(self, name): return getattr(real, name)\n"
+            "    def fork(self):\n"
+            "        if os.getpid() == me: return real.fork()\n"
+            "        ctypes.set_errno(errno.EAGAIN)\n"
+            "        return -1\n"
+            "real, sleep._c, me = sleep._c, Refusing(), 0"
         )
         reason = "fork failed: Resource temporarily unavailable"
         self.assertEqual(reason, self.lead.fork())
         self.assertEqual(reason, self.lead.fork(detached=True))
-        # Now the first of a branch's two forks works.
-        self.lead.run(
-            "me = os.getpid()\nforks._fork = lambda: real() if os.getpid() == me else fail()"
-        )
+        self.lead.run("me = os.getpid()")  # now the first of a branch's two forks works
         self.assertEqual(reason, self.lead.fork(detached=True))
-        self.assertTrue(self.lead.run("forks._fork, sleep.fork = real, slept").ok)
+        self.assertTrue(self.lead.run("sleep._c = real").ok)
         self.copy(self.lead)
 
 
@@ -349,79 +345,6 @@ class Waking(CopyCase):
         self.lead.kill()
         copy.wake(self.lead)
         self.assertEqual(base + 300, copy.value(score))
-
-
-@unittest.skipUnless(_HAS_STAGE, "there is no stage here")
-class Stages(ForkerCase):
-    """Bulk output, through memory, after a copy was made."""
-
-    PRINTS = 5000
-    CODE = f"for i in range({PRINTS}): print('{{}}', i)"
-
-    def setUp(self):
-        self.tree = self.root()
-        self.server = self.stage()
-        self.lead = self.worker(self.tree, stage=[self.server.fd, self.server.bell])
-        # A server that is slow would end staging; ours shares a busy machine with others.
-        self.lead.run("import sys; sys.modules['pyworker.order'].PATIENCE = 60")
-
-    def stage(self):
-        server = Server()
-        self.addCleanup(server.close)
-        return server
-
-    def check(self, worker, server, word):
-        """Prints in bulk: each line must arrive once, most of them through memory."""
-        with server.lock:
-            server.take()
-            server.text.clear()
-        answer = worker.run(self.CODE.format(word))
-        with server.lock:
-            server.take()
-            staged = bytes(server.text).decode()
-        self.assertGreater(staged.count("\n"), self.PRINTS // 2)
-        lines = re.findall(rf"{word} (\d+)\n", answer.stdout + staged)
-        self.assertEqual([*range(self.PRINTS)], sorted(map(int, lines)))
-        self.assertEqual(len(answer.stdout + staged), sum(len(f"{word} {n}\n") for n in lines))
-
-    def test_the_original_and_the_woken_copy(self):
-        self.check(self.lead, self.server, "first")
-        copy = self.copy(self.lead)
-        self.check(self.lead, self.server, "second")
-        self.lead.kill()
-        copy.wake(self.lead)
-        self.check(copy, self.server, "third")
-        self.check(self.succeed(copy), self.server, "fourth")
-
-    def test_a_copy_of_one_that_died_while_it_was_staging(self):
-        copy = self.copy(self.lead)  # before the memory was ever mapped
-        self.lead.begin(self.CODE.format("lost") + "\nimport os\nos.kill(os.getpid(), 9)")
-        self.assertIsNone(self.lead.receive())
-        self.assertGreater(self.server.word(_HEAD), 0)
-        self.assertEqual(1, self.server.word(2))
-        copy.wake(self.lead)
-        self.assertEqual(0, self.server.word(2))  # nobody is staging now
-        copy._read_pipes()
-        copy._take("stdout")
-        self.check(copy, self.server, "found")
-
-    def test_a_branch_has_memory_of_its_own(self):
-        self.check(self.lead, self.server, "first")
-        other = self.stage()
-        branch = self.branch(self.lead, stage=[other.fd, other.bell])
-        self.check(branch, other, "branch")
-        self.check(self.lead, self.server, "lead")
-        head = self.server.word(_HEAD)
-        self.check(branch, other, "again")
-        self.assertEqual(head, self.server.word(_HEAD))
-
-    def test_a_branch_without_memory_prints_to_its_pipe(self):
-        self.check(self.lead, self.server, "first")
-        branch = self.branch(self.lead)
-        head = self.server.word(_HEAD)
-        answer = branch.run(self.CODE.format("word"))
-        self.assertEqual(self.PRINTS, answer.stdout.count("\n"))
-        self.assertEqual(head, self.server.word(_HEAD))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ PROBLEMS = [
     ("score = -float('inf')", "score is -inf"),
     ("score = 10 ** 400", "score is a larger int than a float can hold"),
     ("from fractions import Fraction\nscore = Fraction(10 ** 400)", "score is a larger Fraction"),
-    ("from decimal import Decimal\nscore = Decimal('sNaN')", "score is nan"),
+    ("from decimal import Decimal\nscore = Decimal('NaN')", "score is nan"),
     ("from decimal import Decimal\nclass D(Decimal): pass\nscore = D(1)", "score is a D, not"),
     ("class C:\n  def __float__(self): return 1.0\nscore = C()", "score is a C, not a number"),
     ("class C:\n  def item(self): return 1.0\nC.__module__ = 'torch'\nscore = C()", "is a C, not"),
@@ -60,8 +60,8 @@ NUMPY_PROBLEMS = [
     ("np.zeros((3, 4))", "score is an array of 12 values, not a number"),
     ("np.array([])", "score is an array of 0 values, not a number"),
     ("np.complex128(1)", "score is a complex128, not a number"),
-    ("np.array(['a'])", "score is an array of <U1, not a number"),
-    ("np.datetime64('2020-01-01', 'ns')", "score is a datetime64[ns], not a number"),
+    ("np.array(['a'])", "score is a str, not a number"),
+    ("np.datetime64('2020-01-01', 'ns')", "score is a datetime64, not a number"),
     ("np.ma.masked", "score is masked"),
     ("np.array([object()])", "score is an object, not a number"),
 ]
@@ -120,11 +120,7 @@ SECOND = [
     ("score = 5", "raise ValueError", {"problem": "the run failed before it was measured"}),
     ("score = 5.5", "raise ValueError", {"problem": "the run failed before it was measured"}),
     ("score = 5.5", "return", {"problem": "the run failed before it was measured"}),
-    (
-        "import math as score",
-        "import math as score",
-        {"problem": "score is a module, not a number"},
-    ),
+    ("score = 5", "import math as score", {"problem": "score is a module, not a number"}),
 ]
 
 
@@ -173,10 +169,10 @@ class Metrics(WorkerCase):
     @unittest.skipUnless(importlib.util.find_spec("IPython"), "needs IPython")
     def test_what_magics_run_assigns(self):
         worker = self.start()
-        self.assertTrue(worker.run("score = 5").ok)
-        for code in ("%%time\nscore = 5", "%%capture out\nscore = 5", "%time score = 5.0"):
+        self.assertTrue(worker.run("score = 5.5").ok)
+        for code in ("%%time\nscore = 5.5", "%%capture out\nscore = 5.5", "%time score = 5.5"):
             with self.subTest(code):
-                self.assertEqual({"value": 5}, self.measure(worker, code))
+                self.assertEqual({"value": 5.5}, self.measure(worker, code))
         self.assertIn("was not assigned", self.measure(worker, "%%time\nx = 5")["problem"])
 
     def test_what_the_run_did_not_assign_stays_what_it_was(self):

@@ -8,7 +8,7 @@ import unittest
 from unittest import mock
 
 from pyworker.shell import installing, missing
-from pyworker.shell.packages import Environment
+from pyworker.shell.packages import environment
 
 NAMED = {"name": "this project's .venv", "shared_by": "all interpreters of this project"}
 
@@ -33,7 +33,7 @@ class Advice(unittest.TestCase):
         return missing.advice(
             error,
             types.SimpleNamespace(
-                environment=Environment(NAMED | said),
+                environment=environment(NAMED | said),
                 place=types.SimpleNamespace(workdir=self.folder),
                 packages=types.SimpleNamespace(confined=confined, hosts=hosts, root=""),
             ),
@@ -108,7 +108,7 @@ class Tool(unittest.TestCase):
 
     def test_uv(self):
         with mock.patch("shutil.which", return_value="/bin/uv"):
-            argv = installing.argv("/v/python", ["install", "-U", "six"], Environment({}))
+            argv = installing.argv("/v/python", ["install", "-U", "six"], environment({}))
         words = ["pip", "install", "--python", "/v/python", "-U", "six"]
         self.assertEqual(argv, ["/bin/uv", "--color", "never", *words])
 
@@ -118,14 +118,14 @@ class Tool(unittest.TestCase):
             python = os.path.join(own, "bin", "python")
             os.mkdir(os.path.dirname(python))
             os.symlink(sys.executable, python)
-            argv = installing.argv("/v/python", ["install", "six"], Environment({"own": own}))
+            argv = installing.argv("/v/python", ["install", "six"], environment({"own": own}))
         self.assertEqual(argv[0], python)
         self.assertEqual(argv[argv.index("--python") + 1], "/v/python")
         self.assertEqual(argv[-2:], ["install", "six"])
 
     def test_none(self):
         with mock.patch("shutil.which", return_value=None):
-            argv = installing.argv(sys.executable, ["install", "six"], Environment({}))
+            argv = installing.argv(sys.executable, ["install", "six"], environment({}))
         self.assertIn("ensurepip", argv[-1])
 
 

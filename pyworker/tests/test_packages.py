@@ -7,7 +7,7 @@ import tempfile
 import unittest
 import unittest.mock
 
-from pyworker.shell import installing
+from pyworker.shell import missing
 from pyworker.tests import wheels
 from pyworker.tests.worker import WorkerCase
 
@@ -55,7 +55,7 @@ class AboutNetwork(unittest.TestCase):
             (["*.pythonhosted.org:443", "PyPI.org"], {}, ""),
         ):
             with unittest.mock.patch.dict(os.environ, environment, clear=True):
-                note = installing.about_network(hosts)
+                note = missing.about_network(hosts)
             self.assertEqual(
                 needed,
                 note.partition("start it with --allow-net ")[2]

@@ -38,7 +38,7 @@ def faults_of(pid):
         return int(file.read().rpartition(b")")[2].split()[7])
 
 
-@unittest.skipUnless(pages.is_possible(), "this system can't make pages a process's own ahead")
+@unittest.skipUnless(pages._madvise(), "this system can't make pages a process's own ahead")
 class PagesTest(unittest.TestCase):
     def test_what_was_written_to_since_the_fork_is_found(self):
         with mmap.mmap(-1, 64 * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE) as memory:
@@ -83,7 +83,7 @@ class PagesTest(unittest.TestCase):
             mock.patch.object(pages, "_entries", lambda *_: b"\x80"),
         ):
             pages._make_ours([(0, 1 << 20)] * 100, lambda: False)
-        self.assertEqual(madvise.call_count, pages._MOST >> 20)
+        self.assertEqual(madvise.return_value.call_count, pages._MOST >> 20)
 
     def test_a_file_in_the_place_of_memory_is_left_alone(self):
         """Populating would allocate its blocks, and change its time."""
@@ -111,7 +111,7 @@ class ForesightTest(unittest.TestCase):
         """Makes calls after pauses, each followed by a fork; returns what was done."""
         done, now = [], [0.0]
         with (
-            mock.patch.multiple(pages, _monotonic=lambda: now[0], is_possible=lambda: True),
+            mock.patch.multiple(pages, _monotonic=lambda: now[0], _madvise=lambda: True),
             mock.patch.object(pages, "_ours", lambda: done.append("look") or ["some"]),
             mock.patch.object(pages, "_make_ours", lambda runs, _: done.append(len(runs))),
         ):
@@ -141,7 +141,7 @@ class ForesightTest(unittest.TestCase):
         self.assertEqual(self.calls(0, PAUSE / 2, PAUSE * 2), ["look", 1])
 
 
-@unittest.skipUnless(sys.platform == "linux" and pages.is_possible(), "for Linux 5.14 and newer")
+@unittest.skipUnless(sys.platform == "linux" and pages._madvise(), "for Linux 5.14 and newer")
 class BusySessionTest(ForkerCase):
     def test_calls_after_a_fork_wait_for_few_pages(self):
         worker = self.worker(self.root())

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from pyworker import channel, interrupt, protocol
+from pyworker import protocol
 from pyworker.tests import conversations
 from pyworker.tests.worker import WorkerCase
 
@@ -98,37 +98,6 @@ class Codec(unittest.TestCase):
         for name, value in (("execution", "1"), ("code", None), ("execution", True)):
             with self.assertRaises(protocol.ProtocolError):
                 protocol.check_fields({**good, name: value})
-
-
-class Waiting(unittest.TestCase):
-    """A stream that is interrupted while it is waited for."""
-
-    def setUp(self):
-        self.events = []
-        self.channel = channel.Channel(self, interrupt.Interrupts())
-
-    def wait(self):
-        event = self.events.pop(0)
-        if event == "handler":
-            self.handle()
-        if event == "error":
-            raise OSError("mine")
-
-    def handle(self):
-        raise TimeoutError  # as a handler of the user's does that an alarm calls
-
-    def read(self, _):
-        return b""
-
-    def test_what_a_signal_handler_raises_ends_nothing(self):
-        self.events = ["handler", "handler", "input"]
-        self.assertIsNone(self.channel.receive())
-        self.assertEqual([], self.events)
-
-    def test_errors_of_the_stream_itself_do(self):
-        self.events = ["handler", "error"]
-        with self.assertRaisesRegex(OSError, "mine"):
-            self.channel.receive()
 
 
 class Fuzz(unittest.TestCase):

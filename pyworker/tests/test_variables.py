@@ -1,6 +1,5 @@
 """The description of variables and the difference an execution makes."""
 
-import array
 import collections
 import dataclasses
 import datetime
@@ -14,7 +13,7 @@ import types
 import unittest
 
 from pyworker.display import variables
-from pyworker.display.brief import brief_repr
+from pyworker.display.describe import brief_repr
 from pyworker.tests.worker import WorkerCase
 
 try:
@@ -240,10 +239,9 @@ class Descriptions(unittest.TestCase):
             (range(0, 9, 2), "range(0, 9, 2)"),
             (range(1 << 5000), "range(0, <int of 5001 bits>)"),
             (fractions.Fraction(1, 3), "Fraction(1, 3)"),
-            (fractions.Fraction(1, 1 << 5000), "Fraction(1, <int of 5001 bits>)"),
+            (fractions.Fraction(1, 1 << 20000), "<Fraction object>"),
             (decimal.Decimal("1.50"), "Decimal('1.50')"),
             (pathlib.PurePosixPath("/x"), "PurePosixPath('/x')"),
-            (array.array("d", [1.5]), "<array of 1 d: [1.5]>"),
             (datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc), UTC_REPR),
             (datetime.date(2026, 1, 2), "datetime.date(2026, 1, 2)"),
             (1 << 5000, "<int of 5001 bits>"),

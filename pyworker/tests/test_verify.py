@@ -57,6 +57,11 @@ class TestVerify(unittest.TestCase):
             with self.subTest(code=code):
                 self.assertEqual(rules(code, default if policy is None else policy), [])
 
+    def test_known_limits(self):
+        for code in cases.LIMITS:
+            with self.subTest(code=code):
+                self.assertEqual(rules(code, cases.OPEN), [])
+
     def test_bypasses_pass_without_rules(self):
         for _, code, _ in cases.BYPASSES:
             with self.subTest(code=code):
@@ -416,10 +421,12 @@ class TestProcess(unittest.TestCase):
             "import sys; sys.path.insert(0, sys.argv[1])\n"
             "from pyworker.policy import verify\n"
             "from pyworker.tests import verify_cases as cases\n"
-            "verify._import_everything(); before = set(sys.modules)\n"
+            "verify.import_everything(); before = set(sys.modules)\n"
             "codes = [(case[0] or cases.OPEN, case[1]) for case in cases.BYPASSES"
             " + cases.FALSE_ALARMS]\n"
             "codes += [(cases.OPEN, case[0]) for case in cases.SYNTAX]\n"
+            "codes += [(case[0] or cases.OPEN, case[1]) for case in cases.MAGICS"
+            " + cases.FINE_MAGICS]\n"
             "codes += [(cases.OPEN, c) for c in ('%pip list', '!ls', '1 % 2', '\\ud800')]\n"
             "for policy, code in codes: verify.check(code, policy)\n"
             "print(*sorted(set(sys.modules) - before))"

