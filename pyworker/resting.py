@@ -58,4 +58,4 @@ def has_callback(trace):
     """Says whether a traceback leads through code that a loop has called."""
     while trace is not None and trace.tb_frame.f_code is not _callback:
         trace = trace.tb_next
-    return trace is not None
+    return trace is not None and trace.tb_next is not None

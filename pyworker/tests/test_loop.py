@@ -216,7 +216,8 @@ class Interrupts(WorkerCase):
             "async def stay():\n    while True:\n"
             "        try: await asyncio.sleep(10**6)\n"
             "        except asyncio.CancelledError: pass\n"
-            "import os\nasyncio.get_running_loop().call_later(0.05, os.write, 1, b'on')\nawait stay()"
+            "import os\n"
+            "asyncio.get_running_loop().call_later(0.05, os.write, 1, b'on\\n')\nawait stay()"
         )
         places = [["<cell 2>", 7, "<module>", "await stay()"], ["<cell 2>", 3, "stay"]]
         self.assertEqual(places, [exception["stack"][0], exception["stack"][1][:3]])
