@@ -44,9 +44,9 @@ func TestArtifactsAreRead(t *testing.T) {
 			if got := completed(t, c, figureTemplate, "name", ""); len(got) != 0 {
 				t.Errorf("%v", got)
 			}
-			checkRefusal(t, c, artifactURI(id, "none"), true, "has kept no artifact")
-			checkRefusal(t, c, uri+"?form=1", false, `unknown parameter "form"`)
-			checkRefusal(t, stranger, uri, true, "Interpreter "+id+" not found")
+			checkRefusal(t, c, artifactURI(id, "none"), "has kept no artifact")
+			checkRefusal(t, c, uri+"?form=1", `unknown parameter "form"`)
+			checkRefusal(t, stranger, uri, "Interpreter "+id+" not found")
 		})
 	}
 }

@@ -82,6 +82,8 @@ type Options struct {
 	SharedFiles, FilesEnd bool
 	// Walls are told in the descriptions; nil is for a server without a sandbox.
 	Walls *Walls
+	// OperatorsWords come after the server's own instructions.
+	OperatorsWords string
 	// PluginSummary tells a model, in some lines, which plugins code can call now,
 	// and PluginTools returns, for ModePluginOnly, those that there are; nil is for a
 	// server that has none, and never will. They must not call refresh.

@@ -145,3 +145,13 @@ func TestInstructions(t *testing.T) {
 		}
 	}
 }
+
+// TestTheOperatorsWords come last, in every mode.
+func TestTheOperatorsWords(t *testing.T) {
+	for _, mode := range []string{ModeFull, ModeCLIOnly, ModePluginOnly} {
+		own := (Options{Mode: mode}).Instructions()
+		if got := (Options{Mode: mode, OperatorsWords: "\nYou analyse sales.\n"}).Instructions(); got != own+"\n\nYou analyse sales." {
+			t.Errorf("%s: %q", mode, got)
+		}
+	}
+}

@@ -37,6 +37,11 @@ const noPlugin = " There is no plugin that can be called now: tell the user that
 // Instructions is the text with which a server of this mode introduces itself to
 // a model.
 func (o Options) Instructions() string {
+	return strings.TrimSpace(o.ownInstructions() + "\n\n" + strings.TrimSpace(o.OperatorsWords))
+}
+
+// ownInstructions are the server's, without the operator's.
+func (o Options) ownInstructions() string {
 	switch {
 	case o.Mode == ModeCLIOnly:
 		return strings.TrimSpace(instructionsCLIOnly)

@@ -40,7 +40,7 @@ func TestPreviewInPrompt(t *testing.T) {
 // TestPreviewResource: it is listed and read where there is data, and not found elsewhere.
 func TestPreviewResource(t *testing.T) {
 	without, _ := newHouse(t, time.Hour).connect(t)
-	checkRefusal(t, without, previewURI, true, "--data")
+	checkRefusal(t, without, previewURI, "--data")
 	for era, options := range eras {
 		t.Run(era, func(t *testing.T) {
 			h := newHouse(t, time.Hour)

@@ -95,23 +95,33 @@ const readURI = "understudy:read"
 // fetched is under which name fetch leaves what it read.
 const fetched = "understudy.fetched"
 
-// fetch reads the resource before the library looks for who should. That looks
-// roundabout, and is because of the codes of errors: mcp-go has the right one for
-// "not found" in each era only when it finds no handler, and calls all that a
-// handler says an internal error.
+// fetch reads the resource before the library looks for who should, which says of what
+// is nobody's that there is no handler: that tells a model nothing.
 func (l *shelf) fetch(ctx context.Context, _ any, request *mcp.ReadResourceRequest) {
 	uri, began := request.Params.URI, time.Now()
 	contents, err := l.readGuarded(ctx, uri)
 	if l.Read != nil {
 		l.Read(ctx, uri, err, time.Since(began))
 	}
-	if sessions.CodeOf(err) == sessions.CodeNotFound {
-		request.Params.URI = clip(uri, 300) + " (" + err.Error() + ")" // the blanks match no template
-		return
+	switch sessions.CodeOf(err) {
+	case sessions.CodeNotFound:
+		err = coded{err, server.ErrResourceNotFound}
+	case sessions.CodeInvalid:
+		err = coded{err, mcp.ErrInvalidParams}
 	}
 	request.Params.URI = readURI
 	request.Params.Arguments = map[string]any{fetched: func() ([]mcp.ResourceContents, error) { return contents, err }}
 }
+
+// coded is an error in our own words to which the transports give the code of another.
+type coded struct {
+	error
+	as error
+}
+
+func (c coded) Is(target error) bool { return target == c.as }
+
+func (c coded) Unwrap() error { return c.error }
 
 // hand returns what fetch read.
 func (l *shelf) hand(_ context.Context, request mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {

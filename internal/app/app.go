@@ -198,6 +198,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: a.log,
 		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode, Read: calls.read,
 	}
+	options.OperatorsWords = c.Serve.Instructions
 	if c.Serve.Timeout == config.LimitNone {
 		options.DefaultTimeout = -1
 	}
@@ -225,7 +226,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 
 		server.WithPromptCapabilities(false),
 	)
-	transport.TellInvalidParams(s)
+	transport.TellCodes(s)
 	a.plugins.attach(s, tools.Register(s, m, options))
 	return s, tools.RegisterResources(s, m, options)
 }

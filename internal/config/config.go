@@ -117,6 +117,7 @@ type Serve struct {
 	MaxUpload            int64         `type:"size" default:"10MB" group:"Limits" help:"How large a file may be that an agent uploads into a working directory at once."`
 	SpoolLimit           int64         `type:"size" default:"1GB" group:"Limits" help:"How much of each output stream of a run is kept on disk once it exceeds the output limit; 0 keeps none."`
 
+	Instructions      string `type:"text" placeholder:"TEXT|@FILE" group:"Answers" help:"Your own words to the model, after what the server says of itself: what it is here for, what to mind. @FILE reads them from a file. They are part of MCP's instructions, which most clients pass on to the model, and some do not."`
 	TextBudget        int    `default:"0" group:"Answers" help:"How many characters of text an answer may hold; the middle of longer output is left out, of numbers sooner, which cost a model more than words. 0 fits it to the client."`
 	Figures           string `enum:"content,inline,none" default:"content" group:"Answers" help:"How figures reach the client: ${enum}. content sends images; inline adds data URIs to the structured record; none leaves them on disk."`
 	ImageMaxSide      int    `default:"0" group:"Answers" help:"Longest side of an image in an answer, in pixels. The file keeps its full size. 0 fits it to the client."`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -11,33 +12,41 @@ import (
 )
 
 // mcp-go answers every error of a handler as an internal one. One that is
-// mcp.ErrInvalidParams is the client's mistake and is told as such.
+// mcp.ErrInvalidParams is the client's mistake and is told as such; so is one that is
+// server.ErrResourceNotFound.
 
-type invalidParamsKey struct{}
+type errorCodeKey struct{}
 
-// TellInvalidParams has the errors of the server's handlers that are
-// mcp.ErrInvalidParams answered with the code of JSON-RPC for that.
-func TellInvalidParams(s *server.MCPServer) {
+// TellCodes has the errors of the server's handlers that are mcp.ErrInvalidParams or
+// server.ErrResourceNotFound answered with the code of the specification for that.
+func TellCodes(s *server.MCPServer) {
 	hooks := s.GetHooks()
 	if hooks == nil {
 		hooks = &server.Hooks{}
 		server.WithHooks(hooks)(s)
 	}
 	hooks.AddOnError(func(ctx context.Context, _ any, _ mcp.MCPMethod, _ any, err error) {
-		if found, ok := ctx.Value(invalidParamsKey{}).(*atomic.Bool); ok && errors.Is(err, mcp.ErrInvalidParams) {
-			found.Store(true)
+		code, ok := ctx.Value(errorCodeKey{}).(*atomic.Int32)
+		switch {
+		case !ok:
+		case errors.Is(err, mcp.ErrInvalidParams):
+			code.Store(mcp.INVALID_PARAMS)
+		case errors.Is(err, server.ErrResourceNotFound) && mcp.IsModernProtocol(server.RequestProtocolVersion(ctx)):
+			code.Store(mcp.INVALID_PARAMS)
+		case errors.Is(err, server.ErrResourceNotFound):
+			code.Store(mcp.RESOURCE_NOT_FOUND)
 		}
 	})
 }
 
-// watchParams returns a context in which found becomes true when the request's
-// handler finds its parameters invalid.
-func watchParams(ctx context.Context) (watched context.Context, found *atomic.Bool) {
-	found = &atomic.Bool{}
-	return context.WithValue(ctx, invalidParamsKey{}, found), found
+// watchCode returns a context in which code becomes that of the error which the request's
+// handler returns; 0 is the one that mcp-go writes.
+func watchCode(ctx context.Context) (watched context.Context, code *atomic.Int32) {
+	code = &atomic.Int32{}
+	return context.WithValue(ctx, errorCodeKey{}, code), code
 }
 
 // withCode replaces the code in an error that mcp-go has written.
-func withCode(answer []byte) []byte {
-	return bytes.Replace(answer, []byte(`"code":-32603`), []byte(`"code":-32602`), 1)
+func withCode(answer []byte, code int32) []byte {
+	return bytes.Replace(answer, []byte(`"code":-32603`), fmt.Appendf(nil, `"code":%d`, code), 1)
 }

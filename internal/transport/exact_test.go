@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 )
 
 var oddIDs = []string{"9007199254740993", "-123456789012345678901", "1.50", "1e2", `"\ud800x"`}
@@ -127,9 +128,12 @@ func TestACancelOverHTTP(t *testing.T) {
 func TestInvalidParams(t *testing.T) {
 	tl := newTools()
 	s := tl.server()
-	TellInvalidParams(s)
+	TellCodes(s)
 	s.AddPrompt(mcp.NewPrompt("strict"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return nil, fmt.Errorf("the name is missing: %w", mcp.ErrInvalidParams)
+	})
+	s.AddPrompt(mcp.NewPrompt("missing"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+		return nil, fmt.Errorf("it is gone: %w", server.ErrResourceNotFound)
 	})
 	s.AddPrompt(mcp.NewPrompt("broken"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		return nil, fmt.Errorf("a fault of ours")
@@ -137,6 +141,12 @@ func TestInvalidParams(t *testing.T) {
 	h := openWith(t, tl, s)
 	session := h.session(t)
 	c := converseWith(t, tl, s, serveStdio)
+	missing := post(`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"missing"}}`)
+	for want, q := range map[int]request{mcp.RESOURCE_NOT_FOUND: missing.with(mcpSession, session), mcp.INVALID_PARAMS: inModern(t, missing)} {
+		if _, body := h.send(t, q); codeIn(t, body) != want || strings.Contains(body, "handler") {
+			t.Errorf("missing, not %d: %s", want, body)
+		}
+	}
 	for name, want := range map[string]int{"strict": mcp.INVALID_PARAMS, "broken": mcp.INTERNAL_ERROR, "unknown": mcp.INVALID_PARAMS} {
 		get := post(`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"` + name + `"}}`)
 		for era, q := range map[string]request{"older": get.with(mcpSession, session), "newest": inModern(t, get), "no session": get} {

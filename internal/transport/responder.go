@@ -32,7 +32,7 @@ type responder struct {
 	header http.Header
 	notes  *notes        // of the call that is answered, nil for most requests
 	alias  *alias        // of the id of the request that is answered, nil for most
-	wrong  *atomic.Bool  // whether the parameters of that request are invalid, nil without one
+	code   *atomic.Int32 // of the error that answers that request, nil without one
 	begun  chan struct{} // closed when the answer has begun
 
 	mu     sync.Mutex
@@ -101,8 +101,8 @@ func (w *responder) event(event []byte) {
 // mended is a message of mcp-go's with the id as the client wrote it, and the code of
 // an error as the specification has it.
 func (w *responder) mended(message []byte) []byte {
-	if w.wrong != nil && w.wrong.Load() {
-		message = withCode(message)
+	if w.code != nil && w.code.Load() != 0 {
+		message = withCode(message, w.code.Load())
 	}
 	return w.alias.restore(message)
 }

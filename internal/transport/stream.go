@@ -137,7 +137,7 @@ func (s *stream) handle(ctx context.Context, to *server.MCPServer, m message, bo
 			answer = nil
 		}
 	}()
-	ctx, wrong := watchParams(ctx)
+	ctx, code := watchCode(ctx)
 	if m.isListening() { // whose notifications name it
 		with, a := aliased(m, body)
 		body = with
@@ -152,8 +152,8 @@ func (s *stream) handle(ctx context.Context, to *server.MCPServer, m message, bo
 		response = r
 	case mcp.JSONRPCError:
 		r.ID = mcp.NewRequestId(m.ID)
-		if wrong.Load() {
-			r.Error.Code = mcp.INVALID_PARAMS
+		if told := code.Load(); told != 0 {
+			r.Error.Code = int(told)
 		}
 		response = r
 	}

@@ -133,9 +133,9 @@ func (h *HTTP) postMessage(w http.ResponseWriter, r *http.Request, body []byte) 
 		r = r.WithContext(context.WithValue(ctx, listeningKey{}, w))
 	}
 	if response, isOurs := w.(*responder); isOurs && m.isRequest() {
-		ctx, wrong := watchParams(r.Context())
+		ctx, code := watchCode(r.Context())
 		body, response.alias = aliased(m, body)
-		response.wrong = wrong
+		response.code = code
 		if m.Method == string(mcp.MethodToolsCall) {
 			notes := response.note()
 			defer notes.end()
