@@ -136,7 +136,7 @@ func (s source) Experiments(context.Context, string) ([]string, error) { return 
 func (s source) Executions(_ context.Context, q journal.Query) ([]journal.Execution, error) {
 	var found []journal.Execution
 	for _, e := range s.executions {
-		if (e.Trial != nil || !q.Trials) && e.Revision > q.Since {
+		if (e.Trial != nil || !q.Trials) && e.Revision > q.Since && q.Experiment != "unknown" {
 			found = append(found, e)
 		}
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -218,6 +219,9 @@ func (s *Saver) update(ctx context.Context, known *savedExperiment) error {
 		} else {
 			x.Executions = slices.Insert(x.Executions, at, e)
 		}
+	}
+	if len(x.Executions) == 0 {
+		return errors.New("the journal does not know the experiment")
 	}
 	x.Best = journal.Best(x.Executions)
 	if x.Best == nil || known.lineOf == x.Best.Revision {

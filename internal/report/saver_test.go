@@ -56,7 +56,7 @@ func TestTheSaverWritesOnceWhatChangesMeanwhile(t *testing.T) {
 	if last := s.executions[len(s.executions)-1].Revision; len(g.since) > 3 || g.since[0] != 0 || g.since[1] != last {
 		t.Errorf("it read from %v on", g.since)
 	}
-	own := filepath.Join(dir, "20260504-100000-ABCDEFGH12")
+	own := filepath.Join(dir, "20260504-100000-E")
 	for _, name := range []string{"journal.json", "tree_plot.html", "config.yaml", "best_solution.py", "report.md", "figures/trial-3-1.png"} {
 		if _, err := os.Stat(filepath.Join(own, name)); err != nil {
 			t.Error(err)
