@@ -114,6 +114,7 @@ type Standing struct {
 // Trial says of an execution that it is one of an experiment.
 type Trial struct {
 	Plan          string // what it tries, in the agent's words; may be empty
+	Analysis      string // what earlier trials have shown, in its words; may be empty
 	MetricVarName string // the variable that measures it; "" when nothing does
 	Maximize      bool   // whether more of it is better
 }
@@ -123,6 +124,13 @@ type Trial struct {
 type Metric struct {
 	Value   *float64
 	Problem string // a clause, as "score is nan"
+}
+
+// Search is by which policy an experiment tries solutions.
+type Search struct {
+	Drafts     int     `json:"num_drafts"`      // solutions that differ in kind, to begin with
+	DebugDepth int     `json:"max_debug_depth"` // debugs in a row before a line is given up
+	DebugProb  float64 `json:"debug_prob"`      // the share of buggy trials that are debugged
 }
 
 // The stages of trials.

@@ -105,6 +105,10 @@ type Options struct {
 	Trials bool
 	Steps  int
 	RunDir string
+	// Task is what experiments are to solve, "" if the user says it; Search is how; by
+	// default 5 drafts, and up to 3 debugs in a row of whatever is buggy.
+	Task   string
+	Search sessions.Search
 	// Report tells the facts of the caller's experiment, for the prompt that writes
 	// them up; nil has the model go by what it remembers.
 	Report func(context.Context, sessions.Client) (string, error)
@@ -120,6 +124,7 @@ func (o Options) withDefaults() Options {
 	o.Figures = orDefault(o.Figures, FiguresContent)
 	o.StructuredContent = orDefault(o.StructuredContent, StructuredAuto)
 	o.Steps = orDefault(o.Steps, 20)
+	o.Search = orDefault(o.Search, sessions.Search{Drafts: 5, DebugDepth: 3, DebugProb: 1})
 	o.MaxUpload = orDefault(o.MaxUpload, 10_000_000)
 	o.DefaultWait = orDefault(o.DefaultWait, 45*time.Second)
 	o.DefaultTimeout = orDefault(o.DefaultTimeout, time.Hour)

@@ -15,7 +15,7 @@ const envelope = 1000
 // answer renders a result: one text, then the pictures, then the record for
 // clients that read it. The whole stays within what the client takes.
 func (b *toolbox) answer(ctx context.Context, request mcp.CallToolRequest, result *sessions.Result, call asked) *mcp.CallToolResult {
-	result = located(advised(result))
+	result = located(advised(result, b.Search))
 	answer := &mcp.CallToolResult{}
 	f := b.fit(ctx, request)
 	var record *sessions.Result

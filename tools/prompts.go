@@ -85,7 +85,11 @@ func Prompts() []mcp.Prompt {
 func (b *toolbox) addPrompts(s *server.MCPServer) {
 	for _, p := range prompts {
 		if b.Trials || !p.experiments {
-			s.AddPrompt(p.declaration(), b.prompter(p))
+			declared := p.declaration()
+			for i := range declared.Arguments { // the operator has said it
+				declared.Arguments[i].Required = declared.Arguments[i].Required && (b.Task == "" || !p.experiments)
+			}
+			s.AddPrompt(declared, b.prompter(p))
 		}
 	}
 }
@@ -156,7 +160,7 @@ func (e *paramError) Is(target error) bool { return target == mcp.ErrInvalidPara
 func (a promptArgument) value(given, known string) (string, error) {
 	given = strings.TrimSpace(given)
 	switch {
-	case given == "" && a.otherwise == "":
+	case given == "" && a.otherwise == "" && known == "":
 		return "", fmt.Errorf("is missing: %s", a.description)
 	case given == "":
 		return orDefault(known, a.otherwise), nil

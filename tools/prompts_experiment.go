@@ -9,10 +9,6 @@ import (
 	"understudy/sessions"
 )
 
-// mostDrafts is how many different solutions an experiment begins with, if it has
-// trials for more than them.
-const mostDrafts = 5
-
 var experimentPrompt = prompt{
 	name: "experiment", title: "Run an experiment", text: experimentText, previewed: true, experiments: true,
 	description: "Find the best solution of a task by trials: drafts, debugging, one improvement after another.",
@@ -55,9 +51,9 @@ func knownOfExperiment(ctx context.Context, b *toolbox, given map[string]string)
 		steps = n
 	}
 	known := map[string]string{
-		"steps": strconv.Itoa(b.Steps), "counted": b.countedOf(steps), "drafts": draftsOf(steps),
+		"steps": strconv.Itoa(b.Steps), "counted": b.countedOf(steps), "drafts": strconv.Itoa(min(b.Search.Drafts, max(1, steps/2))), "task": b.Task,
 		"unbranched": `Where branching fails, "create" an interpreter and prepare again in it.`,
-		"shared":     "", "debugs": strconv.Itoa(mostDebugs),
+		"shared":     "", "debugging": debugging(b.Search),
 		"files": b.experimentFiles(),
 	}
 	if b.Client(ctx) == sessions.Anonymous { // an interpreter would begin an experiment of its own
@@ -80,12 +76,16 @@ func (b *toolbox) countedOf(steps int) string {
 	return fmt.Sprintf(" (answers count to the server's %d; this number holds)", b.Steps)
 }
 
-// draftsOf is how many of so many trials are drafts, in words.
-func draftsOf(steps int) string {
-	if steps == 0 { // the prompt has a number of its own
-		return strconv.Itoa(mostDrafts)
+// debugging is what the prompt says of buggy trials.
+func debugging(search sessions.Search) string {
+	const how = `read its error and debug it: run the mended code in the same interpreter, after "undo" if the failed code has changed data. After %d in a row give that line up.`
+	switch {
+	case search.DebugProb <= 0:
+		return "If a trial is buggy, leave it: nothing is debugged."
+	case search.DebugProb < 1:
+		return fmt.Sprintf("If a trial is buggy, leave the choice to chance (random.random() < %g): either "+how, search.DebugProb, search.DebugDepth) + " Or leave it, and go on as after one that works."
 	}
-	return strconv.Itoa(min(mostDrafts, max(1, steps/2)))
+	return fmt.Sprintf("If a trial is buggy, "+how, search.DebugDepth)
 }
 
 // experimentFiles tells where the server writes what it knows of an experiment.

@@ -20,6 +20,13 @@ var experimenting = Options{
 	},
 }
 
+// searching is experimenting with a task, and a policy of its own.
+func searching(debugProb float64) Options {
+	o := experimenting
+	o.Task, o.Search = "fit it", sessions.Search{Drafts: 2, DebugDepth: 1, DebugProb: debugProb}
+	return o
+}
+
 // TestPromptsOfExperiments: they are there for servers that keep trials.
 func TestPromptsOfExperiments(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -60,9 +67,11 @@ func TestPromptFillsIn(t *testing.T) {
 		want, not []string
 	}{
 		"experiment": {experimenting, "experiment", map[string]string{"task": "find {churn}"},
-			[]string{"Task: find {churn}\n", "Trials: 12\n", "Data: in input/ of", "customers.csv: 600 rows", "/data/experiments", "5 of them", "share one working directory", `"create" an interpreter`, "After 3 debugs", "as the metric asks for"}, nil},
+			[]string{"Task: find {churn}\n", "Trials: 12\n", "Data: in input/ of", "customers.csv: 600 rows", "/data/experiments", "5 of them", "share one working directory", `"create" an interpreter`, "After 3 in a row", "as the metric asks for"}, nil},
 		"filled in": {experimenting, "experiment", map[string]string{"task": "t", "metric": "AUC", "direction": "maximize", "steps": "7", "data": "s3"},
 			[]string{"Metric: AUC\n", "Direction: maximize\n", "Trials: 7 (answers count to the server's 12; this number holds)\n", "Data: s3\n", "customers.csv", "3 of them"}, nil},
+		"a task":          {searching(0.5), "experiment", nil, []string{"Task: fit it\n", "; 2 of them", "random.random() < 0.5", "After 1 in a row"}, nil},
+		"another task":    {searching(0), "experiment", map[string]string{"task": "t"}, []string{"Task: t\n", "leave it: nothing is debugged"}, []string{"fit it"}},
 		"few":             {experimenting, "experiment", map[string]string{"task": "t", "steps": "1", "direction": "Minimize"}, []string{"Trials: 1 (answers", "; 1 of them"}, nil},
 		"nobody":          {experimenting, "experiment", map[string]string{"task": "t"}, []string{"Always give interpreter_id"}, []string{`"create"`}},
 		"nothing known":   {Options{Trials: true}, "experiment", map[string]string{"task": "t"}, []string{"Trials: 20\n", "Data: find out"}, []string{"input/", "best_solution"}},

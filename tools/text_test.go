@@ -238,7 +238,7 @@ func TestText(t *testing.T) {
 	var got txtar.Archive
 	got.Comment = []byte("What a model reads of every kind of result, with a budget of 1000 characters.\nRewritten by go test ./tools -update; read it before you commit it.\n")
 	for _, e := range examples {
-		text := view{Result: advised(e.result), asked: asked{variable: e.variable}, budget: 1000}.text()
+		text := view{Result: advised(e.result, Options{}.withDefaults().Search), asked: asked{variable: e.variable}, budget: 1000}.text()
 		got.Files = append(got.Files, txtar.File{Name: e.name, Data: []byte(text + "\n")})
 	}
 	if *update {

@@ -22,9 +22,6 @@ const (
 	// longestWhy is how many characters of the reason why a trial is buggy are shown:
 	// the traceback is there, too.
 	longestWhy = 300
-	// mostDebugs is how many trials in a row mend one line before an agent is told to
-	// give it up.
-	mostDebugs = 3
 )
 
 // RunTrialArgs are the arguments of run_python_code where runs can be trials of an
@@ -33,12 +30,13 @@ type RunTrialArgs struct {
 	RunPythonCodeArgs
 
 	Plan          string `json:"plan,omitempty" jsonschema_description:"Makes the run a trial: what it tries and why, in a few sentences."`
+	Analysis      string `json:"analysis,omitempty" jsonschema_description:"What earlier trials have shown that leads to this one."`
 	MetricVarName string `json:"metric_var_name,omitempty" jsonschema_description:"Makes the run a trial measured by this variable, a finite number that this very code assigns."`
 	Maximize      *bool  `json:"maximize,omitempty" jsonschema_description:"Required with metric_var_name: true if more of it is better, false if less."`
 }
 
 // forTrials are the arguments that only trials have.
-var forTrials = []string{"plan", "metric_var_name", "maximize"}
+var forTrials = []string{"plan", "analysis", "metric_var_name", "maximize"}
 
 // runArguments reads the arguments of a call: what to run, and what makes it a trial,
 // nil if nothing does.
@@ -67,17 +65,21 @@ func withoutTrials(err error) error {
 
 // trial returns what makes the run a trial, nil if nothing does.
 func (a RunTrialArgs) trial() (*sessions.Trial, error) {
-	plan := strings.TrimSpace(a.Plan)
-	n := utf8.RuneCountInString(plan)
+	plan, analysis := strings.TrimSpace(a.Plan), strings.TrimSpace(a.Analysis)
+	for name, text := range map[string]string{"plan": plan, "analysis": analysis} {
+		if n := utf8.RuneCountInString(text); n > longestPlan {
+			return nil, &schemas.ArgumentError{Argument: name, Message: fmt.Sprintf(
+				"argument %q may have %s characters, not %s; a few sentences say what the trial tries and why", name, humanize.Comma(longestPlan), humanize.Comma(int64(n)))}
+		}
+	}
 	switch {
-	case n > longestPlan:
-		return nil, &schemas.ArgumentError{Argument: "plan", Message: fmt.Sprintf(
-			"argument \"plan\" may have %s characters, not %s; say in a few sentences what the trial tries and why", humanize.Comma(longestPlan), humanize.Comma(int64(n)))}
 	case a.MetricVarName == "" && a.Maximize != nil && *a.Maximize: // false is what a model fills in
 		return nil, &schemas.ArgumentError{Argument: "maximize", Message: `argument "maximize" is about a metric: name its variable in metric_var_name, or leave maximize out`}
 	case a.MetricVarName != "" && a.Maximize == nil:
 		return nil, &schemas.ArgumentError{Argument: "maximize", Message: fmt.Sprintf(
 			"argument \"maximize\" is required with metric_var_name: true if more of %s is better (accuracy), false if less is (an error, a loss)", clip(a.MetricVarName, 60))}
+	case a.MetricVarName == "" && plan == "" && analysis != "":
+		return nil, &schemas.ArgumentError{Argument: "analysis", Message: `argument "analysis" belongs to a trial: say in plan what this one tries, or leave analysis out`}
 	case a.MetricVarName == "" && plan == "":
 		return nil, nil
 	}
@@ -85,7 +87,7 @@ func (a RunTrialArgs) trial() (*sessions.Trial, error) {
 		return nil, err
 	}
 	// Python stores names in their normal form.
-	return &sessions.Trial{Plan: plan, MetricVarName: norm.NFKC.String(a.MetricVarName), Maximize: a.Maximize != nil && *a.Maximize}, nil
+	return &sessions.Trial{Plan: plan, Analysis: analysis, MetricVarName: norm.NFKC.String(a.MetricVarName), Maximize: a.Maximize != nil && *a.Maximize}, nil
 }
 
 // tellsOfTrials is what run_python_code's description says of them.
@@ -203,14 +205,14 @@ func shortest(number string) string {
 // advised has the answer to a trial give an experiment's advice instead of that for
 // runs: what fails there is not for the user to mend, and a line that can't be mended
 // is given up for another one.
-func advised(result *sessions.Result) *sessions.Result {
+func advised(result *sessions.Result, search sessions.Search) *sessions.Result {
 	if result.Trial == nil {
 		return result
 	}
 	r := *result
 	r.Stop = ""
-	if t := r.Trial; t.Buggy && t.Depth >= mostDebugs {
-		r.Stop = fmt.Sprintf("Still buggy after %d debugs in a row: give this line up; improve the best trial, or draft something else.", t.Depth)
+	if t := r.Trial; t.Buggy && t.Depth >= search.DebugDepth {
+		r.Stop = fmt.Sprintf("Still buggy after %s in a row: give this line up; improve the best trial, or draft something else.", sessions.Counted(t.Depth, "debug"))
 	}
 	return &r
 }

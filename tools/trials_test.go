@@ -21,6 +21,7 @@ func TestTrialPassesOn(t *testing.T) {
 		"no trial":      {`{"code":"x"}`, nil},
 		"empty":         {`{"code":"x","plan":" \n","metric_var_name":"","maximize":null}`, nil},
 		"plan":          {`{"code":"x","plan":" look \n"}`, &sessions.Trial{Plan: "look"}},
+		"analysis":      {`{"code":"x","plan":"p","analysis":" a\n"}`, &sessions.Trial{Plan: "p", Analysis: "a"}},
 		"metric":        {`{"code":"x","metric_var_name":"größe","maximize":false}`, &sessions.Trial{MetricVarName: "größe"}},
 		"normal form":   {`{"code":"x","metric_var_name":"ſcore","maximize":false}`, &sessions.Trial{MetricVarName: "score"}},
 		"both":          {`{"code":"x","plan":"p","metric_var_name":"auc","maximize":true}`, &sessions.Trial{Plan: "p", MetricVarName: "auc", Maximize: true}},
@@ -52,13 +53,15 @@ func TestTrialRefusals(t *testing.T) {
 	}{
 		"plan without trials":   {false, `{"code":"x","plan":"p"}`, `argument "plan" needs a server started with --trials; leave it out, nothing was run`},
 		"metric without trials": {false, `{"code":"x","metric_var_name":"auc","maximize":true}`, `argument "metric_var_name" needs a server started with --trials; leave it out, nothing was run`},
+		"analysis of nothing":   {true, `{"code":"x","analysis":"a"}`, `argument "analysis" belongs to a trial: say in plan what this one tries, or leave analysis out`},
+		"analysis alone":        {false, `{"code":"x","analysis":"a"}`, `argument "analysis" needs a server started with --trials; leave it out, nothing was run`},
 		"misspelt":              {true, `{"code":"x","metric_name":"auc"}`, `unknown argument "metric_name" for run_python_code; did you mean "metric_var_name"?`},
 		"seconds still":         {true, `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`},
 		"result still":          {true, `{"code":"x","plan":"p","result_var_name":"1"}`, `argument "result_var_name" must be the name of one variable, not "1"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
 		"which way":             {true, `{"code":"x","metric_var_name":"auc"}`, `argument "maximize" is required with metric_var_name: true if more of auc is better (accuracy), false if less is (an error, a loss)`},
 		"of what":               {true, `{"code":"x","plan":"p","maximize":true}`, `argument "maximize" is about a metric: name its variable in metric_var_name, or leave maximize out`},
 		"an expression":         {true, `{"code":"x","metric_var_name":"s['auc']","maximize":true}`, `argument "metric_var_name" must be the name of one variable, not "s['auc']"; assign the expression to a variable at the end of code, as in score = …, and give that name`},
-		"a long plan":           {true, `{"code":"x","plan":"` + strings.Repeat("ä", 10_001) + `"}`, `argument "plan" may have 10,000 characters, not 10,001; say in a few sentences what the trial tries and why`},
+		"a long plan":           {true, `{"code":"x","plan":"` + strings.Repeat("ä", 10_001) + `"}`, `argument "plan" may have 10,000 characters, not 10,001; a few sentences say what the trial tries and why`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := call(t, connect(t, "tester", &fakeManager{}, Options{Trials: test.trials}), runPythonCodeName, test.arguments)
@@ -75,7 +78,7 @@ func TestTrialOfAWait(t *testing.T) {
 	m := &fakeManager{await: func(context.Context, sessions.Client, sessions.WaitRequest) (*sessions.Result, error) {
 		return example(func(r *sessions.Result) {
 			r.Stop = "Stop."
-			r.Trial = trial(2, func(t *sessions.TrialReport) { t.Buggy, t.Why, t.Depth = true, "loss is nan", mostDebugs })
+			r.Trial = trial(2, func(t *sessions.TrialReport) { t.Buggy, t.Why, t.Depth = true, "loss is nan", 3 })
 		}), nil
 	}}
 	answer := call(t, connect(t, "tester", m, Options{Trials: true, StructuredContent: StructuredAlways}), manageInterpretersName, `{"operation":"wait"}`)

@@ -203,6 +203,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		options.DefaultTimeout = -1
 	}
 	options.Trials, options.Steps, options.RunDir = c.Serve.Trials, c.Serve.Steps, experimentsDir(c)
+	options.Task, options.Search = c.Serve.Task, searchOf(c)
 	if a.saving != nil {
 		options.Report = a.saving.facts
 	}

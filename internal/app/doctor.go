@@ -96,6 +96,7 @@ func examine(ctx context.Context, c *config.Config) *findings {
 	f.mode(c)
 	f.sandboxModes(c)
 	f.plugins(c)
+	f.ignored(c)
 	f.start(c)
 	f.journal(c)
 	f.limits()

@@ -2,6 +2,7 @@ package app
 
 import (
 	"runtime"
+	"strings"
 
 	"understudy/internal/config"
 	"understudy/internal/plugins"
@@ -44,6 +45,13 @@ func (f *findings) plugins(c *config.Config) {
 	}
 	f.add(groupGuards, "plugins", s, "%d ready, %d broken, %d disabled in %s%s",
 		count[plugins.Ready], count[plugins.Broken], count[plugins.Disabled], directory, next)
+}
+
+// ignored names the settings of AIDE's configuration that have no counterpart.
+func (f *findings) ignored(c *config.Config) {
+	if len(c.Ignored) > 0 {
+		f.add(groupGuards, "configuration", stateNote, "it is AIDE's; ignored, as they have no counterpart here: %s", strings.Join(c.Ignored, ", "))
+	}
 }
 
 // start says how interpreters come to be.

@@ -59,9 +59,14 @@ func openJournal(c *config.Config, workspace string, log *slog.Logger) (*journal
 func runOf(c *config.Config, workspace, settings string) journal.Run {
 	run := journal.Run{PID: os.Getpid(), Version: Version(), Config: settings, Workspace: workspace}
 	if c.Serve.Trials {
-		run.Steps, run.RunDir = c.Serve.Steps, experimentsDir(c)
+		run.Steps, run.RunDir, run.Search = c.Serve.Steps, experimentsDir(c), searchOf(c)
+		run.Task, run.Name = c.WithoutSecrets(c.Serve.Task), c.WithoutSecrets(c.Serve.ExperimentName)
 	}
 	return run
+}
+
+func searchOf(c *config.Config) sessions.Search {
+	return sessions.Search{Drafts: c.Serve.Drafts, DebugDepth: c.Serve.DebugDepth, DebugProb: c.Serve.DebugProb}
 }
 
 // record has sessions and the search for Python tell the journal.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"understudy/internal/config"
@@ -28,6 +29,9 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	os.Stdout = os.Stderr // a stray print of any library must not reach the protocol
 	if err := worker.CheckDescriptors(); err != nil {
 		return fmt.Errorf("not serving: %w", err)
+	}
+	if len(c.Ignored) > 0 {
+		log.Warn("settings of AIDE that have no counterpart here are ignored", "keys", strings.Join(c.Ignored, ", "))
 	}
 	// Nobody is to find a server that would run code without the wall it needs.
 	if err := checkFloor(ctx, c); err != nil {

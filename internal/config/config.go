@@ -42,11 +42,14 @@ type Config struct {
 
 	// Command is the name of the command that was chosen, as in "serve" or "plugins list".
 	Command string `kong:"-"`
+	// Ignored are the keys of AIDE's config.yaml, given as the file of settings, that have
+	// no counterpart here.
+	Ignored []string `kong:"-"`
 }
 
 // Shared are the settings that several commands read.
 type Shared struct {
-	Config    string `placeholder:"FILE" help:"Read settings from this YAML file, whose keys are the names of these flags, and whose relative paths begin at the file. Default: ${config_file}, if it exists."`
+	Config    string `placeholder:"FILE" help:"Read settings from this YAML file, whose keys are the names of these flags, and whose relative paths begin at the file. Of AIDE's config.yaml it takes what the two have in common. Default: ${config_file}, if it exists."`
 	Python    string `type:"python" placeholder:"PATH" group:"Python" help:"Python to run, 3.10 or newer: a path, or a name on PATH. Default: that of the active virtual or conda environment; over stdio that of the project that the server works in (.venv, venv, .conda or env, upward to the top of the project); that of the environment made by setup; python3 on PATH."`
 	DataDir   string `type:"path" placeholder:"DIR" group:"Files" help:"Where the Python environment, the journal and the sessions' files are kept. Default: ${data_dir}."`
 	Journal   string `type:"path" placeholder:"PATH" group:"Journal" help:"The journal: a file with a record of every run, which report, export and watch read. Files that belong to it are beside it. Default: journal.db in the data directory."`
@@ -293,7 +296,7 @@ func defaultStart(system string) string {
 // checkShare refuses what is no share of a whole. NaN fails every comparison.
 func checkShare(name string, value float64) error {
 	if !(value >= 0 && value <= 1) {
-		return fmt.Errorf("%s is %g; it must be a share from 0 to 1, as 0.5 for half of the memory", name, value)
+		return fmt.Errorf("%s is %g; it must be a share from 0 to 1, as 0.5 for half", name, value)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func TestDefaults(t *testing.T) {
 		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000, MaxUpload: 10_000_000,
 		Auth:        Auth{AuthPrincipalClaim: "sub"},
 		Guard:       Guard{Mode: ModeFull, MaxRetries: 3},
-		Experiments: Experiments{JournalKeep: 90 * 24 * time.Hour, JournalSize: 2_000_000_000, Steps: 20, DataMode: DataCopy},
+		Experiments: Experiments{JournalKeep: 90 * 24 * time.Hour, JournalSize: 2_000_000_000, Steps: 20, Drafts: 5, DebugDepth: 3, DebugProb: 1, DataMode: DataCopy},
 		Confine:     Confine{Sandbox: SandboxAuto, MemoryLimit: LimitAuto, ProcessLimit: LimitAuto, OpenFileLimit: LimitAuto, FileSizeLimit: LimitAuto, DiskLimit: LimitAuto},
 		Figures:     "content", StructuredContent: "auto",
 	}

@@ -23,21 +23,25 @@ type entry struct {
 
 // loadFile reads a YAML file of the given settings. It refuses what it does
 // not know, because a misspelt key would otherwise be a setting that is
-// silently off.
-func loadFile(path string, flags []*kong.Flag) (map[string]entry, error) {
+// silently off. Of AIDE's config.yaml it takes what has a counterpart; the rest is ignored.
+func loadFile(path string, flags []*kong.Flag) (found map[string]entry, ignored []string, err error) {
 	if path == "" {
-		return map[string]entry{}, nil
+		return map[string]entry{}, nil, nil
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("configuration file: %w", err)
+		return nil, nil, fmt.Errorf("configuration file: %w", err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	root, err := decodeMapping(file)
 	if err != nil {
-		return nil, fmt.Errorf("configuration file %s: %w", path, err)
+		return nil, nil, fmt.Errorf("configuration file %s: %w", path, err)
 	}
-	return entries(path, root, flags)
+	if isAIDE(root) {
+		root, ignored = fromAIDE(root, flags)
+	}
+	found, err = entries(path, root, flags)
+	return found, ignored, err
 }
 
 // decodeMapping returns the pairs of the file's one mapping: key, value, …

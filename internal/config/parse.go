@@ -121,7 +121,7 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.NamedMapper(typeCount, limitOf(parseCount, "a number as 512")),
 		kong.NamedMapper(typeTimeLimit, kong.MapperFunc(decodeTimeLimit)),
 		kong.NamedMapper("text", kong.MapperFunc(decodeText)),
-		kong.Resolvers(&resolver{lookup: source.Lookup}),
+		kong.Resolvers(&resolver{lookup: source.Lookup, ignored: &config.Ignored}),
 		kong.ConfigureHelp(kong.HelpOptions{
 			NoExpandSubcommands: true,
 			FlagsLast:           true,

@@ -16,8 +16,9 @@ import (
 // any resolver win over its own environment variables, which would turn the
 // order of file and environment around.
 type resolver struct {
-	lookup lookup
-	file   map[string]entry // nil until it was read
+	lookup  lookup
+	file    map[string]entry // nil until it was read
+	ignored *[]string        // what of the file has no counterpart
 }
 
 // Validate is called after the values were resolved; they are checked before.
@@ -53,11 +54,11 @@ func (r *resolver) readFile(context *kong.Context) error {
 		return nil
 	}
 	path, required := r.filePath(context)
-	file, err := loadFile(path, settings(context.Model))
+	file, ignored, err := loadFile(path, settings(context.Model))
 	if errors.Is(err, fs.ErrNotExist) && !required {
 		file, err = map[string]entry{}, nil
 	}
-	r.file = file
+	r.file, *r.ignored = file, ignored
 	if err != nil {
 		return &fileError{err}
 	}

@@ -71,11 +71,11 @@ func (c *Config) plain(value reflect.Value, kind string) any {
 		}
 		return names
 	case string:
-		return c.withoutSecrets(v)
+		return c.WithoutSecrets(v)
 	case []string:
 		clean := make([]string, len(v))
 		for i := range v {
-			clean[i] = c.withoutSecrets(v[i])
+			clean[i] = c.WithoutSecrets(v[i])
 		}
 		return clean
 	default:
@@ -83,7 +83,9 @@ func (c *Config) plain(value reflect.Value, kind string) any {
 	}
 }
 
-func (c *Config) withoutSecrets(text string) string {
+// WithoutSecrets leaves the values of session variables and the passwords in addresses out
+// of a text.
+func (c *Config) WithoutSecrets(text string) string {
 	if address, err := url.Parse(text); err == nil && address.User != nil {
 		text = address.Redacted()
 	}

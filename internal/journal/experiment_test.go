@@ -290,3 +290,23 @@ func TestForgottenExecutions(t *testing.T) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 }
+
+// What an experiment is about, and what a trial was led by, are kept; secrets are not.
+func TestTaskAndAnalysisAreKept(t *testing.T) {
+	run := Run{Steps: 7, Task: "Fit it.", Name: "fit", Search: sessions.Search{Drafts: 2, DebugDepth: 4, DebugProb: 0.25}}
+	j := begin(t, newPath(t), Options{Run: run})
+	a := newAgent(t, j, "a", "c")
+	a.secrets = []string{"sk-12345"}
+	if err := j.Begin(t.Context(), a.next("x", &sessions.Trial{Plan: "p", Analysis: "sk-12345 was slow"})); err != nil {
+		t.Fatal(err)
+	}
+	r := open(t, j.Path())
+	got, err := r.Run(t.Context(), "")
+	if err != nil || got.Task != run.Task || got.Name != run.Name || got.Search != run.Search {
+		t.Errorf("%+v, %v", got, err)
+	}
+	trials, err := r.Executions(t.Context(), Query{Trials: true})
+	if err != nil || len(trials) != 1 || trials[0].Trial.Analysis != "[session variable] was slow" {
+		t.Errorf("%+v, %v", trials, err)
+	}
+}

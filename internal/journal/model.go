@@ -20,6 +20,10 @@ type Run struct {
 	Config  string // the settings as YAML, without secrets
 	Python  string // version, "" before the first start
 	Steps   int    // how many trials an experiment is to have; 0 without --trials
+	// Task is what experiments are to solve, Name what they are called; "" where nobody
+	// said. Search is zero without --trials.
+	Task, Name string
+	Search     sessions.Search
 	// Workspace is the directory of --data, RunDir that below which experiments
 	// have their files; "" without.
 	Workspace, RunDir string
@@ -115,7 +119,8 @@ type Trial struct {
 	Experiment string // the same for all trials of one
 	Number     int    // in the experiment, from 1
 	Plan       string
-	Parent     int64 // the trial that it goes on from; 0 for a draft
+	Analysis   string // what earlier trials had shown
+	Parent     int64  // the trial that it goes on from; 0 for a draft
 	Stage      string
 	Depth      int    // trials of stage debug in a row, this one the last
 	MetricName string // "" if nothing was to be measured

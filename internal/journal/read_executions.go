@@ -16,7 +16,7 @@ import (
 
 const executionColumns = `e.id, e.revision, e.run, e.interpreter, e.number, e.client, e.kind, e.code, e.arguments,
 	e.started, e.time_limit, e.parent, e.follows,
-	e.experiment, e.trial, e.plan, e.trial_parent, e.stage, e.depth, e.metric_name, e.maximize, e.metric, e.buggy, e.why,
+	e.experiment, e.trial, e.plan, e.analysis, e.trial_parent, e.stage, e.depth, e.metric_name, e.maximize, e.metric, e.buggy, e.why,
 	e.status, e.exec_time, e.memory, e.changed`
 
 // Executions returns those that are asked for, oldest first.
@@ -135,14 +135,14 @@ func (r *Reader) scan(rows *sql.Rows, detailed bool) (e Execution, err error) {
 		experiment           sql.NullString
 		number, depth        sql.NullInt64
 		plan, stage, name    sql.NullString
-		why                  sql.NullString
+		why, analysis        sql.NullString
 		parent               sql.NullInt64
 		maximize, buggy      sql.NullBool
 		metric               sql.NullFloat64
 	)
 	err = rows.Scan(&e.ID, &e.Revision, &e.Run, &e.Place.InterpreterID, &e.Place.Execution, &e.Client, &e.Kind, &e.Code, &arguments,
 		&started, &limit, &e.Parent, &e.Follows,
-		&experiment, &number, &plan, &parent, &stage, &depth, &name, &maximize, &metric, &buggy, &why,
+		&experiment, &number, &plan, &analysis, &parent, &stage, &depth, &name, &maximize, &metric, &buggy, &why,
 		&e.Status, &took, &e.Memory, &e.Changed, &detail)
 	if err != nil {
 		return e, err
@@ -153,7 +153,7 @@ func (r *Reader) scan(rows *sql.Rows, detailed bool) (e Execution, err error) {
 	}
 	if experiment.Valid {
 		t = Trial{
-			Experiment: experiment.String, Number: int(number.Int64), Plan: plan.String, Parent: parent.Int64,
+			Experiment: experiment.String, Number: int(number.Int64), Plan: plan.String, Analysis: analysis.String, Parent: parent.Int64,
 			Stage: stage.String, Depth: int(depth.Int64), MetricName: name.String, Maximize: maximize.Bool,
 			Buggy: buggy.Bool, Why: why.String,
 		}

@@ -114,6 +114,7 @@ func fileSize(path string) int64 {
 func (r *Reader) Close() error { return r.db.Close() }
 
 const selectRuns = `SELECT id, started, ended, pid, version, config, python, steps, workspace, run_dir,
+	task, name, drafts, debug_depth, debug_prob,
 	(SELECT count(*) FROM executions WHERE run = runs.id),
 	(SELECT count(*) FROM executions WHERE experiment IN (SELECT name FROM experiments WHERE run = runs.id)) FROM runs `
 
@@ -139,7 +140,8 @@ func (r *Reader) runs(ctx context.Context, query string, args ...any) ([]Run, er
 	return collect(ctx, r.db, func(rows *sql.Rows) (run Run, err error) {
 		var started, ended int64
 		err = rows.Scan(&run.ID, &started, &ended, &run.PID, &run.Version, &run.Config, &run.Python, &run.Steps,
-			&run.Workspace, &run.RunDir, &run.Executions, &run.Trials)
+			&run.Workspace, &run.RunDir, &run.Task, &run.Name, &run.Search.Drafts, &run.Search.DebugDepth, &run.Search.DebugProb,
+			&run.Executions, &run.Trials)
 		run.Started, run.Ended = timeOf(started), timeOf(ended)
 		run.Alive = run.Ended.IsZero() && r.alive(run.ID)
 		return run, err

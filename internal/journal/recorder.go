@@ -121,7 +121,7 @@ func (j *Journal) rootOf(id, parent string) (string, error) {
 type row struct {
 	id                    int64 // 0 for a new one
 	entry                 sessions.Entry
-	code, plan            string
+	code, plan, analysis  string
 	arguments             any // nil or a text
 	parent, follows, line int64
 
@@ -173,7 +173,8 @@ func (j *Journal) place(entry sessions.Entry, mask *masker) (*row, error) {
 	if entry.Trial == nil {
 		return r, nil
 	}
-	r.plan, r.experiment, r.trial = mask.text(entry.Trial.Plan), experiment.String, int(number.Int64)
+	r.plan, r.analysis = mask.text(entry.Trial.Plan), mask.text(entry.Trial.Analysis)
+	r.experiment, r.trial = experiment.String, int(number.Int64)
 	return r, j.placeTrial(r)
 }
 

@@ -7,12 +7,16 @@ import (
 	"fmt"
 )
 
-//go:embed schema/1.sql
-var schema1 string
+var (
+	//go:embed schema/1.sql
+	schema1 string
+	//go:embed schema/2.sql
+	schema2 string
+)
 
 // migrations bring a file from one version of the schema to the next: the first
 // makes version 1 of an empty file. A version that was released is never changed.
-var migrations = []string{schema1}
+var migrations = []string{schema1, schema2}
 
 // applicationID is in the header of each journal, so that no other program's
 // database is taken for one: "undy".

@@ -3,8 +3,10 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,24 +36,24 @@ func TestVersion1IsTaken(t *testing.T) {
 func TestMigrations(t *testing.T) {
 	released := migrations
 	defer func() { migrations = released }()
-	migrations = released[:1]
+	next := len(released) + 1
 	file := small(t)
-	migrations = []string{released[0], "ALTER TABLE runs ADD COLUMN host TEXT NOT NULL DEFAULT ''", "CREATE TABLE half (x); SELECT nonsense"}
+	migrations = append(slices.Clip(released), "ALTER TABLE runs ADD COLUMN host TEXT NOT NULL DEFAULT ''", "CREATE TABLE half (x); SELECT nonsense")
 	db, conn := connection(t, file)
 	defer db.Close()
 	defer conn.Close()
-	if err := migrate(t.Context(), conn, file); err == nil || !strings.Contains(err.Error(), "to version 3") {
+	if err := migrate(t.Context(), conn, file); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("to version %d", next+1)) {
 		t.Errorf("got %v", err)
 	}
 	version, err := schemaVersion(t.Context(), conn, file)
 	var tables int
-	if failed := conn.QueryRowContext(t.Context(), "SELECT count(*) FROM sqlite_schema WHERE name = 'half'").Scan(&tables); err != nil || failed != nil || version != 2 || tables != 0 {
+	if failed := conn.QueryRowContext(t.Context(), "SELECT count(*) FROM sqlite_schema WHERE name = 'half'").Scan(&tables); err != nil || failed != nil || version != next || tables != 0 {
 		t.Errorf("version %d, %d tables of half a step, %v, %v", version, tables, err, failed)
 	}
-	if _, err := OpenReader(file); err == nil || !strings.Contains(err.Error(), "version 2 of the format") {
-		t.Errorf("a reader of version 3: %v", err)
+	if _, err := OpenReader(file); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d of the format", next)) {
+		t.Errorf("a reader of the version after: %v", err)
 	}
-	migrations = migrations[:2]
+	migrations = migrations[:next]
 	if runs, err := open(t, file).Runs(t.Context(), 9); err != nil || len(runs) != 2 {
 		t.Errorf("%v, %v", runs, err)
 	}

@@ -12,13 +12,13 @@ import (
 )
 
 const upsertExecution = `INSERT INTO executions (revision, run, interpreter, number, client, kind, code, arguments, started, time_limit,
-		parent, follows, line, experiment, trial, plan, trial_parent, stage, depth, metric_name, maximize, metric, buggy, why,
+		parent, follows, line, experiment, trial, plan, analysis, trial_parent, stage, depth, metric_name, maximize, metric, buggy, why,
 		status, exec_time, memory, changed)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	ON CONFLICT (interpreter, number) DO UPDATE SET revision = excluded.revision, client = excluded.client, kind = excluded.kind,
 		code = excluded.code, arguments = excluded.arguments, started = excluded.started, time_limit = excluded.time_limit,
 		parent = excluded.parent, follows = excluded.follows, line = excluded.line, experiment = excluded.experiment,
-		trial = excluded.trial, plan = excluded.plan, trial_parent = excluded.trial_parent, stage = excluded.stage,
+		trial = excluded.trial, plan = excluded.plan, analysis = excluded.analysis, trial_parent = excluded.trial_parent, stage = excluded.stage,
 		depth = excluded.depth, metric_name = excluded.metric_name, maximize = excluded.maximize, metric = excluded.metric,
 		buggy = excluded.buggy, why = excluded.why, status = excluded.status, exec_time = excluded.exec_time,
 		memory = excluded.memory, changed = excluded.changed
@@ -48,7 +48,7 @@ func (j *Journal) store(r *row) error {
 func (r *row) trialColumns() []any {
 	t := r.entry.Trial
 	if t == nil {
-		return make([]any, 11)
+		return make([]any, 12)
 	}
 	var maximize, metric any
 	if t.MetricVarName != "" {
@@ -57,7 +57,7 @@ func (r *row) trialColumns() []any {
 	if r.metric != nil {
 		metric = *r.metric
 	}
-	return []any{r.experiment, r.trial, r.plan, r.trialParent, r.stage, r.depth, t.MetricVarName, maximize, metric, r.buggy, r.why}
+	return []any{r.experiment, r.trial, r.plan, r.analysis, r.trialParent, r.stage, r.depth, t.MetricVarName, maximize, metric, r.buggy, r.why}
 }
 
 // storeWhole writes all that belongs to an execution that has ended.

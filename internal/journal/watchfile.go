@@ -100,7 +100,10 @@ func (j *Journal) takeLoss(missing error) error {
 // beginRun stores this run, if it is not there.
 func (j *Journal) beginRun(ctx context.Context) error {
 	r := j.options.Run
-	_, err := j.conn.ExecContext(ctx, `INSERT INTO runs (id, started, pid, version, config, python, steps, workspace, run_dir)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`, j.run, j.started.UnixNano(), r.PID, r.Version, r.Config, r.Python, r.Steps, r.Workspace, r.RunDir)
+	_, err := j.conn.ExecContext(ctx, `INSERT INTO runs (id, started, pid, version, config, python, steps, workspace, run_dir,
+			task, name, drafts, debug_depth, debug_prob)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+		j.run, j.started.UnixNano(), r.PID, r.Version, r.Config, r.Python, r.Steps, r.Workspace, r.RunDir,
+		r.Task, r.Name, r.Search.Drafts, r.Search.DebugDepth, r.Search.DebugProb)
 	return err
 }

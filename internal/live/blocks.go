@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -85,7 +86,7 @@ func (s *screen) heading() string {
 	if r == nil {
 		return s.styles.title.Render("understudy")
 	}
-	text := s.styles.title.Render("understudy") + "  run " + clean(r.ID) + "  "
+	text := s.styles.title.Render(cmp.Or(firstLine(r.Name), "understudy")) + "  run " + clean(r.ID) + "  "
 	switch {
 	case r.Alive:
 		text += s.styles.good.Render("alive") + " for " + elapsed(p.at.Sub(r.Started)) + ", since " + moment(r.Started, p.at)
@@ -123,6 +124,17 @@ func (s *screen) progress(width int) string {
 			s.styles.quiet.Render("  "+firstLine(t.MetricName)+", "+direction(t))
 	}
 	return text + bar
+}
+
+// taskLine is the beginning of what an experiment is to solve, "" where nobody said.
+func (s *screen) taskLine() string {
+	if s.picture.run == nil || !s.picture.trials {
+		return ""
+	}
+	if task := firstLine(s.picture.run.Task); task != "" {
+		return s.styles.quiet.Render("task  ") + task
+	}
+	return ""
 }
 
 // treePage is the path of the page with the tree of the experiment that is looked at,

@@ -62,6 +62,7 @@ func describe(e *journal.Execution, s styles, tail string, width int) []string {
 	d := &describer{styles: s, width: width}
 	d.summary(e)
 	if t := e.Trial; t != nil {
+		d.say("What had been found", t.Analysis)
 		d.say("Plan", t.Plan)
 	}
 	switch e.Kind {

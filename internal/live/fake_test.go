@@ -57,6 +57,7 @@ func aRun() journal.Run {
 	return journal.Run{
 		ID: "K3F9A2B7QX", Started: noon.Add(-12 * time.Minute), Alive: true, PID: 4711, Version: "0.5.0", Python: "3.12.4", Steps: 20,
 		RunDir: "/home/ada/.local/share/understudy/experiments", Workspace: "/home/ada/.local/share/understudy/workspaces/1", Executions: 9, Trials: 8,
+		Task: "Predict the species\x1b[31m of each flower\nfrom four measurements.", Name: "iris",
 	}
 }
 

@@ -85,6 +85,9 @@ func (f *follower) tell(u update) (ended bool, err error) {
 	if !f.found {
 		f.found, f.asked = true, r.ID
 		f.say(r.Started, "run %s: server %s, pid %d, started %s, %s", clean(r.ID), clean(r.Version), r.PID, r.Started.Local().Format(time.DateTime), standing(r))
+		if task := firstLine(r.Task); task != "" {
+			f.say(r.Started, "task: %s", fit(task, widestSubject))
+		}
 		if left := r.Executions - len(u.executions); left > 0 && u.whole {
 			f.say(r.Started, "%s before these are left out", many(left, "execution"))
 		}

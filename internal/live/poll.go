@@ -259,7 +259,7 @@ func shorten(e *journal.Execution) {
 	e.Code, e.Detail, e.Arguments = cut(e.Code), nil, nil
 	if e.Trial != nil {
 		t := *e.Trial
-		t.Plan, t.Why = cut(t.Plan), cut(t.Why)
+		t.Plan, t.Analysis, t.Why = cut(t.Plan), cut(t.Analysis), cut(t.Why)
 		e.Trial = &t
 	}
 }

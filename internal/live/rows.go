@@ -128,7 +128,7 @@ func (r row) holds(text string) bool {
 	_, word := outcome(e)
 	fields := []string{e.Code, word, string(e.Status), name(e), e.Client, place(e.Place)}
 	if t := e.Trial; t != nil {
-		fields = append(fields, t.Plan, t.Why)
+		fields = append(fields, t.Plan, t.Analysis, t.Why)
 	}
 	if r.best {
 		fields = append(fields, "best")

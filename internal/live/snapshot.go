@@ -38,6 +38,9 @@ func (s *screen) snapshot() string {
 	if p := s.progress(snapshotWidth); p != "" {
 		lines = append(lines, p)
 	}
+	if task := s.taskLine(); task != "" {
+		lines = append(lines, task)
+	}
 	lines = append(lines, "", s.treeTitle())
 	for _, r := range s.rows {
 		lines = append(lines, r.line(s.styles, &s.picture, snapshotWidth, false, false))

@@ -20,7 +20,10 @@ func (s *screen) view() string {
 		if p := s.progress(width); p != "" && height > 5 {
 			lines = append(lines, fit(p, width))
 		}
-		if page := s.pageLine(width); page != "" && height > 15 {
+		if task := s.taskLine(); task != "" && height >= 24 {
+			lines = append(lines, fit(task, width))
+		}
+		if page := s.pageLine(width); page != "" && height >= 20 {
 			lines = append(lines, fit(page, width))
 		}
 		if height > 12 {

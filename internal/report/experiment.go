@@ -76,6 +76,31 @@ func (x *Experiment) otherMetrics() []string {
 	return others
 }
 
+// title is what it is called.
+func (x *Experiment) title() string {
+	if x.Name == "" || x.Run.Name == "" {
+		return "Run " + x.Run.ID
+	}
+	return x.Run.Name + ", run " + x.Run.ID
+}
+
+// policy says how it searches, "" where that is not known.
+func (x *Experiment) policy() string {
+	s := x.Run.Search
+	if x.Name == "" || s.Drafts == 0 {
+		return ""
+	}
+	text := count(s.Drafts, "draft") + " to begin with; "
+	if s.DebugProb == 0 {
+		return text + "nothing is debugged"
+	}
+	share := "what"
+	if s.DebugProb < 1 {
+		share = fmt.Sprintf("%g%% of what", 100*s.DebugProb)
+	}
+	return text + fmt.Sprintf("%s is buggy is debugged, up to %s in a row", share, count(s.DebugDepth, "time"))
+}
+
 // Summary says in a sentence what came of it.
 func (x *Experiment) Summary() string {
 	if x.Name == "" {

@@ -22,13 +22,17 @@ type Saved struct {
 
 // SavedRun is the server's run in journal.json. Times are in RFC 3339.
 type SavedRun struct {
-	ID        string     `json:"id"`
-	Started   time.Time  `json:"started"`
-	Ended     *time.Time `json:"ended,omitempty"`
-	Version   string     `json:"version"`
-	Python    string     `json:"python,omitempty"`
-	Steps     int        `json:"steps,omitempty"`
-	Workspace string     `json:"workspace,omitempty"`
+	ID      string     `json:"id"`
+	Started time.Time  `json:"started"`
+	Ended   *time.Time `json:"ended,omitempty"`
+	Version string     `json:"version"`
+	Python  string     `json:"python,omitempty"`
+	Name    string     `json:"exp_name,omitempty"`
+	Task    string     `json:"task_desc,omitempty"`
+	Steps   int        `json:"steps,omitempty"`
+	// Search is nil for a run without trials, and for one that nothing is known of.
+	Search    *sessions.Search `json:"search,omitempty"`
+	Workspace string           `json:"workspace,omitempty"`
 }
 
 // SavedNode is a trial in journal.json, or an execution of a run without trials.
@@ -40,6 +44,7 @@ type SavedNode struct {
 	Started       time.Time               `json:"started"`
 	Code          string                  `json:"code"`
 	Plan          string                  `json:"plan"`
+	Analysis      string                  `json:"analysis,omitempty"`
 	Stage         string                  `json:"stage,omitempty"` // draft, debug or improve
 	DebugDepth    int                     `json:"debug_depth"`
 	Parent        *string                 `json:"parent"` // id, null for a draft
@@ -70,10 +75,13 @@ func journalJSON(x *Experiment) ([]byte, error) {
 	saved := Saved{
 		Run: SavedRun{
 			ID: x.Run.ID, Started: x.Run.Started.UTC(), Version: x.Run.Version,
-			Python: x.Run.Python, Steps: x.Run.Steps, Workspace: x.Run.Workspace,
+			Python: x.Run.Python, Steps: x.Run.Steps, Workspace: x.Run.Workspace, Name: x.Run.Name, Task: x.Run.Task,
 		},
 		Nodes:        make([]SavedNode, len(x.Executions)),
 		NodeToParent: map[string]string{},
+	}
+	if search := x.Run.Search; search != (sessions.Search{}) {
+		saved.Run.Search = &search
 	}
 	if !x.Run.Ended.IsZero() {
 		ended := x.Run.Ended.UTC()
@@ -122,7 +130,7 @@ func savedNode(e journal.Execution, parent string) SavedNode {
 		node.Parent = &parent
 	}
 	if t := e.Trial; t != nil {
-		node.Step, node.Plan, node.Stage, node.DebugDepth = t.Number, t.Plan, t.Stage, t.Depth
+		node.Step, node.Plan, node.Analysis, node.Stage, node.DebugDepth = t.Number, t.Plan, t.Analysis, t.Stage, t.Depth
 		node.IsBuggy, node.Why = t.Buggy, t.Why
 		if t.MetricName != "" {
 			node.Metric = &SavedMetric{Name: t.MetricName, Value: t.Metric, Maximize: t.Maximize}

@@ -70,6 +70,7 @@ func newSample(t testing.TB) *sample {
 	s := &sample{Run: journal.Run{
 		ID: "ABCDEFGH12", Started: time.Date(2026, 5, 4, 10, 0, 0, 0, time.UTC), Ended: time.Date(2026, 5, 4, 10, 30, 0, 0, time.UTC),
 		Version: "1.2.3", Python: "3.12.1", Config: "trials: true\nsteps: 8\n", Steps: 8, Trials: 6, Executions: 7,
+		Task: "Fit rows. " + hostile + "\n\nThe score is the absolute error.", Name: "line", Search: sessions.Search{Drafts: 5, DebugDepth: 3, DebugProb: 0.5},
 	}}
 	metric := func(value float64) *float64 { return &value }
 	s.add(journal.Execution{Code: "import random\nrows = [(x, 2 * x + random.Random(x).random()) for x in range(50)]", Changed: true})
@@ -86,7 +87,7 @@ func newSample(t testing.TB) *sample {
 		Trial:  &journal.Trial{Plan: "Fit the line by least squares myself.\n\nNo library is needed for that.", Stage: sessions.StageDebug, Parent: 3, Depth: 1, MetricName: "score", Metric: metric(13.25)},
 		Detail: &journal.Detail{Figures: []journal.Figure{{Figure: sessions.Figure{Path: "/gone.png", MIMEType: "image/png", Width: 60, Height: 40, Title: "Line | fitted"}, File: figure}}}})
 	s.add(journal.Execution{Parent: 4, Follows: 4, Code: "offset = 0.5\nscore = sum(abs(y - slope * x - offset) for x, y in rows)", Changed: true,
-		Trial: &journal.Trial{Plan: "Add an offset of a half.", Stage: sessions.StageImprove, Parent: 4, MetricName: "score", Metric: metric(12.125)}})
+		Trial: &journal.Trial{Plan: "Add an offset of a half.", Analysis: "The errors lie on one side. " + hostile, Stage: sessions.StageImprove, Parent: 4, MetricName: "score", Metric: metric(12.125)}})
 	s.add(journal.Execution{Parent: 5, Follows: 5, Code: "while True: pass", Status: sessions.StatusTimeout,
 		Trial:  &journal.Trial{Plan: "Search the offset.", Stage: sessions.StageImprove, Parent: 5, MetricName: "score", Buggy: true, Why: "it reached its time limit"},
 		Detail: &journal.Detail{Record: sessions.Result{ExcType: "TimeoutError"}}})

@@ -37,6 +37,8 @@ var (
 type treeData struct {
 	Run      string     `json:"run"`
 	Started  string     `json:"started"`
+	Task     string     `json:"task"`
+	Search   string     `json:"search"`
 	Steps    int        `json:"steps"`
 	Trials   bool       `json:"trials"`
 	Metric   string     `json:"metric"`
@@ -54,6 +56,7 @@ type treeNode struct {
 	State     string      `json:"state"` // running, buggy or good
 	Why       string      `json:"why"`
 	Plan      string      `json:"plan"`
+	Analysis  string      `json:"analysis"`
 	Code      string      `json:"code"`
 	Measures  string      `json:"measures"` // the metric's name
 	Metric    *float64    `json:"metric"`
@@ -77,7 +80,7 @@ func treePage(x *Experiment) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	title := "Run " + x.Run.ID
+	title := readable(x.title())
 	return []byte(strings.NewReplacer(
 		"{{title}}", html.EscapeString(title),
 		"{{policy}}", fmt.Sprintf("default-src 'none'; img-src data:; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", sourceHash(treeCSS), sourceHash(treeJS)),
@@ -96,6 +99,7 @@ func sourceHash(text string) string {
 func newTreeData(x *Experiment) *treeData {
 	data := &treeData{
 		Run: x.Run.ID, Started: x.Run.Started.UTC().Format(time.RFC3339),
+		Task: readable(x.Run.Task), Search: x.policy(),
 		Steps: x.Run.Steps, Trials: x.Name != "", Best: -1,
 		Nodes: make([]treeNode, len(x.Executions)),
 	}
@@ -124,7 +128,8 @@ func newTreeNode(e journal.Execution) treeNode {
 		Started: e.Started.UTC().Format(time.RFC3339), Figures: []treeImage{},
 	}
 	if t := e.Trial; t != nil {
-		node.Number, node.Stage, node.Plan, node.Why = t.Number, t.Stage, readable(t.Plan), readable(t.Why)
+		node.Number, node.Stage, node.Why = t.Number, t.Stage, readable(t.Why)
+		node.Plan, node.Analysis = readable(t.Plan), readable(t.Analysis)
 		node.Measures, node.Metric = t.MetricName, t.Metric
 	}
 	node.Took = took(e)

@@ -251,6 +251,7 @@
     if (node.state === "buggy") badges.append(element("span", { class: "badge buggy" }, "✕ " + (data.trials ? "buggy" : "failed")));
     if (node.state === "running") badges.append(element("span", { class: "badge" }, "running"));
     const parts = [element("h2", {}, `${noun} ${node.number}`), badges, facts(i)];
+    if (node.analysis) parts.push(element("h3", {}, "What had been found"), element("p", { class: "plan" }, node.analysis));
     if (node.plan) parts.push(element("h3", {}, "Plan"), element("p", { class: "plan" }, node.plan));
     parts.push(element("h3", {}, "Code"), coloured(node.code));
     if (node.exception) parts.push(element("h3", {}, "Exception"), element("pre", { class: "output exception", tabindex: 0 }, node.exception));
@@ -334,7 +335,10 @@
     if (data.best >= 0) words.push(`best: trial ${nodes[data.best].number} with ${data.metric} ${short(nodes[data.best].metric)}`);
     const when = new Date(data.started);
     if (!isNaN(when)) words.push(`begun ${when.toLocaleString()}`);
+    if (data.search) words.push(data.search);
     byId("summary").textContent = words.join(" · ");
+    byId("task").textContent = data.task;
+    byId("task-box").hidden = !data.task;
   }
   function fromAddress() {
     const match = /^#node-(\d+)$/.exec(location.hash);

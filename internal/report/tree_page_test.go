@@ -87,7 +87,7 @@ func TestThePageShowsTheNodeThatIsChosen(t *testing.T) {
 		"== right ==", "Trial 6",
 		"== up ==", "Trial 1", "baseline 1250.4375",
 		"== best ==", "Trial 4",
-		"title: Run ABCDEFGH12", "scripts: 2", "nodes: 6", "end",
+		"title: line, run ABCDEFGH12", "scripts: 2", "nodes: 6", "end",
 	} {
 		next := strings.Index(seen[at:], want)
 		if next < 0 {

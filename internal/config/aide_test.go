@@ -1,0 +1,82 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// aideConfig has the keys of AIDE's own file, with values that are not the usual ones.
+const aideConfig = `
+data_dir: DATA
+desc_file: null
+goal: Predict the price
+eval: RMSE of its logarithm
+log_dir: /runs
+log_level: WARNING
+workspace_dir: workspaces
+preprocess_data: True
+copy_data: False
+exp_name: houses
+exec:
+  timeout: 600
+  agent_file_name: runfile.py
+  format_tb_ipython: True
+agent:
+  steps: 12
+  time_limit: 86400
+  k_fold_validation: 5
+  data_preview: True
+  code:
+    model: some-model
+    temp: 0.5
+  search:
+    max_debug_depth: 4
+    debug_prob: 0.25
+    num_drafts: 3
+idle-ttl: 2h
+`
+
+// TestAIDEsFile: what it shares with ours holds, the rest is named.
+func TestAIDEsFile(t *testing.T) {
+	data := t.TempDir()
+	env := configFile(t, strings.ReplaceAll(aideConfig, "DATA", data))
+	c := must(t, env)
+	x := c.Serve.Experiments
+	if x.Task != "Predict the price\n\nHow a solution is measured: RMSE of its logarithm" || x.ExperimentName != "houses" ||
+		!x.Trials || x.Steps != 12 || x.Drafts != 3 || x.DebugDepth != 4 || x.DebugProb != 0.25 ||
+		!slices.Equal(x.Data, []string{data}) || x.DataMode != DataLink || x.RunDir != "/runs" {
+		t.Errorf("%+v", x)
+	}
+	if c.Serve.Timeout != 10*time.Minute || c.Serve.Traceback != "ipython" || c.Serve.CodeFile != "runfile.py" || c.LogLevel != "warn" || c.Serve.IdleTTL != 2*time.Hour {
+		t.Errorf("%+v", c.Serve)
+	}
+	want := []string{"workspace_dir", "agent.time_limit", "agent.k_fold_validation", "agent.code.model", "agent.code.temp"}
+	if !slices.Equal(c.Ignored, want) {
+		t.Errorf("ignored: %q", c.Ignored)
+	}
+	if over := must(t, env, "--steps", "3", "--task", "another"); over.Serve.Steps != 3 || over.Serve.Task != "another" {
+		t.Errorf("flags are not stronger: %+v", over.Serve.Experiments)
+	}
+}
+
+// TestAIDEsTask: a file is stronger than a goal; who sets no task is not taken for AIDE.
+func TestAIDEsTask(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "task.md")
+	if err := os.WriteFile(file, []byte("From a file."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := must(t, configFile(t, "goal: g\neval: e\ntrials: true\ndesc_file: "+file))
+	if c.Serve.Task != "From a file." || !slices.Equal(c.Ignored, []string{"goal (desc_file is the task)", "eval (desc_file is the task)"}) {
+		t.Errorf("%q, ignored %q", c.Serve.Task, c.Ignored)
+	}
+	if _, err := try(t, configFile(t, "data_dir: /d")); err == nil || !strings.Contains(err.Error(), `did you mean "data-dir"`) {
+		t.Error(err)
+	}
+	if _, err := try(t, configFile(t, "goal: g\nagent:\n  steps: many")); err == nil || !strings.Contains(err.Error(), "line 3: steps") {
+		t.Error(err)
+	}
+}
