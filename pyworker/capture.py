@@ -1,9 +1,7 @@
 """Descriptors 0 to 2 and the text streams over them.
 
-Each line goes out as it is printed, so that a process may die after it and nothing
-is lost, and its order with os.write and with child processes is exact: one system
-call a line. Half a line waits for its end, a flush, the other stream, a fork or the
-end of the execution.
+What is printed goes out at once, half a line too, so that a process may die after it and
+nothing is lost, and its order with os.write, with C code and with child processes is exact.
 """
 
 import io
@@ -20,7 +18,7 @@ _AS_AT_START = {
     "errors": "backslashreplace",
     "newline": "\n",
     "line_buffering": True,
-    "write_through": False,
+    "write_through": True,
 }
 _write = io.FileIO.write
 
@@ -34,15 +32,10 @@ class _Raw(io.FileIO):
         self.count = 0  # of writes
         self._fd = fd
         self._order = order
-        self.other = None  # the text stream over the other descriptor
 
     def write(self, data):
         if type(data) is not bytes:
             data = memoryview(data).tobytes()
-        try:
-            self.other.flush()  # half a line
-        except (OSError, ValueError):
-            pass  # it was detached, say
         if self._order.last != self._fd:
             self._order.turn_to(self._fd)
         self.count += 1
@@ -178,7 +171,7 @@ class Streams:
     def _make(self, fd):
         if fd == 0:
             return asking.Stdin()
-        text = self._raws[3 - fd].other = io.TextIOWrapper(self._raws[fd], **_AS_AT_START)
+        text = io.TextIOWrapper(self._raws[fd], **_AS_AT_START)
         text.mode = "w"
         return text
 

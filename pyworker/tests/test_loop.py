@@ -216,9 +216,9 @@ class Interrupts(WorkerCase):
             "async def stay():\n    while True:\n"
             "        try: await asyncio.sleep(10**6)\n"
             "        except asyncio.CancelledError: pass\n"
-            "asyncio.get_running_loop().call_later(0.05, print, 'on')\nawait stay()"
+            "import os\nasyncio.get_running_loop().call_later(0.05, os.write, 1, b'on')\nawait stay()"
         )
-        places = [["<cell 2>", 6, "<module>", "await stay()"], ["<cell 2>", 3, "stay"]]
+        places = [["<cell 2>", 7, "<module>", "await stay()"], ["<cell 2>", 3, "stay"]]
         self.assertEqual(places, [exception["stack"][0], exception["stack"][1][:3]])
 
     def test_sync_code_of_another_task(self):
