@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -122,39 +121,6 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 	return err
 }
 
-// startingSince is when the start of a worker began that is under way, zero if none is.
-func (s *Session) startingSince() time.Time {
-	if since := s.starting.Load(); since != 0 {
-		return time.Unix(0, since)
-	}
-	return time.Time{}
-}
-
-// foretellInitError has the next result tell that the operator's start-up code failed,
-// and the log now: what it should have defined is missing.
-func (s *Session) foretellInitError(traceback string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.initError = traceback
-	if traceback == "" {
-		return
-	}
-	failed := exceptionIn(traceback)
-	s.log.Warn("the start-up code (--init-code) failed", "error", failed)
-	s.untold.notes = append(slices.Clone(s.untold.notes),
-		"the start-up code (--init-code) failed, and what it should have defined after that is missing: "+failed)
-}
-
-// exceptionIn returns what a traceback ends with: the type and the message of the exception.
-func exceptionIn(traceback string) string {
-	lines := strings.Split(strings.TrimSpace(traceback), "\n")
-	i := len(lines) - 1
-	for i > 0 && !strings.HasPrefix(lines[i-1], " ") && !strings.HasPrefix(lines[i-1], "Traceback (") {
-		i--
-	}
-	return strings.Join(lines[i:], " ")
-}
-
 // install makes w the worker and returns the one before. If the session has
 // ended meanwhile, whoever ended it will not see w, which is ended here.
 func (s *Session) install(ctx context.Context, w Worker) (before Worker, err error) {
@@ -203,17 +169,6 @@ func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err erro
 		close(abandoned)
 		return true, s.stillStarting(codeDidNotRun)
 	}
-}
-
-// stillStarting says what was not done because there is no worker yet.
-func (s *Session) stillStarting(notDone string) error {
-	if why := s.options.waiting(); why != "" {
-		return Errorf(CodeBusy, "interpreter %q is still starting: %s; %s. Try again in a minute", s.name, why, notDone)
-	}
-	if since := s.startingSince(); !since.IsZero() && time.Since(since) > 2*startPatience {
-		return Errorf(CodeBusy, "interpreter %q is still starting, for %s by now; %s. Try again in a minute; if it never gets there, the server's start-up code (--init-code) may not end, which is for its operator to mend", s.name, InWords(time.Since(since)), notDone)
-	}
-	return Errorf(CodeBusy, "interpreter %q is still starting; %s. Try again in a few seconds", s.name, notDone)
 }
 
 // later returns the end of a call's waiting, or of startPatience if that is later.

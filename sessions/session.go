@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -180,31 +179,6 @@ func (s *Session) entered() error {
 	}
 	s.used = time.Now()
 	return nil
-}
-
-// busy says what was not done, since when something else runs, and what to do.
-func (s *Session) busy(notDone string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.current == nil && s.worker == nil {
-		return s.stillStarting(notDone)
-	}
-	if other := s.foreign(false); other != "" {
-		return Errorf(CodeBusy, "interpreter %q is busy: %s; %s. Try again, or create another interpreter", s.name, other, notDone)
-	}
-	if s.current == nil {
-		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.name, notDone)
-	}
-	asks, remedy := "", `"wait" to go on waiting for it`
-	if prompt := s.current.prompt(); prompt != "" {
-		asks, remedy = fmt.Sprintf(", and waits for a line of input at %q", prompt), `"answer" to give it one`
-	}
-	limit := "no time limit"
-	if s.current.limit > 0 {
-		limit = "limit " + InWords(s.current.limit)
-	}
-	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (%s)%s; %s. Call manage_interpreters with operation %s or \"interrupt\" to stop it, or create another interpreter",
-		s.name, s.current.number, InWords(time.Since(s.current.started)), limit, asks, notDone, remedy)
 }
 
 // beginIdle waits for the turn of a session that runs nothing, and refuses

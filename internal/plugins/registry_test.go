@@ -351,7 +351,7 @@ func TestSummary(t *testing.T) {
 		0:  "Plugins, functions that code can call as they are (help(name) tells more):",
 		1:  "- p00(a, b=1): It does.",
 		20: "- p19(a, b=1): It does.",
-		21: "- and 10 more: p20, p21, p22, p23, p24, p25, p26, p27, p28, p29",
+		21: "- and 10 more, which search_plugins(\"words of what you need\") finds: p20, p21, p22, p23, p24, p25, p26, p27, p28, p29",
 		22: "Broken plugins (a call says why): z",
 	} {
 		if lines[i] != want {

@@ -34,7 +34,7 @@ func Summary(s Set) string {
 		shown++
 	}
 	if rest := ready[shown:]; len(rest) > 0 {
-		fmt.Fprintf(&b, "- and %d more: %s\n", len(rest), names(rest))
+		fmt.Fprintf(&b, "- and %d more, which search_plugins(\"words of what you need\") finds: %s\n", len(rest), names(rest))
 	}
 	if len(broken) > 0 {
 		fmt.Fprintf(&b, "Broken plugins (a call says why): %s\n", names(broken))

@@ -68,6 +68,19 @@ class Plugins:
             elif not known:
                 said = f"plugin {name} is not there for code: Python has a builtin {name}"
                 self.log("error", said)
+        if self.by_name and not hasattr(builtins, "search_plugins"):  # a plugin may be called so
+            builtins.search_plugins = self.search
+
+    def search(self, words=""):
+        """Returns the plugins whose name or description has all the words, by name first."""
+        wanted = str(words).lower().split()
+
+        def lacking(plugin):
+            text = f"{plugin.__name__} {plugin.__doc__ or ''}".lower()
+            return [word for word in wanted if word not in text]
+
+        found = [one for one in self.by_name.values() if not lacking(one)]
+        return sorted(found, key=lambda one: not any(word in one.__name__ for word in wanted))
 
     def _remove(self, name):
         plugin = self.by_name.pop(name)

@@ -33,6 +33,23 @@ class Callables(PluginCase):
         answer = worker.run("import inspect\nprint(inspect.signature(double), double.__name__)")
         self.assertEqual("(n, times=1) double\n", answer.stdout)
 
+    def test_search(self):
+        worker = self.with_plugins(
+            self.plugin("sales", "@plugin\ndef sales(): pass\n", "()", doc="Rows of a region."),
+            self.plugin("stock", "@plugin\ndef stock(): pass\n", "()", doc="What Sales left."),
+            self.plugin("staff", "@plugin\ndef staff(): pass\n", "()", doc="Who is there."),
+        )
+        for words, found in (
+            ("sales", ["sales", "stock"]),
+            ("REGION sales", ["sales"]),
+            ("nothing of it", []),
+            ("", ["sales", "stock", "staff"]),
+        ):
+            code = f"[one.__name__ for one in search_plugins({words!r})]"
+            self.assertEqual(f"{found}\n", worker.run(code).stdout)
+        said = worker.run("search_plugins('left')").stdout
+        self.assertEqual("[<plugin stock(): What Sales left.>]\n", said)
+
     def test_the_described_signature_binds(self):
         worker = self.with_plugins(
             self.plugin("f", "@plugin\ndef f(b, a):\n    return [a, b]\n", "(a, b=None)")
