@@ -7,6 +7,8 @@ is answered with none, so that asyncio.run() and run_until_complete() work.
 
 import sys
 
+from . import interrupt
+
 _loop = None  # the resting loop
 _set = None  # asyncio's own function, once ours is in place
 _callback = None  # the code by which asyncio calls
@@ -55,7 +57,8 @@ def is_in_callback(frame):
 
 
 def has_callback(trace):
-    """Says whether a traceback leads through code that a loop has called."""
+    """Says whether an interrupt's traceback leads through Python that a loop has called."""
     while trace is not None and trace.tb_frame.f_code is not _callback:
         trace = trace.tb_next
-    return trace is not None and trace.tb_next is not None
+    inner = trace and trace.tb_next
+    return inner is not None and inner.tb_frame.f_code.co_filename != interrupt.__file__
