@@ -21,6 +21,7 @@ _BITS = 2000  # of an int that is written in digits
 
 # The classes of each library that are asked; subclasses in the same library are, too.
 _KNOWN = {
+    "array": ("array",),
     "cupy": ("ndarray",),
     "datetime": ("date", "time", "timedelta", "tzinfo"),
     "decimal": ("Decimal",),
@@ -45,6 +46,7 @@ _KNOWN = {
 
 # Of a value, its first elements as Python's; of a labelled one its labels.
 _HEADS = {
+    "array": lambda value: value[:HEAD].tolist(),
     "numpy": lambda value: value.flat[:HEAD].tolist(),
     "pandas": lambda value: getattr(value, "iloc", value)[:HEAD].tolist(),
     "polars": lambda value: value.head(HEAD).to_list(),
@@ -102,7 +104,7 @@ def shape(value):
     """Returns the extent of a known value, None for what has none."""
     library = kinds.package(type(value))
     found = value.size if library == "PIL" else getattr(value, "shape", None)
-    if found is None and library == "pyarrow":
+    if found is None and library in ("array", "pyarrow"):
         found = (len(value),)
     return None if found is None else [int(n) for n in found]
 
@@ -113,6 +115,8 @@ def memory(value):
     Of tables those of columns and index count; what objects refer to does not.
     """
     library, parts = kinds.package(type(value)), [value]
+    if library == "array":
+        return len(value) * value.itemsize
     if library == "polars":
         return value.estimated_size()
     if library == "scipy":
@@ -178,7 +182,9 @@ def _columns(table, library, extent):
 
 def _elements(array, library):
     """Yields the dtype of an array, and its first elements where they are at hand."""
-    dtype = getattr(array, {"pyarrow": "type", "PIL": "mode"}.get(library, "dtype"))
+    dtype = getattr(
+        array, {"array": "typecode", "pyarrow": "type", "PIL": "mode"}.get(library, "dtype")
+    )
     at_hand = library in _HEADS and _is_own(dtype)
     yield _dtype_text(dtype, 60)
     if library == "scipy":

@@ -1,5 +1,6 @@
 """The description of variables and the difference an execution makes."""
 
+import array
 import collections
 import dataclasses
 import datetime
@@ -242,6 +243,7 @@ class Descriptions(unittest.TestCase):
             (fractions.Fraction(1, 1 << 20000), "<Fraction object>"),
             (decimal.Decimal("1.50"), "Decimal('1.50')"),
             (pathlib.PurePosixPath("/x"), "PurePosixPath('/x')"),
+            (array.array("d", [1.5]), "<array of 1 d: [1.5]>"),
             (datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc), UTC_REPR),
             (datetime.date(2026, 1, 2), "datetime.date(2026, 1, 2)"),
             (1 << 5000, "<int of 5001 bits>"),
