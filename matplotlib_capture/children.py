@@ -32,8 +32,9 @@ def waiting():
 
     Any process may put other things there, which stay.
     """
+    path = directory()
     try:
-        entries = list(os.scandir(directory())) if directory() else []
+        entries = list(os.scandir(path)) if path else []
     except OSError:  # nobody has saved a figure
         return []
     saved = (e for e in entries if e.name[0] != "." and e.is_file(follow_symlinks=False))

@@ -6,6 +6,7 @@ dropped.
 """
 
 import _signal
+import operator
 
 from .interrupt import SIGNALS, Interrupts
 
@@ -20,6 +21,7 @@ class Handlers:
         self._report = report  # is called with a line for the user
         self._held = {}  # signal's number -> (what takes its handler's place, the handler)
         self._all_held = False
+        self._looked = [None]  # at which handlers none was to be held
 
     def hold(self):
         """Ends an execution, whatever a handler that is called meanwhile raises."""
@@ -32,14 +34,20 @@ class Handlers:
                 pass
 
     def _hold(self):
-        for number in _NUMBERS:
-            handler = _signal.getsignal(number)
+        found = list(map(_signal.getsignal, _NUMBERS))
+        if len(found) != len(self._looked) or not all(map(operator.is_, found, self._looked)):
+            self._hold_all(found)
+        self._all_held = True
+
+    def _hold_all(self, found):
+        for number, handler in zip(_NUMBERS, found):
             if not callable(handler) or self._held.get(number, (None,))[0] is handler:
                 continue
             if getattr(handler, "__func__", None) is not Interrupts.nudged:
                 self._held[number] = self._shield(handler), handler
                 _signal.signal(number, self._held[number][0])
-        self._all_held = True
+        if not self._held:
+            self._looked = found
 
     def release(self):
         """Begins one. A handler may be called here, and raise."""

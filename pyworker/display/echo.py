@@ -140,6 +140,7 @@ class Outputs:
         self._namespace = namespace
         self._last = (None, None, None)  # of _, __, ___
         self._sizes = {}
+        self._total = 0  # of the sizes
 
     def install(self):
         """Has code find Out."""
@@ -156,16 +157,17 @@ class Outputs:
                 if names.get(name, ours) is ours:
                     names[name] = new
         self._drop(execution)  # an earlier value of the cell
-        self.out[execution], self._sizes[execution] = value, _size(value, 2)
-        names[f"_{execution}"] = value
-        if self._sizes[execution] > SIZE_LIMIT:
+        size = _size(value, 2)
+        names[f"_{execution}"] = self.out[execution] = value
+        self._sizes[execution], self._total = size, self._total + size
+        if size > SIZE_LIMIT:
             self._drop(execution)
-        while len(self._sizes) > COUNT_LIMIT or sum(self._sizes.values()) > SIZE_LIMIT:
+        while len(self._sizes) > COUNT_LIMIT or self._total > SIZE_LIMIT:
             self._drop(next(iter(self._sizes)))
 
     def _drop(self, execution):
         value = self.out.pop(execution, self)
-        self._sizes.pop(execution, None)
+        self._total -= self._sizes.pop(execution, 0)
         if self._namespace.get(f"_{execution}") is value:
             del self._namespace[f"_{execution}"]
 

@@ -35,7 +35,7 @@ _IMPORTED = {
 def public(namespace):
     """Yields (name, value, its class) of each variable, whatever changes meanwhile."""
     for name, value in namespace.copy().items():
-        if type(name) is str and not name.startswith("_"):
+        if type(name) is str and name[:1] != "_":
             yield name, value, type(value)
 
 
