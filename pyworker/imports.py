@@ -1,7 +1,7 @@
 """What is done to a library when somebody imports it, or has imported it."""
 
 import sys
-from importlib.machinery import PathFinder
+from _frozen_importlib_external import PathFinder  # importlib.machinery imports warnings
 
 _waiting = {}  # what is to be called with the module, by its name
 
