@@ -31,7 +31,7 @@ class Awaiting:
 
     def prepare(self, code):
         """Makes the loop if a cell may need it; what imports no asyncio pays nothing."""
-        if "asyncio" in sys.modules or "async" in code:
+        if "asyncio" in sys.modules or "async" in code or "uvloop" in code:
             self._open()
 
     def enter(self):

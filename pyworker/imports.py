@@ -1,7 +1,6 @@
 """What is done to a library when somebody imports it, or has imported it."""
 
 import sys
-from _frozen_importlib_external import PathFinder  # importlib.machinery imports warnings
 
 _waiting = {}  # what is to be called with the module, by its name
 
@@ -20,10 +19,16 @@ class _Finder:
     """An import finder that acts after the imports that are waited for; it finds nothing."""
 
     def find_spec(self, fullname, path=None, target=None):
-        spec = PathFinder.find_spec(fullname, path, target) if fullname in _waiting else None
-        if spec is not None and spec.loader is not None:
-            _act_after(spec.loader)
-        return spec
+        if fullname not in _waiting:
+            return None
+        for finder in list(sys.meta_path):
+            if finder is self or not hasattr(finder, "find_spec"):
+                continue
+            if (spec := finder.find_spec(fullname, path, target)) is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    _act_after(spec.loader)
+                return spec
+        return None
 
 
 _finder = _Finder()

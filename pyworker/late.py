@@ -18,13 +18,18 @@ def leave_out(folders):
     _standard_path[:] = [path for path in sys.path if path not in folders]
 
 
+def standard_path():
+    """Returns where modules are looked for past the user's files."""
+    return list(_standard_path)
+
+
 def load(name):
     """Returns a module of the standard library, imported past the user's files."""
     module = sys.modules.get(name)
     if module is not None:
         return module
     path = sys.path
-    sys.path = list(_standard_path)
+    sys.path = standard_path()
     try:
         __import__(name)
         return sys.modules[name]

@@ -135,13 +135,24 @@ class _Worker:
 
     def _fork(self, request):
         forks = self._session.forks
-        # Out of the way of what the user's code closes by number, and what libraries close in
-        # a child whose number that was: matplotlib the files of its fonts.
-        fds = [channel.move_high(fd) for fd in self._frames.take_descriptors()]
-        reason = forks.fork(request["detached"], fds)
+        reason = forks.fork(request["detached"], self._take_high())
         if forks.asleep:
             return None  # it has said that it is ready, on its own socket
         return {"type": "forked", "ok": not reason, "reason": reason}
+
+    def _take_high(self):
+        """Returns the descriptors that came, out of the way; none where there is no room.
+
+        The user's code closes some by number, and libraries do in a child whose number that
+        was: matplotlib the files of its fonts.
+        """
+        fds = self._frames.take_descriptors()
+        try:
+            return [channel.move_high(fd) for fd in fds]
+        except OSError:
+            for fd in fds:
+                os.close(fd)
+            return []
 
     def _rouse(self, _):
         return ready()

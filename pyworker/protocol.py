@@ -144,6 +144,8 @@ def _shortened(header, characters):
     """
     kept = {name: header[name] for name in ("type", "result") if name in header}
     short = {**_cut(header, characters), **kept}
+    if header["type"] == "variables":
+        short["left_out"] += len(header["variables"]) - len(short["variables"])
     if header["type"] == "done":
         note = "names and texts that are too long for an answer were cut"
         short["notes"] = [*short.get("notes", ()), note]

@@ -35,10 +35,10 @@ func (h *homes) open(o *Options) (*os.Root, error) {
 	if h.root != nil {
 		_ = h.root.Close() // nothing can be made in it any more
 		h.root = nil
-		if o.RemakeRoot != nil {
-			if err := o.RemakeRoot(); err != nil {
-				return nil, err
-			}
+	}
+	if o.RemakeRoot != nil {
+		if err := o.RemakeRoot(); err != nil {
+			return nil, err
 		}
 	}
 	if err := os.MkdirAll(o.WorkdirRoot, 0o700); err != nil {

@@ -7,23 +7,30 @@ func (t *transcript) Figure(f Figure) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if f.DisplayID != "" {
-		for _, before := range t.previewed().figures {
+		for _, before := range t.fresh.figures {
 			if f.takesPlaceOf(before) {
 				t.previews -= len(before.Preview)
 			}
 		}
 	}
-	if t.previews += len(f.Preview); t.previews > maxPreviews {
-		f.Preview = nil
-	}
-	if !addLatest(&t.fresh.figures, f) {
-		t.untold++
-	}
+	f.Preview = t.withRoom(f.Preview)
+	addLatest(&t.fresh.figures, f)
+	f.Preview = nil // only an answer has it
 	if t.all != nil {
 		addLatest(&t.all.figures, f)
 	}
-	f.Preview = nil
-	addLatest(&t.shown, f)
+	if !addLatest(&t.shown, f) {
+		t.untold++
+	}
+}
+
+// withRoom returns an image if there is room for it until it is taken.
+func (t *transcript) withRoom(image []byte) []byte {
+	if t.previews+len(image) > maxPreviews {
+		return nil
+	}
+	t.previews += len(image)
+	return image
 }
 
 func (f Figure) takesPlaceOf(before Figure) bool {
@@ -46,19 +53,11 @@ func addLatest(figures *[]Figure, f Figure) (added bool) {
 	return true
 }
 
-// previewed is where the previews of all that was shown are, as far as they are still held.
-func (t *transcript) previewed() *pieces {
-	if t.all != nil {
-		return t.all
-	}
-	return &t.fresh
-}
-
 // Clear takes back what was shown. What nobody has been told of yet is forgotten.
 func (t *transcript) Clear(c Cleared) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	figures, artifacts := t.previewed().clear(c)
+	figures, artifacts := t.fresh.clear(c)
 	for _, f := range figures {
 		t.previews -= len(f.Preview)
 	}
@@ -66,7 +65,7 @@ func (t *transcript) Clear(c Cleared) {
 		t.previews -= len(a.Image)
 	}
 	if t.all != nil {
-		figures, artifacts = t.fresh.clear(c)
+		t.all.clear(c)
 	}
 	t.shown = slices.DeleteFunc(t.shown, func(f Figure) bool {
 		return slices.ContainsFunc(figures, func(untold Figure) bool { return untold.Path == f.Path })
@@ -102,22 +101,20 @@ func (t *transcript) Artifact(a Artifact) {
 			a.Replaced = before.Replaced + 1
 		}
 	}
-	for _, before := range t.previewed().artifacts {
+	for _, before := range t.fresh.artifacts {
 		if before.Name == a.Name {
 			t.previews -= len(before.Image)
 		}
 	}
-	if t.previews += len(a.Image); t.previews > maxPreviews {
-		a.Image = nil
-	}
-	if !addNewest(&t.fresh.artifacts, a) {
-		t.untold++
-	}
+	a.Image = t.withRoom(a.Image)
+	addNewest(&t.fresh.artifacts, a)
+	a.Image = nil
 	if t.all != nil {
 		addNewest(&t.all.artifacts, a)
 	}
-	a.Image = nil
-	addNewest(&t.keeps, a)
+	if !addNewest(&t.keeps, a) {
+		t.untold++
+	}
 }
 
 // addNewest adds a in the place of one of its name, which it has replaced on disk, as far

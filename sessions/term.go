@@ -64,6 +64,9 @@ func (t *termText) ending(room int) (marker, text string) {
 		return "", string(all)
 	}
 	line := bytes.IndexByte(all, '\n') + 1
+	if line == len(all) { // all of it is one line
+		line = 0
+	}
 	return Marker(left + countCharacters(all[:line])), string(all[line:])
 }
 

@@ -24,7 +24,7 @@ type transcript struct {
 	between  string     // what was printed since the execution before
 	told     bool       // that was taken
 	all      *pieces    // what a Recorder is to get; nil without one
-	previews int        // bytes of images held so far
+	previews int        // bytes of images that nobody has taken yet
 	untold   int        // figures and artifacts past maxShown
 
 	printLimit int64 // bytes of both streams; 0 is none
@@ -193,6 +193,7 @@ func (t *transcript) take() excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.located(t.fresh.take())
+	t.previews = 0
 	if t.untold > 0 {
 		x.notes = append(x.notes, fmt.Sprintf("%d more figures or artifacts are files only: a run tells of %d", t.untold, maxShown))
 		t.untold = 0

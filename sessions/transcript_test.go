@@ -225,6 +225,19 @@ func TestTranscriptTellsOfSoManyFigures(t *testing.T) {
 	}
 }
 
+// TestPreviewsGiveRoomWhenTaken: a long run shows figures in every answer.
+func TestPreviewsGiveRoomWhenTaken(t *testing.T) {
+	tr := newTranscript(t.TempDir(), &Options{OutputLimit: 100, SpoolAfter: 100})
+	for range 3 {
+		tr.Figure(Figure{Path: "large", Preview: make([]byte, maxPreviews)})
+		tr.Figure(Figure{Path: "over", Preview: []byte{1}})
+		x := tr.take()
+		if len(x.figures) != 2 || len(x.figures[0].Preview) == 0 || len(x.figures[1].Preview) > 0 {
+			t.Errorf("%d figures, previews of %d and %d bytes", len(x.figures), len(x.figures[0].Preview), len(x.figures[1].Preview))
+		}
+	}
+}
+
 func TestMarksAreOfTheTextAlone(t *testing.T) {
 	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
 	const printed = "one\x1b]5379;clear-wait\x07two\n\x1b[31mred\x1b[0m\n"

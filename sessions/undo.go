@@ -90,7 +90,8 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 	defer s.moved(s.states.place())
 	undone := &Undone{InterpreterID: s.name, Execution: undoable[0]}
 	if earlier.pristine {
-		undone.Notes = s.beginAgain(ctx)
+		s.untold = restartNote{}
+		undone.Notes = s.beginAgain(ctx) // which may have something to tell
 	} else {
 		w, err := s.wake(s.life, earlier.understudy)
 		if err != nil {
@@ -98,9 +99,10 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 		}
 		s.states.stepBack()
 		undone.Notes = w.Info().Notes
+		s.untold = restartNote{} // what became of a state that is no more
 	}
-	s.untold, s.fatal = restartNote{}, 0 // what became of a state that is no more
-	if undone.Execution == s.buggy {     // what runs next mends it
+	s.fatal = 0
+	if undone.Execution == s.buggy { // what runs next mends it
 		s.fatal = s.buggy
 	}
 	left, refused := s.states.undoable(s.options.History)

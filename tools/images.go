@@ -50,7 +50,7 @@ func (b *toolbox) pictures(side int, figures []sessions.Figure, room, copies int
 			continue
 		}
 		if len(figure.Preview) == 0 {
-			fitted[i].missing = "no preview could be made"
+			fitted[i].missing = "no preview is held; the file has it"
 			continue
 		}
 		needs[i] = pictureFrame + copies*base64.StdEncoding.EncodedLen(len(figure.Preview))

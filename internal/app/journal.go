@@ -91,6 +91,7 @@ func (j *journaling) beat(pulses func() []sessions.Pulse) {
 		ticks := time.NewTicker(pulseEvery)
 		defer ticks.Stop()
 		var before []sessions.Pulse
+		skipped := 0
 		for {
 			select {
 			case <-j.life.Done():
@@ -98,9 +99,11 @@ func (j *journaling) beat(pulses func() []sessions.Pulse) {
 			case <-ticks.C:
 			}
 			now := pulses()
-			if !news(before, now) {
+			if unchanged(before, now) && (!anyRuns(now) || skipped < quietBeats) {
+				skipped++
 				continue
 			}
+			skipped = 0
 			if before = now; j.Pulse(j.life, now) != nil {
 				before = nil // who watches learns it later; calls say what is wrong
 			}
@@ -108,11 +111,18 @@ func (j *journaling) beat(pulses func() []sessions.Pulse) {
 	})
 }
 
-// news reports whether something runs, or has changed.
-func news(before, now []sessions.Pulse) bool {
-	runs := func(p sessions.Pulse) bool { return p.Execution != 0 }
-	return slices.ContainsFunc(now, runs) || !slices.EqualFunc(before, now, func(a, b sessions.Pulse) bool {
-		return a.InterpreterID == b.InterpreterID && a.Client == b.Client && a.Execution == b.Execution && a.Waiting == b.Waiting
+// quietBeats is how many pulses are left out while something runs and nothing is new of it:
+// each would write the whole tail of its output once more.
+const quietBeats = 9
+
+func anyRuns(now []sessions.Pulse) bool {
+	return slices.ContainsFunc(now, func(p sessions.Pulse) bool { return p.Execution != 0 })
+}
+
+// unchanged reports whether nothing has changed but time and memory.
+func unchanged(before, now []sessions.Pulse) bool {
+	return slices.EqualFunc(before, now, func(a, b sessions.Pulse) bool {
+		return a.InterpreterID == b.InterpreterID && a.Client == b.Client && a.Execution == b.Execution && a.Waiting == b.Waiting && a.Tail == b.Tail
 	})
 }
 

@@ -168,8 +168,8 @@ func TestPathsInTheFileAreRelativeToIt(t *testing.T) {
 workdir: .
 plugins: sub
 read: [sub, .]
-write: sub,.
-data: sub
+write: sub, .
+data: sub,a
 run-dir: runs
 journal: ../j.db
 data-dir: /data
@@ -191,7 +191,7 @@ sandbox: standard
 	}
 	s := c.Serve
 	got := []any{s.Workdir, s.Plugins, s.Read, s.Write, s.Data, s.RunDir, c.Journal, c.DataDir, s.Policy, s.InitCode, c.Python, s.Pythons, s.Echo}
-	want := []any{dir, sub, []string{sub, dir}, []string{sub, dir}, []string{sub}, filepath.Join(dir, "runs"),
+	want := []any{dir, sub, []string{sub, dir}, []string{sub, dir}, []string{sub + ",a"}, filepath.Join(dir, "runs"),
 		filepath.Join(filepath.Dir(dir), "j.db"), "/data", filepath.Join(dir, "rules.yaml"), "x = 1", filepath.Join(dir, "bin", "python"),
 		[]string{"old=" + filepath.Join(dir, "bin", "python3.10"), "new=python3.13"}, "last"}
 	if diff := cmp.Diff(want, got); diff != "" {

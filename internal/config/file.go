@@ -91,12 +91,12 @@ func settingOf(path, key string, value *yaml.Node, flags []*kong.Flag) (string, 
 		return "", err
 	}
 	flag := flags[slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == key })]
-	return textOf(value, flag.Target.Kind(), fromFile(path, flag))
+	return textOf(value, flag.Target.Kind(), flag.Tag.Sep, fromFile(path, flag))
 }
 
 // textOf writes a value as the command line has it. Where the setting is a list or a
 // mapping, so may be the value. located is applied to each part.
-func textOf(value *yaml.Node, kind reflect.Kind, located func(string) string) (string, error) {
+func textOf(value *yaml.Node, kind reflect.Kind, sep rune, located func(string) string) (string, error) {
 	if value.Kind == yaml.AliasNode {
 		value = value.Alias
 	}
@@ -116,11 +116,14 @@ func textOf(value *yaml.Node, kind reflect.Kind, located func(string) string) (s
 	if kind != reflect.Slice {
 		return located(text), err
 	}
-	parts := strings.Split(text, ",")
-	for i := range parts {
-		parts[i] = located(parts[i])
+	if sep < 0 { // one item, whatever it has in it
+		return located(text), err
 	}
-	return strings.Join(parts, ","), err
+	parts := kong.SplitEscaped(text, sep)
+	for i := range parts {
+		parts[i] = located(strings.TrimSpace(parts[i]))
+	}
+	return kong.JoinEscaped(parts, sep), err
 }
 
 // fromFile returns what makes a path in a file of settings one that is relative to the

@@ -2,8 +2,8 @@ package config
 
 import (
 	"io"
-	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -83,12 +83,13 @@ func (c *Config) plain(value reflect.Value, kind string) any {
 	}
 }
 
+// password is that of an address, with what stands before it.
+var password = regexp.MustCompile(`(://[^/\s:@]*:)[^/\s@]+@`)
+
 // WithoutSecrets leaves the values of session variables and the passwords in addresses out
 // of a text.
 func (c *Config) WithoutSecrets(text string) string {
-	if address, err := url.Parse(text); err == nil && address.User != nil {
-		text = address.Redacted()
-	}
+	text = password.ReplaceAllString(text, "${1}xxxxx@")
 	var values []string
 	for _, value := range c.Serve.SessionVariables {
 		if len([]rune(value)) >= 4 {

@@ -9,8 +9,8 @@ import (
 )
 
 // Pulse stores what the interpreters do now, in place of what was stored before. Who
-// watches sees it; it is called about once a second while something runs, and once
-// when nothing runs any more.
+// watches sees it; it is called within a second of what is new, every ten seconds while
+// something runs, and once when nothing runs any more.
 func (j *Journal) Pulse(_ context.Context, pulses []sessions.Pulse) error {
 	masks := make([]*masker, len(pulses))
 	for i := range pulses {

@@ -254,7 +254,7 @@ func (r *Reader) Pulses(ctx context.Context, run string) ([]Pulse, error) {
 		var at, started, limit int64
 		err = rows.Scan(&p.Run, &at, &p.InterpreterID, &p.Client, &p.Memory, &p.Waiting, &p.Execution, &p.Code, &started, &limit, &p.Tail)
 		p.At, p.Started, p.Limit = timeOf(at), timeOf(started), time.Duration(limit)
-		if _, lines, cut := strings.Cut(p.Tail, "\n"); cut && utf8.RuneCountInString(p.Tail) == watchedTail {
+		if _, lines, cut := strings.Cut(p.Tail, "\n"); cut && lines != "" && utf8.RuneCountInString(p.Tail) == watchedTail {
 			p.Tail = lines
 		}
 		return p, err

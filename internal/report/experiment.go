@@ -90,7 +90,11 @@ func (x *Experiment) policy() string {
 	if x.Name == "" || s.Drafts == 0 {
 		return ""
 	}
-	text := count(s.Drafts, "draft") + " to begin with; "
+	drafts := s.Drafts
+	if x.Run.Steps > 0 { // as the prompt has it
+		drafts = min(drafts, max(1, x.Run.Steps/2))
+	}
+	text := count(drafts, "draft") + " to begin with; "
 	if s.DebugProb == 0 {
 		return text + "nothing is debugged"
 	}

@@ -12,7 +12,10 @@ import (
 func (w *writer) introduction() {
 	run := w.x.Run
 	title := w.x.title()
-	w.line("# Report on %s\n\n## Introduction\n", inline(strings.Replace(title, "Run", "run", 1)))
+	if rest, isRun := strings.CutPrefix(title, "Run "+run.ID); isRun {
+		title = "run " + run.ID + rest
+	}
+	w.line("# Report on %s\n\n## Introduction\n", inline(title))
 	if task := strings.TrimSpace(run.Task); task != "" && w.x.Name != "" {
 		w.line("The task was:\n\n%s", quoted(shorten(task, reportTask)))
 	}

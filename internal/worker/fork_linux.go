@@ -186,6 +186,9 @@ func (u *understudy) Rouse(ctx context.Context) error {
 	if err == nil {
 		err = u.conn.ask(ctx, request, nil, typeReady, &readyMessage{})
 	}
+	if err == nil && u.conn.reader.Buffered() > 0 { // which Wake would not read
+		err = broken("turn", "it said more than it was asked")
+	}
 	if err == nil {
 		return nil
 	}

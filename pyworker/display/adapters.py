@@ -78,6 +78,10 @@ def _print_bars(module):
         def __init__(self, *args, display=True, **options):
             super().__init__(*args, **options if display else {**options, "disable": True})
 
+        def display(self, msg=None, pos=None, close=False, bar_style=None, check_delay=True):
+            if not close:
+                super().display(msg, pos)
+
     module.tqdm_notebook = module.tqdm = tqdm_notebook
     module.tnrange = module.trange = lambda *ends, **options: tqdm_notebook(range(*ends), **options)
 

@@ -160,7 +160,7 @@ def _known_pieces(value, name):
         yield f"{name}("  # a longdouble's item is a longdouble
         yield f"{value!s:.100}" if type(item) is type(value) else (item,)
         yield ")"
-    elif hasattr(value, "schema") or hasattr(value, "columns"):
+    elif len(extent) == 2 and (hasattr(value, "schema") or hasattr(value, "columns")):
         yield f"<{name}, {extent[0]} rows x {extent[1]} columns"
         yield from _columns(value, library, extent)
         yield ">"

@@ -37,8 +37,12 @@ def safe_repr(value, limit):
     try:
         text = repr(value)
     except Exception as error:
-        name = type(error).__name__
-        return f"<{type(value).__name__} object; its __repr__ raised {name}: {error!s:.200}>"
+        raised = type(error).__name__
+        try:
+            raised += f": {error!s:.200}"
+        except Exception:
+            pass  # nor has the exception a text
+        return f"<{type(value).__name__} object; its __repr__ raised {raised}>"
     return _cut(text, limit)
 
 

@@ -131,7 +131,7 @@ def serve(requests, answers):
 def import_everything():
     """Imports what a check would import late: files may be changed by then."""
     ipython.load()
-    for name in ("html", "textwrap", "unicodedata"):  # the last for names beyond ASCII
+    for name in ("textwrap", "unicodedata"):  # the last for names beyond ASCII
         importlib.import_module(name)
 
 

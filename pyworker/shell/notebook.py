@@ -18,7 +18,8 @@ INPUTS = 1000  # cells that In remembers
 
 _NAMED = re.compile(r"\b(?:IPython|In|Out|_i|_ih|_oh)\b")
 _INPUT = re.compile(r"\b_i(?:ii?|\d{1,9})?\b")
-_WORDS = (_ast.Name, _ast.BinOp)  # what "pwd" and "pip --version" are to Python
+# What "pwd", "pip --version", "ls > x" and "time (f())" are to Python.
+_WORDS = (_ast.Name, _ast.BinOp, _ast.Compare, _ast.Call)
 _MAGICS = ("run_line_magic", "run_cell_magic")
 _shell = None  # of this process, which a zygote may have made for its forks
 
@@ -178,6 +179,10 @@ def make():
     global _shell
     if _shell is None:
         hooks = sys.displayhook, sys.excepthook
+        path, sys.path = (
+            sys.path,
+            late.standard_path(),
+        )  # a glob.py of the user's is none of IPython's
         try:
             _shell = late.load_own("shell.interactive").make(types.ModuleType("__main__"))
         except ImportError:
@@ -187,6 +192,7 @@ def make():
                 module.InteractiveShell.clear_instance()
             raise
         finally:
+            sys.path = path
             sys.displayhook, sys.excepthook = hooks
     return _shell
 

@@ -157,8 +157,14 @@ def _without_fences(code):
     yield "\n".join(kept)
 
 
+# Those of HTML that stand for what Python's syntax is made of; the last may be part of others.
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&amp;", "&"))
+
+
 def _without_entities(code):
-    yield late.load("html").unescape(code)
+    for entity, character in _ENTITIES:
+        code = code.replace(entity, character)
+    yield code
 
 
 def _unescaped(code):

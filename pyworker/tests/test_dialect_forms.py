@@ -49,6 +49,7 @@ REPAIRED = (  # a cell, what it prints, and what is said of it
     ('import os\\nprint("a\\nb")', "a\nb\n", "end of a line"),
     ("if 1 &lt; 2 and 3 &gt; 2:\n    print('yes')", "yes\n", "&lt;"),
     ("x = 1 &lt; 2\nprint(x)", "True\n", "&lt;"),
+    ("x = '&nbsp;&copy=2' if 1 &lt; 2 else ''\nx", "'&nbsp;&copy=2'\n", "&lt;"),
     ("```python\nif 1 &lt; 2:\n    print(3)\n```", "3\n", "fences, and &lt;"),
     ("x = 1\npip install --nosuch", None, "installs"),
 )

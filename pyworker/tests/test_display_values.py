@@ -172,7 +172,8 @@ class BundleTest(Kept):
     @needs("tqdm")
     def test_bars(self):
         answer = self.worker.run(
-            "from tqdm.notebook import tqdm, trange\nfor i in tqdm([1, 2], desc='d'): pass\n"
+            "from tqdm.notebook import tqdm, trange\ntqdm([]).display(bar_style='danger')\n"
+            "for i in tqdm([1, 2], desc='d'): pass\n"
             "bar = trange(3, display=False)"
         )
         self.assertIn("d: 100%|██████████| 2/2", answer.stderr)

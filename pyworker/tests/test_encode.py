@@ -173,6 +173,15 @@ class Forms(unittest.TestCase):
         self.assertRegex(result.value, "<unlocked _thread.lock")
         result = encode.encode(Failing(), LIMIT)
         self.assertEqual("<Failing object; its __repr__ raised ValueError: no>", result.value)
+
+        class Wordless(ValueError):
+            __str__ = None
+
+        class Broken:
+            def __repr__(self):
+                raise Wordless
+
+        self.assertIn("its __repr__ raised Wordless", encode.encode(Broken(), LIMIT).value)
         found, notes = encoded([Failing(), len])
         self.assertEqual("<built-in function len>", found[1])
         self.assertEqual(2, len(notes))

@@ -267,7 +267,9 @@ class Descriptions(unittest.TestCase):
             t=pandas.Timestamp("2026-01-02"),
             o=numpy.array([Plain(), None], object),
             n=numpy.float64(1.5),
+            labelled=pandas.Series({"schema": 1, "columns": 2}),
         )
+        self.assertIn("Series of 2 int64", found["labelled"]["repr"])
         self.assertEqual(([2, 3], 48), (found["a"]["shape"], found["a"]["size"]))
         zeros = "0.0, 0.0, 0.0, 0.0, 0.0, 0.0"
         self.assertEqual(f"<ndarray of 2x3 float64: [{zeros}]>", found["a"]["repr"])
