@@ -199,6 +199,15 @@ sandbox: standard
 	}
 }
 
+// TestSeveralData: what a server writes into an experiment's config.yaml is read again.
+func TestSeveralData(t *testing.T) {
+	env := configFile(t, "data:\n  - a,b.csv\n  - /c.csv\n")
+	want := []string{filepath.Join(filepath.Dir(env["UNDERSTUDY_CONFIG"]), "a,b.csv"), "/c.csv"}
+	if got := must(t, env).Serve.Data; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestNoTimeLimit(t *testing.T) {
 	for _, args := range [][]string{{"--timeout", "none", "--max-timeout", "none"}, {"--max-timeout", "none", "--timeout", "1000h"}} {
 		c := must(t, nil, args...)

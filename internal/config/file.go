@@ -17,7 +17,7 @@ import (
 
 // entry is one setting in the file.
 type entry struct {
-	text  string
+	value any    // a text, or where no comma divides it a list of them
 	place string // file, line and key, for errors
 }
 
@@ -73,25 +73,37 @@ func entries(path string, pairs []*yaml.Node, flags []*kong.Flag) (map[string]en
 	for i := 0; i+1 < len(pairs); i += 2 {
 		key, value := pairs[i], pairs[i+1]
 		place := fmt.Sprintf("%s, line %d: %s", path, key.Line, key.Value)
-		text, err := settingOf(path, key.Value, value, flags)
+		setting, err := settingOf(path, key.Value, value, flags)
 		if _, twice := found[key.Value]; twice {
 			err = errors.New("it is set twice")
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", place, err))
 		}
-		found[key.Value] = entry{text: text, place: place}
+		found[key.Value] = entry{value: setting, place: place}
 	}
 	return found, errors.Join(problems...)
 }
 
 // settingOf returns a setting's value as the command line has it.
-func settingOf(path, key string, value *yaml.Node, flags []*kong.Flag) (string, error) {
+func settingOf(path, key string, value *yaml.Node, flags []*kong.Flag) (any, error) {
 	if err := checkKey(key, flags); err != nil {
-		return "", err
+		return nil, err
 	}
 	flag := flags[slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == key })]
-	return textOf(value, flag.Target.Kind(), flag.Tag.Sep, fromFile(path, flag))
+	located := fromFile(path, flag)
+	if flag.Tag.Sep >= 0 || value.Kind != yaml.SequenceNode {
+		return textOf(value, flag.Target.Kind(), flag.Tag.Sep, located)
+	}
+	items := make([]any, len(value.Content))
+	for i, item := range value.Content {
+		text, err := scalar(item)
+		if err != nil {
+			return nil, fmt.Errorf("an item of the list: %w", err)
+		}
+		items[i] = kong.ExpandPath(located(text))
+	}
+	return items, nil
 }
 
 // textOf writes a value as the command line has it. Where the setting is a list or a

@@ -38,7 +38,7 @@ func (r *resolver) Resolve(context *kong.Context, _ *kong.Path, flag *kong.Flag)
 		return accept(flag, text, envName(flag))
 	}
 	if entry, ok := r.file[flag.Name]; ok {
-		return accept(flag, entry.text, entry.place)
+		return accept(flag, entry.value, entry.place)
 	}
 	return nil, nil
 }
@@ -122,14 +122,14 @@ func envName(flag *kong.Flag) string {
 
 // accept returns text if the flag takes it; its error names the place that
 // the text comes from, which kong's own would not.
-func accept(flag *kong.Flag, text, place string) (any, error) {
+func accept(flag *kong.Flag, value any, place string) (any, error) {
 	trial := reflect.New(flag.Target.Type()).Elem()
-	scan := kong.Scan().PushTyped(text, kong.FlagValueToken)
+	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
 	if err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, trial); err != nil {
 		return nil, fmt.Errorf("%s: %w", place, err)
 	}
 	if flag.Enum != "" && !flag.EnumMap()[trial.String()] {
-		return nil, fmt.Errorf("%s: %q is not one of %s", place, text, flag.Enum)
+		return nil, fmt.Errorf("%s: %q is not one of %s", place, value, flag.Enum)
 	}
-	return text, nil
+	return value, nil
 }

@@ -165,10 +165,10 @@ type forkedMessage struct {
 	Reason string `json:"reason"`
 }
 
-// A wakeMessage comes with the descriptors of stdout, stderr and fault,
-// when the copy is to be a worker of its own; with none it takes the place of its dead worker. The tag is a branch's, for where
-// the server can't give it one; where users are not apart, code may not change one, and
-// neither may the copy.
+// A wakeMessage comes with the descriptors of stdout, stderr and fault, when the copy is
+// to be a worker of its own; with none it takes the place of its dead worker. The tag is
+// a branch's, for where the server can't give it one; where users are not apart, code may
+// not change one, and neither may the copy.
 type wakeMessage struct {
 	InterpreterID string `json:"interpreter_id"`
 	Workdir       string `json:"workdir"`
