@@ -58,10 +58,10 @@ class Capture(WorkerCase):
 
     def test_what_was_printed_survives_sudden_death(self):
         worker = self.start()
-        worker.begin("import os\nprint('before')\nos._exit(3)")
+        worker.begin("import os\nprint('before', end='')\nos._exit(3)")
         self.assertIsNone(worker.receive())
         self.assertEqual(3, worker.wait()[0])
-        self.assertEqual(b"before\n", worker.output["stdout"])
+        self.assertEqual(b"before", worker.output["stdout"])
 
     def test_a_million_bytes_to_a_pipe_that_became_nonblocking(self):
         answer = self.start().run(NONBLOCKING_WRITER)

@@ -271,8 +271,8 @@ func testBulkDeath(t *testing.T, s sessions.Starter) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := Start(t, s)
-			_, sink := RunToDeath(t, w, "for i in range(20_000): print(i)\nprint('last')\n"+death)
-			expect(t, sink, numbers(20_000)+"last\n", "")
+			_, sink := RunToDeath(t, w, "for i in range(20_000): print(i)\nprint('last', end='')\n"+death)
+			expect(t, sink, numbers(20_000)+"last", "")
 		})
 	}
 }
@@ -312,11 +312,11 @@ func testCPrints(t *testing.T, s sessions.Starter) {
 	w := Start(t, s)
 	_, sink := RunToDeath(t, w, `
 import ctypes
-print("a")
-ctypes.CDLL(None).printf(b"b\n")
-print("c")
-ctypes.CDLL(None).printf(b"d\n")
+print("a", end="")
+ctypes.CDLL(None).printf(b"b")
+print("c", end="")
+ctypes.CDLL(None).printf(b"d")
 ctypes.string_at(0)
 `)
-	expect(t, sink, "a\nb\nc\nd\n", "")
+	expect(t, sink, "abcd", "")
 }

@@ -355,11 +355,11 @@ func testCrashes(t *testing.T, s sessions.Starter) {
 		t.Run(test.name, func(t *testing.T) {
 			w := Start(t, s)
 			Run(t, w, "print('well')")
-			crash, sink := RunToDeath(t, w, "print('before')\n"+test.code)
+			crash, sink := RunToDeath(t, w, "print('before', end='')\n"+test.code)
 			if crash.Reason != test.reason || crash.Signal != test.signal {
 				t.Errorf("got %q (%s)\nwant %q (%s)", crash.Reason, crash.Signal, test.reason, test.signal)
 			}
-			expect(t, sink, "before\n", "")
+			expect(t, sink, "before", "")
 			<-w.Exited()
 			again, _ := RunToDeath(t, w, "pass")
 			if again.Reason != crash.Reason {
