@@ -124,8 +124,8 @@ $(NOTEBOOKS)/ready: testdata/notebooks/requirements.lock | setup
 	touch $@
 
 .PHONY: bench
-bench: setup ## Measure speed and memory beside ipykernel; renews docs/benchmarks.md
-	UNDERSTUDY_BENCH_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) run ./bench -write
+bench: setup ## Measure speed and memory beside ipykernel and jupyter-mcp-server; renews docs/benchmarks.md
+	"$$(./understudy setup 2>/dev/null)" bench/bench.py -write
 
 .PHONY: soak
 soak: setup ## For SOAK (10m), end interpreters in every way and compare all answers with a model
