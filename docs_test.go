@@ -196,6 +196,7 @@ func settingTable(t *testing.T) string {
 		t.Fatal(err)
 	}
 	var b strings.Builder
+	b.WriteString("| flag | environment | default | |\n|---|---|---|---|\n")
 	groups := map[string]int{} // their places, by where they begin
 	for _, s := range settings {
 		if _, known := groups[s.Group]; !known {
@@ -203,15 +204,14 @@ func settingTable(t *testing.T) string {
 		}
 	}
 	slices.SortStableFunc(settings, func(a, b config.Setting) int { return groups[a.Group] - groups[b.Group] })
-	group := "-"
+	group := "" // the first is the general one
 	for _, s := range settings {
 		if s.Group != group {
 			group = s.Group
-			title := group
-			if title == "" {
-				title = "General"
-			}
-			fmt.Fprintf(&b, "\n**%s**\n\n| flag | environment | default | |\n|---|---|---|---|\n", title)
+			fmt.Fprintf(&b, "| **%s** | | | |\n", group)
+		}
+		if s.Key != "" && "--"+s.Key != s.Flag {
+			t.Errorf("the key of %s is %s, and the reference says that they are the same", s.Flag, s.Key)
 		}
 		defaultText := ""
 		if s.Default != "" {
@@ -219,7 +219,7 @@ func settingTable(t *testing.T) string {
 		}
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Flag, s.Env, defaultText, cell(s.Help))
 	}
-	return b.String() + "\n"
+	return b.String()
 }
 
 func clientTable() string {
