@@ -327,20 +327,27 @@ func TestPluginsOfTheDocs(t *testing.T) {
 			}
 		}
 	}
+	areReady(t, dir, len(blocks))
+	areReady(t, "examples/plugins", 2)
+	passesItsTest(t, dir, shown)
+}
+
+// areReady finds so many plugins in a directory, and nothing wrong with them.
+func areReady(t *testing.T, dir string, want int) {
+	t.Helper()
 	registry, err := plugins.Open(dir, plugins.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := registry.Set().Plugins
-	if len(all) != len(blocks) {
-		t.Errorf("%d plugins of %d blocks", len(all), len(blocks))
+	if len(all) != want {
+		t.Errorf("%d plugins of %d in %s", len(all), want, dir)
 	}
 	for _, p := range all {
 		if p.State != plugins.Ready {
 			t.Errorf("%s is %s: %s", p.Name, p.State, p.Reason())
 		}
 	}
-	passesItsTest(t, dir, shown)
 }
 
 // passesItsTest has Python load plugins and run the tests that come with them.
