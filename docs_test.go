@@ -32,7 +32,6 @@ func TestDocsAreTrue(t *testing.T) {
 		{"docs/reference.md", "record", fieldTable(schemas["execution_record"])},
 		{"docs/reference.md", "settings", settingTable(t)},
 		{"docs/operations.md", "metrics", metricTable(t)},
-		{"docs/operations.md", "limits", limitTable(t)},
 		{"docs/policy.md", "defaults", policyDefaults(t)},
 		{"docs/reference.md", "clients", clientTable()},
 		{"docs/reference.md", "conversations", conversationTable(t)},
@@ -311,7 +310,7 @@ func TestPluginsOfTheDocs(t *testing.T) {
 	}
 	dir := t.TempDir()
 	blocks := regexp.MustCompile("(?s)```yaml\n(name: (\\w+)\n.*?)```").FindAllStringSubmatch(string(text), -1)
-	if all := strings.Count(string(text), "```yaml"); all != len(blocks) || all < 3 {
+	if all := strings.Count(string(text), "```yaml"); all != len(blocks) || all < 2 {
 		t.Fatalf("%d blocks of YAML, %d of them plugins", all, len(blocks))
 	}
 	var shown []string // those whose Python is there too
