@@ -50,9 +50,10 @@ func conversationTable(t *testing.T) string {
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString("\n")
 	for _, r := range remarks {
 		if number := notes[r.step+" "+r.outcome]; number > 0 {
-			fmt.Fprintf(&b, "\n(%d) %s\n", number, r.text)
+			fmt.Fprintf(&b, "- (%d) %s\n", number, r.text)
 		}
 	}
 	return b.String()
