@@ -63,6 +63,47 @@ func compareGenerated(t *testing.T, file, name, want string) {
 	}
 }
 
+// TestLinks: what a document links to is there, headings too.
+func TestLinks(t *testing.T) {
+	files, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, "README.md", "examples/experiment/README.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(string(text), -1) {
+			path, anchor, _ := strings.Cut(link[1], "#")
+			target := file
+			if path != "" {
+				target = filepath.Join(filepath.Dir(file), path)
+			}
+			if strings.Contains(path, "://") {
+				continue
+			}
+			if _, err := os.Stat(target); err != nil || anchor != "" && !slices.Contains(anchors(t, target), anchor) {
+				t.Errorf("%s links to %s, which is not there", file, link[1])
+			}
+		}
+	}
+}
+
+// anchors are the names of a document's headings, as GitHub makes them.
+func anchors(t *testing.T, file string) (names []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		name := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
+}
+
 // schema is what the tables need of a JSON schema, its properties in order.
 type schema struct {
 	Required   []string
@@ -215,26 +256,6 @@ func settingTable(t *testing.T) string {
 			defaultText = "`" + s.Default + "`"
 		}
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Flag, s.Env, defaultText, cell(s.Help))
-	}
-	return b.String()
-}
-
-func clientTable() string {
-	var b strings.Builder
-	b.WriteString("| client | calls itself | characters of text | side of an image | bytes in all | record | why |\n|---|---|---|---|---|---|---|\n")
-	for _, f := range tools.Fits() {
-		names := make([]string, len(f.Names))
-		for i, name := range f.Names {
-			names[i] = "`" + name + "`"
-			if !f.Exact {
-				names[i] = "`" + name + "`…"
-			}
-		}
-		record := "no"
-		if f.Record {
-			record = "yes"
-		}
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s | %s |\n", f.Client, strings.Join(names, ", "), f.Text, f.Side, f.Bytes, record, cell(f.Why))
 	}
 	return b.String()
 }
