@@ -166,4 +166,4 @@ fuzz-verify: setup ## For FUZZ_VERIFY (60) seconds, run random code that the pol
 
 .PHONY: clean
 clean: ## Remove what was built here; the Python environment stays
-	rm -rf understudy understudy.exe build bench/build .ruff_cache understudy-demo
+	rm -rf understudy understudy.exe build .ruff_cache understudy-demo
