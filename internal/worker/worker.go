@@ -195,8 +195,7 @@ func (w *worker) Run(ctx context.Context, request sessions.Request, sink session
 }
 
 // execute sends the run frame and returns the done frame, whatever comes between.
-func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMessage, error) {
-	var done doneMessage
+func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (done doneMessage, err error) {
 	if w.process.hasExited() {
 		return done, w.process.crash
 	}
@@ -205,7 +204,8 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 	}
 	w.interrupts.begin()
 	defer w.interrupts.end()
-	defer w.spawner.warden.letRun(w)()
+	over := w.spawner.warden.letRun(w)
+	defer func() { done.Notes = append(done.Notes, over(&done)...) }()
 	if err := w.conn.write(run); err != nil {
 		return done, err
 	}
