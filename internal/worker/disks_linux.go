@@ -66,11 +66,11 @@ type store struct {
 
 // run is one that is under way.
 type run struct {
-	base    int64 // what was there when it began, or when its files were held; or uncounted
-	began   time.Time
-	free    uint64 // bytes, of the file system, at that moment
-	held    bool   // it has met the limit
-	ending  bool
+	base   int64 // what was there when it began, or when its files were held; or uncounted
+	began  time.Time
+	free   uint64 // bytes, of the file system, at that moment
+	held   bool   // it has met the limit
+	ending bool
 	// written is what its processes had written when they were held, in bytes.
 	written map[int]uint64
 	killed  int // processes of its worker's that went on
@@ -165,8 +165,13 @@ func (d *warden) letRun(w *worker) (over func(*doneMessage) []string) {
 		default: // it is awake
 		}
 	}
+	began := time.Now()
 	return func(done *doneMessage) (notes []string) {
 		trouble := w.troubleOf(done)
+		if time.Since(began) > diskQuick { // in less nobody writes much
+			now, _ := writtenBy(w.process.pid)
+			trouble.written, w.written = int64(now-min(now, w.written)), now
+		}
 		for _, s := range stores { // what is deleted and still open counts in each: once is enough
 			if told := d.endRun(s, w, trouble); len(notes) == 0 {
 				notes = told

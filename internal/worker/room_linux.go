@@ -48,7 +48,7 @@ func (d *warden) endRun(s *store, w *worker, met *trouble) (notes []string) {
 		room = min(room, d.limits.FileSize)
 	}
 	free := freeOn(s.place)
-	usedUp := r.free > free && r.free-free > uint64(room/2)
+	usedUp := met.written > room/2 || r.free > free && r.free-free > uint64(room/2)
 	if !met.tooLarge && !met.full && !r.held && !usedUp && !s.isFull() {
 		return nil
 	}

@@ -9,6 +9,7 @@ type trouble struct {
 	full     bool   // nothing more could be written
 	file     string // one that has become as large as it may
 	held     bool   // because there was too much in all
+	written  int64  // bytes of the worker's and of its children that have ended, on disks
 }
 
 // What Python, the C library, shells and SQLite say.

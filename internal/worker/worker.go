@@ -40,6 +40,8 @@ type worker struct {
 	spec atomic.Pointer[sessions.Spec]
 
 	asking asking
+	// written is what it had written to disks when that was last looked at.
+	written uint64
 
 	// turn is held by the one request that is under way; conn's frames
 	// belong to it.

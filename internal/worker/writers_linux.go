@@ -98,4 +98,3 @@ func writtenBy(pid int) (n uint64, ok bool) {
 	n, err = strconv.ParseUint(string(line), 10, 64)
 	return n, ok && err == nil
 }
-
