@@ -286,6 +286,9 @@ func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.looked.After(now) { // a run has counted meanwhile
+		return busy
+	}
 	s.looked, s.free, s.took = now, free, time.Since(now)
 	was := s.held
 	hold, tooMuch := s.judge(size, begun)
