@@ -110,7 +110,7 @@ func assigns(code, name string) bool {
 	word := `\b` + regexp.QuoteMeta(name) + `\b`
 	// A target, one of several among them, an item or attribute of it, or "def f", "import x
 	// as y", "for i, j in".
-	bound, err := regexp.Compile(`(?m)(?:^|[;:(,])[^=;#\n"']*` + word + `(?:[\w\s,.*)\[\]:|]|, *\()*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]|\b(?:def|class|import|as|del|global)\b[^=#\n]*` + word + `|\bfor\s+\(*(?:[*\w.)]+\s*,\s*\(*)*\*?` + word + `|` + word + `\s*:=|^\s*` + word + `(?:\.\w+)*(?:\[.*\])?(?:\.\w+)*\s*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]`)
+	bound, err := regexp.Compile(`(?m)(?:^|[;:(,])[^=;#\n"']*` + word + `(?:[\w\s,.*)\[\]:|]|, *\()*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]|\b(?:def|class)\s+` + word + `|\b(?:import|as|del|global)\b[^=#\n;:]*` + word + `|\bfor\s+\(*(?:[*\w.)]+\s*,\s*\(*)*\*?` + word + `|` + word + `\s*:=|^\s*` + word + `(?:\.\w+)*(?:\[.*\])?(?:\.\w+)*\s*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]`)
 	return err == nil && bound.MatchString(code)
 }
 

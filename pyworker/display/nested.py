@@ -6,6 +6,7 @@ As everywhere no code of a user's class runs.
 """
 
 import binascii
+import re
 from _collections import deque
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 
@@ -21,6 +22,7 @@ _CHECKED = 8  # bytes that are added up in the time that one takes to be checked
 _BLOCKS = 1000  # parts of an array whose sums are kept
 _LONGEST = 10_000  # characters of a text that is looked at
 
+_MAGICS = frozenset(("run_cell_magic", "run_line_magic", "run_cell"))
 _PLAIN = kinds.ids(int, float, bool, complex, type(None), str)
 _UNCHANGING = _PLAIN | kinds.ids(bytes, range, ModuleType)
 
@@ -68,6 +70,9 @@ def _names(codes, namespace):
     for code in codes:
         names.update(dict.fromkeys(code.co_names))
         codes += [each for each in code.co_consts if type(each) is CodeType]
+        if not _MAGICS.isdisjoint(code.co_names):  # whose bodies are texts
+            texts = [each for each in code.co_consts if type(each) is str]
+            names.update(dict.fromkeys(re.findall(r"[^\W\d_]\w*", " ".join(texts))))
         for name in code.co_names:
             found = namespace.get(name)
             kind = found if kinds.derives(type(found), type) else type(found)

@@ -163,6 +163,7 @@ class Changes(unittest.TestCase):
     def test_nested_changes_of_what_the_code_names(self):
         plain = type("Model", (), {"__module__": "__main__"})()
         plain.layers = [{"w": [1.0]}]
+        self.names["run_cell_magic"] = lambda magic, line, cell: exec(cell, self.names)
         touch = types.FunctionType(compile("cfg['a'].append(1)", "", "exec"), self.names)
         for code, name, value in (
             ("cfg['a'].append(2)", "cfg", {"a": [1], "b": 2}),
@@ -171,6 +172,7 @@ class Changes(unittest.TestCase):
             ("t[0].add(1)", "t", (set(), 1)),
             ("q[1][0] = 1", "q", collections.deque([0, [0]])),
             ("m.layers[0]['w'][0] += 1", "m", plain),
+            ("run_cell_magic('time', '', 'cfg[0][0] = 1')", "cfg", [[0]]),
             ("touch()", "cfg", {"a": [1]}),
             ("(lambda: cfg['a'].append(1))()", "cfg", {"a": [1]}),
             ("b[99][0] = 1", "b", {i: bytearray(3) for i in range(100)}),
