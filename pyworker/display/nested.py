@@ -6,9 +6,10 @@ As everywhere no code of a user's class runs.
 """
 
 import binascii
-import re
 from _collections import deque
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
+
+from pyworker import late
 
 from . import describe, kinds
 
@@ -72,7 +73,7 @@ def _names(codes, namespace):
         codes += [each for each in code.co_consts if type(each) is CodeType]
         if not _MAGICS.isdisjoint(code.co_names):  # whose bodies are texts
             texts = [each for each in code.co_consts if type(each) is str]
-            names.update(dict.fromkeys(re.findall(r"[^\W\d_]\w*", " ".join(texts))))
+            names.update(dict.fromkeys(late.load("re").findall(r"[^\W\d_]\w*", " ".join(texts))))
         for name in code.co_names:
             found = namespace.get(name)
             kind = found if kinds.derives(type(found), type) else type(found)
