@@ -5,6 +5,7 @@ import sys
 
 from . import by_value, codefile, handlers, late, namespace, sources, stack
 from .display import adapters, artifacts, echo, figures, publisher
+from .fork import kin
 from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
 from .place import Place
@@ -12,8 +13,6 @@ from .plugins.plugins import Plugins
 from .shell.notebook import Notebook
 from .shell.packages import Packages, environment
 from .tracebacks import Describer
-
-_MARK = "UNDERSTUDY_INTERPRETER"  # tells the server whose child a process is
 
 
 class Session:
@@ -114,7 +113,7 @@ def open_session(start, frames, streams, interrupts, fault):
 def mark(value):
     """Marks the processes that the session will start, unless value is empty."""
     if value:
-        os.environ[_MARK] = value
+        os.environ[kin.MARK] = value
 
 
 def _show_sources(describer):
