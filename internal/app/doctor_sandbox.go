@@ -96,7 +96,7 @@ func reachable(s config.Serve) string {
 		parts = append(parts, "to write "+strings.Join(s.Write, ", "))
 	}
 	if cards := s.Cards(); cards != nil {
-		parts = append(parts, "the cards "+strings.Join(cards, ", "))
+		parts = append(parts, "NVIDIA cards: "+strings.Join(cards, ", "))
 	}
 	return strings.Join(parts, "; ")
 }
