@@ -39,7 +39,7 @@ type Result struct {
 	Between string   `json:"between_calls,omitempty" jsonschema_description:"What threads, tasks and child processes printed since the run before, both streams in order of arrival; not part of stdout and stderr"`
 	Stdout  string   `json:"stdout" jsonschema_description:"What was printed on standard output since the last answer"`
 	Stderr  string   `json:"stderr" jsonschema_description:"The same for standard error"`
-	TermOut []string `json:"term_out,omitempty" jsonschema_description:"Both streams in order of arrival, with --trials or --structured-content always; the last entry says how long it took"`
+	TermOut []string `json:"term_out,omitempty" jsonschema_description:"Both streams in order of arrival and the traceback below them, with --trials or --structured-content always; the last entry says how long it took"`
 
 	// Pieces are TermOut before display() and clear_output() have changed it.
 	Pieces []screen.Piece `json:"-"`
