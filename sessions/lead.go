@@ -339,7 +339,7 @@ func (s *Session) closeWorker(ctx context.Context, w Worker) {
 func (s *Session) renounce(ctx context.Context) {
 	defer s.moved(s.states.place())
 	s.dropWorker(ctx)
-	s.setFailures(0)
+	s.setFailures(failures{})
 	s.untold, s.fruitless, s.fatal, s.buggy = restartNote{}, nil, 0, 0
 }
 
