@@ -86,6 +86,10 @@ type Result struct {
 	Heading        string `json:"-"`
 	AnswersWaiting int    `json:"answers_waiting,omitempty" jsonschema_description:"In an answer to wait: how many more answers wait for it"`
 
+	// Undone says that a restart, a reset, an undo or a crash came after the run, and took
+	// what it had done to the variables.
+	Undone bool `json:"-"`
+
 	Variables *VariableDiff `json:"variables,omitempty" jsonschema_description:"Names that the run added, changed and removed"`
 
 	// The numbers of characters that were left out between head and tail.

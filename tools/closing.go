@@ -77,7 +77,7 @@ func figureTitle(i int, figure sessions.Figure) string {
 // variableLine names the variables that changed, but for those that the code plainly
 // assigns. The record has them all.
 func (v view) variableLine() string {
-	if v.Variables == nil {
+	if v.Variables == nil || v.Undone {
 		return ""
 	}
 	var parts []string

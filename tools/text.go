@@ -198,6 +198,10 @@ func (v view) stateLine() string {
 		return v.leftByCommand(lost, reason)
 	}
 	switch {
+	case v.Undone && v.Status == sessions.StatusCrashed:
+		return "[restarted] The interpreter was restarted: " + reason + ". " + undone
+	case v.Undone:
+		return "[state] " + undone
 	case v.RestartedBeforeRun:
 		return v.restartedBefore(lost, reason)
 	case lost && v.InterpreterRestarted && v.StateBefore > 0:
@@ -213,6 +217,9 @@ func (v view) stateLine() string {
 	}
 	return ""
 }
+
+// undone is said of a run in whose place another state has come since.
+const undone = "What this code did to the variables is gone: the interpreter was restarted, reset or undone since."
 
 // restartedBefore says with what the run began whose interpreter had just been brought
 // back; what it did itself is there, however it ended.
