@@ -39,7 +39,7 @@ type Result struct {
 	Between string   `json:"between_calls,omitempty" jsonschema_description:"What threads, tasks and child processes printed since the run before, both streams in order of arrival; not part of stdout and stderr"`
 	Stdout  string   `json:"stdout" jsonschema_description:"What was printed on standard output since the last answer"`
 	Stderr  string   `json:"stderr" jsonschema_description:"The same for standard error"`
-	TermOut []string `json:"term_out,omitempty" jsonschema_description:"Both streams in order of arrival, with --trials or --structured-content always; the last entry says how long it took"`
+	TermOut []string `json:"term_out,omitempty" jsonschema_description:"Both streams in order of arrival and the traceback below them, with --trials or --structured-content always; the last entry says how long it took"`
 
 	// Pieces are TermOut before display() and clear_output() have changed it.
 	Pieces []screen.Piece `json:"-"`
@@ -69,8 +69,8 @@ type Result struct {
 	Tasks int `json:"tasks,omitempty" jsonschema_description:"How many tasks of the event loop (servers and timers where there are none) go on after the run, so that the variables change until the next"`
 
 	FailuresInARow int `json:"failures_in_a_row,omitempty" jsonschema_description:"How many runs of this interpreter have failed one after another, this one the last"`
-	// Stop is set from --max-retries failures in a row on.
-	Stop string `json:"stop,omitempty" jsonschema_description:"After too many failures in a row: that the agent should stop and ask its user"`
+	// Stop is set once --max-retries of them were alike.
+	Stop string `json:"stop,omitempty" jsonschema_description:"After too many failures that were alike: that the agent should stop and ask its user"`
 
 	Trial *TrialReport `json:"trial,omitempty" jsonschema_description:"How the run is judged as a trial of an experiment"`
 
@@ -85,6 +85,10 @@ type Result struct {
 	// Heading says whose answer it is when a wait returns another than the latest.
 	Heading        string `json:"-"`
 	AnswersWaiting int    `json:"answers_waiting,omitempty" jsonschema_description:"In an answer to wait: how many more answers wait for it"`
+
+	// Undone says that a restart, a reset, an undo or a crash came after the run, and took
+	// what it had done to the variables.
+	Undone bool `json:"-"`
 
 	Variables *VariableDiff `json:"variables,omitempty" jsonschema_description:"Names that the run added, changed and removed"`
 

@@ -139,7 +139,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 		s.foretold = foretold // the owner has still to hear of what is new
 		s.visits.add(result, e.died)
 	} else {
-		s.countFailure(result, e.trial)
+		s.countFailure(e, result)
 	}
 	if !a.lostWorker() {
 		s.live = a.outcome.Tasks > 0
