@@ -1,21 +1,21 @@
-"""What is told of files of data: test_files says of each what must be in it."""
+"""What is told of files of data, hostile ones and large ones too."""
 
-import contextlib
 import datetime
 import gzip
 import io
-import json
 import os
 import pathlib
 import random
 import shutil
-import struct
 import sys
 import tempfile
+import time
 import unittest
 import unittest.mock
+import zipfile
 
-from pyworker.workspace import preview, sample, tables, tree
+from pyworker.tests.preview_cases import FILES, PEOPLE
+from pyworker.workspace import preview, tables, tree
 
 try:
     import openpyxl
@@ -24,8 +24,6 @@ try:
     import pyarrow.parquet
 except ImportError:
     openpyxl = PIL = pyarrow = None
-
-PEOPLE = "name,age,city\nAnn,31,Rome\nBob,,Bonn\nCid,47,Rome\n"
 
 
 def text_of(directory, **options):
@@ -38,11 +36,7 @@ def picture(width, height):
     return out.getvalue()
 
 
-def array(header):
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
-
-
-def trees(**columns):
+def trees():
     """Returns a Parquet file with four groups of rows."""
     day = datetime.date(2024, 1, 1)
     at = datetime.datetime(2024, 1, 1)
@@ -57,80 +51,13 @@ def trees(**columns):
         "tags": [["a"] * (i % 3) for i in n],
         "place": [{"x": i} for i in n],
         "raw": [b"\xff" for i in n],
-        **columns,
     }
     out = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(table), out, row_group_size=250)
     return out.getvalue()
 
 
-FILES = {
-    "plain": ("a.csv", PEOPLE, "CSV: 3 rows × 3 columns\n", "- age: integer, 31 to 47, 2 distinct, 1 missing (33%)", '- city: text, 2 distinct: "Rome", "Bonn"', '- name: text, all distinct, such as "Ann", "Bob", "Cid"'),
-    "no end of line": ("a.csv", PEOPLE.strip(), "3 rows × 3 columns"),
-    "CR LF": ("a.csv", PEOPLE.replace("\n", "\r\n"), "3 rows × 3 columns", "31 to 47"),
-    "CR": ("a.csv", PEOPLE.replace("\n", "\r"), "3 rows × 3 columns", "31 to 47"),
-    "tabs": ("a.csv", PEOPLE.replace(",", "\t"), "Tab-separated: 3 rows × 3 columns"),
-    "semicolons": ("a.csv", "x;y\n1,5;a\n2,25;b\n", 'CSV with delimiter ";": 2 rows × 2 columns', "- x: number with a decimal comma"),
-    "bars": ("a.psv", PEOPLE.replace(",", "|"), 'delimiter "|": 3 rows × 3 columns'),
-    "one column": ("a.csv", "x\n1\n2\n", "2 rows × 1 column\n", "- x: integer, 1 to 2"),
-    "no header": ("a.csv", "5.1,3.5,setosa\n4.9,3.0,setosa\n", "2 rows × 3 columns; no header", "- column 1: number, 4.9 to 5.1"),
-    "two columns of one name": ("a.csv", "id,score,score\n1,2,3\n4,5,6\n", "2 rows × 3 columns\n", "- score: integer, 2 to 5"),
-    "a word twice": ("a.csv", "alice,rome,rome\nbob,oslo,rome\n", "2 rows × 3 columns; no header"),
-    "a picture": ("a.csv", "![x](http://e/?a),y\n1,2\n", "- ` ![x](http://e/?a) `: integer, 1"),
-    "a thousand or one": ("a.csv", 'pop,x\n"1,234",a\n"950,000",b\n', "- pop: number with commas, between thousands or decimal"),
-    "thousands": ("a.csv", 'pop,x\n"1,234,567",a\n"950,000",b\n', "- pop: number with commas between thousands"),
-    "years are a header": ("a.csv", "country,1960,1961,1962\nA,1,2,3\n", "1 row × 4 columns\n", "- 1961: integer, 2"),
-    "only a header": ("a.csv", "a,b,c\n", "0 rows × 3 columns", "- a: empty"),
-    "quoted lines": ("a.csv", 'a,b\n"x\ny, ""z""",1\n', "1 row × 2 columns", r'- a: text, a single value: "x y, \"z\""'),
-    "open quote": ("a.csv", 'a,b\n1,2\n3,"4\n5,6\n', "2 rows × 2 columns", "a quote in the last row is not closed"),
-    "ragged": ("a.csv", "a,b,c\n1,2,3\n4,5\n6,7,8\n", "3 rows × 3 columns; 1 row has another number of fields"),
-    "lines before": ("a.csv", "Report of 2024\n\na,b,c\n1,2,3\n4,5,6\n7,8,9\n", "3 rows × 3 columns; the first 1 line of the file is not of the table", "- a: integer, 1 to 7"),
-    "names of rows": ("a.tsv", "a\tb\nr1\t1\t2\nr2\t3\t4\n", "2 rows × 3 columns", "- (row names): text", "- b: integer, 2 to 4"),
-    "UTF-8 with mark": ("a.csv", "\ufeff" + PEOPLE, "CSV, encoding utf-8-sig: 3 rows", "- name: text"),
-    "UTF-16 little": ("a.csv", ("\ufeff" + PEOPLE).encode("utf-16-le"), "encoding utf-16: 3 rows × 3 columns", "- name: text"),
-    "UTF-16 big": ("a.csv", ("\ufeff" + PEOPLE).encode("utf-16-be"), "encoding utf-16: 3 rows"),
-    "UTF-16 without mark": ("a.csv", PEOPLE.encode("utf-16-le"), "encoding utf-16-le: 3 rows"),
-    "cp1252": ("a.csv", b"n,p\ncaf\xe9,\x80 5\n", "encoding cp1252: 1 row", '"café"', '"€ 5"'),
-    "broken UTF-8": ("a.csv", b"n,p\ncaf\xc3\xa9,\xc3\xbc\nx\xff,\xc3\xa4\n", "encoding utf-8 with 1 broken byte: 2 rows", '"x\ufffd"'),
-    "NULs": ("a.csv", "a,b\n1,\0\0\0\n", "a.csv (10 B: not a text)"),
-    "empty": ("a.csv", "", "a.csv (0 B: empty)"),
-    "blank": ("a.csv", "\n\n\n", "a.csv (3 B: only empty lines)"),
-    "gzip": ("a.csv.gz", gzip.compress(PEOPLE.encode()), "CSV: 3 rows × 3 columns"),
-    "not gzip": ("a.csv.gz", PEOPLE, "can't be unpacked"),
-    "cut gzip": ("a.csv.gz", gzip.compress(PEOPLE.encode() * 2000)[:100], "a.csv.gz (100 B"),
-    "dates": ("a.csv", "d,e\n2024-01-05,3.4.2021\n2023-12-31,24.12.2020\n", "- d: date, 2023-12-31 to 2024-01-05", '- e: date, 2020-12-24 to 2021-04-03 (such as "3.4.2021")'),
-    "times": ("a.csv", "d,e\n2024-01-05T10:20:30Z,1\n2023-12-31T00:00:00Z,1\n", "- d: date, 2023-12-31 00:00 to 2024-01-05 10:20"),
-    "numbers and a word": ("a.csv", "n,m\n" + "1.5,2\n" * 39 + "unknown,2\n", '- n: number, 1.5, but 2.5% of the cells are text, such as "unknown"'),
-    "leading zeros": ("a.csv", "zip,x\n00501,1\n10001,2\n", "- zip: integer, 501 to 10001, some with leading zeros"),
-    "no numbers": ("a.csv", "a,b\n" + "9" * 400 + ",1e999\n1_000,-\n", '- a: text, all distinct, such as "999', '- b: text, all distinct, such as "1e999", "-"'),
-    "booleans": ("a.csv", "b,x\nTrue,1\nFalse,2\n", '- b: boolean, 2 distinct: "True", "False"'),
-    "all missing": ("a.csv", "b,x\nNA,1\nnull,2\n", "- b: empty"),
-    "control characters": ("a.csv", "b,x\n\x1b[31mred\x07\u202e,1\n", '"[31mred"'),
-    "long cells": ("a.csv", "b,x\n" + "é" * 500 + ",1\n", '"' + "é" * 60 + '…"'),
-    "100,000 columns": ("a.csv", ",".join(f"f{i}" for i in range(100_000)) + "\n" + "1," * 99_999 + "2\n", "1 row × 100,000 columns", "- f99999: integer, 2", "… 99,950 columns between them (550 integer, 99400 not looked into)"),
-    "table in a text": ("a.data", "5.1,3.5,1.4\n" * 20, "CSV: 20 rows × 3 columns; no header"),
-    "short text": ("a.md", "# Data\n```\nx\n```\n", "Text, 4 lines:\n````\n# Data\n```\nx\n```\n````"),
-    "long text": ("a.txt", "a line\n" * 50, "Text, 50 lines; it begins:\n```\na line\n"),
-    "code": ("a.py", "def f():\n\treturn 1\n", "def f():\n    return 1"),
-    "JSON": ("a.json", '[{"id":1,"t":["x"],"o":{"p":null}},{"id":2.5,"t":[],"n":NaN}]', "JSON: array of 2 elements, each object", "- id: number, 1 to 2.5", '- t: array of 0 to 1 element, each text, such as "x"', "  - p: null", "- n: null (in 50% of them)"),
-    "JSON object": ("a.json", '{"b":true,"s":"NaN"}', "JSON: object", "- b: boolean", '- s: text, such as "NaN"'),
-    "JSON that is lines": ("a.json", '{"a":1}\n{"a":2}\n', "JSON lines: 2 lines, each object", "- a: integer, 1 to 2"),
-    "broken JSON": ("a.json", '{"a":', "a.json (5 B: not valid JSON at byte 5)"),
-    "deep JSON": ("a.json", "[" * 100_000 + "]" * 100_000, "not looked into: it is too deeply nested"),
-    "long number in JSON": ("a.json", "[1" + "0" * 5000 + ", 1" + "0" * 400 + "]", "JSON: array of 2 elements, each number"),
-    "JSON lines": ("a.jsonl", '{"a":1}\n\n{"a":"x"}\n{broken\n', "JSON lines: 3 lines, each object", "33% of the lines are not valid JSON", '- a: integer, 1 or text, such as "x"'),
-    "many keys": ("a.json", json.dumps({f"k{i}": 1 for i in range(1001)}), "… 971 more keys"),
-    "npy": ("a.npy", array("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }\n"), "numpy array: 3 × 4, float32"),
-    "npy that lies": ("a.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{", "a.npy (13 B: not a file of numpy's)"),
-    "cut Parquet": ("a.parquet", "PAR1" + "x" * 100, "not a Parquet file, or not a whole one"),
-    "Parquet that lies": ("a.parquet", b"PAR1\x15\x02\xff\xff\xff\xffPAR1", "its footer is damaged"),
-    "no workbook": ("a.xlsx", "PK nothing", "can't be read as a workbook"),
-    "no picture": ("a.png", "nothing", "Pictures: 1 .png; 1 can't be read"),
-    "name of a file": ("a\x1b[1m\n```.csv", PEOPLE, "a[1m ```.csv", "### ```` a[1m ```.csv ````\nCSV: 3 rows"),
-}  # fmt: skip
-
-
-class PreviewTest(unittest.TestCase):
+class FilesTestCase(unittest.TestCase):
     def put(self, files):
         """Writes files and returns their directory."""
         directory = pathlib.Path(tempfile.mkdtemp())
@@ -145,12 +72,371 @@ class PreviewTest(unittest.TestCase):
         for words in wanted:
             self.assertIn(words, text)
 
+
+class PreviewTest(FilesTestCase):
     def test_files(self):
         for name, (file, data, *wanted) in FILES.items():
             if pyarrow is None and file.endswith((".parquet", ".xlsx", ".png")):
                 continue
             with self.subTest(name):
                 self.check(text_of(self.put({file: data}), characters=100_000), *wanted)
+
+    @unittest.skipUnless(pyarrow, "needs pyarrow")
+    def test_parquet(self):
+        files = {"a.parquet": trees(), "b/same.parquet": trees(), "b/too.pq": trees()}
+        none = io.BytesIO()
+        pyarrow.parquet.write_table(pyarrow.table({"price": pyarrow.array([], "float64")}), none)
+        files["none.parquet"] = none.getvalue()
+        text = text_of(self.put(files), characters=100_000)
+        self.check(
+            text,
+            "### a.parquet\nParquet: 1,000 rows × 9 columns, 4 row groups\n"
+            "- id: integer, 1 to 1000\n"
+            "- price: number, 0.125 to 124.875, 250 missing (25%)\n"
+            '- name: text, "ash" to "oak"\n- day: date, 2024-01-01 to 2024-12-31\n'
+            "- at: timestamp, 2024-01-01 00:00:00 to 2024-02-11 15:00:00\n- ok: boolean\n"
+            '- tags.list.element: text, "a"\n- place.x: integer, 0 to 999\n- raw: bytes\n',
+            "### none.parquet\nParquet: 0 rows × 1 column, 1 row group\n- price: number\n",
+            "### b/too.pq\nParquet: 1,000 rows × 9 columns, 4 row groups\n"
+            "The same columns as same.parquet.",
+        )
+        with unittest.mock.patch.dict(sys.modules, {"pyarrow": None, "pyarrow.parquet": None}):
+            self.check(text_of(self.put(files)), "not looked into: this Python has no pyarrow)")
+
+    @unittest.skipUnless(openpyxl, "needs openpyxl")
+    def test_workbook(self):
+        book = openpyxl.Workbook()
+        for row in (
+            ["when", "n", "ok"],
+            [datetime.datetime(2023, 3, 15), 1.5, True],
+            [datetime.datetime(2023, 3, 16), 2, False],
+        ):
+            book.active.append(row)
+        book.create_sheet("Empty")
+        book.create_sheet("Far")["B1048576"] = "lone"
+        long = book.create_sheet("Long")
+        for i in ["x", *range(5000)]:
+            long.append([i])
+        directory = self.put({})
+        book.save(directory / "a.xlsx")
+        for name in ("Empty", "Far", "Long"):
+            del book[name]
+        book.save(directory / "b.xlsx")
+        self.check(
+            text_of(directory),
+            "Excel, 4 sheets",
+            'Sheet "Sheet": 2 rows × 3 columns\n- when: date, 2023-03-15 to 2023-03-16',
+            "- n: number, 1.5 to 2",
+            '- ok: boolean, 2 distinct: "TRUE", "FALSE"',
+            'Sheet "Empty": empty',
+            'Sheet "Far": nothing in the first 2,000 rows',
+            'Sheet "Long": 5,000 rows × 1 column; '
+            "the columns are described from the first 1,999 rows",
+            '### b.xlsx\nExcel, sheet "Sheet": 2 rows × 3 columns',
+        )
+
+    def test_workbook_that_is_a_bomb(self):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as parts:
+            parts.writestr("xl/workbook.xml", b" " * (200 << 20))
+        if openpyxl:
+            self.check(text_of(self.put({"a.xlsx": out.getvalue()})), "too large for a workbook")
+
+    def test_tree(self):
+        """Of many files some are named, of every kind one, and the rest is counted."""
+        files = {f"pictures/{i}.png": "x" for i in range(133)}
+        files["pictures/zz.csv"] = "a,b\n1,2\n"
+        files |= {f"nine/part-{i + 1}.bin": "x" for i in range(9)}
+        files |= {f"many/d{i}/f.bin": "xy" for i in range(40)}
+        text = text_of(self.put(files), name="data")
+        self.check(
+            text,
+            "data/ (183 files, ",
+            "  pictures/ (134 files, ",
+            "    zz.csv (8 B)",
+            "… and 130 other files: 130 .png (",
+            "    part-8.bin (1 B)\n    … and 1 other file: 1 .bin (1 B)\n",
+            "    … and 36 other directories (36 files, 72 B)",
+            "### pictures/*\nPictures: 133 .png; of 24 that were looked at; 24 can't be read",
+            "### pictures/zz.csv",
+        )
+
+    @unittest.skipUnless(PIL, "needs Pillow")
+    def test_pictures(self):
+        files = {f"{i}.png": picture(3, 2 + i % 5) for i in range(9)}
+        directory = self.put({**files, "x.jpg": "broken"})
+        self.check(
+            text_of(directory),
+            "### *\nPictures: 9 .png, 1 .jpg: 3×2 (2), 3×3 (2), 3×4 (2), 3×5 (2), "
+            "… 1 other size; 1 can't be read",
+        )
+        self.check(text_of(self.put({"a.png": picture(7, 5)})), "Pictures: 1 .png: 7×5\n")
+
+    def test_simple_form(self):
+        """What is too long in full is told by names, and cut at a section's end."""
+        files = {}
+        for i in range(8):
+            names = ",".join(f"the_column_{i}_{k}" for k in range(45))
+            files[f"{i}.csv"] = names + "\n" + ",".join(f"value {k}" for k in range(45)) + "\n"
+        directory = self.put(files)
+        full = text_of(directory, characters=100_000)
+        self.check(full, '- the_column_7_44: text, a single value: "value 44"')
+        for most, left in ((6000, "1 more file"), (2000, "6 more files")):
+            text = text_of(directory, characters=most)
+            self.check(text, "Columns: the_column_0_0, the_column_0_1, ")
+            self.assertTrue(text.endswith(f"[the descriptions of {left} are left out]\n"), text)
+            self.assertNotIn("value 44", text)
+            self.assertTrue(most * 0.7 < len(text) <= most, len(text))
+        tiny = text_of(directory, characters=100)
+        self.assertTrue(len(tiny) <= 100 and "left out]" in tiny, tiny)
+
+    def test_same_again(self):
+        """A text that is known is not made again; another file makes another print."""
+        directory = self.put({"a.csv": "a,b\n1,x\n", "b/c.json": '{"x":[1,2]}', "d.txt": "hello"})
+        first, second = (preview.describe(str(directory)) for _ in range(2))
+        self.assertEqual(first, second)
+        again = preview.describe(str(directory), known=first["print"])
+        self.assertEqual({"print": first["print"]}, again)
+        (directory / "b" / "e").write_text("x")
+        self.assertIn("text", preview.describe(str(directory), known=first["print"]))
+
+    def test_budget_is_for_all(self):
+        files = {f"{i}.csv": "n,m\n" + "12345,67890\n" * 20_000 for i in range(6)}
+        with unittest.mock.patch.multiple(preview, _ALL=600_000, _FILE=300_000):
+            text = text_of(self.put(files))
+        self.check(
+            text, "CSV: 20,000 rows × 2 columns", "CSV: about 20,000 rows, from a sample of "
+        )
+        self.check(text, "not looked into: enough was read of the others)")
+
+    def test_no_time(self):
+        found = preview.describe(str(self.put({"a.csv": "a,b\n1,2\n"})), seconds=-1)
+        self.check(found["text"], "not all was looked at")
+        self.assertTrue(found["hasted"])
+
+    def test_no_directory(self):
+        directory = self.put({"a.csv": ""})
+        self.check(preview.describe(str(directory / "none"))["error"], "input: gone while")
+        self.check(preview.describe(str(directory / "a.csv"))["error"], "no directory any more")
+
+    def test_libraries_are_not_needed(self):
+        """The standard library is enough for texts, tables, JSON and arrays."""
+        missing = dict.fromkeys(("numpy", "pandas", "pyarrow", "openpyxl", "PIL"))
+        files = {
+            "a.csv": PEOPLE,
+            "b.json": "[1]",
+            "c.npy": FILES["npy"][1],
+            "d.xlsx": "x",
+            "e.png": "x",
+        }
+        with unittest.mock.patch.dict(sys.modules, missing):
+            text = text_of(self.put(files))
+        self.check(text, "CSV: 3 rows", "JSON: array", "float32", "this Python has no openpyxl")
+
+
+@unittest.skipUnless(hasattr(os, "fork"), "links, pipes and processes are of POSIX")
+class HostileTest(FilesTestCase):
+    def test_links(self):
+        """Links are followed within the directory and to the roots, and nowhere else."""
+        secret = self.put({"secret.csv": "word,n\nswordfish,1\n"})
+        given = self.put(
+            {
+                "deep/x.csv": "a,b\n1,2\n",
+                "other.csv": "word,n\nsibling,1\n",
+                "one.csv": "only,b\n1,2\n",
+            }
+        )
+        directory = self.put(
+            {"own.csv": "own,b\n1,2\n", "sub/f.csv": "s,b\n1,2\n", "o/f.csv": "o,b\n1,2\n"}
+        )
+        links = {
+            "away.csv": secret / "secret.csv", "awaydir": secret, "device.csv": "/dev/zero",
+            "nothing.csv": "nowhere", "self.csv": "self.csv", "given": given / "deep",
+            "one.csv": given / "one.csv", "sibling.csv": given / "other.csv",
+            "again.csv": "own.csv",
+            "absolute.csv": directory / "own.csv", "loop": ".", "sub/twin": "../o", "sub/up": "..",
+            "climb.csv": f"../{secret.name}/secret.csv",
+        }  # fmt: skip
+        for name, target in links.items():
+            os.symlink(target, directory / name)
+        os.symlink(given / "deep", given / "deep" / "round")
+        roots = [str(given / "deep"), str(given / "one.csv")]
+        text = text_of(directory, characters=100_000, roots=roots)
+        self.check(
+            text,
+            "### given/x.csv\nCSV: 1 row × 2 columns",
+            "### one.csv\nCSV: 1 row",
+            "- only: integer",
+            "nothing.csv (0 B: link to nothing)",
+            "loop/ (link to a directory above it)",
+            "up/ (link to a directory above it)",
+            "twin (0 B: link to a directory of this tree)",
+            "round/ (link to a directory above it)",
+        )
+        for never in ("swordfish", 'sibling"', str(given), str(directory), str(secret)):
+            self.assertNotIn(never, text)
+
+    def test_replaced(self):
+        directory = self.put({"secret.csv": "word,n\nswordfish,1\n"})
+        os.symlink(directory, directory / "input")
+        self.check(preview.describe(str(directory / "input"))["error"], "no directory any more")
+
+    def test_pipe(self):
+        directory = self.put({"b.csv": "a,b\n1,2\n"})
+        os.mkfifo(directory / "a.csv")
+        self.check(text_of(directory), "a.csv (0 B: not a regular file)", "### b.csv")
+        with self.assertRaises(preview.NotSaid):  # which has become one
+            preview._opened(directory / "a.csv")
+
+    @unittest.skipIf(hasattr(os, "getuid") and os.getuid() == 0, "root reads everything")
+    def test_unreadable(self):
+        directory = self.put({"a.csv": "a,b\n1,2\n", "d/b.csv": "a,b\n1,2\n"})
+        os.chmod(directory / "a.csv", 0)
+        os.chmod(directory / "d", 0)
+        self.addCleanup(os.chmod, directory / "d", 0o700)
+        text = text_of(directory)
+        self.check(text, "a.csv (8 B: can't be read: permission denied)")
+        self.check(text, "d/ (can't be read: permission denied)")
+
+    def test_change(self):
+        directory = self.put({"a.csv": "a,b\n1,2\n"})
+
+        def read(*_):
+            (directory / "a.csv").write_text("")
+            return {"head": "x"}
+
+        self.assertEqual(
+            "x; it changed while it was read", preview._read(directory / "a.csv", read, 0)["head"]
+        )
+
+    def test_apart(self):
+        """What reading a file does to its process is told in its line."""
+        hog = lambda: {"n": len(bytearray(3 << 30))}  # noqa: E731
+        cases = [
+            (lambda: {"x": 1}, 60, {"x": 1}),
+            (lambda: os.kill(os.getpid(), 11), 60, "reading it ended the process (signal 11)"),
+            (lambda: os._exit(3), 60, "can't be described: reading it ended the process"),
+            (lambda: time.sleep(600), 0.01, "it takes too long"),
+            (lambda: "x" * (2 << 20), 60, "can't be described"),
+            (lambda: 1 // 0, 60, "can't be described: integer division or modulo by zero"),
+        ]
+        if sys.platform == "linux":
+            cases.append((hog, 60, "it takes too much memory"))
+        for job, seconds, want in cases:
+            with self.subTest(want):
+                found = preview.apart(job, seconds)
+                if isinstance(want, str):
+                    self.check(found["note"], want)
+                else:
+                    self.assertEqual(want, found)
+        with self.assertRaises(ChildProcessError):
+            os.waitpid(-1, 0)
+
+
+class LargeTest(FilesTestCase):
+    def check_large(self, name, row, size, *wanted):
+        """Describes a file of rows of equal length that is never anywhere."""
+        width = len(row(1).encode())
+
+        class Made:
+            at = 0
+
+            def seek(self, at):
+                self.at = at
+
+            def read(self, n):
+                first = self.at // width
+                data = b"".join(row(i).encode() for i in range(first, first + n // width + 2))
+                begin, self.at = self.at - first * width, self.at + n
+                return data[begin : begin + n]
+
+        found = preview._READERS[tree.extension(name)](Made(), name, size, 8 << 20)
+        text = "\n".join([found["head"], *found["full"]])
+        self.check(text, *wanted)
+        return text
+
+    def test_table(self):
+        """Texts hold line ends, delimiters and quotes; the blocks are aligned all the same."""
+
+        def row(i):
+            if i == 0:
+                return "id,word,note," + "v" * (100 - 14) + "\n"
+            value = "" if i % 10 == 0 else "1.5"
+            start = f'{i:010},{("ash", "elm", "oak")[i % 3]},"a, ""b""\nc,d,e\n'
+            end = f'",{value}\n'
+            return start + "z" * (100 - len(start) - len(end) - 3) + ",y\n" + end
+
+        text = self.check_large(
+            "made.csv",
+            row,
+            5_000_000_000,
+            "CSV: about 50,000,000 rows, from a sample of ",
+            "; 4 columns\n",
+            'text, 3 distinct: "elm", "oak", "ash"',
+            "number, 1.5, 10% missing",
+            "- id: integer, ",
+            "some with leading zeros",
+        )
+        self.assertNotIn("another number of fields", text)
+
+    def test_lines(self):
+        def row(i):
+            return f'{{"id": {1_000_000_000 + i:010}, "t": "{i:022}"}}\n'
+
+        text = self.check_large(
+            "a.jsonl", row, 5_000_000_000, "JSON lines: about 100,000,000 lines, from"
+        )
+        self.assertNotIn("not valid", text)
+
+    def test_document(self):
+        for name, row in {
+            "array": lambda i: ("[" if i == 0 else " ") + '{"a": [12,345]},' * 3 + " \n",
+            "object": lambda i: (
+                ('{"r": [' if i == 0 else "       ") + '{"a": [12,345]},' * 3 + "\n"
+            ),
+        }.items():
+            with self.subTest(name):
+                self.check_large(
+                    "a.json",
+                    row,
+                    5_000_000_000,
+                    "JSON, of which the first 1.0 MB were read: " + name,
+                    "- a: array of 2 elements, each integer, 12 to 345",
+                    "(its end was not seen)",
+                )
+
+    def test_long_line(self):
+        for name in ("a.jsonl", "a.csv"):
+            with self.subTest(name), self.assertRaisesRegex(preview.NotSaid, "line is longer than"):
+                self.check_large(name, lambda i: '"' * (i == 0) + "x," * 20, 5_000_000_000)
+
+    def test_sparse(self):
+        directory = self.put({"large.csv": "a,b\n" + "1,2\n" * (1 << 18), "zeros.csv": ""})
+        for name in ("large.csv", "zeros.csv"):
+            os.truncate(directory / name, 5 << 30)
+        self.check(text_of(directory), "large.csv (5.4 GB)", "zeros.csv (5.4 GB: not a text)")
+
+    def test_packed(self):
+        """Of a compressed table the beginning is read, and the rest estimated."""
+        chance = random.Random(1)
+        rows = (f"{1_000_000 + i},{chance.randrange(10**8, 2 * 10**8)}\n" for i in range(400_000))
+        data = gzip.compress(("id,value\n" + "".join(rows)).encode())
+        text = text_of(self.put({"a.csv.gz": data}))
+        rows = int(text.partition("CSV: about ")[2].partition(" ")[0].replace(",", ""))
+        self.assertTrue(390_000 <= rows <= 410_000, text)
+
+    def test_any_block(self):
+        """Wherever a block is cut out of quoted texts, its rows are the table's, but for one."""
+        chance = random.Random(3)
+        words = ["word ", "a,b\n", 'say ""yes"", ', "\n1,2,3\n"]
+        rows = [f'{i},"{chance.choice(words) * chance.randrange(5)}",x{i}\n' for i in range(3000)]
+        text = "".join(rows)
+        for _ in range(300):
+            begin = chance.randrange(len(text) - 8000)
+            found = tables._aligned(text[begin : begin + 8000], ",", 3)
+            odd = [row for row in found if len(row) != 3 or "x" + row[0] != row[2]]
+            self.assertLess(len(odd), 2, begin)
+            self.assertGreater(len(found), 20, begin)
 
 
 if __name__ == "__main__":

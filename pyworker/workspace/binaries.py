@@ -37,7 +37,7 @@ def needed(name):
         raise NotSaid(f"not looked into: this Python has no {name.partition('.')[0]}") from None
 
 
-def read_parquet(file, size, room):
+def read_parquet(file, _, size, _room):
     """Describes a Parquet file from its footer; no data is read."""
     parquet = needed("pyarrow.parquet")
     file.seek(max(0, size - 4))
@@ -60,13 +60,12 @@ def read_parquet(file, size, room):
     }
 
 
-_LOGICAL = {
-    "STRING": "text", "ENUM": "text (enum)", "DECIMAL": "decimal", "DATE": "date", "TIME": "time of day",
-    "TIMESTAMP": "timestamp", "JSON": "JSON", "UUID": "UUID", "FLOAT16": "float16",
-}  # fmt: skip
-_PHYSICAL = {
-    "BOOLEAN": "boolean", "INT32": "integer", "INT64": "integer", "INT96": "timestamp",
-    "FLOAT": "number", "DOUBLE": "number", "BYTE_ARRAY": "bytes", "FIXED_LEN_BYTE_ARRAY": "bytes",
+_KINDS = {
+    "STRING": "text", "ENUM": "text (enum)", "DECIMAL": "decimal", "DATE": "date",
+    "TIME": "time of day", "TIMESTAMP": "timestamp", "JSON": "JSON", "UUID": "UUID",
+    "FLOAT16": "float16", "BOOLEAN": "boolean", "INT32": "integer", "INT64": "integer",
+    "INT96": "timestamp", "FLOAT": "number", "DOUBLE": "number", "BYTE_ARRAY": "bytes",
+    "FIXED_LEN_BYTE_ARRAY": "bytes",
 }  # fmt: skip
 
 
@@ -77,9 +76,7 @@ class _Stored:
         column = known.schema.column(i)
         self._path = column.path
         self.name = named(column.path)
-        self.kind = _LOGICAL.get(column.logical_type.type) or _PHYSICAL.get(
-            column.physical_type, "group"
-        )
+        self.kind = _KINDS.get(column.logical_type.type) or _KINDS.get(column.physical_type, "")
         self._rows = known.num_rows
         groups = (known.row_group(group).column(i) for group in range(known.num_row_groups))
         self._statistics = [each.statistics if each.is_stats_set else None for each in groups]
@@ -112,7 +109,7 @@ def _bound(value):
     )
 
 
-def read_workbook(file, size, room):
+def read_workbook(file, _, size, room):
     """Describes the sheets of a workbook by their first rows."""
     openpyxl = needed("openpyxl")
     too_large = NotSaid("not looked into: too large for a workbook; read it with nrows")
@@ -158,7 +155,7 @@ def _sheet(sheet):
     if not rows:
         head = (
             f"{title}: nothing in the first {count(read, 'row')}"
-            if last > read
+            if last > read > 0
             else f"{title}: empty"
         )
         return {"title": title, "head": head, "full": [], "simple": "", "form": ""}
@@ -187,12 +184,12 @@ def _cell(value):
     return str(value)
 
 
-def read_npy(file, size, room):
+def read_npy(file, *_):
     """Describes an array from its header."""
     return {"head": f"numpy array: {_array(file)}", "full": [], "simple": "", "form": ""}
 
 
-def read_npz(file, size, room):
+def read_npz(file, *_):
     """Describes the arrays of an archive from their headers."""
     try:
         archive = zipfile.ZipFile(file)

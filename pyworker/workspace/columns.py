@@ -13,7 +13,27 @@ _TRIES = 50  # cells without a date, after which no more are looked for
 _MANY = 50_000  # distinct values that are counted
 
 MISSING = frozenset(
-    ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+    [
+        "",
+        "#N/A",
+        "#N/A N/A",
+        "#NA",
+        "-1.#IND",
+        "-1.#QNAN",
+        "-NaN",
+        "-nan",
+        "1.#IND",
+        "1.#QNAN",
+        "<NA>",
+        "N/A",
+        "NA",
+        "NULL",
+        "NaN",
+        "None",
+        "n/a",
+        "nan",
+        "null",
+    ]
 )  # as pandas has it
 _BOOLEANS = frozenset(["true", "false", "True", "False", "TRUE", "FALSE"])
 _NUMBER = re.compile(r"[-+]?(\d+)?(\.\d*)?([eE][-+]?\d+)?", re.ASCII)
@@ -21,7 +41,25 @@ _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
 _COMMA = re.compile(r"[-+]?\d*,\d*", re.ASCII)
 # Those that fromisoformat does not read. Which of day and month comes first where there
 # are strokes is not claimed.
-_DATES = ["%Y/%m/%d", "%Y/%m/%d %H:%M:%S", "%Y-%m", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%d/%m/%Y %H:%M:%S", "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%b %d, %Y", "%b %d %Y"]
+_DATES = [
+    "%Y/%m/%d",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y-%m",
+    "%m/%d/%Y",
+    "%d/%m/%Y",
+    "%m/%d/%Y %H:%M",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M:%S",
+    "%d.%m.%Y",
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+    "%d-%b-%Y",
+    "%d-%b-%y",
+    "%d %b %Y",
+    "%b %d, %Y",
+    "%b %d %Y",
+]
 
 
 def kind_of(text):
@@ -150,12 +188,12 @@ class Column:
                 kind += ", some with leading zeros"
             others = self._filled - self._kinds["integer"] - self._kinds["number"]
             if others and self._texts:
-                odd = f"but {share(others, self._filled)} of the cells are text, such as {quoted(self._texts[0])}"
+                odd = self._odd(others, "text, ")
         elif kind == "date":
             kind += ", " + self._dates.range(self._values[0])
             if self._texts:
                 others = self._filled - self._kinds["date"]
-                odd = f"but {share(others, self._filled)} of the cells are not, such as {quoted(self._texts[0])}"
+                odd = self._odd(others, "not, ")
         elif kind == "text":
             kind = self._commas()
         facts = [kind, odd, self._distinct(exact)]
@@ -163,6 +201,10 @@ class Column:
             part = share(self._missing, self._missing + self._filled)
             facts.append(f"{self._missing} missing ({part})" if exact else f"{part} missing")
         return ", ".join(filter(None, facts))
+
+    def _odd(self, others, words):
+        part = share(others, self._filled)
+        return f"but {part} of the cells are {words}such as {quoted(self._texts[0])}"
 
     def _commas(self):
         """Says which numbers texts are that have commas."""
@@ -217,7 +259,8 @@ class Table:
         rows = count(self.rows, "row")
         shape = f"{rows} × {count(self.width, 'column')}"
         if self.estimate:
-            shape = f"about {count(self.estimate, 'row')}, from a sample of {rows}; {count(self.width, 'column')}"
+            rows = f"about {count(self.estimate, 'row')}, from a sample of {rows}"
+            shape = f"{rows}; {count(self.width, 'column')}"
         head = "; ".join([f"{kind}: {shape}"] + ["no header"] * (not self.header) + self.notes)
         form = [self.width, [[each.title, each.kind] for each in self.columns]]
         return {

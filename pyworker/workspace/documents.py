@@ -161,21 +161,21 @@ def read_json(sample, _):
 
 
 def _ended(text):
-    """Ends a document that was cut, after the last value that is whole."""
-    open_ones, end, closing = [], 0, ""
+    """Ends a document that was cut, after a value that is whole, as high up as is far enough."""
+    open_ones, ends = [], {}  # by depth: where, and what ends it there
     for token in _TOKEN.finditer(text):
         mark = token[0]
         if mark in "[{":
             open_ones.append("]" if mark == "[" else "}")
-            if not closing:
-                end, closing = token.end(), "".join(reversed(open_ones))
         elif mark in "]}":
             if not open_ones or open_ones.pop() != mark:
                 break
             if not open_ones:  # it is whole, and there is more
                 return text
-        elif mark == ",":
-            end, closing = token.start(), "".join(reversed(open_ones))
+        elif mark == "," and len(open_ones) < _DEPTH:
+            ends[len(open_ones)] = token.start(), "".join(reversed(open_ones))
+    far = [ends[depth] for depth in sorted(ends) if ends[depth][0] > len(text) // 2]
+    end, closing = far[0] if far else max(ends.values(), default=(0, "null"))
     return text[:end] + closing
 
 

@@ -28,17 +28,24 @@ _ANSWER = 1 << 20  # bytes that may be told of a file
 _PICTURES = 24  # of a directory that are looked at
 _PICTURE_KINDS = frozenset([".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"])
 
-_TEXTS = {
-    tables.read_table: "csv tsv tab psv csv.gz tsv.gz csv.bz2 tsv.bz2",
-    documents.read_json: "json geojson json.gz",
-    documents.read_lines: "jsonl ndjson jsonl.gz ndjson.gz",
-    tables.read_text_or_table: "txt dat data",
-    documents.read_text: "md names rst py yaml yml toml ini cfg r sql",
+
+def _of_text(read):
+    return lambda file, name, size, room: read(sample.Sample(file, name, size, room), name)
+
+
+_KINDS = {
+    _of_text(tables.read_table): "csv tsv tab psv csv.gz tsv.gz csv.bz2 tsv.bz2",
+    _of_text(tables.read_text_or_table): "txt dat data",
+    _of_text(documents.read_json): "json geojson json.gz",
+    _of_text(documents.read_lines): "jsonl ndjson jsonl.gz ndjson.gz",
+    _of_text(documents.read_text): "md names rst py yaml yml toml ini cfg r sql",
+    binaries.read_parquet: "parquet pq",
+    binaries.read_workbook: "xlsx xlsm",
+    binaries.read_npy: "npy",
+    binaries.read_npz: "npz",
 }
-_READERS = {".parquet": binaries.read_parquet, ".pq": binaries.read_parquet, ".xlsx": binaries.read_workbook,
-            ".xlsm": binaries.read_workbook, ".npy": binaries.read_npy, ".npz": binaries.read_npz}  # fmt: skip
-_TEXT_READERS = {"." + kind: reader for reader, kinds in _TEXTS.items() for kind in kinds.split()}
-_TEXT_READERS[""] = documents.read_text
+_READERS = {"." + kind: read for read, kinds in _KINDS.items() for kind in kinds.split()}
+_READERS[""] = _of_text(documents.read_text)
 
 
 def describe(directory, roots=(), known="", name="input", characters=6000, seconds=10):
@@ -84,7 +91,7 @@ class _Look:
         forms = {}  # the names of those described, by their columns
         for each in folder.shown():
             kind = tree.extension(each.name)
-            if each.note or (kind not in _TEXT_READERS and kind not in _READERS):
+            if each.note or kind not in _READERS:
                 continue
             if each.size == 0:
                 each.note = "empty"
@@ -95,13 +102,10 @@ class _Look:
         self._pictures(folder)
 
     def _describe(self, each, kind, forms):
-        room = min(_FILE, self._left)
-        if kind in (".xlsx", ".xlsm"):
-            room = self._left
+        # A workbook can't be sampled: it is one archive.
+        room = self._left if kind in (".xlsx", ".xlsm") else min(_FILE, self._left)
         try:
-            section = self._apart(
-                each, _READERS.get(kind) or _text_reader(_TEXT_READERS[kind], each.name), room
-            )
+            section = self._apart(each, _READERS[kind], room)
         except NotSaid as why:
             each.note = str(why)
             return
@@ -173,10 +177,6 @@ def _sizes(paths):
     return {"sizes": sizes}
 
 
-def _text_reader(read, name):
-    return lambda file, size, room: read(sample.Sample(file, name, size, room), name)
-
-
 def _opened(path):
     """Opens a file. Nothing waits here, as the opening of a named pipe would."""
     file = os.fdopen(
@@ -191,7 +191,7 @@ def _opened(path):
 def _read(path, read, room):
     with _opened(path) as file:
         before = os.fstat(file.fileno())
-        found = read(file, before.st_size, room)
+        found = read(file, os.path.basename(path), before.st_size, room)
         after = os.stat(path)
         if "head" in found and (before.st_size, before.st_mtime_ns) != (
             after.st_size,

@@ -89,10 +89,20 @@ def _aligned(block, delimiter, width):
         starts += [_after_quote(block), _after_quote(block[1:])]
     best, most = [], -1
     for text in starts:
-        rows = list(_records(text, delimiter))[1:-1]
-        fitting = sum(sum(map(len, row)) + width for row in rows if len(row) == width)
-        if fitting / (len(text) or 1) > most:
-            best, most = rows, fitting / (len(text) or 1)
+        stream = io.StringIO(text, newline="")
+        reader = csv.reader(stream, delimiter=delimiter)
+        next(filter(None, reader), None)  # which was cut
+        begin = after = stream.tell()
+        rows, fitting = [], 0
+        for row in reader:
+            end = stream.tell()
+            if end < len(text) and row:
+                rows.append(row)
+                fitting += (end - begin) * (len(row) == width)
+            begin = end
+        share_of_rest = fitting / max(1, len(text) - after)
+        if share_of_rest > most:
+            best, most = rows, share_of_rest
     return best
 
 
@@ -141,7 +151,8 @@ def _remarks(sample, layout, rows, width):
             words = f"{share(ragged, len(rows))} of the rows have"
         yield f"{words} another number of fields"
     if layout.before:
-        yield f"the first {count(layout.before, 'line')} of the file {'is' if layout.before == 1 else 'are'} not of the table"
+        are = "is" if layout.before == 1 else "are"
+        yield f"the first {count(layout.before, 'line')} of the file {are} not of the table"
     if sample.whole and rows and _is_open(sample.blocks[0], layout.delimiter):
         yield "a quote in the last row is not closed"
 
