@@ -10,6 +10,14 @@ from .columns import Table, first_and_last
 from .tables import is_header
 from .words import NAME, NotSaid, clean, count, named, number, quoted, share, spread
 
+PICTURES = frozenset([".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"])
+_LIBRARIES = {
+    ".parquet": "pyarrow.parquet",
+    ".pq": "pyarrow.parquet",
+    ".xlsx": "openpyxl",
+    ".xlsm": "openpyxl",
+    **dict.fromkeys(PICTURES, "PIL.Image"),
+}
 _SHEETS = 8  # of a workbook that are described
 _ROWS = 2000  # of a sheet
 _CELLS = 200_000  # of a sheet
@@ -29,17 +37,19 @@ _TYPES = {
 }
 
 
-def needed(name):
-    """Returns a library, or says that it is not there."""
+def prepare(kind):
+    """Imports what a kind of file is read with, or says that it is not there."""
+    name = _LIBRARIES.get(kind)
     try:
-        return importlib.import_module(name)
+        return name and importlib.import_module(name)
     except Exception:
-        raise NotSaid(f"not looked into: this Python has no {name.partition('.')[0]}") from None
+        library = name.partition(".")[0]
+        raise NotSaid(f"not looked into: this Python has no {library}") from None
 
 
 def read_parquet(file, _, size, _room):
     """Describes a Parquet file from its footer; no data is read."""
-    parquet = needed("pyarrow.parquet")
+    parquet = prepare(".parquet")
     file.seek(max(0, size - 4))
     if size < 12 or file.read(4) not in (b"PAR1", b"PARE"):
         raise NotSaid("not a Parquet file, or not a whole one")
@@ -111,7 +121,7 @@ def _bound(value):
 
 def read_workbook(file, _, size, room):
     """Describes the sheets of a workbook by their first rows."""
-    openpyxl = needed("openpyxl")
+    openpyxl = prepare(".xlsx")
     too_large = NotSaid("not looked into: too large for a workbook; read it with nrows")
     try:
         with zipfile.ZipFile(file) as parts:
@@ -246,5 +256,5 @@ def _type(code):
 
 def dimensions(file):
     """Returns the width and the height of a picture."""
-    with needed("PIL.Image").open(file) as picture:
+    with prepare(".png").open(file) as picture:
         return "{}×{}".format(*picture.size)

@@ -248,9 +248,8 @@ class Table:
         self.estimate = 0  # of the rows that there may be; 0 where these are all
         self.notes = []
         self.exact = True
-        looked_at = [i for i in range(width) if i < _FIRST or i >= width - _LAST]
         self.columns = []
-        for i in looked_at:
+        for i in (*range(min(width, _FIRST)), *range(max(_FIRST, width - _LAST), width)):
             title = named(header[i]) if self.header and i < len(header) else f"column {i + 1}"
             self.columns.append(Column(title, [row[i] if i < len(row) else "" for row in rows]))
 

@@ -26,6 +26,12 @@ _SHOWN_LEVELS = 5
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},]', re.DOTALL)
 
 
+def _widened(span, value):
+    if not span or value < span[0]:
+        return [value, span[1] if span else value]
+    return [span[0], value] if value > span[1] else span
+
+
 class _Shape:
     """What the values at one place of JSON have in common."""
 
@@ -49,7 +55,7 @@ class _Shape:
             self.booleans += 1
         elif isinstance(value, (int, float)):
             self.fractions = self.fractions or isinstance(value, float)
-            self.range = [min([*self.range[:1], value]), max([*self.range[1:], value])]
+            self.range = _widened(self.range, value)
         elif isinstance(value, str):
             if len(self.examples) < 3 and clean(value, CELL) not in self.examples:
                 self.examples.append(clean(value, CELL))
@@ -59,8 +65,7 @@ class _Shape:
                 for key, below in value.items():
                     self._key(key, below, depth + 1)
         else:
-            n = len(value)
-            self.lengths = [min([*self.lengths[:1], n]), max([*self.lengths[1:], n])]
+            self.lengths = _widened(self.lengths, len(value))
             self.element = self.element or _Shape(self._room)
             if depth < _DEPTH:
                 for each in value:
@@ -162,7 +167,7 @@ def read_json(sample, _):
 
 def _ended(text):
     """Ends a document that was cut, after a value that is whole, as high up as is far enough."""
-    open_ones, ends = [], {}  # by depth: where, and what ends it there
+    open_ones, ends, closing = [], {}, ""  # ends, by depth: where, and what closes it there
     for token in _TOKEN.finditer(text):
         mark = token[0]
         if mark in "[{":
@@ -173,7 +178,9 @@ def _ended(text):
             if not open_ones:  # it is whole, and there is more
                 return text
         elif mark == "," and len(open_ones) < _DEPTH:
-            ends[len(open_ones)] = token.start(), "".join(reversed(open_ones))
+            ends[len(open_ones)] = token.start(), closing
+        if mark in "[]{}" and len(open_ones) < _DEPTH:
+            closing = "".join(reversed(open_ones))
     far = [ends[depth] for depth in sorted(ends) if ends[depth][0] > len(text) // 2]
     end, closing = far[0] if far else max(ends.values(), default=(0, "null"))
     return text[:end] + closing

@@ -26,7 +26,6 @@ _LEAST = 64 << 10  # that must be left for a file to be looked into
 _MEMORY = 1 << 30  # bytes that the reading of a file may take
 _ANSWER = 1 << 20  # bytes that may be told of a file
 _PICTURES = 24  # of a directory that are looked at
-_PICTURE_KINDS = frozenset([".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"])
 
 
 def _of_text(read):
@@ -127,6 +126,7 @@ class _Look:
         if room < _LEAST:
             raise NotSaid("not looked into: enough was read of the others")
         path = os.path.join(self._place.top, each.path)
+        binaries.prepare(tree.extension(each.name))  # once, not in each of the processes
         found = apart(lambda: _read(path, read, room), max(left / 3, 0.2))
         self.hasted = self.hasted or "late" in found
         if "note" in found:
@@ -138,7 +138,7 @@ class _Look:
         found = [
             e
             for e in folder.files
-            if tree.extension(e.name) in _PICTURE_KINDS and not e.note and e.size
+            if tree.extension(e.name) in binaries.PICTURES and not e.note and e.size
         ]
         if not found or len(self.sections) >= _SECTIONS:
             return
@@ -149,7 +149,7 @@ class _Look:
         try:
             sizes = self._apart(found[0], lambda *_: _sizes(looked_at), _LEAST)["sizes"]
         except NotSaid:
-            sizes = {"": n}
+            sizes = {}
         unread = sizes.pop("", 0)
         words = sorted(sizes, key=lambda each: (-sizes[each], each))
         rest = [f"… {count(len(words) - 4, 'other size')}"] if len(words) > 4 else []

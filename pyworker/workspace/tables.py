@@ -12,7 +12,8 @@ _NAMES = {
     ";": 'CSV with delimiter ";"',
     "|": 'CSV with delimiter "|"',
 }
-_SNIFFED = 200  # records
+_SNIFFED, _SNIFFED_TEXT = 200, 1 << 20  # records, and characters
+_HEADER = 1000  # cells that are looked at
 
 
 def read_table(sample, name):
@@ -55,14 +56,16 @@ class _Layout:
     def of(cls, sample, name):
         """Finds the delimiter with which the first records have as many fields each."""
         best = cls("\t" if ".tsv" in name.lower() else ",")
+        head = sample.blocks[0][:_SNIFFED_TEXT]
+        cut = not sample.whole or len(head) < len(sample.blocks[0])
         for delimiter in _NAMES:
             counts = []
-            for row in _records(sample.blocks[0], delimiter):
+            for row in _records(head, delimiter):
                 counts.append(len(row))
                 if len(counts) == _SNIFFED:
                     break
-            if not sample.whole and 1 < len(counts) < _SNIFFED:
-                counts.pop()  # which was cut
+            if cut and 1 < len(counts) < _SNIFFED:
+                counts.pop()
             layout = cls(delimiter, counts)
             if layout.fields > 1 and layout.fit > best.fit:
                 best = layout
@@ -177,7 +180,7 @@ def is_header(row, below):
     seen = set()
     numbers = words = 0
     previous = None
-    for i, cell in enumerate(row):
+    for i, cell in enumerate(row[:_HEADER]):
         cell = cell.strip()
         if not cell:
             continue
@@ -193,7 +196,7 @@ def is_header(row, below):
         seen.add(cell)
     if numbers:
         return words > 0 and numbers > 2
-    return words > 0 and (bool(below) or words == len(row))
+    return words > 0 and (bool(below) or words == len(row[:_HEADER]))
 
 
 def _unlike(row, below):
