@@ -149,7 +149,7 @@ class _Look:
         try:
             sizes = self._apart(found[0], lambda *_: _sizes(looked_at), _LEAST)["sizes"]
         except NotSaid:
-            sizes = {}
+            sizes, n = {}, len(found)
         unread = sizes.pop("", 0)
         words = sorted(sizes, key=lambda each: (-sizes[each], each))
         rest = [f"… {count(len(words) - 4, 'other size')}"] if len(words) > 4 else []
