@@ -342,7 +342,7 @@ func (s *Session) renounce(ctx context.Context) {
 	defer s.moved(s.states.place())
 	s.dropWorker(ctx)
 	s.outdate(0)
-	s.setFailures(failures{})
+	s.setFailures(0)
 	s.untold, s.fruitless, s.fatal, s.buggy = restartNote{}, nil, 0, 0
 }
 

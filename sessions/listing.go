@@ -115,7 +115,7 @@ func (s *Session) listing() Listing {
 	defer s.mu.Unlock()
 	now := time.Now()
 	l := Listing{
-		ID: s.name, Status: "running", Executions: s.count, Failures: s.failures.inARow, Waiting: s.turn.queued(),
+		ID: s.name, Status: "running", Executions: s.count, Failures: s.failures, Waiting: s.turn.queued(),
 		Unfetched: s.unfetched(), Created: s.created, LastUsed: s.used, Workdir: s.workdir, Parent: s.client.Handle(s.parent),
 		Age: now.Sub(s.created).Seconds(), Idle: now.Sub(s.used).Seconds(),
 		SessionVariables: slices.Sorted(maps.Keys(s.sessionVariables)),

@@ -139,7 +139,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 		s.foretold = foretold // the owner has still to hear of what is new
 		s.visits.add(result, e.died)
 	} else {
-		s.countFailure(e, result)
+		s.countFailure(result, e.trial)
 	}
 	if !a.lostWorker() {
 		s.live = a.outcome.Tasks > 0

@@ -71,8 +71,8 @@ type Session struct {
 	mu          sync.Mutex
 	client      Client // whose it is; changed under the Manager's mu too
 	worker      Worker
-	count       int // executions so far
-	failures    failures
+	count       int        // executions so far
+	failures    int        // runs that have failed one after another, the last among them
 	current     *execution // the running one, or nil
 	uncollected []*execution
 	used        time.Time

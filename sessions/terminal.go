@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Terminal is what a terminal would have shown of the run: its output, in pieces, and the
@@ -36,46 +35,6 @@ func (r *Result) ErrorText() string {
 		return ""
 	}
 	return strings.TrimRight(text, "\n") + "\n"
-}
-
-// longestFailure bounds how a failure is told, in characters.
-const longestFailure = 300
-
-// Failure says in a line how a run failed.
-func (r *Result) Failure() string {
-	why := r.ExcType
-	if r.Status == StatusError {
-		why = r.described()
-	} else if r.ExcInfo != nil && r.ExcInfo.Msg != "" {
-		why += ": " + r.ExcInfo.Msg
-	}
-	if why == "" {
-		why = string(r.Status)
-	}
-	if utf8.RuneCountInString(why) > longestFailure {
-		why = string([]rune(why)[:longestFailure]) + "…"
-	}
-	return why
-}
-
-// described returns an exception's class and the first line of its message. Messages
-// go over several lines, and any of them may begin as the first one does.
-func (r *Result) described() string {
-	framed := true
-	why := r.ExcType
-	for line := range strings.Lines(r.Traceback) {
-		line = strings.TrimRight(line, "\r\n")
-		if strings.HasPrefix(line, " ") {
-			framed = true // frames are indented
-			continue
-		}
-		class, _, _ := strings.Cut(line, ":")
-		if !framed || class != r.ExcType && !strings.HasSuffix(class, "."+r.ExcType) {
-			continue
-		}
-		why, framed = strings.TrimRight(line, ": "), false // another may follow: what was raised while it was handled
-	}
-	return why
 }
 
 // TimeLine says how long a run took that is over.

@@ -3,6 +3,8 @@ package journal
 import (
 	"fmt"
 	"math"
+	"strings"
+	"unicode/utf8"
 
 	"understudy/sessions"
 )
@@ -158,7 +160,7 @@ func outcome(entry sessions.Entry) (metric *float64, why string) {
 	result, name := entry.Result, entry.Trial.MetricVarName
 	switch {
 	case result.Status != sessions.StatusOK:
-		return nil, result.Failure()
+		return nil, failure(result)
 	case name == "":
 		return nil, ""
 	case entry.Metric == nil:
@@ -173,6 +175,46 @@ func outcome(entry sessions.Entry) (metric *float64, why string) {
 	}
 	value := *entry.Metric.Value
 	return &value, ""
+}
+
+// longestWhy bounds a reason, in characters.
+const longestWhy = 300
+
+// failure says in a line how an execution failed.
+func failure(r *sessions.Result) string {
+	why := r.ExcType
+	if r.Status == sessions.StatusError {
+		why = described(r)
+	} else if r.ExcInfo != nil && r.ExcInfo.Msg != "" {
+		why += ": " + r.ExcInfo.Msg
+	}
+	if why == "" {
+		why = string(r.Status)
+	}
+	if utf8.RuneCountInString(why) > longestWhy {
+		why = string([]rune(why)[:longestWhy]) + "…"
+	}
+	return why
+}
+
+// described returns an exception's class and the first line of its message. Messages
+// go over several lines, and any of them may begin as the first one does.
+func described(r *sessions.Result) string {
+	framed := true
+	why := r.ExcType
+	for line := range strings.Lines(r.Traceback) {
+		line = strings.TrimRight(line, "\r\n")
+		if strings.HasPrefix(line, " ") {
+			framed = true // frames are indented
+			continue
+		}
+		class, _, _ := strings.Cut(line, ":")
+		if !framed || class != r.ExcType && !strings.HasSuffix(class, "."+r.ExcType) {
+			continue
+		}
+		why, framed = strings.TrimRight(line, ": "), false // another may follow: what was raised while it was handled
+	}
+	return why
 }
 
 // report is how the client is told of a trial.
