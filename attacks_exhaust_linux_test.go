@@ -140,7 +140,7 @@ finally:
 	},
 	{
 		name: "the disk", tries: "Fills its working directory with files.",
-		code: "time.sleep(5)\n" + fillDisk, // until the server has seen what was there before
+		code: "time.sleep(5)\n" + fillDisk,     // until the server has seen what was there before
 		ends: []string{"disk limit of 32 MiB"}, // by an exception, or its end
 	},
 	{
