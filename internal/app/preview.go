@@ -19,7 +19,7 @@ const (
 	// previewFresh is for how long one is given without a look at the files.
 	previewFresh = 10 * time.Second
 	// previewTime bounds a look, with the start of its interpreter. The Python half ends
-	// by itself after ten seconds.
+	// by itself after some seconds.
 	previewTime = 60 * time.Second
 )
 

@@ -47,7 +47,7 @@ _READERS = {"." + kind: read for read, kinds in _KINDS.items() for kind in kinds
 _READERS[""] = _of_text(documents.read_text)
 
 
-def describe(directory, roots=(), known="", name="input", characters=6000, seconds=10):
+def describe(directory, roots=(), known="", name="input", characters=6000, seconds=8):
     """Returns {"print": of names, sizes and times, "hasted", "text"}.
 
     There is no text where the print is the known one. roots are files and directories
@@ -58,10 +58,8 @@ def describe(directory, roots=(), known="", name="input", characters=6000, secon
     try:
         place = tree.Place(directory, roots)
         top = tree.Walker(place, lambda: time.monotonic() > end).walk()
-    except OSError as error:
-        return {
-            "error": f"{name}: {error.args[0] if len(error.args) == 1 else what_is_wrong(error)}"
-        }
+    except (OSError, NotSaid) as error:
+        return {"error": f"{name}: {what_is_wrong(error)}"}
     mark = hashlib.sha256("\n".join(top.print()).encode("utf-8", "surrogatepass")).hexdigest()
     if mark == known:
         return {"print": mark}
@@ -118,7 +116,7 @@ class _Look:
         self.sections.append({**section, "path": each.path})
 
     def _apart(self, each, read, room):
-        """Reads a file in a process of its own, which may take a third of the time left."""
+        """Reads a file in a process of its own, which may take half of the time left."""
         left = self._end - time.monotonic()
         if left <= 0:
             self.hasted = True
@@ -127,7 +125,7 @@ class _Look:
             raise NotSaid("not looked into: enough was read of the others")
         path = os.path.join(self._place.top, each.path)
         binaries.prepare(tree.extension(each.name))  # once, not in each of the processes
-        found = apart(lambda: _read(path, read, room), max(left / 3, 0.2))
+        found = apart(lambda: _read(path, read, room), max(left / 2, 0.2))
         self.hasted = self.hasted or "late" in found
         if "note" in found:
             raise NotSaid(found["note"])
@@ -161,7 +159,7 @@ class _Look:
         )
         head += (f": {words}" if words else "") + (f"; {unread} can't be read" if unread else "")
         self.sections.append(
-            {"path": os.path.join(folder.path, "*"), "head": head, "full": [], "simple": ""}
+            {"path": tree.joined(folder.path, "*"), "head": head, "full": [], "simple": ""}
         )
 
 
