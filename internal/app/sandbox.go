@@ -75,6 +75,7 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 		Hidden:  []string{c.DataDir},
 		Secrets: c.Secrets(),
 		Limits:  limitsOf(c),
+		GPU:     s.Cards(),
 	}
 	if s.DataMode == config.DataLink { // its links lead there
 		settings.Read = append(settings.Read, s.Data...)
