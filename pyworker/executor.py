@@ -126,7 +126,6 @@ class Executor:
         cell = f"<cell {request['execution']}>"
         note = session.code_file.write(code, vars(session.module))
         notes += filter(None, [note, *request.get("notes", ())])
-        session.describer.call(cell, cell if note else session.code_file.name or cell)
         session.notebook.enter(request["execution"], cell, written)
         if name := request.get("metric_var_name"):
             self._watch = late.load_own("display.metric").Watch(name, vars(session.module))

@@ -31,7 +31,9 @@ class Session:
         self.code_file = codefile.CodeFile(start["private_dir"], start["code_file"])
         self.module = namespace.make(self.code_file.path)
         self.notebook = Notebook(self)
-        self.describer = Describer(start["workdir"], start["private_dir"], start["traceback"])
+        self.describer = Describer(
+            start["workdir"], start["private_dir"], start["traceback"], start["code_file"]
+        )
         self.user_forks = UserForks(frames, streams)
         self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
         self.outlet = publisher.Outlet(frames, streams)
@@ -102,7 +104,7 @@ class Session:
 def open_session(start, frames, streams, interrupts, fault):
     """Makes a session, and Python's hooks to fit it."""
     sources.install()
-    stack.install()
+    stack.install(start["code_file"])
     by_value.install()
     session = Session(start, frames, streams, interrupts, fault)
     _show_sources(session.describer)

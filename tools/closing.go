@@ -77,7 +77,7 @@ func figureTitle(i int, figure sessions.Figure) string {
 // variableLine names the variables that changed, but for those that the code plainly
 // assigns. The record has them all.
 func (v view) variableLine() string {
-	if v.Variables == nil {
+	if v.Variables == nil || v.Undone {
 		return ""
 	}
 	var parts []string
@@ -139,10 +139,10 @@ func (v view) closing() string {
 		parts = append(parts, v.InterpreterID)
 	}
 	if v.ExecTime >= toldSeconds {
-		parts = append(parts, shortSpan(secondsOf(v.ExecTime)))
+		parts = append(parts, shortSpan(sessions.SecondsOf(v.ExecTime)))
 	}
 	if v.TimeLimit > 0 && v.ExecTime > v.TimeLimit/2 {
-		parts = append(parts, "time limit "+sessions.InWords(secondsOf(v.TimeLimit)))
+		parts = append(parts, "time limit "+sessions.InWords(sessions.SecondsOf(v.TimeLimit)))
 	}
 	if len(parts) == 0 {
 		return ""

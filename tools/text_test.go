@@ -134,6 +134,13 @@ var examples = []struct {
 		r.InterpreterRestarted, r.StateRestored, r.RestartReason = true, no(), "the code ignored the interrupt for 5s and its process was killed"
 		r.Notes = []string{"2 child processes were ended with it"}
 	})},
+	{"time limit, undone since", "", example(func(r *sessions.Result) {
+		r.Status, r.Undone, r.Variables = sessions.StatusTimeout, true, &sessions.VariableDiff{Added: []string{"x"}}
+	})},
+	{"crash, undone since", "", example(func(r *sessions.Result) {
+		restored := true
+		r.Status, r.Undone, r.InterpreterRestarted, r.RestartReason, r.StateRestored = sessions.StatusCrashed, true, true, "killed (SIGKILL)", &restored
+	})},
 	{"interrupted", "", example(func(r *sessions.Result) { r.Status, r.ExecTime, r.Stdout = sessions.StatusInterrupted, 12, "a\n" })},
 	{"crashed", "", example(func(r *sessions.Result) {
 		r.Status, r.Stdout, r.ExcType = sessions.StatusCrashed, "before\n", "InterpreterCrash"

@@ -148,6 +148,9 @@ func conditionalCalls(l liberties) map[string][]alternative {
 		calls["setpriority"] = []alternative{atMost(0, unix.PRIO_PGRP)}
 		calls["ioprio_set"] = []alternative{equal(0, ioprioWhoProcess)}
 	}
+	if l.memfd {
+		calls["memfd_create"] = []alternative{{}}
+	}
 	if l.inet {
 		calls["socket"] = append(calls["socket"], internetSockets()...)
 	}

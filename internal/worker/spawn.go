@@ -172,7 +172,7 @@ func NewSpawner(options Options) *Spawner {
 		workers:  map[*worker]bool{},
 		standby:  func(mark, *sandbox.Base) *worker { return nil },
 	}
-	s.registry.byUser = options.Wall.TellsByUser()
+	s.registry.byUser, s.registry.codeFile = options.Wall.TellsByUser(), options.CodeFile
 	s.launch = s.spawn
 	s.forkers = newGuard(s)
 	s.warden = newWarden(s)
