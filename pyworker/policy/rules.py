@@ -5,6 +5,7 @@ A *path* is what a name or an attribute resolves to, as "os.system"; builtins ar
 (rule, message), or None if nothing speaks against it.
 """
 
+import bisect
 import builtins
 import fnmatch
 import functools
@@ -287,15 +288,19 @@ def is_one_of(name, patterns):
 
 def listed(names, wanted=""):
     """Returns what is allowed, as text: what begins like the wanted name first."""
-
-    def rank(name):
-        same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(name.lower(), wanted))
-        return -sum(1 for _ in same), name
-
-    wanted = wanted.lower()
-    names = sorted(set(names), key=rank)
+    names = sorted(set(names))
+    # The nearest are beside its place: code may ask for thousands of names.
+    at = bisect.bisect(names, wanted)
+    near = [name for name in names[max(0, at - 3) : at + 3] if name[:1] == wanted[:1]]
+    near.sort(key=lambda name: -_alike(name, wanted))
+    names = [*near, *(name for name in names if name not in near)]
     ends = itertools.accumulate(len(name) + len(", ") for name in names)
-    shown = names[: max(1, sum(end <= _MOST_LISTED for end in ends))]
+    shown = names[: max(1, sum(1 for _ in itertools.takewhile(_MOST_LISTED.__ge__, ends)))]
     more = len(names) - len(shown)
     text = ", ".join(shown) or "none"
     return f"{text} and {more} more, in the server's policy" if more else text
+
+
+def _alike(name, wanted):
+    """Returns how many characters two names have in common at their beginning."""
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(name, wanted)))
