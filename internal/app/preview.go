@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ const (
 	// previewFresh is for how long one is given without a look at the files.
 	previewFresh = 10 * time.Second
 	// previewTime bounds a look, with the start of its interpreter. The Python half ends
-	// by itself after ten seconds.
+	// by itself after some seconds.
 	previewTime = 60 * time.Second
 )
 
@@ -124,12 +125,12 @@ func (a *App) describeData(ctx context.Context, code string) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	if err := a.run.remake(); err != nil {
+	home, err := a.previewHome(usual.wall != nil)
+	if err != nil {
 		return nil, err
 	}
 	var answer json.RawMessage
-	// The name is none that an interpreter can have.
-	err = onTrial(ctx, usual.starter, usual.wall, ".preview", filepath.Join(a.run.path, "preview"), func(worker sessions.Worker) error {
+	err = onTrial(ctx, usual.starter, usual.wall, previewFamily, home, func(worker sessions.Worker) error {
 		// One that hangs answers no context, but it can be killed.
 		defer context.AfterFunc(ctx, func() { worker.Kill() })()
 		outcome, err := worker.Run(ctx, sessions.Request{Execution: 1, Code: code, ResultVarName: previewResult}, &trial{})
@@ -139,5 +140,22 @@ func (a *App) describeData(ctx context.Context, code string) (json.RawMessage, e
 		answer = outcome.Result
 		return err
 	})
-	return answer, err
+	return answer, errors.Join(err, os.RemoveAll(home))
+}
+
+// previewFamily is no name that an interpreter can have.
+const previewFamily = ".preview"
+
+// previewHome is among the homes of sessions, so that an interpreter that was forked ahead
+// for one will do, and is called as they are: a later server tidies what a killed one left.
+func (a *App) previewHome(confined bool) (string, error) {
+	remake := a.run.remake
+	if a.kept != nil {
+		remake = a.kept.remake
+	}
+	err := errors.Join(remake(), os.MkdirAll(a.python.homes, 0o700))
+	if err == nil && confined {
+		err = os.Chmod(a.python.homes, 0o711) // whoever the interpreter runs as passes through
+	}
+	return filepath.Join(a.python.homes, "home-"+previewFamily+"-"+filepath.Base(a.run.path)), err
 }

@@ -51,6 +51,7 @@ FILES = {
     "numbers and a word": ("a.csv", "n,m\n" + "1.5,2\n" * 39 + "unknown,2\n", '- n: number, 1.5, but 2.5% of the cells are text, such as "unknown"'),
     "leading zeros": ("a.csv", "zip,x\n00501,1\n10001,2\n", "- zip: integer, 501 to 10001, some with leading zeros"),
     "no numbers": ("a.csv", "a,b\n" + "9" * 400 + ",1e999\n1_000,-\n", '- a: text, all distinct, such as "999', '- b: text, all distinct, such as "1e999", "-"'),
+    "dates and numbers": ("a.csv", "a,b\n2024-01-05,True\n7,no\n", '- a: text, all distinct, such as "2024-01-05", "7"', '- b: text, all distinct, such as "True", "no"'),
     "booleans": ("a.csv", "b,x\nTrue,1\nFalse,2\n", '- b: boolean, 2 distinct: "True", "False"'),
     "all missing": ("a.csv", "b,x\nNA,1\nnull,2\n", "- b: empty"),
     "control characters": ("a.csv", "b,x\n\x1b[31mred\x07\u202e,1\n", '"[31mred"'),

@@ -3,12 +3,11 @@ are there: Parquet by pyarrow, workbooks by openpyxl, pictures by Pillow."""
 
 import importlib
 import re
-import struct
 import zipfile
 
 from .columns import Table, first_and_last
 from .tables import is_header
-from .words import NAME, NotSaid, clean, count, named, number, quoted, share, spread
+from .words import NAME, NotSaid, clean, count, named, number, quoted, section, share, spread
 
 PICTURES = frozenset([".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"])
 _LIBRARIES = {
@@ -26,15 +25,9 @@ _ARRAYS = 20  # of an archive
 _SHAPE = re.compile(rb"'shape': *\(([0-9, ]*)\)")
 _TYPE = re.compile(rb"'descr': *(?:'([^']{1,20})'|(\[))")
 _TYPES = {
-    "f": "float",
-    "i": "int",
-    "u": "uint",
-    "c": "complex",
-    "b": "bool",
-    "M": "datetime",
-    "m": "timedelta",
-    "O": "object",
-}
+    "f": "float", "i": "int", "u": "uint", "c": "complex", "b": "bool", "M": "datetime",
+    "m": "timedelta", "O": "object",
+}  # fmt: skip
 
 
 def prepare(kind):
@@ -58,16 +51,14 @@ def read_parquet(file, _, size, _room):
     except Exception as error:
         raise NotSaid("encrypted" if "encrypt" in str(error) else "its footer is damaged") from None
     columns = [_Stored(known, i) for i in range(known.num_columns)]
-    head = f"Parquet: {count(known.num_rows, 'row')} × {count(len(columns), 'column')}, "
-    return {
-        "head": head + count(known.num_row_groups, "row group"),
-        "full": first_and_last(
-            columns, len(columns), lambda each: f"- {each.name}: {each.describe()}"
-        ),
-        "simple": "Columns: "
-        + ", ".join(first_and_last(columns, len(columns), lambda each: each.name)),
-        "form": repr([(each.name, each.kind) for each in columns]),
-    }
+    names = first_and_last(columns, len(columns), lambda each: each.name)
+    return section(
+        f"Parquet: {count(known.num_rows, 'row')} × {count(len(columns), 'column')}, "
+        + count(known.num_row_groups, "row group"),
+        first_and_last(columns, len(columns), lambda each: f"- {each.name}: {each.describe()}"),
+        "Columns: " + ", ".join(names),
+        repr([(each.name, each.kind) for each in columns]),
+    )
 
 
 _KINDS = {
@@ -94,15 +85,11 @@ class _Stored:
     def describe(self):
         """Says what it holds, by the statistics of its parts."""
         words, parts = self.kind, self._statistics
-        if (
-            words not in ("bytes", "boolean")
-            and parts
-            and all(each and each.has_min_max for each in parts)
-        ):
+        if parts and all(each and each.has_min_max for each in parts) and words != "boolean":
             try:
                 words += ", " + spread(min(p.min for p in parts), max(p.max for p in parts), _bound)
-            except (TypeError, ValueError, OverflowError, UnicodeDecodeError):
-                pass  # which has no order, or can't be read
+            except (TypeError, ValueError, OverflowError):
+                pass  # bytes, or what has no order
         if "." not in self._path and all(each and each.has_null_count for each in parts):
             nulls = sum(each.null_count for each in parts)
             words += f", {nulls} missing ({share(nulls, self._rows)})" if nulls else ""
@@ -112,24 +99,21 @@ class _Stored:
 def _bound(value):
     if isinstance(value, str):
         return quoted(value)
-    return (
-        number(value)
-        if isinstance(value, (int, float))
-        else clean(str(value).partition(".")[0], NAME)
-    )
+    if hasattr(value, "isoformat"):
+        return str(value).partition(".")[0]
+    if isinstance(value, bytes):
+        raise TypeError
+    return number(float(value))
 
 
 def read_workbook(file, _, size, room):
     """Describes the sheets of a workbook by their first rows."""
     openpyxl = prepare(".xlsx")
-    too_large = NotSaid("not looked into: too large for a workbook; read it with nrows")
     try:
         with zipfile.ZipFile(file) as parts:
-            if (
-                size > min(_WORKBOOK, room)
-                or sum(part.file_size for part in parts.infolist()) > 4 * _WORKBOOK
-            ):
-                raise too_large
+            unpacked = sum(part.file_size for part in parts.infolist())
+        if size > min(_WORKBOOK, room) or unpacked > 4 * _WORKBOOK:
+            raise NotSaid("not looked into: too large for a workbook; read it with nrows")
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
         sheets = [_sheet(each) for each in book.worksheets[:_SHEETS]]
     except (NotSaid, MemoryError):
@@ -141,14 +125,12 @@ def read_workbook(file, _, size, room):
         return sheets[0]
     left = len(book.worksheets) - len(sheets)
     full = [line for each in sheets for line in [each["head"], *each["full"]]]
-    return {
-        "head": f"Excel, {count(len(book.worksheets), 'sheet')}",
-        "full": full + ([f"… and {count(left, 'more sheet')}"] if left else []),
-        "simple": "\n".join(
-            f"{each['title']}: {each['simple']}" for each in sheets if each["simple"]
-        ),
-        "form": "",
-    }
+    simple = [f"{each['title']}: {each['simple']}" for each in sheets if each["simple"]]
+    return section(
+        f"Excel, {count(len(book.worksheets), 'sheet')}",
+        full + ([f"… and {count(left, 'more sheet')}"] if left else []),
+        "\n".join(simple),
+    )
 
 
 def _sheet(sheet):
@@ -163,21 +145,17 @@ def _sheet(sheet):
             break
     last = max(read, sheet.max_row or 0)
     if not rows:
-        head = (
-            f"{title}: nothing in the first {count(read, 'row')}"
-            if last > read > 0
-            else f"{title}: empty"
-        )
-        return {"title": title, "head": head, "full": [], "simple": "", "form": ""}
+        nothing = f"nothing in the first {count(read, 'row')}" if last > read > 0 else "empty"
+        return {**section(f"{title}: {nothing}"), "title": title}
     width = max(i + 1 for row in rows for i, cell in enumerate(row) if cell)
     header = is_header(rows[0][:width], rows[1] if len(rows) > 1 else [])
     table = Table([row[:width] for row in rows[header:]], width, rows[0] if header else None)
-    section = {**table.section(title), "title": title}
+    told = {**table.section(title), "title": title}
     if last > read:
         here, all_rows = count(table.rows, "row"), count(table.rows + last - read, "row")
-        head = section["head"].replace(f": {here} ×", f": {all_rows} ×", 1)
-        section["head"] = f"{head}; the columns are described from the first {here}"
-    return section
+        head = told["head"].replace(f": {here} ×", f": {all_rows} ×", 1)
+        told["head"] = f"{head}; the columns are described from the first {here}"
+    return told
 
 
 def _cell(value):
@@ -185,18 +163,12 @@ def _cell(value):
         return ""
     if isinstance(value, bool):
         return str(value).upper()
-    if hasattr(value, "isoformat"):
-        return (
-            value.isoformat(sep=" ").removesuffix(" 00:00:00")
-            if hasattr(value, "hour") and hasattr(value, "year")
-            else value.isoformat()
-        )
-    return str(value)
+    return str(value).removesuffix(" 00:00:00")  # of a date
 
 
 def read_npy(file, *_):
     """Describes an array from its header."""
-    return {"head": f"numpy array: {_array(file)}", "full": [], "simple": "", "form": ""}
+    return section(f"numpy array: {_array(file)}")
 
 
 def read_npz(file, *_):
@@ -216,28 +188,16 @@ def read_npz(file, *_):
     n = len(archive.infolist())
     if n > _ARRAYS:
         lines.append(f"- … and {count(n - _ARRAYS, 'more array')}")
-    return {
-        "head": f"numpy archive, {count(n, 'array')}",
-        "full": lines,
-        "simple": "\n".join(lines),
-        "form": "",
-    }
+    return section(f"numpy archive, {count(n, 'array')}", lines, "\n".join(lines))
 
 
 def _array(file):
     """Reads a header: a magic word, a version, a length and a literal of Python's."""
-    start = file.read(12)
-    wide = start[6:7] >= b"\x02"
-    length = (
-        struct.unpack("<I" if wide else "<H", start[8 : 12 if wide else 10])[0]
-        if len(start) == 12
-        else 1 << 20
-    )
-    header = b"" if wide else start[10:]
-    if length <= 64 << 10:
-        header += file.read(length - len(header))
+    start = file.read(10)
+    more = file.read(2) if start[6:7] >= b"\x02" else b""
+    header = file.read(min(int.from_bytes(start[8:] + more, "little"), 64 << 10))
     kind, shape = _TYPE.search(header), _SHAPE.search(header)
-    if not start.startswith(b"\x93NUMPY") or not kind or not shape or length > 64 << 10:
+    if start[:6] != b"\x93NUMPY" or not kind or not shape:
         raise NotSaid("not a file of numpy's")
     dimensions = shape[1].decode().replace(",", " ").split()
     code = (kind[1] or b"").decode("latin-1").lstrip("<>|=")

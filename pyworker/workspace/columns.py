@@ -4,7 +4,7 @@ import collections
 import datetime
 import re
 
-from .words import count, listed, named, quoted, share, spread
+from .words import count, listed, named, quoted, section, share, spread
 
 _FIRST, _LAST = 500, 100  # columns that are looked into
 _SHOWN_FIRST, _SHOWN_LAST = 40, 10  # that are told of
@@ -12,54 +12,22 @@ _FEW = 0.05  # of the cells may be text in a column of numbers
 _TRIES = 50  # cells without a date, after which no more are looked for
 _MANY = 50_000  # distinct values that are counted
 
-MISSING = frozenset(
-    [
-        "",
-        "#N/A",
-        "#N/A N/A",
-        "#NA",
-        "-1.#IND",
-        "-1.#QNAN",
-        "-NaN",
-        "-nan",
-        "1.#IND",
-        "1.#QNAN",
-        "<NA>",
-        "N/A",
-        "NA",
-        "NULL",
-        "NaN",
-        "None",
-        "n/a",
-        "nan",
-        "null",
-    ]
-)  # as pandas has it
+# As pandas has it.
+MISSING = frozenset((
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+))  # fmt: skip
 _BOOLEANS = frozenset(["true", "false", "True", "False", "TRUE", "FALSE"])
 _NUMBER = re.compile(r"[-+]?(\d+)?(\.\d*)?([eE][-+]?\d+)?", re.ASCII)
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
-_COMMA = re.compile(r"[-+]?\d*,\d*", re.ASCII)
+_COMMA = re.compile(r"[-+]?(\d+,\d*|,\d+)", re.ASCII)
 # Those that fromisoformat does not read. Which of day and month comes first where there
 # are strokes is not claimed.
 _DATES = [
-    "%Y/%m/%d",
-    "%Y/%m/%d %H:%M:%S",
-    "%Y-%m",
-    "%m/%d/%Y",
-    "%d/%m/%Y",
-    "%m/%d/%Y %H:%M",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y %H:%M:%S",
-    "%d/%m/%Y %H:%M:%S",
-    "%d.%m.%Y",
-    "%d.%m.%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
-    "%d-%b-%Y",
-    "%d-%b-%y",
-    "%d %b %Y",
-    "%b %d, %Y",
-    "%b %d %Y",
-]
+    day + time
+    for day in ("%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y")
+    for time in ("", " %H:%M", " %H:%M:%S")
+] + ["%Y-%m", "%d-%b-%Y", "%d-%b-%y", "%d %b %Y", "%b %d, %Y", "%b %d %Y"]
 
 
 def kind_of(text):
@@ -208,7 +176,7 @@ class Column:
 
     def _commas(self):
         """Says which numbers texts are that have commas."""
-        if not all("," in text for text in self._texts):
+        if not self._texts or self._kinds["boolean"] or self._kinds["date"]:
             return "text"
         thousands = all(_THOUSANDS.fullmatch(text.strip()) for text in self._texts)
         decimal = all(_COMMA.fullmatch(text.strip()) for text in self._texts)
@@ -262,12 +230,12 @@ class Table:
             shape = f"{rows}; {count(self.width, 'column')}"
         head = "; ".join([f"{kind}: {shape}"] + ["no header"] * (not self.header) + self.notes)
         form = [self.width, [[each.title, each.kind] for each in self.columns]]
-        return {
-            "head": head,
-            "full": self._listed(lambda each: f"- {each.title}: {each.describe(self.exact)}"),
-            "simple": "Columns: " + ", ".join(self._listed(lambda each: each.title)),
-            "form": repr(form) if self.header else "",
-        }
+        return section(
+            head,
+            self._listed(lambda each: f"- {each.title}: {each.describe(self.exact)}"),
+            "Columns: " + ", ".join(self._listed(lambda each: each.title)),
+            repr(form) if self.header else "",
+        )
 
     def _listed(self, write):
         between = self.columns[_SHOWN_FIRST : len(self.columns) - _SHOWN_LAST]

@@ -13,6 +13,7 @@ from .words import (
     listed,
     named,
     number,
+    section,
     share,
     size,
     spread,
@@ -132,7 +133,7 @@ class _Shape:
 
     def section(self, head):
         """Returns what is told of a file."""
-        return {"head": head, "full": self.lines(), "simple": self.names(), "form": ""}
+        return section(head, self.lines(), self.names())
 
 
 def _integer(digits):
@@ -234,4 +235,4 @@ def read_text(sample, _):
     if not (sample.whole and len(lines) < 30 and len(text) <= 2500):
         words, lines = words[:-1] + "; it begins:", lines[:8]
     shown = "\n".join(clean(line.replace("\t", "    "), 160).rstrip() for line in lines)
-    return {"head": words, "full": fence(shown), "simple": "", "form": ""}
+    return section(words, fence(shown))

@@ -17,7 +17,7 @@ import time
 import warnings
 
 from . import binaries, documents, sample, tables, tree
-from .words import NAME, NotSaid, clean, code_span, count, fence, what_is_wrong
+from .words import NAME, NotSaid, clean, code_span, count, fence, section, what_is_wrong
 
 _SECTIONS = 40  # files that are described
 _FILE = 8 << 20  # bytes that are read of a file; larger ones are sampled
@@ -47,7 +47,7 @@ _READERS = {"." + kind: read for read, kinds in _KINDS.items() for kind in kinds
 _READERS[""] = _of_text(documents.read_text)
 
 
-def describe(directory, roots=(), known="", name="input", characters=6000, seconds=10):
+def describe(directory, roots=(), known="", name="input", characters=6000, seconds=8):
     """Returns {"print": of names, sizes and times, "hasted", "text"}.
 
     There is no text where the print is the known one. roots are files and directories
@@ -58,10 +58,8 @@ def describe(directory, roots=(), known="", name="input", characters=6000, secon
     try:
         place = tree.Place(directory, roots)
         top = tree.Walker(place, lambda: time.monotonic() > end).walk()
-    except OSError as error:
-        return {
-            "error": f"{name}: {error.args[0] if len(error.args) == 1 else what_is_wrong(error)}"
-        }
+    except (OSError, NotSaid) as error:
+        return {"error": f"{name}: {what_is_wrong(error)}"}
     mark = hashlib.sha256("\n".join(top.print()).encode("utf-8", "surrogatepass")).hexdigest()
     if mark == known:
         return {"print": mark}
@@ -104,21 +102,21 @@ class _Look:
         # A workbook can't be sampled: it is one archive.
         room = self._left if kind in (".xlsx", ".xlsm") else min(_FILE, self._left)
         try:
-            section = self._apart(each, _READERS[kind], room)
+            told = self._apart(each, _READERS[kind], room)
         except NotSaid as why:
             each.note = str(why)
             return
         self._left -= min(each.size, room)
-        twin = forms.get(section["form"])
+        twin = forms.get(told["form"])
         if twin:
-            section["full"] = [f"The same columns as {clean(twin, NAME)}."]
-            section["simple"] = section["full"][0]
-        elif section["form"]:
-            forms[section["form"]] = each.name
-        self.sections.append({**section, "path": each.path})
+            told["simple"] = f"The same columns as {clean(twin, NAME)}."
+            told["full"] = [told["simple"]]
+        elif told["form"]:
+            forms[told["form"]] = each.name
+        self.sections.append({**told, "path": each.path})
 
     def _apart(self, each, read, room):
-        """Reads a file in a process of its own, which may take a third of the time left."""
+        """Reads a file in a process of its own, which may take half of the time left."""
         left = self._end - time.monotonic()
         if left <= 0:
             self.hasted = True
@@ -127,7 +125,7 @@ class _Look:
             raise NotSaid("not looked into: enough was read of the others")
         path = os.path.join(self._place.top, each.path)
         binaries.prepare(tree.extension(each.name))  # once, not in each of the processes
-        found = apart(lambda: _read(path, read, room), max(left / 3, 0.2))
+        found = apart(lambda: _read(path, read, room), max(left / 2, 0.2))
         self.hasted = self.hasted or "late" in found
         if "note" in found:
             raise NotSaid(found["note"])
@@ -135,34 +133,26 @@ class _Look:
 
     def _pictures(self, folder):
         """Describes the pictures of a directory together, by some at even distances."""
-        found = [
-            e
-            for e in folder.files
-            if tree.extension(e.name) in binaries.PICTURES and not e.note and e.size
-        ]
+        files = [each for each in folder.files if not each.note and each.size]
+        found = [each for each in files if tree.extension(each.name) in binaries.PICTURES]
         if not found or len(self.sections) >= _SECTIONS:
             return
         n = min(_PICTURES, len(found))
-        looked_at = [
-            os.path.join(self._place.top, found[i * len(found) // n].path) for i in range(n)
-        ]
+        some = [os.path.join(self._place.top, found[i * len(found) // n].path) for i in range(n)]
         try:
-            sizes = self._apart(found[0], lambda *_: _sizes(looked_at), _LEAST)["sizes"]
+            sizes = self._apart(found[0], lambda *_: _sizes(some), _LEAST)["sizes"]
         except NotSaid:
             sizes, n = {}, len(found)
         unread = sizes.pop("", 0)
-        words = sorted(sizes, key=lambda each: (-sizes[each], each))
-        rest = [f"… {count(len(words) - 4, 'other size')}"] if len(words) > 4 else []
-        words = ", ".join(
-            [each + (f" ({sizes[each]})" if len(found) > 1 else "") for each in words[:4]] + rest
-        )
-        head = f"Pictures: {tree.kinds_of(found)}" + (
-            f"; of {n} that were looked at" if n < len(found) else ""
-        )
-        head += (f": {words}" if words else "") + (f"; {unread} can't be read" if unread else "")
-        self.sections.append(
-            {"path": os.path.join(folder.path, "*"), "head": head, "full": [], "simple": ""}
-        )
+        frequent = sorted(sizes, key=lambda each: (-sizes[each], each))
+        words = [f"{each} ({sizes[each]})" if len(found) > 1 else each for each in frequent[:4]]
+        if len(frequent) > 4:
+            words.append(f"… {count(len(frequent) - 4, 'other size')}")
+        head = f"Pictures: {tree.kinds_of(found)}"
+        head += f"; of {n} that were looked at" if n < len(found) else ""
+        head += f": {', '.join(words)}" if words else ""
+        head += f"; {unread} can't be read" if unread else ""
+        self.sections.append({**section(head), "path": tree.joined(folder.path, "*")})
 
 
 def _sizes(paths):

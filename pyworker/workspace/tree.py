@@ -107,6 +107,11 @@ class Folder:
                 yield from below.shown_tree(depth + 1)
 
 
+def joined(path, name):
+    """Returns the path of what has that name in a directory."""
+    return f"{path}/{name}" if path else name
+
+
 def others(n, one, many):
     """Returns a number of others."""
     return f"{n:,} other {one if n == 1 else many}"
@@ -156,9 +161,7 @@ class Place:
 
     def __init__(self, top, roots):
         if not stat.S_ISDIR(os.lstat(top).st_mode):
-            raise NotADirectoryError(
-                "it is no directory any more, as code has put something else in its place"
-            )
+            raise NotSaid("it is no directory any more, as code has replaced it")
         self.top = os.path.realpath(top)
         self._roots = [self.top, *(os.path.realpath(root) for root in roots)]
 
@@ -187,7 +190,7 @@ class Walker:
         top = Folder("", "")
         self._fill(top, ())
         if top.note:
-            raise OSError(top.note)
+            raise NotSaid(top.note)
         return top
 
     def _fill(self, folder, above):
@@ -220,7 +223,7 @@ class Walker:
         folder.unlisted = folder.unlisted or any(below.unlisted for below in folder.folders)
 
     def _add(self, folder, name, above):
-        each = Entry(name, os.path.join(folder.path, name))
+        each = Entry(name, joined(folder.path, name))
         path = os.path.join(self._place.top, each.path)
         try:
             info = os.lstat(path)

@@ -12,6 +12,16 @@ class NotSaid(Exception):
     """Why a file is not described, in a clause for its line; "" if there is nothing to say."""
 
 
+def section(head, full=(), simple="", form=""):
+    """Returns what is told of a file.
+
+    head is the kind and the dimensions in one line; full are the particulars, and simple
+    what stands in their place when all is too long; form tells files apart that have not
+    the same columns, "" is like no other.
+    """
+    return {"head": head, "full": list(full), "simple": simple, "form": form}
+
+
 def clean(text, most):
     """Makes one line of a text: line ends are blanks, and what has no picture is left out."""
     kept = []
