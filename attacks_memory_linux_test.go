@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -9,7 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 // hog makes the server keep what a session says: by what code may be called, and by frames
@@ -63,24 +66,24 @@ child`},
 	{name: "names of displays", code: "for k in range(200): display('x', display_id=f'{k}' + 'd' * 100_000)"},
 	{name: "a prompt", code: "import builtins\ntry: input('p' * 30_000_000)\nexcept Exception: pass"},
 	{name: "forged titles", code: forging + "for _ in range(30): send('figure', title='t' * 30_000_000, **figure)"},
-	{name: "forged titles of the longest", code: forging + "for _ in range(3_000): send('figure', title='t' * 30_000, **figure)", unfetched: 10},
-	{name: "many forged names of figures", code: forging + "figure['names'] = [''] * 10_000\nfor _ in range(1_000): send('figure', title='t', **figure)", unfetched: 3},
+	{name: "forged titles of the longest", code: forging + "for _ in range(1_000): send('figure', title='t' * 30_000, **figure)", unfetched: 4},
+	{name: "many forged names of figures", code: forging + "figure['names'] = [''] * 10_000\nfor _ in range(300): send('figure', title='t', **figure)", unfetched: 3},
 	{name: "many forged figures", code: forging + "for _ in range(50_000): send('figure', title='t', **figure)"},
 	{name: "forged displays", code: forging + "for k in range(20_000): send('figure', title='t', display_id=str(k), **figure)"},
-	{name: "forged pictures", code: forging + "figure['attachments'] = [1 << 20]\nfor _ in range(30): send('figure', b'x' * (1 << 20), title='t', **figure)", unfetched: 15},
-	{name: "the largest forged pictures", code: forging + "figure['attachments'] = [16 << 20]\nfor _ in range(10): send('figure', b'x' * (16 << 20), title='t', **figure)", unfetched: 3},
+	{name: "forged pictures", code: forging + "figure['attachments'] = [1 << 20]\nfor _ in range(30): send('figure', b'x' * (1 << 20), title='t', **figure)", unfetched: 8},
+	{name: "the largest forged pictures", code: forging + "figure['attachments'] = [16 << 20]\nfor _ in range(3): send('figure', b'x' * (16 << 20), title='t', **figure)", unfetched: 3},
 	{name: "many forged artifacts", code: forging + "for k in range(10_000): send('artifact', name=str(k), kind='txt', path='/x', mime_type='x', size=1, preview='p' * 1000)"},
-	{name: "forged artifacts of the longest", code: forging + "for k in range(3_000): send('artifact', name=str(k) + 'n' * 30_000, kind='txt', path='/x', mime_type='x', size=1, preview='p')", unfetched: 10},
+	{name: "forged artifacts of the longest", code: forging + "for k in range(1_000): send('artifact', name=str(k) + 'n' * 30_000, kind='txt', path='/x', mime_type='x', size=1, preview='p')", unfetched: 4},
 	{name: "many forged questions", code: forging + "for k in range(5_000): send('ask', question=k, prompt='p' * 20_000)"},
 	{name: "many forged clearings", code: forging + "for _ in range(5): send('clear', execution=1, figures=True, artifacts=[''] * 1_000_000)"},
 	{name: "forged messages for the log", code: forging + "for _ in range(10): send('log', level='warning', message='m' * 30_000_000)"},
 	{name: "many forged messages for the log", code: forging + "for _ in range(20_000): send('log', level='warning', message='m' * 1000)"},
 	{name: "a forged answer", code: forging + "send('done', execution=1, ok=True, notes=['n' * 1000] * 60_000)"},
-	{name: "a forged answer of many notes", code: answering + "done(notes=[''] * 1_000_000)", unfetched: 5},
-	{name: "a forged answer of many frames", code: answering + "done(ok=False, exception={'type': 'E', 'info': {}, 'stack': [[]] * 1_000_000, 'traceback': ''})", unfetched: 5},
-	{name: "a forged answer of many names", code: answering + "done(variables={'added': [''] * 300_000, 'changed': [''] * 300_000, 'removed': [''] * 300_000})", unfetched: 5},
-	{name: "a forged result", code: answering + "done(result=[0] * 1_300_000, result_type='r' * 1000)", unfetched: 5},
-	{name: "a forged result that is deep", code: answering + "done(result='DEEP')", unfetched: 5},
+	{name: "a forged answer of many notes", code: answering + "done(notes=[''] * 1_000_000)"},
+	{name: "a forged answer of many frames", code: answering + "done(ok=False, exception={'type': 'E', 'info': {}, 'stack': [[]] * 1_000_000, 'traceback': ''})"},
+	{name: "a forged answer of many names", code: answering + "done(variables={'added': [''] * 300_000, 'changed': [''] * 300_000, 'removed': [''] * 300_000})"},
+	{name: "a forged result", code: answering + "done(result=[0] * 1_300_000, result_type='r' * 1000)"},
+	{name: "a forged result that is deep", code: answering + "done(result='DEEP')"},
 	{name: "many forged answers", code: answering + "for _ in range(1_000): done()"},
 	{name: "a forged list of variables", code: forging + "for _ in range(5): send('variables', variables=[{}] * 1_000_000)"},
 	{name: "forged frames of a type that isn't known", code: forging + "for _ in range(10_000): send('x' * 1000)"},
@@ -146,8 +149,9 @@ func (a *attacked) hogs(t *testing.T, h hog) (text string) {
 			t.Fatal(err)
 		}
 	}
+	call(map[string]any{"code": "pass"}) // with a short wait it would not come to its plugins
 	for n := range h.unfetched {
-		call(map[string]any{"code": h.numbered(n + 1), "timeout": 60, "wait": 0.001})
+		call(map[string]any{"code": h.numbered(n + 2), "timeout": 60, "wait": 0.001})
 		eventually(t, func() error {
 			listed, _ := mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "list"})
 			for _, each := range listed["interpreters"].([]any) {
@@ -158,13 +162,68 @@ func (a *attacked) hogs(t *testing.T, h hog) (text string) {
 			return nil
 		})
 	}
-	call(map[string]any{"code": h.numbered(h.unfetched + 1), "timeout": 60})
+	call(map[string]any{"code": h.numbered(h.unfetched + 2), "timeout": 60})
 	mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "delete", "interpreter_id": id})
 	return text
 }
 
 // numbered is the code of a session's run, which knows its number.
 func (h hog) numbered(run int) string { return fmt.Sprintf("RUN = %d\n%s", run, h.code) }
+
+// TestServerMemoryOfMany has many sessions say too much at once, while another client's
+// session goes on: what the server has room for is bounded for all of them together.
+func TestServerMemoryOfMany(t *testing.T) {
+	a := startAttacked(t, attackUsers(t)[0], "understudy", withoutWall...)
+	before := a.serverMemory(t)
+	var attacking sync.WaitGroup
+	for n := range *manyHogs {
+		made, _ := mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "create"})
+		attacking.Go(func() {
+			for k := range 3 {
+				h := hogsOfMany[(n+k)%len(hogsOfMany)]
+				arguments := map[string]any{"code": h.numbered(k + 1), "timeout": 60, "interpreter_id": made["interpreter_id"]}
+				if _, _, err := callTool(a.attacker, "run_python_code", arguments); err != nil {
+					t.Errorf("%s: %v", h.name, err)
+				}
+			}
+		})
+	}
+	over := make(chan struct{})
+	go func() { attacking.Wait(); close(over) }()
+	answered, slowest := 0, time.Duration(0)
+	for running := true; running; answered++ {
+		began := time.Now()
+		if record, said := mustCall(t, a.victim, "run_python_code", map[string]any{"code": "print(6 * 7)"}); record["stdout"] != "42\n" {
+			t.Errorf("another client's session suffers: %s", said)
+		}
+		slowest = max(slowest, time.Since(began))
+		select {
+		case <-over:
+			running = false
+		default:
+		}
+	}
+	grown := a.serverMemory(t) - before
+	t.Logf("%d sessions at once: %d MiB more; meanwhile another client had %d answers, the slowest after %s", *manyHogs, grown>>20, answered, slowest)
+	if most := 5 * mostGrown(); grown > most {
+		t.Errorf("OPEN: the server grew by %d MiB", grown>>20)
+	}
+}
+
+var manyHogs = flag.Int("hogs", 12, "how many sessions of TestServerMemoryOfMany say too much at once")
+
+// hogsOfMany are those that cost the server most for what they cost the attacker.
+var hogsOfMany = hogsNamed("forged titles of the longest", "the largest forged pictures", "a forged answer of many frames",
+	"forged pictures", "a forged result", "forged artifacts of the longest", "many names")
+
+func hogsNamed(names ...string) (found []hog) {
+	for _, h := range hogs {
+		if slices.Contains(names, h.name) {
+			found = append(found, h)
+		}
+	}
+	return found
+}
 
 // mostGrown is how many bytes the server may grow by. The race detector keeps several
 // for each.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -208,6 +209,9 @@ func (k *kills) judgeLost(e journal.Execution, printer int, killed time.Time) er
 		next++
 	}
 	noted, err := os.ReadFile(k.truthOf(printer))
+	if errors.Is(err, fs.ErrNotExist) { // it was killed before it began
+		return nil
+	}
 	if err != nil {
 		return err
 	}
