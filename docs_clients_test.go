@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"understudy/tools"
 )
 
 // triedClients are the clients that make conformance has talk with the server, by name,
@@ -25,6 +27,27 @@ var remarks = []struct{ step, outcome, text string }{
 	{"figure", "as text", "Its model gets figures in base64, as part of the text."},
 	{"six seconds", "by wait", "It calls itself what clients do that give up after five seconds, so a call that takes longer is answered `running` before, and operation `wait` brings the rest."},
 	{"cancellation", "by interrupt", "It gives up a call without telling the server: the code runs on, until operation `interrupt`."},
+}
+
+// clientTable lists what is known of clients.
+func clientTable() string {
+	var b strings.Builder
+	b.WriteString("| client | calls itself | characters of text | side of an image | bytes in all | record | why |\n|---|---|---|---|---|---|---|\n")
+	for _, f := range tools.Fits() {
+		names := make([]string, len(f.Names))
+		for i, name := range f.Names {
+			names[i] = "`" + name + "`"
+			if !f.Exact {
+				names[i] = "`" + name + "`…"
+			}
+		}
+		record := "no"
+		if f.Record {
+			record = "yes"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %s | %s |\n", f.Client, strings.Join(names, ", "), f.Text, f.Side, f.Bytes, record, cell(f.Why))
+	}
+	return b.String()
 }
 
 // conversationTable tells how clients got on with the server, by transport.
@@ -50,9 +73,10 @@ func conversationTable(t *testing.T) string {
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString("\n")
 	for _, r := range remarks {
 		if number := notes[r.step+" "+r.outcome]; number > 0 {
-			fmt.Fprintf(&b, "\n(%d) %s\n", number, r.text)
+			fmt.Fprintf(&b, "- (%d) %s\n", number, r.text)
 		}
 	}
 	return b.String()

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 
 	"understudy/internal/policy"
 )
@@ -40,6 +45,55 @@ func TestPolicyIsTrue(t *testing.T) {
 	}
 	checkFlags(t, file)
 	checkKeys(t, file)
+}
+
+// policyDefaults are the rules that come with the program, their lists in lines.
+func policyDefaults(t *testing.T) string {
+	t.Helper()
+	var root yaml.Node
+	if err := yaml.Unmarshal([]byte(policy.Defaults()), &root); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for i, pairs := 0, root.Content[0].Content; i < len(pairs); i += 2 {
+		key, value := pairs[i].Value, pairs[i+1]
+		var items []string
+		for n := range value.Content {
+			switch {
+			case value.Kind == yaml.SequenceNode:
+				items = append(items, value.Content[n].Value)
+			case n%2 == 1:
+				items = append(items, value.Content[n-1].Value+": "+value.Content[n].Value)
+			}
+		}
+		if value.Kind == yaml.SequenceNode {
+			fmt.Fprintf(&b, "%s:\n  [%s]\n", key, inLines(items))
+		} else {
+			fmt.Fprintf(&b, "%s: {%s}\n", key, inLines(items))
+		}
+	}
+	var short, whole map[string]any
+	err := errors.Join(yaml.Unmarshal([]byte(b.String()), &short), yaml.Unmarshal([]byte(policy.Defaults()), &whole))
+	if err != nil || !reflect.DeepEqual(short, whole) {
+		t.Fatalf("%v in\n%s", err, b.String())
+	}
+	return "```yaml\n" + b.String() + "```\n"
+}
+
+// inLines joins items by commas, in lines of at most 90 characters.
+func inLines(items []string) string {
+	lines := []string{"  "}
+	for i, item := range items {
+		if i < len(items)-1 {
+			item += ","
+		}
+		if last := len(lines) - 1; len(lines[last])+len(item) < 90 {
+			lines[last] += " " + item
+		} else {
+			lines = append(lines, "   "+item)
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
 // checkKeys finds every key of a policy in the table of the document.

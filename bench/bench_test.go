@@ -100,7 +100,7 @@ func TestMarkdownSaysWhatIsNotMet(t *testing.T) {
 	for _, line := range []string{
 		"| one    | at least 2 | 3        | met         |",
 		"| other  | at least 2 | 1        | **not met** |",
-		"| ours | 2.00 s | 1.00 s – 3.00 s | 3      | 10× less than theirs |",
+		"| ours      | 2.00 s | 1.00 s – 3.00 s | 3      | 10× less than theirs |",
 	} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("%q is missing from:\n%s", line, text)

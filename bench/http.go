@@ -35,8 +35,8 @@ type party struct {
 }
 
 // crowdLoad is what was measured with one size of the crowd: calls a second, and of
-// each round's calls the median and the one that 95 of 100 are faster than.
-type crowdLoad struct{ rate, middle, late values }
+// each round's calls the one that 95 of 100 are faster than.
+type crowdLoad struct{ rate, late values }
 
 // measureHTTP measures calls over HTTP and SSE with many clients at once.
 func measureHTTP(ctx context.Context, b *bench) (err error) {
@@ -58,7 +58,7 @@ func measureHTTP(ctx context.Context, b *bench) (err error) {
 		}
 		for i, p := range parties {
 			l := p.loads[crowd]
-			l.rate, l.middle, l.late = rates[i], l.middle[1:], l.late[1:] // the first round warmed up
+			l.rate, l.late = rates[i], l.late[1:] // the first round warmed up
 		}
 	}
 	reportParties(b, parties)
@@ -178,7 +178,6 @@ func (p *party) measure(ctx context.Context, crowd int) (float64, error) {
 	total := time.Since(began).Seconds()
 	all := slices.Sorted(slices.Values(slices.Concat(took...)))
 	l := p.loads[crowd]
-	l.middle = append(l.middle, values(all).median())
 	l.late = append(l.late, all[len(all)*95/100])
 	return float64(crowd*calls) / total, nil
 }
@@ -214,22 +213,12 @@ func reportParties(b *bench, parties []*party) {
 		b.report.aim(target{fmt.Sprintf("calls a second over HTTP, %s, against jupyter-mcp-server", clientsInWords(crowd)),
 			fmt.Sprintf("at least %d× as many", wantedPeerGain), factor(gain) + " as many", gain >= wantedPeerGain})
 	}
-	for _, what := range []struct {
-		title string
-		of    func(*crowdLoad) values
-	}{
-		{"How long a call over the network takes: the median", func(l *crowdLoad) values { return l.middle }},
-		{"How long a call over the network takes: 95 of 100 are faster", func(l *crowdLoad) values { return l.late }},
-	} {
-		t := table{title: what.title, unit: seconds}
-		for _, crowd := range crowds {
-			for _, p := range parties {
-				t.rows = append(t.rows, row{name: fmt.Sprintf("%s, %s", clientsInWords(crowd), p.name), values: what.of(p.loads[crowd])})
-			}
-		}
-		b.report.add(t)
-	}
 	most := slices.Max(crowds)
+	late := table{title: fmt.Sprintf("A call over the network, %s: 95 of 100 are faster", clientsInWords(most)), unit: seconds}
+	for _, p := range parties {
+		late.rows = append(late.rows, row{name: p.name, values: p.loads[most].late})
+	}
+	b.report.add(late)
 	cost := inProcess.loads[most].rate.median() / ours.loads[most].rate.median()
 	b.report.aim(atMost(fmt.Sprintf("a call over HTTP, %s, against FastMCP's `exec` in its own process", clientsInWords(most)), cost, wantedInProcess))
 }

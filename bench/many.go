@@ -218,7 +218,7 @@ func (c *crowd) memoryTable(kernel float64) table {
 		unit:  size,
 		curve: c.memoryCurve(kernel),
 	}
-	for _, s := range c.steps {
+	for _, s := range c.largest() {
 		for _, at := range []struct {
 			calls string
 			weight
@@ -232,6 +232,9 @@ func (c *crowd) memoryTable(kernel float64) table {
 	return t
 }
 
+// largest are the steps that the tables show; the curves have all.
+func (c *crowd) largest() []crowdStep { return c.steps[max(0, len(c.steps)-2):] }
+
 func (c *crowd) timeTable() table {
 	t := table{
 		title: "Times with many sessions",
@@ -241,7 +244,7 @@ func (c *crowd) timeTable() table {
 		unit:  seconds,
 		curve: c.createCurve(),
 	}
-	for _, s := range c.steps {
+	for _, s := range c.largest() {
 		t.rows = append(t.rows,
 			row{name: sessionsOf(s.size) + ": create", values: s.creates},
 			row{name: sessionsOf(s.size) + ": ask", values: s.asked},

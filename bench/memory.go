@@ -15,12 +15,9 @@ const heavyImports = "import numpy, pandas, matplotlib.pyplot"
 const memoryRounds = 3
 
 // usage is what one process uses.
-type usage struct{ resident, proportional, private float64 }
+type usage struct{ proportional, private float64 }
 
 func usageOf(pid int) (u usage, err error) {
-	if u.resident, err = resident(pid); err != nil {
-		return u, err
-	}
 	if u.proportional, err = proportional(pid); err != nil {
 		return u, err
 	}
@@ -29,10 +26,9 @@ func usageOf(pid int) (u usage, err error) {
 }
 
 // usages are those of several processes of one kind.
-type usages struct{ resident, proportional, private values }
+type usages struct{ proportional, private values }
 
 func (m *usages) add(u usage) {
-	m.resident = append(m.resident, u.resident)
 	m.proportional = append(m.proportional, u.proportional)
 	m.private = append(m.private, u.private)
 }
@@ -106,9 +102,7 @@ func memoryTable(workers, kernels sessionMemory) table {
 		note:  "Each in a fresh process, after `1+1`; \"imports\" is after `" + heavyImports + "`. Proportional (PSS): pages shared with other processes count in parts.",
 		unit:  size,
 	}
-	t.rows = append(t.rows, compared("resident, bare", workers.bare.resident, kernels.bare.resident)...)
 	t.rows = append(t.rows, compared("proportional, bare", workers.bare.proportional, kernels.bare.proportional)...)
-	t.rows = append(t.rows, compared("resident, imports", workers.loaded.resident, kernels.loaded.resident)...)
 	t.rows = append(t.rows, compared("proportional, imports", workers.loaded.proportional, kernels.loaded.proportional)...)
 	return t
 }

@@ -78,12 +78,19 @@ func (r *report) markdown() string {
 		text.WriteString("\n### Targets\n\n")
 		writeGrid(&text, r.targetGrid())
 	}
+	if len(r.tables) > 0 {
+		text.WriteString("\n### Measurements\n\n")
+		writeGrid(&text, r.tableGrid())
+		text.WriteString("\n")
+	}
+	said := "" // a note that is good for several tables stands once
 	for _, t := range r.tables {
-		fmt.Fprintf(&text, "\n### %s\n\n", t.title)
-		if t.note != "" {
-			fmt.Fprintf(&text, "%s\n\n", t.note)
+		if t.note != said && t.note != "" {
+			fmt.Fprintf(&text, "- **%s.** %s\n", t.title, t.note)
+			said = t.note
 		}
-		writeGrid(&text, t.grid())
+	}
+	for _, t := range r.tables {
 		if t.curve != nil {
 			fmt.Fprintf(&text, "\n![%s](images/%s)\n", t.curve.Title, t.curve.File)
 		}
@@ -111,10 +118,14 @@ func (r *report) targetGrid() [][]string {
 	return grid
 }
 
-func (t table) grid() [][]string {
+// tableGrid puts all tables into one, each below a row with its title.
+func (r *report) tableGrid() [][]string {
 	grid := [][]string{{"", "median", "min – max", "rounds", "compared"}}
-	for _, r := range t.rows {
-		grid = append(grid, r.cells(t.unit))
+	for _, t := range r.tables {
+		grid = append(grid, []string{"**" + t.title + "**", "", "", "", ""})
+		for _, r := range t.rows {
+			grid = append(grid, r.cells(t.unit))
+		}
 	}
 	return grid
 }

@@ -52,4 +52,17 @@
 // When a client leaves (Manager.Leave) its sessions have no owner until another
 // client shows their id, whose they become then. Those of Anonymous have none
 // from the start. The calls of a client that left end without taking a result.
+//
+// With a Confiner a family has a home (home-<family>, 0711 and the server's, so that its
+// entries can't be replaced): its /tmp, its packages, and the working and private directories
+// of its sessions. Admit comes before the first worker of each session and not when it is
+// made: that holds the Manager's lock, and a wall may wait until Python is found. A branch's
+// directories are given away once they are filled. All that the server opens for a session
+// goes through an os.Root of each level; as root it acts on a thread with the code's user.
+//
+// What a Recorder must know: Begin and Record come with the turn held, so a slow one delays
+// that interpreter alone; printed output is complete by then. Begin for what runs longer comes
+// from another goroutine, and Record waits for it. Stand comes only where the state differs
+// from what the Recorder knows, and once before anything runs; an interpreter that has ended
+// keeps its last state.
 package sessions

@@ -8,4 +8,9 @@
 //   - picture: a figure as it is sent, fitted to the budget.
 //   - budget: what an answer may hold; the text in characters, the whole in
 //     bytes as they travel.
+//
+// The arguments of trials exist with --trials only: RunTrialArgs embeds RunPythonCodeArgs, so a
+// server without them has the schema and the tokens it had. A broken trial is not the user's to
+// mend, so trials don't count as failures in a row: the debug depth has an advice of its own.
+// What a model reads, texts of tools, prompts and instructions, is in .md files beside the code.
 package tools

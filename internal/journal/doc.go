@@ -9,4 +9,21 @@
 //     apart, those of an interpreter and its branches.
 //   - line: the executions by which a state came to be, from the first to the last.
 //   - best trial: the one with the best metric that is not buggy; the first wins a tie.
+//
+// Each Begin, Record and Stand is one transaction, safe against the death of processes and
+// not against the last moments before a power cut (WAL, synchronous=NORMAL). Automatic
+// checkpoints are off: another connection makes one every 128 transactions, and only a log
+// of more than 32 MB makes calls wait.
+//
+// What is easily got wrong: ORDER BY id has SQLite read the table backwards instead of
+// using the index of revisions, so queries name their index or order by +id. An ended
+// interpreter tells Stand a zero state: the one before is kept. A trial that began and
+// never ran is deleted and its number given back; one whose end could not be stored becomes
+// lost. A deletion has no revision: who polls drops running rows that a full read no longer
+// has. Nobody writes that a killed server's executions are lost: readers say so, by the
+// run's lock and process. Masking decodes JSON rather than replacing in it, as a secret of
+// digits would break the document; plain words are masked as whole words only. Spools and
+// figures are linked, artifacts copied, as code may still write to them. An output over
+// 1 MiB is opened in the call and kept afterwards, as .part and then by a rename, so nothing
+// unmasked ever has the name.
 package journal

@@ -56,7 +56,7 @@ func anExperiment() []journal.Execution {
 func aRun() journal.Run {
 	return journal.Run{
 		ID: "K3F9A2B7QX", Started: noon.Add(-12 * time.Minute), Alive: true, PID: 4711, Version: "0.5.0", Python: "3.12.4", Steps: 20,
-		RunDir: "/home/ada/.local/share/understudy/experiments", Workspace: "/home/ada/.local/share/understudy/workspaces/1", Executions: 9, Trials: 8,
+		RunDir: "/home/ada/.local/share/understudy/experiments", Workspace: "/home/ada/.local/share/understudy/workspaces/1", Executions: 8, Trials: 8,
 		Task: "Predict the species\x1b[31m of each flower\nfrom four measurements.", Name: "iris",
 	}
 }
@@ -82,13 +82,10 @@ func somePulses() []journal.Pulse {
 	}
 }
 
-// anUpdate is what a first look at the experiment finds.
-func anUpdate() update {
+// aPicture is what a look at the experiment finds.
+func aPicture() picture {
 	run := aRun()
-	return update{
-		at: noon, run: &run, runs: []journal.Run{run, pastRun()}, seldom: true, interpreters: someInterpreters(), pulses: somePulses(),
-		whole: true, trials: true, executions: anExperiment(),
-	}
+	return picture{at: noon, run: &run, runs: []journal.Run{run, pastRun()}, interpreters: someInterpreters(), pulses: somePulses(), executions: anExperiment()}
 }
 
 // fakeSource is a journal in memory.

@@ -8,7 +8,7 @@ import (
 )
 
 // press presses a key that may write a character.
-func press(s *screen, key string) effect {
+func press(s *screen, key string) (quit bool) {
 	text := key
 	if len([]rune(key)) > 1 {
 		text = ""
@@ -31,20 +31,15 @@ func TestMoving(t *testing.T) {
 		{"G", 8},
 		{"end down", 8},
 		{"b", 5},
-		{"b left", 5},             // folds what is below
-		{"b left down", 7},        // and passes over it
-		{"b left left", 4},        // then goes up
-		{"b left right right", 6}, // unfolds, then goes down
-		{"home left", 2},          // nothing below, nothing above
-		{"g j left b", 5},         // the best one is unfolded
-		{"pgup f", 9},             // follows again
+		{"b down down down", 7},
+		{"pgup f", 9}, // follows again
 		{"/ b u g enter up", 3},
 		{"/ b u g", 6},     // the last one that the filter leaves
 		{"/ b u g esc", 9}, // still follows
 		{"/ z z backspace backspace enter g", 2},
 		{"/ x enter b", 5},
 	} {
-		s := shows(anUpdate(), 80, 24)
+		s := shows(aPicture(), 80, 24)
 		for key := range strings.FieldsSeq(test.keys) {
 			press(s, key)
 		}
@@ -54,20 +49,42 @@ func TestMoving(t *testing.T) {
 	}
 }
 
+// TestHeadings holds that no heading of an experiment is selected.
+func TestHeadings(t *testing.T) {
+	p := aPicture()
+	for i := 4; i < len(p.executions); i++ {
+		p.executions[i].Trial.Experiment = "e2"
+	}
+	s := shows(p, 80, 24)
+	for _, test := range []struct {
+		key  string
+		want string
+	}{{"home", "#1"}, {"up", "#1"}, {"down", "#2"}, {"down", "#3"}, {"down", "#4"}, {"down", "#5"}, {"up", "#4"}, {"up", "#3"}} {
+		press(s, test.key)
+		if e := s.picture.find(s.selected); name(e) != test.want {
+			t.Errorf("%s selects %s, not %s", test.key, name(e), test.want)
+		}
+	}
+}
+
 // TestFollowing holds that what is new is selected until the reader moves.
 func TestFollowing(t *testing.T) {
-	s := shows(anUpdate(), 80, 24)
-	more := anUpdate()
-	more.asked, more.whole = s.wanted, false
-	more.executions = []journal.Execution{trial(execution(10, 5, first, 8, "x", "ok"), 9, 5, "improve", "newest", 0.5)}
-	s.apply(more)
+	s := shows(aPicture(), 80, 24)
+	take := func(e journal.Execution) {
+		t.Helper()
+		p := aPicture()
+		p.ask, p.executions = s.ask(), append(s.picture.executions, e)
+		if s.take(p) {
+			t.Error("one look is not enough")
+		}
+	}
+	take(trial(execution(10, 5, first, 8, "x", "ok"), 9, 5, "improve", "newest", 0.5))
 	if s.selected != 10 {
 		t.Errorf("%d is selected, not the newest", s.selected)
 	}
 	press(s, "up")
 	at := s.selected
-	more.executions = []journal.Execution{trial(execution(11, 5, first, 9, "x", "ok"), 10, 5, "improve", "newest", 0.5)}
-	s.apply(more)
+	take(trial(execution(11, 5, first, 9, "x", "ok"), 10, 5, "improve", "newest", 0.5))
 	if s.selected != at {
 		t.Errorf("%d is selected, not %d where the reader was", s.selected, at)
 	}
@@ -75,138 +92,78 @@ func TestFollowing(t *testing.T) {
 
 func TestQuitting(t *testing.T) {
 	for _, keys := range []string{"q", "ctrl+c", "/ ctrl+c", "? ctrl+c", "enter q", "? esc q", "/ q enter q"} {
-		s := shows(anUpdate(), 80, 24)
+		s := shows(aPicture(), 80, 24)
 		fields := strings.Fields(keys)
 		for i, key := range fields {
-			if quit := press(s, key).quit; quit != (i == len(fields)-1) {
+			if quit := press(s, key); quit != (i == len(fields)-1) {
 				t.Errorf("%q: after %q quit is %v", keys, key, quit)
 			}
 		}
 	}
 }
 
-// TestPanes goes round the panes.
-func TestPanes(t *testing.T) {
-	s := shows(anUpdate(), 120, 30)
-	for _, want := range []pane{paneInterpreters, paneTree, paneInterpreters} {
-		if press(s, "tab"); s.focus != want {
-			t.Fatalf("tab goes to %d, not %d", s.focus, want)
-		}
-	}
-	press(s, "enter")
-	for _, want := range []pane{paneTree, paneDetail} {
-		if press(s, "tab"); s.focus != want {
-			t.Fatalf("with an open one tab goes to %d, not %d", s.focus, want)
-		}
-	}
-	if press(s, "enter"); s.opened != 0 || s.focus != paneTree {
-		t.Errorf("enter leaves %d open, pane %d", s.opened, s.focus)
-	}
-}
-
-// TestChoosingARun shows another run, and takes no update of the one before it.
+// TestChoosingARun goes through the runs, and takes no look at the one before.
 func TestChoosingARun(t *testing.T) {
-	s := shows(anUpdate(), 80, 24)
-	late := anUpdate()
-	late.asked = s.wanted
+	s := shows(aPicture(), 80, 24)
+	late := aPicture()
+	late.ask = s.ask()
 	press(s, "r")
-	press(s, "down")
-	if e := press(s, "enter"); !e.poll || s.wanted != "QX2K7A9B3C" || s.cover != coverNone {
-		t.Fatalf("%+v, wanted %q", e, s.wanted)
+	if s.wanted != pastRun().ID || s.picture.run != nil {
+		t.Fatalf("%q is wanted, %v shown", s.wanted, s.picture.run)
 	}
-	if e := s.apply(late); !e.poll || s.picture.run != nil {
-		t.Error("an update of another run is taken")
+	if !s.take(late) || s.picture.run != nil {
+		t.Error("a look at another run is taken")
 	}
 	run := pastRun()
-	s.apply(update{at: noon, asked: run.ID, run: &run, whole: true, runs: []journal.Run{aRun(), run}})
-	if s.picture.run.ID != run.ID || s.selected != 0 {
+	if s.take(picture{at: noon, ask: s.ask(), run: &run, runs: []journal.Run{aRun(), run}}) || s.picture.run.ID != run.ID || s.selected != 0 {
 		t.Errorf("run %s, selected %d", s.picture.run.ID, s.selected)
 	}
-}
-
-// TestDetailIsRenewed reads an open execution again once it has changed.
-func TestDetailIsRenewed(t *testing.T) {
-	s := shows(anUpdate(), 120, 30)
-	press(s, "enter")
-	s.loaded(9, s.picture.find(9), nil)
-	s.loaded(5, s.picture.find(5), nil) // late, of another
-	if s.detail.execution.ID != 9 {
-		t.Fatal("the details are of another")
+	for _, key := range []string{"r", "R", "R"} {
+		press(s, key)
 	}
-	same := anUpdate()
-	same.asked = s.wanted
-	if e := s.apply(same); e.load != 0 {
-		t.Error("what has not changed is read again")
-	}
-	changed := anUpdate()
-	changed.asked, changed.whole = s.wanted, false
-	e := changed.executions[7]
-	e.Revision, e.Status = 20, "ok"
-	changed.executions = []journal.Execution{e}
-	if e := s.apply(changed); e.load != 9 {
-		t.Errorf("what has changed is not read again: %+v", e)
+	if s.wanted != aRun().ID {
+		t.Errorf("%q is wanted", s.wanted)
 	}
 }
 
-// TestNarrowDetail holds that no key acts on a tree that an open execution covers.
-func TestNarrowDetail(t *testing.T) {
-	for keys, open := range map[string]bool{"enter tab": false, "enter /": false, "enter b": false, "enter f": false, "enter a": false, "enter down": true} {
-		s := shows(anUpdate(), 80, 24)
-		for key := range strings.FieldsSeq(keys) {
-			press(s, key)
-		}
-		if (s.opened != 0) != open || !open && s.focus != paneTree {
-			t.Errorf("%q: %d is open, pane %d has the keys", keys, s.opened, s.focus)
-		}
-	}
-	s := shows(anUpdate(), 120, 24)
+// TestOpening shows an execution, and scrolls it while it is open.
+func TestOpening(t *testing.T) {
+	s := shows(aPicture(), 80, 24)
 	press(s, "enter")
-	press(s, "tab")
-	s.width = 80
-	if press(s, "up"); s.selected != 9 || s.focus != paneDetail {
-		t.Errorf("made narrow: %d is selected, pane %d", s.selected, s.focus)
+	if s.ask().opened != 9 || !strings.Contains(s.view(), "reading …") {
+		t.Errorf("%d is asked for:\n%s", s.ask().opened, s.view())
+	}
+	p := aPicture()
+	p.ask, p.opened = s.ask(), &p.executions[7]
+	s.take(p)
+	if view := s.view(); !strings.Contains(view, "Trial #8 (improve)") || !strings.Contains(view, "The last output so far") {
+		t.Error(view)
+	}
+	s.height = 8
+	press(s, "end")
+	if view := s.view(); strings.Contains(view, "Trial #8") || !strings.Contains(view, "epoch 3 loss 0.2") {
+		t.Error(view)
+	}
+	if press(s, "esc"); s.opened != 0 || s.selected != 9 {
+		t.Errorf("%d is open, %d selected", s.opened, s.selected)
 	}
 }
 
 // TestAllExecutions shows beside trials what is none, and trials only again.
 func TestAllExecutions(t *testing.T) {
-	f := &fakeSource{runs: []journal.Run{aRun()}, executions: append([]journal.Execution{execution(1, 0, first, 1, "prep()", "error")}, anExperiment()...)}
-	p := polls(f)
-	s := newScreen(Options{})
-	s.apply(p.poll(t.Context(), s.ask()))
+	p := aPicture()
+	p.executions = append([]journal.Execution{execution(1, 0, first, 1, "prep()", "error")}, p.executions...)
+	p.run.Executions = 9
+	s := shows(p, 80, 24)
+	if title := s.treeTitle(); !strings.Contains(title, "8 trials; 1 other execution not shown") {
+		t.Error(title)
+	}
 	for _, want := range []int{9, 8} {
-		late := p.poll(t.Context(), s.ask())
-		if e := press(s, "a"); !e.poll {
-			t.Fatal("nothing is read")
-		}
-		s.apply(late)
-		s.apply(p.poll(t.Context(), s.ask()))
-		if len(s.rows) != want {
+		if press(s, "a"); len(s.rows) != want {
 			t.Errorf("%d rows, not %d", len(s.rows), want)
 		}
 		if press(s, "b"); s.selected != 5 {
 			t.Errorf("the best is %d", s.selected)
 		}
-	}
-}
-
-// TestChoosingBack shows a run whole again when the one chosen after it can't be read.
-func TestChoosingBack(t *testing.T) {
-	f := &fakeSource{runs: []journal.Run{aRun()}, executions: anExperiment()}
-	p := polls(f)
-	s := newScreen(Options{})
-	look := func() effect { return s.apply(p.poll(t.Context(), s.ask())) }
-	look()
-	s.choose(pastRun())
-	late := p.poll(t.Context(), ask{run: aRun().ID})
-	s.choose(aRun())
-	if e := s.apply(late); !e.poll || s.picture.run != nil {
-		t.Error("a look that is not whole is taken for the first")
-	}
-	s.choose(pastRun())
-	look()
-	s.choose(aRun())
-	if look(); len(s.rows) != len(anExperiment()) {
-		t.Errorf("%d rows", len(s.rows))
 	}
 }

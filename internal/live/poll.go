@@ -5,62 +5,76 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"understudy/internal/journal"
+	"understudy/sessions"
 )
 
 const (
-	// pollEvery is the pause between two looks at the journal.
 	pollEvery = 300 * time.Millisecond
-	// seldom is at each how manieth look the run itself and its interpreters are read,
-	// rarely the list of runs.
-	seldom = 4
-	rarely = 16
+	// seldom is at each how manieth look the list of runs is read.
+	seldom = 16
 
 	mostRuns       = 100
-	mostExecutions = 2_000  // the newest, where there are no trials
-	mostTrials     = 10_000 // far more than an experiment has
-
-	mostText = 2_000 // bytes of a code or plan that are kept of each
+	mostExecutions = 10_000 // of a run, the newest
+	mostText       = 2_000  // bytes of a code or plan that are kept of each
 )
+
+// Source is what a view reads: a journal.Reader.
+type Source interface {
+	Runs(ctx context.Context, limit int) ([]journal.Run, error)
+	Run(ctx context.Context, id string) (*journal.Run, error)
+	Interpreters(ctx context.Context, run string) ([]journal.Interpreter, error)
+	Executions(ctx context.Context, q journal.Query) ([]journal.Execution, error)
+	Pulses(ctx context.Context, run string) ([]journal.Pulse, error)
+	Close() error
+}
+
+// Options say what is watched, and how.
+type Options struct {
+	Path string // of the journal, to be named
+	// Open opens it. An error that is fs.ErrNotExist says that no server has written
+	// yet: the view waits for one.
+	Open func() (Source, error)
+	Run  string // the beginning of a run's id; "" is the newest
+}
 
 // ask is what a look is for.
 type ask struct {
-	run   string // the beginning of its id; "" is the newest
-	all   bool   // executions that are no trials as well
-	whole bool   // nothing is known yet, or no more
+	run    string // the beginning of its id; "" is the newest
+	opened int64  // the execution that is read with all that belongs to it; 0 for none
 }
 
-// update is what one look at the journal found.
-type update struct {
-	at    time.Time
-	asked string // the run that was asked for
-	all   bool   // all executions were asked for
-	run   *journal.Run
-
-	runs         []journal.Run // nil when they were not read
-	seldom       bool          // interpreters were read
+// picture is what one look at the journal found.
+type picture struct {
+	ask          ask
+	at           time.Time
+	runs         []journal.Run // the newest first
+	run          *journal.Run  // nil where there is none
 	interpreters []journal.Interpreter
-
-	pulses []journal.Pulse
-
-	// executions are those that have changed, oldest first; all that are kept when
-	// whole is set. Their texts are cut, and they have no details.
-	whole      bool
-	executions []journal.Execution
-	trials     bool // they are trials only
-	// lost are those that are no trials and were lost with the server. They are read
-	// with the whole where executions are trials only.
-	lost []journal.Execution
-
-	waiting bool  // there is no journal, or nothing in it
-	problem error // it could not be read; all but runs is zero
+	pulses       []journal.Pulse
+	executions   []journal.Execution // the oldest first; their texts are cut, and they have no details
+	opened       *journal.Execution
+	problem      error // the journal could not be read; no run is known then
 }
 
-// poller looks at the journal and remembers what it has seen.
+// Problems that end by themselves.
+var (
+	errNothing = errors.New("nothing is recorded yet")
+	// errGone says that the journal was taken away while it was read.
+	errGone = errors.New("the journal is no more where it was")
+)
+
+// waiting reports whether there is no journal, or nothing in it.
+func (p *picture) waiting() bool {
+	return errors.Is(p.problem, errNothing) || errors.Is(p.problem, errGone)
+}
+
+// poller looks at the journal and keeps what does not change.
 type poller struct {
 	options Options
 
@@ -68,88 +82,59 @@ type poller struct {
 	source Source
 	file   os.FileInfo // of the journal that is open; nil if it is no file
 	looks  int
-	absent string       // the run that was asked for last and is not there
-	why    error        // what was said of it
-	known  *journal.Run // as it was read last
-	run    string
-	alive  bool
-	trials bool
-	since  int64
+	runs   []journal.Run
+	known  picture // the last one
+	since  int64   // the revision up to which its executions are known
 }
 
 // poll looks at a run.
-func (p *poller) poll(ctx context.Context, a ask) update {
+func (p *poller) poll(ctx context.Context, a ask) picture {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if a.whole {
-		p.run = ""
-	}
-	u := update{at: time.Now(), asked: a.run, all: a.all}
-	err := p.look(ctx, &u)
+	now := picture{ask: a, at: time.Now()}
+	err := p.look(ctx, &now)
 	p.looks++
+	now.runs = p.runs
 	if err != nil {
-		waiting := errors.Is(err, errNothing) || errors.Is(err, errGone)
-		return update{at: u.at, asked: a.run, all: a.all, runs: u.runs, problem: err, waiting: waiting}
+		p.known = picture{}
+		return picture{ask: a, at: now.at, runs: p.runs, problem: err}
 	}
-	return u
+	p.known = now
+	return now
 }
 
-var (
-	// errNothing says that nothing is recorded so far.
-	errNothing = errors.New("nothing is recorded yet")
-	// errGone says that the journal was taken away while it was read.
-	errGone = errors.New("the journal is no more where it was")
-)
-
-func (p *poller) look(ctx context.Context, u *update) error {
+func (p *poller) look(ctx context.Context, now *picture) (err error) {
 	if err := p.open(); err != nil {
 		return err
 	}
-	if err := p.lookSeldom(ctx, u); err != nil {
-		return err
-	}
-	u.run = p.known
-	if u.run.Alive {
-		var err error
-		if u.pulses, err = p.source.Pulses(ctx, u.run.ID); err != nil {
+	if now.ask.run == "" || p.looks%seldom == 0 {
+		if p.runs, err = p.source.Runs(ctx, mostRuns); err != nil {
 			return err
 		}
 	}
-	return p.changes(ctx, u)
-}
-
-// lookSeldom reads what is not read at each look: counting the executions of a run
-// takes the longer the more there are.
-func (p *poller) lookSeldom(ctx context.Context, u *update) (err error) {
-	now := p.looks%rarely == 0
-	if !now && u.asked != "" && u.asked == p.absent {
-		return p.why
-	}
-	p.absent = ""
-	if now || p.known == nil || p.known.ID != u.asked {
-		if u.runs, err = p.source.Runs(ctx, mostRuns); err != nil {
-			return err
-		}
-		if len(u.runs) == 0 {
+	id := now.ask.run
+	if id == "" {
+		if len(p.runs) == 0 {
 			return errNothing
 		}
+		id = foremost(p.runs).ID
 	}
-	if p.looks%seldom != 0 && p.known != nil && p.known.ID == u.asked {
-		return nil
-	}
-	run := u.asked
-	if run == "" {
-		run = foremost(u.runs).ID
-	}
-	if p.known, err = p.source.Run(ctx, run); err != nil {
-		if isAbsent(err) {
-			p.absent, p.why = u.asked, err
-		}
+	if now.run, err = p.source.Run(ctx, id); err != nil {
 		return err
 	}
-	u.seldom = true
-	u.interpreters, err = p.source.Interpreters(ctx, p.known.ID)
-	return err
+	if now.interpreters, err = p.source.Interpreters(ctx, now.run.ID); err != nil {
+		return err
+	}
+	if now.run.Alive {
+		if now.pulses, err = p.source.Pulses(ctx, now.run.ID); err != nil {
+			return err
+		}
+	}
+	if err := p.changes(ctx, now); err != nil {
+		return err
+	}
+	rest(now)
+	return p.detail(ctx, now)
 }
 
 // foremost is the run to look at where none is asked for: the newest of those whose
@@ -187,7 +172,7 @@ func (p *poller) open() error {
 			return nil
 		}
 		source := p.source
-		p.source, p.file, p.known, p.run, p.absent = nil, nil, nil, "", ""
+		p.source, p.file, p.runs = nil, nil, nil
 		return errors.Join(errGone, source.Close())
 	}
 	file, err := os.Stat(p.options.Path) // before it is opened: later it may be another
@@ -200,58 +185,38 @@ func (p *poller) open() error {
 	} else if err != nil {
 		return err
 	}
-	p.source, p.file = source, file
+	p.source, p.file, p.looks = source, file, 0
 	return nil
 }
 
 // changes reads the executions that have changed. All are read anew for another run,
-// once there are trials, and when a server is gone: then what ran in it is lost
-// without that anyone has written so.
-func (p *poller) changes(ctx context.Context, u *update) error {
-	u.trials = u.run.Trials > 0 && !u.all
-	u.whole = u.run.ID != p.run || u.trials != p.trials || u.run.Alive != p.alive
-	q := journal.Query{Run: u.run.ID, Trials: u.trials, Limit: mostExecutions}
-	if u.trials {
-		q.Limit = mostTrials
+// and when a server is gone: then what ran in it is lost without that anyone has
+// written so.
+func (p *poller) changes(ctx context.Context, now *picture) error {
+	kept := p.known.executions
+	if p.known.run == nil || p.known.run.ID != now.run.ID || p.known.run.Alive != now.run.Alive {
+		kept, p.since = nil, 0
 	}
-	if !u.whole {
-		q.Since = p.since
-	}
-	executions, err := p.source.Executions(ctx, q)
+	changed, err := p.source.Executions(ctx, journal.Query{Run: now.run.ID, Limit: mostExecutions, Since: p.since})
 	if err != nil {
 		return err
 	}
-	if u.whole {
-		p.since = 0
+	if len(changed) > 0 {
+		kept = slices.Clone(kept) // a picture shows the old ones
 	}
-	for i := range executions {
-		e := &executions[i]
+	for i := range changed {
+		e := changed[i]
 		p.since = max(p.since, e.Revision)
-		shorten(e)
-	}
-	u.executions = executions
-	if u.whole && u.trials && !u.run.Alive {
-		if err := p.findLost(ctx, u); err != nil {
-			return err
+		shorten(&e)
+		at, found := slices.BinarySearchFunc(kept, e.ID, func(e journal.Execution, id int64) int { return int(e.ID - id) })
+		if found {
+			kept[at] = e
+		} else {
+			kept = slices.Insert(kept, at, e)
 		}
 	}
-	p.run, p.trials, p.alive = u.run.ID, u.trials, u.run.Alive
+	now.executions = kept[max(0, len(kept)-mostExecutions):]
 	return nil
-}
-
-// findLost reads what a killed server lost that is no trial.
-func (p *poller) findLost(ctx context.Context, u *update) error {
-	if !u.run.Ended.IsZero() {
-		return nil
-	}
-	all, err := p.source.Executions(ctx, journal.Query{Run: u.run.ID, Limit: mostExecutions})
-	for i := range all {
-		if e := &all[i]; e.Trial == nil && e.Status == journal.StatusLost {
-			shorten(e)
-			u.lost = append(u.lost, *e)
-		}
-	}
-	return err
 }
 
 // shorten keeps of an execution what a line of the tree and a filter need.
@@ -271,21 +236,36 @@ func cut(text string) string {
 	return strings.Clone(strings.ToValidUTF8(text[:mostText], ""))
 }
 
-// detail reads one execution with all that belongs to it.
-func (p *poller) detail(ctx context.Context, run string, id int64) (*journal.Execution, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.open(); err != nil {
-		return nil, err
+// rest corrects pulses, which are up to a second old: what has ended does not run.
+func rest(now *picture) {
+	ended := map[sessions.Place]bool{}
+	for i := range now.executions {
+		if e := &now.executions[i]; !runs(e) {
+			ended[e.Place] = true
+		}
 	}
-	found, err := p.source.Executions(ctx, journal.Query{ID: id, Run: run, Limit: 1, Detail: true})
-	if err != nil {
-		return nil, err
+	for i := range now.pulses {
+		if b := &now.pulses[i]; ended[sessions.Place{InterpreterID: b.InterpreterID, Execution: b.Execution}] {
+			b.Execution = 0
+		}
 	}
-	if len(found) == 0 {
-		return nil, errors.New("the journal has it no more")
+}
+
+// detail reads the execution that is opened, if it has changed.
+func (p *poller) detail(ctx context.Context, now *picture) error {
+	e := now.find(now.ask.opened)
+	if e == nil {
+		return nil
 	}
-	return &found[0], nil
+	if known := p.known.opened; known != nil && known.ID == e.ID && known.Revision == e.Revision {
+		now.opened = known
+		return nil
+	}
+	found, err := p.source.Executions(ctx, journal.Query{ID: e.ID, Run: now.run.ID, Limit: 1, Detail: true})
+	if len(found) > 0 {
+		now.opened = &found[0]
+	}
+	return err
 }
 
 // close waits for the look that goes on and lets go of the journal.

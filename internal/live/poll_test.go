@@ -17,61 +17,68 @@ func polls(f *fakeSource) *poller {
 	return &poller{options: Options{Open: func() (Source, error) { return f, nil }}}
 }
 
-// TestPolling reads everything once, then what has changed, and everything again
-// when trials begin and when the server is gone.
+// TestPolling reads everything once, then what has changed, and everything again when
+// the server is gone.
 func TestPolling(t *testing.T) {
-	run := aRun()
-	run.Trials = 0
-	f := &fakeSource{runs: []journal.Run{run}, executions: []journal.Execution{execution(1, 0, first, 1, "x", sessions.StatusOK)}}
+	f := &fakeSource{runs: []journal.Run{aRun()}, executions: []journal.Execution{execution(1, 0, first, 1, "x", sessions.StatusOK)}}
 	p := polls(f)
-	asked := ""
-	look := func() update {
+	look := func(since int64, want int) picture {
 		t.Helper()
-		u := p.poll(t.Context(), ask{run: asked})
-		if u.problem != nil {
-			t.Fatal(u.problem)
+		f.asked = nil
+		got := p.poll(t.Context(), ask{run: p.known.ask.run})
+		if got.problem != nil {
+			t.Fatal(got.problem)
 		}
-		asked = u.run.ID
-		return u
-	}
-	settle := func() update { // until the run itself is read again
-		for range seldom - 1 {
-			if u := look(); u.seldom {
-				return u
-			}
+		if len(got.executions) != want || len(f.asked) != 1 || f.asked[0].Since != since || f.asked[0].Limit == 0 || f.asked[0].Detail {
+			t.Errorf("%d executions, asked %+v", len(got.executions), f.asked)
 		}
-		return look()
+		return got
 	}
-	if u := look(); !u.whole || len(u.executions) != 1 || len(u.runs) != 1 || !u.seldom {
-		t.Fatalf("the first look: %+v", u)
-	}
-	if u := look(); u.whole || len(u.executions) != 0 {
-		t.Errorf("nothing has changed: %+v", u)
-	}
+	before := look(0, 1)
+	look(1, 1)
+	changed := execution(1, 0, first, 1, "x", sessions.StatusError)
+	changed.Revision = 5
 	f.change(func() {
-		f.executions = append(f.executions, execution(2, 1, first, 2, "y", sessions.StatusOK))
+		f.executions = []journal.Execution{changed, execution(6, 1, first, 2, "y", sessions.StatusOK)}
 	})
-	if u := look(); u.whole || len(u.executions) != 1 || u.executions[0].ID != 2 {
-		t.Errorf("one is new: %+v", u)
-	}
-	f.change(func() {
-		f.executions = append(f.executions, anExperiment()[7])
-		f.runs[0].Trials = 1
-	})
-	if u := settle(); !u.whole || !u.trials || len(u.executions) != 1 || u.executions[0].ID != 9 {
-		t.Errorf("trials have begun: %+v", u)
+	if after := look(1, 2); after.executions[0].Status != sessions.StatusError || before.executions[0].Status != sessions.StatusOK {
+		t.Errorf("%+v, and what a picture showed before: %+v", after.executions, before.executions)
 	}
 	f.change(func() { f.runs[0].Alive = false })
-	if u := settle(); !u.whole || len(u.executions) != 1 || u.pulses != nil {
+	if u := look(0, 2); u.pulses != nil {
 		t.Errorf("the server is gone: %+v", u)
-	}
-	for _, q := range f.asked {
-		if q.Limit == 0 || q.Detail {
-			t.Errorf("a look asks for too much: %+v", q)
-		}
 	}
 	if err := p.close(); err != nil || !f.closed {
 		t.Error("the journal stays open")
+	}
+}
+
+// TestOpenedIsRead with its details, once for each of its revisions.
+func TestOpenedIsRead(t *testing.T) {
+	f := &fakeSource{runs: []journal.Run{aRun()}, executions: anExperiment()}
+	p := polls(f)
+	details := func() (n int) {
+		for _, q := range f.asked {
+			if q.Detail && q.ID == 9 {
+				n++
+			}
+		}
+		return n
+	}
+	for want, change := range []func(){nil, func() {}, func() {}, func() { f.executions[7].Revision = 20 }} {
+		if change == nil {
+			continue
+		}
+		f.change(change)
+		if got := p.poll(t.Context(), ask{run: aRun().ID, opened: 9}); got.opened == nil || got.opened.ID != 9 {
+			t.Fatalf("%+v", got.opened)
+		}
+		if n := details(); n != max(1, want-1) {
+			t.Errorf("look %d: read %d times", want, n)
+		}
+	}
+	if got := p.poll(t.Context(), ask{run: aRun().ID, opened: 999}); got.opened != nil || got.problem != nil {
+		t.Errorf("%+v, %v", got.opened, got.problem)
 	}
 }
 
@@ -83,62 +90,73 @@ func TestPollingWithoutAJournal(t *testing.T) {
 		}
 		return f, nil
 	}}}
-	if u := p.poll(t.Context(), ask{}); !u.waiting {
+	if u := p.poll(t.Context(), ask{}); !u.waiting() {
 		t.Errorf("without a file: %+v", u)
 	}
 	f = &fakeSource{}
-	if u := p.poll(t.Context(), ask{}); !u.waiting {
+	if u := p.poll(t.Context(), ask{}); !u.waiting() {
 		t.Errorf("without a run: %+v", u)
 	}
 	f.runs = []journal.Run{aRun()}
-	if u := p.poll(t.Context(), ask{}); u.waiting || u.problem != nil || u.run == nil {
+	if u := p.poll(t.Context(), ask{}); u.problem != nil || u.run == nil {
 		t.Errorf("with one: %+v", u)
 	}
 	f.problem = errors.New("the disk is gone")
-	if u := p.poll(t.Context(), ask{run: "other"}); u.waiting || u.problem == nil {
+	if u := p.poll(t.Context(), ask{run: "other"}); u.waiting() || u.problem == nil {
 		t.Errorf("a problem: %+v", u)
+	}
+}
+
+// TestProblemsPass shows what was known while the journal can't be read.
+func TestProblemsPass(t *testing.T) {
+	f := &fakeSource{runs: []journal.Run{aRun()}, executions: anExperiment()}
+	p := polls(f)
+	s := newScreen(Options{})
+	look := func() string {
+		t.Helper()
+		s.take(p.poll(t.Context(), s.ask()))
+		return s.view()
+	}
+	look()
+	f.change(func() { f.problem = errors.New("the disk is gone") })
+	if view := look(); !strings.Contains(view, "the disk is gone") || !strings.Contains(view, "A small network") {
+		t.Error(view)
+	}
+	f.change(func() { f.problem = nil })
+	if view := look(); strings.Contains(view, "the disk is gone") || len(s.rows) != 8 {
+		t.Error(view)
 	}
 }
 
 // TestManyExecutions keeps the newest only, and little of each.
 func TestManyExecutions(t *testing.T) {
-	var p picture
-	u := states()
-	u.executions = nil
+	f := &fakeSource{runs: []journal.Run{aRun()}}
 	for id := int64(1); id <= mostExecutions; id++ {
-		u.executions = append(u.executions, execution(id, id-1, first, int(id), "x", sessions.StatusOK))
+		f.executions = append(f.executions, execution(id, id-1, first, int(id), "x", sessions.StatusOK))
 	}
-	p.apply(u)
-	u.whole = false
-	long := execution(mostExecutions+1, mostExecutions, first, mostExecutions+1, string(make([]byte, 10*mostText)), sessions.StatusOK)
-	shorten(&long)
-	u.executions = []journal.Execution{long}
-	p.apply(u)
-	if n := len(p.executions); n != mostExecutions || p.executions[0].ID != 2 {
-		t.Errorf("%d are kept, from %d on", n, p.executions[0].ID)
+	p := polls(f)
+	p.poll(t.Context(), ask{run: aRun().ID})
+	f.executions = append(f.executions, execution(mostExecutions+1, mostExecutions, first, mostExecutions+1, string(make([]byte, 10*mostText)), sessions.StatusOK))
+	got := p.poll(t.Context(), ask{run: aRun().ID}).executions
+	if len(got) != mostExecutions || got[0].ID != 2 || len(got[mostExecutions-1].Code) > mostText {
+		t.Errorf("%d are kept, from %d on, with %d bytes of code", len(got), got[0].ID, len(got[mostExecutions-1].Code))
 	}
-	if n := len(p.newest().Code); n > mostText {
-		t.Errorf("%d bytes of code are kept", n)
-	}
-	if n := len(p.rows(nil, "")); n != mostExecutions {
+	if n := len(rowsOf(experimentsOf(got, false), false, "")); n != mostExecutions {
 		t.Errorf("%d rows", n)
 	}
 }
 
 // TestOldPulses holds that what has ended is not shown as running.
 func TestOldPulses(t *testing.T) {
-	u := anUpdate()
-	u.pulses[0].Execution = u.executions[7].Place.Execution
-	s := shows(u, 80, 30)
-	if block := s.now(80); len(block.lines) < 2 {
-		t.Errorf("what runs is not shown: %q", block.lines)
+	p := aPicture()
+	rest(&p)
+	if lines := shows(p, 80, 30).now(80, 30); len(lines) < 3 {
+		t.Errorf("what runs is not shown: %q", lines)
 	}
-	u.asked, u.whole = s.wanted, false
-	u.executions = u.executions[7:]
-	u.executions[0].Status = sessions.StatusOK
-	s.apply(u)
-	if block := s.now(80); len(block.lines) != 1 || block.lines[0] != "nothing" {
-		t.Errorf("what has ended is shown as running: %q", block.lines)
+	p.executions[7].Status = sessions.StatusOK
+	rest(&p)
+	if lines := shows(p, 80, 30).now(80, 30); len(lines) != 2 || lines[1] != "nothing" {
+		t.Errorf("what has ended is shown as running: %q", lines)
 	}
 }
 
@@ -167,7 +185,7 @@ func TestJournalThatIsReplaced(t *testing.T) {
 		return f, nil
 	}}}
 	s := newScreen(p.options)
-	look := func() { s.apply(p.poll(t.Context(), s.ask())) }
+	look := func() { s.take(p.poll(t.Context(), s.ask())) }
 	look()
 	press(s, "enter")
 	if err := os.Rename(path, path+".old"); err != nil {
@@ -186,14 +204,14 @@ func TestJournalThatIsReplaced(t *testing.T) {
 	}
 }
 
-// TestRunThatIsNotThere says so, lists those that are, and does not read them at each
-// look.
+// TestRunThatIsNotThere says so, goes on to those that are, and does not list them at
+// each look.
 func TestRunThatIsNotThere(t *testing.T) {
 	f := &fakeSource{runs: []journal.Run{aRun()}}
 	p := polls(f)
 	s := newScreen(Options{Run: "ZZ"})
 	for range 3 {
-		s.apply(p.poll(t.Context(), s.ask()))
+		s.take(p.poll(t.Context(), s.ask()))
 	}
 	if f.listed != 1 {
 		t.Errorf("the runs are read %d times", f.listed)
@@ -202,26 +220,18 @@ func TestRunThatIsNotThere(t *testing.T) {
 		t.Errorf("it says\n%s", view)
 	}
 	press(s, "r")
-	if view := s.view(); !strings.Contains(view, aRun().ID) {
-		t.Errorf("the list is\n%s", view)
-	}
-	press(s, "enter")
-	if s.apply(p.poll(t.Context(), s.ask())); s.picture.run == nil {
+	if s.take(p.poll(t.Context(), s.ask())); s.picture.run == nil {
 		t.Errorf("the run that was chosen is not shown:\n%s", s.view())
 	}
 }
 
 // TestLostBesideTrials shows what is no trial and was lost with its server.
 func TestLostBesideTrials(t *testing.T) {
-	run := aRun()
-	run.Alive = false
-	lost := execution(20, 0, first, 9, "time.sleep(1e9)", journal.StatusLost)
-	f := &fakeSource{runs: []journal.Run{run}, executions: append(anExperiment()[:7], lost)}
-	p := polls(f)
-	s := newScreen(Options{})
-	s.apply(p.poll(t.Context(), s.ask()))
-	if b := s.now(80); b.title != "Lost with the server" || len(b.lines) != 1 || !strings.Contains(b.lines[0], "3fa9c1@9") {
-		t.Errorf("%+v", b)
+	p := killed()
+	lost := execution(1, 0, first, 1, "prepare()", journal.StatusLost)
+	p.executions = append([]journal.Execution{lost}, p.executions...)
+	if lines := shows(p, 80, 30).now(80, 30); len(lines) != 3 || !strings.Contains(lines[1], "prepare()") || !strings.Contains(lines[2], "#8") {
+		t.Errorf("%q", lines)
 	}
 }
 

@@ -1,28 +1,21 @@
 package live
 
 import (
+	"cmp"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
 
 	"understudy/internal/journal"
 )
 
-// pane is a part of the screen that keys act on.
-type pane int
-
 const (
-	paneTree pane = iota
-	paneInterpreters
-	paneDetail
-)
-
-// cover is what stands in place of everything else for a while.
-type cover int
-
-const (
-	coverNone cover = iota
-	coverHelp
-	coverRuns
+	wide      = 100 // columns from which on the tree has the rest of the screen beside it
+	widestBar = 40  // columns
 )
 
 // screen is the picture, and how its reader looks at it.
@@ -36,80 +29,75 @@ type screen struct {
 
 	wanted string // the run that is asked for; "" is the newest
 	chosen bool   // its reader asked for it
-	listed bool   // its reader has seen the list of runs
 	all    bool   // executions that are no trials are shown as well
 
-	rows     []row
-	selected int64 // execution; 0 is none
-	top      int   // the first row that is seen
-	follow   bool  // what is newest is selected
-	folds    map[int64]bool
-	filter   string
-	typing   bool // keys go to the filter
+	experiments []experiment
+	trials      bool // the tree has trials only
+	rows        []row
+	selected    int64 // execution; 0 is none
+	top         int   // the first row that is seen
+	follow      bool  // what is newest is selected
+	filter      string
+	typing      bool // keys go to the filter
 
-	focus           pane
-	interpretersTop int
-
-	opened int64 // execution in the detail pane; 0 is none
-	detail detail
-
-	cover    cover
-	coverRow int
+	help   bool
+	opened int64 // execution that is shown in place of the rest; 0 for none
+	scroll int   // the first line that is seen of it, or of the help
 }
 
 func newScreen(options Options) *screen {
 	home, _ := os.UserHomeDir() // paths are whole without it
-	return &screen{path: options.Path, home: home, wanted: options.Run, chosen: options.Run != "", width: 80, height: 24, follow: true, folds: map[int64]bool{}}
+	return &screen{path: options.Path, home: home, wanted: options.Run, chosen: options.Run != "", width: 80, height: 24, follow: true}
 }
 
-// effect is what a key or an update asks of the world outside.
-type effect struct {
-	quit bool
-	poll bool  // look at the journal now
-	load int64 // read the details of an execution; 0 for none
-}
+// ask is what is to be looked at.
+func (s *screen) ask() ask { return ask{s.wanted, s.opened} }
 
-// apply takes in what a look at the journal found.
-func (s *screen) apply(u update) effect {
-	if u.asked != s.wanted || u.all != s.all {
-		return effect{poll: true} // of what nobody watches any more
+// take takes in what a look at the journal found, and reports whether to look again at
+// once: it was of what nobody watches any more.
+func (s *screen) take(p picture) (again bool) {
+	if p.ask != s.ask() {
+		return true
 	}
-	switch run := s.picture.run; {
-	case u.waiting && run != nil:
-		s.wanted, s.chosen = "", false // it is gone; what comes in its place is shown
-	case u.problem != nil:
-	case run == nil && !u.whole:
-		return effect{poll: true} // it was known before, and is no more
-	default:
-		if run != nil && run.ID != u.run.ID {
-			s.forget()
+	if p.problem != nil {
+		if p.waiting() && s.picture.run != nil {
+			s.wanted, s.chosen = "", false // it is gone; what comes in its place is shown
 		}
-		s.wanted = u.run.ID // whatever starts later, this one stays
+		s.picture.at, s.picture.runs, s.picture.problem = p.at, p.runs, p.problem
+		return false
 	}
-	if s.picture.apply(u) {
-		s.replant()
+	if old := s.picture.run; old != nil && old.ID != p.run.ID {
+		s.forget()
 	}
-	e := s.picture.find(s.opened)
-	if s.opened != 0 && e != nil && s.detail.stale(e) {
-		return effect{load: s.opened}
-	}
-	return effect{}
+	s.wanted = p.run.ID // whatever starts later, this one stays
+	s.picture = p
+	s.plant()
+	return false
 }
 
-// replant makes the rows anew and keeps the selection on what it was on.
-func (s *screen) replant() {
-	s.rows = s.picture.rows(s.folds, s.filter)
-	if newest := s.picture.newest(); s.follow && newest != nil {
-		s.selected = newest.ID
+// forget drops what belongs to the run that was shown.
+func (s *screen) forget() {
+	s.picture = picture{at: s.picture.at, runs: s.picture.runs}
+	s.rows, s.experiments, s.trials = nil, nil, false
+	s.selected, s.opened, s.top, s.scroll, s.follow, s.filter = 0, 0, 0, 0, true, ""
+}
+
+// plant makes the rows anew and keeps the selection on what it was on.
+func (s *screen) plant() {
+	all := s.picture.executions
+	s.trials = !s.all && slices.ContainsFunc(all, func(e journal.Execution) bool { return e.Trial != nil })
+	s.experiments = experimentsOf(all, s.trials)
+	s.rows = rowsOf(s.experiments, s.trials, s.filter)
+	if s.follow {
+		s.selected = 0
 	}
 	if s.row() >= 0 {
 		return
 	}
 	s.selected = 0
-	for i := len(s.rows) - 1; i >= 0; i-- {
-		if s.rows[i].execution != nil {
-			s.selected = s.rows[i].execution.ID
-			return
+	for _, r := range s.rows { // the newest that is there
+		if r.execution != nil {
+			s.selected = max(s.selected, r.execution.ID)
 		}
 	}
 }
@@ -119,53 +107,284 @@ func (s *screen) row() int {
 	return slices.IndexFunc(s.rows, func(r row) bool { return r.execution != nil && r.execution.ID == s.selected })
 }
 
-// choose makes another run the one that is shown.
-func (s *screen) choose(run journal.Run) effect {
-	s.cover = coverNone
-	if s.picture.run != nil && s.picture.run.ID == run.ID {
-		return effect{}
+// experiment returns the one that the selected execution belongs to, the last where
+// that is not known; nil where nothing is a trial.
+func (s *screen) experiment() *experiment {
+	if !s.trials {
+		return nil
 	}
-	s.wanted, s.chosen = run.ID, true
-	s.forget()
-	return effect{poll: true}
-}
-
-// forget drops what belongs to the run that was shown.
-func (s *screen) forget() {
-	s.picture = picture{at: s.picture.at, runs: s.picture.runs}
-	s.rows, s.selected, s.top, s.follow = nil, 0, 0, true
-	s.folds, s.filter = map[int64]bool{}, ""
-	s.interpretersTop, s.focus = 0, paneTree
-	s.close()
-}
-
-// ask is what is to be looked at.
-func (s *screen) ask() ask { return ask{run: s.wanted, all: s.all, whole: s.picture.run == nil} }
-
-// covered reports whether an open execution stands where the tree was.
-func (s *screen) covered() bool { return s.opened != 0 && s.width < wide }
-
-// open shows the details of the selected execution.
-func (s *screen) open() effect {
-	if s.selected == 0 {
-		return effect{}
+	for i := range s.experiments {
+		if e := s.picture.find(s.selected); e != nil && e.Trial != nil && e.Trial.Experiment == s.experiments[i].name {
+			return &s.experiments[i]
+		}
 	}
-	s.opened, s.detail, s.focus = s.selected, detail{}, paneDetail
-	return effect{load: s.opened}
+	return &s.experiments[len(s.experiments)-1]
 }
 
-func (s *screen) close() {
-	s.opened, s.detail = 0, detail{}
-	if s.focus == paneDetail {
-		s.focus = paneTree
+// view draws the screen: exactly its height in lines, none wider than it.
+func (s *screen) view() string {
+	width, height := max(s.width, 1), max(s.height, 1)
+	var lines []string
+	if height > 3 {
+		lines = s.head(width, height)
 	}
+	lines = append(lines, s.body(width, height-len(lines)-1)...)
+	lines = append(lines, s.footer())
+	lines = lines[len(lines)-height:]
+	for i := range lines {
+		lines[i] = strings.TrimRight(fit(lines[i], width), " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
-// loaded takes in the details of an execution.
-func (s *screen) loaded(id int64, e *journal.Execution, problem error) {
-	if id != s.opened {
-		return
+// head are the lines that are always there.
+func (s *screen) head(width, height int) []string {
+	lines := []string{s.heading()}
+	if p := s.progress(width); p != "" && height > 5 {
+		lines = append(lines, p)
 	}
-	top := s.detail.top
-	s.detail = detail{execution: e, problem: problem, top: top}
+	if height >= 20 {
+		if task := s.taskLine(); task != "" {
+			lines = append(lines, task)
+		}
+		if page := s.treePage(); page != "" {
+			lines = append(lines, fitLeft(page, width))
+		}
+		lines = append(lines, "")
+	}
+	return lines
 }
+
+func (s *screen) body(width, height int) []string {
+	switch {
+	case s.help:
+		return s.window(helpText, width, height)
+	case s.picture.run == nil:
+		return pad(s.nothing(width), height)
+	case width < wide && s.opened != 0:
+		return s.window(s.detail(width), width, height)
+	case width < wide:
+		return s.stacked(width, height)
+	}
+	left := width * 11 / 20
+	right := width - left - 3
+	side := s.blocks(right, height)
+	if s.opened != 0 {
+		side = s.window(s.detail(right), right, height)
+	}
+	side = pad(side, height)
+	lines := pad(s.tree(left, height), height)
+	for i := range lines {
+		lines[i] = fill(lines[i], left) + s.styles.quiet.Render(" │ ") + side[i]
+	}
+	return lines
+}
+
+// stacked puts the rest below the tree, in at most half of the room and what the tree
+// does not need.
+func (s *screen) stacked(width, height int) []string {
+	rest := s.blocks(width, max(height/2, height-len(s.rows)-2))
+	if height <= 8 || len(rest) == 0 {
+		return pad(s.tree(width, height), height)
+	}
+	room := height - len(rest) - 1
+	return append(append(pad(s.tree(width, room), room), ""), rest...)
+}
+
+// window is what is seen of a text that may be higher than the screen.
+func (s *screen) window(lines []string, width, height int) []string {
+	s.scroll = max(0, min(s.scroll, len(lines)-height))
+	seen := slices.Clone(lines[s.scroll:min(len(lines), s.scroll+max(0, height))])
+	if rest := len(lines) - s.scroll - len(seen); rest > 0 && len(seen) > 1 {
+		seen[len(seen)-1] = s.styles.quiet.Render(fit("↓ "+many(rest+1, "more line"), width))
+	}
+	return pad(seen, height)
+}
+
+// tree draws the rows that are seen below their title.
+func (s *screen) tree(width, height int) []string {
+	var lines []string
+	if height > 3 {
+		lines = append(lines, s.treeTitle())
+		height--
+	}
+	if len(s.rows) == 0 {
+		text := "  nothing has run yet"
+		if s.filter != "" {
+			text = "  nothing has “" + s.filter + "” in its plan, code or outcome"
+		}
+		return append(lines, s.styles.quiet.Render(text))
+	}
+	if i := s.row(); i >= 0 {
+		s.top = max(min(s.top, i), i-height+1)
+	}
+	s.top = max(0, min(s.top, len(s.rows)-height))
+	for _, r := range s.rows[s.top:min(len(s.rows), s.top+height)] {
+		lines = append(lines, r.line(s.styles, &s.picture, width, r.execution != nil && r.execution.ID == s.selected))
+	}
+	return lines
+}
+
+func (s *screen) treeTitle() string {
+	title, thing, shown := "Executions", "execution", len(s.picture.executions)
+	if s.trials {
+		title, thing, shown = "Trials", "trial", 0
+		for _, x := range s.experiments {
+			shown += x.all
+		}
+	}
+	about := many(shown, thing)
+	switch run := s.picture.run; {
+	case s.filter != "":
+		about = number(len(s.rows)) + " of " + about + " with “" + s.filter + "”"
+	case run.Executions > len(s.picture.executions):
+		about = "the newest " + about + "; older ones are not shown"
+	case s.trials && run.Executions > shown:
+		about += "; " + many(run.Executions-shown, "other execution") + " not shown"
+	}
+	return s.styles.title.Render(title) + s.styles.quiet.Render("  "+about)
+}
+
+// heading is the first line: which run, and whether its server is there.
+func (s *screen) heading() string {
+	p := &s.picture
+	r := p.run
+	if r == nil {
+		return s.styles.title.Render("understudy")
+	}
+	text := s.styles.title.Render(cmp.Or(firstLine(r.Name), "understudy")) + "  run " + clean(r.ID) + "  "
+	switch {
+	case r.Alive:
+		text += s.styles.good.Render("alive") + " for " + elapsed(p.at.Sub(r.Started)) + ", since " + moment(r.Started, p.at)
+	case !r.Ended.IsZero():
+		text += "ended " + moment(r.Ended, p.at) + ", after " + elapsed(r.Ended.Sub(r.Started))
+	default:
+		text += s.styles.bad.Render("killed") + ", started " + moment(r.Started, p.at)
+	}
+	about := fmt.Sprintf("  %s, pid %d", clean(r.Version), r.PID)
+	if r.Python != "" {
+		about += ", Python " + clean(r.Python)
+	}
+	return text + s.styles.quiet.Render(about)
+}
+
+// progress is the second line of an experiment, "" elsewhere.
+func (s *screen) progress(width int) string {
+	x := s.experiment()
+	if x == nil {
+		return ""
+	}
+	text := many(x.ended, "trial")
+	if steps := s.picture.run.Steps; steps > 0 {
+		if x.ended <= steps {
+			text = number(x.ended) + " of " + many(steps, "trial")
+		} else {
+			text += ", " + number(steps) + " planned"
+		}
+		text += "  " + s.styles.bar(float64(x.ended), float64(steps), min(widestBar, width/4))
+	}
+	if best := x.tree.Best; best != nil {
+		t := best.Trial
+		text += "  best " + s.styles.good.Render(metric(*t.Metric)) + " by " + name(best.Execution) +
+			s.styles.quiet.Render("  "+firstLine(t.MetricName)+", "+direction(t))
+	}
+	return text
+}
+
+// taskLine is the beginning of what an experiment is to solve, "" where nobody said.
+func (s *screen) taskLine() string {
+	if s.picture.run == nil || !s.trials {
+		return ""
+	}
+	if task := firstLine(s.picture.run.Task); task != "" {
+		return s.styles.quiet.Render("task  ") + task
+	}
+	return ""
+}
+
+// treePage is the path of the page with the tree of the experiment that is looked at,
+// in the short form that a shell knows; "" where there is none.
+func (s *screen) treePage() string {
+	x := s.experiment()
+	if x == nil || s.picture.run.RunDir == "" {
+		return ""
+	}
+	path := clean(treePage(s.picture.run, x.name))
+	if below, found := strings.CutPrefix(path, s.home+string(filepath.Separator)); found && s.home != "" {
+		path = filepath.Join("~", below)
+	}
+	return path
+}
+
+func treePage(r *journal.Run, experiment string) string {
+	return filepath.Join(r.FilesOf(r.RunDir, experiment), "tree_plot.html")
+}
+
+// nothing is said before there is a run.
+func (s *screen) nothing(width int) []string {
+	text := "Reading the journal …"
+	switch p := &s.picture; {
+	case isAbsent(p.problem):
+		text = p.problem.Error() + "\n\nr goes through the runs, q quits."
+	case p.waiting():
+		text = "No server has written to the journal yet. This waits for one.\n\nJournal: " + s.path +
+			"\n\nA server that is told another one with --journal writes there."
+	case p.problem != nil:
+		text = "The journal can't be read: " + p.problem.Error()
+	}
+	return strings.Split(ansi.Wrap(clean(text), width, ""), "\n")
+}
+
+// footer says what can be done, or what has to be said.
+func (s *screen) footer() string {
+	p := &s.picture
+	switch {
+	case s.typing:
+		return "/" + s.filter + "▏" + s.styles.quiet.Render("  enter keeps the filter, esc drops it")
+	case p.run != nil && p.waiting():
+		return s.styles.bad.Render("The journal was taken away. This waits for a new one.")
+	case p.run != nil && isAbsent(p.problem):
+		return s.styles.bad.Render("This run is no more in the journal.") + s.styles.quiet.Render("  r runs  q quit")
+	case p.run != nil && p.problem != nil:
+		return s.styles.bad.Render("The journal can't be read: " + firstLine(p.problem.Error()))
+	case s.help || s.opened != 0:
+		return s.styles.quiet.Render("↑↓ scroll  esc back  q quit")
+	}
+	keys := "? help  q quit  ↑↓ enter / f b a r"
+	if s.follow {
+		keys = "following  " + keys
+	}
+	if r := s.newer(); r != nil && !s.chosen {
+		return s.styles.busy.Render("newer run: "+clean(r.ID)+" (r)") + "  " + s.styles.quiet.Render(keys)
+	}
+	return s.styles.quiet.Render(keys)
+}
+
+// newer returns the newest run when it lives and is another than the one that is
+// shown.
+func (s *screen) newer() *journal.Run {
+	p := &s.picture
+	if p.run == nil || len(p.runs) == 0 || p.runs[0].ID == p.run.ID || !p.runs[0].Alive || !p.runs[0].Started.After(p.run.Started) {
+		return nil
+	}
+	return &p.runs[0]
+}
+
+// helpText is what the help says.
+var helpText = strings.Split(`Keys
+↑ ↓ j k    move, or scroll what is open; PgUp PgDn Home End g G in larger steps
+enter      open the selected one, close it again
+/          filter by text in plan, code, outcome
+f          follow the newest
+b          go to the best trial
+a          all executions, or trials only
+r R        the next run, the one before: the newest comes first
+esc        one step back
+q ctrl-c   quit; the server goes on
+
+Signs
+●          ended well, with its metric or "ok"
+◍          bug, error, time limit, crash, or lost
+◌          runs now
+D B I      stages: draft, debug (goes on from a bug), improve
+3fa9c1@7   interpreter 3fa9c1…, its execution 7`, "\n")

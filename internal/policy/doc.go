@@ -7,4 +7,10 @@
 // the rules of one version of the file: the base rules, and those of principals. A
 // checker is a process of pyworker's that checks code by rules; a violation is a
 // place in the code that breaks one.
+//
+// A checker is a worker.Helper: isolated, without the server's environment, its program given
+// from memory, as sessions could change files; one check at a time, four at most. Its death,
+// 5 seconds of silence or an answer that is none refuse the code; only where one that had
+// served turns out to be dead is the code asked about once more. What it can't read (ErrSyntax)
+// goes to the session compile-only: validity there may depend on what ran before.
 package policy

@@ -2,4 +2,19 @@
 // experiment (journal.json, config.yaml, tree_plot.html, best_solution.py,
 // report.md), and notebooks, pages and scripts of what an interpreter ran. It needs
 // no server and no model, and the same journal gives the same files.
+//
+// All but the saver and the copying of figures is a pure function of a journal's values. The
+// saver reads the journal like any reader, so an answer never waits for files; it rests four
+// times as long as writing took, and is closed after the journal. Images are read from the
+// journal's own files alone: a path in a session's directory may be a link by now. The page
+// allows its own style and script by their hashes; its data is escaped JSON that the script
+// sets as text.
+//
+// A script has no IPython to ask, so cells are scanned (python_scan.go, dialect.go): magics
+// become calls, top-level await goes through one event loop, __future__ imports go to the top,
+// and what failed is text that is executed under try, as indenting code would break its
+// strings. A notebook begins with a cell that has IPython print as the session did; it wraps
+// values in the syntax tree, as IPython's ";" silences a whole cell and ours one statement.
+// What was ended from outside is text there: it might never end, and a SIGINT that the kernel
+// sends itself closes the sockets of ipykernel 7.
 package report

@@ -1,6 +1,25 @@
 // Package sandbox says what a session may reach and use: its wall. All policy is made
 // here and becomes a Profile, which travels with the start of a worker; the worker
 // puts it into force before any code of a user's (pyworker/sandbox/confine.py).
+//
+// What a session needs first comes first: namespaces, the loopback device and a socket for
+// the server's proxy (which can't be opened from outside that network), mounts, Landlock's
+// rules by what is visible then, limits, user and capabilities, Landlock, seccomp. What is
+// the same for all sessions is a Base, which a spare puts into force before it is
+// known whose it is.
+//
+// What code can change is never resolved: the operator's paths are, once, in New; homes are
+// opened without links, here and in confine.py (openat2). Each session has a devpts of its
+// own, so the terminal of the server is nobody's to read.
+//
+// The filter of system calls is moby's list for a process without capabilities, less what a
+// session has no use for, as a binary search over the numbers. What is known and not allowed
+// gives EPERM; what is unknown (a newer kernel's, x32's, another architecture's), and clone3,
+// gives ENOSYS, so that libraries fall back. go-seccomp-bpf gives the numbers alone: its
+// assembler (v1.6.0) compares a refused argument with the numbers that follow, so that
+// socket(17, …) passed as call 17. Left open on purpose: sched_setaffinity and setpriority by
+// process id, seccomp and Landlock themselves, personality for 32 bits, System V IPC and POSIX
+// queues (an IPC namespace keeps those apart), setuid bits on own files.
 package sandbox
 
 import "time"

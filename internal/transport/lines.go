@@ -1,5 +1,3 @@
-// Package transport carries MCP between clients and the server: it knows who
-// calls and keeps the wire clean, and nothing of Python.
 package transport
 
 import (

@@ -7,4 +7,11 @@
 // keeps the rest from being described. What files hold is data, and may be
 // hostile: control characters are left out, long cells are cut, and no number in a
 // file decides how much memory is taken.
+//
+// Where a block of a large CSV begins within quotes can't be seen: it is read as if it began
+// outside of quotes, within them, and between two that stand for one, and what leaves the
+// smallest share outside of records with the wanted number of fields wins. (Counting bytes
+// that fit is not enough: a wrong reading finds its way back at an empty "".) Links are
+// followed within the directory and to the operator's sources only, by an os.Root: code may
+// write in input/, and the server must not read other files for it.
 package preview

@@ -24,7 +24,7 @@ func Follow(ctx context.Context, options Options, out io.Writer) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		ended, err := f.take(look.poll(ctx, ask{run: f.asked, all: true}))
+		ended, err := f.take(look.poll(ctx, ask{run: f.asked}))
 		if ended || err != nil {
 			return errors.Join(err, look.close())
 		}
@@ -47,8 +47,8 @@ type follower struct {
 	waits        bool
 	found        bool
 	interpreters map[string]bool
-	statuses     map[int64]string // of executions that were told of and run
-	told         int64            // the last execution that was told of
+	running      map[int64]bool // executions that were told of and run
+	told         int64          // the last execution that was told of
 	best         map[string]float64
 	named        map[string]bool // experiments whose files were told of
 }
@@ -56,19 +56,19 @@ type follower struct {
 func newFollower(options Options, out io.Writer) *follower {
 	return &follower{
 		out: out, path: options.Path, asked: options.Run,
-		interpreters: map[string]bool{}, statuses: map[int64]string{}, best: map[string]float64{}, named: map[string]bool{},
+		interpreters: map[string]bool{}, running: map[int64]bool{}, best: map[string]float64{}, named: map[string]bool{},
 	}
 }
 
 // take tells what a look found, and reports whether the run has ended.
-func (f *follower) take(u update) (ended bool, err error) {
+func (f *follower) take(u picture) (ended bool, err error) {
 	ended, err = f.tell(u)
 	return ended, errors.Join(err, f.err)
 }
 
-func (f *follower) tell(u update) (ended bool, err error) {
+func (f *follower) tell(u picture) (ended bool, err error) {
 	switch {
-	case u.waiting && !f.found:
+	case u.waiting() && !f.found:
 		if !f.waits {
 			f.waits = true
 			f.say(u.at, "no server has written to the journal %s yet; waiting for one", clean(f.path))
@@ -88,13 +88,11 @@ func (f *follower) tell(u update) (ended bool, err error) {
 		if task := firstLine(r.Task); task != "" {
 			f.say(r.Started, "task: %s", fit(task, widestSubject))
 		}
-		if left := r.Executions - len(u.executions); left > 0 && u.whole {
+		if left := r.Executions - len(u.executions); left > 0 {
 			f.say(r.Started, "%s before these are left out", many(left, "execution"))
 		}
 	}
-	if u.seldom {
-		f.tellInterpreters(u.interpreters)
-	}
+	f.tellInterpreters(u.interpreters)
 	for i := range u.executions {
 		f.tellExecution(&u.executions[i])
 		f.tellFiles(r, &u.executions[i])
@@ -135,8 +133,8 @@ func (f *follower) tellInterpreters(all []journal.Interpreter) {
 
 // tellExecution tells of one that has begun or ended.
 func (f *follower) tellExecution(e *journal.Execution) {
-	status, known := f.statuses[e.ID]
-	if known && status == string(e.Status) || !known && e.ID <= f.told {
+	known := f.running[e.ID]
+	if known && runs(e) || !known && e.ID <= f.told {
 		return
 	}
 	f.told = max(f.told, e.ID)
@@ -145,11 +143,11 @@ func (f *follower) tellExecution(e *journal.Execution) {
 		label += " trial " + name(e) + " (" + clean(e.Trial.Stage) + ")"
 	}
 	if runs(e) {
-		f.statuses[e.ID] = string(e.Status)
+		f.running[e.ID] = true
 		f.say(e.Started, "%s started: %s", label, fit(subject(e), widestSubject))
 		return
 	}
-	delete(f.statuses, e.ID)
+	delete(f.running, e.ID)
 	text := label + " " + clean(string(e.Status))
 	switch {
 	case e.Status != journal.StatusLost:

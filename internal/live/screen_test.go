@@ -18,11 +18,11 @@ import (
 
 var renew = flag.Bool("update", false, "rewrite what is expected in testdata")
 
-// shows makes a screen of a size that has seen an update.
-func shows(u update, width, height int) *screen {
-	s := newScreen(Options{Path: "/home/ada/.local/share/understudy/journal.db", Run: u.asked})
+// shows makes a screen of a size that has seen a picture.
+func shows(p picture, width, height int) *screen {
+	s := newScreen(Options{Path: "/home/ada/.local/share/understudy/journal.db", Run: p.ask.run})
 	s.width, s.height = width, height
-	s.apply(u)
+	s.take(p)
 	return s
 }
 
@@ -50,9 +50,9 @@ func expect(t *testing.T, name, got string) {
 }
 
 // states are executions without trials: a line, an undo, a branch.
-func states() update {
-	u := anUpdate()
-	u.run.Trials, u.run.Steps, u.trials = 0, 0, false
+func states() picture {
+	u := aPicture()
+	u.run.Trials, u.run.Steps = 0, 0
 	u.executions = []journal.Execution{
 		execution(1, 0, first, 1, "\n\nimport pandas as pd", sessions.StatusOK),
 		execution(2, 1, first, 2, "df = pd.read_csv('a.csv')", sessions.StatusOK),
@@ -65,8 +65,8 @@ func states() update {
 }
 
 // killed is the experiment after its server was killed.
-func killed() update {
-	u := anUpdate()
+func killed() picture {
+	u := aPicture()
 	u.run.Alive, u.pulses = false, nil
 	last := &u.executions[len(u.executions)-1]
 	last.Status, last.Trial.Buggy, last.Trial.Why = journal.StatusLost, true, "its server was killed while it ran"
@@ -74,11 +74,11 @@ func killed() update {
 }
 
 func TestViews(t *testing.T) {
-	ended := anUpdate()
+	ended := aPicture()
 	ended.run.Alive, ended.run.Ended, ended.pulses = false, noon.Add(-time.Minute), nil
-	newer := anUpdate()
+	newer := aPicture()
 	newer.runs = append([]journal.Run{{ID: "ZZZZZZZZZ2", Started: noon, Alive: true}}, newer.runs...)
-	crowd := anUpdate()
+	crowd := aPicture()
 	for i := range 8 {
 		p := somePulses()[0]
 		p.Execution = 10 + i
@@ -86,26 +86,23 @@ func TestViews(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name          string
-		u             update
+		u             picture
 		width, height int
 		keys          string
 	}{
-		{"experiment_160", anUpdate(), 160, 30, ""},
-		{"experiment_80", anUpdate(), 80, 30, ""},
-		{"experiment_40", anUpdate(), 40, 24, ""},
-		{"tiny", anUpdate(), 40, 5, ""},
+		{"experiment_160", aPicture(), 160, 30, ""},
+		{"experiment_80", aPicture(), 80, 30, ""},
+		{"experiment_40", aPicture(), 40, 24, ""},
+		{"tiny", aPicture(), 40, 5, ""},
 		{"states_80", states(), 80, 34, ""},
 		{"killed_160", killed(), 160, 20, ""},
 		{"ended_80", ended, 80, 24, ""},
 		{"newer_80", newer, 80, 12, ""},
 		{"crowd_100", crowd, 100, 30, ""},
-		{"waiting_60", update{at: noon, waiting: true, problem: errNothing}, 60, 12, ""},
-		{"problem_60", update{at: noon, problem: fmt.Errorf("the disk is gone")}, 60, 6, ""},
-		{"help_80", anUpdate(), 80, 24, "?"},
-		{"runs_80", anUpdate(), 80, 12, "r down"},
-		{"filter_80", anUpdate(), 80, 16, "/ b u g"},
-		{"folded_80", anUpdate(), 80, 30, "b up left"},
-		{"interpreters_80", anUpdate(), 80, 30, "tab down"},
+		{"waiting_60", picture{at: noon, problem: errNothing}, 60, 12, ""},
+		{"problem_60", picture{at: noon, problem: fmt.Errorf("the disk is gone")}, 60, 6, ""},
+		{"help_80", aPicture(), 80, 24, "?"},
+		{"filter_80", aPicture(), 80, 16, "/ b u g"},
 	} {
 		s := shows(test.u, test.width, test.height)
 		for key := range strings.FieldsSeq(test.keys) {
@@ -118,10 +115,10 @@ func TestViews(t *testing.T) {
 // TestDetails opens an execution with everything that one can have.
 func TestDetails(t *testing.T) {
 	for _, size := range [][2]int{{120, 40}, {50, 44}} {
-		s := shows(anUpdate(), size[0], size[1])
+		s := shows(aPicture(), size[0], size[1])
 		press(s, "b")
-		if e := s.press("enter", ""); e.load != 5 {
-			t.Fatalf("enter loads %d, not 5", e.load)
+		if press(s, "enter"); s.ask().opened != 5 {
+			t.Fatalf("enter opens %d, not 5", s.ask().opened)
 		}
 		e := *s.picture.find(5)
 		e.Detail = &journal.Detail{
@@ -130,7 +127,9 @@ func TestDetails(t *testing.T) {
 			Figures:   []journal.Figure{{Figure: sessions.Figure{Title: "Importances"}, File: "/home/ada/journal.db.files/K3F9A2B7QX/a.png"}},
 			Artifacts: []journal.Artifact{{Artifact: sessions.Artifact{Name: "scores", Path: "/w/scores.csv"}}},
 		}
-		s.loaded(5, &e, nil)
+		p := aPicture()
+		p.ask, p.opened = s.ask(), &e
+		s.take(p)
 		expect(t, fmt.Sprintf("detail_%d", size[0]), s.view())
 	}
 }
@@ -141,15 +140,14 @@ func TestEverySize(t *testing.T) {
 	for id := int64(7); id < 60; id++ { // each a branch of the one before it
 		many.executions = append(many.executions, execution(id, id-1, first, int(id), "x = '日本語'", sessions.StatusOK), execution(id+1000, id-1, first, int(id)+1000, "y", sessions.StatusError))
 	}
-	for _, u := range []update{anUpdate(), many, killed(), {at: noon, problem: errNothing, waiting: true}} {
-		for _, keys := range [][]string{nil, {"enter"}, {"?"}, {"r"}, {"/", "x"}, {"tab"}} {
+	for _, u := range []picture{aPicture(), many, killed(), {at: noon, problem: errNothing}} {
+		for _, keys := range [][]string{nil, {"enter"}, {"?"}, {"r"}, {"/", "x"}, {"b", "enter"}} {
 			s := shows(u, 80, 24)
 			s.styles = newStyles(true)
 			for _, key := range keys {
-				if e := press(s, key); e.load != 0 {
-					s.loaded(e.load, s.picture.find(e.load), nil)
-				}
+				press(s, key)
 			}
+			s.picture.opened = s.picture.find(s.opened)
 			for _, width := range []int{1, 2, 7, 20, 40, 79, 99, 100, 101, 160, 200} {
 				for _, height := range []int{1, 2, 3, 4, 5, 6, 8, 12, 13, 24, 50} {
 					s.width, s.height = width, height
@@ -170,14 +168,14 @@ func TestEverySize(t *testing.T) {
 
 // TestSnapshot holds what --once prints.
 func TestSnapshot(t *testing.T) {
-	s := shows(anUpdate(), 80, 24)
+	s := shows(aPicture(), 80, 24)
 	expect(t, "snapshot", strings.TrimSuffix(s.snapshot(), "\n"))
 }
 
 // TestDeepTrials holds that a long line of trials leaves room for their plans, and
 // that its rows do not grow with their depth.
 func TestDeepTrials(t *testing.T) {
-	u := anUpdate()
+	u := aPicture()
 	u.executions = nil
 	const depth = 1000
 	for id := int64(1); id <= depth; id++ {
@@ -199,7 +197,7 @@ func TestDeepTrials(t *testing.T) {
 
 // TestRoomForWhatRuns names all that runs on a small terminal.
 func TestRoomForWhatRuns(t *testing.T) {
-	u := anUpdate()
+	u := aPicture()
 	u.executions, u.pulses = u.executions[:1], nil
 	for i := range 3 {
 		p := somePulses()[0]
@@ -217,22 +215,17 @@ func TestRoomForWhatRuns(t *testing.T) {
 // TestNewerRun is told as long as the reader does not know of it and it lives.
 func TestNewerRun(t *testing.T) {
 	told := func(s *screen) bool { return strings.Contains(s.footer(), "ZZZZZZZZZ2") }
-	u := anUpdate()
+	u := aPicture()
 	u.runs = append([]journal.Run{{ID: "ZZZZZZZZZ2", Started: noon, Alive: true}}, u.runs...)
 	s := shows(u, 80, 24)
 	if !told(s) {
 		t.Error("a newer run is not told of")
 	}
-	press(s, "r")
-	press(s, "esc")
-	if told(s) {
-		t.Error("it is told of after the list was seen")
-	}
-	u.asked = u.run.ID
+	u.ask.run = u.run.ID
 	if told(shows(u, 80, 24)) {
 		t.Error("it is told of who asked for this run")
 	}
-	u.asked, u.runs[0].Alive = "", false
+	u.ask.run, u.runs[0].Alive = "", false
 	if told(shows(u, 80, 24)) {
 		t.Error("one that has ended is told of")
 	}
@@ -240,9 +233,9 @@ func TestNewerRun(t *testing.T) {
 
 // TestHelpScrolls shows all of the help on a low terminal.
 func TestHelpScrolls(t *testing.T) {
-	s := shows(anUpdate(), 80, 10)
+	s := shows(aPicture(), 80, 10)
 	press(s, "?")
-	last := helpText[len(helpText)-1][1]
+	last := helpText[len(helpText)-1]
 	if strings.Contains(s.view(), last) {
 		t.Fatal("the terminal is not low")
 	}
@@ -254,7 +247,7 @@ func TestHelpScrolls(t *testing.T) {
 // TestTreePageIsNamed whole on the usual screen, so that it can be opened.
 func TestTreePageIsNamed(t *testing.T) {
 	t.Setenv("HOME", "/home/ada")
-	u := anUpdate()
+	u := aPicture()
 	for i := range u.executions {
 		u.executions[i].Trial.Experiment = u.run.ID
 	}

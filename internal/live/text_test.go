@@ -9,26 +9,15 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
+// TestClean holds that nothing of a text acts on a terminal, and nothing else goes.
 func TestClean(t *testing.T) {
 	for _, test := range []struct{ what, text, want string }{
 		{"plain", "x = 1\nprint(x)", "x = 1\nprint(x)"},
-		{"colours", "\x1b[31mred\x1b[0m", "red"},
-		{"a title", "a\x1b]0;owned\ab", "ab"},
-		{"a link", "\x1b]8;;http://x\x1b\\text\x1b]8;;\x1b\\", "text"},
-		{"a title without an end hides nothing", "a\x1b]0;owned", "a0;owned"},
-		{"a picture", "\x1bPq#0;2;0\x1b\\after", "after"},
-		{"cursor and screen", "\x1b[2J\x1b[1;1Htop\x1bc", "top"},
-		{"character set", "\x1b(0lqk", "lqk"},
-		{"an escape at the end", "a\x1b", "a"},
-		{"half a sequence", "a\x1b[31", "a31"},
-		{"a sequence of eight bits", "a\u009b31mb", "a31mb"},
-		{"tabs", "\tx\ty", "    x   y"},
-		{"a bar that is overwritten", "10%\r50%\r100%\nnext", "100%\nnext"},
-		{"backspaces", "100%\b\b\b\b 20%\b", " 20%"},
-		{"backspaces at a line's beginning", "日本\n語\b\b\b\bx\t|", "日本\nx   |"},
-		{"backspaces over marks", "ae\u0301\b\u0301b", "ab"},
+		{"sequences are seen as text", "a\x1b]0;owned\a\x1b[2Jb\x1bc", "a]0;owned[2Jbc"},
+		{"sequences of eight bits", "a\u009b31mb\u009d0;b", "a31mb0;b"},
+		{"tabs", "\tx", "    x"},
 		{"an end of line of Windows", "a\r\nb\r\n", "a\nb\n"},
-		{"control characters", "a\x00b\x07c\x7fd", "abcd"},
+		{"control characters", "a\x00b\x07c\x7fd\be", "abcde"},
 		{"other directions", "a\u202eb\u2066c\u200fd", "abcd"},
 		{"marks", "e\u0301", "e\u0301"},
 		{"too many marks", "e" + strings.Repeat("\u0301", 50), "e" + strings.Repeat("\u0301", mostMarks)},
@@ -39,6 +28,21 @@ func TestClean(t *testing.T) {
 	} {
 		if got := clean(test.text); got != test.want {
 			t.Errorf("%s: %q became %q, not %q", test.what, test.text, got, test.want)
+		}
+	}
+}
+
+// TestPrinted holds that what a program printed is shown as a terminal would in the end.
+func TestPrinted(t *testing.T) {
+	for text, want := range map[string]string{
+		"\x1b[31mred\x1b[0m":                       "red",
+		"a\x1b]0;owned\ab":                         "ab",
+		"\x1b]8;;http://x\x1b\\text\x1b]8;;\x1b\\": "text",
+		"10%\r50%\r100%\nnext":                     "100%\nnext",
+		"e\u202e1":                                 "e1",
+	} {
+		if got := printed(text); got != want {
+			t.Errorf("%q became %q, not %q", text, got, want)
 		}
 	}
 }

@@ -16,13 +16,12 @@ import (
 func TestLines(t *testing.T) {
 	var out strings.Builder
 	f := newFollower(Options{Path: "/j.db"}, &out)
-	u := anUpdate()
-	lines := []update{{at: noon, waiting: true, problem: errNothing}, {at: noon, waiting: true, problem: errNothing}, u}
-	again := anUpdate() // the one that ran has ended; an older one is written anew
-	again.at, again.whole = noon.Add(time.Minute), false
+	lines := []picture{{at: noon, problem: errNothing}, {at: noon, problem: errNothing}, aPicture()}
+	again := aPicture() // the one that ran has ended
+	again.at = noon.Add(time.Minute)
 	ended := trial(execution(9, 5, first, 7, "for epoch in range(30):\n\ttrain()", sessions.StatusOK), 8, 5, sessions.StageImprove, "A small network", 0.95)
-	again.executions = []journal.Execution{u.executions[0], ended}
-	last := anUpdate()
+	again.executions[7] = ended
+	last := aPicture()
 	last.run.Alive, last.run.Ended, last.executions = false, noon.Add(2*time.Minute), nil
 	lines = append(lines, again, last)
 	for i, u := range lines {
@@ -69,16 +68,16 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
 // where the journal is gone.
 func TestLinesEnd(t *testing.T) {
 	f := newFollower(Options{}, full{})
-	if _, err := f.take(anUpdate()); err == nil {
+	if _, err := f.take(aPicture()); err == nil {
 		t.Error("lines that can't be written are no error")
 	}
 	f = newFollower(Options{}, io.Discard)
-	if _, err := f.take(anUpdate()); err != nil {
+	if _, err := f.take(aPicture()); err != nil {
 		t.Fatal(err)
 	}
 	var err error
 	for range patience + 1 {
-		_, err = f.take(update{at: noon, waiting: true, problem: errGone})
+		_, err = f.take(picture{at: noon, problem: errGone})
 	}
 	if !errors.Is(err, errGone) {
 		t.Errorf("a journal that is gone: %v", err)
