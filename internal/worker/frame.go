@@ -40,6 +40,31 @@ func (f frame) decode(message any) error {
 	return nil
 }
 
+// few is a list that is short, unless the user's code has forged it: millions of empty
+// elements fit a frame, and each takes many times as much memory.
+type few[T any] []T
+
+// maxFew is how many elements it may have.
+const maxFew = 10_000
+
+func (f *few[T]) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if token, err := d.Token(); err != nil || token != json.Delim('[') {
+		return json.Unmarshal(data, (*[]T)(f))
+	}
+	for *f = nil; d.More(); {
+		if len(*f) == maxFew {
+			return fmt.Errorf("a list has more than %d elements", maxFew)
+		}
+		var element T
+		if err := d.Decode(&element); err != nil {
+			return err
+		}
+		*f = append(*f, element)
+	}
+	return nil
+}
+
 // encodeFrame returns the bytes of a frame without attachments; Go sends none.
 func encodeFrame(kind string, message any) ([]byte, error) {
 	return encodeFrameWith(kind, message, 0)

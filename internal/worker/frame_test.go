@@ -162,3 +162,30 @@ func TestMutatedFrames(t *testing.T) {
 		}
 	}
 }
+
+// A list that holds more than any worker sends ends the worker; what is no list is told.
+func TestFew(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		header string
+		ok     bool
+	}{
+		"notes":           {`{"notes":["a","b"],"exception":{"type":"E","stack":[["f",1,"g","h"]]}}`, true},
+		"none":            {`{"notes":null,"exception":{"type":"E","stack":[]}}`, true},
+		"as many":         {`{"notes":[` + strings.Repeat(`"",`, maxFew-1) + `""]}`, true},
+		"too many":        {`{"notes":[` + strings.Repeat(`"",`, maxFew) + `""]}`, false},
+		"too many frames": {`{"exception":{"type":"E","stack":[` + strings.Repeat(`["",0,"",""],`, maxFew) + `["",0,"",""]]}}`, false},
+		"no list":         {`{"notes":"a"}`, false},
+		"other elements":  {`{"notes":["a",{}]}`, false},
+	} {
+		var message doneMessage
+		err := frame{kind: typeDone, header: []byte(test.header)}.decode(&message)
+		var protocol *protocolError
+		if (err == nil) != test.ok || err != nil && !errors.As(err, &protocol) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name == "notes" && (!cmp.Equal(message.Notes, few[string]{"a", "b"}) || message.Exception.Stack[0].Function != "g") {
+			t.Errorf("%+v", message)
+		}
+	}
+}
