@@ -225,7 +225,7 @@ func (k *kills) judgeLost(e journal.Execution, printer int, killed time.Time) er
 		if old > k.worst {
 			k.worst, k.ofWhat = old, p.name
 		}
-		if old > time.Second {
+		if old > k.options.late {
 			return fmt.Errorf("%s: %d was printed %s before its server was killed, and is lost (status %s, %d characters are left)", p.name, n, old, e.Status, len(text))
 		}
 		break

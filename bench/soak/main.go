@@ -59,6 +59,7 @@ type options struct {
 	sessions int
 	network  bool
 	kills    int
+	late     time.Duration
 }
 
 // soak is one run.
@@ -98,6 +99,7 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.python, "python", os.Getenv("UNDERSTUDY_PYTHON"), "Python that runs the code; the server's choice when left out")
 	flags.BoolVar(&o.network, "network", false, "soak HTTP and SSE with many clients instead of sessions that die")
 	flags.IntVar(&o.kills, "kills", 0, "how many servers to kill, one after the other, with runs in progress, and read what is left of them")
+	flags.DurationVar(&o.late, "late", time.Second, "until how long before its server's death all that code had printed has to be in the journal")
 	flags.IntVar(&o.sessions, "sessions", 12, "how many sessions are at work at once, branches not counted")
 	if err := flags.Parse(args); err != nil {
 		return o, err

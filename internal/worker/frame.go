@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -114,7 +115,7 @@ func readFrame(r io.Reader) (frame, error) {
 	}
 	f := frame{kind: kind, header: header}
 	for _, size := range sizes {
-		data, err := readExactly(r, size)
+		data, err := readAttachment(r, size)
 		if err != nil {
 			return frame{}, err
 		}
@@ -173,6 +174,25 @@ func checkSizes(sizes []int) error {
 // trustedSize is how many bytes are reserved on a peer's word alone; a buffer
 // for more grows as the bytes arrive.
 const trustedSize = 1 << 20
+
+// maxReading is how many bytes of attachments that are larger than that are read at once,
+// from all workers. More are dropped as they come: a figure has its file.
+const maxReading = 32 << 20
+
+var reading atomic.Int64
+
+// readAttachment returns nil for one that there is no room for.
+func readAttachment(r io.Reader, size int) ([]byte, error) {
+	if size <= trustedSize {
+		return readExactly(r, size)
+	}
+	defer reading.Add(-int64(size))
+	if reading.Add(int64(size)) > maxReading {
+		_, err := io.CopyN(io.Discard, r, int64(size))
+		return nil, unexpected(err)
+	}
+	return readExactly(r, size)
+}
 
 func readExactly(r io.Reader, size int) ([]byte, error) {
 	if size <= trustedSize {

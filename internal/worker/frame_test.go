@@ -56,6 +56,20 @@ func TestReadFrameOfMoreThanIsTrusted(t *testing.T) {
 	}
 }
 
+// What is too much at once for all workers is dropped, and the stream goes on behind it.
+func TestReadFrameWithoutRoom(t *testing.T) {
+	reading.Add(maxReading)
+	defer reading.Add(-maxReading)
+	data := rawFrame(`{"type":"figure","attachments":[2097152,3]}`, string(make([]byte, 2<<20)), "abc")
+	f, err := readFrame(bytes.NewReader(data))
+	if err != nil || f.attachments[0] != nil || string(f.attachments[1]) != "abc" {
+		t.Errorf("%d attachments, %v", len(f.attachments), err)
+	}
+	if _, err := readFrame(bytes.NewReader(data[:2<<20])); err != io.ErrUnexpectedEOF {
+		t.Errorf("a cut attachment gives %v", err)
+	}
+}
+
 func TestEncodeFrameReadsBack(t *testing.T) {
 	t.Parallel()
 	sent := runMessage{Execution: 3, Kind: sessions.RunsCode, Arguments: json.RawMessage("{}"), Code: "print('\x00 ä \u2028')", ResultVarName: "x"}
