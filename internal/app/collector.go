@@ -15,7 +15,7 @@ const (
 	seldom = 400
 	// smallHeap is up to how many live bytes it does: what a session makes the server read
 	// is not to be held five times.
-	smallHeap = 32 << 20
+	smallHeap = 12 << 20
 )
 
 // collectSeldom sets how often garbage is collected, unless the user has.

@@ -171,13 +171,16 @@ func checkSizes(sizes []int) error {
 	return nil
 }
 
-// trustedSize is how many bytes are reserved on a peer's word alone; a buffer
-// for more grows as the bytes arrive.
+// trustedSize is how many bytes are reserved on a peer's word alone; the rest of more
+// when so many have arrived.
 const trustedSize = 1 << 20
 
 // maxReading is how many bytes of attachments that are larger than that are read at once,
 // from all workers. More are dropped as they come: a figure has its file.
 const maxReading = 32 << 20
+
+// maxPreview is how many bytes a session has for images that nobody has fetched.
+const maxPreview = 8 << 20
 
 var reading atomic.Int64
 
@@ -187,7 +190,7 @@ func readAttachment(r io.Reader, size int) ([]byte, error) {
 		return readExactly(r, size)
 	}
 	defer reading.Add(-int64(size))
-	if reading.Add(int64(size)) > maxReading {
+	if reading.Add(int64(size)) > maxReading || size > maxPreview {
 		_, err := io.CopyN(io.Discard, r, int64(size))
 		return nil, unexpected(err)
 	}
@@ -200,10 +203,13 @@ func readExactly(r io.Reader, size int) ([]byte, error) {
 		_, err := io.ReadFull(r, data)
 		return data, unexpected(err)
 	}
-	var data bytes.Buffer
-	data.Grow(trustedSize)
-	_, err := io.CopyN(&data, r, int64(size))
-	return data.Bytes(), unexpected(err)
+	first := make([]byte, trustedSize)
+	if _, err := io.ReadFull(r, first); err != nil {
+		return nil, unexpected(err)
+	}
+	data := make([]byte, size)
+	_, err := io.ReadFull(r, data[copy(data, first):])
+	return data, unexpected(err)
 }
 
 // unexpected turns the end of the stream inside a frame into an error of its own.
