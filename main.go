@@ -12,7 +12,6 @@ import (
 
 	"understudy/internal/app"
 	"understudy/internal/config"
-	"understudy/internal/worker"
 )
 
 // The exit statuses.
@@ -34,9 +33,6 @@ func main() {
 // run does what the command line asks for.
 func run(c *config.Config) error {
 	log := app.NewLogger(c, os.Stderr)
-	if c.Command == "watchdog" { // outlives the signals that end the others
-		os.Exit(worker.WatchdogMain(context.Background(), os.Stdin, log))
-	}
 	if c.Command == "attach" { // where Ctrl-C is for the code that runs
 		return app.Attach(context.Background(), c, os.Stdin, os.Stdout, os.Stderr)
 	}

@@ -42,7 +42,7 @@ func (m *sessionMemory) add(bare, loaded usage) {
 }
 
 // serverMemory is what the server needs beside its sessions.
-type serverMemory struct{ server, watchdog values }
+type serverMemory struct{ server, guard values }
 
 // forkedMemory is what a server uses that forks its sessions: before there is
 // one, and by how much that grows with the first.
@@ -82,7 +82,7 @@ func forkedTable(forked forkedMemory, kernels sessionMemory) table {
 			"what one more of them costs at least.",
 		unit: size,
 		rows: []row{
-			{name: "understudy: server, watchdog, root and zygote, before the first session", values: forked.before},
+			{name: "understudy: server, root and zygote, before the first session", values: forked.before},
 			{"understudy: the session, with its copies for a crash and for an undo", forked.session, kernels.loaded.private, "ipykernel, private"},
 			{name: "ipykernel: private", values: kernels.loaded.private},
 			{name: "ipykernel: proportional", values: kernels.loaded.proportional},
@@ -110,12 +110,12 @@ func memoryTable(workers, kernels sessionMemory) table {
 func serverTable(servers serverMemory) table {
 	t := table{
 		title: "Memory of the server beside one idle session",
-		note:  "Once for all sessions, resident. The watchdog ends the sessions' processes when the server is killed.",
+		note:  "Once for all sessions, resident. The guard, a bare Python, ends the sessions' processes when the server is killed.",
 		unit:  size,
 		rows:  []row{{name: "understudy: the server", values: servers.server}},
 	}
-	if len(servers.watchdog) > 0 {
-		t.rows = append(t.rows, row{name: "understudy: its watchdog", values: servers.watchdog})
+	if len(servers.guard) > 0 {
+		t.rows = append(t.rows, row{name: "understudy: its guard", values: servers.guard})
 	}
 	return t
 }
@@ -186,12 +186,12 @@ func (m *serverMemory) read(pid int) error {
 		return err
 	}
 	m.server = append(m.server, used)
-	watchdogs, err := childrenOf(pid, "watchdog")
-	if err != nil || len(watchdogs) == 0 {
+	guards, err := childrenOf(pid, "--root")
+	if err != nil || len(guards) == 0 {
 		return err
 	}
-	used, err = resident(watchdogs[0])
-	m.watchdog = append(m.watchdog, used)
+	used, err = resident(guards[0])
+	m.guard = append(m.guard, used)
 	return err
 }
 

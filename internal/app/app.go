@@ -208,7 +208,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		options.Report = a.saving.facts
 	}
 	if a.data != nil {
-		options.Preview = newPreview(a.data.plan.Input(), c.Serve.Data, a.data.state)
+		options.Preview = a.newPreviewer().Text
 		options.PreviewReady = a.data.waitAWhile
 	}
 	shared := a.data != nil || c.Serve.Workdir != ""

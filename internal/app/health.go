@@ -201,14 +201,5 @@ func (r *readiness) trial(ctx context.Context, starter sessions.Starter) error {
 			return err
 		}
 	}
-	spec, err := trialSpec(wall, "trial", r.dir)
-	if err != nil {
-		return err
-	}
-	defer wall.Release(spec.Family)
-	w, err := starter.Start(ctx, spec)
-	if err != nil {
-		return err
-	}
-	return w.Close(ctx)
+	return onTrial(ctx, starter, wall, "trial", r.dir, func(sessions.Worker) error { return nil })
 }

@@ -137,10 +137,7 @@ func newBench(ctx context.Context, c *config.Config, out io.Writer, names []stri
 	}
 	spawned := *c
 	spawned.Serve.Start = "spawn" // there is nothing that forks would share
-	starter, err := newStarter(&spawned, found, nil, quiet())
-	if err != nil {
-		return nil, err
-	}
+	starter := newStarter(&spawned, found, nil, quiet())
 	closing := func() { _ = starter.Close(context.WithoutCancel(ctx)) } // its workers have been closed
 	return &bench{out, set, chosen, starter.Start, closing}, nil
 }

@@ -75,6 +75,7 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 		Hidden:  []string{c.DataDir},
 		Secrets: c.Secrets(),
 		Limits:  limitsOf(c),
+		GPU:     s.Cards(),
 	}
 	if s.DataMode == config.DataLink { // its links lead there
 		settings.Read = append(settings.Read, s.Data...)
@@ -227,6 +228,22 @@ func trialSpec(wall *sandbox.Wall, name, home string) (sessions.Spec, error) {
 	}
 	// Whoever the interpreter runs as passes through.
 	return spec, errors.Join(os.Chmod(home, 0o711), wall.Admit(spec.Family, temporary, spec.Workdir))
+}
+
+// onTrial starts an interpreter of the server's own in the directory home, behind the wall
+// of the sessions, has it do something, and ends it.
+func onTrial(ctx context.Context, starter sessions.Starter, wall *sandbox.Wall, name, home string, do func(sessions.Worker) error) error {
+	spec, err := trialSpec(wall, name, home)
+	if err != nil {
+		return err
+	}
+	defer wall.Release(spec.Family)
+	worker, err := starter.Start(ctx, spec)
+	if err != nil {
+		return err
+	}
+	err = do(worker)
+	return errors.Join(err, worker.Close(ctx))
 }
 
 var _, _ sessions.Confiner = (*pythons)(nil), (*waitingStarter)(nil)

@@ -38,7 +38,6 @@ type Config struct {
 	Install  Install  `cmd:"" help:"Write or print the configuration of an MCP client."`
 	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools, of their record, and of a plugin's file."`
 	Version  Version  `cmd:"" help:"Print the version."`
-	Watchdog Watchdog `cmd:"" hidden:"" help:"Kill the workers of a server that died. Started by the server itself."`
 
 	// Command is the name of the command that was chosen, as in "serve" or "plugins list".
 	Command string `kong:"-"`
@@ -204,11 +203,6 @@ type Schema struct{}
 // Version are the flags of version.
 type Version struct {
 	JSON bool `name:"json" help:"Print it as JSON."`
-}
-
-// Watchdog are the flags of the hidden command watchdog.
-type Watchdog struct {
-	Args []string `arg:"" optional:"" passthrough:"" hidden:""`
 }
 
 // UsageError is a command line, an environment or a file that makes no sense.

@@ -188,12 +188,12 @@ class Ending(ForkerCase):
         self.assertEqual(0, root.process.wait(ANSWER_SECONDS))
         self.assertIsNone(parent_of(worker.pid))
 
-    def test_a_zygote_ends_with_its_socket_and_its_workers_live_on(self):
+    def test_a_zygote_that_is_told_to_stop_ends_and_its_workers_live_on(self):
         root = self.root()
         zygote = root.zygote([])
         worker = self.worker(zygote)
         root.adopt(worker.pid)
-        zygote.socket.close()
+        zygote.send({"type": "stop"})
         self.assertEqual(0, root.reap(zygote.pid))
         self.assertEqual(5, worker.value("2 + 3"))
         self.assertEqual(root.process.pid, parent_of(worker.pid))
