@@ -327,8 +327,8 @@ func (m doneMessage) outcome() sessions.Outcome {
 		outcome.Metric = &sessions.Metric{Value: m.Metric.Value, Problem: m.Metric.Problem}
 	}
 	if m.Exception != nil {
-		exception := sessions.Exception(*m.Exception)
-		outcome.Exception = &exception
+		e := m.Exception
+		outcome.Exception = &sessions.Exception{Type: e.Type, Info: e.Info, Stack: e.Stack, Traceback: e.Traceback}
 	}
 	return outcome
 }
