@@ -244,8 +244,8 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	if err := s.renewCopy(ctx); err != nil {
 		return nil, callerGone(ctx, err)
 	}
-	if err := s.equip(waiting); err != nil {
-		return nil, callerGone(ctx, Errorf(CodeStart, "the interpreter did not take its plugins: %w", err))
+	if err := s.equip(ctx); err != nil {
+		return nil, callerGone(ctx, Errorf(CodeStart, "the interpreter did not take its plugins: %w; restart it", err))
 	}
 	packages, err := s.packagesDir(r.kind())
 	if err != nil {
