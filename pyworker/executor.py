@@ -188,6 +188,7 @@ class Executor:
             raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
         if self._compiler.transformed is not None:
             self._session.code_file.write_python(self._compiler.transformed)
+        self._look(parts)
         self._compiled = True
         notebook, failed = self._session.notebook, None
         heard = notebook.before(code)
@@ -230,6 +231,7 @@ class Executor:
             filename = f"{filename[:-1]}, inside>"
             sources.add(filename, code)
         notes, parts = self._compiler.notes, self._compiler.compile(code, filename)
+        self._look(parts)
         self._run_parts([(part, is_shown and echoed) for part, is_shown in parts])
         self._compiler.notes = notes + self._compiler.notes
 
@@ -360,6 +362,10 @@ class Executor:
             said, _ = self._ours(lambda: advice(error, self._session), fault, [])
             notes += filter(None, [said])
         return described
+
+    def _look(self, parts):
+        """Keeps what the variables hold that are about to be used, for the difference."""
+        self._snapshot.look([part for part, _ in parts], vars(self._session.module))
 
     def _difference(self):
         names, failed = vars(self._session.module), "variables could not be compared"

@@ -84,7 +84,7 @@ func (v view) variableLine() string {
 	for _, group := range []struct {
 		verb  string
 		names []string
-	}{{"added", v.Variables.Added}, {"changed", v.Variables.Changed}, {"removed", v.Variables.Removed}} {
+	}{{"added", v.Variables.Added}, {"changed", v.Variables.Changed}, {"removed", v.Variables.Removed}, {"not compared", v.Variables.NotCompared}} {
 		names := group.names[:0:0]
 		for _, name := range group.names {
 			if !assigns(v.code, name) {
@@ -110,7 +110,7 @@ func assigns(code, name string) bool {
 	word := `\b` + regexp.QuoteMeta(name) + `\b`
 	// A target, one of several among them, an item or attribute of it, or "def f", "import x
 	// as y", "for i, j in".
-	bound, err := regexp.Compile(`(?m)(?:^|[;:(,])[^=;#\n"']*` + word + `(?:[\w\s,.*)\[\]:|]|, *\()*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]|\b(?:def|class|import|as|for|del|global|with)\b[^=#\n]*` + word + `|` + word + `\s*:=|^\s*` + word + `(?:\.\w+)*(?:\[.*\])?(?:\.\w+)*\s*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]`)
+	bound, err := regexp.Compile(`(?m)(?:^|[;:(,])[^=;#\n"']*` + word + `(?:[\w\s,.*)\[\]:|]|, *\()*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]|\b(?:def|class)\s+` + word + `|\b(?:import|as|del|global)\b[^=#\n;:]*` + word + `|\bfor\s+\(*(?:[*\w.)]+\s*,\s*\(*)*\*?` + word + `|` + word + `\s*:=|^\s*` + word + `(?:\.\w+)*(?:\[.*\])?(?:\.\w+)*\s*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]`)
 	return err == nil && bound.MatchString(code)
 }
 

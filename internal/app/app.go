@@ -87,10 +87,14 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.journal.record(&options, a.python)
 	a.manager = sessions.NewManager(options)
 	a.journal.beat(a.manager.Pulses)
+	if a.plugins != nil {
+		a.plugins.loading = newLoading(a.plugins.registry, a.loadPlugin)
+	}
 	a.server, a.shown = a.newServer()
 	a.python.warm()
 	a.policy.warm()
 	a.data.begin()
+	a.plugins.load()
 	return a, nil
 }
 
@@ -138,6 +142,7 @@ func (a *App) Close() error {
 	defer cancel()
 	a.ready.close()
 	a.shown.Close()
+	a.plugins.close()
 	a.data.stop()    // interpreters wait for it
 	a.policy.close() // first: a session ends once its code has been checked, or refused
 	a.manager.Close(ctx)

@@ -342,25 +342,19 @@ func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error
 	return zygote, nil
 }
 
-// resume has a root go on that somebody has stopped: it could not notice that the
-// server was killed.
+// resume has a root go on that somebody has stopped, one that is just starting too: it
+// could not notice that the server was killed.
 func (f *forkers) resume() {
 	if f == nil {
 		return
 	}
-	f.mu.Lock()
-	root := f.root
-	f.mu.Unlock()
-	if root == nil {
-		return
-	}
-	root.process.withPID(func() {
-		var stopped unix.Siginfo
-		err := unix.Waitid(unix.P_PID, root.process.pid, &stopped, unix.WSTOPPED|unix.WNOHANG, nil)
-		if err == nil && stopped.Signo != 0 && unix.Kill(root.process.pid, unix.SIGCONT) == nil {
-			f.log.Warn("the root process had been stopped; it goes on", "pid", root.process.pid)
+	for _, pid := range f.spawner.registry.forkers() {
+		var stopped unix.Siginfo // stays empty for the zygote, which is no child of ours
+		err := unix.Waitid(unix.P_PID, pid, &stopped, unix.WSTOPPED|unix.WNOHANG, nil)
+		if err == nil && stopped.Signo != 0 && unix.Kill(pid, unix.SIGCONT) == nil {
+			f.log.Warn("the root process had been stopped; it goes on", "pid", pid)
 		}
-	})
+	}
 }
 
 // adopt tells the root that a process is reaped on request only.

@@ -58,7 +58,7 @@ while True:
     n += 1
     time.sleep(0.02)
 `)
-		if !strings.HasPrefix(reason, "disk limit of 20 MiB reached") {
+		if !strings.HasPrefix(reason, "it went on writing: disk limit of 20 MiB (--disk-limit) reached") {
 			t.Error(reason)
 		}
 	})

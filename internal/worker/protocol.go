@@ -299,9 +299,9 @@ type figureMessage struct {
 
 // A clearMessage takes back what the execution has shown so far; the files stay.
 type clearMessage struct {
-	Execution int      `json:"execution"`
-	Figures   bool     `json:"figures"`   // all of them
-	Artifacts []string `json:"artifacts"` // by name
+	Execution int         `json:"execution"`
+	Figures   bool        `json:"figures"`   // all of them
+	Artifacts few[string] `json:"artifacts"` // by name
 }
 
 type artifactMessage struct {
@@ -322,7 +322,7 @@ type doneMessage struct {
 	Result         json.RawMessage       `json:"result,omitempty"`
 	ResultType     string                `json:"result_type,omitempty"`
 	ResultEncoding string                `json:"result_encoding,omitempty"`
-	Notes          []string              `json:"notes,omitempty"`
+	Notes          few[string]           `json:"notes,omitempty"`
 	ExitCode       *int                  `json:"exit_code,omitempty"` // of a command that came to its end
 	Exception      *exceptionMessage     `json:"exception,omitempty"`
 	Variables      sessions.VariableDiff `json:"variables"`
@@ -340,10 +340,10 @@ type metricMessage struct {
 }
 
 type exceptionMessage struct {
-	Type      string                 `json:"type"`
-	Info      sessions.ExceptionInfo `json:"info"`
-	Stack     []sessions.StackFrame  `json:"stack"`
-	Traceback string                 `json:"traceback"`
+	Type      string                   `json:"type"`
+	Info      sessions.ExceptionInfo   `json:"info"`
+	Stack     few[sessions.StackFrame] `json:"stack"`
+	Traceback string                   `json:"traceback"`
 }
 
 type variablesMessage struct{ sessions.Namespace }
