@@ -69,8 +69,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.python = newPythons(a.data.workingIn(a.plugins.preloading(c)), log)
 	a.python.proxy = proxy
 	a.metrics = a.newMetrics()
-	a.ready = newReadiness(a.python, a.run.path, log)
-	a.ready.remake = a.run.remake
+	a.ready = newReadiness(a.python, a.trialHome("trial"), log)
 	options := managerOptions(c, a.python, a.run.path, log)
 	options.CheckPython, options.RemakeRoot = a.python.choose, a.run.remake
 	a.locateFiles(&options)

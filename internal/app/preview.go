@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -125,12 +123,12 @@ func (a *App) describeData(ctx context.Context, code string) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	home, err := a.previewHome(usual.wall != nil)
+	home, err := a.trialHome("preview")(usual.wall != nil)
 	if err != nil {
 		return nil, err
 	}
 	var answer json.RawMessage
-	err = onTrial(ctx, usual.starter, usual.wall, previewFamily, home, func(worker sessions.Worker) error {
+	err = onTrial(ctx, usual.starter, usual.wall, ".preview", home, func(worker sessions.Worker) error {
 		// One that hangs answers no context, but it can be killed.
 		defer context.AfterFunc(ctx, func() { worker.Kill() })()
 		outcome, err := worker.Run(ctx, sessions.Request{Execution: 1, Code: code, ResultVarName: previewResult}, &trial{})
@@ -140,22 +138,5 @@ func (a *App) describeData(ctx context.Context, code string) (json.RawMessage, e
 		answer = outcome.Result
 		return err
 	})
-	return answer, errors.Join(err, os.RemoveAll(home))
-}
-
-// previewFamily is no name that an interpreter can have.
-const previewFamily = ".preview"
-
-// previewHome is among the homes of sessions, so that an interpreter that was forked ahead
-// for one will do, and is called as they are: a later server tidies what a killed one left.
-func (a *App) previewHome(confined bool) (string, error) {
-	remake := a.run.remake
-	if a.kept != nil {
-		remake = a.kept.remake
-	}
-	err := errors.Join(remake(), os.MkdirAll(a.python.homes, 0o700))
-	if err == nil && confined {
-		err = os.Chmod(a.python.homes, 0o711) // whoever the interpreter runs as passes through
-	}
-	return filepath.Join(a.python.homes, "home-"+previewFamily+"-"+filepath.Base(a.run.path)), err
+	return answer, err
 }

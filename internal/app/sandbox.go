@@ -231,8 +231,10 @@ func trialSpec(wall *sandbox.Wall, name, home string) (sessions.Spec, error) {
 }
 
 // onTrial starts an interpreter of the server's own in the directory home, behind the wall
-// of the sessions, has it do something, and ends it.
-func onTrial(ctx context.Context, starter sessions.Starter, wall *sandbox.Wall, name, home string, do func(sessions.Worker) error) error {
+// of the sessions, has it do something, and ends it. Its name is none that a session's can
+// have.
+func onTrial(ctx context.Context, starter sessions.Starter, wall *sandbox.Wall, name, home string, do func(sessions.Worker) error) (err error) {
+	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 	spec, err := trialSpec(wall, name, home)
 	if err != nil {
 		return err
@@ -244,6 +246,23 @@ func onTrial(ctx context.Context, starter sessions.Starter, wall *sandbox.Wall, 
 	}
 	err = do(worker)
 	return errors.Join(err, worker.Close(ctx))
+}
+
+// trialHome returns what says where an interpreter on trial has its home: among those of
+// sessions, so that one that was forked ahead for them will do, and called as they are, so
+// that a later server tidies what a killed one has left.
+func (a *App) trialHome(name string) func(confined bool) (string, error) {
+	return func(confined bool) (string, error) {
+		remake := a.run.remake
+		if a.kept != nil {
+			remake = a.kept.remake
+		}
+		err := errors.Join(remake(), os.MkdirAll(a.python.homes, 0o700))
+		if err == nil && confined {
+			err = os.Chmod(a.python.homes, 0o711) // whoever the interpreter runs as passes through
+		}
+		return filepath.Join(a.python.homes, "home-."+name+"-"+filepath.Base(a.run.path)), err
+	}
 }
 
 var _, _ sessions.Confiner = (*pythons)(nil), (*waitingStarter)(nil)

@@ -330,6 +330,8 @@ class HostileTest(FilesTestCase):
                     self.check(found["note"], want)
                 else:
                     self.assertEqual(want, found)
+        with unittest.mock.patch("os.fork", side_effect=BlockingIOError(11, "no more")):
+            self.assertEqual("can't be described: no more", preview.apart(dict, 1)["note"])
         with self.assertRaises(ChildProcessError):
             os.waitpid(-1, 0)
 

@@ -23,7 +23,7 @@ _SECTIONS = 40  # files that are described
 _FILE = 8 << 20  # bytes that are read of a file; larger ones are sampled
 _ALL = 64 << 20  # bytes that are read in all
 _LEAST = 64 << 10  # that must be left for a file to be looked into
-_MEMORY = 1 << 30  # bytes that the reading of a file may take
+_MEMORY = 512 << 20  # bytes that the reading of a file may take
 _ANSWER = 1 << 20  # bytes that may be told of a file
 _PICTURES = 24  # of a directory that are looked at
 
@@ -195,10 +195,16 @@ def apart(job, seconds):
     """Does a job in a process of its own; returns its result, or a note on why there is none."""
     if not hasattr(os, "fork"):
         return _done(job)
-    reading, writing = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # threads matter to those who wait for their locks
-        child = os.fork()
+    ends = ()
+    try:
+        ends = reading, writing = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # threads matter to those who wait for their locks
+            child = os.fork()
+    except OSError as error:  # no more descriptors or processes
+        for end in ends:
+            os.close(end)
+        return {"note": what_is_wrong(error)}
     if child == 0:
         try:
             os.close(reading)
