@@ -99,23 +99,27 @@ func (l *loading) close() {
 // loadPlugin loads a plugin in an interpreter of its own, behind the wall of the sessions.
 func (a *App) loadPlugin(ctx context.Context, set plugins.Set, p plugins.Plugin) (problem string, err error) {
 	usual, err := a.python.ready(ctx, "")
-	if err == nil {
-		err = a.run.remake()
+	if err != nil {
+		return "", err
 	}
+	home, err := a.trialHome("plugin")(usual.wall != nil)
 	if err != nil {
 		return "", err
 	}
 	within, cancel := context.WithTimeout(ctx, pluginTime)
 	defer cancel()
 	// The name is none that an interpreter can have.
-	err = onTrial(within, usual.starter, usual.wall, ".plugin", filepath.Join(a.run.path, "plugin"), func(worker sessions.Worker) error {
+	err = onTrial(within, usual.starter, usual.wall, ".plugin", home, func(worker sessions.Worker) error {
 		problem, err = load(within, worker, set, p)
 		return err
 	})
+	if problem != "" { // whatever its interpreter says at its end
+		return problem, nil
+	}
 	if err != nil && ctx.Err() == nil {
 		a.log.Warn("a plugin could not be tried", "plugin", p.Name, "error", err)
 	}
-	return problem, err
+	return "", err
 }
 
 // load has a fresh worker load a plugin and returns why it can't be.

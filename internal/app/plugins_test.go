@@ -137,6 +137,8 @@ func TestToolsFollowTheFiles(t *testing.T) {
 	}
 	refreshed := ""
 	s.refresh = func() { refreshed = s.summary() }
+	s.loading = newLoading(s.registry, func(context.Context, plugins.Set, plugins.Plugin) (string, error) { return "", nil })
+	defer s.close()
 	if err := os.Remove(filepath.Join(dir, "good.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -213,6 +215,37 @@ func TestLoading(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	s.close()
+}
+
+// TestLoad: why a plugin can't be loaded, in words that name its file.
+func TestLoad(t *testing.T) {
+	set := plugins.Set{Plugins: []plugins.Plugin{{Name: "good", State: plugins.Ready, Callable: true, File: "/p/good.py"}}}
+	for want, run := range map[string]func(w *fakeWorker) (sessions.Outcome, error){
+		"": func(*fakeWorker) (sessions.Outcome, error) { return sessions.Outcome{OK: true}, nil },
+		"good.py: ValueError: no: no (good.py, line 3)": func(*fakeWorker) (sessions.Outcome, error) {
+			return sessions.Outcome{Exception: &sessions.Exception{Traceback: "Traceback:\n  more\nunderstudy_plugin.PluginError: plugin good can't be loaded: ValueError: no: no (good.py, line 3)\n"}}, nil
+		},
+		"good.py: its interpreter ended as it was loaded: killed by SIGSEGV": func(*fakeWorker) (sessions.Outcome, error) {
+			return sessions.Outcome{}, &sessions.CrashError{Reason: "killed by SIGSEGV"}
+		},
+		"good.py: it is not loaded after 1 minute": func(w *fakeWorker) (sessions.Outcome, error) {
+			<-w.killed
+			return sessions.Outcome{}, &sessions.CrashError{Reason: "killed"}
+		},
+	} {
+		var told sessions.Equipment
+		w := &fakeWorker{killed: make(chan struct{})}
+		w.run = func(context.Context, sessions.Request, sessions.Sink) (sessions.Outcome, error) { return run(w) }
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if !strings.Contains(want, "not loaded") {
+			ctx = t.Context()
+		}
+		got, err := load(ctx, equippable{w, &told}, set, set.Plugins[0])
+		cancel()
+		if err != nil || got != want || len(told.Plugins) != 1 {
+			t.Errorf("%q, %v, not %q", got, err, want)
+		}
+	}
 }
 
 // equippable is a worker that answers as it is told to, and takes plugins.
