@@ -150,7 +150,7 @@ func (k *kills) judge(ctx context.Context, ids []string, killed time.Time, ackno
 	if err != nil {
 		return err
 	}
-	defer r.Close() // it was only read
+	defer func() { _ = r.Close() }() // it was only read
 	run, err := r.Run(ctx, "")
 	if err != nil {
 		return err
