@@ -50,7 +50,7 @@ func run(c *config.Config) error {
 	case "install":
 		return app.Install(c, os.Stdout, os.Stderr)
 	case "plugins list":
-		return app.ListPlugins(ctx, c, os.Stdout)
+		return app.ListPlugins(ctx, c, os.Stdout, os.Stderr)
 	case "plugins check":
 		return app.CheckPlugins(ctx, c, os.Stdout)
 	case "plugins test":

@@ -198,5 +198,5 @@ func (r *readiness) trial(ctx context.Context, starter sessions.Starter) error {
 	if err != nil {
 		return err
 	}
-	return onTrial(ctx, starter, wall, ".trial", home, func(sessions.Worker) error { return nil })
+	return onTrial(ctx, starter, wall, ".trial", home, "", func(sessions.Worker) error { return nil })
 }

@@ -70,9 +70,13 @@ func equipment(set plugins.Set) []sessions.Plugin {
 		if p.State == plugins.Disabled || !p.Callable {
 			continue
 		}
+		reason := p.Reason()
+		if p.Source != "" { // a load that failed may succeed in a session
+			reason = ""
+		}
 		given = append(given, sessions.Plugin{
 			Name: p.Name, File: p.File, Source: p.Source, Configuration: p.Configuration,
-			Signature: p.Signature, Doc: p.Doc, Helpers: p.Helpers, Broken: p.Reason(),
+			Signature: p.Signature, Doc: p.Doc, Helpers: p.Helpers, Broken: reason,
 		})
 	}
 	return given

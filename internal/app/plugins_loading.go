@@ -16,13 +16,15 @@ import (
 const (
 	// pluginTime bounds the loading of one plugin, with the start of its interpreter.
 	pluginTime = time.Minute
-	// listPatience is how long a list of tools waits for plugins that are being loaded:
-	// not every client asks again when it is told that the list has changed.
-	listPatience = 5 * time.Second
+	// listPatience is how long lists of tools wait for plugins that are being loaded, counted
+	// from when that began: not every client asks again when it is told that the list has
+	// changed, and some give up after a few seconds.
+	listPatience = 2 * time.Second
 )
 
 // loading loads each plugin once for each of its versions, where no code of users runs: one
-// that can't be loaded is broken for everybody who asks.
+// that can't be loaded is broken for everybody who asks. Code that calls it loads it for
+// itself all the same: what was missing may be there by then.
 type loading struct {
 	registry *plugins.Registry
 	// load returns why a plugin can't be loaded, "" if it can; an error says that it
@@ -33,7 +35,8 @@ type loading struct {
 	stop context.CancelFunc
 
 	mu   sync.Mutex
-	last chan struct{} // closed once all that had been found has been loaded
+	last  chan struct{} // closed once all that had been found has been loaded
+	began time.Time
 }
 
 func newLoading(registry *plugins.Registry, load func(context.Context, plugins.Set, plugins.Plugin) (string, error)) *loading {
@@ -48,6 +51,11 @@ func (l *loading) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, done := l.last, make(chan struct{})
+	select {
+	case <-before:
+		l.began = time.Now()
+	default: // a pass goes on, and this one is as good as it
+	}
 	l.last = done
 	go func() {
 		defer close(done)
@@ -75,9 +83,9 @@ func (l *loading) pass() {
 // await returns when what has been found so far is loaded, or patience is at its end.
 func (l *loading) await(ctx context.Context) {
 	l.mu.Lock()
-	last := l.last
+	last, until := l.last, l.began.Add(listPatience)
 	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	select {
 	case <-last:
@@ -109,7 +117,7 @@ func (a *App) loadPlugin(ctx context.Context, set plugins.Set, p plugins.Plugin)
 	within, cancel := context.WithTimeout(ctx, pluginTime)
 	defer cancel()
 	// The name is none that an interpreter can have.
-	err = onTrial(within, usual.starter, usual.wall, ".plugin", home, func(worker sessions.Worker) error {
+	err = onTrial(within, usual.starter, usual.wall, ".plugin", home, a.config.Serve.Workdir, func(worker sessions.Worker) error {
 		problem, err = load(within, worker, set, p)
 		return err
 	})

@@ -120,15 +120,15 @@ const previewResult = "understudy_preview"
 // previewResult.
 func (a *App) describeData(ctx context.Context, code string) (json.RawMessage, error) {
 	usual, err := a.python.ready(ctx, "")
-	if err != nil {
-		return nil, err
+	if err != nil { // which is no fault of the server's
+		return json.Marshal(preview{Error: err.Error()})
 	}
 	home, err := a.trialHome("preview")(usual.wall != nil)
 	if err != nil {
 		return nil, err
 	}
 	var answer json.RawMessage
-	err = onTrial(ctx, usual.starter, usual.wall, ".preview", home, func(worker sessions.Worker) error {
+	err = onTrial(ctx, usual.starter, usual.wall, ".preview", home, "", func(worker sessions.Worker) error {
 		// One that hangs answers no context, but it can be killed.
 		defer context.AfterFunc(ctx, func() { worker.Kill() })()
 		outcome, err := worker.Run(ctx, sessions.Request{Execution: 1, Code: code, ResultVarName: previewResult}, &trial{})

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -230,16 +231,18 @@ func trialSpec(wall *sandbox.Wall, name, home string) (sessions.Spec, error) {
 	return spec, errors.Join(os.Chmod(home, 0o711), wall.Admit(spec.Family, temporary, spec.Workdir))
 }
 
-// onTrial starts an interpreter of the server's own in the directory home, behind the wall
-// of the sessions, has it do something, and ends it. Its name is none that a session's can
+// onTrial starts an interpreter of the server's own, whose home is the directory home and
+// which works in workdir, "" for one of its own, behind the wall of the sessions, has it do
+// something, and ends it. Its name is none that a session's can
 // have.
-func onTrial(ctx context.Context, starter sessions.Starter, wall *sandbox.Wall, name, home string, do func(sessions.Worker) error) (err error) {
+func onTrial(ctx context.Context, starter sessions.Starter, wall *sandbox.Wall, name, home, workdir string, do func(sessions.Worker) error) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 	spec, err := trialSpec(wall, name, home)
 	if err != nil {
 		return err
 	}
 	defer wall.Release(spec.Family)
+	spec.Workdir = cmp.Or(workdir, spec.Workdir)
 	worker, err := starter.Start(ctx, spec)
 	if err != nil {
 		return err

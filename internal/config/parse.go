@@ -89,7 +89,7 @@ func (c *Config) askServe(source Source) error {
 
 func (c *Config) needsDataDir() bool {
 	switch c.Command {
-	case "serve", "connect", "attach", "setup", "doctor", "demo", "plugins check", "plugins test", "policy check", "watch", "report", "export":
+	case "serve", "connect", "attach", "setup", "doctor", "demo", "plugins list", "plugins check", "plugins test", "policy check", "watch", "report", "export":
 		return true
 	}
 	return false

@@ -146,7 +146,7 @@ func (p *Plugin) breaks(problem string) {
 func (p *Plugin) suffer(problem string) {
 	if problem != "" && p.State == Ready {
 		p.breaks(problem)
-		p.Source, p.Version = "", p.Version+" broken"
+		p.Version += " broken"
 	}
 }
 

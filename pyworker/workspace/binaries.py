@@ -37,7 +37,9 @@ def prepare(kind):
         return name and importlib.import_module(name)
     except Exception:
         library = name.partition(".")[0]
-        raise NotSaid(f"not looked into: this Python has no {library}") from None
+        raise NotSaid(
+            f"not looked into: this Python has no {library}, which `understudy setup` brings"
+        ) from None
 
 
 def read_parquet(file, _, size, _room):

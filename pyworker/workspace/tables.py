@@ -156,7 +156,7 @@ def _remarks(sample, layout, rows, width):
     if layout.before:
         are = "is" if layout.before == 1 else "are"
         yield f"the first {count(layout.before, 'line')} of the file {are} not of the table"
-    if sample.whole and rows and _is_open(sample.blocks[0], layout.delimiter):
+    if sample.whole and _is_open(sample.blocks[0], layout.delimiter):
         yield "a quote in the last row is not closed"
 
 
