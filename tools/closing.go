@@ -86,8 +86,8 @@ func (v view) variableLine() string {
 		names []string
 	}{{"added", v.Variables.Added}, {"changed", v.Variables.Changed}, {"removed", v.Variables.Removed}, {"not compared", v.Variables.NotCompared}} {
 		names := group.names[:0:0]
-		for _, name := range group.names {
-			if !assigns(v.code, name) {
+		for i, name := range group.names {
+			if i >= mostSought || !assigns(v.code, name) {
 				names = append(names, name)
 			}
 		}
@@ -101,10 +101,13 @@ func (v view) variableLine() string {
 	return "[variables] " + strings.Join(parts, "; ")
 }
 
+// mostSought is how many names of a kind are sought in the code: more than one writes out.
+const mostSought = 500
+
 // assigns reports whether a statement of the code binds the name, or deletes it, in so
 // many words.
 func assigns(code, name string) bool {
-	if !strings.Contains(code, name) {
+	if name == "" || !strings.Contains(code, name) {
 		return false
 	}
 	word := `\b` + regexp.QuoteMeta(name) + `\b`

@@ -188,6 +188,7 @@ func TestFew(t *testing.T) {
 		"none":            {`{"notes":null,"exception":{"type":"E","stack":[]}}`, true},
 		"as many":         {`{"notes":[` + strings.Repeat(`"",`, maxFew-1) + `""]}`, true},
 		"too many":        {`{"notes":[` + strings.Repeat(`"",`, maxFew) + `""]}`, false},
+		"too many names":  {`{"variables":{"added":[` + strings.Repeat(`"",`, maxFew) + `""]}}`, false},
 		"too many frames": {`{"exception":{"type":"E","stack":[` + strings.Repeat(`["",0,"",""],`, maxFew) + `["",0,"",""]]}}`, false},
 		"no list":         {`{"notes":"a"}`, false},
 		"other elements":  {`{"notes":["a",{}]}`, false},

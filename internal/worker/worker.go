@@ -318,7 +318,7 @@ func (m doneMessage) outcome() sessions.Outcome {
 		ResultEncoding: m.ResultEncoding,
 		Notes:          m.Notes,
 		ExitCode:       m.ExitCode,
-		Variables:      m.Variables,
+		Variables:      sessions.VariableDiff{Added: m.Variables.Added, Changed: m.Variables.Changed, Removed: m.Variables.Removed, NotCompared: m.Variables.NotCompared, More: m.Variables.More},
 		Obstacle:       m.Obstacle,
 		Tasks:          m.Tasks,
 		Size:           m.size,
