@@ -34,7 +34,7 @@ type loading struct {
 	ctx  context.Context // ends with the server
 	stop context.CancelFunc
 
-	mu   sync.Mutex
+	mu    sync.Mutex
 	last  chan struct{} // closed once all that had been found has been loaded
 	began time.Time
 }
