@@ -93,7 +93,7 @@ class _Forker:
     def serve(self, greeting):
         """Serves until it is told to stop. In a fork it returns what that is to do."""
         try:
-            self._frames.send(greeting)
+            self._send(greeting)
             while frame := self._frames.receive():
                 if frame[0]["type"] == "stop":
                     self._at_stop()
@@ -102,7 +102,7 @@ class _Forker:
                 if life is not None:
                     return life
                 if answer is not None:
-                    self._frames.send(answer)
+                    self._send(answer)
         except ConnectionError:
             pass  # the server is dead, as when the socket closes
         except (ProtocolError, OSError) as error:
@@ -111,6 +111,13 @@ class _Forker:
             os._exit(EXIT_BROKEN_FRAME)
         kin.end_all_of_server(self._nonce)
         os._exit(0)
+
+    def _send(self, message):
+        """Sends a message; who has hung up may have said before that this is to stop."""
+        try:
+            self._frames.send(message)
+        except ConnectionError:
+            pass  # what was said is still to be read, and the end after it
 
     def _answer(self, request):
         """Returns (answer or None, None), or (None, the fork's life)."""

@@ -101,7 +101,10 @@ class PreviewTest(FilesTestCase):
             "The same columns as same.parquet.",
         )
         with unittest.mock.patch.dict(sys.modules, {"pyarrow": None, "pyarrow.parquet": None}):
-            self.check(text_of(self.put(files)), "not looked into: this Python has no pyarrow, which `understudy setup` brings)")
+            self.check(
+                text_of(self.put(files)),
+                "not looked into: this Python has no pyarrow, which `understudy setup` brings)",
+            )
 
     @unittest.skipUnless(openpyxl, "needs openpyxl")
     def test_workbook(self):
