@@ -160,7 +160,8 @@ class _Look:
             self._count(base.__len__(value))
             elements = frozenset(value)  # by what their hashes were
             numbers = [each for each in elements if id(type(each)) in _NUMBERS]
-            return hash((elements, frozenset(self._exactly([each]) for each in numbers)))
+            unclear = [self._exactly([each]) for each in numbers if hash(each) != each]
+            return hash((elements, frozenset(unclear)))
         if base is dict:
             self._count(base.__len__(value))
             keys = self._all(list(dict.keys(value)), depth)
