@@ -150,7 +150,7 @@ class Executor:
 
     def _run(self, action, compiled=False):
         """Runs an action; returns (exception or None, seconds)."""
-        self._compiled, self._part = compiled, None
+        self._compiled, self._part, self._looked = compiled, None, 0.0
         self._returned.clear()
         self._exit_code = None
         if self._recursion_limit != sys.getrecursionlimit():
@@ -160,7 +160,7 @@ class Executor:
         _, error = self._guard(lambda: self._released(action))
         self.awaiting.leave()
         self._session.handlers.hold()  # a handler may have raised before that
-        seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - start - self._looked
         self._recursion_limit = sys.getrecursionlimit()
         if self._recursion_limit < _LEAST_RECURSION:
             sys.setrecursionlimit(_LEAST_RECURSION)
@@ -365,7 +365,9 @@ class Executor:
 
     def _look(self, parts):
         """Keeps what the variables hold that are about to be used, for the difference."""
+        start = time.perf_counter()
         self._snapshot.look([part for part, _ in parts], vars(self._session.module))
+        self._looked = time.perf_counter() - start  # no time of the code's
 
     def _difference(self):
         names, failed = vars(self._session.module), "variables could not be compared"

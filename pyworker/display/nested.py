@@ -6,7 +6,9 @@ As everywhere no code of a user's class runs.
 """
 
 import binascii
+import sys
 from _collections import deque
+from marshal import dumps
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 
 from pyworker import late
@@ -15,7 +17,8 @@ from . import describe, kinds
 
 ITEMS = 10_000  # of a variable that are looked at
 TOTAL_ITEMS = 5 * ITEMS  # of all that a cell names
-BYTES = 64 << 20  # of the arrays of a variable
+BYTES = 64 << 20  # of a variable, arrays above all
+TOTAL_BYTES = 2 * BYTES
 CODES = 200  # functions that are searched for names
 _DEPTH = 50
 _CONTAINER = 20  # items for which a container's own cost stands
@@ -24,7 +27,8 @@ _BLOCKS = 1000  # parts of an array whose sums are kept
 _LONGEST = 10_000  # characters of a text that is looked at
 
 _MAGICS = frozenset(("run_cell_magic", "run_line_magic", "run_cell"))
-_PLAIN = kinds.ids(int, float, bool, complex, type(None), str)
+_NUMBERS = kinds.ids(int, float, bool, complex, type(None))
+_PLAIN = _NUMBERS | kinds.ids(str)
 _UNCHANGING = _PLAIN | kinds.ids(bytes, range, ModuleType)
 
 
@@ -32,35 +36,43 @@ class _TooBigError(Exception):
     pass
 
 
+class _TooManyError(Exception):
+    """Of what is not too big: what was looked at before has left too little."""
+
+
 class Watch:
     """What the variables that a cell names held before it ran."""
 
     def __init__(self):
-        # name: (id, fingerprint; None of what is too big). The value is not held, as the
-        # cell may be about to make room, or to count references.
+        # name: (id, fingerprint; None of what is too big, items and bytes that it took). The
+        # value is not held, as the cell may be about to make room, or to count references.
         self._held = {}
-        self._left = TOTAL_ITEMS
+        self._items, self._bytes = TOTAL_ITEMS, TOTAL_BYTES  # that may still be looked at
 
     def begin(self, codes, namespace):
         """Looks at the variables that the codes name, or functions that those name."""
         for name in _names(codes, namespace):
             value = namespace.get(name)
             if name[:1] != "_" and name not in self._held and _may_change(value):
-                look = _Look(self._left)
-                self._held[name] = id(value), look.mark(value)
-                self._left -= look.items
+                look = _Look(self._items, self._bytes)
+                mark = look.mark(value)
+                self._items -= look.items
+                self._bytes -= look.bytes
+                if not look.was_stopped:
+                    self._held[name] = id(value), mark, look.items, look.bytes
 
     def end(self, namespace):
         """Returns the names of those that hold something else now, and of those too big."""
-        held, self._held, self._left = self._held, {}, TOTAL_ITEMS
+        held, self._held = self._held, {}
+        self._items, self._bytes = TOTAL_ITEMS, TOTAL_BYTES
         changed, too_big = [], []
-        for name, (known, before) in held.items():
+        for name, (known, before, items, size) in held.items():
             value = namespace.get(name)
             if id(value) != known:
                 continue
             if before is None:
                 too_big.append(name)
-            elif before != _Look(TOTAL_ITEMS).mark(value):
+            elif before != _Look(items, size).mark(value):  # what takes more has changed
                 changed.append(name)
         return changed, too_big
 
@@ -105,16 +117,19 @@ def _is_users(kind):
 class _Look:
     """One look at a value, down to what never changes or can't be looked into."""
 
-    def __init__(self, most):
-        self._most = min(most, ITEMS)
-        self.items = 0  # so far
-        self._bytes = 0
+    def __init__(self, items, size):
+        self._most_items, self._most_bytes = items, size
+        self.items = self.bytes = 0  # so far
+        self.was_stopped = False  # at most_items or most_bytes, though it was not too big
         self._seen = set()
 
     def mark(self, value):
         """Returns a value's fingerprint, None for what is too big to be compared."""
         try:
             return self._of(value, 0)
+        except _TooManyError:
+            self.was_stopped = True
+            return None
         except Exception:
             return None  # too big, or it changed meanwhile, or a library can't say
 
@@ -143,7 +158,10 @@ class _Look:
             return binascii.crc32(base.__getitem__(value, slice(None)))
         if base in (set, frozenset):
             self._count(base.__len__(value))
-            return hash(frozenset(value))  # by what the elements' hashes were
+            elements = frozenset(value)  # by what their hashes were
+            numbers = [each for each in elements if id(type(each)) in _NUMBERS]
+            unclear = [self._exactly([each]) for each in numbers if hash(each) != each]
+            return hash((elements, frozenset(unclear)))
         if base is dict:
             self._count(base.__len__(value))
             keys = self._all(list(dict.keys(value)), depth)
@@ -154,9 +172,16 @@ class _Look:
         return id(value)
 
     def _all(self, items, depth):
-        if not _PLAIN.issuperset(map(id, map(type, items))):
-            items = [self._of(each, depth + 1) for each in items]
-        return hash(tuple(items))
+        if _NUMBERS.issuperset(map(id, map(type, items))):
+            return hash(self._exactly(items))
+        items = [self._of(each, depth + 1) for each in items]
+        numbers = [each for each in items if type(each) is not str]
+        return hash((tuple(items), self._exactly(numbers)))
+
+    def _exactly(self, numbers):
+        """Returns what tells numbers apart whose hashes are the same, as those of -1 and -2."""
+        self._add_bytes(sum(map(sys.getsizeof, numbers)))
+        return dumps(numbers, 2)  # later versions say also what is referred to elsewhere
 
     def _table(self, value):
         blocks = [self._column(block.values) for block in value._mgr.blocks]
@@ -194,11 +219,16 @@ class _Look:
         return hash((value.shape, sums.tobytes(), binascii.crc32(rest)))
 
     def _count(self, items):
-        self.items += items
-        if self.items > self._most:
-            raise _TooBigError
+        self.items = _sum(self.items, items, self._most_items, ITEMS)
 
     def _add_bytes(self, size):
-        self._bytes += size
-        if self._bytes > BYTES:
-            raise _TooBigError
+        self.bytes = _sum(self.bytes, size, self._most_bytes, BYTES)
+
+
+def _sum(before, more, left, most):
+    """Adds what is going to be looked at: what is refused costs nothing."""
+    if before + more > most:
+        raise _TooBigError
+    if before + more > left:
+        raise _TooManyError
+    return before + more
