@@ -21,10 +21,10 @@ const (
 	// diskPoll is how many looks at memory there are for one at the disk, unless there
 	// is reason to look sooner.
 	diskPoll = 20
-	// diskLeast is how many bytes may always be added to what is beyond the limit, and
-	// how large each file may become then.
+	// diskLeast is how many bytes may always be added to what is beyond the limit.
 	diskLeast = 1 << 20
-	// diskLittle is what a run may add that isn't taken for growth at all.
+	// diskLittle is what a run may add that isn't taken for growth at all, and how large
+	// each file may become while files are held.
 	diskLittle = 64 << 10
 	// diskCount is how long a run may have to wait until its files are counted, once.
 	diskCount = 200 * time.Millisecond
@@ -58,6 +58,7 @@ type store struct {
 	held   bool // files may not grow, but those of runs that have begun since
 	took   time.Duration
 	last   int64 // what was there at the last count, or more
+	short  bool  // that count ended before its end: there may be more
 	least  int64 // the fewest that were there since the limit was passed; 0 when it isn't
 
 	looked time.Time
@@ -70,6 +71,7 @@ type run struct {
 	began  time.Time
 	free   uint64 // bytes, of the file system, at that moment
 	held   bool   // it has met the limit
+	unheld bool   // and its files could not be kept from growing
 	ending bool
 	// written is what its processes had written when they were held, in bytes.
 	written map[int]uint64
@@ -90,7 +92,7 @@ func (s *store) isNear() bool { return s.last > s.limit-s.most/5 }
 // waits reports whether a run that is about to begin waits for a count: nobody knows
 // what there is, or little room is left and it takes no time.
 func (s *store) waits() bool {
-	if len(s.runs) > 0 || s.known && !s.unseen {
+	if len(s.runs) > 0 || s.known && !s.unseen && !s.short {
 		return false
 	}
 	return !s.known && !s.slow || s.known && s.isNear() && s.took <= diskQuick
@@ -101,7 +103,7 @@ func (s *store) take(size int64, begun int) {
 	if s.common && !s.known {
 		s.limit += size
 	}
-	s.known, s.last = true, size
+	s.known, s.last, s.short = true, size, false
 	s.unseen = len(s.runs) > 0 || s.begun != begun
 	switch {
 	case size <= s.limit:
@@ -195,7 +197,7 @@ func (d *warden) letWrite(s *store, w *worker) {
 	}
 	setFileSize(w.process.pid, false) // it has to be able to delete, and to write in the place of that
 	begins := &run{base: uncounted, began: time.Now(), free: freeOn(s.place)}
-	if s.known && !s.unseen {
+	if s.known && !s.unseen && !s.short {
 		begins.base = s.last
 	}
 	s.runs[w] = begins
@@ -210,10 +212,12 @@ func (d *warden) count(s *store, largest *largestFiles) (deleted int64, err erro
 	began := time.Now()
 	free := freeOn(s.place)
 	size, deleted, err := s.size(ctx, uncounted, d.holders(s), largest)
-	s.looked, s.took = began, time.Since(began)
+	s.took = time.Since(began)
 	if err == nil {
-		s.free = free
+		s.looked, s.free = began, free
 		s.take(size, s.begun)
+	} else if largest != nil { // a part of the files
+		largest.count, largest.files = 0, nil
 	}
 	return deleted, err
 }
@@ -292,8 +296,11 @@ func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
 	s.looked, s.free, s.took = now, free, time.Since(now)
 	was := s.held
 	hold, tooMuch := s.judge(size, begun)
-	if hold || was && !s.held {
-		s.setFileSizes(workers, hold)
+	s.short = enough >= 0 && size > enough
+	if (hold || was && !s.held) && !s.setFileSizes(workers, hold) && hold {
+		d.unheld.Do(func() {
+			d.log.Warn("files can't be kept from growing beyond the disk limit: who goes on is ended without an error before; a server that is root needs the capability SYS_RESOURCE for it")
+		})
 	}
 	d.endWriters(s, tooMuch, len(workers) == 1)
 	return busy
@@ -354,7 +361,7 @@ func (s *store) isDue(now time.Time, free uint64, poll time.Duration) bool {
 	room := max(0, s.allowed()-s.last)
 	usedUp := s.free > free && s.free-free > uint64(max(room/2, s.most/100))
 	if len(s.runs) == 0 && !s.unseen {
-		return usedUp && !s.held
+		return usedUp && !s.held || s.held && s.last <= s.limit
 	}
 	return !s.known || s.isNear() || usedUp || now.Sub(s.looked) >= diskPoll*poll
 }

@@ -74,7 +74,8 @@ const manyFiles = `
 import os, time
 def write(count):
     for n in range(count):
-        with open(f"{time.monotonic()}", "wb") as f: f.write(os.urandom(1 << 20))
+        for _ in range(18):
+            with open(f"{time.monotonic()}", "wb") as f: f.write(os.urandom(60_000))
         time.sleep(0.05)
 `
 
@@ -150,7 +151,7 @@ func TestDiskLimitOfAProcessInTheBackground(t *testing.T) {
 	}
 	w := started.(*worker)
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
-	workertest.Run(t, w, "import subprocess; p = subprocess.Popen('n=0; while true; do n=$((n + 1)); head -c 1000000 /dev/zero > f$n; sleep 0.02; done', shell=True)")
+	workertest.Run(t, w, "import subprocess; p = subprocess.Popen('n=0; while true; do n=$((n + 1)); head -c 60000 /dev/zero > f$n; done', shell=True)")
 	outcome, sink := workertest.Run(t, w, "print(p.wait())")
 	if told := strings.Join(outcome.Notes, "\n"); sink.All() != "-9\n" || !strings.Contains(told, "went on writing beyond the disk limit: ") {
 		t.Errorf("%q, %q", sink.All(), told)
@@ -175,6 +176,26 @@ func TestFileSizeLimitIsTold(t *testing.T) {
 		if outcome, _ := workertest.Run(t, w, "1 + 1"); len(outcome.Notes) > 0 {
 			t.Errorf("after %s: %q", name, outcome.Notes)
 		}
+	}
+	if outcome, _ := workertest.Run(t, w, "print('the upload failed: HTTP 413: File too large')"); len(outcome.Notes) > 0 {
+		t.Errorf("words of others: %q", outcome.Notes)
+	}
+}
+
+// Files that were held may grow again once there is room, also where nothing runs; and what
+// a count that was cut short has found is nobody's beginning.
+func TestRoomAgain(t *testing.T) {
+	s := newStore("", false, 1000)
+	s.known, s.held, s.last = true, true, 900
+	if !s.isDue(time.Now(), 0, time.Second) {
+		t.Error("nobody looks whether files may grow again")
+	}
+	s.held, s.last = false, 1100
+	if s.waits() {
+		t.Error("what is known is counted again")
+	}
+	if s.short = true; !s.waits() {
+		t.Error("a count that was cut short is taken for the whole")
 	}
 }
 
@@ -234,8 +255,8 @@ func TestAWriterWhoIsBeingEnded(t *testing.T) {
 	w.Kill()
 	close(over)
 	asking.Wait()
-	if itself, _ := s.writers(w, &run{}); !itself {
-		t.Error("one that has ended is taken for one that has not written")
+	if itself, started, known := s.writers(w, &run{}); itself || len(started) > 0 || known {
+		t.Errorf("of one that has ended: %v %v %v", itself, started, known)
 	}
 }
 

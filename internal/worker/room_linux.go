@@ -26,12 +26,12 @@ const (
 func (w *worker) troubleOf(done *doneMessage) *trouble {
 	w.line.output.drain()
 	found := w.line.output.found()
-	for _, note := range done.Notes { // of commands, how they ended
-		found.read([]byte(note))
-	}
+	said := strings.Join(done.Notes, "\n") // of commands, how they ended
 	if done.Exception != nil {
-		found.read([]byte(done.Exception.Traceback))
+		said += "\n" + done.Exception.Traceback
 	}
+	found.read([]byte(said))
+	found.raised = containsAny([]byte(said), raisesTooLarge)
 	return &found
 }
 
@@ -62,7 +62,9 @@ func (d *warden) endRun(s *store, w *worker, met *trouble) (notes []string) {
 		notes = append(notes, fmt.Sprintf("processes ended because they went on writing beyond the disk limit: %d", r.killed))
 	}
 	switch {
-	case r.held:
+	case r.held && !s.isFull():
+		return append(notes, fmt.Sprintf("the disk limit of %s (--disk-limit) was reached during this run; there is room again", sessions.SizeInWords(s.most)))
+	case r.held && !r.unheld:
 		return append(notes, "files could not grow any more in this run (File too large): "+s.report(largest, deleted))
 	case s.isFull():
 		return append(notes, s.report(largest, deleted))
@@ -98,7 +100,7 @@ func (s *store) report(largest *largestFiles, deleted int64) string {
 // fileNotes says what there is to say of the size of a single file, and of a full disk.
 func (d *warden) fileNotes(workdir string, met *trouble, told bool) (notes []string) {
 	most := d.limits.FileSize
-	if most > 0 && !met.held && (met.tooLarge || met.file != "") && !(told && most >= d.limits.Disk) {
+	if most > 0 && !met.held && (met.raised || met.file != "") && !(told && most >= d.limits.Disk) {
 		text := fmt.Sprintf("a file may become %s at most (--file-size-limit)", sessions.SizeInWords(most))
 		if met.file != "" {
 			text += ", as " + met.file + " is"
@@ -169,37 +171,41 @@ func (l *largestFiles) names(below string) string {
 }
 
 // setFileSizes lets the files of the workers, and of all that they have started, grow as
-// they may, or holds them. The caller has the store's lock.
-func (s *store) setFileSizes(workers []*worker, hold bool) {
+// they may, or holds them, and reports whether it could. The caller has the store's lock.
+func (s *store) setFileSizes(workers []*worker, hold bool) (could bool) {
+	could = true
 	for _, w := range workers {
 		kin, _ := w.livingKin() // those who are being ended write no more
-		written := map[int]uint64{}
+		written, set := map[int]uint64{}, true
 		for _, each := range kin {
 			if p, ok := readProc(each.pid); ok && p.procID == each {
-				setFileSize(each.pid, hold)
+				set = setFileSize(each.pid, hold) && set
 				written[each.pid], _ = writtenBy(each.pid)
 			}
 		}
 		if r := s.runs[w]; r != nil && hold {
-			r.written = written
+			r.written, r.unheld = written, !set
 		}
+		could = could && set
 	}
+	return could
 }
 
 // setFileSize changes only what a process may change itself: one that does so, and goes
-// on writing, is ended.
-func setFileSize(pid int, hold bool) {
+// on writing, is ended. It reports whether it was allowed: a server that is root without
+// the capability SYS_RESOURCE may not, where sessions have users of their own.
+func setFileSize(pid int, hold bool) (could bool) {
 	var limit unix.Rlimit
-	if unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &limit) != nil {
-		return
+	if err := unix.Prlimit(pid, unix.RLIMIT_FSIZE, nil, &limit); err != nil {
+		return err != unix.EPERM
 	}
 	switch {
-	case hold && limit.Cur > diskLeast:
-		limit.Cur = diskLeast
-	case !hold && limit.Cur == diskLeast && limit.Max > diskLeast:
+	case hold && limit.Cur > diskLittle:
+		limit.Cur = diskLittle
+	case !hold && limit.Cur == diskLittle && limit.Max > diskLittle:
 		limit.Cur = limit.Max
 	default:
-		return
+		return true
 	}
-	_ = unix.Prlimit(pid, unix.RLIMIT_FSIZE, &limit, nil)
+	return unix.Prlimit(pid, unix.RLIMIT_FSIZE, &limit, nil) != unix.EPERM
 }

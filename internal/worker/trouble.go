@@ -5,7 +5,8 @@ import "bytes"
 // trouble is what a run has met when it wrote files, as far as its text and its exception
 // tell: a program that it has run says it in its own words.
 type trouble struct {
-	tooLarge bool   // a file could not grow
+	tooLarge bool   // a file could not grow, as a text has it that may speak of others
+	raised   bool   // as its exception has it, or how a command ended
 	full     bool   // nothing more could be written
 	file     string // one that has become as large as it may
 	held     bool   // because there was too much in all
@@ -14,8 +15,9 @@ type trouble struct {
 
 // What Python, the C library, shells and SQLite say.
 var (
-	saysTooLarge = words("File too large", "File size limit exceeded", "SIGXFSZ", "exit code 153", "exit status 153", "disk I/O error")
-	saysFull     = words("No space left on device", "Disk quota exceeded", "disk is full")
+	saysTooLarge   = words("File too large", "File size limit exceeded", "SIGXFSZ", "exit code 153", "exit status 153", "disk I/O error")
+	raisesTooLarge = words("[Errno 27]", "SIGXFSZ", "exit code 153", "exit status 153")
+	saysFull       = words("No space left on device", "Disk quota exceeded", "disk is full")
 )
 
 func words(all ...string) (words [][]byte) {

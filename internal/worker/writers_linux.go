@@ -18,9 +18,9 @@ func (d *warden) endWriters(s *store, tooMuch []*worker, alone bool) {
 	for _, w := range tooMuch {
 		r := s.runs[w]
 		r.base = uncounted
-		itself, started := s.writers(w, r)
+		itself, started, known := s.writers(w, r)
 		switch {
-		case itself || len(started) == 0 && alone && !s.common:
+		case itself || !known && (!s.common || len(s.runs) == 1) || len(started) == 0 && alone && !s.common:
 			ending = append(ending, w)
 		default:
 			for _, each := range started {
@@ -36,8 +36,12 @@ func (d *warden) endWriters(s *store, tooMuch []*worker, alone bool) {
 	}
 	largest := s.largest()
 	deleted, _ := d.count(s, largest)
-	cause := "it went on writing: " + s.report(largest, deleted)
+	report := s.report(largest, deleted)
 	for _, w := range ending {
+		cause := "it went on writing: " + report
+		if s.runs[w].unheld { // and met no error
+			cause = report
+		}
 		s.runs[w].ending = true
 		d.log.Info("an interpreter is ended", "pid", w.process.pid, "reason", cause)
 		w.process.blame(cause)
@@ -46,28 +50,29 @@ func (d *warden) endWriters(s *store, tooMuch []*worker, alone bool) {
 }
 
 // writers says who has written since files were held, wherever: the worker itself, or
-// processes that its code has started. The kernel doesn't count that of files in memory:
-// there it is the worker.
-func (s *store) writers(w *worker, r *run) (itself bool, started []procID) {
+// processes that its code has started. That is not known of files in memory, which the
+// kernel doesn't count, and of processes that the server may not look at (root without the
+// capability SYS_PTRACE): in a common directory nobody is ended for what another, as likely,
+// has written.
+func (s *store) writers(w *worker, r *run) (itself bool, started []procID, known bool) {
 	var stat unix.Statfs_t
 	if unix.Statfs(s.place, &stat) != nil || stat.Type == unix.TMPFS_MAGIC {
-		return true, nil
+		return false, nil, false
 	}
 	kin, known := w.livingKin()
-	if !known {
-		return true, nil
-	}
 	for _, each := range kin {
 		n, ok := writtenBy(each.pid)
 		switch {
-		case ok && n < r.written[each.pid]+diskLittle:
+		case !ok:
+			known = known && each.pid != w.process.pid
+		case n < r.written[each.pid]+diskLittle:
 		case each.pid == w.process.pid:
-			return true, nil
+			return true, nil, true
 		default:
 			started = append(started, each)
 		}
 	}
-	return false, started
+	return false, started, known || len(started) > 0
 }
 
 // livingKin returns the living kin of a worker, itself included; not known while they are
