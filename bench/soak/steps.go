@@ -36,7 +36,6 @@ var steppers = []struct {
 	{2, seedNumpy},
 	{4, drawNumpy},
 	{2, deleteVariable},
-	{2, closeDescriptors},
 	{4, writeFile},
 	{4, printBoth},
 	{2, printFromChild},
@@ -230,12 +229,6 @@ func deleteVariable(s *session) (step, bool) {
 	name := s.name()
 	_, ok := s.model.now.variables[name]
 	return step{code: "del " + name, change: func(now *state) { delete(now.variables, name) }}, ok
-}
-
-// closeDescriptors closes what libraries have opened, fonts of figures among them: whoever
-// closes them once more must not close what a copy has opened in their place.
-func closeDescriptors(*session) (step, bool) {
-	return step{code: "import os; os.closerange(3, 64)"}, true
 }
 
 func writeFile(s *session) (step, bool) {

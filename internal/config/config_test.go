@@ -402,7 +402,7 @@ func TestInstallArguments(t *testing.T) {
 // and the file, plugins list does too.
 func TestPluginsAreASettingOfTheirCommandsToo(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
-	if c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "list"); c.Plugins.Dir != dir || c.Command != "plugins list" || c.DataDir != "" {
+	if c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "list"); c.Plugins.Dir != dir || c.Command != "plugins list" || c.DataDir == "" {
 		t.Errorf("%q of %q in %q", c.Plugins.Dir, c.Command, c.DataDir)
 	}
 	if c := must(t, configFile(t, "plugins: "+dir+"\n"), "plugins", "check", "a", "b"); c.Plugins.Dir != dir || len(c.Plugins.Check.Names) != 2 || c.DataDir == "" {

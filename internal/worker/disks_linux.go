@@ -299,8 +299,13 @@ func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
 	s.short = enough >= 0 && size > enough
 	if (hold || was && !s.held) && !s.setFileSizes(workers, hold) && hold {
 		d.unheld.Do(func() {
-			d.log.Warn("files can't be kept from growing beyond the disk limit: who goes on is ended without an error before; a server that is root needs the capability SYS_RESOURCE for it")
+			d.log.Warn("files can't be kept from growing beyond the disk limit, so runs are ended without an error before; a server that is root needs the capability SYS_RESOURCE for it")
 		})
+		for w, r := range s.runs {
+			if r.unheld && !r.ending {
+				tooMuch = append(tooMuch, w)
+			}
+		}
 	}
 	d.endWriters(s, tooMuch, len(workers) == 1)
 	return busy

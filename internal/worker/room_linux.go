@@ -184,7 +184,7 @@ func (s *store) setFileSizes(workers []*worker, hold bool) (could bool) {
 			}
 		}
 		if r := s.runs[w]; r != nil && hold {
-			r.written, r.unheld = written, !set
+			r.written, r.unheld = written, r.held && !set
 		}
 		could = could && set
 	}
