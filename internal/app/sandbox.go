@@ -242,7 +242,7 @@ func onTrial(ctx context.Context, starter sessions.Starter, wall *sandbox.Wall, 
 		return err
 	}
 	defer wall.Release(spec.Family)
-	spec.Workdir = cmp.Or(workdir, spec.Workdir)
+	spec.PrivateDir, spec.Workdir = spec.Workdir, cmp.Or(workdir, spec.Workdir) // nothing of ours is put where others work
 	worker, err := starter.Start(ctx, spec)
 	if err != nil {
 		return err
