@@ -295,14 +295,24 @@ func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
 	}
 	s.looked, s.free, s.took = now, free, time.Since(now)
 	was := s.held
+	short := enough >= 0 && size > enough
+	var uncountedRuns []*run // they have begun during this look
+	for _, r := range s.runs {
+		if short && r.base == uncounted {
+			uncountedRuns = append(uncountedRuns, r)
+		}
+	}
 	hold, tooMuch := s.judge(size, begun)
-	s.short = enough >= 0 && size > enough
+	s.short = short
+	for _, r := range uncountedRuns {
+		r.base = uncounted
+	}
 	if (hold || was && !s.held) && !s.setFileSizes(workers, hold) && hold {
 		d.unheld.Do(func() {
 			d.log.Warn("files can't be kept from growing beyond the disk limit, so runs are ended without an error before; a server that is root needs the capability SYS_RESOURCE for it")
 		})
 		for w, r := range s.runs {
-			if r.unheld && !r.ending {
+			if r.unheld && !r.ending && !slices.Contains(tooMuch, w) {
 				tooMuch = append(tooMuch, w)
 			}
 		}

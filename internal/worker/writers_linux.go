@@ -20,7 +20,7 @@ func (d *warden) endWriters(s *store, tooMuch []*worker, alone bool) {
 		r.base = uncounted
 		itself, started, known := s.writers(w, r)
 		switch {
-		case itself || (r.unheld || !known) && (!s.common || len(s.runs) == 1) || len(started) == 0 && alone && !s.common:
+		case itself || (r.unheld || !known) && (alone && !s.common || len(s.runs) == 1) || len(started) == 0 && alone && !s.common:
 			ending = append(ending, w)
 		default:
 			for _, each := range started {
