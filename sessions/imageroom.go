@@ -3,10 +3,10 @@ package sessions
 import "sync"
 
 const (
-	// maxImages is how many bytes of images that nobody has fetched yet one session may
+	// MaxImages is how many bytes of images that nobody has fetched yet one session may
 	// have in memory, of all its executions; further figures are files only. One answer
 	// holds no more: 10 MiB in base64.
-	maxImages = 8 << 20
+	MaxImages = 8 << 20
 	// maxAllImages is how many all sessions may have together.
 	maxAllImages = 64 << 20
 )

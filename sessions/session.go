@@ -105,7 +105,7 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 		own: keyOf(id), workdir: options.Workdir,
 		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
 		sessionVariables: options.SessionVariables,
-		images:           &imageRoom{above: options.images, left: maxImages},
+		images:           &imageRoom{above: options.images, left: MaxImages},
 	}
 	s.life, s.endLife = context.WithCancel(context.Background())
 	s.keepSecret(options.SessionVariables)

@@ -68,7 +68,7 @@ const (
 // spools the whole of a long one below dir.
 func newTranscript(dir string, o *Options) *transcript {
 	limit := max(o.OutputLimit/2, utf8.UTFMax)
-	t := &transcript{fresh: newPieces(limit), printLimit: o.PrintLimit, images: &imageRoom{left: maxImages}}
+	t := &transcript{fresh: newPieces(limit), printLimit: o.PrintLimit, images: &imageRoom{left: MaxImages}}
 	if o.Recorder != nil {
 		all := newPieces(limit)
 		t.all = &all

@@ -198,6 +198,11 @@ func TestRoomAgain(t *testing.T) {
 	if s.short = true; !s.waits() {
 		t.Error("a count that was cut short is taken for the whole")
 	}
+	begins := &run{base: uncounted}
+	s.runs[&worker{}] = begins
+	if s.judge(1200, 1, true); begins.base != uncounted {
+		t.Errorf("a run that began during it is measured by it: %d", begins.base)
+	}
 }
 
 // TestJudge: files are held at the first growth beyond the limit, and only who grows after
@@ -227,7 +232,7 @@ func TestJudge(t *testing.T) {
 			s.least = began
 		}
 		s.runs[w], s.held = &run{base: began, held: test.held}, test.held
-		if hold, end := s.judge(test.size*mib, 1); hold != test.holds || (len(end) > 0) != test.end || s.held != (test.size > 1000 && (hold || test.held)) {
+		if hold, end := s.judge(test.size*mib, 1, false); hold != test.holds || (len(end) > 0) != test.end || s.held != (test.size > 1000 && (hold || test.held)) {
 			t.Errorf("%s: held %v %v, %d are to end", test.what, hold, s.held, len(end))
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"unicode/utf8"
+
+	"understudy/sessions"
 )
 
 // A protocolError says that the peer broke the protocol. It ends the worker,
@@ -179,9 +181,6 @@ const trustedSize = 1 << 20
 // from all workers. More are dropped as they come: a figure has its file.
 const maxReading = 32 << 20
 
-// maxPreview is how many bytes a session has for images that nobody has fetched.
-const maxPreview = 8 << 20
-
 var reading atomic.Int64
 
 // readAttachment returns nil for one that there is no room for.
@@ -190,7 +189,7 @@ func readAttachment(r io.Reader, size int) ([]byte, error) {
 		return readExactly(r, size)
 	}
 	defer reading.Add(-int64(size))
-	if reading.Add(int64(size)) > maxReading || size > maxPreview {
+	if reading.Add(int64(size)) > maxReading || size > sessions.MaxImages {
 		_, err := io.CopyN(io.Discard, r, int64(size))
 		return nil, unexpected(err)
 	}

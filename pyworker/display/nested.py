@@ -33,11 +33,7 @@ _UNCHANGING = _PLAIN | kinds.ids(bytes, range, ModuleType)
 
 
 class _TooBigError(Exception):
-    pass
-
-
-class _TooManyError(Exception):
-    """Of what is not too big: what was looked at before has left too little."""
+    """By itself, or beside what was looked at before."""
 
 
 class Watch:
@@ -58,11 +54,10 @@ class Watch:
                 mark = look.mark(value)
                 self._items -= look.items
                 self._bytes -= look.bytes
-                if not look.was_stopped:
-                    self._held[name] = id(value), mark, look.items, look.bytes
+                self._held[name] = id(value), mark, look.items, look.bytes
 
     def end(self, namespace):
-        """Returns the names of those that hold something else now, and of those too big."""
+        """Returns the names of those that hold something else now, and of those not looked at."""
         held, self._held = self._held, {}
         self._items, self._bytes = TOTAL_ITEMS, TOTAL_BYTES
         changed, too_big = [], []
@@ -120,16 +115,12 @@ class _Look:
     def __init__(self, items, size):
         self._most_items, self._most_bytes = items, size
         self.items = self.bytes = 0  # so far
-        self.was_stopped = False  # at most_items or most_bytes, though it was not too big
         self._seen = set()
 
     def mark(self, value):
         """Returns a value's fingerprint, None for what is too big to be compared."""
         try:
             return self._of(value, 0)
-        except _TooManyError:
-            self.was_stopped = True
-            return None
         except Exception:
             return None  # too big, or it changed meanwhile, or a library can't say
 
@@ -219,16 +210,14 @@ class _Look:
         return hash((value.shape, sums.tobytes(), binascii.crc32(rest)))
 
     def _count(self, items):
-        self.items = _sum(self.items, items, self._most_items, ITEMS)
+        self.items = _sum(self.items, items, min(self._most_items, ITEMS))
 
     def _add_bytes(self, size):
-        self.bytes = _sum(self.bytes, size, self._most_bytes, BYTES)
+        self.bytes = _sum(self.bytes, size, min(self._most_bytes, BYTES))
 
 
-def _sum(before, more, left, most):
+def _sum(before, more, most):
     """Adds what is going to be looked at: what is refused costs nothing."""
     if before + more > most:
         raise _TooBigError
-    if before + more > left:
-        raise _TooManyError
     return before + more
