@@ -22,8 +22,9 @@ var limitsToMeet = []string{
 	"--file-size-limit", "8MiB", "--disk-limit", "32MiB", "--print-limit", "1MiB",
 }
 
-// fillDisk writes three times what the limit allows.
-const fillDisk = "for n in range(16):\n    open(f'part-{n}', 'wb').write(b'x' * (6 << 20))\ntime.sleep(30)\nprint('OPEN')"
+// fillDisk writes three times what the limit allows, as fast as it can, and more when
+// somebody must have seen that.
+const fillDisk = "for n in range(16):\n    open(f'part-{n}', 'wb').write(b'x' * (6 << 20))\ntime.sleep(10)\nopen('more', 'wb').write(b'x' * (6 << 20))\nprint('OPEN')"
 
 var exhaustions = []exhaustion{
 	{
@@ -139,13 +140,13 @@ finally:
 	},
 	{
 		name: "the disk", tries: "Fills its working directory with files.",
-		code: "time.sleep(5)\n" + fillDisk, // until the server has seen what was there before
-		ends: []string{"disk limit"},
+		code: "time.sleep(5)\n" + fillDisk,     // until the server has seen what was there before
+		ends: []string{"disk limit of 32 MiB"}, // by an exception, or its end
 	},
 	{
 		name: "the disk at once", tries: "Fills its working directory before anybody has looked at it.",
 		code: fillDisk,
-		ends: []string{"disk limit"},
+		ends: []string{"disk limit of 32 MiB"},
 	},
 	{
 		name: "output", tries: "Prints without end.",

@@ -12,7 +12,6 @@ import (
 
 	"understudy/internal/app"
 	"understudy/internal/config"
-	"understudy/internal/worker"
 )
 
 // The exit statuses.
@@ -34,9 +33,6 @@ func main() {
 // run does what the command line asks for.
 func run(c *config.Config) error {
 	log := app.NewLogger(c, os.Stderr)
-	if c.Command == "watchdog" { // outlives the signals that end the others
-		os.Exit(worker.WatchdogMain(context.Background(), os.Stdin, log))
-	}
 	if c.Command == "attach" { // where Ctrl-C is for the code that runs
 		return app.Attach(context.Background(), c, os.Stdin, os.Stdout, os.Stderr)
 	}
@@ -54,7 +50,7 @@ func run(c *config.Config) error {
 	case "install":
 		return app.Install(c, os.Stdout, os.Stderr)
 	case "plugins list":
-		return app.ListPlugins(c, os.Stdout)
+		return app.ListPlugins(ctx, c, os.Stdout, os.Stderr)
 	case "plugins check":
 		return app.CheckPlugins(ctx, c, os.Stdout)
 	case "plugins test":

@@ -28,8 +28,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Under the race detector every program sleeps a second before it exits,
-	// the server and its watchdog one after the other.
+	// Under the race detector every program sleeps a second before it exits.
 	if os.Getenv("GORACE") == "" {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=10")
 	}

@@ -126,7 +126,6 @@ class Executor:
         cell = f"<cell {request['execution']}>"
         note = session.code_file.write(code, vars(session.module))
         notes += filter(None, [note, *request.get("notes", ())])
-        session.describer.call(cell, cell if note else session.code_file.name or cell)
         session.notebook.enter(request["execution"], cell, written)
         if name := request.get("metric_var_name"):
             self._watch = late.load_own("display.metric").Watch(name, vars(session.module))
@@ -151,7 +150,7 @@ class Executor:
 
     def _run(self, action, compiled=False):
         """Runs an action; returns (exception or None, seconds)."""
-        self._compiled, self._part = compiled, None
+        self._compiled, self._part, self._looked = compiled, None, 0.0
         self._returned.clear()
         self._exit_code = None
         if self._recursion_limit != sys.getrecursionlimit():
@@ -161,7 +160,7 @@ class Executor:
         _, error = self._guard(lambda: self._released(action))
         self.awaiting.leave()
         self._session.handlers.hold()  # a handler may have raised before that
-        seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - start - self._looked
         self._recursion_limit = sys.getrecursionlimit()
         if self._recursion_limit < _LEAST_RECURSION:
             sys.setrecursionlimit(_LEAST_RECURSION)
@@ -189,6 +188,7 @@ class Executor:
             raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
         if self._compiler.transformed is not None:
             self._session.code_file.write_python(self._compiler.transformed)
+        self._look(parts)
         self._compiled = True
         notebook, failed = self._session.notebook, None
         heard = notebook.before(code)
@@ -231,6 +231,7 @@ class Executor:
             filename = f"{filename[:-1]}, inside>"
             sources.add(filename, code)
         notes, parts = self._compiler.notes, self._compiler.compile(code, filename)
+        self._look(parts)
         self._run_parts([(part, is_shown and echoed) for part, is_shown in parts])
         self._compiler.notes = notes + self._compiler.notes
 
@@ -361,6 +362,12 @@ class Executor:
             said, _ = self._ours(lambda: advice(error, self._session), fault, [])
             notes += filter(None, [said])
         return described
+
+    def _look(self, parts):
+        """Keeps what the variables hold that are about to be used, for the difference."""
+        start = time.perf_counter()
+        self._snapshot.look([part for part, _ in parts], vars(self._session.module))
+        self._looked = time.perf_counter() - start  # no time of the code's
 
     def _difference(self):
         names, failed = vars(self._session.module), "variables could not be compared"

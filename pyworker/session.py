@@ -5,6 +5,7 @@ import sys
 
 from . import by_value, codefile, handlers, late, namespace, sources, stack
 from .display import adapters, artifacts, echo, figures, publisher
+from .fork import kin
 from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
 from .place import Place
@@ -12,8 +13,6 @@ from .plugins.plugins import Plugins
 from .shell.notebook import Notebook
 from .shell.packages import Packages, environment
 from .tracebacks import Describer
-
-_MARK = "UNDERSTUDY_INTERPRETER"  # tells the server whose child a process is
 
 
 class Session:
@@ -32,7 +31,9 @@ class Session:
         self.code_file = codefile.CodeFile(start["private_dir"], start["code_file"])
         self.module = namespace.make(self.code_file.path)
         self.notebook = Notebook(self)
-        self.describer = Describer(start["workdir"], start["private_dir"], start["traceback"])
+        self.describer = Describer(
+            start["workdir"], start["private_dir"], start["traceback"], start["code_file"]
+        )
         self.user_forks = UserForks(frames, streams)
         self.forks = Forks(start["checkpoint_limit"], frames, streams, fault, self.user_forks)
         self.outlet = publisher.Outlet(frames, streams)
@@ -103,7 +104,7 @@ class Session:
 def open_session(start, frames, streams, interrupts, fault):
     """Makes a session, and Python's hooks to fit it."""
     sources.install()
-    stack.install()
+    stack.install(start["code_file"])
     by_value.install()
     session = Session(start, frames, streams, interrupts, fault)
     _show_sources(session.describer)
@@ -114,7 +115,7 @@ def open_session(start, frames, streams, interrupts, fault):
 def mark(value):
     """Marks the processes that the session will start, unless value is empty."""
     if value:
-        os.environ[_MARK] = value
+        os.environ[kin.MARK] = value
 
 
 def _show_sources(describer):

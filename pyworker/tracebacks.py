@@ -1,6 +1,7 @@
 """Exceptions as the record shows them: the user's frames, with the right lines."""
 
 import os
+import re
 import sys
 
 from . import codefile, late
@@ -15,6 +16,8 @@ INFO_LIMIT = 20_000  # bytes of an exception's encoded arguments
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OWN = tuple(os.path.join(_LIBRARY, name) + os.sep for name in ("pyworker", "matplotlib_capture"))
 CELLS = ("<cell ", "<init>")  # begin the names of their files
+_CELL = re.compile(r"<cell \d+>")  # one that a code file has held as it is
+_IPYTHON_PLACE = re.compile(r"^File <cell \d+>:", re.M)
 _IMPORTS = "<frozen importlib"
 _USAGE = ("IPython.core.error", "UsageError")  # of a magic
 _IPYTHON = os.path.join("IPython", "core", "")  # what runs magics between a cell and their code
@@ -27,9 +30,9 @@ _TRACEBACK = BaseException.__traceback__.__get__
 class Describer:
     """Describes the exceptions of one session."""
 
-    def __init__(self, workdir, private_dir, style):
+    def __init__(self, workdir, private_dir, style, code_file):
         self._prefixes = ()
-        self._cell, self._name = "", ""
+        self._code_file = code_file  # the name that cells are shown under, or ""
         self._plugins = frozenset()
         self._style = style  # "plain" or "ipython"
         self.move(workdir, private_dir)
@@ -39,10 +42,6 @@ class Describer:
         folders = (workdir, os.path.realpath(workdir), os.path.join(private_dir, codefile.FOLDER))
         more = [folder + os.sep for folder in folders]
         self._prefixes = sorted({*self._prefixes, *more}, key=len, reverse=True)
-
-    def call(self, cell, name):
-        """Shows the file name of a cell as that of the code file that holds it."""
-        self._cell, self._name = cell, name
 
     def begin_at(self, files):
         """Says whose frames the user's part of a traceback may begin with, beside a cell's."""
@@ -104,7 +103,7 @@ class Describer:
             return f"{kind[1]}: {_code_of(error)}\n"
         if self._style == "ipython" and compiled and place is None:
             try:
-                return shorten(_ipython_text(error, trace), TEXT_LIMIT)
+                return shorten(_ipython_text(error, trace, self._code_file), TEXT_LIMIT)
             except ImportError:
                 notes.append("IPython is not installed: the traceback is Python's own")
             except Exception as fault:
@@ -141,8 +140,7 @@ class Describer:
             self._clean(other, seen)
 
     def _shown(self, filename):
-        if filename == self._cell:
-            return self._name
+        filename = under_name(filename, self._code_file)
         for prefix in self._prefixes:
             if filename.startswith(prefix):
                 return filename[len(prefix) :]
@@ -162,6 +160,11 @@ class Describer:
             return []
         text = shorten((error.text or "").strip(), 1000)
         return [[self._shown(str(error.filename)), error.lineno or 0, "<module>", text]]
+
+
+def under_name(filename, code_file):
+    """Returns the file name of a cell as that of the code file, unless there is none."""
+    return code_file if code_file and _CELL.fullmatch(filename) else filename
 
 
 def class_name(error):
@@ -250,14 +253,15 @@ def _place(part):
     return part.co_filename, min(lines, default=1)
 
 
-def _ipython_text(error, trace):
+def _ipython_text(error, trace, code_file):
     ultratb = late.load("IPython.core.ultratb")
     try:
         formatter = ultratb.VerboseTB(theme_name="nocolor", include_vars=True)
     except TypeError:  # before IPython 9
         formatter = ultratb.VerboseTB(color_scheme="NoColor", include_vars=True)
     lines = formatter.structured_traceback(type(error), error, trace)
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    return _IPYTHON_PLACE.sub(f"File {code_file}:", text) if code_file else text
 
 
 def _complete_syntax_error(error):

@@ -30,8 +30,24 @@ func (s *Session) finished(e *execution) {
 func (s *Session) collect(e *execution) *Result {
 	s.mu.Lock()
 	s.uncollected = slices.DeleteFunc(s.uncollected, func(other *execution) bool { return other == e })
+	undone := e.undone
 	s.mu.Unlock()
-	return e.collect()
+	r := e.collect()
+	if r != nil {
+		r.Undone = undone
+	}
+	return r
+}
+
+// outdate notes that what the executions since one did to the variables is gone, for those
+// whose answers nobody has: they were to be true as their code ended. Those whose own
+// answers tell of the loss stay. The caller has the turn.
+func (s *Session) outdate(since int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.uncollected {
+		e.undone = e.undone || e.number >= since && (e.died || !e.lostWorker)
+	}
 }
 
 // pending returns the execution a wait is for, of the operator's or of the others:
@@ -124,8 +140,8 @@ func (s *Session) whoGets(e *execution) string {
 	}
 }
 
-// overdue tells, once for each, of the executions but this one that did not end
-// well and whose answers nobody has or waits for.
+// overdue tells, once for each, of the executions but this one that have ended and whose
+// answers nobody has or waits for.
 func (s *Session) overdue(but *execution) (notes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,13 +157,13 @@ func (s *Session) overdue(but *execution) (notes []string) {
 	return notes
 }
 
-// unnoticed says how e ended, "" when it is not over yet or ended well.
+// unnoticed says how e ended, "" when it is not over yet. The caller holds the session's mu.
 func (e *execution) unnoticed() string {
 	e.mu.Lock()
 	r := e.result
 	e.mu.Unlock()
 	switch {
-	case r == nil || r.Success:
+	case r == nil:
 		return ""
 	case !e.died:
 		return fmt.Sprintf("execution %d has ended (%s) and its answer was not fetched; operation \"wait\" returns it", e.number, r.Status)
@@ -156,7 +172,10 @@ func (e *execution) unnoticed() string {
 	if e.abandoned.Load() {
 		since = "after its call had been cancelled"
 	}
-	return fmt.Sprintf("execution %d %s %s; %s. Operation \"wait\" returns its answer", e.number, r.death(), since, r.remainder())
+	if !e.undone {
+		since += "; " + r.remainder()
+	}
+	return fmt.Sprintf("execution %d %s %s. Operation \"wait\" returns its answer", e.number, r.death(), since)
 }
 
 // death says how an execution ended that lost its process.

@@ -53,6 +53,7 @@ func TestAnEndThatNobodySawIsToldOnce(t *testing.T) {
 		request RunRequest
 		want    string
 	}{
+		"success":   {RunRequest{Code: "e"}, strings.Replace(raised, "error", "ok", 1)},
 		"exception": {RunRequest{Code: "raise"}, raised},
 		"crash":     {RunRequest{Code: "crash"}, crashed},
 		"kill":      {RunRequest{Code: "hang", Timeout: time.Second}, killed},
@@ -122,15 +123,62 @@ func TestAnEndThatLostTheVariablesSaysSo(t *testing.T) {
 	}
 }
 
-// TestWhatSomebodyWaitsForIsNotOverdue, nor what ended well, nor an answer to
-// itself.
+// TestALateAnswerKnowsWhatBecameOfItsVariables: it says nothing of them that is no more so.
+func TestALateAnswerKnowsWhatBecameOfItsVariables(t *testing.T) {
+	for name, test := range map[string]struct {
+		act    func(*testing.T, *Manager)
+		undone bool
+	}{
+		"a run":   {func(t *testing.T, m *Manager) { run(t, m, "c") }, false},
+		"a crash": {func(t *testing.T, m *Manager) { run(t, m, "crash") }, false}, // its copy comes back
+		"undo":    {func(t *testing.T, m *Manager) { undo(t, m) }, true},
+		"undo of a later one": {func(t *testing.T, m *Manager) {
+			run(t, m, "c")
+			undo(t, m)
+		}, false},
+		"reset": {func(t *testing.T, m *Manager) { mustRun(t, m, RunRequest{Code: "c", Reset: true}) }, true},
+		"restart": {func(t *testing.T, m *Manager) {
+			if _, err := m.Restart(t.Context(), me, ""); err != nil {
+				t.Fatal(err)
+			}
+		}, true},
+		"a crash without a copy": {func(t *testing.T, m *Manager) {
+			mustRun(t, m, RunRequest{Code: "2 threads", Reset: true})
+			run(t, m, "crash")
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := surviving(t, slowly(remembers()), nil)
+				run(t, m, "a")
+				letRun(t, m, RunRequest{Code: "b"})
+				test.act(t, m)
+				if r := wait(t, m); r.Execution != 2 || r.Undone != test.undone {
+					t.Errorf("execution %d, undone %t", r.Execution, r.Undone)
+				}
+			})
+		})
+	}
+}
+
+// TestARestartThatEndsARunIsToldByItsAnswer alone.
+func TestARestartThatEndsARunIsToldByItsAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), nil)
+		mustRun(t, m, RunRequest{Code: "hang", Wait: -1})
+		if _, err := m.Restart(t.Context(), me, ""); err != nil {
+			t.Fatal(err)
+		}
+		if r := wait(t, m); r.Undone || !r.InterpreterRestarted {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestWhatSomebodyWaitsForIsNotOverdue, nor an answer to itself.
 func TestWhatSomebodyWaitsForIsNotOverdue(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, slowly(remembers()), nil)
-		letRun(t, m, RunRequest{Code: "a"})
-		if r := run(t, m, "b"); len(r.Notes) != 0 {
-			t.Errorf("%q", r.Notes)
-		}
 		waiting, stop := context.WithCancel(t.Context())
 		defer stop()
 		for range 3 {

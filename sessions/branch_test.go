@@ -167,7 +167,7 @@ func TestRemediesFitTheObstacle(t *testing.T) {
 		"1 Python thread is running (Thread-1)":                                                   "end these threads",
 		"the session holds 3.0 GB, more than the 2.0 GB that may be copied (--checkpoint-memory)": "free memory",
 		"native threads of a library are running (polars)":                                        "",
-		"a CUDA context is open":                                                                  "",
+		"the session has begun to use a GPU (CUDA), which a copy of it could not":                 "",
 		"fork failed: Resource temporarily unavailable":                                           "try again",
 	} {
 		if got := remedy(obstacle); !strings.HasPrefix(got, want) || want == "" && got != "" {

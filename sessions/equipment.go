@@ -1,6 +1,12 @@
 package sessions
 
-import "context"
+import (
+	"context"
+	"time"
+)
+
+// equipTime is how long a worker may take for what it is told of plugins.
+const equipTime = 30 * time.Second
 
 // Equipment is what the executions of a session find beside Python.
 type Equipment struct {
@@ -58,6 +64,9 @@ func (s *Session) equip(ctx context.Context) error {
 	if now == s.equipped || s.options.Equipper == nil && now.variables == 0 {
 		return nil
 	}
+	// Not the caller's wait bounds it, which may be shorter than a busy machine needs.
+	ctx, cancel := context.WithTimeout(ctx, equipTime)
+	defer cancel()
 	if err := now.worker.Equip(ctx, equipment); err != nil {
 		return err
 	}

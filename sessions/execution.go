@@ -54,6 +54,7 @@ type execution struct {
 	// Guarded by the session's mu.
 	waiters int  // calls that wait for it
 	told    bool // another answer said how it ended
+	undone  bool // nothing is left of what it did to the variables
 
 	mu        sync.Mutex
 	result    *Result // without output, which the transcript hands out

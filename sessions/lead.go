@@ -235,11 +235,13 @@ func (s *Session) bringBack(life context.Context) (note restartNote) {
 	}
 	if !pristine {
 		if w, lost := s.fallBack(life); w != nil {
+			s.outdate(lost[0])
 			return restartNote{lost: obstacle, unwound: lost, notes: w.Info().Notes}
 		}
 	}
 	s.dropWorker(context.WithoutCancel(life))
 	if !pristine {
+		s.outdate(0)
 		s.states.bereave()
 	}
 	return restartNote{restored: pristine, lost: obstacle}
@@ -339,6 +341,7 @@ func (s *Session) closeWorker(ctx context.Context, w Worker) {
 func (s *Session) renounce(ctx context.Context) {
 	defer s.moved(s.states.place())
 	s.dropWorker(ctx)
+	s.outdate(0)
 	s.setFailures(0)
 	s.untold, s.fruitless, s.fatal, s.buggy = restartNote{}, nil, 0, 0
 }

@@ -78,7 +78,7 @@ func NewManager(options Options) *Manager {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	options.tally, options.homes = &tally{}, &homes{}
+	options.tally, options.homes, options.images = &tally{}, &homes{}, &imageRoom{left: maxAllImages}
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
 		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[defaultKey]*Session{}, numbers: map[Client]int{},

@@ -102,6 +102,8 @@ type Options struct {
 
 	tally *tally // the Manager's
 	homes *homes // likewise
+	// images is the room for those of all sessions; likewise.
+	images *imageRoom
 }
 
 // confiner returns who makes the sessions' walls, nil where there are none.

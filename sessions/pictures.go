@@ -6,12 +6,19 @@ import "slices"
 func (t *transcript) Figure(f Figure) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	replaced := 0
 	if f.DisplayID != "" {
 		for _, before := range t.fresh.figures {
 			if f.takesPlaceOf(before) {
-				t.previews -= len(before.Preview)
+				t.dropImage(before.Preview)
 			}
 		}
+		if i := slices.IndexFunc(t.shown, f.takesPlaceOf); i >= 0 {
+			replaced = t.shown[i].size()
+		}
+	}
+	if !t.mayTell(f.size() - replaced) {
+		return
 	}
 	f.Preview = t.withRoom(f.Preview)
 	addLatest(&t.fresh.figures, f)
@@ -24,13 +31,45 @@ func (t *transcript) Figure(f Figure) {
 	}
 }
 
+// mayTell reports whether so many more bytes may be said of what is shown.
+func (t *transcript) mayTell(size int) bool {
+	if t.said+size > maxSaid {
+		t.untold++
+		return false
+	}
+	t.said += size
+	return true
+}
+
+// listed is what a figure or an artifact takes in lists beside its texts, in bytes.
+const listed = 200
+
+// size is how many bytes what is said of the figure has.
+func (f Figure) size() int {
+	n := listed + len(f.Path) + len(f.MIMEType) + len(f.Title) + len(f.DisplayID)
+	for _, name := range f.Names {
+		n += len(name) + 16
+	}
+	return n
+}
+
+// size is the same for an artifact.
+func (a Artifact) size() int {
+	return listed + len(a.Name) + len(a.Kind) + len(a.Path) + len(a.MIMEType) + len(a.Preview)
+}
+
 // withRoom returns an image if there is room for it until it is taken.
 func (t *transcript) withRoom(image []byte) []byte {
-	if t.previews+len(image) > maxPreviews {
+	if !t.images.take(len(image)) {
 		return nil
 	}
 	t.previews += len(image)
 	return image
+}
+
+func (t *transcript) dropImage(image []byte) {
+	t.images.give(len(image))
+	t.previews -= len(image)
 }
 
 func (f Figure) takesPlaceOf(before Figure) bool {
@@ -59,10 +98,12 @@ func (t *transcript) Clear(c Cleared) {
 	defer t.mu.Unlock()
 	figures, artifacts := t.fresh.clear(c)
 	for _, f := range figures {
-		t.previews -= len(f.Preview)
+		t.dropImage(f.Preview)
+		t.said -= f.size()
 	}
 	for _, a := range artifacts {
-		t.previews -= len(a.Image)
+		t.dropImage(a.Image)
+		t.said -= a.size()
 	}
 	if t.all != nil {
 		t.all.clear(c)
@@ -96,14 +137,18 @@ func (p *pieces) clear(c Cleared) (figures []Figure, artifacts []Artifact) {
 func (t *transcript) Artifact(a Artifact) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	replaced := 0
 	for _, before := range t.keeps {
 		if before.Name == a.Name {
-			a.Replaced = before.Replaced + 1
+			a.Replaced, replaced = before.Replaced+1, before.size()
 		}
+	}
+	if !t.mayTell(a.size() - replaced) {
+		return
 	}
 	for _, before := range t.fresh.artifacts {
 		if before.Name == a.Name {
-			t.previews -= len(before.Image)
+			t.dropImage(before.Image)
 		}
 	}
 	a.Image = t.withRoom(a.Image)

@@ -56,10 +56,7 @@ func (t *transcript) held() (memory int, spooled int64) {
 		memory += len(t.spools[stream].start)
 		spooled += t.spools[stream].size
 	}
-	for _, a := range t.keeps {
-		memory += len(a.Preview) + 200
-	}
-	return memory + len(t.shown)*100, spooled
+	return memory + t.said, spooled
 }
 
 // open returns the whole of a stream as far as it has been printed.

@@ -15,6 +15,9 @@ import (
 // anything else.
 const openAtOnce = 30
 
+// namesAtOnce is how many names of a directory are read at once.
+const namesAtOnce = 1000
+
 // remover removes directories that code has filled.
 type remover struct {
 	ctx   context.Context
@@ -59,17 +62,20 @@ func (r *remover) remove(dir *os.Root, name, path string, depth int) bool {
 	if depth == openAtOnce {
 		return r.putOff(path)
 	}
-	if !r.empty(dir, name, path, depth) {
-		return false
+	for r.empty(dir, name, path, depth) {
+		err := dir.Remove(name)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+		if !errors.Is(err, fs.ErrExist) { // else something was written into it meanwhile
+			return r.fail(err)
+		}
 	}
-	if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return r.fail(err)
-	}
-	return true
+	return false
 }
 
-// empty removes what is in a directory, and reports whether that is all. Its names are
-// read in parts, as there may be a million.
+// empty removes what is in a directory, and reports whether that was all when it was
+// read. Its names are read in parts, as there may be a million.
 func (r *remover) empty(dir *os.Root, name, path string, depth int) bool {
 	inside, err := openBelow(dir, name)
 	if err != nil {
@@ -90,8 +96,11 @@ func (r *remover) empty(dir *os.Root, name, path string, depth int) bool {
 				gone++
 			}
 		}
+		if gone == len(names) && gone < namesAtOnce {
+			return true
+		}
 		if gone == 0 {
-			return len(names) == 0
+			return false
 		}
 	}
 }
@@ -120,7 +129,7 @@ func someNames(root *os.Root) ([]string, error) {
 		return nil, err
 	}
 	defer func() { _ = dir.Close() }() // it was only read
-	names, err := dir.Readdirnames(1000)
+	names, err := dir.Readdirnames(namesAtOnce)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}

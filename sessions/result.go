@@ -39,7 +39,7 @@ type Result struct {
 	Between string   `json:"between_calls,omitempty" jsonschema_description:"What threads, tasks and child processes printed since the run before, both streams in order of arrival; not part of stdout and stderr"`
 	Stdout  string   `json:"stdout" jsonschema_description:"What was printed on standard output since the last answer"`
 	Stderr  string   `json:"stderr" jsonschema_description:"The same for standard error"`
-	TermOut []string `json:"term_out,omitempty" jsonschema_description:"Both streams in order of arrival, with --trials or --structured-content always; the last entry says how long it took"`
+	TermOut []string `json:"term_out,omitempty" jsonschema_description:"Both streams in order of arrival and the traceback below them, with --trials or --structured-content always; the last entry says how long it took"`
 
 	// Pieces are TermOut before display() and clear_output() have changed it.
 	Pieces []screen.Piece `json:"-"`
@@ -85,6 +85,10 @@ type Result struct {
 	// Heading says whose answer it is when a wait returns another than the latest.
 	Heading        string `json:"-"`
 	AnswersWaiting int    `json:"answers_waiting,omitempty" jsonschema_description:"In an answer to wait: how many more answers wait for it"`
+
+	// Undone says that a restart, a reset, an undo or a crash came after the run, and took
+	// what it had done to the variables.
+	Undone bool `json:"-"`
 
 	Variables *VariableDiff `json:"variables,omitempty" jsonschema_description:"Names that the run added, changed and removed"`
 

@@ -66,6 +66,7 @@ type Session struct {
 	states  checkpoints
 	history history
 	indexes indexes
+	images  *imageRoom
 
 	// worker belongs to whoever has the turn; mu guards reading it without.
 	mu          sync.Mutex
@@ -104,6 +105,7 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 		own: keyOf(id), workdir: options.Workdir,
 		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
 		sessionVariables: options.SessionVariables,
+		images:           &imageRoom{above: options.images, left: MaxImages},
 	}
 	s.life, s.endLife = context.WithCancel(context.Background())
 	s.keepSecret(options.SessionVariables)
@@ -242,8 +244,8 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	if err := s.renewCopy(ctx); err != nil {
 		return nil, callerGone(ctx, err)
 	}
-	if err := s.equip(waiting); err != nil {
-		return nil, callerGone(ctx, Errorf(CodeStart, "the interpreter did not take its plugins: %w", err))
+	if err := s.equip(ctx); err != nil {
+		return nil, callerGone(ctx, Errorf(CodeStart, "the interpreter did not take its plugins: %w; restart it", err))
 	}
 	packages, err := s.packagesDir(r.kind())
 	if err != nil {
@@ -251,6 +253,7 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 	}
 	number := s.ran() + 1 // only who has the turn changes it
 	e = newExecution(number, r, newTranscript(s.executionDir(number), s.options), s.lineage())
+	e.transcript.images = s.images
 	e.request.Judged, e.request.CompileOnly, e.request.PackagesDir = judged, compileOnly, packages
 	if err := s.announce(ctx, e); err != nil {
 		return nil, err
@@ -324,6 +327,7 @@ func (s *Session) end(ctx context.Context) {
 	}
 	s.running.Wait()
 	s.states.end()
+	s.images.close()
 	s.dropWorker(ctx)
 	if err == nil {
 		s.turn.release()

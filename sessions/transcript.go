@@ -24,8 +24,10 @@ type transcript struct {
 	between  string     // what was printed since the execution before
 	told     bool       // that was taken
 	all      *pieces    // what a Recorder is to get; nil without one
+	images   *imageRoom // that of the session
 	previews int        // bytes of images that nobody has taken yet
-	untold   int        // figures and artifacts past maxShown
+	said     int        // bytes of what is said of figures and artifacts
+	untold   int        // figures and artifacts past maxShown or maxSaid
 
 	printLimit int64 // bytes of both streams; 0 is none
 	bytes      int64 // printed so far
@@ -54,19 +56,19 @@ type excerpt struct {
 	notes                            []string
 }
 
-// maxPreviews is how many bytes of images one execution may hold in memory;
-// further figures are files only.
-const maxPreviews = 16 << 20
-
-// maxShown is how many figures, and how many artifacts, of one execution are told of.
-const maxShown = 1000
+const (
+	// maxShown is how many figures, and how many artifacts, of one execution are told of.
+	maxShown = 1000
+	// maxSaid is how many bytes what is said of them may have: names, titles, paths.
+	maxSaid = 1 << 20
+)
 
 // newTranscript returns a transcript that keeps OutputLimit bytes of each
 // stream in memory, half of them from its head and half from its tail, and
 // spools the whole of a long one below dir.
 func newTranscript(dir string, o *Options) *transcript {
 	limit := max(o.OutputLimit/2, utf8.UTFMax)
-	t := &transcript{fresh: newPieces(limit), printLimit: o.PrintLimit}
+	t := &transcript{fresh: newPieces(limit), printLimit: o.PrintLimit, images: &imageRoom{left: MaxImages}}
 	if o.Recorder != nil {
 		all := newPieces(limit)
 		t.all = &all
@@ -193,9 +195,10 @@ func (t *transcript) take() excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.located(t.fresh.take())
+	t.images.give(t.previews)
 	t.previews = 0
 	if t.untold > 0 {
-		x.notes = append(x.notes, fmt.Sprintf("%d more figures or artifacts are files only: a run tells of %d", t.untold, maxShown))
+		x.notes = append(x.notes, fmt.Sprintf("%d more figures or artifacts are files only: a run tells of %d, in %s", t.untold, maxShown, SizeInWords(maxSaid)))
 		t.untold = 0
 	}
 	if !t.told {
@@ -204,11 +207,13 @@ func (t *transcript) take() excerpt {
 	return x
 }
 
-// recorded returns all that came, for the Recorder.
+// recorded returns all that came, for the Recorder. Until it is recorded a Pulse has it,
+// too: the server may be killed before.
 func (t *transcript) recorded() excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	x := t.located(t.all.take())
+	all := *t.all
+	x := t.located(all.take())
 	x.between = t.between
 	return x
 }
@@ -265,6 +270,7 @@ func (t *transcript) close() {
 		}
 		t.spools[stream].close()
 	}
+	t.all = nil // it is recorded
 }
 
 // lastLine returns the last line that isn't blank, cut to 200 characters.

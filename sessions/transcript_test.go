@@ -195,9 +195,9 @@ func FuzzTranscript(f *testing.F) {
 // TestTranscriptKeepsTheNewestArtifactOfAName: those before it are no more.
 func TestTranscriptKeepsTheNewestArtifactOfAName(t *testing.T) {
 	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
-	tr.Artifact(Artifact{Name: "a", Size: 1, Image: make([]byte, maxPreviews)})
+	tr.Artifact(Artifact{Name: "a", Size: 1, Image: make([]byte, MaxImages)})
 	tr.Artifact(Artifact{Name: "b"})
-	tr.Artifact(Artifact{Name: "a", Size: 2, Image: make([]byte, maxPreviews)})
+	tr.Artifact(Artifact{Name: "a", Size: 2, Image: make([]byte, MaxImages)})
 	got := tr.take().artifacts
 	if len(got) != 2 || got[0].Name != "b" || got[1].Size != 2 || got[1].Image == nil || got[1].Replaced != 1 {
 		t.Errorf("%d artifacts, the last of size %d, replaced %d", len(got), got[len(got)-1].Size, got[len(got)-1].Replaced)
@@ -229,7 +229,7 @@ func TestTranscriptTellsOfSoManyFigures(t *testing.T) {
 func TestPreviewsGiveRoomWhenTaken(t *testing.T) {
 	tr := newTranscript(t.TempDir(), &Options{OutputLimit: 100, SpoolAfter: 100})
 	for range 3 {
-		tr.Figure(Figure{Path: "large", Preview: make([]byte, maxPreviews)})
+		tr.Figure(Figure{Path: "large", Preview: make([]byte, MaxImages)})
 		tr.Figure(Figure{Path: "over", Preview: []byte{1}})
 		x := tr.take()
 		if len(x.figures) != 2 || len(x.figures[0].Preview) == 0 || len(x.figures[1].Preview) > 0 {

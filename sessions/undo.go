@@ -101,6 +101,7 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 		undone.Notes = w.Info().Notes
 		s.untold = restartNote{} // what became of a state that is no more
 	}
+	s.outdate(undone.Execution)
 	s.fatal = 0
 	if undone.Execution == s.buggy { // what runs next mends it
 		s.fatal = s.buggy

@@ -387,13 +387,15 @@ type VariableDiff struct {
 	Added   []string `json:"added,omitempty"`
 	Changed []string `json:"changed,omitempty"`
 	Removed []string `json:"removed,omitempty"`
+	// NotCompared are some that the run's code names and that are too big, alone or together: told once of each.
+	NotCompared []string `json:"not_compared,omitempty" jsonschema_description:"Names that the code uses of values too big, alone or together, for changes deep inside to be seen; told once of each"`
 	// More is how many names are not in a list, by its name, where there are very many.
 	More map[string]int `json:"more,omitempty" jsonschema_description:"How many more were added, changed or removed than are named"`
 }
 
 // Empty reports whether no variable was touched.
 func (d VariableDiff) Empty() bool {
-	return len(d.Added)+len(d.Changed)+len(d.Removed) == 0
+	return len(d.Added)+len(d.Changed)+len(d.Removed)+len(d.NotCompared) == 0
 }
 
 // Namespace is what the session's code has defined, private names left out.

@@ -77,17 +77,17 @@ func figureTitle(i int, figure sessions.Figure) string {
 // variableLine names the variables that changed, but for those that the code plainly
 // assigns. The record has them all.
 func (v view) variableLine() string {
-	if v.Variables == nil {
+	if v.Variables == nil || v.Undone {
 		return ""
 	}
 	var parts []string
 	for _, group := range []struct {
 		verb  string
 		names []string
-	}{{"added", v.Variables.Added}, {"changed", v.Variables.Changed}, {"removed", v.Variables.Removed}} {
+	}{{"added", v.Variables.Added}, {"changed", v.Variables.Changed}, {"removed", v.Variables.Removed}, {"not compared", v.Variables.NotCompared}} {
 		names := group.names[:0:0]
-		for _, name := range group.names {
-			if !assigns(v.code, name) {
+		for i, name := range group.names {
+			if i >= mostSought || !assigns(v.code, name) {
 				names = append(names, name)
 			}
 		}
@@ -101,16 +101,19 @@ func (v view) variableLine() string {
 	return "[variables] " + strings.Join(parts, "; ")
 }
 
+// mostSought is how many names of a kind are sought in the code: more than one writes out.
+const mostSought = 500
+
 // assigns reports whether a statement of the code binds the name, or deletes it, in so
 // many words.
 func assigns(code, name string) bool {
-	if !strings.Contains(code, name) {
+	if name == "" || !strings.Contains(code, name) {
 		return false
 	}
 	word := `\b` + regexp.QuoteMeta(name) + `\b`
 	// A target, one of several among them, an item or attribute of it, or "def f", "import x
 	// as y", "for i, j in".
-	bound, err := regexp.Compile(`(?m)(?:^|[;:(,])[^=;#\n"']*` + word + `(?:[\w\s,.*)\[\]:|]|, *\()*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]|\b(?:def|class|import|as|for|del|global|with)\b[^=#\n]*` + word + `|` + word + `\s*:=|^\s*` + word + `(?:\.\w+)*(?:\[.*\])?(?:\.\w+)*\s*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]`)
+	bound, err := regexp.Compile(`(?m)(?:^|[;:(,])[^=;#\n"']*` + word + `(?:[\w\s,.*)\[\]:|]|, *\()*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]|\b(?:def|class)\s+` + word + `|\b(?:import|as|del|global)\b[^=#\n;:]*` + word + `|\bfor\s+\(*(?:[*\w.)]+\s*,\s*\(*)*\*?` + word + `|` + word + `\s*:=|^\s*` + word + `(?:\.\w+)*(?:\[.*\])?(?:\.\w+)*\s*(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=[^=]`)
 	return err == nil && bound.MatchString(code)
 }
 
@@ -139,10 +142,10 @@ func (v view) closing() string {
 		parts = append(parts, v.InterpreterID)
 	}
 	if v.ExecTime >= toldSeconds {
-		parts = append(parts, shortSpan(secondsOf(v.ExecTime)))
+		parts = append(parts, shortSpan(sessions.SecondsOf(v.ExecTime)))
 	}
 	if v.TimeLimit > 0 && v.ExecTime > v.TimeLimit/2 {
-		parts = append(parts, "time limit "+sessions.InWords(secondsOf(v.TimeLimit)))
+		parts = append(parts, "time limit "+sessions.InWords(sessions.SecondsOf(v.TimeLimit)))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -116,7 +116,7 @@ func listingLine(l sessions.Listing) string {
 		facts = append(facts, sessions.Counted(l.Executions, "run"))
 	}
 	if l.Ended == "" && l.Running == 0 && l.Status != "starting" {
-		facts = append(facts, "idle "+shortAge(secondsOf(l.Idle)))
+		facts = append(facts, "idle "+shortAge(sessions.SecondsOf(l.Idle)))
 	}
 	if l.Failures > 0 {
 		facts = append(facts, failures(l.Failures))
@@ -166,7 +166,7 @@ func activity(l sessions.Listing) string {
 	case l.Running > 0:
 		return fmt.Sprintf("busy with run %d", l.Running)
 	case l.Status == "starting":
-		return "starting for " + shortAge(secondsOf(l.Idle))
+		return "starting for " + shortAge(sessions.SecondsOf(l.Idle))
 	default:
 		return l.Status
 	}

@@ -3,7 +3,6 @@ package tools
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -45,8 +44,8 @@ func (b *toolbox) record(f Fit, result *sessions.Result, advice []string) (recor
 	return &r, size
 }
 
-// termOut is the output once more, in order of arrival, for programs that read
-// experiments, and for those of an operator who asked for all; nil for others, which
+// termOut is the output once more, in order of arrival, with the traceback, for programs
+// that read experiments, and for those of an operator who asked for all; nil for others, which
 // would pay for everything twice.
 func (b *toolbox) termOut(f Fit, r *sessions.Result) []string {
 	if !b.Trials && b.StructuredContent != StructuredAlways {
@@ -56,8 +55,9 @@ func (b *toolbox) termOut(f Fit, r *sessions.Result) []string {
 	if text, dropped := cut(strings.Join(lines, ""), f.Text, gap(r)); dropped > 0 {
 		lines = []string{text}
 	}
+	lines = r.Terminal(lines)
 	if !r.Status.Runs() {
-		lines = append(lines, timeLine(r))
+		lines = append(lines, r.TimeLine())
 	}
 	return lines
 }
@@ -77,18 +77,6 @@ func noNulls(r *sessions.Result) {
 		info.Args = []json.RawMessage{}
 		r.ExcInfo = &info
 	}
-}
-
-// timeLine is the last entry of term_out.
-func timeLine(r *sessions.Result) string {
-	limit := "none"
-	if r.TimeLimit > 0 {
-		limit = sessions.InWords(secondsOf(r.TimeLimit))
-	}
-	if r.Status == sessions.StatusTimeout {
-		return fmt.Sprintf("TimeoutError: Execution exceeded the time limit of %s.", limit)
-	}
-	return fmt.Sprintf("Execution time: %s (time limit is %s).", sessions.InWords(secondsOf(r.ExecTime)), limit)
 }
 
 // sheddings are the steps that make an oversized record smaller, what a reader

@@ -115,6 +115,19 @@ func TestTimeLine(t *testing.T) {
 	}
 }
 
+// TestTermOutHasTheTraceback: once, below a long output too, which is cut for itself.
+func TestTermOutHasTheTraceback(t *testing.T) {
+	for _, output := range []string{"before\n", strings.Repeat("line\n", 100_000)} {
+		got := recordOf(example(func(r *sessions.Result) {
+			r.Status, r.ExcType, r.Traceback, r.TermOut = sessions.StatusError, "ValueError", valueError, []string{output}
+		}))
+		all := strings.Join(got.TermOut, "")
+		if strings.Count(all, valueError) != 1 || !strings.HasSuffix(all, valueError+"Execution time: 3 milliseconds (time limit is 1 hour).") || !strings.HasPrefix(all, output[:5]) {
+			t.Errorf("%.300q", got.TermOut)
+		}
+	}
+}
+
 // TestRecordIsBounded: whatever a result holds, its record stays small, valid
 // and says what it lost.
 func TestRecordIsBounded(t *testing.T) {

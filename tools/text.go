@@ -169,9 +169,9 @@ func (v view) ending() string {
 		if v.Kind == sessions.RunsInstall { // which takes none
 			next = "install fewer packages at a time, or ask the user to raise --timeout"
 		}
-		return fmt.Sprintf("[timeout] The %s was stopped at its time limit of %s; %s.", v.subject(), sessions.InWords(secondsOf(v.TimeLimit)), next)
+		return fmt.Sprintf("[timeout] The %s was stopped at its time limit of %s; %s.", v.subject(), sessions.InWords(sessions.SecondsOf(v.TimeLimit)), next)
 	case sessions.StatusInterrupted:
-		return fmt.Sprintf("[interrupted] The %s was interrupted after %s.", v.subject(), sessions.InWords(secondsOf(v.ExecTime)))
+		return fmt.Sprintf("[interrupted] The %s was interrupted after %s.", v.subject(), sessions.InWords(sessions.SecondsOf(v.ExecTime)))
 	case sessions.StatusCrashed:
 		return fmt.Sprintf("[crashed] The Python process died while it ran the %s.", v.subject())
 	}
@@ -198,6 +198,10 @@ func (v view) stateLine() string {
 		return v.leftByCommand(lost, reason)
 	}
 	switch {
+	case v.Undone && v.Status == sessions.StatusCrashed:
+		return "[restarted] The interpreter was restarted: " + reason + ". " + undone
+	case v.Undone:
+		return "[state] " + undone
 	case v.RestartedBeforeRun:
 		return v.restartedBefore(lost, reason)
 	case lost && v.InterpreterRestarted && v.StateBefore > 0:
@@ -213,6 +217,9 @@ func (v view) stateLine() string {
 	}
 	return ""
 }
+
+// undone is said of a run in whose place another state has come since.
+const undone = "What this code did to the variables is gone: the interpreter was restarted, reset or undone since."
 
 // restartedBefore says with what the run began whose interpreter had just been brought
 // back; what it did itself is there, however it ended.
@@ -268,10 +275,10 @@ func (v view) running() string {
 	}
 	limit := "no time limit"
 	if v.TimeLimit > 0 {
-		limit = "time limit " + sessions.InWords(secondsOf(v.TimeLimit))
+		limit = "time limit " + sessions.InWords(sessions.SecondsOf(v.TimeLimit))
 	}
 	return fmt.Sprintf(`[running] Still running after %s (%s). Call manage_interpreters with operation "wait" and interpreter_id %q to go on waiting, or "interrupt" to stop it.`,
-		sessions.InWords(secondsOf(v.ExecTime)), limit, v.InterpreterID)
+		sessions.InWords(sessions.SecondsOf(v.ExecTime)), limit, v.InterpreterID)
 }
 
 // handle tells a caller how to come back that may have no default interpreter then.

@@ -134,6 +134,13 @@ var examples = []struct {
 		r.InterpreterRestarted, r.StateRestored, r.RestartReason = true, no(), "the code ignored the interrupt for 5s and its process was killed"
 		r.Notes = []string{"2 child processes were ended with it"}
 	})},
+	{"time limit, undone since", "", example(func(r *sessions.Result) {
+		r.Status, r.Undone, r.Variables = sessions.StatusTimeout, true, &sessions.VariableDiff{Added: []string{"x"}}
+	})},
+	{"crash, undone since", "", example(func(r *sessions.Result) {
+		restored := true
+		r.Status, r.Undone, r.InterpreterRestarted, r.RestartReason, r.StateRestored = sessions.StatusCrashed, true, true, "killed (SIGKILL)", &restored
+	})},
 	{"interrupted", "", example(func(r *sessions.Result) { r.Status, r.ExecTime, r.Stdout = sessions.StatusInterrupted, 12, "a\n" })},
 	{"crashed", "", example(func(r *sessions.Result) {
 		r.Status, r.Stdout, r.ExcType = sessions.StatusCrashed, "before\n", "InterpreterCrash"
@@ -315,6 +322,8 @@ func TestPlainlyAssigned(t *testing.T) {
 		"import numpy as np\nfrom x import y, z\ndef f(q): pass\nclass C: pass": {"np": true, "y": true, "z": true, "f": true, "C": true},
 		"for i, row in enumerate(rows): rows.append(i)":                         {"i": true, "row": true, "other": false},
 		"with open(p) as handle: pass\nif (n := 3): pass\ndel gone":             {"handle": true, "n": true, "gone": true},
+		"for row in rows: row.update(x=1)\nwith lock: n.f(1)":                   {"row": true, "rows": false, "lock": false},
+		"async def g(): cfg.append(1)\nfor (a, b), *c in d: pass":               {"g": true, "cfg": false, "a": true, "b": true, "c": true, "d": false},
 		"exec('hidden = 1')\ncfg.update(x=1)\nif a == b: pass":                  {"hidden": false, "cfg": false, "a": false, "b": false},
 		"df[\"a\"] = 1\nmean.loc[mean.b == 3, 'c'] -= 2\nfig.x.y = 3":           {"df": true, "mean": true, "fig": true},
 		"df.drop(columns=1, inplace=True)\nf(a[0] == 1)":                        {"df": false, "a": false},

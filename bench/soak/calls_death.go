@@ -23,7 +23,21 @@ var endings = []ending{
 	{"SIGKILL to itself", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL", ""},
 	{"SIGTERM to itself", "import os, signal; os.kill(os.getpid(), signal.SIGTERM)", "SIGTERM", ""},
 	{"SIGKILL to its group", "import os, signal; os.killpg(0, signal.SIGKILL)", "SIGKILL", ""},
+	{"a forged frame", forge("header = b'x'"), "broke the protocol", ""},
+	{"a forged frame without end", forge("header = b' ' * (5 << 20)"), "broke the protocol", ""},
+	{"a forged frame of no type", forge("header = b'{\"type\": \"' + b'x' * 1000 + b'\"}'"), "broke the protocol", ""},
 	{"descriptors closed", "import os; os.closerange(3, 65536)", "code 70", "pyworker: [Errno 9] Bad file descriptor\n"},
+}
+
+// forge is code that sends a frame on its process's socket to the server, which ends the
+// process for it.
+func forge(header string) string {
+	return "import os, socket, stat, struct, time\n" + header + `
+for fd in map(int, os.listdir('/proc/self/fd')):
+    try:
+        if stat.S_ISSOCK(os.fstat(fd).st_mode): socket.socket(fileno=os.dup(fd)).send(struct.pack('>I', len(header)) + header, socket.MSG_DONTWAIT)
+    except OSError: pass
+time.sleep(1000)`
 }
 
 // die runs a step and then dies: nothing of the step may be left but what it

@@ -82,8 +82,8 @@ func (s *session) hang(ctx context.Context) error {
 func (s *session) begin(ctx context.Context, t step, b blocker) (*long, error) {
 	l := &long{session: s, step: t.then(b.setup).then(s.telling()).then(b.code)}
 	l.step.variable, l.step.result = "", ""
-	now := 0.0
-	a, err := s.send(ctx, runTool, s.arguments(l.step, call{wait: &now}))
+	soon := 0.001 // 0 is what models write who have no wish
+	a, err := s.send(ctx, runTool, s.arguments(l.step, call{wait: &soon}))
 	if err != nil {
 		return nil, err
 	}

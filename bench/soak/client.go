@@ -54,6 +54,7 @@ type record struct {
 
 	InterpreterRestarted bool   `json:"interpreter_restarted,omitzero"`
 	RestartReason        string `json:"restart_reason,omitzero"`
+	RestartedBeforeRun   bool   `json:"restarted_before_run,omitzero"`
 	StateRestored        *bool  `json:"state_restored,omitzero"`
 	Recoverable          *bool  `json:"recoverable,omitzero"`
 

@@ -121,7 +121,7 @@ func (s *session) judge(a answer, t step, w want) error {
 
 // judgeRestart compares what the answer says of the process and its state.
 func (s *session) judgeRestart(a answer, t step, w want) error {
-	reason, restored := "", true
+	reason, restored, before := "", true, s.model.died != nil && w.dies == ""
 	if died := s.model.died; died != nil {
 		reason, restored = "between two calls", died.restored
 		s.model.died = nil
@@ -139,12 +139,14 @@ func (s *session) judgeRestart(a answer, t step, w want) error {
 		return errors.Join(
 			same("interpreter_restarted", a.record.InterpreterRestarted, false),
 			same("restart_reason", a.record.RestartReason, ""),
+			same("restarted_before_run", a.record.RestartedBeforeRun, false),
 			same("state_restored is absent", a.record.StateRestored == nil, true),
 			s.judgeRecoverable(a),
 		)
 	}
 	err := errors.Join(
 		same("interpreter_restarted", a.record.InterpreterRestarted, true),
+		same("restarted_before_run", a.record.RestartedBeforeRun, before),
 		s.judgeReason(a.record.RestartReason, reason),
 		sameFlag("state_restored", a.record.StateRestored, restored),
 		s.judgeRecoverable(a),

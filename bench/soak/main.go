@@ -13,6 +13,9 @@
 //   - model: what a session must hold, and what undo must bring back.
 //   - trail: a session's last calls, shown when it goes wrong.
 //
+// With -kills servers are killed, one after the other, while code prints in them: what was
+// printed until a second before has to be in the journal.
+//
 // With -network there is one server, on a Unix socket, and
 //
 //   - customer: a client of it, over HTTP of either era or SSE, with one
@@ -55,6 +58,8 @@ type options struct {
 	python   string
 	sessions int
 	network  bool
+	kills    int
+	late     time.Duration
 }
 
 // soak is one run.
@@ -93,6 +98,8 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.start, "start", "zygote", "how interpreters start: zygote, spawn")
 	flags.StringVar(&o.python, "python", os.Getenv("UNDERSTUDY_PYTHON"), "Python that runs the code; the server's choice when left out")
 	flags.BoolVar(&o.network, "network", false, "soak HTTP and SSE with many clients instead of sessions that die")
+	flags.IntVar(&o.kills, "kills", 0, "how many servers to kill, one after the other, with runs in progress, and read what is left of them")
+	flags.DurationVar(&o.late, "late", time.Second, "until how long before its server's death all that code had printed has to be in the journal")
 	flags.IntVar(&o.sessions, "sessions", 12, "how many sessions are at work at once, branches not counted")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -124,9 +131,12 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if err := k.prepare(ctx, dir); err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	if o.network {
+	switch {
+	case o.kills > 0:
+		err = k.runKills(ctx, out)
+	case o.network:
 		err = k.runNetwork(ctx, out)
-	} else {
+	default:
 		err = k.runFor(ctx, out)
 	}
 	fmt.Fprint(out, k.counts.table())

@@ -32,6 +32,20 @@ func TestSoakNetwork(t *testing.T) {
 	}
 }
 
+var killed = flag.Int("kills", 10, "how many servers TestKills kills")
+
+// TestKills has servers killed while code prints in them. What it printed until a second
+// before is there, as -kills of the soak sees; a busy machine gets longer.
+func TestKills(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the soak looks for processes and descriptors in Linux's /proc")
+	}
+	o := options{time: time.Minute, seed: *seed, start: "zygote", kills: *killed, late: 4 * time.Second, python: os.Getenv("UNDERSTUDY_TEST_PYTHON")}
+	if err := run(context.Background(), o, testLog{t}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestSoak is the soak's short form. Its seed is in the output; to repeat it:
 //
 //	go test ./bench/soak -run TestSoak -seed N

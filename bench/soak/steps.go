@@ -17,6 +17,9 @@ var steppers = []struct {
 	make   stepper
 }{
 	{6, assignNew},
+	{2, assignLong},
+	{1, showSome},
+	{2, displaySome},
 	{6, increment},
 	{4, makeList},
 	{6, appendToList},
@@ -100,6 +103,12 @@ func assignNew(s *session) (step, bool) {
 		t.added = []string{name}
 	}
 	return t, true
+}
+
+// assignLong gives a variable a name that no list has whole.
+func assignLong(s *session) (step, bool) {
+	name, n := s.name()+strings.Repeat("_long", 1+s.random.IntN(4_000)), s.small()
+	return step{code: fmt.Sprintf("%s = %d", name, n), change: set(name, number(n))}, true
 }
 
 func increment(s *session) (step, bool) {
@@ -251,6 +260,24 @@ func printBulk(lines int) step {
 	}
 	code := fmt.Sprintf("for i in range(%d):\n    print(f'line {i:07d} ' + 'x' * 50)", lines)
 	return step{code: code, stdout: text.String(), slow: true}
+}
+
+// showSome shows figures with long titles, some of them named and saved.
+func showSome(s *session) (step, bool) {
+	n, title := 2+s.random.IntN(3), strings.Repeat("title ", 1+s.random.IntN(3_000))
+	code := fmt.Sprintf("import matplotlib.pyplot as plt\nfor k in range(%d):\n    plt.figure(figsize=(1, 1)); plt.title(%q); plt.show()\nplt.close('all')", n, title)
+	return step{code: code, figures: n, slow: true}, s.has.matplotlib
+}
+
+// displaySome shows values that are text.
+func displaySome(s *session) (step, bool) {
+	n := 1 + s.random.IntN(5)
+	code := fmt.Sprintf("for k in range(%d):\n    display(k)", n)
+	var text strings.Builder
+	for k := range n {
+		fmt.Fprintf(&text, "%d\n", k)
+	}
+	return step{code: code, stdout: text.String()}, true
 }
 
 // showFigure shows a figure and keeps its object.

@@ -69,8 +69,7 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.python = newPythons(a.data.workingIn(a.plugins.preloading(c)), log)
 	a.python.proxy = proxy
 	a.metrics = a.newMetrics()
-	a.ready = newReadiness(a.python, a.run.path, log)
-	a.ready.remake = a.run.remake
+	a.ready = newReadiness(a.python, a.trialHome("trial"), log)
 	options := managerOptions(c, a.python, a.run.path, log)
 	options.CheckPython, options.RemakeRoot = a.python.choose, a.run.remake
 	a.locateFiles(&options)
@@ -88,10 +87,14 @@ func Open(c *config.Config, log *slog.Logger) (*App, error) {
 	a.journal.record(&options, a.python)
 	a.manager = sessions.NewManager(options)
 	a.journal.beat(a.manager.Pulses)
+	if a.plugins != nil {
+		a.plugins.loading = newLoading(a.plugins.registry, a.loadPlugin)
+	}
 	a.server, a.shown = a.newServer()
 	a.python.warm()
 	a.policy.warm()
 	a.data.begin()
+	a.plugins.load()
 	return a, nil
 }
 
@@ -139,6 +142,7 @@ func (a *App) Close() error {
 	defer cancel()
 	a.ready.close()
 	a.shown.Close()
+	a.plugins.close()
 	a.data.stop()    // interpreters wait for it
 	a.policy.close() // first: a session ends once its code has been checked, or refused
 	a.manager.Close(ctx)
@@ -208,7 +212,7 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 		options.Report = a.saving.facts
 	}
 	if a.data != nil {
-		options.Preview = newPreview(a.data.plan.Input(), c.Serve.Data, a.data.state)
+		options.Preview = a.newPreviewer().Text
 		options.PreviewReady = a.data.waitAWhile
 	}
 	shared := a.data != nil || c.Serve.Workdir != ""

@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 // may forbid the call that adopts orphans.
 func cleanUp() string {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return "a watchdog ends what a killed server leaves; orphans can't be adopted here: " + err.Error()
+		return "the root process ends what a killed server leaves; orphans can't be adopted here: " + err.Error()
 	}
-	return "orphans are adopted and ended; a watchdog ends what a killed server leaves"
+	return "orphans are adopted and ended; the root process ends what a killed server leaves"
 }

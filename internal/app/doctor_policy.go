@@ -37,10 +37,7 @@ func (f *findings) policy(ctx context.Context, c *config.Config, python *pythone
 // tryCheck has a line of code checked twice and times the second, when the checker
 // is there.
 func tryCheck(ctx context.Context, c *config.Config, python *pythonenv.Found, source *policy.Source) (took time.Duration, err error) {
-	starter, err := newStarter(c, python, nil, quiet())
-	if err != nil {
-		return 0, err
-	}
+	starter := newStarter(c, python, nil, quiet())
 	defer func() { err = errors.Join(err, starter.Close(context.WithoutCancel(ctx))) }()
 	v := policy.NewVerifier(policy.Options{
 		Source: source,

@@ -44,13 +44,16 @@ func (f *findings) sandbox(ctx context.Context, c *config.Config, python *python
 	for _, path := range unwritable(c, shown) {
 		f.add(groupSandbox, "not writable", stateNote, "%s: code runs as other users than this one, and the directory is not for others; chmod 1777 opens it, and lets none remove files of others", path)
 	}
+	if cards := shown.GPU(); cards != "" {
+		f.add(groupSandbox, "gpu", stateNote, "%s", cards)
+	}
 	return wall, wall != nil || !on
 }
 
 // possibleWall is the wall that the host allows, whatever is asked for.
 func possibleWall(ctx context.Context, c *config.Config, python string) (*sandbox.Wall, error) {
 	asked := *c
-	asked.Serve.Sandbox, asked.Serve.SandboxFloor = config.SandboxStandard, nil
+	asked.Serve.Sandbox, asked.Serve.SandboxFloor, asked.Serve.GPU = config.SandboxStandard, nil, nil
 	return newWall(ctx, &asked, python, quiet())
 }
 
@@ -91,6 +94,9 @@ func reachable(s config.Serve) string {
 	}
 	if len(s.Write) > 0 {
 		parts = append(parts, "to write "+strings.Join(s.Write, ", "))
+	}
+	if cards := s.Cards(); cards != nil {
+		parts = append(parts, "NVIDIA cards: "+strings.Join(cards, ", "))
 	}
 	return strings.Join(parts, "; ")
 }

@@ -26,12 +26,8 @@ const trialTime = 2 * time.Minute
 func (f *findings) worker(ctx context.Context, c *config.Config, python *pythonenv.Found, wall *sandbox.Wall) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
-	starter, err := newStarter(c, python, wall, quiet())
-	if err != nil {
-		f.add(groupPython, "worker", stateFailed, "%v", err)
-		return
-	}
-	err = f.tryWorker(ctx, starter, wall)
+	starter := newStarter(c, python, wall, quiet())
+	err := f.tryWorker(ctx, starter, wall)
 	if err = errors.Join(err, starter.Close(context.WithoutCancel(ctx))); err != nil {
 		f.add(groupPython, "worker", stateFailed, "%v", err)
 	}

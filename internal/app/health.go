@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,10 +46,9 @@ const (
 // readiness answers whether an interpreter can be started: one that was started
 // for a client proves it, else one is started on trial.
 type readiness struct {
-	dir    string // for the trial
+	home   func(confined bool) (string, error) // makes room for the trial
 	python func(context.Context) (sessions.Starter, error)
 	wall   func() *sandbox.Wall // around what python starts; nil: there is none
-	remake func() error         // makes what dir is in anew if it is gone; nil: nobody removes it
 	// check tries whether code can be checked before it runs; nil when none is.
 	check func(context.Context) error
 	log   *slog.Logger
@@ -67,7 +65,7 @@ type readiness struct {
 	reason  string // why not; "" when it can
 }
 
-func newReadiness(p *pythons, dir string, log *slog.Logger) *readiness {
+func newReadiness(p *pythons, home func(confined bool) (string, error), log *slog.Logger) *readiness {
 	python := func(ctx context.Context) (sessions.Starter, error) {
 		usual, err := p.ready(ctx, "")
 		if err != nil {
@@ -75,7 +73,7 @@ func newReadiness(p *pythons, dir string, log *slog.Logger) *readiness {
 		}
 		return usual.starter, nil
 	}
-	r := &readiness{dir: filepath.Join(dir, "trial"), python: python, wall: p.walled, log: log, now: time.Now}
+	r := &readiness{home: home, python: python, wall: p.walled, log: log, now: time.Now}
 	r.life, r.endLife = context.WithCancel(context.Background())
 	return r
 }
@@ -196,19 +194,9 @@ func (r *readiness) trial(ctx context.Context, starter sessions.Starter) error {
 	if r.wall != nil {
 		wall = r.wall()
 	}
-	if r.remake != nil {
-		if err := r.remake(); err != nil {
-			return err
-		}
-	}
-	spec, err := trialSpec(wall, "trial", r.dir)
+	home, err := r.home(wall != nil)
 	if err != nil {
 		return err
 	}
-	defer wall.Release(spec.Family)
-	w, err := starter.Start(ctx, spec)
-	if err != nil {
-		return err
-	}
-	return w.Close(ctx)
+	return onTrial(ctx, starter, wall, ".trial", home, "", func(sessions.Worker) error { return nil })
 }

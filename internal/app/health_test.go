@@ -14,6 +14,10 @@ import (
 	"understudy/sessions"
 )
 
+func newHome(t *testing.T) func(bool) (string, error) {
+	return func(bool) (string, error) { return t.TempDir(), nil }
+}
+
 // trialStarter starts nothing.
 type trialStarter struct {
 	err    error
@@ -58,7 +62,7 @@ func (s *slowStarter) Start(ctx context.Context, spec sessions.Spec) (sessions.W
 // trial is for whoever stays.
 func TestReadinessOfTheImpatient(t *testing.T) {
 	starter := &slowStarter{asked: make(chan struct{}, 10), goOn: make(chan struct{})}
-	r := newReadiness(nil, t.TempDir(), slog.New(slog.DiscardHandler))
+	r := newReadiness(nil, newHome(t), slog.New(slog.DiscardHandler))
 	r.wall = nil
 	r.python = func(context.Context) (sessions.Starter, error) { return starter, nil }
 	ask := func(ctx context.Context) chan error {
@@ -92,7 +96,7 @@ func TestReadinessOfTheImpatient(t *testing.T) {
 // TestReadinessEnds: a trial doesn't outlive the server.
 func TestReadinessEnds(t *testing.T) {
 	starter := &slowStarter{asked: make(chan struct{}, 10), goOn: make(chan struct{})}
-	r := newReadiness(nil, t.TempDir(), slog.New(slog.DiscardHandler))
+	r := newReadiness(nil, newHome(t), slog.New(slog.DiscardHandler))
 	r.wall = nil
 	r.python = func(context.Context) (sessions.Starter, error) { return starter, nil }
 	answered := make(chan string, 1)
@@ -113,7 +117,7 @@ func TestReadinessEnds(t *testing.T) {
 // TestReadinessWithAPolicy: interpreters are of no use when no code can be checked.
 func TestReadinessWithAPolicy(t *testing.T) {
 	var log bytes.Buffer
-	r := newReadiness(nil, t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
+	r := newReadiness(nil, newHome(t), slog.New(slog.NewTextHandler(&log, nil)))
 	r.wall = nil
 	r.python = func(context.Context) (sessions.Starter, error) { return &trialStarter{}, nil }
 	r.check = func(context.Context) error { return errors.New("no checker at /secret/path") }
@@ -136,7 +140,7 @@ func TestReadiness(t *testing.T) {
 	starter := &trialStarter{err: errors.New("fork: /secret/path")}
 	noPython := errors.New("no Python in /secret/path")
 	r := &readiness{
-		life: t.Context(), dir: t.TempDir(), log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now },
+		life: t.Context(), home: newHome(t), log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now },
 		python: func(context.Context) (sessions.Starter, error) { return starter, noPython },
 	}
 	want := func(status int, words string) {

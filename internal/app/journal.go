@@ -17,8 +17,9 @@ import (
 	"understudy/sessions"
 )
 
-// pulseEvery is how often who watches learns what runs.
-const pulseEvery = time.Second
+// pulseEvery is how often who watches learns what runs. What was printed until a second
+// before the server is killed has to be stored, and that takes a moment.
+const pulseEvery = time.Second / 2
 
 // journaling is the journal of this server, and who tells it what runs. nil records
 // nothing.
@@ -82,7 +83,7 @@ func (j *journaling) record(o *sessions.Options, python *pythons) {
 	}
 }
 
-// beat tells the journal once a second what the sessions do, while it changes.
+// beat tells the journal twice a second what the sessions do, while it changes.
 func (j *journaling) beat(pulses func() []sessions.Pulse) {
 	if j == nil {
 		return
@@ -113,7 +114,7 @@ func (j *journaling) beat(pulses func() []sessions.Pulse) {
 
 // quietBeats is how many pulses are left out while something runs and nothing is new of it:
 // each would write the whole tail of its output once more.
-const quietBeats = 9
+const quietBeats = 19
 
 func anyRuns(now []sessions.Pulse) bool {
 	return slices.ContainsFunc(now, func(p sessions.Pulse) bool { return p.Execution != 0 })

@@ -20,6 +20,7 @@ import (
 // none, and never will.
 type shelf struct {
 	registry *plugins.Registry
+	loading  *loading
 
 	mu      sync.Mutex
 	refresh func() // of the tools; nil until they are there
@@ -69,9 +70,13 @@ func equipment(set plugins.Set) []sessions.Plugin {
 		if p.State == plugins.Disabled || !p.Callable {
 			continue
 		}
+		reason := p.Reason()
+		if p.Source != "" { // a load that failed may succeed in a session
+			reason = ""
+		}
 		given = append(given, sessions.Plugin{
 			Name: p.Name, File: p.File, Source: p.Source, Configuration: p.Configuration,
-			Signature: p.Signature, Doc: p.Doc, Helpers: p.Helpers, Broken: p.Reason(),
+			Signature: p.Signature, Doc: p.Doc, Helpers: p.Helpers, Broken: reason,
 		})
 	}
 	return given
@@ -124,7 +129,10 @@ func (s *shelf) attach(to *server.MCPServer, refresh func()) {
 	if to.GetHooks() == nil {
 		server.WithHooks(&server.Hooks{})(to)
 	}
-	to.GetHooks().AddBeforeListTools(func(context.Context, any, *mcp.ListToolsRequest) { s.registry.Set() })
+	to.GetHooks().AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) {
+		s.registry.Set()
+		s.loading.await(ctx)
+	})
 	to.GetHooks().AddBeforeCallTool(func(context.Context, any, *mcp.CallToolRequest) { s.registry.Set() })
 }
 
@@ -135,5 +143,19 @@ func (s *shelf) changed() {
 	s.mu.Unlock()
 	if refresh != nil {
 		refresh()
+		s.loading.begin()
+	}
+}
+
+// load has the plugins of this moment loaded.
+func (s *shelf) load() {
+	if s != nil {
+		s.loading.begin()
+	}
+}
+
+func (s *shelf) close() {
+	if s != nil {
+		s.loading.close()
 	}
 }

@@ -20,12 +20,40 @@ import (
 	"understudy/sessions"
 )
 
-// ListPlugins is the command plugins list: what there is, and what is wrong.
-func ListPlugins(c *config.Config, out io.Writer) error {
-	set, err := readPlugins(c)
+// ListPlugins is the command plugins list: what there is, and what is wrong. Each plugin is
+// loaded, as a server does it; where that can't be the list is of the files alone.
+func ListPlugins(ctx context.Context, c *config.Config, out, problems io.Writer) error {
+	registry, err := plugins.Open(c.Plugins.Dir, plugins.Options{})
 	if err != nil {
 		return err
 	}
+	if err = loadAll(ctx, c, registry); err != nil {
+		fmt.Fprintf(problems, "it was not tried whether the plugins can be loaded: %v\n", err)
+	}
+	return listPlugins(c, registry.Known(), out)
+}
+
+func loadAll(ctx context.Context, c *config.Config, registry *plugins.Registry) error {
+	ready := registry.Known().Ready()
+	if len(ready) == 0 {
+		return nil
+	}
+	b, err := newBench(ctx, c, io.Discard, nil)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	for _, p := range ready {
+		problem, err := b.load(ctx, p)
+		if err != nil {
+			return err
+		}
+		registry.Judge(p, problem)
+	}
+	return nil
+}
+
+func listPlugins(c *config.Config, set plugins.Set, out io.Writer) error {
 	if c.Plugins.List.JSON {
 		return listJSON(set, out)
 	}
@@ -137,10 +165,7 @@ func newBench(ctx context.Context, c *config.Config, out io.Writer, names []stri
 	}
 	spawned := *c
 	spawned.Serve.Start = "spawn" // there is nothing that forks would share
-	starter, err := newStarter(&spawned, found, nil, quiet())
-	if err != nil {
-		return nil, err
-	}
+	starter := newStarter(&spawned, found, nil, quiet())
 	closing := func() { _ = starter.Close(context.WithoutCancel(ctx)) } // its workers have been closed
 	return &bench{out, set, chosen, starter.Start, closing}, nil
 }
@@ -263,26 +288,49 @@ func (b *bench) run(ctx context.Context, code, variable string) (t *trial, outco
 	t = &trial{}
 	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, fmt.Errorf("it took longer than %s", sessions.InWords(trialTime)))
 	defer cancel()
-	directory, err := os.MkdirTemp("", "understudy-plugins-")
-	if err != nil {
-		return t, outcome, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
-	if directory, err = filepath.EvalSymlinks(directory); err != nil {
-		return t, outcome, err
-	}
-	w, err := b.start(ctx, sessions.Spec{InterpreterID: "plugins", Workdir: directory, FirstExecution: 1})
-	if err != nil {
-		return t, outcome, err
-	}
-	defer func() { err = errors.Join(err, w.Close(context.WithoutCancel(ctx))) }()
-	// A plugin that hangs answers no context, but its worker can be killed.
-	defer context.AfterFunc(ctx, func() { w.Kill() })()
-	if err = w.Equip(ctx, sessions.Equipment{Plugins: equipment(b.set)}); err == nil {
+	err = b.within(ctx, func(w sessions.Worker) error {
+		// A plugin that hangs answers no context, but its worker can be killed.
+		defer context.AfterFunc(ctx, func() { w.Kill() })()
+		if err := w.Equip(ctx, sessions.Equipment{Plugins: equipment(b.set)}); err != nil {
+			return err
+		}
 		outcome, err = w.Run(ctx, sessions.Request{Execution: 1, Kind: sessions.RunsCode, Code: code, ResultVarName: variable}, t)
-	}
+		return err
+	})
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	return t, outcome, err
+}
+
+// load returns why a plugin can't be loaded, "" if it can.
+func (b *bench) load(ctx context.Context, p plugins.Plugin) (problem string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pluginTime)
+	defer cancel()
+	err = b.within(ctx, func(w sessions.Worker) error {
+		problem, err = load(ctx, w, b.set, p)
+		return err
+	})
+	if problem != "" { // whatever its interpreter says at its end
+		return problem, nil
+	}
+	return "", err
+}
+
+// within starts an interpreter in a directory of its own, has it do something, and ends it.
+func (b *bench) within(ctx context.Context, do func(sessions.Worker) error) (err error) {
+	directory, err := os.MkdirTemp("", "understudy-plugins-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+	if directory, err = filepath.EvalSymlinks(directory); err != nil {
+		return err
+	}
+	w, err := b.start(ctx, sessions.Spec{InterpreterID: "plugins", Workdir: directory, FirstExecution: 1})
+	if err != nil {
+		return err
+	}
+	err = do(w)
+	return errors.Join(err, w.Close(context.WithoutCancel(ctx)))
 }

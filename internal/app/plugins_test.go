@@ -137,6 +137,8 @@ func TestToolsFollowTheFiles(t *testing.T) {
 	}
 	refreshed := ""
 	s.refresh = func() { refreshed = s.summary() }
+	s.loading = newLoading(s.registry, func(context.Context, plugins.Set, plugins.Plugin) (string, error) { return "", nil })
+	defer s.close()
 	if err := os.Remove(filepath.Join(dir, "good.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -152,9 +154,18 @@ func TestToolsFollowTheFiles(t *testing.T) {
 
 func TestListPlugins(t *testing.T) {
 	dir := pluginDir(t, pluginFiles)
-	var out bytes.Buffer
-	if err := ListPlugins(pluginConfig(t, "plugins", "list", "--plugins", dir), &out); err != nil {
-		t.Fatal(err)
+	list := func(args ...string) string {
+		t.Helper()
+		c := pluginConfig(t, append([]string{"plugins", "list", "--plugins"}, args...)...)
+		set, err := readPlugins(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := listPlugins(c, set, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
 	}
 	want := `bad   broken    bad.yaml:1: it has no description
 good  ready     It is good.
@@ -162,20 +173,78 @@ off   disabled  It is off.
 open  broken    It would hide Python's own.
                 open.yaml: "open" is Python's own; give the plugin another name
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
+	if diff := cmp.Diff(want, list(dir)); diff != "" {
 		t.Error(diff)
 	}
-	out.Reset()
-	if err := ListPlugins(pluginConfig(t, "plugins", "list", "--json", "--plugins", dir), &out); err != nil {
+	var lines []map[string]any
+	if err := json.Unmarshal([]byte(list(dir, "--json")), &lines); err != nil || len(lines) != 4 || lines[1]["signature"] != "(a=1)" || lines[0]["state"] != "broken" {
+		t.Errorf("%v %s", err, lines)
+	}
+	if text := list(t.TempDir()); !strings.HasPrefix(text, "no plugins in ") {
+		t.Error(text)
+	}
+}
+
+// TestLoading: each version of a plugin is loaded once; a list waits for that, and tells of
+// what can't be loaded as of what is broken in its files.
+func TestLoading(t *testing.T) {
+	dir := pluginDir(t, pluginFiles)
+	s, err := openShelf(pluginConfig(t, "--plugins", dir), slog.New(slog.DiscardHandler))
+	if err != nil {
 		t.Fatal(err)
 	}
-	var lines []map[string]any
-	if err := json.Unmarshal(out.Bytes(), &lines); err != nil || len(lines) != 4 || lines[1]["signature"] != "(a=1)" || lines[0]["state"] != "broken" {
-		t.Errorf("%v %s", err, &out)
+	problem, loads, refreshed := "good.py: no", 0, 0
+	s.loading = newLoading(s.registry, func(_ context.Context, _ plugins.Set, p plugins.Plugin) (string, error) {
+		if loads++; p.Name != "good" {
+			t.Errorf("%s is loaded", p.Name)
+		}
+		return problem, nil
+	})
+	s.refresh = func() { refreshed++ }
+	for range 2 {
+		s.load()
+		s.loading.await(t.Context())
 	}
-	out.Reset()
-	if err := ListPlugins(pluginConfig(t, "plugins", "list", "--plugins", t.TempDir()), &out); err != nil || !strings.HasPrefix(out.String(), "no plugins in ") {
-		t.Errorf("%v %s", err, &out)
+	if text := s.summary(); loads != 1 || refreshed != 1 || !strings.Contains(text, "Broken plugins (a call says why): bad, good, open") {
+		t.Errorf("%d loads, %d refreshes: %s", loads, refreshed, text)
+	}
+	if given, revision := s.Plugins(); revision != 2 || given[1].Broken != "" || given[1].Source == "" {
+		t.Errorf("%d: %+v", revision, given)
+	}
+	if all := s.tools(); all[1].Broken != problem {
+		t.Errorf("%+v", all)
+	}
+	s.close()
+}
+
+// TestLoad: why a plugin can't be loaded, in words that name its file.
+func TestLoad(t *testing.T) {
+	set := plugins.Set{Plugins: []plugins.Plugin{{Name: "good", State: plugins.Ready, Callable: true, File: "/p/good.py"}}}
+	for want, run := range map[string]func(w *fakeWorker) (sessions.Outcome, error){
+		"": func(*fakeWorker) (sessions.Outcome, error) { return sessions.Outcome{OK: true}, nil },
+		"good.py: ValueError: no: no (good.py, line 3)": func(*fakeWorker) (sessions.Outcome, error) {
+			return sessions.Outcome{Exception: &sessions.Exception{Traceback: "Traceback:\n  more\nunderstudy_plugin.PluginError: plugin good can't be loaded: ValueError: no: no (good.py, line 3)\n"}}, nil
+		},
+		"good.py: its interpreter ended as it was loaded: killed by SIGSEGV": func(*fakeWorker) (sessions.Outcome, error) {
+			return sessions.Outcome{}, &sessions.CrashError{Reason: "killed by SIGSEGV"}
+		},
+		"good.py: it is not loaded after 1 minute": func(w *fakeWorker) (sessions.Outcome, error) {
+			<-w.killed
+			return sessions.Outcome{}, &sessions.CrashError{Reason: "killed"}
+		},
+	} {
+		var told sessions.Equipment
+		w := &fakeWorker{killed: make(chan struct{})}
+		w.run = func(context.Context, sessions.Request, sessions.Sink) (sessions.Outcome, error) { return run(w) }
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if !strings.Contains(want, "not loaded") {
+			ctx = t.Context()
+		}
+		got, err := load(ctx, equippable{w, &told}, set, set.Plugins[0])
+		cancel()
+		if err != nil || got != want || len(told.Plugins) != 1 {
+			t.Errorf("%q, %v, not %q", got, err, want)
+		}
 	}
 }
 

@@ -132,10 +132,7 @@ func CheckPolicy(ctx context.Context, c *config.Config, out io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	starter, err := newStarter(c, found, nil, quiet())
-	if err != nil {
-		return err
-	}
+	starter := newStarter(c, found, nil, quiet())
 	defer func() { err = errors.Join(err, starter.Close(context.WithoutCancel(ctx))) }()
 	v := policy.NewVerifier(policy.Options{
 		Source:    source,

@@ -3,9 +3,7 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -184,10 +182,7 @@ func (p *pythons) open(ctx context.Context, name string, found *pythonenv.Found)
 	if err != nil {
 		return nil, err
 	}
-	options, err := workerOptions(p.config, found, made.wall, p.log)
-	if err != nil {
-		return nil, err
-	}
+	options := workerOptions(p.config, found, made.wall, p.log)
 	options.Serve = serving(p.proxy)
 	options.Environment = p.environment(name, found)
 	made.starter = startWith(p.config, options)
@@ -273,12 +268,8 @@ func (p *pythons) Close() error {
 
 // newStarter returns what starts workers by the settings of c, behind the wall, for
 // trials; nil is for none.
-func newStarter(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall, log *slog.Logger) (starter, error) {
-	options, err := workerOptions(c, found, wall, log)
-	if err != nil {
-		return nil, err
-	}
-	return startWith(c, options), nil
+func newStarter(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall, log *slog.Logger) starter {
+	return startWith(c, workerOptions(c, found, wall, log))
 }
 
 func startWith(c *config.Config, options worker.Options) starter {
@@ -288,18 +279,14 @@ func startWith(c *config.Config, options worker.Options) starter {
 	return worker.NewSpawner(options)
 }
 
-func workerOptions(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall, log *slog.Logger) (worker.Options, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return worker.Options{}, fmt.Errorf("finding our own program for the watchdog: %w", err)
-	}
+func workerOptions(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall, log *slog.Logger) worker.Options {
 	return worker.Options{
-		Python: found.Path, Env: activation(found.Path), LibraryDir: libraryDir(c), Wall: wall, Limits: limitsOf(c), Watchdog: []string{self, "watchdog"},
+		Python: found.Path, Env: activation(found.Path), LibraryDir: libraryDir(c), Wall: wall, Limits: limitsOf(c), Guard: true,
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
 		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: tools.LargestSide(c.Serve.ImageMaxSide),
 		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,
 		Logger: log,
-	}, nil
+	}
 }
 
 // libraryDir is where the workers' own Python files are.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,7 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 		Hidden:  []string{c.DataDir},
 		Secrets: c.Secrets(),
 		Limits:  limitsOf(c),
+		GPU:     s.Cards(),
 	}
 	if s.DataMode == config.DataLink { // its links lead there
 		settings.Read = append(settings.Read, s.Data...)
@@ -227,6 +229,43 @@ func trialSpec(wall *sandbox.Wall, name, home string) (sessions.Spec, error) {
 	}
 	// Whoever the interpreter runs as passes through.
 	return spec, errors.Join(os.Chmod(home, 0o711), wall.Admit(spec.Family, temporary, spec.Workdir))
+}
+
+// onTrial starts an interpreter of the server's own, whose home is the directory home and
+// which works in workdir, "" for one of its own, behind the wall of the sessions, has it do
+// something, and ends it. Its name is none that a session's can
+// have.
+func onTrial(ctx context.Context, starter sessions.Starter, wall *sandbox.Wall, name, home, workdir string, do func(sessions.Worker) error) (err error) {
+	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+	spec, err := trialSpec(wall, name, home)
+	if err != nil {
+		return err
+	}
+	defer wall.Release(spec.Family)
+	spec.PrivateDir, spec.Workdir = spec.Workdir, cmp.Or(workdir, spec.Workdir) // nothing of ours is put where others work
+	worker, err := starter.Start(ctx, spec)
+	if err != nil {
+		return err
+	}
+	err = do(worker)
+	return errors.Join(err, worker.Close(ctx))
+}
+
+// trialHome returns what says where an interpreter on trial has its home: among those of
+// sessions, so that one that was forked ahead for them will do, and called as they are, so
+// that a later server tidies what a killed one has left.
+func (a *App) trialHome(name string) func(confined bool) (string, error) {
+	return func(confined bool) (string, error) {
+		remake := a.run.remake
+		if a.kept != nil {
+			remake = a.kept.remake
+		}
+		err := errors.Join(remake(), os.MkdirAll(a.python.homes, 0o700))
+		if err == nil && confined {
+			err = os.Chmod(a.python.homes, 0o711) // whoever the interpreter runs as passes through
+		}
+		return filepath.Join(a.python.homes, "home-."+name+"-"+filepath.Base(a.run.path)), err
+	}
 }
 
 var _, _ sessions.Confiner = (*pythons)(nil), (*waitingStarter)(nil)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -19,12 +18,7 @@ import (
 // Serve is the command serve: MCP on standard input and output, which carry
 // the protocol and nothing else, or over HTTP.
 func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
-	if os.Getenv("GOGC") == "" {
-		// The live heap is a few megabytes, so that the usual 100 collects
-		// often: in paired runs warm calls took 7 % less time with 400
-		// (median of 11 pairs; single pairs between 15 % less and 9 % more).
-		debug.SetGCPercent(400)
-	}
+	collectSeldom()
 	out := os.Stdout
 	os.Stdout = os.Stderr // a stray print of any library must not reach the protocol
 	if err := worker.CheckDescriptors(); err != nil {

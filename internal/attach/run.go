@@ -117,14 +117,17 @@ func (p *prompt) show(ctx context.Context, tool string, args map[string]any) (*s
 	return &r, nil
 }
 
-// printed is what the code printed, in the order in which it came. The last line of
-// a whole run's is ours, about its time.
+// printed is what the code printed, in the order in which it came. The traceback below it
+// and the line about its time are ours.
 func printed(r *sessions.Result) string {
 	term := r.TermOut
 	if len(term) == 0 {
 		return r.Stdout + r.Stderr
 	}
-	if last := len(term) - 1; strings.HasPrefix(term[last], "Execution time: ") {
+	if last := len(term) - 1; !r.Status.Runs() {
+		term = term[:last]
+	}
+	if last := len(term) - 1; last >= 0 && r.ErrorText() != "" {
 		term = term[:last]
 	}
 	return strings.Join(term, "")
@@ -135,10 +138,11 @@ func (p *prompt) showEnd(r *sessions.Result) {
 	for i, figure := range r.Figures {
 		p.say("[figure %d] %d×%d, %s", i+1, figure.Width, figure.Height, figure.Path)
 	}
-	if r.Traceback != "" {
-		p.say("%s", strings.TrimRight(r.Traceback, "\n"))
-	} else if r.ExcInfo != nil {
-		p.say("%s: %s", r.ExcType, r.ExcInfo.Msg)
+	if text := r.ErrorText(); text != "" {
+		p.say("%s", strings.TrimRight(text, "\n"))
+	}
+	if r.Status == sessions.StatusTimeout {
+		p.say("%s", r.TimeLine())
 	}
 	if r.InterpreterRestarted || r.RestartReason != "" {
 		state := "its variables are lost"

@@ -23,22 +23,21 @@ import (
 type Config struct {
 	Shared `embed:""`
 
-	Serve    Serve    `cmd:"" default:"withargs" help:"Serve MCP over standard input and output, or over HTTP. This is what understudy does when no command is given."`
-	Connect  Connect  `cmd:"" help:"Serve MCP over standard input and output by a server that goes on when the client ends: variables outlive a restart of the client. It is started in the background, one for each directory and settings."`
-	Attach   Attach   `cmd:"" help:"A prompt in an interpreter of a running server, beside its agent."`
-	Setup    Setup    `cmd:"" help:"Prepare the Python environment with the scientific libraries."`
-	Doctor   Doctor   `cmd:"" help:"Show what works here; exit status 1 when the main job can't."`
-	Demo     Demo     `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
-	Plugins  Plugins  `cmd:"" help:"Show and try the plugins of a directory."`
-	Token    Token    `cmd:"" help:"Make a bearer token for a client that connects over a network, and the line for --auth-tokens."`
-	Watch    Watch    `cmd:"" help:"Watch interpreters and experiments in the terminal, of servers that run and of those that have ended."`
-	Report   Report   `cmd:"" help:"Write the report of an experiment: what was tried, results, the best solution, figures."`
-	Export   Export   `cmd:"" help:"Write what an interpreter ran as a notebook, a page or a script."`
-	Policy   Policy   `cmd:"" help:"Check a file of rules for code, and code by it."`
-	Install  Install  `cmd:"" help:"Write or print the configuration of an MCP client."`
-	Schema   Schema   `cmd:"" help:"Print the JSON schemas of the tools, of their record, and of a plugin's file."`
-	Version  Version  `cmd:"" help:"Print the version."`
-	Watchdog Watchdog `cmd:"" hidden:"" help:"Kill the workers of a server that died. Started by the server itself."`
+	Serve   Serve   `cmd:"" default:"withargs" help:"Serve MCP over standard input and output, or over HTTP. This is what understudy does when no command is given."`
+	Connect Connect `cmd:"" help:"Serve MCP over standard input and output by a server that goes on when the client ends: variables outlive a restart of the client. It is started in the background, one for each directory and settings."`
+	Attach  Attach  `cmd:"" help:"A prompt in an interpreter of a running server, beside its agent."`
+	Setup   Setup   `cmd:"" help:"Prepare the Python environment with the scientific libraries."`
+	Doctor  Doctor  `cmd:"" help:"Show what works here; exit status 1 when the main job can't."`
+	Demo    Demo    `cmd:"" help:"Show the main job: act as a client of this program, print the conversation, leave plots."`
+	Plugins Plugins `cmd:"" help:"Show and try the plugins of a directory."`
+	Token   Token   `cmd:"" help:"Make a bearer token for a client that connects over a network, and the line for --auth-tokens."`
+	Watch   Watch   `cmd:"" help:"Watch interpreters and experiments in the terminal, of servers that run and of those that have ended."`
+	Report  Report  `cmd:"" help:"Write the report of an experiment: what was tried, results, the best solution, figures."`
+	Export  Export  `cmd:"" help:"Write what an interpreter ran as a notebook, a page or a script."`
+	Policy  Policy  `cmd:"" help:"Check a file of rules for code, and code by it."`
+	Install Install `cmd:"" help:"Write or print the configuration of an MCP client."`
+	Schema  Schema  `cmd:"" help:"Print the JSON schemas of the tools, of their record, and of a plugin's file."`
+	Version Version `cmd:"" help:"Print the version."`
 
 	// Command is the name of the command that was chosen, as in "serve" or "plugins list".
 	Command string `kong:"-"`
@@ -204,11 +203,6 @@ type Schema struct{}
 // Version are the flags of version.
 type Version struct {
 	JSON bool `name:"json" help:"Print it as JSON."`
-}
-
-// Watchdog are the flags of the hidden command watchdog.
-type Watchdog struct {
-	Args []string `arg:"" optional:"" passthrough:"" hidden:""`
 }
 
 // UsageError is a command line, an environment or a file that makes no sense.

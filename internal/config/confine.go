@@ -20,6 +20,7 @@ type Confine struct {
 	AllowNet     []string `type:"nethosts" placeholder:"HOST,…|all" group:"Sandbox" help:"Hosts that code in the sandbox may connect to, by HTTP and HTTPS through the server's proxy, separated by commas, as pypi.org,*.pythonhosted.org; all gives it the network as it is. Default: none."`
 	Read         []string `type:"existingpath" placeholder:"PATH,…" group:"Sandbox" help:"Files and directories that code in the sandbox may read, separated by commas; may be repeated."`
 	Write        []string `type:"existingpath" placeholder:"PATH,…" group:"Sandbox" help:"Files and directories that code in the sandbox may read and write, separated by commas; may be repeated."`
+	GPU          []string `name:"gpu" type:"gpus" placeholder:"none|all|N,…" group:"Sandbox" help:"NVIDIA cards that code in the sandbox may use: none, all, or numbers as 0,2 for /dev/nvidia0 and /dev/nvidia2. Opens the devices, files and system calls that CUDA needs, and nothing else. Default: none."`
 	AllowInstall bool     `negatable:"" group:"Sandbox" help:"Let agents install packages for an interpreter with manage_interpreters; they go into an environment of its own."`
 
 	MemoryLimit   int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much memory an interpreter may use, as 2GB; none sets no limit; auto is half of the machine's, at most 4 GB, in the sandbox, and none outside."`
@@ -69,6 +70,14 @@ func sandboxMode(asked string, network bool, system string) string {
 // AllowsAllNet reports whether code in the sandbox has the network as it is.
 func (c Confine) AllowsAllNet() bool { return slices.Contains(c.AllowNet, NetAll) }
 
+// Cards are the cards of --gpu: numbers, or all alone; nil for none.
+func (c Confine) Cards() []string {
+	if slices.Contains(c.GPU, gpuNone) {
+		return nil
+	}
+	return c.GPU
+}
+
 // check refuses what has no meaning together; mode is the resolved one.
 func (c Confine) check(mode, system string) error {
 	var problems []error
@@ -82,6 +91,12 @@ func (c Confine) check(mode, system string) error {
 	}
 	if c.AllowsAllNet() && len(c.AllowNet) > 1 {
 		problems = append(problems, errors.New("allow-net is all and hosts; all is every host, so name the hosts or write all alone"))
+	}
+	if len(c.GPU) > 1 && (slices.Contains(c.GPU, gpuNone) || slices.Contains(c.GPU, gpuAll)) {
+		problems = append(problems, fmt.Errorf("gpu is %s; write none or all alone, or numbers of cards", strings.Join(c.GPU, ",")))
+	}
+	if len(c.Cards()) > 0 && system != "linux" && mode != SandboxOff {
+		problems = append(problems, fmt.Errorf("gpu opens NVIDIA's cards on Linux, and %s has none; leave it out", system))
 	}
 	if !(c.CPULimit >= 0) || math.IsInf(c.CPULimit, 1) { // NaN fails every comparison
 		problems = append(problems, fmt.Errorf("cpu-limit is %g; it must be 0 for no limit, or more, as 1.5", c.CPULimit))
@@ -108,8 +123,8 @@ func (c Confine) checkOff() error {
 	if len(c.SandboxFloor) > 0 {
 		return fmt.Errorf("sandbox-floor needs the sandbox, which %s; say --sandbox standard, or leave --sandbox-floor out", off)
 	}
-	if len(c.AllowNet)+len(c.Read)+len(c.Write) > 0 {
-		return fmt.Errorf("allow-net, read and write open what the sandbox closes, which %s, so all is open; say --sandbox standard, or leave them out", off)
+	if len(c.AllowNet)+len(c.Read)+len(c.Write)+len(c.Cards()) > 0 {
+		return fmt.Errorf("allow-net, read, write and gpu open what the sandbox closes, which %s, so all is open; say --sandbox standard, or leave them out", off)
 	}
 	return nil
 }
@@ -171,6 +186,23 @@ func (s Serve) ResolvedLimits(memory uint64) Limits {
 		l.FileSize = l.Disk
 	}
 	return l
+}
+
+// The values of --gpu that are no card's number.
+const (
+	gpuNone = "none"
+	gpuAll  = "all"
+)
+
+func parseGPU(text string) (string, error) {
+	if text == gpuNone || text == gpuAll {
+		return text, nil
+	}
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", fmt.Errorf("%q is no card; write none, all, or numbers of cards as 0,2 (nvidia-smi -L lists them)", text)
+	}
+	return strconv.FormatUint(number, 10), nil
 }
 
 // layers are the values of --sandbox-floor.

@@ -62,6 +62,14 @@ func TestConfineSettings(t *testing.T) {
 	if c.AllowsAllNet() || !must(t, nil, "--sandbox", "standard", "--allow-net", "all").Serve.AllowsAllNet() {
 		t.Error("all hosts are taken for some")
 	}
+	for asked, want := range map[string]int{"none": 0, "all": 1, "0,02": 2} {
+		if got := must(t, map[string]string{"UNDERSTUDY_GPU": asked}, "--sandbox", "standard").Serve.Cards(); len(got) != want {
+			t.Errorf("of %s: %q", asked, got)
+		}
+	}
+	if err := (Confine{GPU: []string{"0"}}).check(SandboxStandard, "darwin"); err == nil || !strings.Contains(err.Error(), "gpu opens NVIDIA's cards on Linux") {
+		t.Error(err)
+	}
 }
 
 func TestConfineMistakes(t *testing.T) {
@@ -80,6 +88,10 @@ func TestConfineMistakes(t *testing.T) {
 		"off and a path":     {[]string{"--sandbox", "off", "--read", dir}, "so all is open"},
 		"all and hosts":      {[]string{"--sandbox", "standard", "--allow-net", "pypi.org,all"}, "allow-net is all and hosts"},
 		"no host":            {[]string{"--sandbox", "standard", "--allow-net", "https://pypi.org/"}, "is no host"},
+		"off and a card":     {[]string{"--gpu", "all"}, "so all is open"},
+		"a card and none":    {[]string{"--sandbox", "standard", "--gpu", "0,none"}, "gpu is 0,none; write none or all alone"},
+		"all and a card":     {[]string{"--sandbox", "standard", "--gpu", "all,1"}, "gpu is all,1"},
+		"a card's name":      {[]string{"--sandbox", "standard", "--gpu", "H100"}, `"H100" is no card; write none, all, or numbers`},
 		"no path":            {[]string{"--read", dir + "/nothing"}, "that is there"},
 		"an empty path":      {[]string{"--read", "," + dir}, "has an empty path"},
 		"CPUs":               {[]string{"--cpu-limit=-1"}, "cpu-limit is -1"},

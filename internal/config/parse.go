@@ -89,7 +89,7 @@ func (c *Config) askServe(source Source) error {
 
 func (c *Config) needsDataDir() bool {
 	switch c.Command {
-	case "serve", "connect", "attach", "setup", "doctor", "demo", "plugins check", "plugins test", "policy check", "watch", "report", "export":
+	case "serve", "connect", "attach", "setup", "doctor", "demo", "plugins list", "plugins check", "plugins test", "policy check", "watch", "report", "export":
 		return true
 	}
 	return false
@@ -116,6 +116,7 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.NamedMapper("pythons", listOf(parsePython)),
 		kong.NamedMapper("layers", listOf(parseLayer)),
 		kong.NamedMapper("nethosts", listOf(parseNetHost)),
+		kong.NamedMapper("gpus", listOf(parseGPU)),
 		kong.NamedMapper("existingpath", kong.MapperFunc(decodeExistingPaths)),
 		kong.NamedMapper(typeLimit, limitOf(humanize.ParseBytes, "4096, 900KB, 1MiB or 2GB")),
 		kong.NamedMapper(typeCount, limitOf(parseCount, "a number as 512")),

@@ -36,11 +36,13 @@ func OpenReader(path string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch _, err := os.Stat(path); {
+	switch info, err := os.Stat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("there is no journal at %s: no server has run with it yet, or --journal names another file", path)
 	case err != nil:
 		return nil, fmt.Errorf("opening the journal: %w", err)
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory and no journal: choose a file with --journal", path)
 	}
 	db, err := openToRead(path)
 	if err != nil {

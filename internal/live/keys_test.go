@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestFollowing(t *testing.T) {
 	take := func(e journal.Execution) {
 		t.Helper()
 		p := aPicture()
-		p.ask, p.executions = s.ask(), append(s.picture.executions, e)
+		p.ask, p.executions = s.ask(), append(slices.Clone(s.picture.executions), e)
 		if s.take(p) {
 			t.Error("one look is not enough")
 		}

@@ -142,6 +142,14 @@ func (p *Plugin) breaks(problem string) {
 	p.Problems = append(p.Problems, problem)
 }
 
+// suffer makes a plugin broken that can't be loaded, and by that another version.
+func (p *Plugin) suffer(problem string) {
+	if problem != "" && p.State == Ready {
+		p.breaks(problem)
+		p.Version += " broken"
+	}
+}
+
 // place names file and line before a message.
 func place(file string, line int) string {
 	name := filepath.Base(file)

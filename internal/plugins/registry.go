@@ -32,6 +32,7 @@ type Registry struct {
 
 	mu      sync.Mutex
 	set     Set
+	faults  map[string]string // by version: why a plugin can't be loaded, "" where it can
 	files   listing
 	looked  time.Time
 	again   bool // files were fresh when they were read
@@ -60,7 +61,7 @@ func Open(dir string, o Options) (*Registry, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &Registry{dir: dir, options: o}
+	r := &Registry{dir: dir, options: o, faults: map[string]string{}}
 	if _, err := list(dir); err != nil {
 		return nil, fmt.Errorf("plugins: %w", err)
 	}
@@ -108,14 +109,54 @@ func (r *Registry) look(now time.Time) (changed bool) {
 	}
 	all := read(r.dir, files)
 	r.again = files.fresh(now)
+	for i := range all {
+		all[i].suffer(r.faults[all[i].Version])
+	}
 	r.keepHalfWritten(all, files, now)
 	r.files = files
+	return r.replace(all)
+}
+
+// replace makes plugins the set, if they differ from those that are there.
+func (r *Registry) replace(all []Plugin) (changed bool) {
 	if r.set.Revision > 0 && slices.EqualFunc(all, r.set.Plugins, same) {
 		return false
 	}
 	r.tell(all)
 	r.set = Set{all, r.set.Revision + 1}
 	return true
+}
+
+// Tried reports whether somebody has judged this version of a plugin.
+func (r *Registry) Tried(p Plugin) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, tried := r.faults[p.Version]
+	return tried
+}
+
+// Judge says why a version of a plugin can't be loaded, "" that it can. It is broken from
+// then on, until its files or its helpers change.
+func (r *Registry) Judge(p Plugin, problem string) {
+	if r.judge(p, problem) && r.options.Changed != nil {
+		r.options.Changed()
+	}
+}
+
+func (r *Registry) judge(p Plugin, problem string) (changed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.faults[p.Version] = problem
+	if problem == "" {
+		return false
+	}
+	all := slices.Clone(r.set.Plugins)
+	for i := range all {
+		if same(all[i], p) {
+			all[i].suffer(problem)
+		}
+	}
+	return r.replace(all)
 }
 
 // keepHalfWritten keeps the former reading of what worked and is broken now, as

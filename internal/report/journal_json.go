@@ -54,7 +54,7 @@ type SavedNode struct {
 	Metric        *SavedMetric            `json:"metric"` // null if nothing was to be measured
 	ExecTime      float64                 `json:"exec_time"`
 	Memory        uint64                  `json:"memory,omitempty"` // bytes
-	TermOut       []string                `json:"term_out"`         // long output without its middle
+	TermOut       []string                `json:"term_out"`         // long output without its middle, the traceback, the time
 	ExcType       string                  `json:"exc_type,omitempty"`
 	ExcInfo       *sessions.ExceptionInfo `json:"exc_info,omitempty"`
 	ExcStack      []sessions.StackFrame   `json:"exc_stack,omitempty"`
@@ -137,9 +137,7 @@ func savedNode(e journal.Execution, parent string) SavedNode {
 		}
 	}
 	if d := e.Detail; d != nil {
-		if d.TermOut != nil {
-			node.TermOut = d.TermOut
-		}
+		node.TermOut = termOut(e)
 		node.ExcType, node.ExcInfo = d.Record.ExcType, d.Record.ExcInfo
 		node.ExcStack, node.Traceback = d.Record.ExcStack, d.Record.Traceback
 		for _, output := range []journal.Output{d.Stdout, d.Stderr} {
@@ -149,6 +147,18 @@ func savedNode(e journal.Execution, parent string) SavedNode {
 		}
 	}
 	return node
+}
+
+// termOut is what an execution's terminal would have shown, with how long it took where
+// that is known.
+func termOut(e journal.Execution) []string {
+	r := e.Detail.Record
+	r.Status, r.ExecTime, r.TimeLimit = e.Status, e.ExecTime.Seconds(), e.Limit.Seconds()
+	lines := append([]string{}, r.Terminal(e.Detail.TermOut)...)
+	if e.Status.Runs() || e.Status == journal.StatusLost {
+		return lines
+	}
+	return append(lines, r.TimeLine())
 }
 
 // nodeID names an execution for all time.

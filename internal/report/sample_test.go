@@ -76,7 +76,7 @@ func newSample(t testing.TB) *sample {
 	s.add(journal.Execution{Code: "import random\nrows = [(x, 2 * x + random.Random(x).random()) for x in range(50)]", Changed: true})
 	s.add(journal.Execution{Parent: 1, Follows: 1, Code: "mean = sum(y for _, y in rows) / len(rows)\nscore = sum(abs(y - mean) for _, y in rows)\nprint('baseline', score)", Changed: true,
 		Trial:  &journal.Trial{Plan: "Predict the mean, as a baseline.", Stage: sessions.StageDraft, MetricName: "score", Metric: metric(1250.4375)},
-		Detail: &journal.Detail{TermOut: []string{"baseline 1250.4375\n", "Execution time: a moment."}}})
+		Detail: &journal.Detail{TermOut: []string{"baseline 1250.4375\n"}}})
 	s.add(journal.Execution{Parent: 2, Follows: 2, Code: "slope = fit(rows)  # " + hostile, Status: sessions.StatusError,
 		Trial: &journal.Trial{Plan: "Fit a line. " + hostile, Stage: sessions.StageImprove, Parent: 2, MetricName: "score", Buggy: true, Why: "NameError: name 'fit' is not defined"},
 		Detail: &journal.Detail{TermOut: []string{hostile + "\n"}, Record: sessions.Result{ExcType: "NameError", ExcInfo: &sessions.ExceptionInfo{Name: "fit"},
@@ -88,7 +88,7 @@ func newSample(t testing.TB) *sample {
 		Detail: &journal.Detail{Figures: []journal.Figure{{Figure: sessions.Figure{Path: "/gone.png", MIMEType: "image/png", Width: 60, Height: 40, Title: "Line | fitted"}, File: figure}}}})
 	s.add(journal.Execution{Parent: 4, Follows: 4, Code: "offset = 0.5\nscore = sum(abs(y - slope * x - offset) for x, y in rows)", Changed: true,
 		Trial: &journal.Trial{Plan: "Add an offset of a half.", Analysis: "The errors lie on one side. " + hostile, Stage: sessions.StageImprove, Parent: 4, MetricName: "score", Metric: metric(12.125)}})
-	s.add(journal.Execution{Parent: 5, Follows: 5, Code: "while True: pass", Status: sessions.StatusTimeout,
+	s.add(journal.Execution{Parent: 5, Follows: 5, Code: "while True: pass", Status: sessions.StatusTimeout, Limit: 7 * time.Second,
 		Trial:  &journal.Trial{Plan: "Search the offset.", Stage: sessions.StageImprove, Parent: 5, MetricName: "score", Buggy: true, Why: "it reached its time limit"},
 		Detail: &journal.Detail{Record: sessions.Result{ExcType: "TimeoutError"}}})
 	s.add(journal.Execution{Parent: 4, Follows: 4, Code: "score = 40",

@@ -92,6 +92,10 @@ func (w *Wall) Open() (open []string) {
 	add(w.host.NoSeccomp != "", "all system calls of the kernel, those for the network among them unless there are namespaces")
 	add(w.settings.Network.All, "the network, this machine's own services among it (--allow-net all)")
 	add(len(w.settings.Network.Hosts) > 0 && !w.namespaced(), "nothing of --allow-net: its hosts can't be told apart without a network namespace, so there is no network at all")
+	gpu := len(w.settings.GPU) > 0
+	add(gpu, "the driver of the cards, which is a large part of the kernel, and all of their memory: no limit counts it (--gpu)")
+	add(gpu && w.host.NoCgroups != "", "memory that belongs to no process (memfd_create): without cgroups no limit counts it (--gpu)")
+	add(gpu && confined && !apart, "what may be set of other processes of the server's user in /proc, as which of them the kernel ends first (--gpu)")
 	return open
 }
 

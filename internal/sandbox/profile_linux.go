@@ -91,6 +91,7 @@ func (w *Wall) liberties(networked bool) liberties {
 		// A branch needs a tag of its own, which the server can't give to another user's
 		// process without this; then the user tells whose the processes are.
 		untag: w.users.apart() && !mayLimitOthers(),
+		memfd: len(w.gpu.devices) > 0,
 	}
 }
 
@@ -124,7 +125,7 @@ func (w *Wall) base(homes string, elsewhere []string) *Base {
 	python, read, write := present(w.settings.Python), present(w.settings.Read), present(append(w.writable(), elsewhere...))
 	hide := present(w.settings.Hidden)
 	secrets := w.secrets()
-	b := &Base{identities: identify(slices.Concat(python, read, write, hide, secrets, []string{homes}))}
+	b := &Base{identities: identify(slices.Concat(python, read, write, hide, secrets, []string{homes}, w.gpu.devices))}
 	if w.namespaced() {
 		b.Unshare = w.unshare()
 		b.View = w.newView(homes, hide, slices.Concat(python, read, w.system.resolver), write)
@@ -137,13 +138,15 @@ func (w *Wall) base(homes string, elsewhere []string) *Base {
 		if len(list) > 0 { // there are rules for single files, which others replace
 			b.identities += identify(system)
 		}
-		read = slices.Concat(system, w.system.resolver, python, read)
-		use := slices.Clone(w.system.devices)
+		read = slices.Concat(system, w.system.resolver, w.gpu.read, python, read)
+		use := slices.Concat(w.system.devices, w.gpu.devices)
 		if w.terminals() {
 			use = append(use, w.system.terminals...)
 		}
-		if w.users.apart() {
-			use = append(use, "/proc") // a process sets some things of itself there
+		if w.users.apart() || len(w.gpu.devices) > 0 {
+			// A process sets some things of itself there: CUDA doesn't start unless it can name
+			// its threads, and there are no rules for what will be a copy's or a child's.
+			use = append(use, "/proc")
 		} else {
 			read = append(read, "/proc") // it could set them of others
 		}

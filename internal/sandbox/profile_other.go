@@ -18,4 +18,12 @@ type system struct{}
 
 func newSystem(Settings, Host) system { return system{} }
 
+// gpu is empty, too: the settings refuse cards here.
+type gpu struct{}
+
+func newGPU(Settings, bool) (gpu, error) { return gpu{}, nil }
+
+// GPU has nothing to say.
+func (w *Wall) GPU() string { return "" }
+
 func detect(context.Context, string, []byte) (Host, error) { return nothing("only Linux has it"), nil }

@@ -68,6 +68,11 @@ type Settings struct {
 	Secrets []string
 	Network Network
 	Limits  Limits
+	// GPU are the numbers of the cards that sessions may use, as 0 for /dev/nvidia0, or
+	// "all" alone.
+	GPU []string
+
+	root string // what /dev and /sys are in; tests have made-up ones
 }
 
 // Network says what a session may connect to. The zero value is nothing.

@@ -37,6 +37,7 @@ type liberties struct {
 	inet   bool // sockets of the internet families
 	renice bool // priorities of other processes: those of the same user are its own
 	untag  bool // the limit by which the server knows its own processes (RLIMIT_LOCKS)
+	memfd  bool // memory without a name, which CUDA doesn't start without
 }
 
 func makeFilter(l liberties) ([]byte, error) {

@@ -144,6 +144,9 @@ var forbidden = map[string]call{
 	"TIOCSTI":                calling("ioctl", bits, unix.TIOCSTI, 0),
 	"TIOCSTI, high bits":     calling("ioctl", bits, 1<<32|unix.TIOCSTI, 0),
 	"TIOCLINUX":              calling("ioctl", bits, unix.TIOCLINUX, 0),
+	"PIDFD_GET_INFO":         calling("ioctl", bits, 0xc040ff0b, 0),
+	"PIDFD_GET_INFO, longer": calling("ioctl", bits, 0xc080ff0b, 0),
+	"PIDFD_GET_INFO, _IO":    calling("ioctl", bits, 1<<32|0xff0b, 0),
 	"prlimit64 of another":   calling("prlimit64", 1, unix.RLIMIT_NOFILE, 1, 0),
 	"the tag":                calling("prlimit64", 0, unix.RLIMIT_LOCKS, 1, 0),
 	"the tag, high bits":     calling("prlimit64", 0, 1<<32|unix.RLIMIT_LOCKS, 1, 0),
@@ -197,6 +200,7 @@ var permitted = map[string]call{
 	"ioctl, all 32 bits":    calling("ioctl", bits, 0x80045430, 0),
 	"ioctl, a sign":         calling("ioctl", bits, 0xffffffff80045430, 0),
 	"pidfd_open":            calling("pidfd_open", 1, 0),
+	"ioctl of a pidfd":      calling("ioctl", bits, 0xff02, 0), // EBADF
 	"unix socket":           calling("socket", unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0),
 	"unix datagrams":        calling("socket", unix.AF_UNIX, unix.SOCK_DGRAM, 0),
 	"landlock":              calling("landlock_create_ruleset", 0, 0, 1),

@@ -32,17 +32,20 @@ type condition struct {
 	offset uint32
 	test   bpf.JumpTest
 	value  uint32
+	// ignored are the bits that the test does not see.
+	ignored uint32
 }
 
 // ifAny allows what one of the alternatives allows and refuses the rest.
 func ifAny(alternatives []alternative) answer {
 	var program answer
 	for _, conditions := range alternatives {
-		left := 2*len(conditions) + len(allowed)
+		left := 3*len(conditions) + len(allowed)
 		for _, c := range conditions {
-			left -= 2
+			left -= 3
 			program = append(program,
 				bpf.LoadAbsolute{Off: c.offset, Size: 4},
+				bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: ^c.ignored},
 				bpf.JumpIf{Cond: c.test, Val: c.value, SkipFalse: uint8(left)})
 		}
 		program = append(program, allowed...)
@@ -72,17 +75,26 @@ func noBits(argument uint32, bits uint64) []condition {
 
 func atMost(argument, value uint32) []condition {
 	offset := argumentsOffset + argumentSize*argument
-	return []condition{{offset + highHalf, bpf.JumpEqual, 0}, {offset, bpf.JumpLessOrEqual, value}}
+	return []condition{
+		{offset: offset + highHalf, test: bpf.JumpEqual}, {offset: offset, test: bpf.JumpLessOrEqual, value: value},
+	}
 }
 
 // lowNot asks nothing of the high half.
 func lowNot(argument, value uint32) []condition {
-	return []condition{{argumentsOffset + argumentSize*argument, bpf.JumpNotEqual, value}}
+	return maskedNot(argument, ^uint32(0), value)
+}
+
+// maskedNot asks nothing of the bits that are not in the mask.
+func maskedNot(argument, mask, value uint32) []condition {
+	return []condition{{argumentsOffset + argumentSize*argument, bpf.JumpNotEqual, value, ^mask}}
 }
 
 func both(argument uint32, test bpf.JumpTest, value uint64) []condition {
 	offset := argumentsOffset + argumentSize*argument
-	return []condition{{offset + highHalf, test, uint32(value >> 32)}, {offset, test, uint32(value)}}
+	return []condition{
+		{offset: offset + highHalf, test: test, value: uint32(value >> 32)}, {offset: offset, test: test, value: uint32(value)},
+	}
 }
 
 // namespaceFlags are those of clone that make a namespace. CLONE_NEWTIME is none of
@@ -96,6 +108,9 @@ const (
 	addrLimit32Bit   = 0x8
 	uname26          = 0x20000
 	askPersonality   = 0xffffffff
+	// pidfdGetInfo is the type and the number of PIDFD_GET_INFO (Linux 6.13), which the
+	// kernel takes with any size and direction.
+	pidfdGetInfo = 0xff0b
 )
 
 // conditionalCalls returns the calls that are allowed with some arguments only.
@@ -107,8 +122,9 @@ func conditionalCalls(l liberties) map[string][]alternative {
 		"socketpair": {equal(0, unix.AF_UNIX)},
 		"socket":     {equal(0, unix.AF_UNIX)},
 		// Typing into the terminal from which the server was started, also by a
-		// console's clipboard.
-		"ioctl": {all(lowNot(1, unix.TIOCSTI), lowNot(1, unix.TIOCLINUX))},
+		// console's clipboard. And who a stranger's parent and user are: a filter can't see
+		// whose a pidfd is, and nothing in a session asks that of its own children.
+		"ioctl": {all(lowNot(1, unix.TIOCSTI), lowNot(1, unix.TIOCLINUX), maskedNot(1, 0xffff, pidfdGetInfo))},
 		// -1 is all processes of the user.
 		"kill": {lowNot(0, ^uint32(0))},
 		// One's own limits, but for the one by which the server tells whose a process is,
@@ -131,6 +147,9 @@ func conditionalCalls(l liberties) map[string][]alternative {
 	if l.renice {
 		calls["setpriority"] = []alternative{atMost(0, unix.PRIO_PGRP)}
 		calls["ioprio_set"] = []alternative{equal(0, ioprioWhoProcess)}
+	}
+	if l.memfd {
+		calls["memfd_create"] = []alternative{{}}
 	}
 	if l.inet {
 		calls["socket"] = append(calls["socket"], internetSockets()...)

@@ -71,13 +71,13 @@ func (w *Wall) newView(homes string, hide, read, write []string) *view {
 	return v
 }
 
-// unruled are the server's secrets where no rules of Landlock's keep them: directories,
+// unruled are the server's secrets, and the cards of nobody's, where no rules of Landlock's keep them: directories,
 // which are covered, and files, in whose place is a device that can't be opened.
 func (w *Wall) unruled() (directories, files []string) {
 	if w.host.Landlock > 0 {
 		return nil, nil
 	}
-	for _, path := range w.secrets() {
+	for _, path := range append(w.secrets(), w.withheld()...) {
 		switch info, err := os.Lstat(path); {
 		case err != nil: // it is not there
 		case info.IsDir():

@@ -18,6 +18,7 @@ type Wall struct {
 	host     Host
 	users    *users
 	system   system
+	gpu      gpu
 	homes    string // where those of families will be, "" while that is not known
 	shared   string // settings.Shared, without links
 
@@ -58,6 +59,10 @@ func New(settings Settings, host Host) (*Wall, error) {
 	}
 	if host.User == 0 && !w.users.active() {
 		return nil, fmt.Errorf("%w: the server is root and can't run code as anybody else (%s): start it as another user, let it change users (the capabilities SETUID and SETGID), or switch the sandbox off (--sandbox off)", ErrBelowFloor, cmp.Or(host.NoUsers, "there is no other user"))
+	}
+	var err error
+	if w.gpu, err = newGPU(settings, w.users.active()); err != nil {
+		return nil, err
 	}
 	if err := errors.Join(w.users.share(settings.Shared), w.reachesPython(), w.keepsPython()); err != nil {
 		return nil, err

@@ -137,11 +137,12 @@ func keepDescriptors() {
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
-func startReaper() *reaper {
+func startReaper(f *forkers) *reaper {
 	r := &reaper{signals: make(chan os.Signal, 1)}
 	signal.Notify(r.signals, unix.SIGCHLD)
 	r.done.Go(func() {
 		for range r.signals {
+			f.resume()
 			reapOrphans()
 		}
 	})

@@ -19,6 +19,6 @@ func keepDescriptors() {}
 
 type reaper struct{}
 
-func startReaper() *reaper { return &reaper{} }
+func startReaper(*forkers) *reaper { return &reaper{} }
 
 func (*reaper) close() {}

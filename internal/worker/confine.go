@@ -52,7 +52,8 @@ var harmlessVariables = map[string]bool{
 	"LD_LIBRARY_PATH": true, "PYTHONPATH": true, "PYTHONDONTWRITEBYTECODE": true, "PYTHONHASHSEED": true, "PYTHONUTF8": true,
 	"PYTHONWARNINGS": true, "PYTHONUNBUFFERED": true, "PYTHONNOUSERSITE": true, "VIRTUAL_ENV": true, "CONDA_PREFIX": true,
 	"SSL_CERT_FILE": true, "SSL_CERT_DIR": true, "REQUESTS_CA_BUNDLE": true, "CURL_CA_BUNDLE": true, "PIP_CERT": true,
-	"CUDA_VISIBLE_DEVICES": true, "NUMEXPR_MAX_THREADS": true, "SOURCE_DATE_EPOCH": true,
+	"CUDA_VISIBLE_DEVICES": true, "CUDA_DEVICE_ORDER": true, "CUDA_HOME": true, "NVIDIA_VISIBLE_DEVICES": true,
+	"PYTORCH_CUDA_ALLOC_CONF": true, "NUMEXPR_MAX_THREADS": true, "SOURCE_DATE_EPOCH": true,
 }
 
 // harmlessPrefixes begin the names of others.

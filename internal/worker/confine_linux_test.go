@@ -89,8 +89,9 @@ func TestSpawnedBehindTheWall(t *testing.T) {
 	library := filepath.Join(t.TempDir(), "lib")
 	wall := testWall(t, sandbox.Settings{Python: []string{library}})
 	w := workertest.Start(t, walled{testSpawner(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall }), wall, t})
-	_, sink := workertest.Run(t, w, "import os, socket; print(os.path.exists('/root'), os.getuid() != 0, socket.create_server(('127.0.0.1', 8000)).getsockname()[1])")
-	if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "True True 8000" {
+	_, sink := workertest.Run(t, w, "import os, socket; print(os.path.exists('/root'), os.getuid() != 0, socket.create_server(('127.0.0.1', 8000)).getsockname()[1])\n"+
+		"import ctypes; number = ctypes.c_int(); _ = ctypes.CDLL(None).prctl(2, ctypes.byref(number)); print(number.value)") // PR_GET_PDEATHSIG
+	if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "True True 8000\n9" {
 		t.Errorf("got %q", got)
 	}
 }

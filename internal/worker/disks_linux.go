@@ -1,18 +1,14 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,92 +20,18 @@ const (
 	// diskPoll is how many looks at memory there are for one at the disk, unless there
 	// is reason to look sooner.
 	diskPoll = 20
-	// diskLeast is how many bytes a run may always write that began beyond the limit.
+	// diskLeast is how many bytes may always be added to what is beyond the limit.
 	diskLeast = 1 << 20
+	// diskLittle is what a run may add that isn't taken for growth at all, and how large
+	// each file may become while files are held.
+	diskLittle = 64 << 10
 	// diskCount is how long a run may have to wait until its files are counted, once.
 	diskCount = 200 * time.Millisecond
 	// diskQuick is how long a count may take for one more to come before a run.
 	diskQuick = time.Millisecond
+	// uncounted stands for a size that nobody knows.
+	uncounted = -1
 )
-
-// store is what is remembered of the files of a family, or of a working directory: it
-// outlives the workers, so that a run that was ended gives the next one no more room.
-type store struct {
-	place string
-	// common says that the directory isn't the family's own: what was there before the
-	// first run is somebody else's, and what is added may be, too.
-	common bool
-	most   int64 // bytes that interpreters may put there
-
-	mu      sync.Mutex
-	limit   int64 // bytes that may be there: most, and of a common one what was there at first
-	runs    map[*worker]run
-	running int              // how many runs are under way
-	begun   int              // how many have begun so far
-	unseen  bool             // something has run since the last count
-	ending  map[*worker]bool // those that run and are being ended
-	slow    bool             // no run waits for a count any more
-	met     bool             // it was counted before
-	known   bool             // the rest is known
-	took    time.Duration    // the last count
-	last    int64
-	before  int64 // bytes that were there at first, and after a run was ended; or fewer since
-	// first is the fewest that were there when a run was let begin beyond the limit,
-	// since it was passed; 0 when it isn't.
-	first int64
-
-	looked time.Time
-	free   uint64 // bytes, of the file system, at the last count
-}
-
-// run is one that is under way.
-type run struct {
-	number  int    // how many had begun with it
-	written uint64 // bytes that its worker had written before, where others share the directory
-}
-
-// allowed is how many bytes there may be. What is there already when a run begins is
-// never a reason to end it: it has to be able to delete what the last has written.
-func (s *store) allowed() int64 {
-	if s.first == 0 {
-		return s.limit
-	}
-	return max(s.limit, s.first+max(s.most/100, diskLeast), s.before+diskLeast)
-}
-
-// isNear reports whether there is so much that it is looked at often.
-func (s *store) isNear() bool { return s.last > s.limit-s.most/5 }
-
-// waits reports whether a run that is about to begin waits for a count: nobody knows
-// what there is, or little room is left and it takes no time.
-func (s *store) waits() bool {
-	if s.running > 0 || s.known && !s.unseen {
-		return false
-	}
-	return !s.known && !s.slow || s.known && s.isNear() && s.took <= diskQuick
-}
-
-// rebase takes what is there for old: at the very first count, and once a run was ended.
-// Otherwise what short runs have written unseen is laid to the next that is seen.
-func (s *store) rebase(size int64) {
-	if s.common && !s.met {
-		s.limit += size
-	}
-	s.met = true
-	if !s.known {
-		s.before = size
-		s.known = true
-	}
-	s.last, s.before = size, min(s.before, size)
-	switch {
-	case size <= s.limit:
-		s.first = 0
-	case s.first == 0 && s.before > s.limit:
-		s.first = size
-	default:
-		s.first = min(s.first, size)
-	}
-}
 
 // storesOf returns the stores of a worker's files: the home of the session and its
 // branches, with their /tmp, or else its private directory; and the working directory
@@ -136,23 +58,22 @@ func (d *warden) store(place string, common bool) *store {
 	return d.stores[place]
 }
 
-func newStore(place string, common bool, most int64) *store {
-	return &store{place: place, common: common, most: most, limit: most, runs: map[*worker]run{}, ending: map[*worker]bool{}}
-}
-
 // letRun is told that a worker is about to run something. What it returns is called
-// when that is over.
-func (d *warden) letRun(w *worker) (over func()) {
+// when that is over, with what came of it, and says what there is to say of limits.
+func (d *warden) letRun(w *worker) (over func(*doneMessage) []string) {
 	if d == nil {
-		return func() {}
+		return noNotes
 	}
 	d.wake()
 	w.line.bounds.forget()
 	spec := w.spec.Load()
-	if d.limits.Disk <= 0 || spec == nil {
-		return func() {}
+	if d.limits.Disk <= 0 && d.limits.FileSize <= 0 || spec == nil {
+		return noNotes
 	}
-	stores := d.storesOf(spec)
+	var stores []*store
+	if d.limits.Disk > 0 {
+		stores = d.storesOf(spec)
+	}
 	for _, s := range stores {
 		d.letWrite(s, w)
 	}
@@ -162,49 +83,62 @@ func (d *warden) letRun(w *worker) (over func()) {
 		default: // it is awake
 		}
 	}
-	return func() {
-		for _, s := range stores {
-			s.mu.Lock()
-			s.running--
-			delete(s.runs, w)
-			delete(s.ending, w)
-			s.mu.Unlock()
+	began := time.Now()
+	return func(done *doneMessage) (notes []string) {
+		trouble := w.troubleOf(done)
+		if time.Since(began) > diskQuick { // in less nobody writes much
+			now, _ := writtenBy(w.process.pid)
+			trouble.written, w.written = int64(now-min(now, w.written)), now
 		}
+		for _, s := range stores { // what is deleted and still open counts in each: once is enough
+			if told := d.endRun(s, w, trouble); len(notes) == 0 {
+				notes = told
+			}
+		}
+		return append(notes, d.fileNotes(spec.Workdir, trouble, len(notes) > 0)...)
 	}
 }
+
+func noNotes(*doneMessage) []string { return nil }
 
 // letWrite lets a run begin. Where little room is left, or nobody has looked yet, it
 // counts first, so that all that comes later is the run's.
 func (d *warden) letWrite(s *store, w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.waits():
-		ctx, cancel := context.WithTimeout(d.life, d.toCount)
-		defer cancel()
-		began := time.Now()
-		s.free = freeOn(s.place)
-		size, err := s.size(ctx, -1, d.holders(s))
-		if err == nil {
-			s.rebase(size)
-		} // else the next look does so
-		s.slow = err != nil
-		s.looked, s.took = began, time.Since(began)
-	case s.running == 0 && s.known && s.isNear() && !s.unseen:
-		s.rebase(s.last)
+	if s.waits() {
+		if _, err := d.count(s, nil); err != nil {
+			s.slow = true // the next look does so
+		}
 	}
-	s.running++
-	s.begun++
-	begins := run{number: s.begun}
-	if s.common {
-		begins.written, _ = writtenBy(w.process.pid)
+	setFileSize(w.process.pid, false) // it has to be able to delete, and to write in the place of that
+	begins := &run{base: uncounted, began: time.Now(), free: freeOn(s.place)}
+	if s.known && !s.unseen && !s.short {
+		begins.base = s.last
 	}
 	s.runs[w] = begins
-	clear(s.ending)
+	s.begun++
 	s.unseen = true
 }
 
-// watchDisks ends workers whose runs write more files than they may. It has a goroutine
+// count counts all of a store while runs wait. The caller has the store's lock.
+func (d *warden) count(s *store, largest *largestFiles) (deleted int64, err error) {
+	ctx, cancel := context.WithTimeout(d.life, d.toCount)
+	defer cancel()
+	began := time.Now()
+	free := freeOn(s.place)
+	size, deleted, err := s.size(ctx, uncounted, d.holders(s), largest)
+	s.took = time.Since(began)
+	if err == nil {
+		s.looked, s.free = began, free
+		s.take(size, s.begun)
+	} else if largest != nil { // a part of the files
+		largest.count, largest.files = 0, nil
+	}
+	return deleted, err
+}
+
+// watchDisks sees to it that runs write no more files than they may. It has a goroutine
 // of its own, for a walk over many files takes a while.
 func (d *warden) watchDisks() {
 	for d.life.Err() == nil {
@@ -260,137 +194,36 @@ func (d *warden) forgetStores(used map[*store][]*worker) {
 func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
 	now, free := time.Now(), freeOn(s.place)
 	s.mu.Lock()
-	busy = s.running > 0
-	due, begun, known, allowed := s.isDue(now, free, d.limits.Poll), s.begun, s.known, s.allowed()
+	busy = len(s.runs) > 0
+	due, begun, enough := s.isDue(now, free, d.limits.Poll), s.begun, s.enough()
 	s.mu.Unlock()
 	if !due {
 		return busy
 	}
-	enough := allowed
-	if !known {
-		enough = -1
-	}
-	size, err := s.size(d.life, enough, workers)
+	size, _, err := s.size(d.life, enough, workers, nil)
 	if err != nil {
 		return busy
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.looked.After(now) { // a run has counted meanwhile
+		return busy
+	}
 	s.looked, s.free, s.took = now, free, time.Since(now)
-	d.endWriters(s, s.judge(size, allowed, begun))
-	return busy
-}
-
-// judge takes a count and returns whose runs have to end for it. What was allowed and how
-// many runs had begun is as it was before the count.
-func (s *store) judge(size, allowed int64, begun int) (tooMuch []*worker) {
-	s.last = size
-	for w, run := range s.runs {
-		if run.number <= begun {
-			tooMuch = append(tooMuch, w)
-		}
-	}
-	switch {
-	case !s.known: // with what a run has added that could not wait
-		s.rebase(size)
-		s.unseen = s.running > 0 || s.begun != begun
-	case s.begun != begun && (size <= allowed || len(tooMuch) == 0): // some of it may be what a run began with
-	case size <= allowed:
-		s.rebase(size)
-		s.unseen = s.running > 0
-	case s.running == 0:
-		s.unseen, s.known = false, false
-	default:
-		s.known = false // the next run begins with what is there
-		return tooMuch
-	}
-	return nil
-}
-
-// isDue reports whether it is time to count. Whoever writes a lot uses up what is free:
-// that is seen without a walk over the files, at once.
-func (s *store) isDue(now time.Time, free uint64, poll time.Duration) bool {
-	if s.running == 0 && !s.unseen || len(s.ending) > 0 {
-		return false
-	}
-	room := max(0, s.allowed()-s.last)
-	return !s.known || s.isNear() || now.Sub(s.looked) >= diskPoll*poll || s.free > free && s.free-free > uint64(room/2)
-}
-
-// endWriters ends those of the workers, whose runs are too much: of a common directory
-// those that have written, unless nobody has, as space can be taken without. Whoever goes
-// on is looked at again when they have ended. The caller has the store's lock.
-func (d *warden) endWriters(s *store, ending []*worker) {
-	cause := fmt.Sprintf("disk limit of %s reached: delete files below %s that are not needed", sessions.SizeInWords(s.most), s.place)
-	if s.common {
-		cause = fmt.Sprintf("disk limit of %s reached: so much was added to %s since this server first ran code there; delete what your code wrote there and doesn't need, and nothing else", sessions.SizeInWords(s.most), s.place)
-		var wrote []*worker
-		for _, w := range ending {
-			if s.mayHaveWritten(w) {
-				wrote = append(wrote, w)
+	was := s.held
+	hold, tooMuch := s.judge(size, begun, enough >= 0 && size > enough)
+	if (hold || was && !s.held) && !s.setFileSizes(workers, hold) && hold {
+		d.unheld.Do(func() {
+			d.log.Warn("files can't be kept from growing beyond the disk limit, so runs are ended without an error before; a server that is root needs the capability SYS_RESOURCE for it")
+		})
+		for w, r := range s.runs {
+			if r.unheld && !r.ending && !slices.Contains(tooMuch, w) {
+				tooMuch = append(tooMuch, w)
 			}
 		}
-		if len(wrote) > 0 {
-			ending = wrote
-		}
 	}
-	for _, w := range ending {
-		s.ending[w] = true
-		d.log.Info("an interpreter is ended", "pid", w.process.pid, "reason", cause)
-		w.process.blame(cause)
-		d.running.Go(func() { w.process.kill(cause) })
-	}
-}
-
-// mayHaveWritten reports whether a worker's run has, with its kin, written more than a
-// little, wherever. The kernel doesn't count that of files in memory.
-func (s *store) mayHaveWritten(w *worker) bool {
-	var stat unix.Statfs_t
-	if unix.Statfs(s.place, &stat) != nil || stat.Type == unix.TMPFS_MAGIC {
-		return true
-	}
-	kin, known := w.livingKin()
-	if !known {
-		return true
-	}
-	var sum uint64
-	for _, each := range kin {
-		n, ok := writtenBy(each.pid)
-		if !ok {
-			return true
-		}
-		sum += n
-	}
-	return sum >= s.runs[w].written+diskLeast
-}
-
-// livingKin returns the living kin of a worker, itself included; not known while they are
-// being ended, or have been. It waits for nobody.
-func (w *worker) livingKin() (all []procID, known bool) {
-	p, kin := w.process, w.line.kin
-	if !p.alive.TryRLock() {
-		return nil, false
-	}
-	defer p.alive.RUnlock()
-	if p.reaped || !kin.mu.TryLock() {
-		return nil, false
-	}
-	defer kin.mu.Unlock()
-	all, err := kin.find()
-	return all, err == nil
-}
-
-// writtenBy is how many bytes a process, and those of its children that have ended, have
-// had written to disks; not ok if that can't be told.
-func writtenBy(pid int) (n uint64, ok bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
-	if err != nil {
-		return 0, false
-	}
-	_, rest, ok := bytes.Cut(data, []byte("\nwrite_bytes: "))
-	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	n, err = strconv.ParseUint(string(line), 10, 64)
-	return n, ok && err == nil
+	d.endWriters(s, tooMuch, len(workers) == 1)
+	return busy
 }
 
 // holders are the workers whose files are those of the store.
@@ -404,10 +237,10 @@ func (d *warden) holders(s *store) (all []*worker) {
 }
 
 // size counts what the files take, in bytes, those too that are deleted and still open.
-func (s *store) size(ctx context.Context, enough int64, workers []*worker) (int64, error) {
-	size, err := sizeOnDisk(ctx, enough, s.place)
+func (s *store) size(ctx context.Context, enough int64, workers []*worker, largest *largestFiles) (size, unnamed int64, err error) {
+	size, err = sizeOnDisk(ctx, enough, s.place, largest)
 	if err != nil || enough >= 0 && size > enough {
-		return size, err
+		return size, 0, err
 	}
 	deleted := deletedFiles{seen: map[fileID]bool{}, devices: map[uint64]bool{}}
 	var stat unix.Stat_t
@@ -424,7 +257,7 @@ func (s *store) size(ctx context.Context, enough int64, workers []*worker) (int6
 			deleted.add(pid, func() bool { return ctx.Err() == nil && more() })
 		}
 	}
-	return size + deleted.size, ctx.Err()
+	return size + deleted.size, deleted.size, ctx.Err()
 }
 
 func isBelow(dir, other string) bool {

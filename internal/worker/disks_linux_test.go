@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +38,7 @@ func writeFile(t *testing.T, path string, mebibytes int) {
 }
 
 // What the operator has in a directory is not the interpreters' to delete, and whoever
-// has not written is not ended.
+// has not written meets nothing.
 func TestDiskLimitInADirectoryOfTheOperators(t *testing.T) {
 	s := limited(t, sandbox.Limits{Disk: 20 << 20})
 	dir := t.TempDir()
@@ -56,18 +55,12 @@ func TestDiskLimitInADirectoryOfTheOperators(t *testing.T) {
 		beside <- sink.All()
 	}()
 	writer := inDirectory(t, s, dir)
-	_, sink := workertest.Run(t, writer, `
-import os, time
-def write(count):
-    for n in range(count):
-        with open(f"{time.monotonic()}", "wb") as f: f.write(os.urandom(1 << 20))
-        time.sleep(0.1)
-write(10); print("written")`)
-	if sink.All() != "written\n" {
-		t.Errorf("%q", sink.All())
+	outcome, sink := workertest.Run(t, writer, manyFiles+"write(10); print('written')")
+	if sink.All() != "written\n" || len(outcome.Notes) > 0 {
+		t.Errorf("%q %q", sink.All(), outcome.Notes)
 	}
 	reason := breaks(t, writer, "while True: write(1)")
-	if !strings.HasPrefix(reason, "disk limit of 20 MiB reached: so much was added to "+dir+" since") {
+	if want := "MiB were added to " + dir + " since this server first ran code there ("; !strings.Contains(reason, want) || strings.Contains(reason, "the operator's") {
 		t.Error(reason)
 	}
 	writeFile(t, filepath.Join(dir, "over"), 0)
@@ -76,6 +69,16 @@ write(10); print("written")`)
 	}
 }
 
+// manyFiles are small enough for each to be written when files may not grow.
+const manyFiles = `
+import os, time
+def write(count):
+    for n in range(count):
+        for _ in range(18):
+            with open(f"{time.monotonic()}", "wb") as f: f.write(os.urandom(60_000))
+        time.sleep(0.05)
+`
+
 // Whoever writes on when others were ended for it is ended too.
 func TestDiskLimitForThoseWhoAreLeft(t *testing.T) {
 	s := limited(t, sandbox.Limits{Disk: 20 << 20})
@@ -83,48 +86,154 @@ func TestDiskLimitForThoseWhoAreLeft(t *testing.T) {
 	left := inDirectory(t, s, dir)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := left.Run(t.Context(), sessions.Request{Execution: 1, Code: `
-import os, time
+		_, err := left.Run(t.Context(), sessions.Request{Execution: 1, Code: manyFiles + `
 while not os.path.exists("over"): time.sleep(0.05)
-for n in range(1000):
-    with open(f"left {n}", "wb") as f: f.write(os.urandom(1 << 20))
-    time.sleep(0.1)`}, workertest.NewRecorder())
+write(1000)`}, workertest.NewRecorder())
 		ended <- err
 	}()
-	breaks(t, inDirectory(t, s, dir), `
-import os, time
-for n in range(1000):
-    with open(str(n), "wb") as f: f.write(os.urandom(1 << 20))
-    time.sleep(0.1)`)
+	breaks(t, inDirectory(t, s, dir), manyFiles+"write(1000)")
 	writeFile(t, filepath.Join(dir, "over"), 0)
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "disk limit of 20 MiB reached") {
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "disk limit of 20 MiB (--disk-limit) reached") {
 		t.Error(err)
 	}
 }
 
-// Runs that begin during a count don't keep those that began before it from being ended.
-func TestRunsThatBeginDuringACount(t *testing.T) {
-	old, young := &worker{}, &worker{}
-	for _, test := range []struct {
-		what    string
-		runs    map[*worker]run
-		begun   int // before the count
-		size    int64
-		tooMuch []*worker
-	}{
-		{"nobody has begun", map[*worker]run{old: {number: 1}}, 1, 2000, []*worker{old}},
-		{"nobody has begun, and there is room", map[*worker]run{old: {number: 1}}, 1, 900, nil},
-		{"another has", map[*worker]run{old: {number: 1}, young: {number: 2}}, 1, 2000, []*worker{old}},
-		{"another has, and there is room", map[*worker]run{old: {number: 1}, young: {number: 2}}, 1, 900, nil},
-		{"it has ended, and another has begun", map[*worker]run{young: {number: 2}}, 1, 2000, nil},
+// TestDiskLimitIsAnErrorFirst: whatever is written, its run goes on with an exception and
+// is told, and the runs after it pay for nothing.
+func TestDiskLimitIsAnErrorFirst(t *testing.T) {
+	const fails = "\n    for _ in range(1000): %s; time.sleep(0.01)\nexcept OSError as e: print(e.strerror)"
+	for name, code := range map[string]string{
+		"a file":           "f = open('a file', 'wb', 0)\ntry:" + fmt.Sprintf(fails, "f.write(os.urandom(1 << 20))"),
+		"several files":    "n = 0\ntry:" + fmt.Sprintf(fails, "n += 1; open(str(n), 'wb').write(os.urandom(3 << 20))"),
+		"below":            "os.makedirs('a/b')\ntry:" + fmt.Sprintf(fails, "open('a/b/c', 'ab').write(os.urandom(1 << 20))"),
+		"deleted and open": "f = open('f', 'wb', 0); os.unlink('f')\ntry:" + fmt.Sprintf(fails, "f.write(os.urandom(1 << 20))"),
+		"by a program":     "_ = subprocess.run(['sh', '-c', 'while head -c 1000000 /dev/urandom; do sleep 0.01; done >> f'], stderr=-3)\nprint('File too large')",
+		"in /tmp":          "f = open(os.path.join(HOME, 'tmp'), 'wb', 0)\ntry:" + fmt.Sprintf(fails, "f.write(os.urandom(1 << 20))"),
 	} {
-		s := newStore("", true, 1000)
-		s.known, s.unseen, s.runs, s.running, s.begun = true, true, test.runs, len(test.runs), test.begun
-		if _, also := test.runs[young]; also {
-			s.begun++
+		t.Run(name, func(t *testing.T) {
+			s := limited(t, sandbox.Limits{Disk: 20 << 20})
+			home := t.TempDir()
+			started, err := s.Start(t.Context(), sessions.Spec{InterpreterID: "test", Home: home, Workdir: home})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := started.(*worker)
+			t.Cleanup(func() { _ = w.Close(context.Background()) })
+			workertest.Run(t, w, fmt.Sprintf("import os, subprocess, time; HOME = %q", home))
+			outcome, sink := workertest.Run(t, w, code)
+			told := strings.Join(outcome.Notes, "\n")
+			if want := "disk limit of 20 MiB (--disk-limit) reached: "; sink.All() != "File too large\n" || !strings.Contains(told, want) {
+				t.Errorf("%q, %q", sink.All(), told)
+			}
+			outcome, _ = workertest.Run(t, w, "for _ in range(10): time.sleep(0.05)\nos.system('echo x > small')")
+			if told := strings.Join(outcome.Notes, "\n"); !strings.Contains(told, "Delete what is not needed") {
+				t.Errorf("the next run: %q", told)
+			}
+			outcome, _ = workertest.Run(t, w, "f = None; os.system('rm -rf *')\nwith open('again', 'wb') as g: g.write(bytes(5 << 20))")
+			if len(outcome.Notes) > 0 || outcome.Exception != nil {
+				t.Errorf("when there is room: %q, %+v", outcome.Notes, outcome.Exception)
+			}
+		})
+	}
+}
+
+// What an earlier run has left running pays for itself.
+func TestDiskLimitOfAProcessInTheBackground(t *testing.T) {
+	s := limited(t, sandbox.Limits{Disk: 20 << 20})
+	var stat unix.Statfs_t
+	home := t.TempDir()
+	if err := unix.Statfs(home, &stat); err != nil || stat.Type == unix.TMPFS_MAGIC {
+		t.Skipf("who has written can't be told of files in memory (%v)", err)
+	}
+	started, err := s.Start(t.Context(), sessions.Spec{InterpreterID: "test", Home: home, Workdir: home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := started.(*worker)
+	t.Cleanup(func() { _ = w.Close(context.Background()) })
+	workertest.Run(t, w, "import subprocess; p = subprocess.Popen('n=0; while true; do n=$((n + 1)); head -c 60000 /dev/zero > f$n; done', shell=True)")
+	outcome, sink := workertest.Run(t, w, "print(p.wait())")
+	if told := strings.Join(outcome.Notes, "\n"); sink.All() != "-9\n" || !strings.Contains(told, "went on writing beyond the disk limit: ") {
+		t.Errorf("%q, %q", sink.All(), told)
+	}
+}
+
+// TestFileSizeLimitIsTold: what Python, numpy or a program says of it is theirs, the note
+// is ours.
+func TestFileSizeLimitIsTold(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{FileSize: 2 << 20, Disk: 100 << 20}))
+	for name, code := range map[string]string{
+		"a file":    "open('a', 'wb').write(bytes(3 << 20))",
+		"sparse":    "open('b', 'wb').truncate(3 << 20)",
+		"caught":    "try: open('c', 'wb').write(bytes(3 << 20))\nexcept OSError as e: print(e)",
+		"a program": "import os; os.system('head -c 3000000 /dev/zero > d')",
+		"quiet":     "import os; os.system('exec 2> /dev/null; head -c 3000000 /dev/zero > e')",
+	} {
+		outcome, err := w.Run(t.Context(), sessions.Request{Execution: 1, Code: code}, workertest.NewRecorder())
+		if got := strings.Join(outcome.Notes, "\n"); err != nil || !strings.Contains(got, "a file may become 2 MiB at most (--file-size-limit)") {
+			t.Errorf("%s: %q", name, got)
 		}
-		if got := s.judge(test.size, s.allowed(), test.begun); !slices.Equal(got, test.tooMuch) {
-			t.Errorf("%s: %d are to end", test.what, len(got))
+		if outcome, _ := workertest.Run(t, w, "1 + 1"); len(outcome.Notes) > 0 {
+			t.Errorf("after %s: %q", name, outcome.Notes)
+		}
+	}
+	workertest.Run(t, w, "import time; time.sleep(0.1)") // what has changed just before may be the next run's own
+	if outcome, _ := workertest.Run(t, w, "print('the upload failed: HTTP 413: File too large')"); len(outcome.Notes) > 0 {
+		t.Errorf("words of others: %q", outcome.Notes)
+	}
+}
+
+// Files that were held may grow again once there is room, also where nothing runs; and what
+// a count that was cut short has found is nobody's beginning.
+func TestRoomAgain(t *testing.T) {
+	s := newStore("", false, 1000)
+	s.known, s.held, s.last = true, true, 900
+	if !s.isDue(time.Now(), 0, time.Second) {
+		t.Error("nobody looks whether files may grow again")
+	}
+	s.held, s.last = false, 1100
+	if s.waits() {
+		t.Error("what is known is counted again")
+	}
+	if s.short = true; !s.waits() {
+		t.Error("a count that was cut short is taken for the whole")
+	}
+	begins := &run{base: uncounted}
+	s.runs[&worker{}] = begins
+	if s.judge(1200, 1, true); begins.base != uncounted {
+		t.Errorf("a run that began during it is measured by it: %d", begins.base)
+	}
+}
+
+// TestJudge: files are held at the first growth beyond the limit, and only who grows after
+// that is ended; who began beyond it is measured by what was there then.
+func TestJudge(t *testing.T) {
+	const mib = 1 << 20
+	for _, test := range []struct {
+		what       string
+		held       bool  // its files are
+		base, size int64 // MiB
+		holds, end bool
+	}{
+		{"there is room", false, 10, 900, false, false},
+		{"nobody knows what it began with", false, uncounted, 2000, false, false},
+		{"it has passed the limit", false, 10, 2000, true, false},
+		{"it began beyond it", false, 2000, 2000, false, false},
+		{"and has written more", false, 2000, 2100, true, false},
+		{"it goes on", true, 2000, 2100, false, true},
+		{"it has stopped", true, 2000, 2000, false, false},
+		{"it has deleted", true, 2000, 900, false, false},
+	} {
+		s, w := newStore("", false, 1000*mib), &worker{}
+		began := test.base * mib
+		if test.base == uncounted {
+			began = uncounted
+		} else if s.known = true; began > s.limit {
+			s.least = began
+		}
+		s.runs[w], s.held = &run{base: began, held: test.held}, test.held
+		if hold, end := s.judge(test.size*mib, 1, false); hold != test.holds || (len(end) > 0) != test.end || s.held != (test.size > 1000 && (hold || test.held)) {
+			t.Errorf("%s: held %v %v, %d are to end", test.what, hold, s.held, len(end))
 		}
 	}
 }
@@ -137,10 +246,10 @@ func TestAWriterWhoIsBeingEnded(t *testing.T) {
 	asked, over := make(chan struct{}), make(chan struct{})
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		s.mayHaveWritten(w)
+		s.writers(w, &run{})
 		close(asked)
 		for {
-			s.mayHaveWritten(w)
+			s.writers(w, &run{})
 			select {
 			case <-over:
 				return
@@ -152,8 +261,8 @@ func TestAWriterWhoIsBeingEnded(t *testing.T) {
 	w.Kill()
 	close(over)
 	asking.Wait()
-	if !s.mayHaveWritten(w) {
-		t.Error("one that has ended is taken for one that has not written")
+	if itself, started, known := s.writers(w, &run{}); itself || len(started) > 0 || known {
+		t.Errorf("of one that has ended: %v %v %v", itself, started, known)
 	}
 }
 
@@ -162,7 +271,7 @@ func TestRunsDoNotWaitForTheDisk(t *testing.T) {
 	s := &store{most: 1000, limit: 1000}
 	for _, test := range []struct {
 		what                string
-		running             int
+		running             bool
 		unseen, slow, known bool
 		last                int64
 		took                time.Duration
@@ -170,13 +279,16 @@ func TestRunsDoNotWaitForTheDisk(t *testing.T) {
 	}{
 		{what: "nobody has looked", waits: true},
 		{what: "nobody could in time", slow: true},
-		{what: "somebody runs already", running: 1},
+		{what: "somebody runs already", running: true},
 		{what: "there is room", known: true, unseen: true, last: 700},
 		{what: "there is little", known: true, unseen: true, last: 900, waits: true},
 		{what: "there is little, and many files", known: true, unseen: true, last: 900, took: time.Second},
 		{what: "nothing has run since the last look", known: true, last: 900},
 	} {
-		s.running, s.unseen, s.slow, s.known, s.last, s.took = test.running, test.unseen, test.slow, test.known, test.last, test.took
+		s.unseen, s.slow, s.known, s.last, s.took = test.unseen, test.slow, test.known, test.last, test.took
+		if s.runs = nil; test.running {
+			s.runs = map[*worker]*run{nil: {}}
+		}
 		if got := s.waits(); got != test.waits {
 			t.Errorf("%s: %v", test.what, got)
 		}
@@ -190,7 +302,8 @@ func TestACountThatTakesLongIsTaken(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "much"), 30)
 	files := d.store(dir, true)
-	files.slow, files.running, files.begun, files.unseen = true, 1, 1, true
+	files.slow, files.begun, files.unseen = true, 1, true
+	files.runs[&worker{}] = &run{base: uncounted}
 	d.lookAtFiles(files, nil)
 	if !files.known || files.limit < 50<<20 || files.limit > 51<<20 || !files.unseen {
 		t.Errorf("known %v, limit %d, unseen %v", files.known, files.limit, files.unseen)
@@ -205,12 +318,10 @@ import os, time
 top = os.getcwd()
 for n in range(50):
     os.mkdir(200 * "a"); os.chdir(200 * "a")`)
-	reason := breaks(t, w, `
-for n in range(4):
-    with open(str(n), "wb") as f: f.write(bytes(10 << 20))
-time.sleep(1000)`)
-	if !strings.HasPrefix(reason, "disk limit of 20 MiB reached") {
-		t.Error(reason)
+	code := "for n in range(4):\n    with open(str(n), 'wb') as f: f.write(bytes(10 << 20))"
+	outcome, err := w.Run(t.Context(), sessions.Request{Execution: 1, Code: code}, workertest.NewRecorder())
+	if told := strings.Join(outcome.Notes, ""); err != nil || !strings.Contains(told, "disk limit of 20 MiB (--disk-limit) reached") {
+		t.Error(told)
 	}
 }
 

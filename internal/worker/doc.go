@@ -21,11 +21,12 @@
 //     reaps it.
 //   - forker: a Python that forks workers and runs no code of the user's: root,
 //     bare and always awake, and the zygote, its fork with libraries imported.
+//     Each ends all kin when the server is killed.
 //   - spare: a worker that was forked ahead and waits for its session.
 //   - copy: a fork of an idle worker, asleep until it is woken or dismissed. One
 //     that stands by shares the worker's line, one for a branch begins its own.
 //   - line: a worker and its copies that stand by; one after the other leads.
-//   - watchdog: a second process that ends all kin when the server is killed.
+//   - guard: a root that forks nobody, of a server that spawns.
 //   - held output: what is printed while no execution runs; the next gets it.
 //
 // One execution:

@@ -61,6 +61,16 @@ func faultLine(trace string) string {
 	return first
 }
 
+// underName has text name cells as tracebacks do where a code file is kept.
+func underName(text, codeFile string) string {
+	if codeFile == "" {
+		return text
+	}
+	return cellFile.ReplaceAllLiteralString(text, codeFile)
+}
+
+var cellFile = regexp.MustCompile(`<cell [0-9]+>`)
+
 // currentThread returns the frames of the thread that met the fault.
 func currentThread(trace string) string {
 	_, frames, found := strings.Cut(trace, "\nCurrent thread ")

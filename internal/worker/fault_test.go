@@ -62,6 +62,15 @@ func TestReason(t *testing.T) {
 	}
 }
 
+func TestFaultNamesTheCodeFile(t *testing.T) {
+	t.Parallel()
+	for codeFile, want := range map[string]string{"": "at <cell 12>, line 1", "a$1.py": "at a$1.py, line 1"} {
+		if got := underName("at <cell 12>, line 1", codeFile); got != want {
+			t.Errorf("%q: %q", codeFile, got)
+		}
+	}
+}
+
 func TestFaultShowsTheUsersFramesOnly(t *testing.T) {
 	t.Parallel()
 	want := `Fatal Python error: Segmentation fault

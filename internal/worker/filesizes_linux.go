@@ -85,9 +85,10 @@ var errEnough = errors.New("enough")
 
 // sizeOnDisk adds up what the files below the directory take, in bytes. It stops
 // when that is more than enough, unless enough is negative. Links are not followed,
-// and what can't be read, or goes meanwhile, doesn't count.
-func sizeOnDisk(ctx context.Context, enough int64, dir string) (int64, error) {
-	walk := diskWalk{ctx: ctx, enough: enough}
+// and what can't be read, or goes meanwhile, doesn't count. The largest are noted for who
+// asks for them.
+func sizeOnDisk(ctx context.Context, enough int64, dir string, largest *largestFiles) (int64, error) {
+	walk := diskWalk{ctx: ctx, enough: enough, largest: largest}
 	err := walk.add(dir)
 	if errors.Is(err, errEnough) {
 		err = nil
@@ -99,7 +100,9 @@ type diskWalk struct {
 	ctx    context.Context
 	enough int64
 	size   int64
-	rests  int // how many directories are walked by a descriptor
+	// largest is nil when nobody asks for them.
+	largest *largestFiles
+	rests   int // how many directories are walked by a descriptor
 }
 
 func (d *diskWalk) add(dir string) error {
@@ -116,6 +119,7 @@ func (d *diskWalk) add(dir string) error {
 		}
 		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 			d.size += stat.Blocks * 512
+			d.largest.add(path, stat)
 		}
 		if d.enough >= 0 && d.size > d.enough {
 			return errEnough

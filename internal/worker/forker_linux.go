@@ -59,7 +59,7 @@ func (f *forker) hear(ctx context.Context, patience time.Duration, kind string, 
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	f.conn.close()
+	f.letGo()
 	if !f.process.wait(context.Background(), hangUpGrace) {
 		f.process.kill("it was not ready in time")
 	}
@@ -129,10 +129,16 @@ func (f *forker) discard(pid int) {
 
 func (f *forker) alive() bool { return !f.process.hasExited() }
 
-// close lets it go: with its socket closed it ends, and the root ends all its
-// descendants first.
-func (f *forker) close(ctx context.Context) {
+// letGo tells it to end. Were its socket closed without a word the server would be
+// dead, and all that its workers have started were to be ended.
+func (f *forker) letGo() {
+	f.conn.sayStop()
 	f.conn.close()
+}
+
+// close lets it go: it ends, and the root ends all its descendants first.
+func (f *forker) close(ctx context.Context) {
+	f.letGo()
 	if !f.process.wait(ctx, killGrace) {
 		f.process.kill("ended by the server")
 	}

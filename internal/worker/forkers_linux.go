@@ -12,11 +12,14 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"understudy/internal/sandbox"
 )
 
 // forkers are the root and the zygote of a server. Each is replaced when it
-// dies: two goroutines tend them from begin to close.
+// dies: two goroutines tend them from begin to close. A guard is a root alone,
+// which forks nobody and ends what a killed server leaves.
 type forkers struct {
 	spawner *Spawner
 	preload []string
@@ -24,7 +27,7 @@ type forkers struct {
 	begun   sync.Once
 	roots   tending
 	zygotes tending
-	spares  *spares
+	spares  *spares // nil in a guard
 
 	patience time.Duration // for a root that is being started: forkerPatience
 
@@ -56,19 +59,38 @@ func (t *tending) end() {
 }
 
 func newForkers(s *Spawner, preload []string) *forkers {
-	f := &forkers{
-		spawner: s, preload: preload, log: s.log, roots: newTending(), zygotes: newTending(),
-		patience: forkerPatience, changed: make(chan struct{}), all: map[int]*forker{},
-	}
-	f.spares = newSpares(f, s.options.Spares)
+	f := newRoots(s)
+	f.preload, f.spares = preload, newSpares(f, s.options.Spares)
 	return f
 }
 
+func newRoots(s *Spawner) *forkers {
+	return &forkers{
+		spawner: s, log: s.log, roots: newTending(), zygotes: newTending(),
+		patience: forkerPatience, changed: make(chan struct{}), all: map[int]*forker{},
+	}
+}
+
+// newGuard returns the guard of a server that spawns, nil if it is to have none.
+func newGuard(s *Spawner) *forkers {
+	if !s.options.Guard {
+		return nil
+	}
+	return newRoots(s)
+}
+
 // begin starts what it can in the background, once.
-func (f *forkers) begin() { f.begun.Do(f.tendAll) }
+func (f *forkers) begin() {
+	if f != nil {
+		f.begun.Do(f.tendAll)
+	}
+}
 
 func (f *forkers) tendAll() {
 	f.roots.running.Go(func() { tend(f.roots.life, f.keepRoot) })
+	if f.spares == nil {
+		return
+	}
 	f.zygotes.running.Go(func() { tend(f.zygotes.life, f.keepZygote) })
 	if f.spares.wanted > 0 {
 		f.spares.running.Go(func() { f.spares.keep(f.spares.life) })
@@ -106,7 +128,7 @@ func (f *forkers) keepRoot(ctx context.Context) (served time.Duration) {
 	root, err := f.startRoot(ctx)
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, errClosed) {
-			f.log.Warn("the root process could not be started: interpreters are spawned meanwhile", "error", err)
+			f.log.Warn("the root process could not be started: meanwhile interpreters are spawned, and what they start may outlive a server that is killed", "error", err)
 		}
 		f.change(func() { f.failure = err })
 		return 0
@@ -268,7 +290,7 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 // own keeps confined ones from the terminal that the server was started from: a worker's
 // user may have no right to the device, but one's own terminal is /dev/tty for everybody.
 func (f *forkers) command(dir string, mark mark, control, says *os.File) *exec.Cmd {
-	cmd := exec.Command(f.spawner.options.Python, "-u", "-m", "pyworker", "--root", "3")
+	cmd := exec.Command(f.spawner.options.Python, "-u", "-m", "pyworker", "--root", "3", string(f.spawner.nonce))
 	cmd.Dir = dir
 	cmd.Env = f.spawner.environment(dir, mark)
 	// Without a wall the root stays in the server's session: if it dies, the groups of its
@@ -320,6 +342,21 @@ func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error
 	return zygote, nil
 }
 
+// resume has a root go on that somebody has stopped, one that is just starting too: it
+// could not notice that the server was killed.
+func (f *forkers) resume() {
+	if f == nil {
+		return
+	}
+	for _, pid := range f.spawner.registry.forkers() {
+		var stopped unix.Siginfo // stays empty for the zygote, which is no child of ours
+		err := unix.Waitid(unix.P_PID, pid, &stopped, unix.WSTOPPED|unix.WNOHANG, nil)
+		if err == nil && stopped.Signo != 0 && unix.Kill(pid, unix.SIGCONT) == nil {
+			f.log.Warn("the root process had been stopped; it goes on", "pid", pid)
+		}
+	}
+}
+
 // adopt tells the root that a process is reaped on request only.
 func (f *forkers) adopt(pid int) {
 	f.mu.Lock()
@@ -347,9 +384,12 @@ func (f *forkers) reap(parent, pid int) (syscall.WaitStatus, bool) {
 
 // close ends the spares, the zygote, then the root, and with it whoever is left.
 func (f *forkers) close() {
-	if f != nil {
-		f.spares.end()
-		f.zygotes.end()
-		f.roots.end()
+	if f == nil {
+		return
 	}
+	if f.spares != nil {
+		f.spares.end()
+	}
+	f.zygotes.end()
+	f.roots.end()
 }

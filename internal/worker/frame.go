@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync/atomic"
 	"unicode/utf8"
+
+	"understudy/sessions"
 )
 
 // A protocolError says that the peer broke the protocol. It ends the worker,
@@ -36,6 +39,31 @@ type frame struct {
 func (f frame) decode(message any) error {
 	if err := json.Unmarshal(f.header, message); err != nil {
 		return broken("fields", "the header of a %q frame has a wrong form: %v", f.kind, err)
+	}
+	return nil
+}
+
+// few is a list that is short, unless the user's code has forged it: millions of empty
+// elements fit a frame, and each takes many times as much memory.
+type few[T any] []T
+
+// maxFew is how many elements it may have.
+const maxFew = 10_000
+
+func (f *few[T]) UnmarshalJSON(data []byte) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	if token, err := d.Token(); err != nil || token != json.Delim('[') {
+		return json.Unmarshal(data, (*[]T)(f))
+	}
+	for *f = nil; d.More(); {
+		if len(*f) == maxFew {
+			return fmt.Errorf("a list has more than %d elements", maxFew)
+		}
+		var element T
+		if err := d.Decode(&element); err != nil {
+			return err
+		}
+		*f = append(*f, element)
 	}
 	return nil
 }
@@ -89,7 +117,7 @@ func readFrame(r io.Reader) (frame, error) {
 	}
 	f := frame{kind: kind, header: header}
 	for _, size := range sizes {
-		data, err := readExactly(r, size)
+		data, err := readAttachment(r, size)
 		if err != nil {
 			return frame{}, err
 		}
@@ -145,9 +173,28 @@ func checkSizes(sizes []int) error {
 	return nil
 }
 
-// trustedSize is how many bytes are reserved on a peer's word alone; a buffer
-// for more grows as the bytes arrive.
+// trustedSize is how many bytes are reserved on a peer's word alone; the rest of more
+// when so many have arrived.
 const trustedSize = 1 << 20
+
+// maxReading is how many bytes of attachments that are larger than that are read at once,
+// from all workers. More are dropped as they come: a figure has its file.
+const maxReading = 32 << 20
+
+var reading atomic.Int64
+
+// readAttachment returns nil for one that there is no room for.
+func readAttachment(r io.Reader, size int) ([]byte, error) {
+	if size <= trustedSize {
+		return readExactly(r, size)
+	}
+	defer reading.Add(-int64(size))
+	if reading.Add(int64(size)) > maxReading || size > sessions.MaxImages {
+		_, err := io.CopyN(io.Discard, r, int64(size))
+		return nil, unexpected(err)
+	}
+	return readExactly(r, size)
+}
 
 func readExactly(r io.Reader, size int) ([]byte, error) {
 	if size <= trustedSize {
@@ -155,10 +202,13 @@ func readExactly(r io.Reader, size int) ([]byte, error) {
 		_, err := io.ReadFull(r, data)
 		return data, unexpected(err)
 	}
-	var data bytes.Buffer
-	data.Grow(trustedSize)
-	_, err := io.CopyN(&data, r, int64(size))
-	return data.Bytes(), unexpected(err)
+	first := make([]byte, trustedSize)
+	if _, err := io.ReadFull(r, first); err != nil {
+		return nil, unexpected(err)
+	}
+	data := make([]byte, size)
+	_, err := io.ReadFull(r, data[copy(data, first):])
+	return data, unexpected(err)
 }
 
 // unexpected turns the end of the stream inside a frame into an error of its own.

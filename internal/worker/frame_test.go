@@ -56,6 +56,20 @@ func TestReadFrameOfMoreThanIsTrusted(t *testing.T) {
 	}
 }
 
+// What is too much at once for all workers is dropped, and the stream goes on behind it.
+func TestReadFrameWithoutRoom(t *testing.T) {
+	reading.Add(maxReading)
+	defer reading.Add(-maxReading)
+	data := rawFrame(`{"type":"figure","attachments":[2097152,3]}`, string(make([]byte, 2<<20)), "abc")
+	f, err := readFrame(bytes.NewReader(data))
+	if err != nil || f.attachments[0] != nil || string(f.attachments[1]) != "abc" {
+		t.Errorf("%d attachments, %v", len(f.attachments), err)
+	}
+	if _, err := readFrame(bytes.NewReader(data[:2<<20])); err != io.ErrUnexpectedEOF {
+		t.Errorf("a cut attachment gives %v", err)
+	}
+}
+
 func TestEncodeFrameReadsBack(t *testing.T) {
 	t.Parallel()
 	sent := runMessage{Execution: 3, Kind: sessions.RunsCode, Arguments: json.RawMessage("{}"), Code: "print('\x00 ä \u2028')", ResultVarName: "x"}
@@ -159,6 +173,34 @@ func TestMutatedFrames(t *testing.T) {
 			checkFrame(t, f)
 		} else if err != io.EOF && wordOf(err) == "" {
 			t.Fatalf("%q: an error of no known kind: %v", data, err)
+		}
+	}
+}
+
+// A list that holds more than any worker sends ends the worker; what is no list is told.
+func TestFew(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		header string
+		ok     bool
+	}{
+		"notes":           {`{"notes":["a","b"],"exception":{"type":"E","stack":[["f",1,"g","h"]]}}`, true},
+		"none":            {`{"notes":null,"exception":{"type":"E","stack":[]}}`, true},
+		"as many":         {`{"notes":[` + strings.Repeat(`"",`, maxFew-1) + `""]}`, true},
+		"too many":        {`{"notes":[` + strings.Repeat(`"",`, maxFew) + `""]}`, false},
+		"too many names":  {`{"variables":{"added":[` + strings.Repeat(`"",`, maxFew) + `""]}}`, false},
+		"too many frames": {`{"exception":{"type":"E","stack":[` + strings.Repeat(`["",0,"",""],`, maxFew) + `["",0,"",""]]}}`, false},
+		"no list":         {`{"notes":"a"}`, false},
+		"other elements":  {`{"notes":["a",{}]}`, false},
+	} {
+		var message doneMessage
+		err := frame{kind: typeDone, header: []byte(test.header)}.decode(&message)
+		var protocol *protocolError
+		if (err == nil) != test.ok || err != nil && !errors.As(err, &protocol) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name == "notes" && (!cmp.Equal(message.Notes, few[string]{"a", "b"}) || message.Exception.Stack[0].Function != "g") {
+			t.Errorf("%+v", message)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bufio"
 	"context"
 	"os"
 	"os/exec"
@@ -265,46 +264,6 @@ func TestCloseOfAStoppedWorker(t *testing.T) {
 	mustBeGone(t, append(pids(t, sink), w.info.PID)...)
 }
 
-// TestServerKilled: nothing of a server that is killed outlives it.
-func TestServerKilled(t *testing.T) {
-	for name, code := range map[string]string{
-		"one child": oneChild, "fifty children": fiftyChildren, "lost children": lostChildren,
-	} {
-		t.Run(name, func(t *testing.T) {
-			server, found := startMiniServer(t, code)
-			mustLive(t, found...)
-			workers := livingChildren(t, server.Process.Pid)
-			if len(workers) < 2 {
-				t.Fatalf("the server has the children %v; a worker and a watchdog were expected", workers)
-			}
-			if err := server.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
-			_ = server.Wait()
-			for _, pid := range append(found, workers...) {
-				eventually(t, "process "+strconv.Itoa(pid)+" ends", func() bool { return !alive(pid) })
-			}
-		})
-	}
-}
-
-// TestServerKilledWithoutWatchdog: a worker that would not notice the end of its
-// connection dies with the server all the same.
-func TestServerKilledWithoutWatchdog(t *testing.T) {
-	t.Setenv("WORKER_TEST_NO_WATCHDOG", "1")
-	server, found := startMiniServer(t, `
-import os, threading
-threading.Thread(target=threading.Event().wait).start()  # Python waits for it at its end
-print(os.getpid())
-`)
-	mustLive(t, found...)
-	if err := server.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = server.Wait()
-	eventually(t, "the worker ends", func() bool { return !alive(found[0]) })
-}
-
 // The kernel takes the thread that started a worker for its parent. Go ends
 // threads that goroutines were locked to.
 func TestWorkerOutlivesThreads(t *testing.T) {
@@ -317,75 +276,6 @@ func TestWorkerOutlivesThreads(t *testing.T) {
 		threads.Wait()
 	}
 	workertest.Run(t, w, "pass")
-}
-
-// startMiniServer starts a server that has run the code, and returns the ids
-// that the code printed.
-func startMiniServer(t *testing.T, code string) (*exec.Cmd, []int) {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), roleVariable+"=server", "WORKER_TEST_PYTHON="+workertest.Python(t),
-		"WORKER_TEST_LIBRARY="+t.TempDir(), "WORKER_TEST_CODE="+code)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	var found []int
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if pid, err := strconv.Atoi(strings.TrimSpace(lines.Text())); err == nil {
-			found = append(found, pid)
-		} else if strings.Contains(lines.Text(), "<nil>") {
-			return cmd, found
-		} else {
-			t.Fatalf("the server says %q", lines.Text())
-		}
-	}
-	t.Fatal("the server ended")
-	return nil, nil
-}
-
-func livingChildren(t *testing.T, pid int) []int {
-	t.Helper()
-	procs, err := listProcs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []int
-	for _, p := range procs {
-		if p.parent == pid && !p.dead {
-			found = append(found, p.pid)
-		}
-	}
-	return found
-}
-
-func TestWatchdogIsLetGo(t *testing.T) {
-	t.Setenv(roleVariable, "watchdog")
-	s := fakeSpawner(t, func(o *Options) { o.Watchdog = []string{os.Args[0]} })
-	start(t, s)
-	first := s.watchdog.cmd.Process.Pid
-	mustLive(t, first)
-	// One that dies is replaced.
-	if err := s.watchdog.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-s.watchdog.ended
-	start(t, s)
-	second := s.watchdog.cmd.Process.Pid
-	if second == first {
-		t.Fatal("no new watchdog")
-	}
-	if err := s.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	mustBeGone(t, second)
 }
 
 func TestManyWorkersLeaveNothing(t *testing.T) {

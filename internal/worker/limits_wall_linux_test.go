@@ -54,11 +54,12 @@ import os, tempfile, time
 dir = tempfile.mkdtemp()
 n = 0
 while True:
-    with open(f"{dir}/{n}", "wb") as f: f.write(os.urandom(1 << 20))
-    n += 1
+    for _ in range(20):  # so small that they are none too large
+        with open(f"{dir}/{n}", "wb") as f: f.write(os.urandom(50_000))
+        n += 1
     time.sleep(0.02)
 `)
-		if !strings.HasPrefix(reason, "disk limit of 20 MiB reached") {
+		if !strings.Contains(reason, "disk limit of 20 MiB (--disk-limit) reached") {
 			t.Error(reason)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,6 +104,27 @@ func TestForkersStop(t *testing.T) {
 			workertest.Run(t, w, "x = 2")
 			mustServe(t, w, "2\n")
 			mustServe(t, old, "1\n")
+		})
+	}
+}
+
+// A root that somebody has stopped goes on by itself: stopped, it would not notice
+// that the server was killed.
+func TestStoppedRootGoesOn(t *testing.T) {
+	for name, start := range map[string]func(...func(*Options)) *Spawner{
+		"of a zygote": func(o ...func(*Options)) *Spawner { return testZygote(t, o...).Spawner },
+		"guard":       func(o ...func(*Options)) *Spawner { return testSpawner(t, o...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &syncedLog{}
+			s := start(func(o *Options) { o.Guard, o.Logger = true, slog.New(slog.NewTextHandler(log, nil)) })
+			s.Warm()
+			pid := s.awaitForker("root", 0)
+			kill(t, pid, unix.SIGSTOP)
+			eventually(t, "it was stopped, and goes on", func() bool {
+				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+				return strings.Contains(log.String(), "had been stopped") && err == nil && !strings.Contains(string(stat), ") T ")
+			})
 		})
 	}
 }
@@ -335,51 +357,6 @@ func setProcessLimit(t testing.TB, pid int, soft uint64) {
 	limit.Cur = min(soft, limit.Max)
 	if err := unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// Nothing of a killed server is left, whether its watchdog or its root sees to
-// it.
-func TestServerOfForksKilled(t *testing.T) {
-	for name, without := range map[string]string{"with a watchdog": "", "without": "1"} {
-		for code := range map[string]bool{fiftyChildren: true, lostChildren: true} {
-			t.Run(name, func(t *testing.T) {
-				t.Setenv("WORKER_TEST_START", "zygote")
-				t.Setenv("WORKER_TEST_NO_WATCHDOG", without)
-				server, found := startMiniServer(t, code)
-				var all tree
-				eventually(t, "there are server, root, zygote, worker, copy", func() bool {
-					all = tree{registry: newRegistry(), seen: map[int]bool{}}
-					all.grow(server.Process.Pid)
-					return len(all.procs) >= 5+len(found)
-				})
-				if err := server.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-				_ = server.Wait()
-				for _, p := range all.procs {
-					eventually(t, fmt.Sprintf("process %d ends", p.pid), func() bool { return !alive(p.pid) })
-				}
-			})
-		}
-	}
-}
-
-// A helper that listens to nobody ends with a killed server all the same.
-func TestHelperOfAKilledServer(t *testing.T) {
-	t.Setenv("WORKER_TEST_HELPER", "1")
-	t.Setenv("WORKER_TEST_NO_WATCHDOG", "1")
-	server, _ := startMiniServer(t, "")
-	children := livingChildren(t, server.Process.Pid)
-	if len(children) != 2 {
-		t.Errorf("the server has the children %v, not a worker and a helper", children)
-	}
-	if err := server.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = server.Wait()
-	for _, pid := range children {
-		eventually(t, fmt.Sprintf("process %d ends", pid), func() bool { return !alive(pid) })
 	}
 }
 

@@ -2,9 +2,7 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,14 +14,14 @@ import (
 	"understudy/sessions"
 )
 
+// miniServer plays a server that is going to be killed; on Linux only.
+var miniServer func() int
+
 // roleVariable makes the test binary play another program.
 const roleVariable = "WORKER_TEST_ROLE"
 
 func TestMain(m *testing.M) {
-	switch os.Getenv(roleVariable) {
-	case "watchdog":
-		os.Exit(WatchdogMain(context.Background(), os.Stdin, slog.New(slog.DiscardHandler)))
-	case "server":
+	if os.Getenv(roleVariable) == "server" {
 		os.Exit(miniServer())
 	}
 	// It would do for the workers what the Spawner has to.
@@ -82,52 +80,4 @@ func eventually(t testing.TB, what string, holds func() bool) {
 		}
 	}
 	t.Fatal("in vain: " + what)
-}
-
-// miniServer is a server with one worker, whose code it reads from its
-// arguments. It lives until it is killed.
-func miniServer() int {
-	options := Options{Python: os.Getenv("WORKER_TEST_PYTHON"), LibraryDir: os.Getenv("WORKER_TEST_LIBRARY")}
-	if os.Getenv("WORKER_TEST_NO_WATCHDOG") == "" {
-		options.Watchdog = []string{os.Args[0]}
-	}
-	var s interface {
-		sessions.Starter
-		Warm()
-		Helper(string) (*Helper, error)
-	}
-	if os.Getenv("WORKER_TEST_START") == "zygote" {
-		options.CheckpointShare = 0.5
-		s = NewZygote(options)
-	} else {
-		spawner := NewSpawner(options)
-		spawner.packages = fakePackages
-		s = spawner
-	}
-	if os.Getenv("WORKER_TEST_HELPER") != "" {
-		h, err := s.Helper("helper.py")
-		if err == nil {
-			_, err = h.Write([]byte("hang\n"))
-		}
-		if err != nil {
-			fmt.Println(err)
-			return 1
-		}
-	}
-	// The watchdog plays its part by the same variable.
-	os.Setenv(roleVariable, "watchdog")
-	w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "mini", Workdir: os.TempDir()})
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	sink := workertest.NewRecorder()
-	_, err = w.Run(context.Background(), sessions.Request{Execution: 1, Code: os.Getenv("WORKER_TEST_CODE")}, sink)
-	if s.ForkObstacle() == "" { // with a copy to be woken by nobody
-		if _, failed := w.Fork(context.Background(), sessions.ToStandBy); failed != nil {
-			err = failed
-		}
-	}
-	fmt.Println(sink.Text(sessions.Stdout), err)
-	select {}
 }

@@ -124,6 +124,7 @@ func (p *process) describe(crash sessions.CrashError) *sessions.CrashError {
 		cause = p.bounds.verdict()
 	}
 	crash.Reason = reason(&crash, cause)
+	crash.Trace, crash.Reason = underName(crash.Trace, p.registry.codeFile), underName(crash.Reason, p.registry.codeFile)
 	return &crash
 }
 

@@ -299,9 +299,9 @@ type figureMessage struct {
 
 // A clearMessage takes back what the execution has shown so far; the files stay.
 type clearMessage struct {
-	Execution int      `json:"execution"`
-	Figures   bool     `json:"figures"`   // all of them
-	Artifacts []string `json:"artifacts"` // by name
+	Execution int         `json:"execution"`
+	Figures   bool        `json:"figures"`   // all of them
+	Artifacts few[string] `json:"artifacts"` // by name
 }
 
 type artifactMessage struct {
@@ -315,22 +315,31 @@ type artifactMessage struct {
 }
 
 type doneMessage struct {
-	Execution      int                   `json:"execution"`
-	OK             bool                  `json:"ok"`
-	Signalled      bool                  `json:"signalled"`
-	ExecTime       float64               `json:"exec_time"` // seconds
-	Result         json.RawMessage       `json:"result,omitempty"`
-	ResultType     string                `json:"result_type,omitempty"`
-	ResultEncoding string                `json:"result_encoding,omitempty"`
-	Notes          []string              `json:"notes,omitempty"`
-	ExitCode       *int                  `json:"exit_code,omitempty"` // of a command that came to its end
-	Exception      *exceptionMessage     `json:"exception,omitempty"`
-	Variables      sessions.VariableDiff `json:"variables"`
-	Obstacle       string                `json:"obstacle"`
-	Tasks          int                   `json:"tasks,omitempty"` // that go on in the event loop
-	Metric         *metricMessage        `json:"metric,omitempty"`
+	Execution      int               `json:"execution"`
+	OK             bool              `json:"ok"`
+	Signalled      bool              `json:"signalled"`
+	ExecTime       float64           `json:"exec_time"` // seconds
+	Result         json.RawMessage   `json:"result,omitempty"`
+	ResultType     string            `json:"result_type,omitempty"`
+	ResultEncoding string            `json:"result_encoding,omitempty"`
+	Notes          few[string]       `json:"notes,omitempty"`
+	ExitCode       *int              `json:"exit_code,omitempty"` // of a command that came to its end
+	Exception      *exceptionMessage `json:"exception,omitempty"`
+	Variables      changesMessage    `json:"variables"`
+	Obstacle       string            `json:"obstacle"`
+	Tasks          int               `json:"tasks,omitempty"` // that go on in the event loop
+	Metric         *metricMessage    `json:"metric,omitempty"`
 
 	size int // bytes of the header
+}
+
+// changesMessage is a sessions.VariableDiff whose lists are short.
+type changesMessage struct {
+	Added       few[string]    `json:"added,omitempty"`
+	Changed     few[string]    `json:"changed,omitempty"`
+	Removed     few[string]    `json:"removed,omitempty"`
+	NotCompared few[string]    `json:"not_compared,omitempty"`
+	More        map[string]int `json:"more,omitempty"`
 }
 
 // metricMessage is a number that is finite, or why there is none.
@@ -340,10 +349,10 @@ type metricMessage struct {
 }
 
 type exceptionMessage struct {
-	Type      string                 `json:"type"`
-	Info      sessions.ExceptionInfo `json:"info"`
-	Stack     []sessions.StackFrame  `json:"stack"`
-	Traceback string                 `json:"traceback"`
+	Type      string                   `json:"type"`
+	Info      sessions.ExceptionInfo   `json:"info"`
+	Stack     few[sessions.StackFrame] `json:"stack"`
+	Traceback string                   `json:"traceback"`
 }
 
 type variablesMessage struct{ sessions.Namespace }

@@ -8,6 +8,8 @@ type registry struct {
 	// byUser says that the lines of other sessions' families have other users: code may
 	// change a tag there.
 	byUser bool
+	// codeFile is the name that reports of faults give cells, "" for their own.
+	codeFile string
 
 	mu    sync.Mutex
 	roles map[int]role   // by process id

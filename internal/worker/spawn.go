@@ -70,10 +70,9 @@ type Options struct {
 	// StartTimeout is how long a worker may take to be ready; 30 s. The
 	// operator's InitCode is part of that.
 	StartTimeout time.Duration
-	// Watchdog is the command that runs WatchdogMain on its standard input,
-	// as {"/usr/bin/understudy", "watchdog"}. Without it, processes that a
-	// worker's code has started outlive a server that is killed. Linux only.
-	Watchdog []string
+	// Guard has a Spawner keep a root, as a Zygote does anyway. Without one, processes
+	// that a worker's code has started outlive a server that is killed. Linux only.
+	Guard bool
 	// Logger gets what concerns the operator; by default nobody does.
 	Logger *slog.Logger
 }
@@ -121,7 +120,7 @@ type Spawner struct {
 	// be copied; 0: it never is.
 	checkpointLimit int64
 	obstacle        string   // why workers are never copied, as a clause
-	forkers         *forkers // of a Zygote
+	forkers         *forkers // of a Zygote, or the guard; nil without
 	warden          *warden  // nil without limits
 	// launch starts a process and joins it to a worker, which it may have
 	// greeted already.
@@ -131,10 +130,9 @@ type Spawner struct {
 	standby func(mark mark, base *sandbox.Base) *worker
 
 	mu       sync.Mutex
-	library  *library // nil before the first start, as the next three
+	library  *library // nil before the first start, as the next two
 	launcher *launcher
 	reaper   *reaper
-	watchdog *watchdog
 	started  uint64
 	workers  map[*worker]bool // not closed yet
 	starting sync.WaitGroup
@@ -174,8 +172,9 @@ func NewSpawner(options Options) *Spawner {
 		workers:  map[*worker]bool{},
 		standby:  func(mark, *sandbox.Base) *worker { return nil },
 	}
-	s.registry.byUser = options.Wall.TellsByUser()
+	s.registry.byUser, s.registry.codeFile = options.Wall.TellsByUser(), options.CodeFile
 	s.launch = s.spawn
+	s.forkers = newGuard(s)
 	s.warden = newWarden(s)
 	return s
 }
@@ -183,8 +182,9 @@ func NewSpawner(options Options) *Spawner {
 // Name is the value of --start that chooses this starter.
 func (s *Spawner) Name() string { return "spawn" }
 
-// Warm does nothing: there is nothing to fork from.
-func (s *Spawner) Warm() {}
+// Warm begins to start what forks workers, so that the first need not wait, and
+// what guards them.
+func (s *Spawner) Warm() { s.forkers.begin() }
 
 // ForkObstacle says why workers can't be copied, "" if they can.
 func (s *Spawner) ForkObstacle() string { return s.obstacle }
@@ -208,6 +208,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	if err := enoughDescriptors(); err != nil {
 		return nil, err
 	}
+	s.forkers.begin()
 	number, err := s.begin()
 	if err != nil {
 		return nil, err
@@ -294,9 +295,8 @@ func (s *Spawner) begin() (uint64, error) {
 	}
 	if s.launcher == nil {
 		s.launcher = newLauncher()
-		s.reaper = startReaper()
+		s.reaper = startReaper(s.forkers)
 	}
-	s.guard()
 	s.starting.Add(1)
 	return s.nextNumber(), nil
 }
@@ -342,23 +342,6 @@ func (s *Spawner) prepareLibrary() (err error) {
 	}
 	s.library, err = newLibrary(cache, s.packages)
 	return err
-}
-
-// guard sees to it that a watchdog watches. One that has died is replaced with
-// the next start.
-func (s *Spawner) guard() {
-	if len(s.options.Watchdog) == 0 || s.watchdog != nil && s.watchdog.alive() {
-		return
-	}
-	if s.watchdog != nil {
-		s.watchdog.close()
-		s.log.Warn("the watchdog died; another one is started")
-	}
-	var err error
-	if s.watchdog, err = startWatchdog(s.options.Watchdog, s.nonce, s.log); err != nil {
-		s.watchdog = nil
-		s.log.Warn("no watchdog: processes may outlive a server that is killed", "error", err)
-	}
 }
 
 // spawn starts the process as a child of this one.
@@ -535,9 +518,6 @@ func (s *Spawner) Close(ctx context.Context) error {
 	if s.launcher != nil {
 		s.launcher.close()
 		s.reaper.close()
-	}
-	if s.watchdog != nil {
-		s.watchdog.close()
 	}
 	return err
 }

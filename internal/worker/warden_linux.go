@@ -39,6 +39,7 @@ type warden struct {
 	toDie, toCount time.Duration
 
 	life    context.Context
+	unheld  sync.Once // whether it was said that files can't be held
 	stop    context.CancelFunc
 	begun   sync.Once
 	running sync.WaitGroup

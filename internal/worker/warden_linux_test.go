@@ -226,87 +226,42 @@ except OSError as e: print(errno.errorcode[e.errno])
 	}
 }
 
+// Small files can still be written when none may grow: who goes on with them is ended, and
+// the next run may read and delete.
 func TestDiskLimit(t *testing.T) {
 	s := limited(t, sandbox.Limits{Disk: 20 << 20})
 	dir := t.TempDir()
-	begin := func() *worker {
-		w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = w.Close(context.Background()) })
-		return w.(*worker)
-	}
-	// It waits to be seen, as it writes faster than any look.
-	const fill = `
-import os, time
-os.makedirs("below", exist_ok=True)
-n = len(os.listdir("below"))
-while True:
-    with open(f"below/{n}", "wb") as f: f.write(os.urandom(1 << 20))
-    n += 1
-    time.sleep(0.02)
-`
-	reason := breaks(t, begin(), fill)
-	if want := "disk limit of 20 MiB reached: so much was added to " + dir; !strings.HasPrefix(reason, want) {
+	w := inDirectory(t, s, dir)
+	reason := breaks(t, w, manyFiles+"write(1000)")
+	if want := "it went on writing: disk limit of 20 MiB (--disk-limit) reached: "; !strings.HasPrefix(reason, want) {
 		t.Error(reason)
 	}
-	// The next run may read and delete, and is ended only when it writes more.
-	next := begin()
-	_, sink := workertest.Run(t, next, "import os, time\nfor _ in range(5): time.sleep(0.3)\nprint(len(os.listdir('below')) > 10)")
+	next := inDirectory(t, s, dir)
+	_, sink := workertest.Run(t, next, "import os, time\nfor _ in range(5): time.sleep(0.3)\nprint(len(os.listdir()) > 10)")
 	if sink.All() != "True\n" {
 		t.Errorf("%q", sink.All())
 	}
-	if reason := breaks(t, next, fill); !strings.HasPrefix(reason, "disk limit") {
+	if reason := breaks(t, next, manyFiles+"write(1000)"); !strings.Contains(reason, "disk limit") {
 		t.Error(reason)
 	}
-	workertest.Run(t, begin(), "import shutil; shutil.rmtree('below')")
 }
 
-// A run that has written too much before anybody has looked is ended, in a new
-// directory as in one whose last run was ended; and what has no name any more counts.
-func TestDiskLimitOfWhatIsWrittenAtOnce(t *testing.T) {
-	s := limited(t, sandbox.Limits{Disk: 20 << 20})
-	dir := t.TempDir()
-	const fill = "import os, time\nfor n in range(3): open(f'{time.monotonic()}', 'wb').write(bytes(10 << 20))\ntime.sleep(1000)"
-	for name, code := range map[string]string{
-		"files":   fill,
-		"again":   fill,
-		"deleted": "import os, time\nf = open('f', 'wb')\nos.unlink('f')\nf.write(bytes(30 << 20)); f.flush()\ntime.sleep(1000)",
-	} {
-		w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if reason := breaks(t, w.(*worker), code); !strings.HasPrefix(reason, "disk limit of 20 MiB reached") {
-			t.Errorf("%s: %s", name, reason)
-		}
-		_ = w.Close(context.Background())
-	}
-}
-
-// However often a run is ended, the room that the next has is not what it has taken.
+// However often files are held, the room that the next run has is not what the last took.
 func TestStoreGivesNoMoreRoom(t *testing.T) {
 	const mib = 1 << 20
 	s := &store{most: 1000 * mib, limit: 1000 * mib}
 	for _, step := range []struct {
 		what          string
-		ended         bool // the run before
 		size, allowed int64
 	}{
-		{"it is new", false, 0, 1000},
-		{"a short run has written too much", false, 1500, 1000},
-		{"and the next was ended", true, 1600, 1610},
-		{"within the margin", false, 1605, 1610},
-		{"ended again", true, 1700, 1701},
-		{"some was deleted", false, 1300, 1310},
-		{"ended once more", true, 1320, 1321},
-		{"all was deleted", false, 10, 1000},
+		{"it is new", 0, 1000},
+		{"a short run has written too much", 1500, 1510},
+		{"within the margin", 1505, 1510},
+		{"another has", 1700, 1510},
+		{"some was deleted", 1300, 1310},
+		{"all was deleted", 10, 1000},
 	} {
-		if step.ended {
-			s.known = false
-		}
-		if s.rebase(step.size * mib); s.allowed() != step.allowed*mib {
+		if s.take(step.size*mib, 0); s.allowed() != step.allowed*mib {
 			t.Errorf("%s: %d", step.what, s.allowed()/mib)
 		}
 	}

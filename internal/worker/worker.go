@@ -40,6 +40,8 @@ type worker struct {
 	spec atomic.Pointer[sessions.Spec]
 
 	asking asking
+	// written is what it had written to disks when that was last looked at.
+	written uint64
 
 	// turn is held by the one request that is under way; conn's frames
 	// belong to it.
@@ -195,8 +197,7 @@ func (w *worker) Run(ctx context.Context, request sessions.Request, sink session
 }
 
 // execute sends the run frame and returns the done frame, whatever comes between.
-func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMessage, error) {
-	var done doneMessage
+func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (done doneMessage, err error) {
 	if w.process.hasExited() {
 		return done, w.process.crash
 	}
@@ -205,7 +206,8 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (doneMes
 	}
 	w.interrupts.begin()
 	defer w.interrupts.end()
-	defer w.spawner.warden.letRun(w)()
+	over := w.spawner.warden.letRun(w)
+	defer func() { done.Notes = append(done.Notes, over(&done)...) }()
 	if err := w.conn.write(run); err != nil {
 		return done, err
 	}
@@ -316,7 +318,7 @@ func (m doneMessage) outcome() sessions.Outcome {
 		ResultEncoding: m.ResultEncoding,
 		Notes:          m.Notes,
 		ExitCode:       m.ExitCode,
-		Variables:      m.Variables,
+		Variables:      sessions.VariableDiff{Added: m.Variables.Added, Changed: m.Variables.Changed, Removed: m.Variables.Removed, NotCompared: m.Variables.NotCompared, More: m.Variables.More},
 		Obstacle:       m.Obstacle,
 		Tasks:          m.Tasks,
 		Size:           m.size,
@@ -325,8 +327,8 @@ func (m doneMessage) outcome() sessions.Outcome {
 		outcome.Metric = &sessions.Metric{Value: m.Metric.Value, Problem: m.Metric.Problem}
 	}
 	if m.Exception != nil {
-		exception := sessions.Exception(*m.Exception)
-		outcome.Exception = &exception
+		e := m.Exception
+		outcome.Exception = &sessions.Exception{Type: e.Type, Info: e.Info, Stack: e.Stack, Traceback: e.Traceback}
 	}
 	return outcome
 }

@@ -53,16 +53,8 @@ var systemObstacle = sync.OnceValue(func() string {
 // Name is the value of --start that chooses this starter.
 func (z *Zygote) Name() string { return "zygote" }
 
-// Warm begins to start what forks workers, so that the first need not wait.
-func (z *Zygote) Warm() {
-	if z.forkers != nil {
-		z.forkers.begin()
-	}
-}
-
 // fork has the process forked by whoever can.
 func (z *Zygote) fork(ctx context.Context, spec sessions.Spec, mark mark, greeting []byte) (*worker, error) {
-	z.forkers.begin()
 	if w := z.forkBy(ctx, z.forkers.warm(), mark, greeting); w != nil {
 		return w, nil
 	}

@@ -62,13 +62,13 @@ func TestStoppingIsNoFailure(t *testing.T) {
 }
 
 // forkerNow returns the living root or zygote.
-func (z *Zygote) forkerNow(name string) *forker {
-	z.forkers.mu.Lock()
-	defer z.forkers.mu.Unlock()
-	it := z.forkers.root
-	if name == "zygote" {
-		it = z.forkers.zygote
+func (s *Spawner) forkerNow(name string) *forker {
+	if s.forkers == nil {
+		return nil
 	}
+	s.forkers.mu.Lock()
+	defer s.forkers.mu.Unlock()
+	it := map[string]*forker{"root": s.forkers.root, "zygote": s.forkers.zygote}[name]
 	if it == nil || !it.alive() {
 		return nil
 	}

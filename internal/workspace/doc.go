@@ -1,6 +1,6 @@
 // Package workspace prepares the directory that an experiment works in: data
-// copied, linked or unpacked into input/, with working/ beside it. It describes for
-// a model what is in it.
+// copied, linked or unpacked into input/, with working/ beside it. What is in it is
+// described by Python (pyworker/workspace), as the user that sessions have.
 //
 // NewPlan looks and writes nothing; Prepare writes through an os.Root on input.partial, which
 // becomes input by one rename, after the stamp: a stamp without input means nothing. Links

@@ -35,11 +35,7 @@ const (
 )
 
 func (p *Plan) stamp() stamp {
-	s := stamp{Version: stampVersion, Link: p.options.Link}
-	for _, source := range p.sources {
-		s.Sources = append(s.Sources, source.path)
-	}
-	return s
+	return stamp{Version: stampVersion, Link: p.options.Link, Sources: p.Sources()}
 }
 
 // checkEarlier refuses a workspace with data in it that can't be used again, as

@@ -109,6 +109,15 @@ func (p *Plan) Dir() string { return p.options.Dir }
 // Prepare has returned.
 func (p *Plan) Input() string { return filepath.Join(p.options.Dir, InputName) }
 
+// Sources are the paths that the data comes from, without links.
+func (p *Plan) Sources() []string {
+	var paths []string
+	for _, s := range p.sources {
+		paths = append(paths, s.path)
+	}
+	return paths
+}
+
 // Progress is how far a preparation is.
 type Progress struct {
 	// Done and Total are bytes of the sources; Total is 0 until they are counted.

@@ -11,7 +11,7 @@ from types import FunctionType, ModuleType
 from pyworker import late
 
 from . import describe as values
-from . import fingerprint, kinds
+from . import fingerprint, kinds, nested
 
 LISTED = 10_000  # variables that are described
 DEFINED = 300  # functions, classes and imports that are listed, of each
@@ -44,7 +44,13 @@ class Snapshot:
 
     def __init__(self, namespace):
         self._marks = {}
+        self._watch = nested.Watch()
+        self._told = {}  # of the variables that were said to be too big, their ids
         self.advance(namespace)
+
+    def look(self, codes, namespace):
+        """Looks closely at the variables that codes name, which are about to run."""
+        self._watch.begin(codes, namespace)
 
     def advance(self, namespace):
         """Returns the difference to the namespace as it is now, and keeps that."""
@@ -61,10 +67,17 @@ class Snapshot:
             elif mark[1:] != before[1:] or not fingerprint.is_alive(before[0]):
                 changed.append(name)
         self._marks = new
+        deeper, too_big = self._watch.end(namespace)
+        changed += set(deeper).difference(changed, added)
+        told = {name: new[name][1] for name in too_big if name in new and name not in changed}
+        untold = sorted(name for name, known in told.items() if self._told.get(name) != known)
+        self._told.update(told)
         removed = [name for name in old if name not in new]
         names = {"added": added, "changed": changed, "removed": removed}
         more = {key: len(some) - NAMED for key, some in names.items() if len(some) > NAMED}
         difference = {key: sorted(some)[:NAMED] for key, some in names.items()}
+        if untold:
+            difference["not_compared"] = untold[:NAMED]
         return {**difference, "more": more} if more else difference
 
 

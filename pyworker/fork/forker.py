@@ -1,8 +1,9 @@
 """Root and zygote: processes that fork workers and never run the user's code.
 
-Root is a bare Python. It forks workers and one zygote, adopts orphans, and when
-the server is gone ends all that descends from it. The zygote, a fork of root,
-has imported the modules that sessions want to have, and forks workers too.
+Root is a bare Python. It forks workers and one zygote, adopts orphans, and ends all
+that descends from it when it is told to stop. The zygote, a fork of root, has imported
+the modules that sessions want to have, and forks workers too. When the server is dead
+each ends all that is the server's: somebody may have killed the other.
 """
 
 import _signal
@@ -20,14 +21,23 @@ EXIT_NO_WORKER = 71  # exit code of a fork that could not begin its life
 
 _WORDS = 624  # 32-bit words of a state of the Mersenne Twister
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
+# Signals that a forker ignores: how its forks, which don't, begin with them.
+_OF_SERVER = {
+    _signal.SIGINT: _signal.default_int_handler,
+    _signal.SIGTERM: _signal.getsignal(_signal.SIGTERM),
+    _signal.SIGHUP: _signal.getsignal(_signal.SIGHUP),
+}
 _COUNTS = {"worker": 4, "zygote": 1}  # how many descriptors each gets
 
 # What a worker's first execution would import.
 _FOR_WORKERS = ("ast", "atexit", "ctypes", "fcntl", "resource", "termios", "threading")
 
 
-def run(control_fd):
-    """Lives as root, and in its forks as what they become. Never returns."""
+def run(control_fd, nonce=""):
+    """Lives as root, and in its forks as what they become. Never returns.
+
+    All marks of the server begin with nonce.
+    """
     for name in _FOR_WORKERS:
         late.load(name)
     if sys.platform == "linux":
@@ -39,7 +49,7 @@ def run(control_fd):
     _adopt_orphans()
     _leave_terminal()
     preload.settle()
-    life = _Forker(control_fd, at_end=kin.end_all).serve(loop.ready())
+    life = _Forker(control_fd, nonce, at_stop=kin.end_all).serve(loop.ready())
     while life is not None:
         life = life()
     os._exit(0)
@@ -72,31 +82,42 @@ def _leave_terminal():
 class _Forker:
     """Does what the server asks over the control socket."""
 
-    def __init__(self, control_fd, at_end):
-        self._at_end = at_end
+    def __init__(self, control_fd, nonce, at_stop):
+        self._nonce = nonce
+        self._at_stop = at_stop
         self._kept = set()  # ids of children that are reaped on request only
         self._suspects = preload.Suspects()
         self._stream = _ControlStream(control_fd, self._reap_strangers)
         self._frames = channel.Channel(self._stream, Interrupts())
 
     def serve(self, greeting):
-        """Serves until the socket closes. In a fork it returns what that is to do."""
+        """Serves until it is told to stop. In a fork it returns what that is to do."""
         try:
-            self._frames.send(greeting)
-            while (frame := self._frames.receive()) and frame[0]["type"] != "stop":
+            self._send(greeting)
+            while frame := self._frames.receive():
+                if frame[0]["type"] == "stop":
+                    self._at_stop()
+                    os._exit(0)
                 answer, life = self._answer(frame[0])
                 if life is not None:
                     return life
                 if answer is not None:
-                    self._frames.send(answer)
+                    self._send(answer)
         except ConnectionError:
-            pass  # the server is gone, as when it closes the socket
+            pass  # the server is dead, as when the socket closes
         except (ProtocolError, OSError) as error:
-            self._at_end()  # before the line: nobody may be left who reads it
+            self._at_stop()  # before the line: nobody may be left who reads it
             print(f"pyworker: {error}", file=sys.stderr, flush=True)
             os._exit(EXIT_BROKEN_FRAME)
-        self._at_end()
+        kin.end_all_of_server(self._nonce)
         os._exit(0)
+
+    def _send(self, message):
+        """Sends a message; who has hung up may have said before that this is to stop."""
+        try:
+            self._frames.send(message)
+        except ConnectionError:
+            pass  # what was said is still to be read, and the end after it
 
     def _answer(self, request):
         """Returns (answer or None, None), or (None, the fork's life)."""
@@ -142,7 +163,7 @@ class _Forker:
             self._stream.close()
             self._suspects.trials.clear()
         if trial:
-            return pid, lambda: _live_as_zygote(fds[0], trial)
+            return pid, lambda: _live_as_zygote(fds[0], self._nonce, trial)
         return pid, lambda: _live_as_worker(fds, request.get("ahead"))
 
     def _reap(self, pid):
@@ -183,7 +204,9 @@ class _ControlStream(channel.Stream):
         self._deaths, self._end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
         _signal.set_wakeup_fd(self._end, warn_on_full_buffer=False)
-        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+        # A terminal's and an init's signals are meant for the server; its death tells us.
+        for number in _OF_SERVER:
+            _signal.signal(number, _signal.SIG_IGN)
 
     def wait(self, seconds=None):
         if seconds is not None:
@@ -205,14 +228,15 @@ class _ControlStream(channel.Stream):
         """Gives all of it up, the signals too, in a fork."""
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+        for number, handler in _OF_SERVER.items():
+            _signal.signal(number, handler)
         os.close(self._deaths)
         os.close(self._end)
         super().close()
 
 
-def _live_as_zygote(control_fd, trial):
-    forker = _Forker(control_fd, at_end=lambda: None)
+def _live_as_zygote(control_fd, nonce, trial):
+    forker = _Forker(control_fd, nonce, at_stop=lambda: None)
     imported, failed = preload.prepare(trial)
     return forker.serve(
         {"type": "preloaded", "pid": os.getpid(), "imported": imported, "failed": failed}

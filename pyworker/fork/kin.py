@@ -8,9 +8,14 @@ import time
 
 from pyworker import late
 
+MARK = "UNDERSTUDY_INTERPRETER"  # tells the server whose child a process is
+
 _LONGEST_END = 2  # seconds
+_LONGEST_END_OF_ALL = 30  # seconds, when the server is dead: nobody waits for it
 _LIMIT_ON_LOCKS = 10  # Linux has kept it, passed it on and ignored it since 2.4.25
-_PARENT, _VSIZE, _ENV_START = 1, 20, 47  # fields of /proc/PID/stat, counted from behind the name
+_TAG_BITS = 22  # of such a limit: they number the workers of one server
+# Fields of /proc/PID/stat, counted from behind the name.
+_STATE, _PARENT, _THREADS, _VSIZE, _ENV_START = 0, 1, 17, 20, 47
 _NAP = (0.001, 0.05)  # seconds between two rounds of killing: the first, the longest
 
 
@@ -60,9 +65,9 @@ def _names(folder):
         return []
 
 
-def descendants():
-    """Returns the ids of all living and dead descendants of this process."""
-    found, unseen = set(), children()
+def descendants(of=("self",)):
+    """Returns the ids of all living and dead descendants of processes, of this one's."""
+    found, unseen = set(), [child for pid in of for child in children(pid)]
     while unseen:
         pid = unseen.pop()
         if pid not in found:
@@ -78,6 +83,48 @@ def end_all():
     has started meanwhile becomes a child of this process.
     """
     _end(lambda: [] if _reap_all() else descendants(), math.inf)
+
+
+def end_all_of_server(nonce):
+    """Kills all processes of a server that is dead; all of its marks begin with nonce.
+
+    Beside descendants that is whoever has a mark, in the environment or as a tag: workers
+    of other parents, with all that they have started.
+    """
+    end_all()
+    if nonce:
+        _end(lambda: _all_of_server(nonce), _LONGEST_END_OF_ALL)
+
+
+def _all_of_server(nonce):
+    """Returns the others, and when there are none the forkers: they are doing the same."""
+    tag, found, forkers = int(nonce[:10], 16), set(), set()
+    for pid in _processes():
+        if _tag(pid) >> _TAG_BITS == tag:
+            found.add(pid)
+        elif name := _name_in_mark(pid, nonce):
+            (forkers if name == b"root" else found).add(pid)
+    selves = {os.getpid(), os.getppid()}
+    return (found | descendants(found)) - forkers - selves or forkers - selves
+
+
+def _tag(pid):
+    """Returns a process's tag, 0 of one that is dead, or has none."""
+    try:
+        fields = _stat(pid)
+        text = _read(pid, "limits").partition(b"Max file locks")[2].split()
+    except OSError:
+        return 0
+    is_dead = fields[_STATE] in (b"Z", b"X") and int(fields[_THREADS]) <= 1
+    return 0 if is_dead or not text or not text[0].isdigit() else int(text[0])
+
+
+def _name_in_mark(pid, nonce):
+    mark = f"{MARK}={nonce}/".encode()
+    for entry in _environ(pid):
+        if entry.startswith(mark):
+            return entry[len(mark) :].partition(b"/")[0]
+    return b""
 
 
 def can_find_marked():

@@ -7,8 +7,10 @@
 - Arrow makes its two pools anew in the copy. What they were doing is lost there, so
   they must be idle.
 - Threads with a name of their own belong to a library that has made no such
-  provision: polars, tokio, jemalloc, CUDA.
+  provision: polars, tokio, jemalloc.
 - Of any other thread nothing is known, DuckDB's among them.
+
+CUDA refuses to work in a copy once it has begun, also before it has threads.
 """
 
 import functools
@@ -21,6 +23,7 @@ from pyworker import late
 PATIENCE = (0.0002, 0.0005, 0.001, 0.002)  # seconds in which an ended thread may go
 
 _PAUSE_HARD = 2  # omp_pause_hard of omp.h: ends the threads
+_NODES = "/dev/nvidia"  # and what begins so: the cards, and how they are controlled
 _NAMED = 3  # threads that a sentence names
 
 # What a library's file is called, by the kind of its threads.
@@ -43,7 +46,7 @@ _ARROW_THREADS = "_ZN5arrow8internal10ThreadPool17GetActualCapacityEv"
 _ARROW_TASKS = "_ZN5arrow8internal10ThreadPool11GetNumTasksEv"
 
 
-def judge(names, own_names, pool_size, cuda=False):
+def judge(names, own_names, pool_size):
     """Says of threads, by their names, which would not survive; "" if all do.
 
     pool_size is how many threads the known pools have, None for any number.
@@ -51,8 +54,6 @@ def judge(names, own_names, pool_size, cuda=False):
     named = [name for name in names if name not in own_names]
     unnamed = len(names) - len(named)
     unknown = 0 if pool_size is None else max(0, unnamed - pool_size)
-    if cuda:
-        return "a CUDA context is open"
     if named:
         return f"native threads of a library are running ({listed(named)})"
     if unknown == 1:
@@ -109,9 +110,7 @@ class Threads:
         self._judged = self._present()
         names = [name for name in map(_name_of, self._judged[0]) if name]
         self._own_names.add(_name_of(os.getpid()))
-        self._verdict = (
-            judge(names, self._own_names, self._pool_size(), _has_cuda()) if names else ""
-        )
+        self._verdict = judge(names, self._own_names, self._pool_size()) if names else ""
 
     def _pool_size(self):
         if self._any_number:
@@ -170,16 +169,20 @@ def _name_of(thread):
         return ""
 
 
-def _has_cuda():
-    if getattr(sys.modules.get("torch.cuda"), "_initialized", False) is True:
-        return True
-    return any(map(_is_nvidia, os.listdir("/proc/self/fd")))
+def card():
+    """Says whether this process has begun to use a card, which it goes on to hold; "" if not."""
+    torch = getattr(sys.modules.get("torch.cuda"), "_initialized", False) is True
+    if not torch and not (
+        os.path.exists(f"{_NODES}ctl") and any(map(_is_card, os.listdir("/proc/self/fd")))
+    ):
+        return ""
+    return "the session has begun to use a GPU (CUDA), which a copy of it could not"
 
 
-def _is_nvidia(fd):
+def _is_card(fd):
     try:
-        return os.readlink(f"/proc/self/fd/{fd}").startswith("/dev/nvidia")
-    except OSError:
+        return os.readlink(f"/proc/self/fd/{fd}").startswith(_NODES)
+    except OSError:  # it is the listing's own
         return False
 
 

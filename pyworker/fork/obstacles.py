@@ -40,7 +40,7 @@ def why_not(limit):
     limit is how much private memory a process may have and be copied, in bytes.
     """
     threads = "" if _is_alone() else _python_threads() or native.threads.why_not()
-    return threads or _memory(limit)
+    return native.card() or threads or _memory(limit)
 
 
 def _is_alone():

@@ -10,7 +10,7 @@ import re
 import shlex
 from typing import NamedTuple
 
-from pyworker.policy.rules import is_one_of
+from pyworker.policy.rules import is_one_of, listed
 
 _VARIABLE = r"\$(?:\w+|\{\w+\}|[?#$!@*-])"
 _QUOTED = r"""'[^']*'|"(?:[^"\\`$]|\$(?:\w+|\{\w+\}|(?=[ "])))*\""""
@@ -141,7 +141,7 @@ def _check(text, rules, instead):
         verdicts.append(Verdict("redirection to a file", message))
     for words, at in line.commands:
         if is_limited(rules) and not is_one_of(words[0], rules.commands):
-            message = f"commands that are allowed: {', '.join(sorted(rules.commands)) or 'none'}"
+            message = f"commands that are allowed: {listed(rules.commands, words[0])}"
             verdicts.append(Verdict(f"command {words[0]} is not allowed", message, at))
         if install := _install_of(words):
             verdicts += [one._replace(at=at) for one in _check_install(*install, rules)]
@@ -221,7 +221,7 @@ def _check_requirement(requirement, allowed):
     elif is_one_of(_normal(match[1]), map(_normal, allowed)):
         return []
     else:
-        message = f"packages that can be installed: {', '.join(sorted(allowed)) or 'none'}"
+        message = f"packages that can be installed: {listed(allowed, match[1])}"
     return [Verdict(f"package {match[1] if match else requirement} is not allowed", message)]
 
 

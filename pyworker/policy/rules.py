@@ -5,6 +5,7 @@ A *path* is what a name or an attribute resolves to, as "os.system"; builtins ar
 (rule, message), or None if nothing speaks against it.
 """
 
+import bisect
 import builtins
 import fnmatch
 import functools
@@ -15,6 +16,7 @@ import sys
 from pyworker.policy import routes
 
 _LONGEST_PATH = 24  # names; what is behind a longer one is as if nothing was known of it
+_MOST_LISTED = 200  # characters of what is allowed, in one message; there may be many messages
 _MOST_KEPT = 20_000  # answers kept; there are as many paths as code has names for
 
 _STANDARD = sys.stdlib_module_names
@@ -68,7 +70,7 @@ class Rules:
 
     def _prepare(self, functions):
         """Collects the modules that need care, and what a name without a binding is."""
-        refused = {name for name in _STANDARD if self._modules.verdict(name)}
+        refused = {name for name in _STANDARD if self._modules.refused(name) is not None}
         holders = {path.rpartition(".")[0] for path in functions if "()" not in path}
         holders = {module for path in holders for module in _prefixes(path)}
         holders = set(itertools.filterfalse(_is_pattern, holders))
@@ -142,7 +144,8 @@ class Rules:
         """Returns the verdict on a name that is bound at top level."""
         if self._variables is None or is_one_of(name, self._variables):
             return None
-        return f"variable {name} is not allowed", "use one of the names that the policy allows"
+        message = f"names that are allowed: {listed(self._variables, name)}"
+        return f"variable {name} is not allowed", message
 
     def _is_plain(self, name):
         """Says whether an attribute tells nothing where the object isn't known."""
@@ -196,8 +199,11 @@ class _ModuleRules:
         self.is_on = allowed is not None or bool(blocked)
         self.blocks = bool(blocked)
         self._is_closed = allowed is not None
-        listed = dict.fromkeys(allowed or (), True) | dict.fromkeys(blocked or (), False)
-        self._rules = {routes.canonical(n.removesuffix(".*")): fine for n, fine in listed.items()}
+        self._allowed = {
+            name.removesuffix(".*") for name in set(allowed or ()) - set(blocked or ())
+        }
+        given = dict.fromkeys(allowed or (), True) | dict.fromkeys(blocked or (), False)
+        self._rules = {routes.canonical(n.removesuffix(".*")): fine for n, fine in given.items()}
         self._patterns = list(filter(_is_pattern, self._rules))
 
     def names(self, module):
@@ -206,30 +212,40 @@ class _ModuleRules:
 
     def is_doorway(self, module):
         """Says whether a module is refused and something below it is allowed."""
-        return bool(self._allowed_below(module) and self.verdict(module))
+        return bool(self._allowed_below(module)) and self.refused(module) is not None
 
     def _allowed_below(self, module):
         return sorted(n for n, fine in self._rules.items() if fine and n.startswith(f"{module}."))
 
     def verdict(self, name):
+        module = self.refused(name)
+        if module is None:
+            return None
+        if module:
+            return self._blocked(module)
+        message = f"modules that are allowed: {listed(self._allowed, name)}"
+        return f"module {_root(name)} is not allowed", message
+
+    def refused(self, name):
+        """Returns the module that is blocked, "" where none is but this one isn't allowed."""
         if not self.is_on:
             return None
         for prefix in _prefixes(name):
             if prefix in self._rules:
-                return None if self._rules[prefix] else self._blocked(prefix)
+                return None if self._rules[prefix] else prefix
         fits = [
             self._rules[pattern]
             for pattern in self._patterns
             if any(fnmatch.fnmatchcase(prefix, pattern) for prefix in _prefixes(name))
         ]
         if fits or not self._is_closed:
-            return None if all(fits) else self._blocked(name)
-        return f"module {_root(name)} is not allowed", "import one of the modules that are allowed"
+            return None if all(fits) else name
+        return ""
 
     def _blocked(self, name):
         message = f"the module {name} is blocked"
         if below := self._allowed_below(name):
-            message += f"; allowed of it: import {', import '.join(below)}"
+            message += f"; allowed of it: import {listed(below)}"
         return f"blocked module {name}", message
 
 
@@ -268,3 +284,23 @@ def _is_pattern(name):
 
 def is_one_of(name, patterns):
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def listed(names, wanted=""):
+    """Returns what is allowed, as text: what begins like the wanted name first."""
+    names = sorted(set(names))
+    # The nearest are beside its place: code may ask for thousands of names.
+    at = bisect.bisect(names, wanted)
+    near = [name for name in names[max(0, at - 3) : at + 3] if name[:1] == wanted[:1]]
+    near.sort(key=lambda name: -_alike(name, wanted))
+    names = [*near, *(name for name in names if name not in near)]
+    ends = itertools.accumulate(len(name) + len(", ") for name in names)
+    shown = names[: max(1, sum(1 for _ in itertools.takewhile(_MOST_LISTED.__ge__, ends)))]
+    more = len(names) - len(shown)
+    text = ", ".join(shown) or "none"
+    return f"{text} and {more} more, in the server's policy" if more else text
+
+
+def _alike(name, wanted):
+    """Returns how many characters two names have in common at their beginning."""
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(name, wanted)))

@@ -34,6 +34,7 @@ _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV = 1, 2, 4
 
 _NEW_USER = 0x10000000
 
+_PR_SET_PDEATHSIG, _PR_GET_PDEATHSIG = 1, 2
 _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 4, 22, 24
 _PR_SET_SECUREBITS, _PR_SET_NO_NEW_PRIVS, _PR_CAP_AMBIENT = 28, 38, 47
 _SECCOMP_MODE_FILTER = 2
@@ -61,6 +62,8 @@ def apply(profile):
     Returns the descriptor on which the server's proxy is to listen, 0 for none.
     """
     global _base
+    end_with, parent = ctypes.c_int(), os.getppid()
+    _check(_c.prctl(_PR_GET_PDEATHSIG, ctypes.byref(end_with)))
     if _base is None:
         enter(profile["base"])
     base, _base = _base, None
@@ -71,6 +74,7 @@ def apply(profile):
     _step("reading the rules for the session's own files", base.add_rules, profile.get("rules", ()))
     _step("setting limits", _set_limits, profile)
     _step("giving up privileges", _drop_privileges, profile)
+    _end_with(parent, end_with.value)
     _set_environment(profile.get("environment", {}))
     _step("restricting files (Landlock)", base.restrict)
     _step("restricting system calls (seccomp)", _filter_calls, profile.get("seccomp", ""))
@@ -368,6 +372,18 @@ def _drop_privileges(profile):
     # its own, as the one that says whom the kernel ends first.
     _prctl(_PR_SET_DUMPABLE, 1)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _end_with(parent, number):
+    """Has the kernel signal this process again when its parent, the server, ends.
+
+    It has forgotten that with the change of user. A worker that a forker has forked was
+    told nothing of the kind.
+    """
+    if number:
+        _prctl(_PR_SET_PDEATHSIG, number)
+        if os.getppid() != parent:
+            os.kill(os.getpid(), number)
 
 
 def _set_environment(environment):

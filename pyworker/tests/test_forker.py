@@ -188,17 +188,30 @@ class Ending(ForkerCase):
         self.assertEqual(0, root.process.wait(ANSWER_SECONDS))
         self.assertIsNone(parent_of(worker.pid))
 
-    def test_a_zygote_ends_with_its_socket_and_its_workers_live_on(self):
+    def test_a_zygote_that_is_told_to_stop_ends_and_its_workers_live_on(self):
         root = self.root()
         zygote = root.zygote([])
         worker = self.worker(zygote)
         root.adopt(worker.pid)
-        zygote.socket.close()
+        zygote.send({"type": "stop"})
         self.assertEqual(0, root.reap(zygote.pid))
         self.assertEqual(5, worker.value("2 + 3"))
         self.assertEqual(root.process.pid, parent_of(worker.pid))
         worker.kill()
         self.assertEqual(-signal.SIGKILL, os.waitstatus_to_exitcode(root.reap(worker.pid)))
+
+    def test_a_zygote_that_answers_too_late_finds_that_it_was_told_to_stop(self):
+        root = self.root()
+        zygote = root.zygote([])
+        worker = self.worker(zygote)
+        root.adopt(worker.pid)
+        os.kill(zygote.pid, signal.SIGSTOP)
+        zygote.send({"type": "reap", "pid": worker.pid})  # whose answer nobody hears
+        zygote.send({"type": "stop"})
+        zygote.socket.close()
+        os.kill(zygote.pid, signal.SIGCONT)
+        self.assertEqual(0, root.reap(zygote.pid))
+        self.assertEqual(5, worker.value("2 + 3"))
 
     def test_a_broken_frame_ends_root_with_a_line(self):
         root = self.root()

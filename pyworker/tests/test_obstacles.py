@@ -20,8 +20,8 @@ LINUX = sys.platform == "linux"
 class Judging(unittest.TestCase):
     """Threads that are made up."""
 
-    def found(self, names, pool, cuda=False):
-        return native.judge(names, {"python3"}, pool, cuda)
+    def found(self, names, pool):
+        return native.judge(names, {"python3"}, pool)
 
     def test_known_pools_are_allowed(self):
         self.assertEqual("", self.found([], 0))
@@ -49,9 +49,6 @@ class Judging(unittest.TestCase):
             self.found(list("abcde"), 0),
         )
 
-    def test_cuda_comes_first(self):
-        self.assertEqual("a CUDA context is open", self.found(["cuda-EvtHandlr"], 0, cuda=True))
-
     def test_files_of_libraries(self):
         for name, kind in (
             ("libgomp.so.1", native._GOMP),
@@ -65,11 +62,17 @@ class Judging(unittest.TestCase):
 
     def test_a_context_of_torchs(self):
         with mock.patch.dict(sys.modules, {"torch.cuda": mock.Mock(_initialized=True)}):
-            self.assertTrue(native._has_cuda())
+            self.assertIn("CUDA", obstacles.why_not(0))
 
     @unittest.skipUnless(LINUX, "/proc is Linux's")
-    def test_no_context_here(self):
-        self.assertFalse(native._has_cuda())
+    def test_a_card_that_is_open(self):
+        with tempfile.TemporaryDirectory() as folder:
+            nodes = f"{os.path.realpath(folder)}/nvidia"
+            with mock.patch.object(native, "_NODES", nodes):
+                self.assertEqual("", obstacles.why_not(1 << 40))
+                with open(f"{nodes}ctl", "w"):  # no thread is needed for it
+                    self.assertIn("CUDA", obstacles.why_not(1 << 40))
+                self.assertEqual("", obstacles.why_not(1 << 40))
 
     @unittest.skipUnless(LINUX, "/proc is Linux's")
     def test_sizes_are_said_in_human_words(self):

@@ -133,10 +133,36 @@ class CodeFile(WorkerCase):
             self.assertIn(f'  File "runfile.py", line {line}', found["traceback"])
             self.assertEqual(["runfile.py", line], found["stack"][0][:2])
             self.assertNotIn("<cell", found["traceback"])
-        worker.run("def f(): 1 / 0")
-        last = worker.run("f()").exception["traceback"]
-        self.assertIn('File "runfile.py", line 1, in <module>\n    f()', last)
-        self.assertIn('File "<cell 4>", line 1, in f\n    def f(): 1 / 0', last)
+
+    def test_it_names_all_cells(self):
+        """A function of an earlier cell shows its own lines, whoever writes the traceback."""
+        worker = self.start(code_file="runfile.py")
+        worker.run("import logging, os, sys, threading, traceback, warnings\n\ndef f(): 1 / 0")
+        frame = 'File "runfile.py", line 3, in f\n    def f(): 1 / 0\n'
+        found = worker.run("x = 1\nf()").exception
+        self.assertIn('File "runfile.py", line 2, in <module>\n    f()\n', found["traceback"])
+        self.assertIn(frame, found["traceback"])
+        expected = ["runfile.py", 2, "<module>", "f()"], ["runfile.py", 3, "f", "def f(): 1 / 0"]
+        self.assertEqual(list(expected), found["stack"])
+        for code in (
+            "try: f()\nexcept Exception: traceback.print_exc()",
+            "try: f()\nexcept Exception: logging.exception('bad')",
+            "t = threading.Thread(target=f); t.start(); t.join()",
+            "if not os.fork(): f()\nos.wait();",
+            "from multiprocessing import get_context\n"
+            "p = get_context('fork').Process(target=f); p.start(); p.join()",
+        ):
+            answer = worker.run(code)
+            self.assertIn(frame, answer.stderr, code)
+            self.assertNotIn("<cell", answer.stderr)
+        answer = worker.run("def g():\n    traceback.print_stack()\n    warnings.warn('careful')")
+        answer = worker.run("\ng()")
+        self.assertEqual(
+            '  File "runfile.py", line 2, in <module>\n    g()\n'
+            '  File "runfile.py", line 2, in g\n    traceback.print_stack()\n'
+            "runfile.py:3: UserWarning: careful\n  warnings.warn('careful')\n",
+            answer.stderr,
+        )
 
     def test_one_that_cannot_be_written_is_a_note(self):
         worker = self.start(code_file="runfile.py")

@@ -236,6 +236,12 @@ class IPythonStyle(WorkerCase):
         self.assertNotIn("\x1b", text)
         self.assertNotIn("pyworker", text)
         self.assertIn("^", worker.run("1 +* 2").exception["traceback"])
+        worker = self.start(traceback="ipython", code_file="runfile.py")
+        worker.run("def f(n):\n    return 1 / n")
+        text = worker.run("f(0)").exception["traceback"]
+        self.assertRegex(text, r"(?s)File runfile.py:1\b.*File runfile.py:2\b")
+        worker.run("1 +")
+        self.assertIn('File "runfile.py", line 1\n', worker.run("%tb").stdout)
 
     def test_plain_with_a_note_where_it_is_not(self):
         worker = self.start(traceback="ipython")

@@ -1,6 +1,7 @@
 """Privilege: other users, root, namespaces, mounts, devices, capabilities."""
 
 import ctypes
+import fcntl
 import os
 import subprocess
 
@@ -20,7 +21,8 @@ from attempting import (
     syscall,
 )
 
-EINVAL, EFAULT, ENOENT = 22, 14, 2
+EINVAL, EFAULT, ENOENT, ENOTTY = 22, 14, 2, 25
+PIDFD_GET_INFO = 0xC040FF0B
 CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS = 0x20000, 0x2000000, 0x4000000
 CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = (
     0x8000000,
@@ -245,6 +247,21 @@ def enter_by_pidfd():
         return checked(libc.setns(syscall(434, T["pids"]["stranger"], 0), CLONE_NEWUTS))
 
     return in_child(enter)
+
+
+@attempt("seccomp")
+def ask_a_pidfd():
+    """Asks a pidfd who is the parent, and the user, of a process of the host's."""
+    stranger = syscall(434, T["pids"]["stranger"], 0)
+    try:
+        told = fcntl.ioctl(stranger, PIDFD_GET_INFO, bytes(64))
+    except OSError as error:
+        if error.errno == ENOTTY:
+            raise Beside("this kernel can't be asked") from None
+        raise
+    finally:
+        os.close(stranger)
+    return f"it was told: {told.hex()}"
 
 
 @attempt("seccomp | uid | landlock")
