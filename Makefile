@@ -124,8 +124,8 @@ $(NOTEBOOKS)/ready: testdata/notebooks/requirements.lock | setup
 	touch $@
 
 .PHONY: bench
-bench: setup ## Measure speed and memory beside ipykernel; renews docs/benchmarks.md
-	UNDERSTUDY_BENCH_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) run ./bench -write
+bench: setup ## Measure speed and memory beside ipykernel and jupyter-mcp-server; renews docs/benchmarks.md
+	"$$(./understudy setup 2>/dev/null)" bench/bench.py -write
 
 .PHONY: soak
 soak: setup ## For SOAK (10m), end interpreters in every way and compare all answers with a model
@@ -166,4 +166,4 @@ fuzz-verify: setup ## For FUZZ_VERIFY (60) seconds, run random code that the pol
 
 .PHONY: clean
 clean: ## Remove what was built here; the Python environment stays
-	rm -rf understudy understudy.exe build bench/build .ruff_cache understudy-demo
+	rm -rf understudy understudy.exe build .ruff_cache understudy-demo
