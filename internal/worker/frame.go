@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"unicode/utf8"
 
@@ -37,10 +38,26 @@ type frame struct {
 
 // decode fills message from the frame's header. Unknown fields are ignored.
 func (f frame) decode(message any) error {
-	if err := json.Unmarshal(f.header, message); err != nil {
+	if err := unmarshal(f.header, message); err != nil {
 		return broken("fields", "the header of a %q frame has a wrong form: %v", f.kind, err)
 	}
 	return nil
+}
+
+// parsing has one header that is not small parsed at a time, for all workers together. A
+// flood of them would else hold every processor, and the other sessions' calls, which pass
+// through many goroutines, would wait behind it at each of them.
+var parsing sync.Mutex
+
+// smallHeader is how many bytes of a header are parsed in some 0.2 ms.
+const smallHeader = 16 << 10
+
+func unmarshal(header []byte, message any) error {
+	if len(header) > smallHeader {
+		parsing.Lock()
+		defer parsing.Unlock()
+	}
+	return json.Unmarshal(header, message)
 }
 
 // few is a list that is short, unless the user's code has forged it: millions of empty
@@ -128,18 +145,18 @@ func readFrame(r io.Reader) (frame, error) {
 
 // parseHeader returns what a frame's header says about the frame itself.
 func parseHeader(header []byte) (kind string, sizes []int, err error) {
-	if !utf8.Valid(header) || !json.Valid(header) {
-		return "", nil, broken("json", "a frame's header is not JSON")
-	}
-	if bytes.TrimLeft(header, " \t\r\n")[0] != '{' {
-		return "", nil, broken("object", "a frame's header is not a JSON object")
+	if !utf8.Valid(header) {
+		return "", nil, broken("json", "a frame's header is not UTF-8")
 	}
 	var fields struct {
 		Type        json.RawMessage `json:"type"`
 		Attachments json.RawMessage `json:"attachments"`
 	}
-	if err := json.Unmarshal(header, &fields); err != nil {
-		return "", nil, broken("json", "a frame's header can't be read: %v", err)
+	if err := unmarshal(header, &fields); errors.As(err, new(*json.SyntaxError)) {
+		return "", nil, broken("json", "a frame's header is not JSON: %v", err)
+	}
+	if bytes.TrimLeft(header, " \t\r\n")[0] != '{' {
+		return "", nil, broken("object", "a frame's header is not a JSON object")
 	}
 	if len(fields.Type) == 0 || fields.Type[0] != '"' || json.Unmarshal(fields.Type, &kind) != nil {
 		return "", nil, broken("type", "a frame's header has no type")
