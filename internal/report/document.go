@@ -120,12 +120,12 @@ func lineTo(ctx context.Context, from Index, run string, state sessions.Place, o
 // cellsAround makes cells of a line, and between them, as skipped, of what else was
 // run: it crashed, or it was undone.
 func cellsAround(line, others []journal.Execution) []Cell {
-	cells := Cells(line)
+	cells := newCells(line)
 	counted := map[int64]bool{}
 	for _, e := range line {
 		counted[e.ID] = true
 	}
-	for _, cell := range Cells(others) {
+	for _, cell := range newCells(others) {
 		if counted[cell.Execution.ID] {
 			continue
 		}
@@ -174,7 +174,7 @@ func wayTo(ctx context.Context, from Index, run journal.Run, trial *journal.Exec
 	if err != nil {
 		return nil, err
 	}
-	return &Document{Run: run, Interpreter: *interpreter, Trial: trial, Cells: Cells(line)}, nil
+	return &Document{Run: run, Interpreter: *interpreter, Trial: trial, Cells: newCells(line)}, nil
 }
 
 // Save writes a file in the place of one that may be there, so that nobody sees half

@@ -194,7 +194,7 @@ func TestHiddenCharactersAreCleaned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Document{Run: x.Run, Cells: Cells(s.executions)}
+	d := &Document{Run: x.Run, Cells: newCells(s.executions)}
 	page, err := d.Page()
 	if err != nil {
 		t.Fatal(err)

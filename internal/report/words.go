@@ -61,3 +61,35 @@ func firstLine(text string) string {
 	}
 	return ""
 }
+
+// direction says which values are better.
+func direction(maximize bool) string {
+	if maximize {
+		return "higher"
+	}
+	return "lower"
+}
+
+// placeName names where an execution stands, as agents and exports do: 3fa9…@7.
+func placeName(e journal.Execution) string {
+	return fmt.Sprintf("%s@%d", shortID(e.Place.InterpreterID), e.Place.Execution)
+}
+
+// failure says in some words how an execution that did not end well ended.
+func failure(e journal.Execution) string {
+	if e.Detail != nil && e.Detail.Record.ExcType != "" {
+		return e.Detail.Record.ExcType
+	}
+	switch e.Status {
+	case sessions.StatusTimeout:
+		return "time limit"
+	case sessions.StatusError:
+		if e.Kind == sessions.RunsCommand && e.Detail != nil && e.Detail.Record.ExitCode != nil {
+			return fmt.Sprintf("exit code %d", *e.Detail.Record.ExitCode)
+		}
+		return "an exception"
+	case journal.StatusLost:
+		return "its server was killed"
+	}
+	return string(e.Status)
+}
