@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,21 +172,6 @@ func wayTo(ctx context.Context, from Index, run journal.Run, trial *journal.Exec
 		return nil, err
 	}
 	return &Document{Run: run, Interpreter: *interpreter, Trial: trial, Cells: newCells(line)}, nil
-}
-
-// Save writes a file in the place of one that may be there, so that nobody sees half
-// of it. What is no file, as a pipe, is written to.
-func Save(path string, text []byte) error {
-	if followed, err := filepath.EvalSymlinks(path); err == nil {
-		path = followed
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return os.WriteFile(path, text, 0o644)
-	}
-	return replaceFile(path, 0o644, func(file io.Writer) error {
-		_, err := file.Write(text)
-		return err
-	})
 }
 
 // title says what a document is.

@@ -30,6 +30,9 @@ func inlineCode(text string) string {
 
 // quoted is a text of several lines as it was written, without being read as Markdown.
 func quoted(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimSpace(plainEnds(text)), "\n") {
 		lines = append(lines, strings.TrimRight("> "+inline(line), " "))

@@ -32,8 +32,11 @@ func (d *Document) Script() []byte {
 }
 
 // solution is best_solution.py: what was run from the first execution to the best
-// trial, and its metric printed at the end.
-func solution(x *Experiment) string {
+// trial, and its metric printed at the end. It is nil where nothing was measured.
+func solution(x *Experiment) []byte {
+	if x.Best == nil {
+		return nil
+	}
 	trial := x.Best.Trial
 	head := []string{
 		fmt.Sprintf("Best solution: trial %d of run %s, %s = %s (%s is better).",
@@ -48,11 +51,11 @@ func solution(x *Experiment) string {
 		head = append(head, "Python was "+x.Run.Python+".")
 	}
 	text := script(head, newCells(x.Line))
-	if !identifier.MatchString(trial.MetricName) {
-		return text
+	if identifier.MatchString(trial.MetricName) {
+		text += fmt.Sprintf("\n\n# %%%% The metric\n%s\n\nunderstudy_metric(%s, %s, %s)\n", scriptMetric,
+			strconv.Quote(trial.MetricName), trial.MetricName, strconv.FormatFloat(*trial.Metric, 'g', -1, 64))
 	}
-	return text + fmt.Sprintf("\n\n# %%%% The metric\n%s\n\nunderstudy_metric(%s, %s, %s)\n", scriptMetric,
-		strconv.Quote(trial.MetricName), trial.MetricName, strconv.FormatFloat(*trial.Metric, 'g', -1, 64))
+	return []byte(text)
 }
 
 var identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)

@@ -123,7 +123,7 @@ func TestTheBestSolutionRunsAndGivesItsMetric(t *testing.T) {
 	follow(journal.Execution{Code: "import inspect\nassert z == 'it\\'s\\n\"\"\"' and text == 'a\\n  b\\n', (z, text)\nscore = x + y + 2 * A().f()  # last", Trial: &journal.Trial{
 		Plan: "Add\n\"\"\"it\"\"\" up.", Stage: sessions.StageDraft, MetricName: "score", Maximize: true, Metric: &metric}})
 	path := filepath.Join(t.TempDir(), "best_solution.py")
-	script := solution(s.load(t))
+	script := string(solution(s.load(t)))
 	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}

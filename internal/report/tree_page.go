@@ -124,7 +124,7 @@ func newTreeData(x *Experiment) *treeData {
 
 func newTreeNode(e journal.Execution) treeNode {
 	node := treeNode{
-		Parent: -1, Place: placeName(e), State: state(e), Code: shorten(shownCode(cellCode(e)), pageCode),
+		Parent: -1, Place: placeName(e), State: state(e), Code: shorten(shownCode(newCell(e).Code), pageCode),
 		Started: e.Started.UTC().Format(time.RFC3339), Figures: []treeImage{},
 	}
 	if t := e.Trial; t != nil {
@@ -139,9 +139,6 @@ func newTreeNode(e journal.Execution) treeNode {
 	}
 	return node
 }
-
-// cellCode is what an execution ran, as code.
-func cellCode(e journal.Execution) string { return newCell(e).Code }
 
 // state says how an execution stands: running, buggy or good.
 func state(e journal.Execution) string {

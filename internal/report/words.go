@@ -93,3 +93,10 @@ func failure(e journal.Execution) string {
 	}
 	return string(e.Status)
 }
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
