@@ -336,7 +336,7 @@ func TestSetupIsToldOfTheSettings(t *testing.T) {
 		for _, n := range []int{3, 4, 5} {
 			d.Cells = append(d.Cells, Cell{Skipped: n == 4, Execution: journal.Execution{Place: sessions.Place{Execution: n}}})
 		}
-		source := d.setup().Source
+		source, _ := d.setup()["source"].(string)
 		if !strings.Contains(source, "\n"+want+"\n") || !strings.HasSuffix(source, "\n# %cd /a !b") {
 			t.Errorf("%q: %q", config, source[len(source)-200:])
 		}

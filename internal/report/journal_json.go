@@ -22,17 +22,17 @@ type Saved struct {
 
 // SavedRun is the server's run in journal.json. Times are in RFC 3339.
 type SavedRun struct {
-	ID      string     `json:"id"`
-	Started time.Time  `json:"started"`
-	Ended   *time.Time `json:"ended,omitempty"`
-	Version string     `json:"version"`
-	Python  string     `json:"python,omitempty"`
-	Name    string     `json:"exp_name,omitempty"`
-	Task    string     `json:"task_desc,omitempty"`
-	Steps   int        `json:"steps,omitempty"`
-	// Search is nil for a run without trials, and for one that nothing is known of.
-	Search    *sessions.Search `json:"search,omitempty"`
-	Workspace string           `json:"workspace,omitempty"`
+	ID      string    `json:"id"`
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Version string    `json:"version"`
+	Python  string    `json:"python,omitempty"`
+	Name    string    `json:"exp_name,omitempty"`
+	Task    string    `json:"task_desc,omitempty"`
+	Steps   int       `json:"steps,omitempty"`
+	// Search is left out for a run without trials, and for one that nothing is known of.
+	Search    sessions.Search `json:"search,omitzero"`
+	Workspace string          `json:"workspace,omitempty"`
 }
 
 // SavedNode is a trial in journal.json, or an execution of a run without trials.
@@ -74,24 +74,24 @@ type SavedMetric struct {
 func journalJSON(x *Experiment) ([]byte, error) {
 	saved := Saved{
 		Run: SavedRun{
-			ID: x.Run.ID, Started: x.Run.Started.UTC(), Version: x.Run.Version,
-			Python: x.Run.Python, Steps: x.Run.Steps, Workspace: x.Run.Workspace, Name: x.Run.Name, Task: x.Run.Task,
+			ID: x.Run.ID, Started: x.Run.Started.UTC(), Ended: x.Run.Ended, Version: x.Run.Version,
+			Python: x.Run.Python, Name: x.Run.Name, Task: x.Run.Task, Steps: x.Run.Steps,
+			Search: x.Run.Search, Workspace: x.Run.Workspace,
 		},
 		Nodes:        make([]SavedNode, len(x.Executions)),
 		NodeToParent: map[string]string{},
 	}
-	if search := x.Run.Search; search != (sessions.Search{}) {
-		saved.Run.Search = &search
+	if !saved.Run.Ended.IsZero() {
+		saved.Run.Ended = saved.Run.Ended.UTC()
 	}
-	if !x.Run.Ended.IsZero() {
-		ended := x.Run.Ended.UTC()
-		saved.Run.Ended = &ended
+	ids := make(map[int64]string, len(x.Executions))
+	for _, e := range x.Executions {
+		ids[e.ID] = nodeID(e)
 	}
-	ids := x.nodeIDs()
 	for i, e := range x.Executions {
-		parent := ids[parentOf(e)]
-		saved.Nodes[i] = savedNode(e, parent)
-		if parent != "" {
+		saved.Nodes[i] = savedNode(e)
+		if parent := ids[parentOf(e)]; parent != "" {
+			saved.Nodes[i].Parent = &parent
 			saved.NodeToParent[nodeID(e)] = parent
 		}
 	}
@@ -105,9 +105,6 @@ func journalJSON(x *Experiment) ([]byte, error) {
 
 // escapeHidden escapes what JSON may have in its texts as it is, and terminals act on.
 func escapeHidden(text []byte) []byte {
-	if !bytes.ContainsFunc(text, isHidden) {
-		return text
-	}
 	var escaped bytes.Buffer
 	for _, char := range string(text) {
 		if isHidden(char) {
@@ -119,15 +116,12 @@ func escapeHidden(text []byte) []byte {
 	return escaped.Bytes()
 }
 
-// savedNode is one node; parent is the id of the one it goes on from, or "".
-func savedNode(e journal.Execution, parent string) SavedNode {
+// savedNode is one node, but for its parent.
+func savedNode(e journal.Execution) SavedNode {
 	node := SavedNode{
 		ID: nodeID(e), InterpreterID: e.Place.InterpreterID, Execution: e.Place.Execution,
 		Started: e.Started.UTC(), Code: e.Code, Status: e.Status, ExecTime: e.ExecTime.Seconds(),
-		Memory: e.Memory, TermOut: []string{}, Figures: imageNames(e),
-	}
-	if parent != "" {
-		node.Parent = &parent
+		Memory: e.Memory, TermOut: []string{},
 	}
 	if t := e.Trial; t != nil {
 		node.Step, node.Plan, node.Analysis, node.Stage, node.DebugDepth = t.Number, t.Plan, t.Analysis, t.Stage, t.Depth
@@ -136,10 +130,15 @@ func savedNode(e journal.Execution, parent string) SavedNode {
 			node.Metric = &SavedMetric{Name: t.MetricName, Value: t.Metric, Maximize: t.Maximize}
 		}
 	}
+	for _, i := range images(e) {
+		if i.From != "" {
+			node.Figures = append(node.Figures, i.Name)
+		}
+	}
 	if d := e.Detail; d != nil {
+		r := d.Record
 		node.TermOut = termOut(e)
-		node.ExcType, node.ExcInfo = d.Record.ExcType, d.Record.ExcInfo
-		node.ExcStack, node.Traceback = d.Record.ExcStack, d.Record.Traceback
+		node.ExcType, node.ExcInfo, node.ExcStack, node.Traceback = r.ExcType, r.ExcInfo, r.ExcStack, r.Traceback
 		for _, output := range []journal.Output{d.Stdout, d.Stderr} {
 			if output.Path != "" {
 				node.Output = append(node.Output, output.Path)
@@ -164,15 +163,6 @@ func termOut(e journal.Execution) []string {
 // nodeID names an execution for all time.
 func nodeID(e journal.Execution) string {
 	return fmt.Sprintf("%s@%d", e.Place.InterpreterID, e.Place.Execution)
-}
-
-// nodeIDs returns the ids of nodes by those of the journal.
-func (x *Experiment) nodeIDs() map[int64]string {
-	ids := make(map[int64]string, len(x.Executions))
-	for _, e := range x.Executions {
-		ids[e.ID] = nodeID(e)
-	}
-	return ids
 }
 
 // parentOf returns what an execution goes on from: a trial's trial, else the

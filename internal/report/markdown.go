@@ -58,11 +58,3 @@ func cutLine(text string, characters int) string {
 	}
 	return text
 }
-
-// count says how many, as "1 trial" or "3 trials".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

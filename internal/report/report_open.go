@@ -70,7 +70,7 @@ func (p *reportPage) Mended(failed journal.Execution) string {
 		}
 	}
 	if tried > 0 {
-		return "; " + count(tried, "trial") + " that went on from it failed too"
+		return "; " + sessions.Counted(tried, "trial") + " that went on from it failed too"
 	}
 	return "; nothing went on from it"
 }
@@ -97,7 +97,7 @@ func (p *reportPage) Open() []string {
 	}
 	var open []string
 	if left := p.Run.Steps - len(p.Executions); left > 0 {
-		open = append(open, fmt.Sprintf("%s of the %d planned are left.", count(left, "trial"), p.Run.Steps))
+		open = append(open, fmt.Sprintf("%s of the %d planned are left.", sessions.Counted(left, "trial"), p.Run.Steps))
 	}
 	followed := map[int64]bool{}
 	for _, e := range p.Executions {

@@ -28,7 +28,7 @@ const (
 var reportSource string
 
 var reportTemplate = template.Must(template.New("report.md").Funcs(template.FuncMap{
-	"inline": inline, "code": inlineCode, "quoted": quoted, "fenced": fenced, "count": count, "times": times,
+	"inline": inline, "code": inlineCode, "quoted": quoted, "fenced": fenced, "count": sessions.Counted, "times": times,
 	"number": func(value *float64) string { return number(*value) },
 	"short":  func(text string, characters int) string { return inline(cutLine(text, characters)) },
 	"place":  placeName, "took": took, "outcome": outcome, "change": change,
@@ -94,7 +94,7 @@ func (p *reportPage) Stages() string {
 			}
 		}
 		if n > 0 {
-			parts = append(parts, count(n, stage[1])+stage[2])
+			parts = append(parts, sessions.Counted(n, stage[1])+stage[2])
 		}
 	}
 	if last := len(parts) - 1; last > 0 {

@@ -35,7 +35,6 @@ var (
 
 // treeData is what the page's script draws.
 type treeData struct {
-	Run      string     `json:"run"`
 	Started  string     `json:"started"`
 	Task     string     `json:"task"`
 	Search   string     `json:"search"`
@@ -47,7 +46,7 @@ type treeData struct {
 	Nodes    []treeNode `json:"nodes"`
 }
 
-// treeNode is one node of it.
+// treeNode is one node of it. Its texts are as people read them.
 type treeNode struct {
 	Number    int         `json:"number"`
 	Parent    int         `json:"parent"` // position, -1 for a root
@@ -80,10 +79,10 @@ func treePage(x *Experiment) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	title := readable(x.title())
+	policy := "default-src 'none'; img-src data:; style-src %s; script-src %s; base-uri 'none'; form-action 'none'"
 	return []byte(strings.NewReplacer(
-		"{{title}}", html.EscapeString(title),
-		"{{policy}}", fmt.Sprintf("default-src 'none'; img-src data:; style-src %s; script-src %s; base-uri 'none'; form-action 'none'", sourceHash(treeCSS), sourceHash(treeJS)),
+		"{{title}}", html.EscapeString(readable(x.title())),
+		"{{policy}}", fmt.Sprintf(policy, sourceHash(treeCSS), sourceHash(treeJS)),
 		"{{style}}", treeCSS,
 		"{{data}}", string(data),
 		"{{script}}", treeJS,
@@ -98,33 +97,39 @@ func sourceHash(text string) string {
 
 func newTreeData(x *Experiment) *treeData {
 	data := &treeData{
-		Run: x.Run.ID, Started: x.Run.Started.UTC().Format(time.RFC3339),
-		Task: readable(x.Run.Task), Search: x.policy(),
-		Steps: x.Run.Steps, Trials: x.Name != "", Best: -1,
-		Nodes: make([]treeNode, len(x.Executions)),
+		Started: x.Run.Started.UTC().Format(time.RFC3339), Task: readable(x.Run.Task), Search: x.policy(),
+		Steps: x.Run.Steps, Trials: x.Name != "", Best: -1, Nodes: make([]treeNode, len(x.Executions)),
 	}
 	data.Metric, data.Maximize = x.metric()
 	positions := make(map[int64]int, len(x.Executions))
 	for i, e := range x.Executions {
 		positions[e.ID] = i
-		data.Nodes[i] = newTreeNode(e)
+		data.Nodes[i] = newTreeNode(e, i+1)
 		if parent, ok := positions[parentOf(e)]; ok && parent < i {
 			data.Nodes[i].Parent = parent
 		}
 		if x.Best != nil && e.ID == x.Best.ID {
 			data.Best = i
 		}
-		if e.Trial == nil {
-			data.Nodes[i].Number = i + 1
+	}
+	// Images are put in as far as there is room: the best trial's first, then the others'
+	// from the newest on.
+	room := int64(pageImages)
+	if data.Best >= 0 {
+		room -= data.Nodes[data.Best].embed(x.Executions[data.Best], room)
+	}
+	for i := len(x.Executions) - 1; i >= 0; i-- {
+		if i != data.Best {
+			room -= data.Nodes[i].embed(x.Executions[i], room)
 		}
 	}
-	embedImages(x, data)
 	return data
 }
 
-func newTreeNode(e journal.Execution) treeNode {
+func newTreeNode(e journal.Execution, number int) treeNode {
 	node := treeNode{
-		Parent: -1, Place: placeName(e), State: state(e), Code: shorten(shownCode(newCell(e).Code), pageCode),
+		Number: number, Parent: -1, Place: placeName(e), State: state(e), Took: took(e),
+		Code:    shorten(shownCode(newCell(e).Code), pageCode),
 		Started: e.Started.UTC().Format(time.RFC3339), Figures: []treeImage{},
 	}
 	if t := e.Trial; t != nil {
@@ -132,7 +137,6 @@ func newTreeNode(e journal.Execution) treeNode {
 		node.Plan, node.Analysis = readable(t.Plan), readable(t.Analysis)
 		node.Measures, node.Metric = t.MetricName, t.Metric
 	}
-	node.Took = took(e)
 	if d := e.Detail; d != nil {
 		node.Output = shorten(readable(strings.Join(d.TermOut, "")), pageOutput)
 		node.Exception = shorten(readable(d.Record.Traceback), pageOutput)
@@ -151,35 +155,18 @@ func state(e journal.Execution) string {
 	return "good"
 }
 
-// embedImages puts images into the page as far as there is room: the best trial's
-// first, then the others' from the newest on.
-func embedImages(x *Experiment, data *treeData) {
-	room := int64(pageImages)
-	if data.Best >= 0 {
-		room -= embedInto(&data.Nodes[data.Best], x.Executions[data.Best], room)
-	}
-	for i := len(x.Executions) - 1; i >= 0; i-- {
-		if i != data.Best {
-			room -= embedInto(&data.Nodes[i], x.Executions[i], room)
-		}
-	}
-}
-
-// embedInto returns how many bytes it has put in.
-func embedInto(node *treeNode, e journal.Execution, room int64) (used int64) {
-	for i, each := range images(e) {
-		if i == pageFigures {
-			break
-		}
-		shownAs := treeImage{Name: each.Name, Title: readable(each.Title)}
-		if info, err := kept(each.From); err == nil && shown[each.MIME] != "" &&
-			info.Size() <= min(pageImage, room-used) {
-			if bytes, err := os.ReadFile(each.From); err == nil {
-				shownAs.Source = "data:" + each.MIME + ";base64," + base64.StdEncoding.EncodeToString(bytes)
-				used += int64(len(bytes))
+// embed puts an execution's images into its node, and returns how many bytes those are.
+func (n *treeNode) embed(e journal.Execution, room int64) (used int64) {
+	all := images(e)
+	for _, each := range all[:min(pageFigures, len(all))] {
+		image := treeImage{Name: each.Name, Title: readable(each.Title)}
+		if info, err := kept(each.From); err == nil && info.Size() <= min(pageImage, room-used) {
+			if data, err := os.ReadFile(each.From); err == nil {
+				image.Source = dataURL(each.MIME, data)
+				used += int64(len(data))
 			}
 		}
-		node.Figures = append(node.Figures, shownAs)
+		n.Figures = append(n.Figures, image)
 	}
 	return used
 }
