@@ -16,24 +16,30 @@ import (
 
 // What of the journal stands in report.md at most; journal.json has all of it.
 const (
-	reportTask     = 4_000
-	reportCode     = 20_000 // bytes of one execution's code
-	reportOutput   = 2_000
-	reportRows     = 500 // of a table
-	reportFailures = 20  // of one kind
-	planInTable    = 80  // characters
+	reportTask   = 4_000
+	reportCode   = 20_000 // bytes of one execution's code
+	reportOutput = 2_000
+	planInTable  = 80 // characters
 )
 
 //go:embed report.md.tmpl
 var reportSource string
 
 var reportTemplate = template.Must(template.New("report.md").Funcs(template.FuncMap{
-	"inline": inline, "code": inlineCode, "quoted": quoted, "fenced": fenced, "count": sessions.Counted, "times": times,
-	"number": func(value *float64) string { return number(*value) },
+	"inline": inline, "code": inlineCode, "quoted": quoted, "fenced": fenced, "count": sessions.Counted,
 	"short":  func(text string, characters int) string { return inline(cutLine(text, characters)) },
-	"place":  placeName, "took": took, "outcome": outcome, "change": change,
+	"number": func(value *float64) string { return number(*value) },
+	"place":  placeName, "took": took, "duration": shortDuration, "outcome": outcome, "change": change,
 	"codeOf": func(e journal.Execution) string { return shorten(shownCode(newCell(e).Code), reportCode) },
-	"output": shownOutputOf,
+	"output": printedOutput, "direction": direction, "numbered": numbered,
+	"first": func(limit int, all []journal.Execution) []journal.Execution { return all[:min(limit, len(all))] },
+	"above": func(limit int, all []journal.Execution) int { return max(0, len(all)-limit) },
+	"times": func(n int) string {
+		if n == 1 {
+			return "once"
+		}
+		return fmt.Sprintf("%d times", n)
+	},
 }).Parse(reportSource))
 
 // Text is the report without its figures.
@@ -44,10 +50,13 @@ func Text(x *Experiment) (string, error) {
 
 // reportText is the file report.md; figures are the files beside it, by execution.
 func reportText(x *Experiment, figures map[int64][]string) ([]byte, error) {
-	p := &reportPage{Experiment: x, byID: map[int64]*journal.Execution{}, files: figures}
-	p.Metric, p.maximize = x.metric()
-	for i := range x.Executions {
-		p.byID[x.Executions[i].ID] = &x.Executions[i]
+	p := &reportPage{Experiment: x, Figures: figures, byID: map[int64]*journal.Execution{}, children: map[int64][]journal.Execution{}}
+	p.Metric, p.Maximize = x.metric()
+	for i, e := range x.Executions {
+		p.byID[e.ID] = &x.Executions[i]
+		if e.Trial != nil {
+			p.children[e.Trial.Parent] = append(p.children[e.Trial.Parent], e)
+		}
 	}
 	var text bytes.Buffer
 	if err := reportTemplate.Execute(&text, p); err != nil {
@@ -56,19 +65,15 @@ func reportText(x *Experiment, figures map[int64][]string) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// reportPage is what the template asks. Its texts are Markdown where they say whole
-// sentences.
+// reportPage is what the template asks.
 type reportPage struct {
 	*Experiment
 	Metric   string // "" where nothing was to be measured
-	maximize bool
+	Maximize bool
+	Figures  map[int64][]string // files that could be copied, by execution
 	byID     map[int64]*journal.Execution
-	files    map[int64][]string // of figures that could be copied
+	children map[int64][]journal.Execution // trials, by the one that they go on from
 }
-
-func (p *reportPage) Trials() bool      { return p.Name != "" }
-func (p *reportPage) Search() string    { return p.policy() }
-func (p *reportPage) Direction() string { return direction(p.maximize) }
 
 // Heading is the experiment's title as part of a sentence.
 func (p *reportPage) Heading() string {
@@ -78,22 +83,22 @@ func (p *reportPage) Heading() string {
 	return p.title()
 }
 
+func (p *reportPage) Search() string { return p.policy() }
+
 func (p *reportPage) Task() string { return shorten(strings.TrimSpace(p.Run.Task), reportTask) }
 
 // Stages counts trials by their stage, of the stages that there were.
 func (p *reportPage) Stages() string {
+	trials := map[string]int{}
+	for _, e := range p.Executions {
+		trials[e.Trial.Stage]++
+	}
 	var parts []string
 	for _, stage := range [][3]string{
 		{sessions.StageDraft, "draft"}, {sessions.StageDebug, "debugging", " of code that failed"},
 		{sessions.StageImprove, "improvement", " of what worked"},
 	} {
-		n := 0
-		for _, e := range p.Executions {
-			if e.Trial.Stage == stage[0] {
-				n++
-			}
-		}
-		if n > 0 {
+		if n := trials[stage[0]]; n > 0 {
 			parts = append(parts, sessions.Counted(n, stage[1])+stage[2])
 		}
 	}
@@ -103,20 +108,13 @@ func (p *reportPage) Stages() string {
 	return strings.Join(parts, ", ")
 }
 
-func (p *reportPage) HowManyFailed() string {
-	buggy := 0
-	for _, e := range p.Executions {
-		if e.Trial.Buggy {
-			buggy++
-		}
-	}
-	switch buggy {
-	case 0:
-		return "None of them failed."
-	case 1:
-		return "One of them failed."
-	}
-	return fmt.Sprintf("%d of them failed.", buggy)
+// Buggy are the trials that failed.
+func (p *reportPage) Buggy() []journal.Execution {
+	return only(p.Executions, func(e journal.Execution) bool { return e.Trial.Buggy })
+}
+
+func only(all []journal.Execution, is func(journal.Execution) bool) []journal.Execution {
+	return slices.DeleteFunc(slices.Clone(all), func(e journal.Execution) bool { return !is(e) })
 }
 
 // OtherMetrics are the names that some trials measure instead.
@@ -128,10 +126,8 @@ func (p *reportPage) OtherMetrics() string {
 	return strings.Join(others, ", ")
 }
 
-func (p *reportPage) Begun() string { return p.Run.Started.UTC().Format("2006-01-02 15:04 MST") }
-
-// Lasted is from the first execution's start to the last end, "" where none has ended.
-func (p *reportPage) Lasted() string {
+// Lasted is from the first execution's start to the last end.
+func (p *reportPage) Lasted() time.Duration {
 	var first, last time.Time
 	for _, e := range p.Executions {
 		if first.IsZero() || e.Started.Before(first) {
@@ -141,30 +137,20 @@ func (p *reportPage) Lasted() string {
 			last = end
 		}
 	}
-	if !last.After(first) {
-		return ""
-	}
-	return shortDuration(last.Sub(first))
+	return last.Sub(first)
 }
 
 // Preparation is what led to the best trial and is no trial itself.
 func (p *reportPage) Preparation() []journal.Execution {
-	return slices.DeleteFunc(slices.Clone(p.Line), func(e journal.Execution) bool { return e.Trial != nil })
+	return only(p.Line, func(e journal.Execution) bool { return e.Trial == nil })
 }
 
-// Listed are the executions that stand in lists, More how many do not.
-func (p *reportPage) Listed() []journal.Execution {
-	return p.Executions[:min(reportRows, len(p.Executions))]
-}
-
-func (p *reportPage) More() int { return len(p.Executions) - len(p.Listed()) }
-
-// From is the number of the trial that one goes on from, 0 for a draft.
-func (p *reportPage) From(e journal.Execution) any {
+// Parent is the trial that one goes on from, nil for a draft.
+func (p *reportPage) Parent(e journal.Execution) *journal.Trial {
 	if parent := p.byID[e.Trial.Parent]; parent != nil {
-		return parent.Trial.Number
+		return parent.Trial
 	}
-	return ""
+	return nil
 }
 
 // step is a trial on the way to the best, and what it changed of the metric.
@@ -195,6 +181,7 @@ func (p *reportPage) Way() []step {
 	return way
 }
 
+// change is a trial's plan in a table.
 func change(e journal.Execution) string {
 	return inline(cutLine(firstLine(e.Trial.Plan), planInTable))
 }
@@ -223,20 +210,99 @@ func outcome(e journal.Execution) string {
 	case e.Status != sessions.StatusOK:
 		return inline(failure(e))
 	}
-	return "ok, " + shortDuration(e.ExecTime)
+	return "ok"
 }
 
-// Ended is the outcome without the time.
-func (p *reportPage) Ended(e journal.Execution) string {
-	said, _, _ := strings.Cut(outcome(e), ", "+shortDuration(e.ExecTime))
-	return said
-}
-
-// shownOutputOf is the beginning and the end of what an execution printed.
-func shownOutputOf(e journal.Execution) string {
+// printedOutput is the beginning and the end of what an execution printed.
+func printedOutput(e journal.Execution) string {
 	if e.Detail == nil {
 		return ""
 	}
 	text := strings.TrimLeft(readable(strings.Join(e.Detail.TermOut, "")), "\n") // its indentation stays
 	return shorten(strings.TrimRight(text, " \t\n"), reportOutput)
+}
+
+// failures are what failed in the same way.
+type failures struct {
+	Kind string
+	All  []journal.Execution
+}
+
+// Failures are what failed by the kind of failure, the most frequent first.
+func (p *reportPage) Failures() []failures {
+	var groups []failures
+	for _, e := range p.Executions {
+		if state(e) != "buggy" {
+			continue
+		}
+		kind := failure(e)
+		if e.Status == sessions.StatusOK {
+			kind = "no usable metric"
+		}
+		i := slices.IndexFunc(groups, func(f failures) bool { return f.Kind == kind })
+		if i < 0 {
+			i, groups = len(groups), append(groups, failures{Kind: kind})
+		}
+		groups[i].All = append(groups[i].All, e)
+	}
+	slices.SortStableFunc(groups, func(a, b failures) int { return cmp.Compare(len(b.All), len(a.All)) })
+	return groups
+}
+
+// Why says what went wrong, if need be in the last line of the traceback.
+func (p *reportPage) Why(e journal.Execution) string {
+	if e.Trial != nil && e.Trial.Why != "" {
+		return e.Trial.Why
+	}
+	if e.Detail == nil {
+		return ""
+	}
+	text := strings.TrimSpace(e.Detail.Record.Traceback)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// Tries are the trials that debug another one, and Mended is the first that worked.
+func (p *reportPage) Tries(failed journal.Execution) []journal.Execution {
+	return p.children[failed.ID]
+}
+
+func (p *reportPage) Mended(failed journal.Execution) *journal.Execution {
+	for _, e := range p.children[failed.ID] {
+		if !e.Trial.Buggy {
+			return &e
+		}
+	}
+	return nil
+}
+
+// Left is how many of the trials that were planned have not been made.
+func (p *reportPage) Left() int { return max(0, p.Run.Steps-len(p.Executions)) }
+
+// Unmended are trials that failed and that nothing goes on from; Untried drafts that work.
+func (p *reportPage) Unmended() []journal.Execution {
+	return only(p.Buggy(), func(e journal.Execution) bool { return len(p.Tries(e)) == 0 })
+}
+
+func (p *reportPage) Untried() []journal.Execution {
+	return only(p.Executions, func(e journal.Execution) bool {
+		t := e.Trial
+		return !t.Buggy && t.Metric != nil && t.Stage == sessions.StageDraft && len(p.Tries(e)) == 0 && !p.IsBest(e)
+	})
+}
+
+// numbered names trials by their numbers.
+func numbered(trials []journal.Execution) string {
+	const most = 30
+	var numbers []string
+	for _, e := range trials[:min(most, len(trials))] {
+		numbers = append(numbers, fmt.Sprint(e.Trial.Number))
+	}
+	said := strings.Join(numbers, ", ")
+	switch more := len(trials) - most; {
+	case more > 0:
+		return fmt.Sprintf("trials %s and %d more", said, more)
+	case len(trials) == 1:
+		return "trial " + said
+	}
+	return "trials " + said
 }

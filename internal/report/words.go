@@ -93,10 +93,3 @@ func failure(e journal.Execution) string {
 	}
 	return string(e.Status)
 }
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
-}
