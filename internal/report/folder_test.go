@@ -117,7 +117,7 @@ func TestNothingMeasuredIsSaid(t *testing.T) {
 		t.Error(text)
 	}
 	page, err := treePage(x)
-	if err != nil || !strings.Contains(string(page), `"state":"running"`) {
+	if err != nil || !strings.Contains(string(page), `"status":"running"`) {
 		t.Errorf("%v in %s", err, page)
 	}
 	if plot, err := metricPlot(x); plot != nil || err != nil {
@@ -165,7 +165,7 @@ func TestFiguresThatAreGoneAreNamedInThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := newTreeData(x)
-	if got := data.Nodes[2].Figures; len(got) != 1 || got[0].Source != "" || got[0].Name != "figures/trial-3-1.png" {
+	if got := data.Nodes[2].Figures; !cmp.Equal(got, []string{"figures/trial-3-1.png"}) || data.Images[got[0]].Source != "" {
 		t.Errorf("got %+v", got)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
@@ -191,7 +191,7 @@ func TestMetricsOfOtherNamesAreNamed(t *testing.T) {
 	if plot := mustPlot(t, x); !strings.Contains(plot, ">other</text>") || !strings.Contains(plot, "score (some: other) by trial") {
 		t.Error(plot)
 	}
-	if data := newTreeData(x); data.Metric != "score" || data.Nodes[2].Measures != "other" || data.Nodes[3].Measures != "score" {
+	if data := newTreeData(x); data.Metric != "score" || data.Nodes[2].Metric.Name != "other" || data.Nodes[3].Metric.Name != "score" {
 		t.Errorf("%+v", data)
 	}
 }
@@ -263,7 +263,7 @@ func TestOnlyTheJournalsFilesAreFigures(t *testing.T) {
 			if copied, err := os.ReadDir(filepath.Join(dir, "figures")); err != nil || len(copied) > 0 {
 				t.Errorf("copied %v, %v", copied, err)
 			}
-			for _, image := range newTreeData(x).Nodes[2].Figures {
+			for _, image := range newTreeData(x).Images {
 				if image.Source != "" {
 					t.Errorf("the page has %s", image.Source)
 				}
@@ -292,11 +292,9 @@ func TestThePageHoldsOnlyAsManyImagesAsThereIsRoomFor(t *testing.T) {
 		d.Figures = append(d.Figures, journal.Figure{Figure: sessions.Figure{MIMEType: "image/png"}, File: file})
 	}
 	embedded := 0
-	for _, node := range newTreeData(s.load(t)).Nodes {
-		for _, figure := range node.Figures {
-			if figure.Source != "" {
-				embedded++
-			}
+	for _, image := range newTreeData(s.load(t)).Images {
+		if image.Source != "" {
+			embedded++
 		}
 	}
 	if want := pageImages / pageImage; embedded != want {

@@ -72,6 +72,11 @@ type SavedMetric struct {
 
 // journalJSON is the file journal.json.
 func journalJSON(x *Experiment) ([]byte, error) {
+	text, err := json.MarshalIndent(newSaved(x), "", " ")
+	return append(escapeHidden(text), '\n'), err
+}
+
+func newSaved(x *Experiment) Saved {
 	saved := Saved{
 		Run: SavedRun{
 			ID: x.Run.ID, Started: x.Run.Started.UTC(), Ended: x.Run.Ended, Version: x.Run.Version,
@@ -85,22 +90,24 @@ func journalJSON(x *Experiment) ([]byte, error) {
 		saved.Run.Ended = saved.Run.Ended.UTC()
 	}
 	ids := make(map[int64]string, len(x.Executions))
-	for _, e := range x.Executions {
-		ids[e.ID] = nodeID(e)
-	}
 	for i, e := range x.Executions {
 		saved.Nodes[i] = savedNode(e)
-		if parent := ids[parentOf(e)]; parent != "" {
+		ids[e.ID] = saved.Nodes[i].ID
+	}
+	for i, e := range x.Executions {
+		from := e.Parent // the execution whose state it began with
+		if e.Trial != nil {
+			from = e.Trial.Parent
+		}
+		if parent := ids[from]; parent != "" {
 			saved.Nodes[i].Parent = &parent
-			saved.NodeToParent[nodeID(e)] = parent
+			saved.NodeToParent[saved.Nodes[i].ID] = parent
+		}
+		if x.Best != nil && e.ID == x.Best.ID {
+			saved.Best = &saved.Nodes[i].ID
 		}
 	}
-	if x.Best != nil {
-		best := nodeID(*x.Best)
-		saved.Best = &best
-	}
-	text, err := json.MarshalIndent(saved, "", " ")
-	return append(escapeHidden(text), '\n'), err
+	return saved
 }
 
 // escapeHidden escapes what JSON may have in its texts as it is, and terminals act on.
@@ -119,7 +126,8 @@ func escapeHidden(text []byte) []byte {
 // savedNode is one node, but for its parent.
 func savedNode(e journal.Execution) SavedNode {
 	node := SavedNode{
-		ID: nodeID(e), InterpreterID: e.Place.InterpreterID, Execution: e.Place.Execution,
+		ID:            fmt.Sprintf("%s@%d", e.Place.InterpreterID, e.Place.Execution), // for all time
+		InterpreterID: e.Place.InterpreterID, Execution: e.Place.Execution,
 		Started: e.Started.UTC(), Code: e.Code, Status: e.Status, ExecTime: e.ExecTime.Seconds(),
 		Memory: e.Memory, TermOut: []string{},
 	}
@@ -158,18 +166,4 @@ func termOut(e journal.Execution) []string {
 		return lines
 	}
 	return append(lines, r.TimeLine())
-}
-
-// nodeID names an execution for all time.
-func nodeID(e journal.Execution) string {
-	return fmt.Sprintf("%s@%d", e.Place.InterpreterID, e.Place.Execution)
-}
-
-// parentOf returns what an execution goes on from: a trial's trial, else the
-// execution whose state it began with.
-func parentOf(e journal.Execution) int64 {
-	if e.Trial != nil {
-		return e.Trial.Parent
-	}
-	return e.Parent
 }

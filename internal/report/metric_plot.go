@@ -51,14 +51,12 @@ func metricPlot(x *Experiment) ([]byte, error) {
 		return nil, nil
 	}
 	name, maximize := x.metric()
-	p.Title = readable(name)
 	if others := x.otherMetrics(); len(others) > 0 {
-		p.Title += readable(" (some: " + strings.Join(others, ", ") + ")")
+		p.Title = " (some: " + strings.Join(others, ", ") + ")"
 	}
-	p.Title += fmt.Sprintf(" by trial, %s is better", direction(maximize))
+	p.Title = readable(fmt.Sprintf("%s%s by trial, %s is better", name, p.Title, direction(maximize)))
 	p.scale()
-	p.mark(x, name)
-	p.follow(x, maximize)
+	p.draw(x, name, maximize)
 	var text bytes.Buffer
 	if err := plotTemplate.Execute(&text, p); err != nil {
 		return nil, fmt.Errorf("drawing the plot: %w", err)
@@ -115,43 +113,33 @@ func (p *plot) y(value float64) float64 {
 	return plotBottom - share*(plotBottom-plotTop)
 }
 
-// mark sets a mark for each trial. One that measures something else is named.
-func (p *plot) mark(x *Experiment, name string) {
+// draw sets a mark for each trial, named where it measures something else, and draws how
+// good the best one was after each.
+func (p *plot) draw(x *Experiment, name string, maximize bool) {
+	var best *float64
 	for _, e := range x.Executions {
 		t := e.Trial
+		mark := plotMark{X: p.x(t.Number), Y: plotBottom + 10, Shape: "buggy"}
 		switch {
 		case t.Buggy:
-			p.Marks = append(p.Marks, plotMark{X: p.x(t.Number), Y: plotBottom + 10, Shape: "buggy"})
-		case t.Metric != nil:
-			mark := plotMark{X: p.x(t.Number), Y: p.y(*t.Metric), Shape: t.Stage, Best: x.Best != nil && e.ID == x.Best.ID}
-			if t.MetricName != name {
-				mark.Text = readable(t.MetricName)
-			}
 			p.Marks = append(p.Marks, mark)
-		}
-	}
-}
-
-// follow draws how good the best trial was after each.
-func (p *plot) follow(x *Experiment, maximize bool) {
-	var path strings.Builder
-	var best float64
-	for _, e := range x.Executions {
-		t := e.Trial
-		if t.Buggy || t.Metric == nil {
+			continue
+		case t.Metric == nil:
 			continue
 		}
-		switch value := *t.Metric; {
-		case path.Len() == 0:
-			fmt.Fprintf(&path, "M%.1f %.1f", p.x(t.Number), p.y(value))
-			best = value
-		case maximize && value > best, !maximize && value < best:
-			fmt.Fprintf(&path, "H%.1fV%.1f", p.x(t.Number), p.y(value))
-			best = value
+		mark.Y, mark.Shape, mark.Best = p.y(*t.Metric), t.Stage, x.Best != nil && e.ID == x.Best.ID
+		if t.MetricName != name {
+			mark.Text = readable(t.MetricName)
+		}
+		p.Marks = append(p.Marks, mark)
+		switch {
+		case best == nil:
+			p.BestSoFar, best = fmt.Sprintf("M%.1f %.1f", mark.X, mark.Y), t.Metric
+		case maximize && *t.Metric > *best, !maximize && *t.Metric < *best:
+			p.BestSoFar, best = p.BestSoFar+fmt.Sprintf("H%.1fV%.1f", mark.X, mark.Y), t.Metric
 		}
 	}
-	if path.Len() > 0 {
-		fmt.Fprintf(&path, "H%.1f", p.x(p.trials))
+	if best != nil {
+		p.BestSoFar += fmt.Sprintf("H%.1f", p.x(p.trials))
 	}
-	p.BestSoFar = path.String()
 }

@@ -28,6 +28,7 @@ def understudy_run(code, fails=False, after=None):
         if not InteractiveShell.initialized():
             main, config = sys.modules[names["__name__"]], Config()
             config.HistoryManager.enabled = False
+            config.InteractiveShell.colors = "NoColor"
             shell = InteractiveShell.instance(user_module=main, user_ns=names, config=config)
             shell.system = shell.system_raw
             shell.enable_matplotlib = lambda *_: ("agg", "agg")

@@ -93,3 +93,14 @@ func failure(e journal.Execution) string {
 	}
 	return string(e.Status)
 }
+
+// state says how an execution stands: running, buggy or good.
+func state(e journal.Execution) string {
+	switch {
+	case e.Status == sessions.StatusRunning:
+		return "running"
+	case e.Trial != nil && e.Trial.Buggy, e.Trial == nil && e.Status != sessions.StatusOK:
+		return "buggy"
+	}
+	return "good"
+}
