@@ -54,7 +54,10 @@ func newCell(e journal.Execution) Cell {
 	case sessions.StatusRunning:
 		c.Skipped, c.Note = true, "It has not ended yet."
 	case journal.StatusLost:
-		c.Skipped, c.Note = true, lostNote(e)
+		c.Skipped, c.Note = true, "Its server was killed while it ran."
+		if took(e) != "" {
+			c.Note = fmt.Sprintf("Its server was killed while it ran; it had run for %s, and what it had printed by then is all that is known.", took(e))
+		}
 	case sessions.StatusCrashed:
 		c.Skipped, c.Note = true, "It crashed its process, and left nothing behind."
 	case sessions.StatusError:
@@ -87,14 +90,6 @@ func neverRan(e journal.Execution) bool {
 }
 
 func refusal(e journal.Execution) string { return fmt.Sprintf("Nothing of it ran (%s).", failure(e)) }
-
-// lostNote says what is known of an execution that its server took with it.
-func lostNote(e journal.Execution) string {
-	if took(e) == "" {
-		return "Its server was killed while it ran."
-	}
-	return fmt.Sprintf("Its server was killed while it ran; it had run for %s, and what it had printed by then is all that is known.", took(e))
-}
 
 // ended says how an execution was ended from outside, and what it left.
 func ended(e journal.Execution, how string) string {

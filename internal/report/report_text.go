@@ -183,7 +183,8 @@ func (p *reportPage) Way() []step {
 
 // change is a trial's plan in a table.
 func change(e journal.Execution) string {
-	return inline(cutLine(firstLine(e.Trial.Plan), planInTable))
+	first, _, _ := strings.Cut(strings.TrimSpace(e.Trial.Plan), "\n")
+	return inline(cutLine(first, planInTable))
 }
 
 // Measured is a trial's metric below the name of the experiment's. One of another

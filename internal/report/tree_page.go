@@ -37,6 +37,7 @@ type treeData struct {
 	Metric   string               `json:"metric"`
 	Maximize bool                 `json:"maximize"`
 	Search   string               `json:"search"` // how it searches, in words
+	Took     []string             `json:"took"`   // by the nodes, in words
 	Images   map[string]treeImage `json:"images"` // by the names of Figures
 }
 
@@ -74,6 +75,7 @@ func newTreeData(x *Experiment) treeData {
 	data.Run.Task, data.Run.Workspace = readable(data.Run.Task), ""
 	for i, e := range x.Executions {
 		node := &data.Nodes[i]
+		data.Took = append(data.Took, took(e))
 		node.Code = shorten(shownCode(newCell(e).Code), pageCode)
 		node.Plan, node.Analysis, node.Why = readable(node.Plan), readable(node.Analysis), readable(node.Why)
 		node.Traceback = shorten(readable(node.Traceback), pageOutput)

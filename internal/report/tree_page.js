@@ -12,14 +12,6 @@
     if (node.status === "running") return "running";
     return node.is_buggy || (!trials && node.status !== "ok") ? "buggy" : "good";
   }
-  function tookOf(node) {
-    const s = node.exec_time;
-    if (node.status === "running" || (node.status === "lost" && !s)) return "";
-    const least = node.status === "lost" ? " at least" : "";
-    if (s < 59.5) return (s < 0.0995 ? `${Math.round(s * 1000)} ms` : `${s.toFixed(s < 9.95 ? 1 : 0)} s`) + least;
-    const minutes = Math.floor(Math.round(s) / 60);
-    return (minutes < 60 ? `${minutes} min ${Math.round(s) % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`) + least;
-  }
   const nodes = data.nodes.map((node, i) => ({
     ...node,
     number: node.step || i + 1,
@@ -28,7 +20,7 @@
     state: stateOf(node),
     measures: node.metric ? node.metric.name : "",
     metric: node.metric ? node.metric.value : null,
-    took: tookOf(node),
+    took: data.took[i],
     output: (node.term_out || []).join(""),
     figures: (node.figures || []).map((name) => ({ name, ...data.images[name] })),
   }));

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"understudy/internal/journal"
@@ -50,16 +49,6 @@ func shortID(id string) string {
 		length += len(name) + len("-")
 	}
 	return id[:min(length, len(id))]
-}
-
-// firstLine is the first line of a text that says something.
-func firstLine(text string) string {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			return line
-		}
-	}
-	return ""
 }
 
 // direction says which values are better.
