@@ -112,6 +112,9 @@ func newSaved(x *Experiment) Saved {
 
 // escapeHidden escapes what JSON may have in its texts as it is, and terminals act on.
 func escapeHidden(text []byte) []byte {
+	if !bytes.ContainsFunc(text, isHidden) {
+		return text
+	}
 	var escaped bytes.Buffer
 	for _, char := range string(text) {
 		if isHidden(char) {

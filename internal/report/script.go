@@ -65,7 +65,7 @@ var identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
 // may find too much, as any code runs the same from a text.
 var asText = regexp.MustCompile(`(?m)` + strings.Join([]string{
 	`^[ \t]*[%!?]`,                       // magics, commands of the shell, help
-	`^[ \t]*[\w.,*\[\] ]+=[ \t]*[%!]`,    // and what they give
+	`^[^({#\n]*=[ \t]*[%!]`,              // and what they give
 	`^[ \t]*[%\w.*\[\]-]+\?\??[ \t]*;?$`, // x?
 	"^[ \t]*(?:>>>|In \\[|```|~~~)",      // prompts, and fences of Markdown
 	`\A\s*^[ \t]+\S`,                     // indented as a whole
@@ -80,7 +80,7 @@ var (
 	// laterAnnotations finds the one __future__ import that still means something.
 	laterAnnotations = regexp.MustCompile(`from[ \t]+__future__[ \t]+import[^;]*?\bannotations\b`)
 	// inSessions finds code that may call what sessions have beside Python.
-	inSessions = regexp.MustCompile(`\b(?:artifact|display)\(`)
+	inSessions = regexp.MustCompile(`\bartifact\b|\bdisplay\(`)
 )
 
 // script makes one script of cells. What magics and what awaits is run from texts, and

@@ -11,6 +11,7 @@ def understudy_run(code, fails=False, after=None):
     import builtins  # whose names the session may have given to something else
     import inspect
     import linecache
+    import os
     import re
     import signal
     import sys
@@ -31,7 +32,9 @@ def understudy_run(code, fails=False, after=None):
             config.InteractiveShell.colors = "NoColor"
             shell = InteractiveShell.instance(user_module=main, user_ns=names, config=config)
             shell.system = shell.system_raw
-            shell.enable_matplotlib = lambda *_: ("agg", "agg")
+            os.environ["PAGER"] = "cat"
+            idle = ("config", "debug", "gui", "matplotlib", "pdb", "reset")  # in a script
+            shell.magics_manager.magics["line"].update(builtins.dict.fromkeys(idle, lambda _: None))
         return InteractiveShell.instance()
 
     def compiled():

@@ -27,6 +27,7 @@ func TestCodeThatIsRunFromAText(t *testing.T) {
 		"!ls -l":                                     true,
 		"if x:\n    !pwd":                            true,
 		"x = !ls":                                    true,
+		"d['a'] = !ls":                               true,
 		"z =%pip list":                               true,
 		"%%bash\nls":                                 true,
 		"x?":                                         true,
@@ -83,7 +84,8 @@ func python(t *testing.T) string {
 	return ""
 }
 
-func TestTheBestSolutionRunsAndGivesItsMetric(t *testing.T) {
+// newSolution is an experiment whose best trial comes behind all that a session may run.
+func newSolution() *sample {
 	metric := 7.0
 	s := &sample{Run: journal.Run{ID: "ABCDEFGH12"}}
 	const limit = 2 * time.Second // what comes before the endless must be done by then
@@ -117,13 +119,18 @@ func TestTheBestSolutionRunsAndGivesItsMetric(t *testing.T) {
 	follow(journal.Execution{Code: "```python\np += 1\n```\nThat is all."})
 	follow(journal.Execution{Code: "    here = %pwd\n    p += 1\n    assert p == 4 and here"})
 	follow(journal.Execution{Code: "%timeit -n 3 1 + 0\n%env UNDERSTUDY_X=y z\nimport os\nassert os.environ['UNDERSTUDY_X'] == 'y z'"})
+	follow(journal.Execution{Code: "%config InlineBackend.figure_format = 'retina'\n%reset -f\n%pdb on"})
 	follow(journal.Execution{Code: "%pip --version\nassert _exit_code == 0"})
 	follow(journal.Execution{Code: "echo command > file.txt\ncat file.txt", Kind: sessions.RunsCommand})
 	follow(journal.Execution{Code: "find", Arguments: []byte(`{"a": "x\ny"}`), Kind: sessions.RunsPlugin})
 	follow(journal.Execution{Code: "import inspect\nassert z == 'it\\'s\\n\"\"\"' and text == 'a\\n  b\\n', (z, text)\nscore = x + y + 2 * A().f()  # last", Trial: &journal.Trial{
 		Plan: "Add\n\"\"\"it\"\"\" up.", Stage: sessions.StageDraft, MetricName: "score", Maximize: true, Metric: &metric}})
+	return s
+}
+
+func TestTheBestSolutionRunsAndGivesItsMetric(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "best_solution.py")
-	script := string(solution(s.load(t)))
+	script := string(solution(newSolution().load(t)))
 	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
