@@ -35,7 +35,7 @@ type Config struct {
 	Report  Report  `cmd:"" help:"Write the report of an experiment: what was tried, results, the best solution, figures."`
 	Export  Export  `cmd:"" help:"Write what an interpreter ran as a notebook, a page or a script."`
 	Policy  Policy  `cmd:"" help:"Check a file of rules for code, and code by it."`
-	Install Install `cmd:"" help:"Write or print the configuration of an MCP client."`
+	Install Install `cmd:"" help:"Write the configuration of an MCP client, or print the command or the text by which it gets it."`
 	Schema  Schema  `cmd:"" help:"Print the JSON schemas of the tools, of their record, and of a plugin's file."`
 	Version Version `cmd:"" help:"Print the version."`
 
