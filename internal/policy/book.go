@@ -63,11 +63,6 @@ func Parse(name string, text []byte, more Additions) (*Book, error) {
 	return f.book()
 }
 
-// DefaultBook is the shipped rules, for everybody.
-func DefaultBook(more Additions) (*Book, error) {
-	return Parse(DefaultsName, []byte("extends: "+DefaultsName+"\n"), more)
-}
-
 // file is a book as it is written.
 type file struct {
 	reader

@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ type draft struct {
 
 // list is one rule that is a list.
 type list struct {
-	key
+	*key
 	place    string
 	items    []string
 	inherits bool // it has the inherited items too
@@ -80,8 +81,8 @@ func (r reader) draft(place string, n *yaml.Node, others map[string]func(place s
 		if other, ok := others[name.Value]; ok {
 			return other(at, value)
 		}
-		switch k, isList := keyOf(name.Value); {
-		case isList:
+		switch k := keyOf(name.Value); {
+		case k != nil:
 			l, err := r.list(at, k, value)
 			d.lists = append(d.lists, l)
 			return err
@@ -90,7 +91,7 @@ func (r reader) draft(place string, n *yaml.Node, others map[string]func(place s
 		case name.Value == "extends":
 			return d.extend(at, value)
 		}
-		return fmt.Errorf("%s: unknown key; the keys are %s", at, strings.Join(known(others), ", "))
+		return fmt.Errorf("%s: unknown key; the keys are %s", at, strings.Join(slices.Sorted(slices.Values(append(Keys(), slices.Collect(maps.Keys(others))...))), ", "))
 	})
 	return d, err
 }
@@ -104,16 +105,7 @@ func Keys() []string {
 	return names
 }
 
-func known[T any](others map[string]T) []string {
-	names := Keys()
-	for name := range others {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (r reader) list(place string, k key, n *yaml.Node) (list, error) {
+func (r reader) list(place string, k *key, n *yaml.Node) (list, error) {
 	l := list{key: k, place: place, items: []string{}}
 	switch {
 	case n.Tag == "!!null":
@@ -188,9 +180,9 @@ func (d *draft) over(base Rules) (Rules, error) {
 		}
 	}
 	if len(d.magics) > 0 {
-		merged := map[string]string{}
-		for _, from := range []map[string]string{base.Magics, d.magics} {
-			for kind, say := range from {
+		merged := maps.Clone(d.magics)
+		for kind, say := range base.Magics {
+			if _, own := merged[kind]; !own {
 				merged[kind] = say
 			}
 		}
