@@ -96,13 +96,15 @@ func serverOf(name string, entry map[string]any) Server {
 // decode reads a file of JSON, which may have comments, or of TOML.
 func decode(path string, text []byte) (document map[string]any, err error) {
 	if filepath.Ext(path) == ".toml" {
-		return document, toml.Unmarshal(text, &document)
+		err = toml.Unmarshal(text, &document)
+		return document, err
 	}
 	standard, err := hujson.Standardize(bytes.TrimPrefix(text, bom))
 	if err != nil {
 		return nil, err
 	}
-	return document, json.Unmarshal(standard, &document)
+	err = json.Unmarshal(standard, &document)
+	return document, err
 }
 
 // objectAt returns the object at a path of keys, nil if there is none.

@@ -1,17 +1,10 @@
 package policy
 
 import (
-	"bytes"
 	_ "embed" // the defaults
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"maps"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // DefaultsName names the rules that come with the program.
@@ -61,157 +54,6 @@ func Parse(name string, text []byte, more Additions) (*Book, error) {
 	}
 	f.more = more
 	return f.book()
-}
-
-// file is a book as it is written.
-type file struct {
-	reader
-	base       *draft
-	policies   map[string]*draft
-	patterns   []string // of principals, in their order
-	principals map[string]*draft
-	more       Additions
-
-	resolved map[string]Rules
-	pending  []string // the names that are being resolved, outermost first
-}
-
-func parseFile(name string, text []byte) (*file, error) {
-	f := &file{
-		reader: reader{name}, policies: map[string]*draft{}, principals: map[string]*draft{},
-		resolved: map[string]Rules{},
-	}
-	root, err := oneDocument(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	f.base, err = f.draft(name, root, map[string]func(string, *yaml.Node) error{
-		"policies":   f.readPolicies,
-		"principals": f.readPrincipals,
-	})
-	return f, err
-}
-
-// oneDocument returns the root of a YAML document, an empty mapping for none.
-func oneDocument(text []byte) (*yaml.Node, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	var document, second yaml.Node
-	switch err := decoder.Decode(&document); {
-	case errors.Is(err, io.EOF):
-		return &yaml.Node{Kind: yaml.MappingNode}, nil
-	case err != nil:
-		return nil, err
-	}
-	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, errors.New("it must hold one YAML document")
-	}
-	if root := document.Content[0]; root.Tag != "!!null" {
-		return root, nil
-	}
-	return &yaml.Node{Kind: yaml.MappingNode}, nil
-}
-
-func (f *file) readPolicies(place string, n *yaml.Node) error {
-	return f.pairs(place, n, func(name, value *yaml.Node) (err error) {
-		at := f.at(name, "policies: "+name.Value)
-		if name.Value == DefaultsName || name.Value == baseName || name.Value == "" {
-			return fmt.Errorf("%s: that name is taken; choose another", at)
-		}
-		f.policies[name.Value], err = f.draft(at, orEmpty(value), nil)
-		return err
-	})
-}
-
-func (f *file) readPrincipals(place string, n *yaml.Node) error {
-	return f.pairs(place, n, func(name, value *yaml.Node) (err error) {
-		at := f.at(name, "principals: "+name.Value)
-		if name.Value == "" {
-			return fmt.Errorf("%s: a principal has a name", at)
-		}
-		f.patterns = append(f.patterns, name.Value)
-		f.principals[name.Value], err = f.draft(at, orEmpty(value), nil)
-		return err
-	})
-}
-
-// orEmpty takes "name:" with nothing behind it, or with comments alone, for no
-// rules.
-func orEmpty(n *yaml.Node) *yaml.Node {
-	if n.Tag == "!!null" {
-		return &yaml.Node{Kind: yaml.MappingNode, Line: n.Line}
-	}
-	return n
-}
-
-// book resolves everything, also what nobody uses: a mistake is one anyway.
-func (f *file) book() (*Book, error) {
-	for _, name := range slices.Sorted(maps.Keys(f.policies)) {
-		if _, err := f.named(name, f.policies[name].place); err != nil {
-			return nil, err
-		}
-	}
-	base, err := f.named(baseName, f.name)
-	if err != nil {
-		return nil, err
-	}
-	b := &Book{base: newEntry("", base)}
-	for _, pattern := range f.patterns {
-		rules, err := f.rules(f.principals[pattern])
-		if err != nil {
-			return nil, err
-		}
-		b.principals = append(b.principals, newEntry(pattern, rules))
-	}
-	return b, nil
-}
-
-// named returns the rules of a name; place is where it was named.
-func (f *file) named(name, place string) (Rules, error) {
-	if rules, ok := f.resolved[name]; ok {
-		return rules, nil
-	}
-	if slices.Contains(f.pending, name) {
-		return Rules{}, fmt.Errorf("%s: policies extend each other in a circle: %s", place, strings.Join(append(f.pending, name), " → "))
-	}
-	f.pending = append(f.pending, name)
-	defer func() { f.pending = f.pending[:len(f.pending)-1] }()
-	rules, err := f.resolve(name, place)
-	if err == nil {
-		f.resolved[name] = rules
-	}
-	return rules, err
-}
-
-func (f *file) resolve(name, place string) (Rules, error) {
-	switch name {
-	case DefaultsName:
-		shipped, err := parseFile("defaults.yaml", defaultsText)
-		if err != nil {
-			return Rules{}, err
-		}
-		return shipped.base.over(Rules{})
-	case baseName:
-		rules, err := f.rules(f.base)
-		return rules.with(f.more), err
-	}
-	d, ok := f.policies[name]
-	if !ok {
-		names := append([]string{DefaultsName, baseName}, slices.Sorted(maps.Keys(f.policies))...)
-		return Rules{}, fmt.Errorf("%s: there is no policy %q; there are %s", place, name, strings.Join(names, ", "))
-	}
-	return f.rules(d)
-}
-
-// rules returns those of a draft, with all that it extends.
-func (f *file) rules(d *draft) (Rules, error) {
-	var base Rules
-	if d.extends != "" {
-		var err error
-		if base, err = f.named(d.extends, d.extendsAt); err != nil {
-			return base, err
-		}
-	}
-	return d.over(base)
 }
 
 // None reports whether the book allows everybody everything.

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -67,5 +66,3 @@ func (k *key) check(item string) error {
 
 // magics are the kinds of lines that the key of this name has a say in.
 var magics = []string{"pip", "shell"}
-
-var errNoValue = errors.New("it has no value; write one, or remove the line")
