@@ -129,7 +129,6 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 			WrapUpperBound:      100,
 		}),
 		kong.PostBuild(addToHelp),
-		kong.PostBuild(addEnvToHelp),
 		kong.Writers(source.Stdout, os.Stderr),
 		kong.Exit(source.Exit),
 	)
