@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,13 +44,13 @@ func Check(path string) (size int64, err error) {
 	}
 	if fileSize(path) > 0 {
 		r, err := tryToRead(path, "mode=ro")
-		if err != nil && !isOlder(err) {
+		if older := new(olderError); err != nil && !errors.As(err, &older) {
 			return 0, err
 		}
 		if err == nil {
 			_ = r.Close() // it was only tried
 		}
 	}
-	files, err := sizeOf(context.Background(), filesOf(path))
+	files, err := sizeOf(filesOf(path))
 	return fileSize(path) + fileSize(path+"-wal") + files, err
 }

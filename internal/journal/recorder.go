@@ -3,8 +3,10 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"understudy/sessions"
@@ -13,7 +15,7 @@ import (
 var _ sessions.Recorder = (*Journal)(nil)
 
 // Begin stores an execution that has not ended. It refuses a trial whose metric
-// is not its experiment's.
+// is not its experiment's with sessions.CodeInvalid.
 func (j *Journal) Begin(_ context.Context, entry sessions.Entry) error {
 	mask := j.maskFor(entry.Secrets)
 	return j.write(func() error {
@@ -23,11 +25,11 @@ func (j *Journal) Begin(_ context.Context, entry sessions.Entry) error {
 		}
 		r.status = sessions.StatusRunning
 		if entry.Trial != nil {
-			if err := j.checkMetric(r, entry.Trial); err != nil {
+			if err := j.checkMetric(r); err != nil {
 				return err
 			}
 		}
-		return j.store(r)
+		return j.store(r, nil)
 	})
 }
 
@@ -38,7 +40,7 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 	if err != nil {
 		return nil, fmt.Errorf("masking the record: %w", err)
 	}
-	detail, queued, missing := j.detailOf(entry, *result, mask)
+	detail, missing := j.detailOf(entry, *result, mask)
 	entry.Result = result // what is said of it is cut, which must not divide a secret
 	var r *row
 	var report *sessions.TrialReport
@@ -46,23 +48,16 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 		if r, err = j.place(entry, mask); err != nil {
 			return err
 		}
-		r.ended(entry)
+		r.status, r.changed = result.Status, result.Variables != nil && !result.Variables.Empty()
+		r.took = time.Duration(result.ExecTime * float64(time.Second))
 		if entry.Trial != nil {
-			if report, err = j.judge(r, entry, mask); err != nil {
+			if report, err = j.judge(r, mask); err != nil {
 				return err
 			}
 		}
 		detail.Record.Trial = mask.report(report)
-		return j.storeWhole(r, entry, detail)
+		return j.storeWhole(r, detail)
 	})
-	for _, s := range queued {
-		if err != nil {
-			j.later.drop(s)
-			continue
-		}
-		s.id = r.id
-		j.later.add(s)
-	}
 	if err != nil {
 		j.missed(entry)
 		return nil, err
@@ -95,26 +90,59 @@ func (j *Journal) Stand(_ context.Context, s sessions.Standing) error {
 		if err != nil {
 			return err
 		}
-		return j.exec(`INSERT INTO interpreters (id, run, client, workdir, parent, root, origin_interpreter, origin_execution,
-				present_interpreter, present_execution, created, ended) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET client = excluded.client, workdir = excluded.workdir, parent = excluded.parent,
-				root = excluded.root, origin_interpreter = excluded.origin_interpreter, origin_execution = excluded.origin_execution,
-				present_interpreter = iif(excluded.ended > 0, present_interpreter, excluded.present_interpreter),
-				present_execution = iif(excluded.ended > 0, present_execution, excluded.present_execution),
-				created = excluded.created, ended = excluded.ended`,
-			s.InterpreterID, j.run, string(s.Client), s.Workdir, s.Parent, root, s.Origin.InterpreterID, s.Origin.Execution,
-			s.Present.InterpreterID, s.Present.Execution, nanoseconds(s.Created), nanoseconds(s.Ended))
+		if !s.Ended.IsZero() {
+			if _, err := j.get("SELECT present_interpreter, present_execution FROM interpreters WHERE id = ?",
+				[]any{s.InterpreterID}, &s.Present.InterpreterID, &s.Present.Execution); err != nil {
+				return err
+			}
+		}
+		return j.exec(upsertInterpreter, s.InterpreterID, j.run, string(s.Client), s.Workdir, s.Parent, root,
+			s.Origin.InterpreterID, s.Origin.Execution, s.Present.InterpreterID, s.Present.Execution,
+			nanoseconds(s.Created), nanoseconds(s.Ended))
 	})
 }
 
+var upsertInterpreter = upsert("interpreters", "id", "id", "run", "client", "workdir", "parent", "root",
+	"origin_interpreter", "origin_execution", "present_interpreter", "present_execution", "created", "ended")
+
 // rootOf returns the interpreter that all branches come from of which this is one.
-func (j *Journal) rootOf(id, parent string) (string, error) {
-	root := id
+func (j *Journal) rootOf(id, parent string) (root string, err error) {
 	if parent == "" {
-		return root, nil
+		return id, nil
 	}
-	_, err := j.get("SELECT root FROM interpreters WHERE id = ?", []any{parent}, &root)
+	root = id
+	_, err = j.get("SELECT root FROM interpreters WHERE id = ?", []any{parent}, &root)
 	return root, err
+}
+
+// Pulse stores what the interpreters do now, in place of what was stored before. Who
+// watches sees it; it is called within a second of what is new, every ten seconds while
+// something runs, and once when nothing runs any more.
+func (j *Journal) Pulse(_ context.Context, pulses []sessions.Pulse) error {
+	pulses = slices.Clone(pulses)
+	for i := range pulses {
+		mask := j.maskFor(pulses[i].Secrets)
+		pulses[i].Code, pulses[i].Tail = mask.text(pulses[i].Code), mask.text(pulses[i].Tail)
+	}
+	now := time.Now().UnixNano()
+	err := j.write(func() error {
+		if err := j.exec("DELETE FROM pulses WHERE run = ?", j.run); err != nil {
+			return err
+		}
+		for i, p := range pulses {
+			if err := j.exec(`INSERT INTO pulses (interpreter, run, at, client, memory, waiting, execution, code, started, time_limit, tail, position)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (interpreter) DO NOTHING`,
+				p.InterpreterID, j.run, now, string(p.Client), int64(p.Memory), p.Waiting, p.Execution, p.Code,
+				nanoseconds(p.Started), int64(p.Limit), p.Tail, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("storing what runs: %w", err)
+	}
+	return nil
 }
 
 // row is an execution as it is stored.
@@ -122,7 +150,7 @@ type row struct {
 	id                    int64 // 0 for a new one
 	entry                 sessions.Entry
 	code, plan, analysis  string
-	arguments             any // nil or a text
+	arguments             json.RawMessage
 	parent, follows, line int64
 
 	experiment  string // "" for what is no trial
@@ -139,21 +167,12 @@ type row struct {
 	changed bool
 }
 
-// place finds where an execution belongs: its own row if it has begun, its parents,
-// and for a trial its experiment.
+// place finds where an execution belongs: its parents, and for a trial its experiment.
 func (j *Journal) place(entry sessions.Entry, mask *masker) (*row, error) {
-	if entry.Trial != nil && mask.text(entry.Trial.MetricVarName) != entry.Trial.MetricVarName {
-		trial := *entry.Trial
-		trial.MetricVarName = masked
-		entry.Trial = &trial
-	}
 	r := &row{entry: entry, code: mask.text(entry.Code)}
-	arguments, err := mask.json(entry.Arguments)
-	if err != nil {
+	var err error
+	if r.arguments, err = mask.json(entry.Arguments); err != nil {
 		return nil, fmt.Errorf("masking arguments: %w", err)
-	}
-	if len(arguments) > 0 {
-		r.arguments = string(arguments)
 	}
 	if err := j.settle(entry.InterpreterID, entry.Execution); err != nil {
 		return nil, err
@@ -161,34 +180,25 @@ func (j *Journal) place(entry sessions.Entry, mask *masker) (*row, error) {
 	if err := j.introduce(entry); err != nil {
 		return nil, err
 	}
-	var experiment sql.NullString
-	var number sql.NullInt64
-	if _, err := j.get("SELECT id, experiment, trial FROM executions WHERE interpreter = ? AND number = ?",
-		[]any{entry.InterpreterID, entry.Execution}, &r.id, &experiment, &number); err != nil {
+	if r.parent, r.line, err = j.rowAt(entry.Parent); err != nil {
 		return nil, err
 	}
-	if err := j.findParents(r); err != nil {
-		return nil, err
+	r.follows = r.parent
+	if entry.Follows != entry.Parent {
+		if r.follows, r.line, err = j.rowAt(entry.Follows); err != nil {
+			return nil, err
+		}
 	}
 	if entry.Trial == nil {
 		return r, nil
 	}
-	r.plan, r.analysis = mask.text(entry.Trial.Plan), mask.text(entry.Trial.Analysis)
-	r.experiment, r.trial = experiment.String, int(number.Int64)
+	trial := *entry.Trial
+	if mask.text(trial.MetricVarName) != trial.MetricVarName {
+		trial.MetricVarName = masked
+	}
+	r.entry.Trial = &trial
+	r.plan, r.analysis = mask.text(trial.Plan), mask.text(trial.Analysis)
 	return r, j.placeTrial(r)
-}
-
-// findParents looks up the rows of an execution's places.
-func (j *Journal) findParents(r *row) (err error) {
-	var line int64
-	if r.parent, line, err = j.rowAt(r.entry.Parent); err != nil {
-		return err
-	}
-	r.follows, r.line = r.parent, line
-	if r.entry.Follows != r.entry.Parent {
-		r.follows, r.line, err = j.rowAt(r.entry.Follows)
-	}
-	return err
 }
 
 // rowAt returns the execution that left a state, and the nearest trial at or above
@@ -197,8 +207,8 @@ func (j *Journal) rowAt(p sessions.Place) (id, line int64, err error) {
 	if p.Execution == 0 {
 		return 0, 0, nil
 	}
-	_, err = j.get("SELECT id, line FROM executions WHERE interpreter = ? AND number <= ? ORDER BY number DESC LIMIT 1",
-		[]any{p.InterpreterID, p.Execution}, &id, &line)
+	_, err = j.get(`SELECT id, iif(experiment IS NULL, line, id) FROM executions
+		WHERE interpreter = ? AND number <= ? ORDER BY number DESC LIMIT 1`, []any{p.InterpreterID, p.Execution}, &id, &line)
 	return id, line, err
 }
 
@@ -229,7 +239,8 @@ func (j *Journal) settle(interpreter string, number int) error {
 		var id int64
 		var trial sql.NullInt64
 		var experiment sql.NullString
-		found, err := j.get(selectStale, []any{interpreter, number}, &id, &experiment, &trial)
+		found, err := j.get(`SELECT id, experiment, trial FROM executions INDEXED BY executions_running
+			WHERE interpreter = ? AND status = 'running' AND number <> ? LIMIT 1`, []any{interpreter, number}, &id, &experiment, &trial)
 		switch {
 		case err != nil || !found:
 			return err
@@ -246,31 +257,57 @@ func (j *Journal) settle(interpreter string, number int) error {
 	}
 }
 
-const selectStale = `SELECT id, experiment, trial FROM executions INDEXED BY executions_running
-	WHERE interpreter = ? AND status = 'running' AND number <> ? LIMIT 1`
+// markLost says of an execution that began that its end is not known.
+func (j *Journal) markLost(which string, args ...any) error {
+	return j.exec(`UPDATE executions SET status = 'lost', revision = ?, buggy = iif(experiment IS NULL, NULL, 1),
+		why = iif(experiment IS NULL, NULL, ?) WHERE status = 'running' AND `+which,
+		append([]any{j.nextRevision(), "how it ended could not be recorded"}, args...)...)
+}
 
-// tellUnrecorded marks the executions that ended while storing that failed.
-func (j *Journal) tellUnrecorded() error {
-	for p := range j.unrecorded {
-		if err := j.markLost("interpreter = ? AND number = ?", p.InterpreterID, p.Execution); err != nil {
+var upsertExecution = upsert("executions", "interpreter, number", "revision", "run", "interpreter", "number", "client",
+	"kind", "code", "arguments", "started", "time_limit", "parent", "follows", "line", "status", "exec_time", "memory", "changed",
+	"detail", "experiment", "trial", "plan", "analysis", "trial_parent", "stage", "depth", "metric_name", "maximize", "metric",
+	"buggy", "why") + " RETURNING id"
+
+// store writes the row of an execution, and gives it its id. detail is its text, nil
+// while it runs.
+func (j *Journal) store(r *row, detail any) error {
+	e := r.entry
+	args := []any{
+		j.nextRevision(), j.run, e.InterpreterID, e.Execution, string(e.Client), string(e.Kind), r.code, nil,
+		nanoseconds(e.Started), int64(e.Limit), r.parent, r.follows, r.line, string(r.status), int64(r.took), int64(e.Memory), r.changed, detail,
+	}
+	if len(r.arguments) > 0 {
+		args[7] = string(r.arguments)
+	}
+	if t := e.Trial; t != nil {
+		var maximize any
+		if t.MetricVarName != "" {
+			maximize = t.Maximize
+		}
+		args = append(args, r.experiment, r.trial, r.plan, r.analysis, r.trialParent, r.stage, r.depth,
+			t.MetricVarName, maximize, r.metric, r.buggy, r.why)
+	} else {
+		args = append(args, make([]any, 12)...) // NULL
+	}
+	_, err := j.get(upsertExecution, args, &r.id)
+	return err
+}
+
+// storeWhole writes all that belongs to an execution that has ended.
+func (j *Journal) storeWhole(r *row, detail *Detail) error {
+	text, err := json.Marshal(detail)
+	if err != nil {
+		return fmt.Errorf("encoding the record: %w", err)
+	}
+	if err := j.store(r, string(text)); err != nil {
+		return err
+	}
+	if r.best {
+		if err := j.exec("UPDATE experiments SET best = ? WHERE name = ?", r.id, r.experiment); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// markLost says of an execution that began that its end is not known.
-func (j *Journal) markLost(which string, args ...any) error {
-	revision, err := j.nextRevision()
-	if err != nil {
-		return err
-	}
-	return j.exec(`UPDATE executions SET status = 'lost', revision = ?, buggy = iif(experiment IS NULL, NULL, 1),
-		why = iif(experiment IS NULL, NULL, ?) WHERE status = 'running' AND `+which,
-		append([]any{revision, "how it ended could not be recorded"}, args...)...)
-}
-
-func (j *Journal) nextRevision() (revision int64, err error) {
-	_, err = j.get("UPDATE counter SET revision = revision + 1 RETURNING revision", nil, &revision)
-	return revision, err
+	return j.exec("UPDATE interpreters SET present_interpreter = ?, present_execution = ? WHERE id = ?",
+		r.entry.Present.InterpreterID, r.entry.Present.Execution, r.entry.InterpreterID)
 }
