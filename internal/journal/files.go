@@ -181,11 +181,14 @@ func (k keeper) spool(stream sessions.Stream, printed sessions.Printed, o *Outpu
 	case k.mask == nil && file.link(file.to):
 	case file.size <= longestWait:
 		err = file.copy(context.Background())
-	case k.journal.later.add(file):
-		o.Pending = true
-		return nil
 	default:
-		err = errors.New("too many long outputs are being kept")
+		select {
+		case k.journal.queue <- file:
+			o.Pending = true
+			return nil
+		default:
+			err = errors.New("too many long outputs are being kept")
+		}
 	}
 	return errors.Join(err, file.file.Close())
 }

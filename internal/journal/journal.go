@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -40,9 +41,14 @@ type Journal struct {
 	run     string
 	log     *slog.Logger
 	started time.Time
-	upkeep  upkeep
-	later   later
 	saved   func(experiment string)
+	// What is done beside the calls goes on as long as life: see upkeep and keepQueued.
+	life    context.Context //nolint:containedctx // it is the journal's own
+	end     context.CancelFunc
+	working sync.WaitGroup
+	writes  atomic.Int64  // transactions
+	wake    chan struct{} // for a checkpoint
+	queue   chan *kept    // files to be copied
 	// patience is how long a call waits for the lock; tests wait longer.
 	patience time.Duration
 
@@ -80,6 +86,7 @@ func Open(path string, options Options) (*Journal, error) {
 		path: path, options: options, run: rand.Text()[:10], started: time.Now(), log: options.Logger, patience: patience,
 		masks: map[string]*masker{}, statements: map[string]*sql.Stmt{},
 		known: map[string]bool{}, unrecorded: map[sessions.Place]bool{},
+		wake: make(chan struct{}, 1), queue: make(chan *kept, mostLater),
 	}
 	if j.log == nil {
 		j.log = slog.New(slog.DiscardHandler)
@@ -90,8 +97,9 @@ func Open(path string, options Options) (*Journal, error) {
 	if err := j.connect(); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the journal %s: %w", path, inWords(err, path)), j.letGo())
 	}
-	j.upkeep.start(j)
-	j.later.start(j)
+	j.life, j.end = context.WithCancel(context.Background())
+	j.working.Go(j.upkeep)
+	j.working.Go(j.keepQueued)
 	return j, nil
 }
 
@@ -121,9 +129,9 @@ func (j *Journal) Notify(saved func(experiment string)) { j.saved = saved }
 // SetPython notes the version of the Python that runs, which is known later than the
 // rest of the run.
 func (j *Journal) SetPython(version string) error {
-	return j.write(func() error {
+	return j.write(func(t *tx) {
 		j.options.Run.Python = version
-		return j.exec("UPDATE runs SET python = ? WHERE id = ?", version, j.run)
+		t.exec("UPDATE runs SET python = ? WHERE id = ?", version, j.run)
 	})
 }
 
@@ -150,8 +158,9 @@ func (j *Journal) connect() error {
 	if err := migrate(ctx, j.conn, j.path); err != nil {
 		return err
 	}
-	if err := j.beginRun(); err != nil {
-		return err
+	t := &tx{Journal: j}
+	if t.beginRun(); t.err != nil {
+		return t.err
 	}
 	if j.file, err = os.Stat(j.path); err != nil {
 		return err
@@ -161,26 +170,25 @@ func (j *Journal) connect() error {
 }
 
 // beginRun stores this run, if it is not there.
-func (j *Journal) beginRun() error {
-	r := j.options.Run
-	return j.exec(`INSERT INTO runs (id, started, pid, version, config, python, steps, workspace, run_dir,
+func (t *tx) beginRun() {
+	r := t.options.Run
+	t.exec(`INSERT INTO runs (id, started, pid, version, config, python, steps, workspace, run_dir,
 			task, name, drafts, debug_depth, debug_prob)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-		j.run, j.started.UnixNano(), r.PID, r.Version, r.Config, r.Python, r.Steps, r.Workspace, r.RunDir,
+		t.run, t.started.UnixNano(), r.PID, r.Version, r.Config, r.Python, r.Steps, r.Workspace, r.RunDir,
 		r.Task, r.Name, r.Search.Drafts, r.Search.DebugDepth, r.Search.DebugProb)
 }
 
 // Close ends the run, and its interpreters if their own ends were not told. Recording
 // is refused from then on.
 func (j *Journal) Close(ctx context.Context) error {
-	j.upkeep.stop()
-	j.later.stop()
+	j.end()
+	j.working.Wait()
 	now := time.Now().UnixNano()
-	err := j.write(func() error {
-		return errors.Join(
-			j.exec("UPDATE runs SET ended = ? WHERE id = ?", now, j.run),
-			j.exec("UPDATE interpreters SET ended = ? WHERE run = ? AND ended = 0", now, j.run),
-			j.exec("DELETE FROM pulses WHERE run = ?", j.run))
+	err := j.write(func(t *tx) {
+		t.exec("UPDATE runs SET ended = ? WHERE id = ?", now, j.run)
+		t.exec("UPDATE interpreters SET ended = ? WHERE run = ? AND ended = 0", now, j.run)
+		t.exec("DELETE FROM pulses WHERE run = ?", j.run)
 	})
 	j.mu.Lock()
 	defer j.mu.Unlock()

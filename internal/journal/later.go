@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"understudy/sessions"
@@ -17,9 +16,10 @@ const (
 	longestWait = 1 << 20
 	// mostLater is how many files may wait at once to be kept; each is open.
 	mostLater = 64
-	// closingTime bounds how long the end of a run waits for them.
-	closingTime = 3 * time.Second
 )
+
+// closingTime bounds how long the end of a run waits for them.
+var closingTime = 3 * time.Second
 
 // kept is a file that is to be kept. It is open: its session may remove it.
 type kept struct {
@@ -85,54 +85,26 @@ func (u untilDone) Read(p []byte) (int, error) {
 	return u.from.Read(p)
 }
 
-// later copies files beside the calls, one after the other.
-type later struct {
-	life    context.Context
-	end     context.CancelFunc
-	working sync.WaitGroup
-
-	mu     sync.Mutex
-	queue  chan *kept
-	closed bool
-}
-
-func (l *later) start(j *Journal) {
-	l.queue = make(chan *kept, mostLater)
-	l.life, l.end = context.WithCancel(context.Background())
-	l.working.Go(func() {
-		for k := range l.queue {
-			j.keepLater(l.life, k)
+// keepQueued copies files beside the calls, one after the other. At the end it takes a
+// moment for those that are left.
+func (j *Journal) keepQueued() {
+	copying, stop := context.WithCancel(context.Background())
+	defer stop()
+	defer context.AfterFunc(j.life, func() { time.AfterFunc(closingTime, stop) })()
+	for {
+		select {
+		case k := <-j.queue:
+			j.keepLater(copying, k)
+			continue
+		default:
 		}
-	})
-}
-
-// add has a file copied, and reports whether there is room for it. It never waits.
-func (l *later) add(k *kept) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return false
+		select {
+		case k := <-j.queue:
+			j.keepLater(copying, k)
+		case <-j.life.Done():
+			return
+		}
 	}
-	select {
-	case l.queue <- k:
-		return true
-	default:
-		return false
-	}
-}
-
-// stop waits a moment for what is left, and ends it.
-func (l *later) stop() {
-	l.mu.Lock()
-	if !l.closed {
-		l.closed = true
-		close(l.queue)
-	}
-	l.mu.Unlock()
-	timer := time.AfterFunc(closingTime, l.end)
-	l.working.Wait()
-	timer.Stop()
-	l.end()
 }
 
 // keepLater copies an output. Readers look themselves whether the file is there; the
@@ -147,9 +119,9 @@ func (j *Journal) keepLater(ctx context.Context, k *kept) {
 		output := []string{sessions.Stdout: "$.Stdout.", sessions.Stderr: "$.Stderr."}[k.stream]
 		args = []any{output, output, output, k.lost}
 	}
-	err := j.write(func() error {
+	err := j.write(func(t *tx) {
 		args := append(append([]any{j.nextRevision()}, args...), k.of.InterpreterID, k.of.Execution)
-		return j.exec(query+" WHERE interpreter = ? AND number = ?", args...)
+		t.exec(query+" WHERE interpreter = ? AND number = ?", args...)
 	})
 	if err != nil {
 		j.log.Warn("recording that an output is kept", "file", k.to, "error", err)

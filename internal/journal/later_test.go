@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"understudy/sessions"
 )
@@ -24,16 +25,6 @@ func spoolOf(t *testing.T, a *agent, text string) sessions.Entry {
 	return a.done(e, sessions.Result{Stdout: text[:10] + sessions.Marker(int64(len(text)-20)) + text[len(text)-10:], StdoutTruncated: int64(len(text) - 20)})
 }
 
-// keepAll waits until all long outputs are kept, however long that takes: the end of a
-// journal does so for a few seconds.
-func keepAll(j *Journal) {
-	j.later.mu.Lock()
-	j.later.closed = true
-	close(j.later.queue)
-	j.later.mu.Unlock()
-	j.later.working.Wait()
-}
-
 func only(t *testing.T, file string) *Detail {
 	t.Helper()
 	all, err := open(t, file).Executions(t.Context(), Query{Detail: true})
@@ -46,6 +37,9 @@ func only(t *testing.T, file string) *Detail {
 // A long output is searched for secrets after the answer, though its own file goes.
 func TestLongOutputIsKeptLater(t *testing.T) {
 	const secret = "sk-0123456789abcdef"
+	patient := closingTime
+	defer func() { closingTime = patient }()
+	closingTime = time.Hour // however long it takes
 	for what, text := range map[string]string{
 		"a secret": strings.Repeat("line\n", longestWait/2) + secret + "\n",
 		"none":     strings.Repeat("line\n", longestWait/2),
@@ -68,7 +62,6 @@ func TestLongOutputIsKeptLater(t *testing.T) {
 		}()
 		j.mu.Unlock()
 		<-stopped
-		keepAll(j)
 		end(t, j)
 		d := only(t, file)
 		got, err := os.ReadFile(d.Stdout.Path)
@@ -90,8 +83,8 @@ func TestOutputThatIsBeingKept(t *testing.T) {
 	a.secrets = []string{secret}
 	text := strings.Repeat("line\n", longestWait/2) + secret
 	e := spoolOf(t, a, text)
-	j.later.stop() // so that the test keeps it
-	j.later.closed, j.later.queue = false, make(chan *kept, 1)
+	j.end()
+	j.working.Wait() // so that the test keeps it
 	if _, err := j.Record(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +96,7 @@ func TestOutputThatIsBeingKept(t *testing.T) {
 	}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	j.keepLater(ended, <-j.later.queue)
+	j.keepLater(ended, <-j.queue)
 	if o := only(t, file).Stdout; o.Pending || o.Path != "" || o.Lost < int64(len(text))-200 {
 		t.Errorf("after it was ended: %v %q %d", o.Pending, o.Path, o.Lost)
 	}

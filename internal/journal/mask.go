@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"iter"
 	"maps"
 	"reflect"
 	"regexp"
@@ -106,55 +105,46 @@ const shortestPart = 4
 
 // beforeCut masks the beginning of a value with which a text ends that was cut there.
 func (m *masker) beforeCut(s string) string {
-	if m == nil || len(s) < shortestPart {
+	at := m.longestPart(s, len(s)-shortestPart, func(form string, at int) (int, bool) {
+		return at + shortestPart, strings.HasSuffix(s, form[:at+shortestPart])
+	})
+	if at == 0 {
 		return s
 	}
-	longest := 0
-	for _, form := range m.whole {
-		for at := range occurrences(form, s[len(s)-shortestPart:]) {
-			if end := at + shortestPart; end > longest && strings.HasSuffix(s, form[:end]) {
-				longest = end
-			}
-		}
-	}
-	if longest == 0 {
-		return s
-	}
-	return s[:len(s)-longest] + masked
+	return s[:len(s)-at] + masked
 }
 
 // afterCut masks the end of a value with which a text starts that was cut there.
 func (m *masker) afterCut(s string) string {
-	if m == nil || len(s) < shortestPart {
+	at := m.longestPart(s, 0, func(form string, at int) (int, bool) {
+		return len(form) - at, strings.HasPrefix(s, form[at:])
+	})
+	if at == 0 {
 		return s
 	}
-	longest := 0
-	for _, form := range m.whole {
-		for at := range occurrences(form, s[:shortestPart]) {
-			if part := form[at:]; len(part) > longest && strings.HasPrefix(s, part) {
-				longest = len(part)
-			}
-		}
-	}
-	if longest == 0 {
-		return s
-	}
-	return masked + s[longest:]
+	return masked + s[at:]
 }
 
-// occurrences are the places of a part in a text, which may overlap.
-func occurrences(text, part string) iter.Seq[int] {
-	return func(yield func(int) bool) {
+// longestPart returns how long the longest part of a form is that is beside a cut; fits
+// says how long a part would be, and if it is there. All have the bytes of s there.
+func (m *masker) longestPart(s string, there int, fits func(form string, at int) (int, bool)) (longest int) {
+	if m == nil || len(s) < shortestPart {
+		return 0
+	}
+	bytes := s[there : there+shortestPart]
+	for _, form := range m.whole {
 		for from := 0; ; from++ {
-			at := strings.Index(text[from:], part)
+			at := strings.Index(form[from:], bytes)
 			if at < 0 {
-				return
+				break
 			}
-			if from += at; !yield(from) {
-				return
+			from += at
+			if length, fit := fits(form, from); fit {
+				longest = max(longest, length)
 			}
 		}
 	}
+	return longest
 }
 
 // json returns a JSON text without secrets, in strings, in names, and in numbers,
@@ -198,17 +188,6 @@ func (m *masker) decoded(value any) any {
 		return clean
 	}
 	return value
-}
-
-// report returns how a trial is judged without secrets. The report itself is what the
-// client gets.
-func (m *masker) report(original *sessions.TrialReport) *sessions.TrialReport {
-	if m == nil || original == nil {
-		return original
-	}
-	clean := *original
-	clean.Why, clean.Name = m.text(clean.Why), m.text(clean.Name)
-	return &clean
 }
 
 // fixed are the fields of records whose values are of a fixed set, or names that others
@@ -304,34 +283,21 @@ func (m *masker) streams(pieces []string) {
 	m.alternating(pieces[begin:])
 }
 
-// alternating masks the pieces of each stream. What stands for a value is where that
-// began.
+// alternating masks the pieces of each stream. Where a value goes over several the
+// whole stream stands in the first.
 func (m *masker) alternating(pieces []string) {
 	for first := range min(2, len(pieces)) {
-		var all strings.Builder
+		var all, apart strings.Builder
 		for i := first; i < len(pieces); i += 2 {
 			all.WriteString(pieces[i])
+			pieces[i] = m.text(pieces[i])
+			apart.WriteString(pieces[i])
 		}
-		text, at := all.String(), 0 // at is what is done
-		start, end := m.forms.find(text, 0)
-		to := 0 // where the piece ends
-		for i := first; i < len(pieces) && start >= 0; i += 2 {
-			to += len(pieces[i])
-			var b strings.Builder
-			for start >= 0 && start < to {
-				if at <= start {
-					b.WriteString(text[at:start] + masked)
-				}
-				if at = min(end, to); end > to { // the value goes on in the next piece
-					break
-				}
-				start, end = m.forms.find(text, end)
+		if clean := m.text(all.String()); clean != apart.String() {
+			for i := first; i < len(pieces); i += 2 {
+				pieces[i] = ""
 			}
-			if at < to && (start < 0 || start >= to) {
-				b.WriteString(text[at:to])
-				at = to
-			}
-			pieces[i] = b.String()
+			pieces[first] = clean
 		}
 	}
 }

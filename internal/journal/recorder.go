@@ -2,9 +2,7 @@ package journal
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,18 +16,13 @@ var _ sessions.Recorder = (*Journal)(nil)
 // is not its experiment's with sessions.CodeInvalid.
 func (j *Journal) Begin(_ context.Context, entry sessions.Entry) error {
 	mask := j.maskFor(entry.Secrets)
-	return j.write(func() error {
-		r, err := j.place(entry, mask)
-		if err != nil {
-			return err
-		}
+	return j.write(func(t *tx) {
+		r := t.place(entry, mask)
 		r.status = sessions.StatusRunning
-		if entry.Trial != nil {
-			if err := j.checkMetric(r); err != nil {
-				return err
-			}
+		if entry.Trial != nil && t.err == nil {
+			t.err = t.checkMetric(r)
 		}
-		return j.store(r, nil)
+		t.store(r, nil)
 	})
 }
 
@@ -43,29 +36,28 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 	detail, missing := j.detailOf(entry, *result, mask)
 	entry.Result = result // what is said of it is cut, which must not divide a secret
 	var r *row
-	var report *sessions.TrialReport
-	err = j.write(func() error {
-		if r, err = j.place(entry, mask); err != nil {
-			return err
-		}
+	err = j.write(func(t *tx) {
+		r = t.place(entry, mask)
 		r.status, r.changed = result.Status, result.Variables != nil && !result.Variables.Empty()
 		r.took = time.Duration(result.ExecTime * float64(time.Second))
 		if entry.Trial != nil {
-			if report, err = j.judge(r, mask); err != nil {
-				return err
-			}
+			detail.Record.Trial = t.judge(r, mask)
 		}
-		detail.Record.Trial = mask.report(report)
-		return j.storeWhole(r, detail)
+		t.store(r, detail)
+		if r.best {
+			t.exec("UPDATE experiments SET best = ? WHERE name = ?", r.id, r.experiment)
+		}
+		t.exec("UPDATE interpreters SET present_interpreter = ?, present_execution = ? WHERE id = ?",
+			entry.Present.InterpreterID, entry.Present.Execution, entry.InterpreterID)
 	})
 	if err != nil {
 		j.missed(entry)
 		return nil, err
 	}
-	if report != nil && j.saved != nil {
+	if entry.Trial != nil && j.saved != nil {
 		j.saved(r.experiment)
 	}
-	return report, j.takeLoss(missing)
+	return detail.Record.Trial, j.takeLoss(missing)
 }
 
 // missed remembers an execution that could not be stored, so that what began is not
@@ -82,21 +74,14 @@ func (j *Journal) missed(entry sessions.Entry) {
 // keeps the state that it had.
 func (j *Journal) Stand(_ context.Context, s sessions.Standing) error {
 	s.Workdir = j.maskFor(s.Secrets).text(s.Workdir)
-	return j.write(func() error {
-		if err := j.settle(s.InterpreterID, 0); err != nil {
-			return err
-		}
-		root, err := j.rootOf(s.InterpreterID, s.Parent)
-		if err != nil {
-			return err
-		}
+	return j.write(func(t *tx) {
+		t.settle(s.InterpreterID, 0)
+		root := t.rootOf(s.InterpreterID, s.Parent)
 		if !s.Ended.IsZero() {
-			if _, err := j.get("SELECT present_interpreter, present_execution FROM interpreters WHERE id = ?",
-				[]any{s.InterpreterID}, &s.Present.InterpreterID, &s.Present.Execution); err != nil {
-				return err
-			}
+			t.get("SELECT present_interpreter, present_execution FROM interpreters WHERE id = ?",
+				[]any{s.InterpreterID}, &s.Present.InterpreterID, &s.Present.Execution)
 		}
-		return j.exec(upsertInterpreter, s.InterpreterID, j.run, string(s.Client), s.Workdir, s.Parent, root,
+		t.exec(upsertInterpreter, s.InterpreterID, j.run, string(s.Client), s.Workdir, s.Parent, root,
 			s.Origin.InterpreterID, s.Origin.Execution, s.Present.InterpreterID, s.Present.Execution,
 			nanoseconds(s.Created), nanoseconds(s.Ended))
 	})
@@ -106,13 +91,11 @@ var upsertInterpreter = upsert("interpreters", "id", "id", "run", "client", "wor
 	"origin_interpreter", "origin_execution", "present_interpreter", "present_execution", "created", "ended")
 
 // rootOf returns the interpreter that all branches come from of which this is one.
-func (j *Journal) rootOf(id, parent string) (root string, err error) {
-	if parent == "" {
-		return id, nil
+func (t *tx) rootOf(id, parent string) string {
+	if parent != "" {
+		t.get("SELECT root FROM interpreters WHERE id = ?", []any{parent}, &id)
 	}
-	root = id
-	_, err = j.get("SELECT root FROM interpreters WHERE id = ?", []any{parent}, &root)
-	return root, err
+	return id
 }
 
 // Pulse stores what the interpreters do now, in place of what was stored before. Who
@@ -125,19 +108,14 @@ func (j *Journal) Pulse(_ context.Context, pulses []sessions.Pulse) error {
 		pulses[i].Code, pulses[i].Tail = mask.text(pulses[i].Code), mask.text(pulses[i].Tail)
 	}
 	now := time.Now().UnixNano()
-	err := j.write(func() error {
-		if err := j.exec("DELETE FROM pulses WHERE run = ?", j.run); err != nil {
-			return err
-		}
+	err := j.write(func(t *tx) {
+		t.exec("DELETE FROM pulses WHERE run = ?", j.run)
 		for i, p := range pulses {
-			if err := j.exec(`INSERT INTO pulses (interpreter, run, at, client, memory, waiting, execution, code, started, time_limit, tail, position)
+			t.exec(`INSERT INTO pulses (interpreter, run, at, client, memory, waiting, execution, code, started, time_limit, tail, position)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (interpreter) DO NOTHING`,
 				p.InterpreterID, j.run, now, string(p.Client), int64(p.Memory), p.Waiting, p.Execution, p.Code,
-				nanoseconds(p.Started), int64(p.Limit), p.Tail, i); err != nil {
-				return err
-			}
+				nanoseconds(p.Started), int64(p.Limit), p.Tail, i)
 		}
-		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("storing what runs: %w", err)
@@ -168,100 +146,79 @@ type row struct {
 }
 
 // place finds where an execution belongs: its parents, and for a trial its experiment.
-func (j *Journal) place(entry sessions.Entry, mask *masker) (*row, error) {
+func (t *tx) place(entry sessions.Entry, mask *masker) *row {
 	r := &row{entry: entry, code: mask.text(entry.Code)}
 	var err error
 	if r.arguments, err = mask.json(entry.Arguments); err != nil {
-		return nil, fmt.Errorf("masking arguments: %w", err)
+		t.err = fmt.Errorf("masking arguments: %w", err)
 	}
-	if err := j.settle(entry.InterpreterID, entry.Execution); err != nil {
-		return nil, err
-	}
-	if err := j.introduce(entry); err != nil {
-		return nil, err
-	}
-	if r.parent, r.line, err = j.rowAt(entry.Parent); err != nil {
-		return nil, err
-	}
+	t.settle(entry.InterpreterID, entry.Execution)
+	t.introduce(entry)
+	r.parent, r.line = t.rowAt(entry.Parent)
 	r.follows = r.parent
 	if entry.Follows != entry.Parent {
-		if r.follows, r.line, err = j.rowAt(entry.Follows); err != nil {
-			return nil, err
+		r.follows, r.line = t.rowAt(entry.Follows)
+	}
+	if entry.Trial != nil {
+		trial := *entry.Trial
+		if mask.text(trial.MetricVarName) != trial.MetricVarName {
+			trial.MetricVarName = masked
 		}
+		r.entry.Trial = &trial
+		r.plan, r.analysis = mask.text(trial.Plan), mask.text(trial.Analysis)
+		t.placeTrial(r)
 	}
-	if entry.Trial == nil {
-		return r, nil
-	}
-	trial := *entry.Trial
-	if mask.text(trial.MetricVarName) != trial.MetricVarName {
-		trial.MetricVarName = masked
-	}
-	r.entry.Trial = &trial
-	r.plan, r.analysis = mask.text(trial.Plan), mask.text(trial.Analysis)
-	return r, j.placeTrial(r)
+	return r
 }
 
 // rowAt returns the execution that left a state, and the nearest trial at or above
 // it. If it could not be stored, the one before it stands in.
-func (j *Journal) rowAt(p sessions.Place) (id, line int64, err error) {
-	if p.Execution == 0 {
-		return 0, 0, nil
+func (t *tx) rowAt(p sessions.Place) (id, line int64) {
+	if p.Execution != 0 {
+		t.get(`SELECT id, iif(experiment IS NULL, line, id) FROM executions
+			WHERE interpreter = ? AND number <= ? ORDER BY number DESC LIMIT 1`, []any{p.InterpreterID, p.Execution}, &id, &line)
 	}
-	_, err = j.get(`SELECT id, iif(experiment IS NULL, line, id) FROM executions
-		WHERE interpreter = ? AND number <= ? ORDER BY number DESC LIMIT 1`, []any{p.InterpreterID, p.Execution}, &id, &line)
-	return id, line, err
+	return id, line
 }
 
 // introduce stores an interpreter of which nothing was told yet.
-func (j *Journal) introduce(entry sessions.Entry) error {
-	if j.known[entry.InterpreterID] {
-		return nil
+func (t *tx) introduce(entry sessions.Entry) {
+	if t.known[entry.InterpreterID] {
+		return
 	}
+	t.known[entry.InterpreterID] = true // forgotten if the transaction fails
 	parent := ""
 	if entry.Parent.InterpreterID != entry.InterpreterID {
 		parent = entry.Parent.InterpreterID
 	}
-	root, err := j.rootOf(entry.InterpreterID, parent)
-	if err != nil {
-		return err
-	}
-	j.known[entry.InterpreterID] = true // forgotten if the transaction fails
-	return j.exec(`INSERT INTO interpreters (id, run, client, parent, root, origin_interpreter, origin_execution, created)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-		entry.InterpreterID, j.run, string(entry.Client), parent, root, entry.Parent.InterpreterID, entry.Parent.Execution, nanoseconds(entry.Started))
+	t.exec(`INSERT INTO interpreters (id, run, client, parent, root, origin_interpreter, origin_execution, created)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`, entry.InterpreterID, t.run, string(entry.Client), parent,
+		t.rootOf(entry.InterpreterID, parent), entry.Parent.InterpreterID, entry.Parent.Execution, nanoseconds(entry.Started))
 }
 
 // settle sees to executions that began and of which nothing more was stored, but for
 // the one with this number: of an interpreter only one runs at a time. A trial did not
 // run then; how any other ended is unknown.
-func (j *Journal) settle(interpreter string, number int) error {
-	for {
-		var id int64
-		var trial sql.NullInt64
-		var experiment sql.NullString
-		found, err := j.get(`SELECT id, experiment, trial FROM executions INDEXED BY executions_running
-			WHERE interpreter = ? AND status = 'running' AND number <> ? LIMIT 1`, []any{interpreter, number}, &id, &experiment, &trial)
-		switch {
-		case err != nil || !found:
-			return err
-		case experiment.Valid:
-			err = errors.Join(
-				j.exec("DELETE FROM executions WHERE id = ?", id),
-				j.exec("UPDATE experiments SET trials = trials - 1 WHERE name = ? AND trials = ?", experiment.String, trial.Int64))
-		default:
-			err = j.markLost("id = ?", id)
+func (t *tx) settle(interpreter string, number int) {
+	var id int64
+	var trial int
+	var experiment string
+	for t.get(`SELECT id, coalesce(experiment, ''), coalesce(trial, 0) FROM executions INDEXED BY executions_running
+			WHERE interpreter = ? AND status = 'running' AND number <> ? LIMIT 1`, []any{interpreter, number}, &id, &experiment, &trial) {
+		if experiment == "" {
+			t.markLost("id = ?", id)
+			continue
 		}
-		if err != nil {
-			return err
-		}
+		t.exec("DELETE FROM executions WHERE id = ?", id)
+		t.exec("UPDATE experiments SET trials = trials - 1 WHERE name = ? AND trials = ?", experiment, trial)
 	}
 }
 
 // markLost says of an execution that began that its end is not known.
-func (j *Journal) markLost(which string, args ...any) error {
-	return j.exec(`UPDATE executions SET status = 'lost', revision = ?, buggy = iif(experiment IS NULL, NULL, 1),
+func (t *tx) markLost(which string, args ...any) {
+	t.exec(`UPDATE executions SET status = 'lost', revision = ?, buggy = iif(experiment IS NULL, NULL, 1),
 		why = iif(experiment IS NULL, NULL, ?) WHERE status = 'running' AND `+which,
-		append([]any{j.nextRevision(), "how it ended could not be recorded"}, args...)...)
+		append([]any{t.nextRevision(), "how it ended could not be recorded"}, args...)...)
 }
 
 var upsertExecution = upsert("executions", "interpreter, number", "revision", "run", "interpreter", "number", "client",
@@ -269,45 +226,34 @@ var upsertExecution = upsert("executions", "interpreter, number", "revision", "r
 	"detail", "experiment", "trial", "plan", "analysis", "trial_parent", "stage", "depth", "metric_name", "maximize", "metric",
 	"buggy", "why") + " RETURNING id"
 
-// store writes the row of an execution, and gives it its id. detail is its text, nil
-// while it runs.
-func (j *Journal) store(r *row, detail any) error {
+// store writes the row of an execution, and gives it its id. There is no detail while
+// it runs.
+func (t *tx) store(r *row, detail *Detail) {
 	e := r.entry
-	args := []any{
-		j.nextRevision(), j.run, e.InterpreterID, e.Execution, string(e.Client), string(e.Kind), r.code, nil,
-		nanoseconds(e.Started), int64(e.Limit), r.parent, r.follows, r.line, string(r.status), int64(r.took), int64(e.Memory), r.changed, detail,
-	}
+	var arguments, text any
 	if len(r.arguments) > 0 {
-		args[7] = string(r.arguments)
+		arguments = string(r.arguments)
 	}
-	if t := e.Trial; t != nil {
+	if detail != nil {
+		encoded, err := json.Marshal(detail)
+		if err != nil {
+			t.err = fmt.Errorf("encoding the record: %w", err)
+		}
+		text = string(encoded)
+	}
+	args := []any{
+		t.nextRevision(), t.run, e.InterpreterID, e.Execution, string(e.Client), string(e.Kind), r.code, arguments, nanoseconds(e.Started),
+		int64(e.Limit), r.parent, r.follows, r.line, string(r.status), int64(r.took), int64(e.Memory), r.changed, text,
+	}
+	if trial := e.Trial; trial != nil {
 		var maximize any
-		if t.MetricVarName != "" {
-			maximize = t.Maximize
+		if trial.MetricVarName != "" {
+			maximize = trial.Maximize
 		}
 		args = append(args, r.experiment, r.trial, r.plan, r.analysis, r.trialParent, r.stage, r.depth,
-			t.MetricVarName, maximize, r.metric, r.buggy, r.why)
+			trial.MetricVarName, maximize, r.metric, r.buggy, r.why)
 	} else {
 		args = append(args, make([]any, 12)...) // NULL
 	}
-	_, err := j.get(upsertExecution, args, &r.id)
-	return err
-}
-
-// storeWhole writes all that belongs to an execution that has ended.
-func (j *Journal) storeWhole(r *row, detail *Detail) error {
-	text, err := json.Marshal(detail)
-	if err != nil {
-		return fmt.Errorf("encoding the record: %w", err)
-	}
-	if err := j.store(r, string(text)); err != nil {
-		return err
-	}
-	if r.best {
-		if err := j.exec("UPDATE experiments SET best = ? WHERE name = ?", r.id, r.experiment); err != nil {
-			return err
-		}
-	}
-	return j.exec("UPDATE interpreters SET present_interpreter = ?, present_execution = ? WHERE id = ?",
-		r.entry.Present.InterpreterID, r.entry.Present.Execution, r.entry.InterpreterID)
+	t.get(upsertExecution, args, &r.id)
 }

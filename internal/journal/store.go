@@ -24,8 +24,14 @@ const (
 
 var errClosed = errors.New("the journal is closed")
 
+// tx is a transaction. After its first failure, or a refusal, nothing more happens in it.
+type tx struct {
+	*Journal
+	err error
+}
+
 // write runs do in a transaction. Only one does at a time.
-func (j *Journal) write(do func() error) error {
+func (j *Journal) write(do func(*tx)) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.closed {
@@ -37,17 +43,15 @@ func (j *Journal) write(do func() error) error {
 	err := j.takeLock()
 	if err == nil {
 		err = finish(context.Background(), j.conn, func() error {
+			t := &tx{Journal: j}
 			if len(j.known) == 0 { // the first time, or after a failure
-				if err := j.beginRun(); err != nil {
-					return err
-				}
+				t.beginRun()
 			}
 			for p := range j.unrecorded {
-				if err := j.markLost("interpreter = ? AND number = ?", p.InterpreterID, p.Execution); err != nil {
-					return err
-				}
+				t.markLost("interpreter = ? AND number = ?", p.InterpreterID, p.Execution)
 			}
-			return do()
+			do(t)
+			return t.err
 		})
 	}
 	if j.locked = isBusy(err); j.locked {
@@ -58,7 +62,12 @@ func (j *Journal) write(do func() error) error {
 		return inWords(err, j.path)
 	}
 	clear(j.unrecorded)
-	j.upkeep.written()
+	if j.writes.Add(1)%checkpointAfter == 0 {
+		select {
+		case j.wake <- struct{}{}:
+		default: // it is at it
+		}
+	}
 	return nil
 }
 
@@ -88,38 +97,36 @@ func (j *Journal) nextRevision() int64 {
 	return j.revision
 }
 
-// statement returns a prepared statement of the connection that writes.
-func (j *Journal) statement(query string) (*sql.Stmt, error) {
-	if s := j.statements[query]; s != nil {
-		return s, nil
+// statement returns a prepared statement, nil if the transaction has failed.
+func (t *tx) statement(query string) *sql.Stmt {
+	if s := t.statements[query]; s != nil || t.err != nil {
+		return s
 	}
-	s, err := j.conn.PrepareContext(context.Background(), query)
-	if err == nil {
-		j.statements[query] = s
+	s, err := t.conn.PrepareContext(context.Background(), query)
+	if t.err = err; err == nil {
+		t.statements[query] = s
 	}
-	return s, err
+	return s
 }
 
-// exec runs a statement in the transaction of the caller.
-func (j *Journal) exec(query string, args ...any) error {
-	s, err := j.statement(query)
-	if err == nil {
-		_, err = s.ExecContext(context.Background(), args...)
+// exec runs a statement.
+func (t *tx) exec(query string, args ...any) {
+	if s := t.statement(query); t.err == nil {
+		_, t.err = s.ExecContext(context.Background(), args...)
 	}
-	return err
 }
 
-// get reads one row in the transaction of the caller; without one found is false.
-func (j *Journal) get(query string, args []any, into ...any) (found bool, err error) {
-	s, err := j.statement(query)
-	if err != nil {
-		return false, err
+// get reads one row, and reports whether there is one.
+func (t *tx) get(query string, args []any, into ...any) bool {
+	s := t.statement(query)
+	if t.err != nil {
+		return false
 	}
-	err = s.QueryRowContext(context.Background(), args...).Scan(into...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
+	err := s.QueryRowContext(context.Background(), args...).Scan(into...)
+	if !errors.Is(err, sql.ErrNoRows) {
+		t.err = err
 	}
-	return err == nil, err
+	return err == nil
 }
 
 // upsert is a statement that inserts a row, or replaces that with the same key.

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -27,58 +25,23 @@ const (
 	batch = 50
 )
 
-// upkeep is what is done beside the calls: the log is brought into the file, and
-// runs are removed that are old or too much.
-type upkeep struct {
-	journal *Journal
-	count   atomic.Int64 // transactions
-	wake    chan struct{}
-	life    context.Context
-	end     context.CancelFunc
-	working sync.WaitGroup
-}
-
-func (u *upkeep) start(j *Journal) {
-	u.journal, u.wake = j, make(chan struct{}, 1)
-	u.life, u.end = context.WithCancel(context.Background())
-	u.working.Go(u.work)
-}
-
-func (u *upkeep) stop() {
-	u.end()
-	u.working.Wait()
-}
-
-// written counts a transaction. It never waits.
-func (u *upkeep) written() {
-	if u.count.Add(1)%checkpointAfter != 0 {
-		return
-	}
-	select {
-	case u.wake <- struct{}{}:
-	default: // it is at it
-	}
-}
-
-func (u *upkeep) work() {
+// upkeep brings the log into the file, and removes runs that are old or too much.
+func (j *Journal) upkeep() {
 	daily := time.NewTicker(cleanEvery)
 	defer daily.Stop()
-	u.tell("removing old runs", u.journal.clean(u.life))
+	what, do := "removing old runs", j.clean
 	for {
+		if err := do(j.life); err != nil && j.life.Err() == nil {
+			j.log.Warn(what, "journal", j.path, "error", err)
+		}
 		select {
-		case <-u.life.Done():
+		case <-j.life.Done():
 			return
 		case <-daily.C:
-			u.tell("removing old runs", u.journal.clean(u.life))
-		case <-u.wake:
-			u.tell("bringing the journal's log into the file", u.journal.checkpoint(u.life))
+			what, do = "removing old runs", j.clean
+		case <-j.wake:
+			what, do = "bringing the journal's log into the file", j.checkpoint
 		}
-	}
-}
-
-func (u *upkeep) tell(what string, err error) {
-	if err != nil && u.life.Err() == nil {
-		u.journal.log.Warn(what, "journal", u.journal.path, "error", err)
 	}
 }
 
@@ -115,6 +78,7 @@ func (j *Journal) clean(ctx context.Context) error {
 		sizes[i], err = sizeOf(filepath.Join(filesOf(j.path), ended[i].ID))
 		files += sizes[i]
 	}
+	removed := false
 	for i := 0; err == nil && i < len(ended); i++ {
 		remove := j.options.Keep > 0 && time.Since(ended[i].Ended) > j.options.Keep
 		if !remove && j.options.Size > 0 {
@@ -129,8 +93,12 @@ func (j *Journal) clean(ctx context.Context) error {
 		j.log.Info("removing a run from the journal", "run", ended[i].ID, "ended", ended[i].Ended)
 		err = j.remove(ctx, ended[i].ID)
 		files -= sizes[i]
+		removed = true
 	}
-	return errors.Join(err, j.shrink(ctx))
+	if err != nil || !removed {
+		return err
+	}
+	return j.shrink(ctx)
 }
 
 // endedRuns returns the runs but one whose servers are gone, those first that ended
@@ -171,40 +139,34 @@ func (j *Journal) remove(ctx context.Context, run string) error {
 	if err := os.RemoveAll(filepath.Join(filesOf(j.path), run)); err != nil {
 		return err
 	}
-	for {
-		left := false
-		err := j.write(func() error {
-			const some = "SELECT id FROM executions WHERE run = ? LIMIT ?"
-			var one int64
-			err := errors.Join(
-				j.exec("DELETE FROM details WHERE execution IN ("+some+")", run, batch),
-				j.exec("DELETE FROM executions WHERE id IN ("+some+")", run, batch))
-			if err == nil {
-				left, err = j.get("SELECT id FROM executions WHERE run = ? LIMIT 1", []any{run}, &one)
+	for left := true; left; {
+		err := j.write(func(t *tx) {
+			for _, table := range []string{"details WHERE execution", "executions WHERE id"} {
+				t.exec("DELETE FROM "+table+" IN (SELECT id FROM executions WHERE run = ? LIMIT ?)", run, batch)
 			}
-			if err != nil || left {
-				return err
+			if left = t.get("SELECT 1 FROM executions WHERE run = ? LIMIT 1", []any{run}, new(int)); left {
+				return
 			}
-			return errors.Join(
-				j.exec("DELETE FROM interpreters WHERE run = ?", run), j.exec("DELETE FROM experiments WHERE run = ?", run),
-				j.exec("DELETE FROM pulses WHERE run = ?", run), j.exec("DELETE FROM runs WHERE id = ?", run))
+			for _, table := range []string{"interpreters WHERE run", "experiments WHERE run", "pulses WHERE run", "runs WHERE id"} {
+				t.exec("DELETE FROM "+table+" = ?", run)
+			}
 		})
-		if err != nil || !left || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // shrink gives free pages back to the disk, some at a time.
 func (j *Journal) shrink(ctx context.Context) error {
 	for before, free := -1, 0; free != before; {
 		before = free
-		err := j.write(func() error {
-			if err := j.conn.QueryRowContext(ctx, "PRAGMA freelist_count").Scan(&free); err != nil || free == 0 {
-				return err
+		err := j.write(func(t *tx) {
+			t.get("PRAGMA freelist_count", nil, &free)
+			if free > 0 && t.err == nil {
+				_, t.err = j.conn.ExecContext(ctx, "PRAGMA incremental_vacuum(256)")
 			}
-			_, err := j.conn.ExecContext(ctx, "PRAGMA incremental_vacuum(256)")
-			return err
 		})
 		if err != nil || free == 0 {
 			return err

@@ -24,7 +24,7 @@ func endedRun(t *testing.T, file string, ago time.Duration, size int) string {
 		a.try(1, true, sessions.Result{Notes: []string{strings.Repeat("x", 1000)}})
 	}
 	a.run("plot", sessions.Result{Figures: []sessions.Figure{{Path: figure}}})
-	if err := j.write(func() error { return nil }); err != nil {
+	if err := j.write(func(*tx) {}); err != nil {
 		t.Fatal(err)
 	}
 	end(t, j)
@@ -47,7 +47,8 @@ func endedRun(t *testing.T, file string, ago time.Duration, size int) string {
 func quiet(t *testing.T, file string, options Options) *Journal {
 	t.Helper()
 	j := begin(t, file, Options{})
-	j.upkeep.stop()
+	j.end()
+	j.working.Wait()
 	j.options.Keep, j.options.Size = options.Keep, options.Size
 	return j
 }
