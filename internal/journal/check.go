@@ -33,15 +33,13 @@ func Check(path string) (size int64, err error) {
 		return 0, err
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
-	case err != nil:
+	}
+	if err != nil {
 		return 0, fmt.Errorf("opening the journal: %w", err)
 	}
-	if err := file.Close(); err != nil {
-		return 0, err
-	}
+	_ = file.Close() // nothing was written
 	if fileSize(path) > 0 {
 		r, err := tryToRead(path, "mode=ro")
 		if older := new(olderError); err != nil && !errors.As(err, &older) {

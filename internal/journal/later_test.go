@@ -1,9 +1,7 @@
 package journal
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,32 +98,4 @@ func TestOutputThatIsBeingKept(t *testing.T) {
 	if o := only(t, file).Stdout; o.Pending || o.Path != "" || o.Lost < int64(len(text))-200 {
 		t.Errorf("after it was ended: %v %q %d", o.Pending, o.Path, o.Lost)
 	}
-}
-
-func BenchmarkMaskFile(b *testing.B) {
-	text := bytes.Repeat([]byte("abcd efgh ijkl\n"), 1<<20)
-	var pems []string
-	for i := range 8 {
-		var pem strings.Builder
-		for line := range 27 {
-			pem.WriteString(strings.Repeat(string(rune('a'+line))+string(rune('A'+i))+"z+", 16) + "\n")
-		}
-		pems = append(pems, pem.String())
-	}
-	for name, secrets := range map[string][]string{"short": {"SEKRETabcdef"}, "8 PEM": pems, "4 characters": {"sk-1"}} {
-		b.Run(name, func(b *testing.B) {
-			m := newMasker(secrets)
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				if err := m.pass(io.Discard, bytes.NewReader(text), false); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-	b.Run("making", func(b *testing.B) {
-		for b.Loop() {
-			_ = newMasker(pems)
-		}
-	})
 }

@@ -57,20 +57,6 @@ func hold(path, run string) (*flock.Flock, os.FileInfo, error) {
 	return lock, info, nil
 }
 
-// isHeld reports whether the server lives that holds a lock, and whether that is
-// known: one that is not there was given back, or moved away with the journal.
-func isHeld(file string) (held, known bool) {
-	if _, err := os.Stat(file); err != nil {
-		return false, false
-	}
-	lock := flock.New(file, flock.SetFlag(os.O_RDONLY))
-	free, err := lock.TryRLock()
-	if free {
-		_ = lock.Unlock() // it was only tried
-	}
-	return err == nil && !free, err == nil
-}
-
 // alive reports whether a run's server is there. Only a lock that is there and free
 // says for good that it is not: the journal's files may have been moved away, and may
 // come back. Until then a process with the id of a server that has not ended is it.
@@ -80,10 +66,17 @@ func (r *Reader) alive(run string) bool {
 	if r.dead[run] {
 		return false
 	}
-	held, known := isHeld(lockOf(r.path, run))
-	if known {
-		r.dead[run] = !held
-		return held
+	file := lockOf(r.path, run)
+	if _, err := os.Stat(file); err == nil {
+		lock := flock.New(file, flock.SetFlag(os.O_RDONLY))
+		free, err := lock.TryRLock()
+		if free {
+			_ = lock.Unlock() // it was only tried
+		}
+		if err == nil {
+			r.dead[run] = free
+			return !free
+		}
 	}
 	var pid int
 	err := r.db.QueryRowContext(context.Background(), "SELECT pid FROM runs WHERE id = ? AND ended = 0 AND pid > 0", run).Scan(&pid)

@@ -86,13 +86,11 @@ func (m *masker) atCuts(s string) string {
 		if cut[0] < done { // in what was masked
 			continue
 		}
-		b.WriteString(m.beforeCut(s[done:cut[0]]))
-		after := s[cut[1]:]
-		rest := m.afterCut(after)
-		b.WriteString(s[cut[0]:cut[1]])
-		if done = cut[1]; rest != after {
+		b.WriteString(m.beforeCut(s[done:cut[0]]) + s[cut[0]:cut[1]])
+		done = cut[1]
+		if part := m.partAfter(s[done:]); part > 0 {
 			b.WriteString(masked)
-			done = len(s) - (len(rest) - len(masked))
+			done += part
 		}
 	}
 	b.WriteString(s[done:])
@@ -105,42 +103,35 @@ const shortestPart = 4
 
 // beforeCut masks the beginning of a value with which a text ends that was cut there.
 func (m *masker) beforeCut(s string) string {
-	at := m.longestPart(s, len(s)-shortestPart, func(form string, at int) (int, bool) {
-		return at + shortestPart, strings.HasSuffix(s, form[:at+shortestPart])
-	})
-	if at == 0 {
+	part := m.longestPart(s, len(s)-shortestPart, func(form string, at int) string { return form[:at+shortestPart] }, strings.HasSuffix)
+	if part == 0 {
 		return s
 	}
-	return s[:len(s)-at] + masked
+	return s[:len(s)-part] + masked
 }
 
-// afterCut masks the end of a value with which a text starts that was cut there.
-func (m *masker) afterCut(s string) string {
-	at := m.longestPart(s, 0, func(form string, at int) (int, bool) {
-		return len(form) - at, strings.HasPrefix(s, form[at:])
-	})
-	if at == 0 {
-		return s
-	}
-	return masked + s[at:]
+// partAfter returns how long the end of a value is with which a text starts that was cut
+// there, 0 for none.
+func (m *masker) partAfter(s string) int {
+	return m.longestPart(s, 0, func(form string, at int) string { return form[at:] }, strings.HasPrefix)
 }
 
-// longestPart returns how long the longest part of a form is that is beside a cut; fits
-// says how long a part would be, and if it is there. All have the bytes of s there.
-func (m *masker) longestPart(s string, there int, fits func(form string, at int) (int, bool)) (longest int) {
-	if m == nil || len(s) < shortestPart {
+// longestPart returns how long the longest part of a form is that is beside a cut. Each has
+// the few bytes of s that start there.
+func (m *masker) longestPart(s string, there int, partOf func(form string, at int) string, has func(s, part string) bool) (longest int) {
+	if len(s) < shortestPart {
 		return 0
 	}
-	bytes := s[there : there+shortestPart]
+	few := s[there : there+shortestPart]
 	for _, form := range m.whole {
 		for from := 0; ; from++ {
-			at := strings.Index(form[from:], bytes)
+			at := strings.Index(form[from:], few)
 			if at < 0 {
 				break
 			}
 			from += at
-			if length, fit := fits(form, from); fit {
-				longest = max(longest, length)
+			if part := partOf(form, from); len(part) > longest && has(s, part) {
+				longest = len(part)
 			}
 		}
 	}
@@ -276,7 +267,9 @@ func (m *masker) streams(pieces []string) {
 			}
 			begin = i + 1
 			for after := begin; after < min(begin+2, len(pieces)); after++ {
-				pieces[after] = m.afterCut(pieces[after])
+				if part := m.partAfter(pieces[after]); part > 0 {
+					pieces[after] = masked + pieces[after][part:]
+				}
 			}
 		}
 	}

@@ -123,13 +123,11 @@ func (r *Reader) Runs(ctx context.Context, limit int) ([]Run, error) {
 func (r *Reader) Run(ctx context.Context, id string) (*Run, error) {
 	if id == "" {
 		newest, err := r.Runs(ctx, 1)
-		return oneOf(newest, err, func() string { return fmt.Sprintf("the journal %s has no runs yet", r.path) }, runName)
+		return oneOf(newest, err, fmt.Sprintf("the journal %s has no runs yet", r.path), runName)
 	}
 	from, to := prefix(strings.ToUpper(id))
 	found, err := r.runs(ctx, selectRuns+"WHERE id >= ? AND id < ? ORDER BY started DESC LIMIT 6", from, to)
-	return oneOf(found, err, func() string {
-		return fmt.Sprintf("the journal %s has no run whose id begins with %q; understudy watch lists them", r.path, id)
-	}, runName)
+	return oneOf(found, err, fmt.Sprintf("the journal %s has no run whose id begins with %q; understudy watch lists them", r.path, id), runName)
 }
 
 func (r *Reader) runs(ctx context.Context, query string, args ...any) ([]Run, error) {
@@ -158,7 +156,7 @@ func (r *Reader) Interpreters(ctx context.Context, run string) ([]Interpreter, e
 func (r *Reader) Interpreter(ctx context.Context, id string) (*Interpreter, error) {
 	if id == "" {
 		last, err := r.interpreters(ctx, selectInterpreters+"WHERE id = (SELECT interpreter FROM executions ORDER BY id DESC LIMIT 1)")
-		return oneOf(last, err, func() string { return fmt.Sprintf("the journal %s has no executions yet", r.path) }, interpreterName)
+		return oneOf(last, err, fmt.Sprintf("the journal %s has no executions yet", r.path), interpreterName)
 	}
 	run, name, inRun := strings.Cut(id, "/")
 	if !inRun {
@@ -169,9 +167,8 @@ func (r *Reader) Interpreter(ctx context.Context, id string) (*Interpreter, erro
 		from, to := prefix(strings.ToLower(id))
 		found, err = r.interpreters(ctx, selectInterpreters+"WHERE id >= ? AND id < ? ORDER BY created DESC LIMIT 6", from, to)
 	}
-	return oneOf(found, err, func() string {
-		return fmt.Sprintf("the journal %s has no interpreter that is called %q or whose id begins with that; understudy watch lists them", r.path, id)
-	}, interpreterName)
+	return oneOf(found, err, fmt.Sprintf("the journal %s has no interpreter that is called %q or whose id begins with that; "+
+		"understudy watch lists them", r.path, id), interpreterName)
 }
 
 // named returns the interpreters of a name in the newest of the runs whose id begins
@@ -253,20 +250,19 @@ type NotFoundError struct{ text string }
 func (e *NotFoundError) Error() string { return e.text }
 
 // oneOf returns the one that was found, or an error about none or several.
-func oneOf[T any](found []T, err error, none func() string, name func(T) string) (*T, error) {
+func oneOf[T any](found []T, err error, none string, name func(T) string) (*T, error) {
 	switch {
 	case err != nil:
 		return nil, err
 	case len(found) == 0:
-		return nil, &NotFoundError{none()}
+		return nil, &NotFoundError{none}
 	case len(found) > 1:
-		names := make([]string, len(found))
-		for i := range found {
-			names[i] = name(found[i])
+		names, more := []string{}, ""
+		for i := range found[:min(5, len(found))] {
+			names = append(names, name(found[i]))
 		}
-		more := ""
-		if len(names) > 5 {
-			names, more = names[:5], " and more"
+		if len(found) > 5 {
+			more = " and more"
 		}
 		return nil, &NotFoundError{fmt.Sprintf("several begin with that: %s%s; give more of the id", strings.Join(names, ", "), more)}
 	}

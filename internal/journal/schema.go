@@ -30,14 +30,6 @@ var present = 3
 // database is taken for one: "undy".
 const applicationID = 0x756e6479
 
-// NewerError says that a journal was written by a newer program.
-type NewerError struct{ Path string }
-
-func (e *NewerError) Error() string {
-	return fmt.Sprintf("the journal %s was written by a newer version of understudy; "+
-		"update this one, or choose another file with --journal", e.Path)
-}
-
 // querier is what a connection and a database have in common.
 type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
@@ -55,7 +47,8 @@ func schemaVersion(ctx context.Context, db querier, path string) (int, error) {
 	case application != applicationID && (version != 0 || tables > 0):
 		return 0, fmt.Errorf("%s is a database of another program; choose another file with --journal", path)
 	case version > present:
-		return 0, &NewerError{Path: path}
+		return 0, fmt.Errorf("the journal %s was written by a newer version of understudy; "+
+			"update this one, or choose another file with --journal", path)
 	}
 	return version, nil
 }
