@@ -108,7 +108,8 @@ func (r *Reader) endedRuns(ctx context.Context, but string) ([]Run, error) {
 		err = rows.Scan(&run.ID, (*stamp)(&run.Ended))
 		run.Alive = r.alive(run.ID)
 		return run, err
-	}, `SELECT id, iif(ended > 0, ended, coalesce((SELECT max(started) FROM executions WHERE run = runs.id), started)) AS gone
+	}, `SELECT id, iif(ended > 0, ended, coalesce((SELECT started FROM executions INDEXED BY executions_of_run
+			WHERE run = runs.id ORDER BY revision DESC LIMIT 1), started)) AS gone
 		FROM runs WHERE id <> ? ORDER BY gone, id`, but)
 	return slices.DeleteFunc(runs, func(run Run) bool { return run.Alive }), err
 }
