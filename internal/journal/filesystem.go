@@ -21,8 +21,8 @@ func checkFilesystem(directory string) error {
 	if err != nil {
 		return nil
 	}
-	if real, err := filepath.EvalSymlinks(directory); err == nil {
-		directory = real
+	if resolved, err := filepath.EvalSymlinks(directory); err == nil {
+		directory = resolved
 	}
 	if kind := filesystemOf(directory, string(mounts)); networkFilesystems.MatchString(kind) {
 		return fmt.Errorf("%s is on a file system of the network (%s), where a journal could be damaged; "+

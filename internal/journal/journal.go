@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -292,16 +293,22 @@ func (j *Journal) maskFor(secrets []string) *masker {
 	if len(secrets) == 0 {
 		return nil
 	}
-	key := fmt.Sprintf("%q", secrets)
+	var key strings.Builder
+	for _, secret := range secrets {
+		fmt.Fprintf(&key, "%d:%s", len(secret), secret)
+	}
+	j.masksMu.Lock()
+	m := j.masks[key.String()]
+	j.masksMu.Unlock()
+	if m != nil {
+		return m
+	}
+	m = newMasker(secrets)
 	j.masksMu.Lock()
 	defer j.masksMu.Unlock()
-	m, made := j.masks[key]
-	if !made {
-		if len(j.masks) == mostMasks {
-			clear(j.masks)
-		}
-		m = newMasker(secrets)
-		j.masks[key] = m
+	if len(j.masks) == mostMasks {
+		clear(j.masks)
 	}
+	j.masks[key.String()] = m
 	return m
 }
