@@ -15,8 +15,8 @@ import (
 	"understudy/sessions"
 )
 
-// selectExecutions reads heads, and after a condition the details of those whose last
-// parameter says so; the pulse tells of what was lost how far it had come.
+// selectExecutions reads heads. Its two parameters say whether details are read too, and
+// what a lost execution had printed; of such a one its last pulse says how far it had come.
 const selectExecutions = `SELECT e.id, e.revision, e.run, e.interpreter, e.number, e.client, e.kind, e.code, coalesce(e.arguments, ''),
 		e.started, e.time_limit, e.parent, e.follows, e.status, e.exec_time, e.memory, e.changed,
 		e.experiment IS NOT NULL, coalesce(e.experiment, ''), coalesce(e.trial, 0), coalesce(e.plan, ''), coalesce(e.analysis, ''),
@@ -181,7 +181,7 @@ func (r *Reader) detail(text string, kind sessions.Kind) (*Detail, error) {
 	}
 	for _, file := range files {
 		if *file != "" {
-			*file = filepath.Join(r.files, filepath.FromSlash(*file))
+			*file = filepath.Join(filesOf(r.path), filepath.FromSlash(*file))
 		}
 	}
 	for _, o := range []*Output{&d.Stdout, &d.Stderr} {

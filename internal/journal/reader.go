@@ -21,9 +21,8 @@ import (
 // Reader reads a journal that others may write. It never writes, and nobody who
 // writes waits for it. Its methods may be called by many at once.
 type Reader struct {
-	db    *sql.DB
-	path  string
-	files string
+	db   *sql.DB
+	path string
 
 	mu   sync.Mutex
 	dead map[string]bool // runs whose server is known to be gone; none comes back
@@ -48,7 +47,7 @@ func OpenReader(path string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{db: db, path: path, files: filesOf(path), dead: map[string]bool{}}, nil
+	return &Reader{db: db, path: path, dead: map[string]bool{}}, nil
 }
 
 // openToRead opens the file beside others who write it. Where SQLite could not make
@@ -192,8 +191,9 @@ const keyLength = 32
 
 func (r *Reader) interpreters(ctx context.Context, query string, args ...any) ([]Interpreter, error) {
 	return collect(ctx, r.db, func(rows *sql.Rows) (i Interpreter, err error) {
-		return i, rows.Scan(&i.ID, &i.Run, &i.Client, &i.Workdir, &i.Parent, &i.Origin.InterpreterID, &i.Origin.Execution,
+		err = rows.Scan(&i.ID, &i.Run, &i.Client, &i.Workdir, &i.Parent, &i.Origin.InterpreterID, &i.Origin.Execution,
 			&i.Present.InterpreterID, &i.Present.Execution, (*stamp)(&i.Created), (*stamp)(&i.Ended))
+		return i, err
 	}, query, args...)
 }
 
@@ -202,7 +202,8 @@ func interpreterName(i Interpreter) string { return i.ID }
 // Experiments returns the names of a run's experiments, the oldest first.
 func (r *Reader) Experiments(ctx context.Context, run string) ([]string, error) {
 	return collect(ctx, r.db, func(rows *sql.Rows) (name string, err error) {
-		return name, rows.Scan(&name)
+		err = rows.Scan(&name)
+		return name, err
 	}, "SELECT name FROM experiments WHERE run = ? AND trials > 0 ORDER BY number", run)
 }
 
