@@ -261,38 +261,42 @@ func (m *masker) streams(pieces []string) {
 	begin := 0
 	for i, piece := range pieces {
 		if where := cuts.FindStringIndex(piece); strings.HasPrefix(piece, "\n[") && where != nil && where[1] == len(piece) {
-			m.alternating(pieces[begin:i])
-			for before := max(begin, i-2); before < i; before++ {
-				pieces[before] = m.beforeCut(pieces[before])
-			}
+			m.alternating(pieces[begin:i], begin > 0, true)
 			begin = i + 1
-			for after := begin; after < min(begin+2, len(pieces)); after++ {
-				if part := m.partAfter(pieces[after]); part > 0 {
-					pieces[after] = masked + pieces[after][part:]
-				}
-			}
 		}
 	}
-	m.alternating(pieces[begin:])
+	m.alternating(pieces[begin:], begin > 0, false)
 }
 
-// alternating masks the pieces of each stream. Where a value goes over several the
-// whole stream stands in the first.
-func (m *masker) alternating(pieces []string) {
+// alternating masks the pieces of each stream, which may be cut before the first and after
+// the last. Where a value goes over several the whole stream stands in the first.
+func (m *masker) alternating(pieces []string, cutBefore, cutAfter bool) {
 	for first := range min(2, len(pieces)) {
 		var all, apart strings.Builder
 		for i := first; i < len(pieces); i += 2 {
 			all.WriteString(pieces[i])
-			pieces[i] = m.text(pieces[i])
+			pieces[i] = m.between(pieces[i], cutBefore && i == first, cutAfter && i+2 >= len(pieces))
 			apart.WriteString(pieces[i])
 		}
-		if clean := m.text(all.String()); clean != apart.String() {
+		if clean := m.between(all.String(), cutBefore, cutAfter); clean != apart.String() {
 			for i := first; i < len(pieces); i += 2 {
 				pieces[i] = ""
 			}
 			pieces[first] = clean
 		}
 	}
+}
+
+// between masks a text that may be cut before and after.
+func (m *masker) between(s string, cutBefore, cutAfter bool) string {
+	s = m.text(s)
+	if part := m.partAfter(s); cutBefore && part > 0 {
+		s = masked + s[part:]
+	}
+	if cutAfter {
+		s = m.beforeCut(s)
+	}
+	return s
 }
 
 // pieceSize is how much of a file is looked at at once, in bytes.

@@ -139,6 +139,12 @@ func TestMaskStreams(t *testing.T) {
 		{[]string{"a " + secret[:9], "err", secret[9:] + " b", "took 1 s"}, []string{"a " + masked + " b", "err", "", "took 1 s"}},
 		{[]string{secret[:5], secret[:7], secret[5:9], secret[7:], secret[9:] + secret}, []string{masked + masked, masked, "", "", ""}},
 		{[]string{"a" + secret[:9], sessions.Marker(3), secret[9:], "e"}, []string{"a" + masked, sessions.Marker(3), masked, "e"}},
+		{
+			[]string{secret[:5], "e", secret[5:] + "x", "e", "y " + secret[:9], sessions.Marker(3), secret[20:], "e"},
+			[]string{masked + "xy " + masked, "e", "", "e", "", sessions.Marker(3), masked, "e"},
+		},
+		{[]string{"y " + secret[:6], "e", secret[6:9], sessions.Marker(3), "e", secret[9:20], "e2", secret[20:]},
+			[]string{"y " + masked, "e", "", sessions.Marker(3), "e", masked, "e2", ""}},
 		{[]string{"plain"}, []string{"plain"}},
 		{nil, nil},
 	} {
