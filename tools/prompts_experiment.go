@@ -93,7 +93,7 @@ func (b *toolbox) experimentFiles() string {
 	if b.RunDir == "" {
 		return ""
 	}
-	return fmt.Sprintf("Name the files that the server keeps of the experiment, in a directory of its own below %s: best_solution.py, tree_plot.html and journal.json, and report.md once the server ends.", b.RunDir)
+	return fmt.Sprintf("Name the files that the server keeps of the experiment, in a directory of its own below %s: best_solution.py, tree_plot.html and journal.json, and report.md.", b.RunDir)
 }
 
 func knownOfReport(ctx context.Context, b *toolbox, _ map[string]string) map[string]string {

@@ -31,7 +31,7 @@ func (s *saving) facts(ctx context.Context, client sessions.Client) (string, err
 		if err != nil {
 			return "", err
 		}
-		return report.Text(x), nil
+		return report.Text(x)
 	}
 	return "", nil
 }

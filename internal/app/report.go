@@ -50,7 +50,7 @@ func Report(ctx context.Context, c *config.Config, out io.Writer) (err error) {
 				return err
 			}
 		}
-		paths, err := report.Write(dir, x, true)
+		paths, err := report.Write(dir, x)
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,10 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,8 +32,8 @@ type Cell struct {
 	Note string
 }
 
-// Cells makes cells of executions, as of a line of Reader.Line, one of each.
-func Cells(line []journal.Execution) []Cell {
+// newCells makes cells of executions, as of a line of Reader.Line, one of each.
+func newCells(line []journal.Execution) []Cell {
 	cells := make([]Cell, len(line))
 	for i, e := range line {
 		cells[i] = newCell(e)
@@ -53,7 +54,10 @@ func newCell(e journal.Execution) Cell {
 	case sessions.StatusRunning:
 		c.Skipped, c.Note = true, "It has not ended yet."
 	case journal.StatusLost:
-		c.Skipped, c.Note = true, lostNote(e)
+		c.Skipped, c.Note = true, "Its server was killed while it ran."
+		if took(e) != "" {
+			c.Note = fmt.Sprintf("Its server was killed while it ran; it had run for %s, and what it had printed by then is all that is known.", took(e))
+		}
 	case sessions.StatusCrashed:
 		c.Skipped, c.Note = true, "It crashed its process, and left nothing behind."
 	case sessions.StatusError:
@@ -87,14 +91,6 @@ func neverRan(e journal.Execution) bool {
 
 func refusal(e journal.Execution) string { return fmt.Sprintf("Nothing of it ran (%s).", failure(e)) }
 
-// lostNote says what is known of an execution that its server took with it.
-func lostNote(e journal.Execution) string {
-	if took(e) == "" {
-		return "Its server was killed while it ran."
-	}
-	return fmt.Sprintf("Its server was killed while it ran; it had run for %s, and what it had printed by then is all that is known.", took(e))
-}
-
 // ended says how an execution was ended from outside, and what it left.
 func ended(e journal.Execution, how string) string {
 	left := "and was seen to change no variables, though maybe what is within them, or files"
@@ -123,92 +119,25 @@ func commandMagic(command string) string {
 	return "!" + command
 }
 
-// pluginCall is the call of a plugin as Python.
+// pluginCall is the call of a plugin as Python, its arguments in the order of their names.
 func pluginCall(name string, arguments json.RawMessage) string {
-	decoder := json.NewDecoder(bytes.NewReader(arguments))
+	var values map[string]json.RawMessage
+	_ = json.Unmarshal(arguments, &values) // without arguments it is empty
 	var pieces []string
-	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
-		return name + "()"
-	}
-	for decoder.More() {
-		key, err := decoder.Token()
-		if err != nil {
-			break
-		}
-		var value json.RawMessage
-		if decoder.Decode(&value) != nil {
-			break
-		}
-		pieces = append(pieces, fmt.Sprintf("%v=%s", key, pythonValue(value)))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		pieces = append(pieces, key+"="+jsonToken.ReplaceAllStringFunc(string(values[key]), pythonToken))
 	}
 	return name + "(" + strings.Join(pieces, ", ") + ")"
 }
 
-// pythonValue writes a JSON value as Python.
-func pythonValue(value json.RawMessage) string {
-	decoder := json.NewDecoder(bytes.NewReader(value))
-	decoder.UseNumber()
-	var text strings.Builder
-	writePython(&text, decoder)
-	return text.String()
-}
+// jsonToken finds what JSON writes otherwise than Python.
+var jsonToken = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|true|false|null`)
 
-// writePython writes the next value of a decoder. JSON that is cut is written as far
-// as it goes.
-func writePython(to *strings.Builder, from *json.Decoder) {
-	token, err := from.Token()
-	if err != nil {
-		return
+func pythonToken(token string) string {
+	if word, ok := map[string]string{"true": "True", "false": "False", "null": "None"}[token]; ok {
+		return word
 	}
-	switch value := token.(type) {
-	case json.Delim:
-		to.WriteString(value.String())
-		for first := true; from.More(); first = false {
-			if !first {
-				to.WriteString(", ")
-			}
-			writePython(to, from)
-			if value == '{' {
-				to.WriteString(": ")
-				writePython(to, from)
-			}
-		}
-		if end, err := from.Token(); err == nil {
-			fmt.Fprint(to, end)
-		}
-	case string:
-		to.WriteString(pythonString(value))
-	case bool:
-		to.WriteString(map[bool]string{true: "True", false: "False"}[value])
-	case nil:
-		to.WriteString("None")
-	default:
-		fmt.Fprint(to, value)
-	}
-}
-
-// pythonString writes a text as a literal of Python on one line, with plain ASCII
-// escapes for what is not printed.
-func pythonString(text string) string {
-	var to strings.Builder
-	to.WriteByte('"')
-	for _, char := range text {
-		switch {
-		case char == '"' || char == '\\':
-			to.WriteByte('\\')
-			to.WriteRune(char)
-		case char == '\n':
-			to.WriteString(`\n`)
-		case char == '\t':
-			to.WriteString(`\t`)
-		case char > 0xffff && !strconv.IsPrint(char):
-			fmt.Fprintf(&to, `\U%08x`, char)
-		case !strconv.IsPrint(char):
-			fmt.Fprintf(&to, `\u%04x`, char)
-		default:
-			to.WriteRune(char)
-		}
-	}
-	to.WriteByte('"')
-	return to.String()
+	var text string
+	_ = json.Unmarshal([]byte(token), &text)
+	return strconv.Quote(text)
 }

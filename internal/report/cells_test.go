@@ -40,12 +40,12 @@ func TestCellsSayWhatCanBeRunAgain(t *testing.T) {
 		"more commands": {journal.Execution{Kind: sessions.RunsCommand, Code: "ls\npwd", Status: sessions.StatusOK}, Cell{Code: "%%bash\nls\npwd"}},
 		"plugin": {
 			journal.Execution{Kind: sessions.RunsPlugin, Code: "find", Status: sessions.StatusOK, Arguments: json.RawMessage(`{"text": "a\"\u2028\n", "n": 12345678901234567890, "all": true, "of": [null, {"k": 1.5}], "none": {}}`)},
-			Cell{Code: `find(text="a\"\u2028\n", n=12345678901234567890, all=True, of=[None, {"k": 1.5}], none={})`, Note: "It calls the plugin find, which must be there."},
+			Cell{Code: `find(all=True, n=12345678901234567890, none={}, of=[None, {"k": 1.5}], text="a\"\u2028\n")`, Note: "It calls the plugin find, which must be there."},
 		},
 		"plugin without": {journal.Execution{Kind: sessions.RunsPlugin, Code: "find", Status: sessions.StatusOK}, Cell{Code: "find()", Note: "It calls the plugin find, which must be there."}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Cells([]journal.Execution{test.execution})[0]
+			got := newCells([]journal.Execution{test.execution})[0]
 			if got.Code != test.want.Code || got.Failed != test.want.Failed || got.Skipped != test.want.Skipped || got.Refused != test.want.Refused || got.Note != test.want.Note {
 				t.Errorf("got %q failed %v skipped %v note %q", got.Code, got.Failed, got.Skipped, got.Note)
 			}

@@ -10,6 +10,9 @@ import (
 	"regexp"
 )
 
+// figureName are the names that images gives.
+var figureName = regexp.MustCompile(`^(?:trial|(?:[\w.-]+-)?[0-9a-f]{1,8})-\d+-\d+\.[a-z]{3,4}$`)
+
 // Claim sees to it that a directory which a person has named may be written to: that it
 // is not there, is empty, or has an experiment's files. Those of them that another
 // report would leave there are removed; nothing else is touched.
@@ -21,14 +24,13 @@ func Claim(dir string) error {
 	if err != nil {
 		return fmt.Errorf("looking into the report's directory (choose another one with --out): %w", err)
 	}
-	if !hasExperiment(dir) {
+	var saved Saved // by someone else it has neither of these
+	text, err := os.ReadFile(filepath.Join(dir, "journal.json"))
+	if err != nil || json.Unmarshal(text, &saved) != nil || saved.Run.ID == "" || saved.Nodes == nil || saved.NodeToParent == nil {
 		return fmt.Errorf("%s is not empty and has no journal.json of an experiment, so its files might be yours; choose a new directory with --out", dir)
 	}
 	stale := []string{"best_solution.py", "metric.svg", "report.md"}
-	figures, err := os.ReadDir(filepath.Join(dir, figuresDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("looking for an earlier report's figures: %w", err)
-	}
+	figures, _ := os.ReadDir(filepath.Join(dir, figuresDir)) // what can't be listed stays
 	for _, figure := range figures {
 		if figureName.MatchString(figure.Name()) && figure.Type().IsRegular() {
 			stale = append(stale, filepath.Join(figuresDir, figure.Name()))
@@ -40,17 +42,4 @@ func Claim(dir string) error {
 		}
 	}
 	return nil
-}
-
-// figureName are the names that images gives.
-var figureName = regexp.MustCompile(`^(?:trial-\d+|[0-9a-f]{1,8}-\d+)-\d+\.[A-Za-z0-9]{1,5}$`)
-
-// hasExperiment says whether a directory has a journal.json as Write writes it.
-func hasExperiment(dir string) bool {
-	text, err := os.ReadFile(filepath.Join(dir, "journal.json"))
-	if err != nil {
-		return false
-	}
-	var saved Saved
-	return json.Unmarshal(text, &saved) == nil && saved.Run.ID != "" && saved.Nodes != nil && saved.NodeToParent != nil
 }

@@ -6,15 +6,15 @@
 // All but the saver and the copying of figures is a pure function of a journal's values. The
 // saver reads the journal like any reader, so an answer never waits for files; it rests four
 // times as long as writing took, and is closed after the journal. Images are read from the
-// journal's own files alone: a path in a session's directory may be a link by now. The page
-// allows its own style and script by their hashes; its data is escaped JSON that the script
-// sets as text.
+// journal's own files alone: a path in a session's directory may be a link by now. The tree's
+// page draws journal.json; it allows its own style and script by their hashes, and its data is
+// escaped JSON that the script sets as text.
 //
-// A script has no IPython to ask, so cells are scanned (python_scan.go, dialect.go): magics
-// become calls, top-level await goes through one event loop, __future__ imports go to the top,
-// and what failed is text that is executed under try, as indenting code would break its
-// strings. A notebook begins with a cell that has IPython print as the session did; it wraps
-// values in the syntax tree, as IPython's ";" silences a whole cell and ours one statement.
-// What was ended from outside is text there: it might never end, and a SIGINT that the kernel
-// sends itself closes the sockets of ipykernel 7.
+// A script runs plain Python as it stands. Magics, what awaits at top level and what failed
+// are texts that understudy_run runs, by IPython where they are its dialect, and under try
+// where they failed, as indenting code would break its strings. A notebook begins with a cell
+// that has IPython print as the session did; it wraps values in the syntax tree, as IPython's
+// ";" silences a whole cell and ours one statement. What was ended from outside is text there:
+// it might never end, and a SIGINT that the kernel sends itself closes the sockets of
+// ipykernel 7.
 package report

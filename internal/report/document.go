@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,25 +31,18 @@ type Index interface {
 	Interpreter(ctx context.Context, id string) (*journal.Interpreter, error)
 }
 
-// bestTrial is how one asks for the way to the best trial.
-const bestTrial = "best"
-
 // Find finds what a person means: "best" is the way to the best trial of the newest
 // experiment that has one; any other is the beginning of an interpreter's id, "" for
 // the last one that ran something, and maybe "@" with the number of an execution up
 // to which to go.
 func Find(ctx context.Context, from Index, what string) (*Document, error) {
-	if what == bestTrial {
+	if what == "best" {
 		return findBest(ctx, from)
 	}
 	id, number, found := strings.Cut(what, "@")
-	upTo := 0
-	if found {
-		n, err := strconv.Atoi(number)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q: behind the @ stands the number of an execution, as in 3fa9@7", what)
-		}
-		upTo = n
+	upTo, err := strconv.Atoi(number)
+	if found && (err != nil || upTo < 1) {
+		return nil, fmt.Errorf("%q: behind the @ stands the number of an execution, as in 3fa9@7", what)
 	}
 	interpreter, err := from.Interpreter(ctx, id)
 	if err != nil {
@@ -73,13 +63,15 @@ func findState(ctx context.Context, from Index, interpreter *journal.Interpreter
 	}
 	state := interpreter.Present
 	if upTo > 0 {
-		if len(own) == 0 || own[len(own)-1].Place.Execution < upTo {
-			return nil, hasNot(interpreter.ID, upTo, own)
+		if last := len(own) - 1; last < 0 {
+			return nil, fmt.Errorf("interpreter %s has run nothing, so there is no execution %d", interpreter.ID, upTo)
+		} else if n := own[last].Place.Execution; n < upTo {
+			return nil, fmt.Errorf("interpreter %s has no execution %d: the last one is %d", interpreter.ID, upTo, n)
 		}
 		own = slices.DeleteFunc(own, func(e journal.Execution) bool { return e.Place.Execution > upTo })
 		state = sessions.Place{InterpreterID: interpreter.ID, Execution: upTo}
 	}
-	line, err := lineTo(ctx, from, run.ID, state, own)
+	line, err := lineTo(ctx, from, run.ID, state)
 	if err != nil {
 		return nil, err
 	}
@@ -89,44 +81,29 @@ func findState(ctx context.Context, from Index, interpreter *journal.Interpreter
 	return &Document{Run: *run, Interpreter: *interpreter, Cells: cellsAround(line, own)}, nil
 }
 
-func hasNot(id string, number int, own []journal.Execution) error {
-	if len(own) == 0 {
-		return fmt.Errorf("interpreter %s has run nothing, so there is no execution %d", id, number)
-	}
-	return fmt.Errorf("interpreter %s has no execution %d: the last one is %d", id, number, own[len(own)-1].Place.Execution)
-}
-
-// lineTo returns the executions that led to a state. own are those of the interpreter
-// that is asked for; a branch that ran nothing stands where another interpreter was.
-func lineTo(ctx context.Context, from Index, run string, state sessions.Place, own []journal.Execution) ([]journal.Execution, error) {
+// lineTo returns the executions that led to a state. It may be another interpreter's
+// than the one that is asked for: a branch that ran nothing stands where that was.
+func lineTo(ctx context.Context, from Index, run string, state sessions.Place) ([]journal.Execution, error) {
 	if state.Execution == 0 {
 		return nil, nil
 	}
-	at := func(e journal.Execution) bool { return e.Place == state }
-	i := slices.IndexFunc(own, at)
-	if i < 0 {
-		others, err := from.Executions(ctx, journal.Query{Run: run, Interpreter: state.InterpreterID})
-		if err != nil {
-			return nil, err
-		}
-		if i = slices.IndexFunc(others, at); i < 0 {
-			return nil, fmt.Errorf("execution %d of interpreter %s is not in the journal", state.Execution, state.InterpreterID)
-		}
-		own = others
+	there, err := from.Executions(ctx, journal.Query{Run: run, Interpreter: state.InterpreterID})
+	if err != nil {
+		return nil, err
 	}
-	return from.Line(ctx, own[i].ID)
+	i := slices.IndexFunc(there, func(e journal.Execution) bool { return e.Place == state })
+	if i < 0 {
+		return nil, fmt.Errorf("execution %d of interpreter %s is not in the journal", state.Execution, state.InterpreterID)
+	}
+	return from.Line(ctx, there[i].ID)
 }
 
 // cellsAround makes cells of a line, and between them, as skipped, of what else was
 // run: it crashed, or it was undone.
-func cellsAround(line, others []journal.Execution) []Cell {
-	cells := Cells(line)
-	counted := map[int64]bool{}
-	for _, e := range line {
-		counted[e.ID] = true
-	}
-	for _, cell := range Cells(others) {
-		if counted[cell.Execution.ID] {
+func cellsAround(line, own []journal.Execution) []Cell {
+	cells := newCells(line)
+	for _, cell := range newCells(own) {
+		if slices.ContainsFunc(line, func(e journal.Execution) bool { return e.ID == cell.Execution.ID }) {
 			continue
 		}
 		if !cell.Skipped {
@@ -153,43 +130,21 @@ func findBest(ctx context.Context, from Index) (*Document, error) {
 			return nil, err
 		}
 		for _, experiment := range slices.Backward(experiments) {
-			trials, err := from.Executions(ctx, journal.Query{Run: run.ID, Experiment: experiment, Trials: true})
+			x, err := Load(ctx, from, run, experiment)
 			if err != nil {
 				return nil, err
 			}
-			if best := journal.Best(trials); best != nil {
-				return wayTo(ctx, from, run, best)
+			if x.Best == nil {
+				continue
 			}
+			interpreter, err := from.Interpreter(ctx, x.Best.Place.InterpreterID)
+			if err != nil {
+				return nil, err
+			}
+			return &Document{Run: run, Interpreter: *interpreter, Trial: x.Best, Cells: newCells(x.Line)}, nil
 		}
 	}
 	return nil, errors.New("the journal has no trial with a metric; name an interpreter instead of best")
-}
-
-func wayTo(ctx context.Context, from Index, run journal.Run, trial *journal.Execution) (*Document, error) {
-	interpreter, err := from.Interpreter(ctx, trial.Place.InterpreterID)
-	if err != nil {
-		return nil, err
-	}
-	line, err := from.Line(ctx, trial.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &Document{Run: run, Interpreter: *interpreter, Trial: trial, Cells: Cells(line)}, nil
-}
-
-// Save writes a file in the place of one that may be there, so that nobody sees half
-// of it. What is no file, as a pipe, is written to.
-func Save(path string, text []byte) error {
-	if followed, err := filepath.EvalSymlinks(path); err == nil {
-		path = followed
-	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return os.WriteFile(path, text, 0o644)
-	}
-	return replaceFile(path, 0o644, func(file io.Writer) error {
-		_, err := file.Write(text)
-		return err
-	})
 }
 
 // title says what a document is.
@@ -204,7 +159,7 @@ func (d *Document) title() string {
 func (d *Document) facts() []string {
 	var facts []string
 	if d.Trial != nil && d.Trial.Trial.Metric != nil {
-		facts = append(facts, fmt.Sprintf("%s is %s.", orElse(d.Trial.Trial.MetricName, "Its metric"), number(*d.Trial.Trial.Metric)))
+		facts = append(facts, fmt.Sprintf("%s is %s.", cmp.Or(d.Trial.Trial.MetricName, "Its metric"), number(*d.Trial.Trial.Metric)))
 	}
 	started := fmt.Sprintf("It was recorded by understudy %s in run %s, started %s", d.Run.Version, d.Run.ID, d.Run.Started.UTC().Format("2006-01-02 15:04 UTC"))
 	if d.Run.Python != "" {
@@ -214,21 +169,20 @@ func (d *Document) facts() []string {
 	if d.Interpreter.Workdir != "" {
 		facts = append(facts, "It ran in "+d.Interpreter.Workdir+".")
 	}
-	if n := d.count(func(c Cell) bool { return c.Skipped }); n > 0 {
-		facts = append(facts, fmt.Sprintf("What is not run here is shown as text: %s.", sessions.Counted(n, "execution")))
+	skipped := 0
+	for _, c := range d.Cells {
+		if c.Skipped {
+			skipped++
+		}
+	}
+	if skipped > 0 {
+		facts = append(facts, fmt.Sprintf("What is not run here is shown as text: %s.", sessions.Counted(skipped, "execution")))
 	}
 	return facts
 }
 
-func (d *Document) count(is func(Cell) bool) int {
-	n := 0
-	for _, c := range d.Cells {
-		if is(c) {
-			n++
-		}
-	}
-	return n
-}
+// remark is something that is said between cells.
+type remark struct{ Text, Plan string }
 
 // remarks are sentences on what there is to know before a cell: that its interpreter
 // is another than that before, its plan, its note.
@@ -239,31 +193,22 @@ func (d *Document) remarks(i int) []remark {
 		all = append(all, remark{Text: fmt.Sprintf("From here on it is interpreter %s, a branch.", at)})
 	}
 	if t := cell.Execution.Trial; t != nil {
-		all = append(all, remark{Text: readable(trialLine(t)), Plan: readable(t.Plan)})
-	}
-	if cell.Note != "" {
-		said := cell.Note
-		if cell.Skipped {
-			said = fmt.Sprintf("Execution %d is not run here. %s", cell.Execution.Place.Execution, cell.Note)
+		said := fmt.Sprintf("Trial %d (%s)", t.Number, t.Stage)
+		if t.Buggy {
+			said += ", buggy: " + cmp.Or(t.Why, "it failed")
+		} else if t.Metric != nil {
+			said += fmt.Sprintf(": %s = %s", cmp.Or(t.MetricName, "metric"), number(*t.Metric))
 		}
+		all = append(all, remark{Text: readable(said), Plan: readable(t.Plan)})
+	}
+	switch {
+	case cell.Skipped:
+		said := fmt.Sprintf("Execution %d is not run here. %s", cell.Execution.Place.Execution, cell.Note)
 		all = append(all, remark{Text: said})
+	case cell.Note != "":
+		all = append(all, remark{Text: cell.Note})
 	}
 	return all
-}
-
-// remark is something that is said between cells.
-type remark struct{ Text, Plan string }
-
-// trialLine says what a trial is and what came of it.
-func trialLine(t *journal.Trial) string {
-	said := fmt.Sprintf("Trial %d (%s)", t.Number, t.Stage)
-	switch {
-	case t.Buggy:
-		said += ", buggy: " + orElse(t.Why, "it failed")
-	case t.Metric != nil:
-		said += fmt.Sprintf(": %s = %s", orElse(t.MetricName, "metric"), number(*t.Metric))
-	}
-	return said
 }
 
 // after says what there is to know behind a cell: that its process was lost.
@@ -280,11 +225,12 @@ func after(e journal.Execution) string {
 		said += ": " + strings.TrimRight(r.RestartReason, ".")
 	}
 	switch {
-	case r.StateRestored != nil && *r.StateRestored:
+	case r.StateRestored == nil:
+	case *r.StateRestored:
 		said += ". The variables are as before it"
-	case r.StateRestored != nil && r.StateBefore > 0:
+	case r.StateBefore > 0:
 		said += fmt.Sprintf(". The variables are as before execution %d", r.StateBefore)
-	case r.StateRestored != nil:
+	default:
 		said += ". The variables before it were lost"
 	}
 	return said + "."

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"understudy/internal/journal"
+	"understudy/sessions"
 )
 
 // Source is what a journal.Reader gives.
@@ -94,7 +95,7 @@ func (x *Experiment) policy() string {
 	if x.Run.Steps > 0 { // as the prompt has it
 		drafts = min(drafts, max(1, x.Run.Steps/2))
 	}
-	text := count(drafts, "draft") + " to begin with; "
+	text := sessions.Counted(drafts, "draft") + " to begin with; "
 	if s.DebugProb == 0 {
 		return text + "nothing is debugged"
 	}
@@ -102,15 +103,15 @@ func (x *Experiment) policy() string {
 	if s.DebugProb < 1 {
 		share = fmt.Sprintf("%g%% of what", 100*s.DebugProb)
 	}
-	return text + fmt.Sprintf("%s is buggy is debugged, up to %s in a row", share, count(s.DebugDepth, "time"))
+	return text + fmt.Sprintf("%s is buggy is debugged, up to %s in a row", share, sessions.Counted(s.DebugDepth, "time"))
 }
 
 // Summary says in a sentence what came of it.
 func (x *Experiment) Summary() string {
 	if x.Name == "" {
-		return fmt.Sprintf("Run %s: %s.", x.Run.ID, count(len(x.Executions), "execution"))
+		return fmt.Sprintf("Run %s: %s.", x.Run.ID, sessions.Counted(len(x.Executions), "execution"))
 	}
-	trials := count(len(x.Executions), "trial")
+	trials := sessions.Counted(len(x.Executions), "trial")
 	if x.Best == nil {
 		return fmt.Sprintf("Run %s: %s, and none with a metric.", x.Run.ID, trials)
 	}

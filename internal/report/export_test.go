@@ -243,7 +243,7 @@ func hostileDocument(t *testing.T) *Document {
 	crashed.ID, crashed.Status = 2, sessions.StatusCrashed
 	return &Document{
 		Run: journal.Run{ID: evil, Version: evil, Python: evil}, Interpreter: journal.Interpreter{ID: evil, Workdir: evil},
-		Cells: Cells([]journal.Execution{failed, crashed}),
+		Cells: newCells([]journal.Execution{failed, crashed}),
 	}
 }
 
@@ -336,7 +336,7 @@ func TestSetupIsToldOfTheSettings(t *testing.T) {
 		for _, n := range []int{3, 4, 5} {
 			d.Cells = append(d.Cells, Cell{Skipped: n == 4, Execution: journal.Execution{Place: sessions.Place{Execution: n}}})
 		}
-		source := d.setup().Source
+		source, _ := d.setup()["source"].(string)
 		if !strings.Contains(source, "\n"+want+"\n") || !strings.HasSuffix(source, "\n# %cd /a !b") {
 			t.Errorf("%q: %q", config, source[len(source)-200:])
 		}
@@ -344,7 +344,7 @@ func TestSetupIsToldOfTheSettings(t *testing.T) {
 }
 
 func TestNotebookHasNothingThatMayNotEnd(t *testing.T) {
-	d := &Document{Cells: Cells([]journal.Execution{
+	d := &Document{Cells: newCells([]journal.Execution{
 		{ID: 1, Status: sessions.StatusTimeout, Changed: true, Code: "while True: x = 1"},
 		{ID: 2, Status: sessions.StatusOK, Code: "x"},
 	})}

@@ -16,7 +16,7 @@ import (
 
 func TestAnExperimentsFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "experiment")
-	paths, err := Write(dir, newSample(t).load(t), true)
+	paths, err := Write(dir, newSample(t).load(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestARunWithoutTrialsIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if _, err := Write(dir, x, true); err != nil {
+	if _, err := Write(dir, x); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
@@ -90,20 +90,38 @@ func TestARunWithoutTrialsIsReported(t *testing.T) {
 	}
 }
 
+func mustText(t *testing.T, x *Experiment) string {
+	t.Helper()
+	text, err := Text(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func mustPlot(t *testing.T, x *Experiment) string {
+	t.Helper()
+	plot, err := metricPlot(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(plot)
+}
+
 func TestNothingMeasuredIsSaid(t *testing.T) {
 	s := &sample{Run: journal.Run{ID: "ABCDEFGH12", Steps: 1}}
 	s.add(journal.Execution{Code: "x = 1", Trial: &journal.Trial{Stage: sessions.StageDraft}, Status: sessions.StatusRunning})
 	x := s.load(t)
-	text := reportText(x, nil)
+	text := mustText(t, x)
 	if !strings.Contains(text, "Nothing was measured.") || !strings.Contains(text, "no plan was given") {
 		t.Error(text)
 	}
 	page, err := treePage(x)
-	if err != nil || !strings.Contains(string(page), `"state":"running"`) {
+	if err != nil || !strings.Contains(string(page), `"status":"running"`) {
 		t.Errorf("%v in %s", err, page)
 	}
-	if plot := metricPlot(x); plot != nil {
-		t.Errorf("a plot of nothing: %s", plot)
+	if plot, err := metricPlot(x); plot != nil || err != nil {
+		t.Errorf("a plot of nothing: %s, %v", plot, err)
 	}
 }
 
@@ -116,7 +134,7 @@ func TestPlotsOfOddMetricsAreWhole(t *testing.T) {
 			for i := range values {
 				s.add(journal.Execution{Trial: &journal.Trial{MetricName: "<m>&", Metric: &values[i], Stage: sessions.StageDraft}})
 			}
-			plot := string(metricPlot(s.load(t)))
+			plot := mustPlot(t, s.load(t))
 			for _, bad := range []string{"NaN", "Inf", "<m>"} {
 				if strings.Contains(plot, bad) {
 					t.Errorf("%s in %s", bad, plot)
@@ -143,11 +161,11 @@ func TestFiguresThatAreGoneAreNamedInThePage(t *testing.T) {
 	s.find(4).Detail.Figures[0].File = filepath.Join(t.TempDir(), "gone.png")
 	x := s.load(t)
 	dir := t.TempDir()
-	if _, err := Write(dir, x, true); err != nil {
+	if _, err := Write(dir, x); err != nil {
 		t.Fatal(err)
 	}
 	data := newTreeData(x)
-	if got := data.Nodes[2].Figures; len(got) != 1 || got[0].Source != "" || got[0].Name != "figures/trial-3-1.png" {
+	if got := data.Nodes[2].Figures; !cmp.Equal(got, []string{"figures/trial-3-1.png"}) || data.Images[got[0]].Source != "" {
 		t.Errorf("got %+v", got)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
@@ -164,16 +182,16 @@ func TestMetricsOfOtherNamesAreNamed(t *testing.T) {
 	if x.Best.Trial.MetricName != "score" {
 		t.Fatalf("the best measures %s", x.Best.Trial.MetricName)
 	}
-	text := reportText(x, nil)
+	text := mustText(t, x)
 	for want, times := range map[string]int{"other = 1e+300": 2, "1e+300": 2, "Some of them measure `other` instead": 1, "| 12.125 | -1238 |": 1} {
 		if got := strings.Count(text, want); got != times {
 			t.Errorf("%q is there %d times:\n%s", want, got, text)
 		}
 	}
-	if plot := string(metricPlot(x)); !strings.Contains(plot, ">other</text>") || !strings.Contains(plot, "score (some: other) by trial") {
+	if plot := mustPlot(t, x); !strings.Contains(plot, ">other</text>") || !strings.Contains(plot, "score (some: other) by trial") {
 		t.Error(plot)
 	}
-	if data := newTreeData(x); data.Metric != "score" || data.Nodes[2].Measures != "other" || data.Nodes[3].Measures != "score" {
+	if data := newTreeData(x); data.Metric != "score" || data.Nodes[2].Metric.Name != "other" || data.Nodes[3].Metric.Name != "score" {
 		t.Errorf("%+v", data)
 	}
 }
@@ -190,11 +208,11 @@ func TestHiddenCharactersAreCleaned(t *testing.T) {
 	e.Detail.Stdout.Text, e.Detail.Artifacts = hidden, []journal.Artifact{{Artifact: sessions.Artifact{Name: hidden, Preview: hidden}}}
 	x := s.load(t)
 	dir := t.TempDir()
-	paths, err := Write(dir, x, true)
+	paths, err := Write(dir, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Document{Run: x.Run, Cells: Cells(s.executions)}
+	d := &Document{Run: x.Run, Cells: newCells(s.executions)}
 	page, err := d.Page()
 	if err != nil {
 		t.Fatal(err)
@@ -239,13 +257,13 @@ func TestOnlyTheJournalsFilesAreFigures(t *testing.T) {
 			s.find(4).Detail.Artifacts = []journal.Artifact{{Artifact: sessions.Artifact{Path: figure.Path, MIMEType: "image/png"}, File: figure.File}}
 			x := s.load(t)
 			dir := t.TempDir()
-			if _, err := Write(dir, x, true); err != nil {
+			if _, err := Write(dir, x); err != nil {
 				t.Fatal(err)
 			}
 			if copied, err := os.ReadDir(filepath.Join(dir, "figures")); err != nil || len(copied) > 0 {
 				t.Errorf("copied %v, %v", copied, err)
 			}
-			for _, image := range newTreeData(x).Nodes[2].Figures {
+			for _, image := range newTreeData(x).Images {
 				if image.Source != "" {
 					t.Errorf("the page has %s", image.Source)
 				}
@@ -274,11 +292,9 @@ func TestThePageHoldsOnlyAsManyImagesAsThereIsRoomFor(t *testing.T) {
 		d.Figures = append(d.Figures, journal.Figure{Figure: sessions.Figure{MIMEType: "image/png"}, File: file})
 	}
 	embedded := 0
-	for _, node := range newTreeData(s.load(t)).Nodes {
-		for _, figure := range node.Figures {
-			if figure.Source != "" {
-				embedded++
-			}
+	for _, image := range newTreeData(s.load(t)).Images {
+		if image.Source != "" {
+			embedded++
 		}
 	}
 	if want := pageImages / pageImage; embedded != want {

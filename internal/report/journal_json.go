@@ -22,17 +22,17 @@ type Saved struct {
 
 // SavedRun is the server's run in journal.json. Times are in RFC 3339.
 type SavedRun struct {
-	ID      string     `json:"id"`
-	Started time.Time  `json:"started"`
-	Ended   *time.Time `json:"ended,omitempty"`
-	Version string     `json:"version"`
-	Python  string     `json:"python,omitempty"`
-	Name    string     `json:"exp_name,omitempty"`
-	Task    string     `json:"task_desc,omitempty"`
-	Steps   int        `json:"steps,omitempty"`
-	// Search is nil for a run without trials, and for one that nothing is known of.
-	Search    *sessions.Search `json:"search,omitempty"`
-	Workspace string           `json:"workspace,omitempty"`
+	ID      string    `json:"id"`
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Version string    `json:"version"`
+	Python  string    `json:"python,omitempty"`
+	Name    string    `json:"exp_name,omitempty"`
+	Task    string    `json:"task_desc,omitempty"`
+	Steps   int       `json:"steps,omitempty"`
+	// Search is left out for a run without trials, and for one that nothing is known of.
+	Search    sessions.Search `json:"search,omitzero"`
+	Workspace string          `json:"workspace,omitempty"`
 }
 
 // SavedNode is a trial in journal.json, or an execution of a run without trials.
@@ -72,35 +72,42 @@ type SavedMetric struct {
 
 // journalJSON is the file journal.json.
 func journalJSON(x *Experiment) ([]byte, error) {
+	text, err := json.MarshalIndent(newSaved(x), "", " ")
+	return append(escapeHidden(text), '\n'), err
+}
+
+func newSaved(x *Experiment) Saved {
 	saved := Saved{
 		Run: SavedRun{
-			ID: x.Run.ID, Started: x.Run.Started.UTC(), Version: x.Run.Version,
-			Python: x.Run.Python, Steps: x.Run.Steps, Workspace: x.Run.Workspace, Name: x.Run.Name, Task: x.Run.Task,
+			ID: x.Run.ID, Started: x.Run.Started.UTC(), Ended: x.Run.Ended, Version: x.Run.Version,
+			Python: x.Run.Python, Name: x.Run.Name, Task: x.Run.Task, Steps: x.Run.Steps,
+			Search: x.Run.Search, Workspace: x.Run.Workspace,
 		},
 		Nodes:        make([]SavedNode, len(x.Executions)),
 		NodeToParent: map[string]string{},
 	}
-	if search := x.Run.Search; search != (sessions.Search{}) {
-		saved.Run.Search = &search
+	if !saved.Run.Ended.IsZero() {
+		saved.Run.Ended = saved.Run.Ended.UTC()
 	}
-	if !x.Run.Ended.IsZero() {
-		ended := x.Run.Ended.UTC()
-		saved.Run.Ended = &ended
-	}
-	ids := x.nodeIDs()
+	ids := make(map[int64]string, len(x.Executions))
 	for i, e := range x.Executions {
-		parent := ids[parentOf(e)]
-		saved.Nodes[i] = savedNode(e, parent)
-		if parent != "" {
-			saved.NodeToParent[nodeID(e)] = parent
+		saved.Nodes[i] = savedNode(e)
+		ids[e.ID] = saved.Nodes[i].ID
+	}
+	for i, e := range x.Executions {
+		from := e.Parent // the execution whose state it began with
+		if e.Trial != nil {
+			from = e.Trial.Parent
+		}
+		if parent := ids[from]; parent != "" {
+			saved.Nodes[i].Parent = &parent
+			saved.NodeToParent[saved.Nodes[i].ID] = parent
+		}
+		if x.Best != nil && e.ID == x.Best.ID {
+			saved.Best = &saved.Nodes[i].ID
 		}
 	}
-	if x.Best != nil {
-		best := nodeID(*x.Best)
-		saved.Best = &best
-	}
-	text, err := json.MarshalIndent(saved, "", " ")
-	return append(escapeHidden(text), '\n'), err
+	return saved
 }
 
 // escapeHidden escapes what JSON may have in its texts as it is, and terminals act on.
@@ -119,15 +126,13 @@ func escapeHidden(text []byte) []byte {
 	return escaped.Bytes()
 }
 
-// savedNode is one node; parent is the id of the one it goes on from, or "".
-func savedNode(e journal.Execution, parent string) SavedNode {
+// savedNode is one node, but for its parent.
+func savedNode(e journal.Execution) SavedNode {
 	node := SavedNode{
-		ID: nodeID(e), InterpreterID: e.Place.InterpreterID, Execution: e.Place.Execution,
+		ID:            fmt.Sprintf("%s@%d", e.Place.InterpreterID, e.Place.Execution), // for all time
+		InterpreterID: e.Place.InterpreterID, Execution: e.Place.Execution,
 		Started: e.Started.UTC(), Code: e.Code, Status: e.Status, ExecTime: e.ExecTime.Seconds(),
-		Memory: e.Memory, TermOut: []string{}, Figures: imageNames(e),
-	}
-	if parent != "" {
-		node.Parent = &parent
+		Memory: e.Memory, TermOut: []string{},
 	}
 	if t := e.Trial; t != nil {
 		node.Step, node.Plan, node.Analysis, node.Stage, node.DebugDepth = t.Number, t.Plan, t.Analysis, t.Stage, t.Depth
@@ -136,10 +141,15 @@ func savedNode(e journal.Execution, parent string) SavedNode {
 			node.Metric = &SavedMetric{Name: t.MetricName, Value: t.Metric, Maximize: t.Maximize}
 		}
 	}
+	for _, i := range images(e) {
+		if i.From != "" {
+			node.Figures = append(node.Figures, i.Name)
+		}
+	}
 	if d := e.Detail; d != nil {
+		r := d.Record
 		node.TermOut = termOut(e)
-		node.ExcType, node.ExcInfo = d.Record.ExcType, d.Record.ExcInfo
-		node.ExcStack, node.Traceback = d.Record.ExcStack, d.Record.Traceback
+		node.ExcType, node.ExcInfo, node.ExcStack, node.Traceback = r.ExcType, r.ExcInfo, r.ExcStack, r.Traceback
 		for _, output := range []journal.Output{d.Stdout, d.Stderr} {
 			if output.Path != "" {
 				node.Output = append(node.Output, output.Path)
@@ -159,27 +169,4 @@ func termOut(e journal.Execution) []string {
 		return lines
 	}
 	return append(lines, r.TimeLine())
-}
-
-// nodeID names an execution for all time.
-func nodeID(e journal.Execution) string {
-	return fmt.Sprintf("%s@%d", e.Place.InterpreterID, e.Place.Execution)
-}
-
-// nodeIDs returns the ids of nodes by those of the journal.
-func (x *Experiment) nodeIDs() map[int64]string {
-	ids := make(map[int64]string, len(x.Executions))
-	for _, e := range x.Executions {
-		ids[e.ID] = nodeID(e)
-	}
-	return ids
-}
-
-// parentOf returns what an execution goes on from: a trial's trial, else the
-// execution whose state it began with.
-func parentOf(e journal.Execution) int64 {
-	if e.Trial != nil {
-		return e.Trial.Parent
-	}
-	return e.Parent
 }

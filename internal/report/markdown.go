@@ -30,6 +30,9 @@ func inlineCode(text string) string {
 
 // quoted is a text of several lines as it was written, without being read as Markdown.
 func quoted(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimSpace(plainEnds(text)), "\n") {
 		lines = append(lines, strings.TrimRight("> "+inline(line), " "))
@@ -54,12 +57,4 @@ func cutLine(text string, characters int) string {
 		return strings.TrimSpace(string(runes[:characters-1])) + "…"
 	}
 	return text
-}
-
-// count says how many, as "1 trial" or "3 trials".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -26,126 +26,56 @@ var notebookSetup string
 // setupCall is where notebookSetup is told which values are echoed.
 const setupCall = `_understudy(echo="all", warn=True, numbers=[])`
 
-// pageLimit is how many bytes of HTML of an artifact are put into a notebook.
-const pageLimit = 8 << 20
+const (
+	pageLimit    = 8 << 20 // bytes of an artifact's HTML in a notebook
+	skippedLimit = 4000    // bytes of the output of what is not run
+)
 
-// notebook is a notebook of Jupyter, format 4.5.
-type notebook struct {
-	Cells         []any            `json:"cells"`
-	Metadata      notebookMetadata `json:"metadata"`
-	NBFormat      int              `json:"nbformat"`
-	NBFormatMinor int              `json:"nbformat_minor"`
-}
+// object is one of JSON.
+type object = map[string]any
 
-type notebookMetadata struct {
-	Kernel struct {
-		DisplayName string `json:"display_name"`
-		Language    string `json:"language"`
-		Name        string `json:"name"`
-	} `json:"kernelspec"`
-	Language struct {
-		Name          string `json:"name"`
-		Version       string `json:"version,omitempty"`
-		MIMEType      string `json:"mimetype"`
-		FileExtension string `json:"file_extension"`
-	} `json:"language_info"`
-}
-
-type markdownCell struct {
-	Type     string   `json:"cell_type"`
-	ID       string   `json:"id"`
-	Metadata struct{} `json:"metadata"`
-	Source   string   `json:"source"`
-}
-
-type codeCell struct {
-	Type           string       `json:"cell_type"`
-	ID             string       `json:"id"`
-	Metadata       cellMetadata `json:"metadata"`
-	ExecutionCount *int         `json:"execution_count"`
-	Source         string       `json:"source"`
-	Outputs        []any        `json:"outputs"`
-}
-
-type cellMetadata struct {
-	Tags    []string `json:"tags,omitempty"`
-	Jupyter *hiding  `json:"jupyter,omitempty"`
-	// Understudy says which execution it was.
-	Understudy *cellOrigin `json:"understudy,omitempty"`
-}
-
-type hiding struct {
-	SourceHidden bool `json:"source_hidden"`
-}
-
-type cellOrigin struct {
-	sessions.Place
-	Status   sessions.Status `json:"status"`
-	ExecTime float64         `json:"exec_time"` // seconds
-}
-
-type streamOutput struct {
-	Type string `json:"output_type"`
-	Name string `json:"name"`
-	Text string `json:"text"`
-}
-
-type displayOutput struct {
-	Type     string            `json:"output_type"`
-	Data     map[string]string `json:"data"`
-	Metadata struct{}          `json:"metadata"`
-}
-
-type errorOutput struct {
-	Type      string   `json:"output_type"`
-	Name      string   `json:"ename"`
-	Value     string   `json:"evalue"`
-	Traceback []string `json:"traceback"`
-}
-
-// Notebook makes a notebook of Jupyter. Run from top to bottom it gives the same
-// outputs, as far as its code does.
+// Notebook makes a notebook of Jupyter, format 4.5. Run from top to bottom it gives the
+// same outputs, as far as its code does.
 func (d *Document) Notebook() ([]byte, error) {
 	d = d.withoutEndless()
-	n := notebook{NBFormat: 4, NBFormatMinor: 5}
-	n.Metadata.Kernel.DisplayName, n.Metadata.Kernel.Language, n.Metadata.Kernel.Name = "Python 3", "python", "python3"
-	n.Metadata.Language.Name, n.Metadata.Language.Version = "python", d.Run.Python
-	n.Metadata.Language.MIMEType, n.Metadata.Language.FileExtension = "text/x-python", ".py"
-	n.Cells = []any{d.heading(), d.setup()}
-	count := 0
-	for i := range d.Cells {
-		n.Cells = append(n.Cells, d.cellsOf(i, &count)...)
+	cells := []object{
+		markdownCell("heading", "# "+inline(d.title())+"\n\n"+inline(strings.Join(d.facts(), " "))), d.setup(),
 	}
+	count := 0
+	for i, cell := range d.Cells {
+		e := cell.Execution
+		said := d.markdownRemarks(i)
+		if cell.Skipped {
+			said += "\n\n" + fenced("python", shownCode(cell.Code)) + skippedOutput(e)
+		}
+		if said != "" {
+			cells = append(cells, markdownCell(fmt.Sprintf("before-%d", e.ID), strings.TrimLeft(said, "\n")))
+		}
+		if !cell.Skipped {
+			count++
+			cells = append(cells, executionCell(cell, count))
+		}
+		if said := after(e); said != "" {
+			cells = append(cells, markdownCell(fmt.Sprintf("after-%d", e.ID), inline(said)))
+		}
+	}
+	language := object{"name": "python", "mimetype": "text/x-python", "file_extension": ".py"}
+	if d.Run.Python != "" {
+		language["version"] = d.Run.Python
+	}
+	kernel := object{"name": "python3", "display_name": "Python 3", "language": "python"}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", " ")
-	if err := encoder.Encode(n); err != nil {
+	err := encoder.Encode(object{
+		"nbformat": 4, "nbformat_minor": 5, "cells": cells,
+		"metadata": object{"kernelspec": kernel, "language_info": language},
+	})
+	if err != nil {
 		return nil, fmt.Errorf("writing the notebook: %w", err)
 	}
 	return text.Bytes(), nil
-}
-
-func newMarkdown(id, source string) markdownCell {
-	return markdownCell{Type: "markdown", ID: id, Source: source}
-}
-
-func (d *Document) heading() markdownCell {
-	return newMarkdown("heading", "# "+inline(d.title())+"\n\n"+inline(strings.Join(d.facts(), " ")))
-}
-
-// setup is the cell that the others are run behind.
-func (d *Document) setup() codeCell {
-	echo, warn := d.settings()
-	call := fmt.Sprintf("_understudy(echo=%q, warn=%s, numbers=[%s])", echo, warn, d.numbers())
-	source := strings.TrimRight(strings.Replace(notebookSetup, setupCall, call, 1), "\n")
-	if dir := d.Interpreter.Workdir; dir != "" {
-		source += "\n\n# The code ran in this directory; files may be named relative to it.\n# %cd " + strings.Join(strings.Fields(dir), " ")
-	}
-	return codeCell{
-		Type: "code", ID: "setup", Source: source, Outputs: []any{},
-		Metadata: cellMetadata{Tags: []string{"understudy"}, Jupyter: &hiding{SourceHidden: true}},
-	}
 }
 
 // withoutEndless skips what ended only because it was made to: run again it might hold
@@ -162,96 +92,76 @@ func (d *Document) withoutEndless() *Document {
 	return &clone
 }
 
-// settings are those of the run that the setup needs: which values are echoed, and
-// whether warnings are shown, as Python.
-func (d *Document) settings() (echo, warn string) {
+func markdownCell(id, source string) object {
+	return object{"cell_type": "markdown", "id": id, "metadata": object{}, "source": source}
+}
+
+func codeCell(id, source string, count any, metadata object, outputs []object) object {
+	return object{
+		"cell_type": "code", "id": id, "execution_count": count, "metadata": metadata,
+		"source": strings.TrimRight(source, "\n"), "outputs": outputs,
+	}
+}
+
+// setup is the cell that the others are run behind. It is told the settings of the run:
+// which values are echoed, and whether warnings are shown; and the numbers of the
+// executions that are run, by which messages name their cells.
+func (d *Document) setup() object {
 	var set struct{ Echo, Warnings string }
-	echo, warn = "all", "True"
-	if yaml.Unmarshal([]byte(d.Run.Config), &set) != nil {
-		return echo, warn
+	if yaml.Unmarshal([]byte(d.Run.Config), &set) != nil || set.Echo != "last" && set.Echo != "none" {
+		set.Echo = "all"
 	}
-	if set.Echo == "last" || set.Echo == "none" {
-		echo = set.Echo
-	}
+	warn := "True"
 	if set.Warnings == "ignore" {
 		warn = "False"
 	}
-	return echo, warn
-}
-
-// numbers are the numbers of the executions that are run, by which messages name
-// their cells.
-func (d *Document) numbers() string {
-	var all []string
+	var numbers []string
 	for _, c := range d.Cells {
 		if !c.Skipped {
-			all = append(all, strconv.Itoa(c.Execution.Place.Execution))
+			numbers = append(numbers, strconv.Itoa(c.Execution.Place.Execution))
 		}
 	}
-	return strings.Join(all, ", ")
+	call := fmt.Sprintf("_understudy(echo=%q, warn=%s, numbers=[%s])", set.Echo, warn, strings.Join(numbers, ", "))
+	source := strings.Replace(notebookSetup, setupCall, call, 1)
+	if dir := d.Interpreter.Workdir; dir != "" {
+		source += "\n# The code ran in this directory; files may be named relative to it.\n# %cd " + strings.Join(strings.Fields(dir), " ")
+	}
+	folded := object{"tags": []string{"understudy"}, "jupyter": object{"source_hidden": true}}
+	return codeCell("setup", source, nil, folded, []object{})
 }
 
-// cellsOf returns the cells of an execution. count counts those that are run.
-func (d *Document) cellsOf(i int, count *int) []any {
-	cell := d.Cells[i]
+func executionCell(cell Cell, count int) object {
 	e := cell.Execution
-	var all []any
-	if said := markdownRemarks(d.remarks(i)); said != "" || cell.Skipped {
-		if cell.Skipped {
-			said += "\n\n" + fenced("python", shownCode(cell.Code)) + skippedOutput(e)
-		}
-		all = append(all, newMarkdown(fmt.Sprintf("before-%d", e.ID), strings.TrimLeft(said, "\n")))
-	}
-	if !cell.Skipped {
-		*count++
-		all = append(all, newCodeCell(cell, *count))
-	}
-	if said := after(e); said != "" {
-		all = append(all, newMarkdown(fmt.Sprintf("after-%d", e.ID), inline(said)))
-	}
-	return all
-}
-
-func newCodeCell(cell Cell, count int) codeCell {
-	e := cell.Execution
-	c := codeCell{
-		Type: "code", ID: fmt.Sprintf("execution-%d", e.ID), ExecutionCount: &count,
-		Source: strings.TrimRight(cell.Code, "\n"), Outputs: []any{},
-		Metadata: cellMetadata{Understudy: &cellOrigin{Place: e.Place, Status: e.Status, ExecTime: e.ExecTime.Seconds()}},
-	}
+	metadata := object{"understudy": object{ // which execution it was
+		"interpreter_id": e.Place.InterpreterID, "execution": e.Place.Execution,
+		"status": e.Status, "exec_time": e.ExecTime.Seconds(),
+	}}
 	if cell.Failed {
-		c.Metadata.Tags = []string{"raises-exception"} // so that a run goes on behind it
+		metadata["tags"] = []string{"raises-exception"} // so that a run goes on behind it
 	}
+	shown := []object{}
 	for _, o := range outputs(e) {
-		c.Outputs = append(c.Outputs, notebookOutput(o))
+		shown = append(shown, notebookOutput(o))
 	}
-	return c
+	return codeCell(fmt.Sprintf("execution-%d", e.ID), cell.Code, count, metadata, shown)
 }
 
-func notebookOutput(o output) any {
-	display := displayOutput{Type: "display_data", Data: map[string]string{"text/plain": o.Text}}
-	switch o.Kind {
-	case outputStream:
-		return streamOutput{"stream", o.Name, o.Text}
-	case outputError:
-		return errorOutput{"error", o.Name, o.Value, strings.Split(o.Text, "\n")}
-	case outputImage:
-		if o.MIME == "image/svg+xml" {
-			display.Data[o.MIME] = string(o.Data)
-		} else {
-			display.Data[o.MIME] = base64.StdEncoding.EncodeToString(o.Data)
-		}
-	case outputPage:
-		if len(o.Data) <= pageLimit {
-			display.Data["text/html"] = framed(o.Data)
-		}
+func notebookOutput(o output) object {
+	data := object{"text/plain": o.Text}
+	switch {
+	case o.Kind == outputStream:
+		return object{"output_type": "stream", "name": o.Name, "text": o.Text}
+	case o.Kind == outputError:
+		return object{"output_type": "error", "ename": o.Name, "evalue": o.Value, "traceback": strings.Split(o.Text, "\n")}
+	case o.MIME == "image/svg+xml":
+		data[o.MIME] = string(o.Data)
+	case o.Kind == outputImage:
+		data[o.MIME] = base64.StdEncoding.EncodeToString(o.Data)
+	case o.Kind == outputPage && len(o.Data) <= pageLimit: // in a frame, where it can't reach the notebook
+		data["text/html"] = `<iframe sandbox="allow-scripts" style="width:100%;height:480px;border:0" srcdoc="` +
+			html.EscapeString(string(o.Data)) + `"></iframe>`
 	}
-	return display
-}
-
-// framed puts a page into a frame, where it can't reach the notebook.
-func framed(page []byte) string {
-	return `<iframe sandbox="allow-scripts" style="width:100%;height:480px;border:0" srcdoc="` + html.EscapeString(string(page)) + `"></iframe>`
+	return object{"output_type": "display_data", "data": data, "metadata": object{}}
 }
 
 // skippedOutput is the output of what is not run, as text.
@@ -268,17 +178,10 @@ func skippedOutput(e journal.Execution) string {
 	return "\n\nIts output:\n\n" + fenced("text", shorten(text.String(), skippedLimit))
 }
 
-// skippedLimit is how many bytes are shown of the output of what is not run.
-const skippedLimit = 4000
-
-func markdownRemarks(remarks []remark) string {
+func (d *Document) markdownRemarks(i int) string {
 	var all []string
-	for _, r := range remarks {
-		said := "**" + inline(r.Text) + "**"
-		if strings.TrimSpace(r.Plan) != "" {
-			said += "\n\n" + quoted(r.Plan)
-		}
-		all = append(all, strings.TrimRight(said, "\n"))
+	for _, r := range d.remarks(i) {
+		all = append(all, strings.TrimRight("**"+inline(r.Text)+"**\n\n"+quoted(r.Plan), "\n"))
 	}
 	return strings.Join(all, "\n\n")
 }

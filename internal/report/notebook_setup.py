@@ -5,6 +5,7 @@
 def _understudy(echo, warn, numbers):
     import ast
     import builtins
+    import contextlib
     import shlex
     import subprocess
     import sys
@@ -23,20 +24,18 @@ def _understudy(echo, warn, numbers):
 
     def is_drawn(value, depth=3):
         """Says whether a value is what a plotting function gives back."""
-        kinds = (("matplotlib.artist", "Artist"), ("matplotlib.container", "Container"))
-        kinds = (getattr(sys.modules.get(module), kind, None) for module, kind in kinds)
-        if isinstance(value, tuple(filter(None, kinds))):
-            return True
-        if type(value).__module__ in ("seaborn.axisgrid", "seaborn._core.plot"):
-            return True
-        if depth and isinstance(value, (list, tuple)):
+        kind = type(value)
+        if kind.__module__ == "numpy" and kind.__name__ == "ndarray":
+            value = list(value.flat[:1]) if value.dtype.hasobject else []
+        elif kind is dict and depth:
+            filled = [item for item in value.values() if type(item) is not list or item]
+            return bool(filled) and all(is_drawn(item, 1) for item in filled)
+        if isinstance(value, (list, tuple)) and depth:
             return any(is_drawn(item, depth - 1) for item in value[:20])
-        if depth and type(value) is dict:
-            filled = [v for v in value.values() if not (type(v) is list and not v)]
-            return bool(filled) and all(is_drawn(v, 1) for v in filled)
-        if depth and type(value).__module__ == "numpy" and getattr(value, "shape", ()):
-            return value.dtype.hasobject and value.size > 0 and is_drawn(value.flat[0], 0)
-        return False
+        drawing = ("matplotlib.artist", "Artist"), ("matplotlib.container", "Container")
+        drawing = (getattr(sys.modules.get(module), name, ()) for module, name in drawing)
+        drawn = isinstance(value, tuple(drawing))
+        return drawn or kind.__module__ in ("seaborn.axisgrid", "seaborn._core.plot")
 
     def show(value):
         if value is None or is_drawn(value):
@@ -113,13 +112,6 @@ def _understudy(echo, warn, numbers):
         quietly = ["--disable-pip-version-check", "--no-input"]
         run([sys.executable, "-m", "pip", *quietly, *shlex.split(line)])
 
-    def raw_input(prompt=""):
-        try:
-            return ask(prompt)
-        except NotImplementedError:  # nobody is there to answer
-            print(prompt, end="")
-            raise EOFError("input() got no answer") from None
-
     setattr(builtins, name, show)
     if not hasattr(builtins, "artifact"):
         builtins.artifact = lambda value, *_, **__: display(value)
@@ -138,20 +130,14 @@ def _understudy(echo, warn, numbers):
         shell.system, shell.getoutput = filled, captured
         shell.register_magic_function(lambda _, cell: bash(cell), "cell", "bash")
         shell.register_magic_function(pip, "line", "pip")
-    if hasattr(shell, "kernel"):
-        ask, shell.kernel.raw_input = shell.kernel.raw_input, raw_input
-    try:
+    with contextlib.suppress(ImportError):
         import pandas
 
         pandas.set_option("display.width", 200)
-    except ImportError:
-        pass
-    try:
+    with contextlib.suppress(ImportError):
         import matplotlib
 
         matplotlib.use = lambda *_, **__: None  # what draws for the notebook stays
-    except ImportError:
-        pass
 
 
 _understudy(echo="all", warn=True, numbers=[])

@@ -1,9 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
+	"regexp"
 	"strings"
 
 	"understudy/internal/journal"
@@ -33,17 +34,25 @@ type output struct {
 }
 
 // outputs returns what an execution gave: text in the order of its arrival as far as
-// that is known, then figures, artifacts, what a plugin returned, and the exception.
+// that is known, then images, other artifacts, what a plugin returned, and the exception.
 func outputs(e journal.Execution) []output {
 	if e.Detail == nil {
 		return nil
 	}
 	all := printed(e.Detail)
-	for _, f := range e.Detail.Figures {
-		all = append(all, imageOf(f.File, f.MIMEType, orElse(f.Title, "Figure")))
+	for _, i := range images(e) {
+		data, problem := readFile(i.From)
+		title := cmp.Or(i.Title, "Figure")
+		if problem != "" {
+			all = append(all, output{Kind: outputText, Text: fmt.Sprintf("[%s: %s]", title, problem)})
+			continue
+		}
+		all = append(all, output{Kind: outputImage, MIME: i.MIME, Text: title, Data: data})
 	}
 	for _, a := range e.Detail.Artifacts {
-		all = append(all, artifactOf(a))
+		if shown[a.MIMEType] == "" {
+			all = append(all, artifactOf(a))
+		}
 	}
 	record := e.Detail.Record
 	if e.Kind == sessions.RunsPlugin && len(record.Result) > 0 {
@@ -61,23 +70,18 @@ func printed(d *journal.Detail) []output {
 	stderr, stderrNote := whole(d.Stderr, "stderr")
 	all, ordered := inOrder(d.TermOut, stdout, stderr)
 	if !ordered {
-		all = nil
-		for _, o := range []output{streamOf("stdout", stdout), streamOf("stderr", stderr)} {
-			if o.Text != "" {
-				all = append(all, o)
-			}
+		all = []output{
+			{Kind: outputStream, Name: "stdout", Text: stdout}, {Kind: outputStream, Name: "stderr", Text: stderr},
 		}
 	}
-	for _, note := range []string{stdoutNote, stderrNote} {
-		if note != "" {
-			all = append(all, output{Kind: outputText, Text: note})
+	all = append(all, output{Kind: outputText, Text: stdoutNote}, output{Kind: outputText, Text: stderrNote})
+	some := all[:0]
+	for _, o := range all {
+		if o.Text != "" {
+			some = append(some, o)
 		}
 	}
-	return all
-}
-
-func streamOf(name, text string) output {
-	return output{Kind: outputStream, Name: name, Text: text}
+	return some
 }
 
 // whole returns the text of a stream, and a note if that is not all of it.
@@ -107,6 +111,7 @@ func whole(o journal.Output, name string) (text, note string) {
 // other. pieces are the streams' texts by turns, the first of either, maybe with
 // lines behind them that nobody printed. It returns false if they aren't the texts.
 func inOrder(pieces []string, stdout, stderr string) ([]output, bool) {
+	names := [2]string{"stdout", "stderr"}
 	for first := range 2 {
 		rest := [2]string{stdout, stderr}
 		var all []output
@@ -117,7 +122,7 @@ func inOrder(pieces []string, stdout, stderr string) ([]output, bool) {
 				break
 			}
 			rest[stream] = after
-			all = append(all, streamOf([]string{"stdout", "stderr"}[stream], piece))
+			all = append(all, output{Kind: outputStream, Name: names[stream], Text: piece})
 		}
 		if rest == [2]string{} {
 			return all, true
@@ -126,83 +131,33 @@ func inOrder(pieces []string, stdout, stderr string) ([]output, bool) {
 	return nil, false
 }
 
-// imageOf reads a picture.
-func imageOf(file, mime, title string) output {
-	data, problem := readFile(file)
-	if problem != "" {
-		return output{Kind: outputText, Text: fmt.Sprintf("[%s: %s]", title, problem)}
-	}
-	return output{Kind: outputImage, MIME: mime, Text: title, Data: data}
-}
-
-// readFile reads a file of the journal, or says why it is not there.
-func readFile(file string) (data []byte, problem string) {
-	if file == "" {
-		return nil, "its file was not kept"
-	}
-	info, err := kept(file)
-	switch {
-	case err != nil:
-		return nil, "its file is gone: " + file
-	case info.Size() > imageLimit:
-		return nil, "it is too large to be shown here: " + file
-	}
-	if data, err = os.ReadFile(file); err != nil {
-		return nil, "its file can't be read: " + file
-	}
-	return data, ""
-}
-
-// artifactOf is an artifact as it can be shown, else what is in it.
+// artifactOf is an artifact that is no image as it can be shown, else what is in it.
 func artifactOf(a journal.Artifact) output {
-	title := fmt.Sprintf("%s (%s)", a.Name, a.Kind)
-	if strings.HasPrefix(a.MIMEType, "image/") {
-		return imageOf(a.File, a.MIMEType, title)
-	}
-	said := strings.TrimRight(title+"\n"+a.Preview, "\n")
+	said := strings.TrimRight(fmt.Sprintf("%s (%s)\n%s", a.Name, a.Kind, a.Preview), "\n")
 	if a.MIMEType == "text/html" {
 		if data, problem := readFile(a.File); problem == "" {
 			return output{Kind: outputPage, Text: said, Data: data}
 		}
 	}
-	if a.File != "" {
-		said += "\n" + a.File
-	}
-	return output{Kind: outputText, Text: said}
+	return output{Kind: outputText, Text: strings.TrimRight(said+"\n"+a.File, "\n")}
 }
 
 func errorOf(r sessions.Result) output {
 	name := r.ExcType[strings.LastIndexByte(r.ExcType, '.')+1:]
-	text := r.Traceback
-	if text == "" {
-		text = name
-	}
-	return output{Kind: outputError, Name: name, Value: message(r, name), Text: strings.TrimRight(text, "\n")}
+	text := strings.TrimRight(cmp.Or(r.Traceback, name), "\n")
+	return output{Kind: outputError, Name: name, Value: message(r, name), Text: text}
 }
 
 // message is an exception's message: what follows its class in the traceback, else
 // its first argument.
 func message(r sessions.Result, name string) string {
-	lines := strings.Split(strings.TrimRight(r.Traceback, "\n"), "\n")
-	for i := len(lines) - 1; i >= 0; i-- {
-		class, said, found := strings.Cut(lines[i], ": ")
-		if found && (class == name || strings.HasSuffix(class, "."+name)) {
-			return strings.Join(append([]string{said}, lines[i+1:]...), "\n")
-		}
+	class := regexp.MustCompile(`(?m)^(?:[\w.]+\.)?` + regexp.QuoteMeta(name) + `: `)
+	if found := class.FindAllStringIndex(r.Traceback, -1); found != nil {
+		return strings.TrimRight(r.Traceback[found[len(found)-1][1]:], "\n")
 	}
-	if r.ExcInfo != nil && len(r.ExcInfo.Args) > 0 {
-		var text string
-		if json.Unmarshal(r.ExcInfo.Args[0], &text) == nil {
-			return text
-		}
+	var text string
+	if r.ExcInfo != nil && len(r.ExcInfo.Args) > 0 && json.Unmarshal(r.ExcInfo.Args[0], &text) != nil {
 		return string(r.ExcInfo.Args[0])
-	}
-	return ""
-}
-
-func orElse(text, other string) string {
-	if text == "" {
-		return other
 	}
 	return text
 }

@@ -1,10 +1,14 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
+	"text/template"
+	"time"
 
 	"understudy/internal/journal"
 	"understudy/sessions"
@@ -15,165 +19,187 @@ const (
 	reportTask   = 4_000
 	reportCode   = 20_000 // bytes of one execution's code
 	reportOutput = 2_000
-	reportRows   = 500 // of a table
-	planInTable  = 80  // characters
+	planInTable  = 80 // characters
 )
 
-// writer writes report.md.
-type writer struct {
-	strings.Builder
-	x       *Experiment
-	byID    map[int64]*journal.Execution
-	figures map[int64][]string // files that could be copied, by execution
-}
+//go:embed report.md.tmpl
+var reportSource string
+
+var reportTemplate = template.Must(template.New("report.md").Funcs(template.FuncMap{
+	"inline": inline, "code": inlineCode, "quoted": quoted, "fenced": fenced, "count": sessions.Counted,
+	"short":  func(text string, characters int) string { return inline(cutLine(text, characters)) },
+	"number": func(value *float64) string { return number(*value) },
+	"place":  placeName, "took": took, "duration": shortDuration, "outcome": outcome, "change": change,
+	"codeOf": func(e journal.Execution) string { return shorten(shownCode(newCell(e).Code), reportCode) },
+	"output": printedOutput, "direction": direction, "numbered": numbered,
+	"first": func(limit int, all []journal.Execution) []journal.Execution { return all[:min(limit, len(all))] },
+	"above": func(limit int, all []journal.Execution) int { return max(0, len(all)-limit) },
+	"times": func(n int) string {
+		if n == 1 {
+			return "once"
+		}
+		return fmt.Sprintf("%d times", n)
+	},
+}).Parse(reportSource))
 
 // Text is the report without its figures.
-func Text(x *Experiment) string { return reportText(x, nil) }
+func Text(x *Experiment) (string, error) {
+	text, err := reportText(x, nil)
+	return string(text), err
+}
 
 // reportText is the file report.md; figures are the files beside it, by execution.
-func reportText(x *Experiment, figures map[int64][]string) string {
-	w := &writer{x: x, byID: map[int64]*journal.Execution{}, figures: figures}
-	for i := range x.Executions {
-		w.byID[x.Executions[i].ID] = &x.Executions[i]
-	}
-	w.introduction()
-	w.preprocessing()
-	w.methods()
-	w.results()
-	w.futureWork()
-	return w.String()
-}
-
-func (w *writer) line(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
-
-func (w *writer) preprocessing() {
-	w.line("## Preprocessing\n")
-	var before []journal.Execution
-	for _, e := range w.x.Line {
-		if e.Trial == nil {
-			before = append(before, e)
+func reportText(x *Experiment, figures map[int64][]string) ([]byte, error) {
+	p := &reportPage{Experiment: x, Figures: figures, byID: map[int64]*journal.Execution{}, children: map[int64][]journal.Execution{}}
+	p.Metric, p.Maximize = x.metric()
+	for i, e := range x.Executions {
+		p.byID[e.ID] = &x.Executions[i]
+		if e.Trial != nil {
+			p.children[e.Trial.Parent] = append(p.children[e.Trial.Parent], e)
 		}
 	}
-	switch {
-	case w.x.Name == "":
-		w.line("The journal does not tell preparation from the rest in a run without trials; all that ran is below.\n")
-		return
-	case w.x.Best == nil:
-		w.line("There is no best trial whose preparation could be shown.\n")
-		return
-	case len(before) == 0:
-		w.line("The best trial prepares its data itself: nothing else ran on the way to it.\n")
-		return
+	var text bytes.Buffer
+	if err := reportTemplate.Execute(&text, p); err != nil {
+		return nil, fmt.Errorf("writing the report: %w", err)
 	}
-	w.line("What ran on the way to the best trial and is no trial itself, as it loads or prepares what trials use:\n")
-	for _, e := range before {
-		w.line("%s, %s:\n", inlineCode(placeName(e)), outcome(e))
-		w.line("%s", fenced("python", shorten(shownCode(cellCode(e)), reportCode)))
-		w.output(e)
-	}
+	return text.Bytes(), nil
 }
 
-// output shows the beginning and the end of what an execution printed.
-func (w *writer) output(e journal.Execution) {
-	if e.Detail == nil {
-		return
-	}
-	text := readable(strings.Join(e.Detail.TermOut, ""))
-	if text = strings.TrimRight(strings.TrimLeft(text, "\n"), " \t\n"); text != "" { // the first line keeps its indentation
-		w.line("%s", fenced("text", shorten(text, reportOutput)))
-	}
+// reportPage is what the template asks.
+type reportPage struct {
+	*Experiment
+	Metric   string // "" where nothing was to be measured
+	Maximize bool
+	Figures  map[int64][]string // files that could be copied, by execution
+	byID     map[int64]*journal.Execution
+	children map[int64][]journal.Execution // trials, by the one that they go on from
 }
 
-func (w *writer) methods() {
-	w.line("## Modelling Methods\n")
-	if w.x.Name == "" {
-		for i, e := range w.x.Executions {
-			if i == reportRows {
-				w.line("And %d more; journal.json has them.\n", len(w.x.Executions)-i)
-				break
-			}
-			w.line("### %s: %s\n", inline(placeName(e)), outcome(e))
-			w.line("%s", fenced("python", shorten(shownCode(cellCode(e)), reportCode)))
-			w.output(e)
-		}
-		return
+// Heading is the experiment's title as part of a sentence.
+func (p *reportPage) Heading() string {
+	if rest, isRun := strings.CutPrefix(p.title(), "Run "); isRun {
+		return "run " + rest
 	}
-	for i, e := range w.x.Executions {
-		if i == reportRows {
-			w.line("And %d more; journal.json has them.", len(w.x.Executions)-i)
-			break
-		}
-		from := ""
-		if parent := w.byID[e.Trial.Parent]; parent != nil {
-			from = fmt.Sprintf(" of trial %d", parent.Trial.Number)
-		}
-		w.line("%d. **%s%s:** %s", e.Trial.Number, e.Trial.Stage, from, planOf(e))
-		if analysis := inline(cutLine(e.Trial.Analysis, 600)); analysis != "" {
-			w.line("   What had been found: %s", analysis)
-		}
-	}
-	w.line("")
-	w.bestSolution()
+	return p.title()
 }
 
-// planOf is a trial's plan on one line.
-func planOf(e journal.Execution) string {
-	if plan := inline(cutLine(e.Trial.Plan, 600)); plan != "" {
-		return plan
+func (p *reportPage) Search() string { return p.policy() }
+
+func (p *reportPage) Task() string { return shorten(strings.TrimSpace(p.Run.Task), reportTask) }
+
+// Stages counts trials by their stage, of the stages that there were.
+func (p *reportPage) Stages() string {
+	trials := map[string]int{}
+	for _, e := range p.Executions {
+		trials[e.Trial.Stage]++
 	}
-	return "*no plan was given*"
+	var parts []string
+	for _, stage := range [][3]string{
+		{sessions.StageDraft, "draft"}, {sessions.StageDebug, "debugging", " of code that failed"},
+		{sessions.StageImprove, "improvement", " of what worked"},
+	} {
+		if n := trials[stage[0]]; n > 0 {
+			parts = append(parts, sessions.Counted(n, stage[1])+stage[2])
+		}
+	}
+	if last := len(parts) - 1; last > 0 {
+		parts = append(parts[:last-1], parts[last-1]+" and "+parts[last])
+	}
+	return strings.Join(parts, ", ")
 }
 
-// bestSolution tells by which changes the best trial came to be, and shows its code.
-func (w *writer) bestSolution() {
-	best := w.x.Best
-	if best == nil {
-		return
+// Buggy are the trials that failed.
+func (p *reportPage) Buggy() []journal.Execution {
+	return only(p.Executions, func(e journal.Execution) bool { return e.Trial.Buggy })
+}
+
+func only(all []journal.Execution, is func(journal.Execution) bool) []journal.Execution {
+	return slices.DeleteFunc(slices.Clone(all), func(e journal.Execution) bool { return !is(e) })
+}
+
+// OtherMetrics are the names that some trials measure instead.
+func (p *reportPage) OtherMetrics() string {
+	others := p.otherMetrics()
+	for i, other := range others {
+		others[i] = inlineCode(other)
 	}
-	w.line("### Best solution: trial %d\n", best.Trial.Number)
-	if strings.TrimSpace(best.Trial.Plan) != "" {
-		w.line("%s", quoted(best.Trial.Plan))
+	return strings.Join(others, ", ")
+}
+
+// Lasted is from the first execution's start to the last end.
+func (p *reportPage) Lasted() time.Duration {
+	var first, last time.Time
+	for _, e := range p.Executions {
+		if first.IsZero() || e.Started.Before(first) {
+			first = e.Started
+		}
+		if end := e.Started.Add(e.ExecTime); end.After(last) {
+			last = end
+		}
 	}
-	var way []*journal.Execution
-	for e := best; e != nil; e = w.byID[e.Trial.Parent] {
-		way = append(way, e)
+	return last.Sub(first)
+}
+
+// Preparation is what led to the best trial and is no trial itself.
+func (p *reportPage) Preparation() []journal.Execution {
+	return only(p.Line, func(e journal.Execution) bool { return e.Trial == nil })
+}
+
+// Parent is the trial that one goes on from, nil for a draft.
+func (p *reportPage) Parent(e journal.Execution) *journal.Trial {
+	if parent := p.byID[e.Trial.Parent]; parent != nil {
+		return parent.Trial
+	}
+	return nil
+}
+
+// step is a trial on the way to the best, and what it changed of the metric.
+type step struct {
+	journal.Execution
+	Difference string
+}
+
+// Way is by which trials the best one came to be, nil if it is a draft.
+func (p *reportPage) Way() []step {
+	var way []step
+	for e := p.Best; e != nil; e = p.byID[e.Trial.Parent] {
+		way = append(way, step{Execution: *e})
+	}
+	if len(way) < 2 {
+		return nil
 	}
 	slices.Reverse(way)
-	if len(way) > 1 {
-		w.line("It came to be in these steps:\n\n| Trial | Stage | Change | %s | Difference |\n| ---: | --- | --- | ---: | ---: |", inline(best.Trial.MetricName))
-		var before *float64
-		for _, e := range way {
-			difference := ""
-			if e.Trial.Metric != nil && e.Trial.MetricName == best.Trial.MetricName {
-				if before != nil {
-					difference = fmt.Sprintf("%+.4g", *e.Trial.Metric-*before)
-				}
-				before = e.Trial.Metric
+	var before *float64
+	for i, s := range way {
+		if s.Trial.Metric != nil && s.Trial.MetricName == p.Metric {
+			if before != nil {
+				way[i].Difference = fmt.Sprintf("%+.4g", *s.Trial.Metric-*before)
 			}
-			w.line("| %d | %s | %s | %s | %s |", e.Trial.Number, e.Trial.Stage, planCell(e), w.metricCell(e), difference)
+			before = s.Trial.Metric
 		}
-		w.line("")
 	}
-	w.line("The code of its last step; best_solution.py is all of it, ready to run:\n")
-	w.line("%s", fenced("python", shorten(shownCode(cellCode(*best)), reportCode)))
-	w.output(*best)
+	return way
 }
 
-func planCell(e *journal.Execution) string {
-	return inline(cutLine(firstLine(e.Trial.Plan), planInTable))
+// change is a trial's plan in a table.
+func change(e journal.Execution) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(e.Trial.Plan), "\n")
+	return inline(cutLine(first, planInTable))
 }
 
-// metricCell is a trial's metric below the name of the experiment's. One of another
+// Measured is a trial's metric below the name of the experiment's. One of another
 // name is named.
-func (w *writer) metricCell(e *journal.Execution) string {
-	if e.Trial.Metric == nil {
+func (p *reportPage) Measured(e journal.Execution) string {
+	switch {
+	case e.Trial.Metric == nil:
 		return ""
-	}
-	if name, _ := w.x.metric(); e.Trial.MetricName != name {
+	case e.Trial.MetricName != p.Metric:
 		return inline(e.Trial.MetricName) + " = " + number(*e.Trial.Metric)
 	}
 	return number(*e.Trial.Metric)
 }
+
+func (p *reportPage) IsBest(e journal.Execution) bool { return p.Best != nil && e.ID == p.Best.ID }
 
 // outcome says in some words how an execution ended.
 func outcome(e journal.Execution) string {
@@ -185,99 +211,50 @@ func outcome(e journal.Execution) string {
 	case e.Status != sessions.StatusOK:
 		return inline(failure(e))
 	}
-	return "ok, " + shortDuration(e.ExecTime)
+	return "ok"
 }
 
-func (w *writer) results() {
-	w.line("## Results Discussion\n")
-	if w.x.Name == "" {
-		w.failures()
-		w.showFigures()
-		return
+// printedOutput is the beginning and the end of what an execution printed.
+func printedOutput(e journal.Execution) string {
+	if e.Detail == nil {
+		return ""
 	}
-	if name, _ := w.x.metric(); name != "" {
-		w.line("![%s over the trials, with the best so far](metric.svg)\n", inline(name))
-	}
-	name, _ := w.x.metric()
-	w.line("| Trial | Stage | From | Plan | %s | Time | Outcome |\n| ---: | --- | ---: | --- | ---: | ---: | --- |", cmp.Or(inline(name), "Metric"))
-	for i, e := range w.x.Executions {
-		if i == reportRows {
-			break
-		}
-		w.row(&e)
-	}
-	w.line("")
-	if more := len(w.x.Executions) - reportRows; more > 0 {
-		w.line("And %d more; journal.json has them.\n", more)
-	}
-	w.failures()
-	w.showFigures()
+	text := strings.TrimLeft(readable(strings.Join(e.Detail.TermOut, "")), "\n") // its indentation stays
+	return shorten(strings.TrimRight(text, " \t\n"), reportOutput)
 }
 
-func (w *writer) row(e *journal.Execution) {
-	from, metric, ended := "", w.metricCell(e), outcome(*e)
-	if parent := w.byID[e.Trial.Parent]; parent != nil {
-		from = fmt.Sprint(parent.Trial.Number)
-	}
-	if !e.Trial.Buggy && e.Status == sessions.StatusOK {
-		ended = "ok"
-	}
-	if w.x.Best != nil && e.ID == w.x.Best.ID {
-		metric, ended = "**"+metric+"**", "**best**"
-	}
-	w.line("| %d | %s | %s | %s | %s | %s | %s |", e.Trial.Number, e.Trial.Stage, from, planCell(e), metric, took(*e), ended)
+// failures are what failed in the same way.
+type failures struct {
+	Kind string
+	All  []journal.Execution
 }
 
-// failures tells of what failed by the kind of failure, and what mended it.
-func (w *writer) failures() {
-	groups := map[string][]*journal.Execution{}
-	var kinds []string
-	for i := range w.x.Executions {
-		e := &w.x.Executions[i]
-		if state(*e) != "buggy" {
+// Failures are what failed by the kind of failure, the most frequent first.
+func (p *reportPage) Failures() []failures {
+	var groups []failures
+	for _, e := range p.Executions {
+		if state(e) != "buggy" {
 			continue
 		}
-		kind := failureKind(*e)
-		if groups[kind] == nil {
-			kinds = append(kinds, kind)
+		kind := failure(e)
+		if e.Status == sessions.StatusOK {
+			kind = "no usable metric"
 		}
-		groups[kind] = append(groups[kind], e)
-	}
-	if len(kinds) == 0 {
-		return
-	}
-	slices.SortStableFunc(kinds, func(a, b string) int { return cmp.Compare(len(groups[b]), len(groups[a])) })
-	w.line("### What failed\n")
-	for _, kind := range kinds {
-		w.line("- **%s**, %s:", inline(kind), times(len(groups[kind])))
-		for i, e := range groups[kind] {
-			if i == 20 {
-				w.line("  - and %d more", len(groups[kind])-i)
-				break
-			}
-			w.line("  - %s%s", w.whatFailed(e), w.mended(e))
+		i := slices.IndexFunc(groups, func(f failures) bool { return f.Kind == kind })
+		if i < 0 {
+			i, groups = len(groups), append(groups, failures{Kind: kind})
 		}
+		groups[i].All = append(groups[i].All, e)
 	}
-	w.line("")
+	slices.SortStableFunc(groups, func(a, b failures) int { return cmp.Compare(len(b.All), len(a.All)) })
+	return groups
 }
 
-// failureKind is what failures are grouped by.
-func failureKind(e journal.Execution) string {
-	if e.Status == sessions.StatusOK {
-		return "no usable metric"
+// Why says what went wrong, if need be in the last line of the traceback.
+func (p *reportPage) Why(e journal.Execution) string {
+	if e.Trial != nil && e.Trial.Why != "" {
+		return e.Trial.Why
 	}
-	return failure(e)
-}
-
-func (w *writer) whatFailed(e *journal.Execution) string {
-	if e.Trial == nil {
-		return inlineCode(placeName(*e)) + ": " + inline(cutLine(lastLine(e), 200))
-	}
-	return fmt.Sprintf("trial %d: %s", e.Trial.Number, inline(cutLine(cmp.Or(e.Trial.Why, lastLine(e)), 200)))
-}
-
-// lastLine is the line of a traceback that says what went wrong.
-func lastLine(e *journal.Execution) string {
 	if e.Detail == nil {
 		return ""
 	}
@@ -285,102 +262,48 @@ func lastLine(e *journal.Execution) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// mended says what came of debugging a trial.
-func (w *writer) mended(failed *journal.Execution) string {
-	if failed.Trial == nil {
-		return ""
-	}
-	tried := 0
-	for i := range w.x.Executions {
-		e := &w.x.Executions[i]
-		if e.Trial.Parent != failed.ID {
-			continue
-		}
-		tried++
+// Tries are the trials that debug another one, and Mended is the first that worked.
+func (p *reportPage) Tries(failed journal.Execution) []journal.Execution {
+	return p.children[failed.ID]
+}
+
+func (p *reportPage) Mended(failed journal.Execution) *journal.Execution {
+	for _, e := range p.children[failed.ID] {
 		if !e.Trial.Buggy {
-			return strings.TrimRight(fmt.Sprintf("; trial %d mended it: %s", e.Trial.Number, planCell(e)), ": ")
+			return &e
 		}
 	}
-	if tried > 0 {
-		return "; " + count(tried, "trial") + " that went on from it failed too"
-	}
-	return "; nothing went on from it"
+	return nil
 }
 
-func (w *writer) showFigures() {
-	shown := 0
-	for _, e := range w.x.Executions {
-		for _, file := range w.figures[e.ID] {
-			if shown == 0 {
-				w.line("### Figures\n")
-			}
-			shown++
-			what := placeName(e)
-			if e.Trial != nil {
-				what = fmt.Sprintf("Trial %d", e.Trial.Number)
-			}
-			w.line("![%s](%s)\n", inline(what), file)
-		}
-	}
+// Left is how many of the trials that were planned have not been made.
+func (p *reportPage) Left() int { return max(0, p.Run.Steps-len(p.Executions)) }
+
+// Unmended are trials that failed and that nothing goes on from; Untried drafts that work.
+func (p *reportPage) Unmended() []journal.Execution {
+	return only(p.Buggy(), func(e journal.Execution) bool { return len(p.Tries(e)) == 0 })
 }
 
-// futureWork says what the journal shows to be open.
-func (w *writer) futureWork() {
-	w.line("## Future Work\n")
-	open := w.open()
-	if len(open) == 0 {
-		w.line("The journal shows nothing that was left open.")
-		return
-	}
-	for _, each := range open {
-		w.line("- %s", each)
-	}
+func (p *reportPage) Untried() []journal.Execution {
+	return only(p.Executions, func(e journal.Execution) bool {
+		t := e.Trial
+		return !t.Buggy && t.Metric != nil && t.Stage == sessions.StageDraft && len(p.Tries(e)) == 0 && !p.IsBest(e)
+	})
 }
 
-func (w *writer) open() []string {
-	if w.x.Name == "" {
-		return nil
+// numbered names trials by their numbers.
+func numbered(trials []journal.Execution) string {
+	const most = 30
+	var numbers []string
+	for _, e := range trials[:min(most, len(trials))] {
+		numbers = append(numbers, fmt.Sprint(e.Trial.Number))
 	}
-	var open []string
-	if left := w.x.Run.Steps - len(w.x.Executions); left > 0 {
-		open = append(open, fmt.Sprintf("%s of the %d planned are left.", count(left, "trial"), w.x.Run.Steps))
+	said := strings.Join(numbers, ", ")
+	switch more := len(trials) - most; {
+	case more > 0:
+		return fmt.Sprintf("trials %s and %d more", said, more)
+	case len(trials) == 1:
+		return "trial " + said
 	}
-	followed := map[int64]bool{}
-	for _, e := range w.x.Executions {
-		followed[e.Trial.Parent] = true
-	}
-	if best := w.x.Best; best != nil && !followed[best.ID] {
-		open = append(open, fmt.Sprintf("Trial %d, the best, has not been improved on yet.", best.Trial.Number))
-	}
-	var unmended, untried []string
-	for _, e := range w.x.Executions {
-		isBest := w.x.Best != nil && e.ID == w.x.Best.ID
-		switch {
-		case followed[e.ID] || isBest:
-		case e.Trial.Buggy:
-			unmended = append(unmended, fmt.Sprint(e.Trial.Number))
-		case e.Trial.Metric != nil && e.Trial.Stage == sessions.StageDraft:
-			untried = append(untried, fmt.Sprint(e.Trial.Number))
-		}
-	}
-	if len(unmended) > 0 {
-		open = append(open, "Failed, and nobody debugged it: "+numbered(unmended)+".")
-	}
-	if len(untried) > 0 {
-		open = append(open, "Drafts that work, and were not improved: "+numbered(untried)+".")
-	}
-	return open
-}
-
-func numbered(numbers []string) string {
-	word := "trials "
-	if len(numbers) == 1 {
-		word = "trial "
-	}
-	more := ""
-	if len(numbers) > 30 {
-		more = fmt.Sprintf(" and %d more", len(numbers)-30)
-		numbers = numbers[:30]
-	}
-	return word + strings.Join(numbers, ", ") + more
+	return "trials " + said
 }

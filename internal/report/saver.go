@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"understudy/internal/journal"
 )
 
 // SaverOptions are what a Saver needs.
@@ -27,42 +25,29 @@ type SaverOptions struct {
 type Saver struct {
 	options SaverOptions
 	wake    chan struct{} // holds one that has not been seen
-	stop    chan struct{}
+	stop    func()        // closes stopped
+	stopped chan struct{}
 	done    chan struct{}
 	ctx     context.Context // of all reads
 	cancel  context.CancelFunc
 
 	mu      sync.Mutex
 	changed []string // experiments, in the order in which they changed
-	ended   bool
 
 	// These are the goroutine's own.
-	saved  map[string]*savedExperiment
+	saved  []string        // experiments whose files were written
 	failed map[string]bool // messages that were logged
 }
-
-// savedExperiment is what a Saver knows of an experiment from the last time.
-type savedExperiment struct {
-	x        *Experiment
-	revision int64
-	lineOf   int64 // the revision of the best trial that x.Line belongs to
-	dir      string
-	at       time.Time // of the last change
-	reported bool      // report.md has all that is known
-}
-
-// remembered is how many experiments are kept in memory, those that changed last. The
-// others are read again when they change.
-const remembered = 16
 
 // rest is how many times longer than writing took it rests.
 const rest = 4
 
 // NewSaver starts a Saver. Nothing is written before it hears of an experiment.
 func NewSaver(options SaverOptions) *Saver {
+	stopped := make(chan struct{})
 	s := &Saver{
-		options: options, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-		saved: map[string]*savedExperiment{}, failed: map[string]bool{},
+		options: options, wake: make(chan struct{}, 1), done: make(chan struct{}), failed: map[string]bool{},
+		stopped: stopped, stop: sync.OnceFunc(func() { close(stopped) }),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	go s.run()
@@ -82,16 +67,12 @@ func (s *Saver) Changed(experiment string) {
 	}
 }
 
-// Close writes what has changed and the reports of all experiments that it has heard
-// of, and ends the goroutine. When ctx ends before that it leaves out what it has not
-// come to, and returns an error. Nothing is read from the source afterwards.
+// Close writes the files of all experiments that it has heard of once more, as they say
+// when the run ended, those that have changed first; and ends the goroutine. When ctx ends
+// before that it leaves out what it has not come to, and returns an error. Nothing is read
+// from the source afterwards.
 func (s *Saver) Close(ctx context.Context) error {
-	s.mu.Lock()
-	if !s.ended {
-		s.ended = true
-		close(s.stop)
-	}
-	s.mu.Unlock()
+	s.stop()
 	defer s.cancel()
 	select {
 	case <-s.done:
@@ -108,18 +89,15 @@ func (s *Saver) run() {
 	for {
 		select {
 		case <-s.wake:
-		case <-s.stop:
-			s.finish()
+		case <-s.stopped:
+			s.save(s.take(), slices.Clone(s.saved))
 			return
 		}
 		began := time.Now()
-		for _, name := range s.take() {
-			s.save(name, false)
-		}
-		s.forget()
+		s.save(s.take())
 		select {
 		case <-time.After(rest * time.Since(began)):
-		case <-s.stop:
+		case <-s.stopped:
 		}
 	}
 }
@@ -133,103 +111,36 @@ func (s *Saver) take() []string {
 	return changed
 }
 
-// forget writes the reports of experiments that have long been quiet, and lets go of
-// what was read for them: a server may have any number of clients.
-func (s *Saver) forget() {
-	var read []string
-	for name, known := range s.saved {
-		if known.revision > 0 {
-			read = append(read, name)
+// save writes the files of experiments, each once. What goes wrong is logged, once too.
+func (s *Saver) save(experiments ...[]string) {
+	done := map[string]bool{}
+	for _, name := range slices.Concat(experiments...) {
+		if done[name] || s.ctx.Err() != nil {
+			continue
 		}
-	}
-	slices.SortFunc(read, func(a, b string) int { return s.saved[b].at.Compare(s.saved[a].at) })
-	for _, name := range read[min(remembered, len(read)):] {
-		s.save(name, true)
-		known := s.saved[name]
-		known.x, known.revision, known.lineOf = &Experiment{Name: name}, 0, 0
+		done[name] = true
+		if err := s.saveOne(name); err != nil && s.ctx.Err() == nil && !s.failed[err.Error()] {
+			s.failed[err.Error()] = true
+			s.options.Log.Error("saving an experiment", "experiment", name, "error", err)
+		}
+		if !slices.Contains(s.saved, name) {
+			s.saved = append(s.saved, name)
+		}
 	}
 }
 
-// finish writes everything of all experiments, those without a report first; the
-// others' files then say when the run ended.
-func (s *Saver) finish() {
-	names, reported := s.take(), []string(nil)
-	for name, known := range s.saved {
-		switch {
-		case slices.Contains(names, name):
-		case known.reported:
-			reported = append(reported, name)
-		default:
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	slices.Sort(reported)
-	for _, name := range append(names, reported...) {
-		if s.ctx.Err() != nil {
-			return
-		}
-		s.save(name, true)
-	}
-}
-
-// save writes the files of an experiment. What goes wrong is logged, once each.
-func (s *Saver) save(name string, whole bool) {
-	known, err := s.read(s.ctx, name)
-	if err == nil {
-		_, err = Write(known.dir, known.x, whole)
-		known.reported = whole && err == nil
-	}
-	if err != nil && s.ctx.Err() == nil && !s.failed[err.Error()] {
-		s.failed[err.Error()] = true
-		s.options.Log.Error("saving an experiment", "experiment", name, "error", err)
-	}
-}
-
-// read brings what is known of an experiment up to date.
-func (s *Saver) read(ctx context.Context, name string) (*savedExperiment, error) {
-	run, err := s.options.Source.Run(ctx, s.options.Run)
+func (s *Saver) saveOne(name string) error {
+	run, err := s.options.Source.Run(s.ctx, s.options.Run)
 	if err != nil {
-		return nil, fmt.Errorf("reading the run: %w", err)
+		return fmt.Errorf("reading the run: %w", err)
 	}
-	known := s.saved[name]
-	if known == nil {
-		known = &savedExperiment{x: &Experiment{Name: name}, dir: run.FilesOf(s.options.RunDir, name)}
-		s.saved[name] = known
-	}
-	known.x.Run = *run
-	return known, s.update(ctx, known)
-}
-
-// update reads the trials that have changed, and how the best one came to be.
-func (s *Saver) update(ctx context.Context, known *savedExperiment) error {
-	x := known.x
-	news, err := s.options.Source.Executions(ctx, journal.Query{Run: s.options.Run, Experiment: x.Name, Trials: true, Since: known.revision, Detail: true})
+	x, err := Load(s.ctx, s.options.Source, *run, name)
 	if err != nil {
-		return fmt.Errorf("reading trials: %w", err)
-	}
-	if len(news) > 0 {
-		known.at = time.Now()
-	}
-	for _, e := range news {
-		known.revision = max(known.revision, e.Revision)
-		at, found := slices.BinarySearchFunc(x.Executions, e.ID, func(other journal.Execution, id int64) int { return int(other.ID - id) })
-		if found {
-			x.Executions[at] = e
-		} else {
-			x.Executions = slices.Insert(x.Executions, at, e)
-		}
+		return err
 	}
 	if len(x.Executions) == 0 {
 		return errors.New("the journal does not know the experiment")
 	}
-	x.Best = journal.Best(x.Executions)
-	if x.Best == nil || known.lineOf == x.Best.Revision {
-		return nil
-	}
-	if x.Line, err = s.options.Source.Line(ctx, x.Best.ID); err != nil {
-		return fmt.Errorf("reading how the best trial came to be: %w", err)
-	}
-	known.lineOf = x.Best.Revision
-	return nil
+	_, err = Write(x.Run.FilesOf(s.options.RunDir, name), x)
+	return err
 }

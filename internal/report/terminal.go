@@ -2,49 +2,49 @@ package report
 
 import (
 	"fmt"
-	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"understudy/internal/screen"
 )
 
-// directions have text read in another direction.
-var directions = regexp.MustCompile(`[\x{202a}-\x{202e}\x{2066}-\x{2069}]`)
+// isHidden says whether a character does something to those about it instead of being
+// seen: it controls a terminal, or has text read in another direction.
+func isHidden(char rune) bool {
+	control := char < ' ' && char != '\n' && char != '\t' || char >= 0x7f && char < 0xa0
+	return control || isDirection(char)
+}
 
-func isControl(char rune) bool {
-	return char < ' ' && char != '\n' && char != '\t' || char == 0x7f
+func isDirection(char rune) bool {
+	return char >= 0x202a && char <= 0x202e || char >= 0x2066 && char <= 0x2069
 }
 
 // readable is output as a terminal would have left it: without colours, and of lines
 // that were written over the last state.
 func readable(text string) string {
-	if !strings.ContainsFunc(text, isHidden) {
-		return strings.ToValidUTF8(text, "\ufffd") // most output, for which the expressions are slow
+	if strings.ContainsFunc(text, isHidden) { // which little output has
+		text = strings.Map(func(char rune) rune {
+			if isDirection(char) {
+				return -1
+			}
+			return char
+		}, screen.Text(text))
 	}
-	return strings.ToValidUTF8(directions.ReplaceAllString(screen.Text(text), ""), "\ufffd")
-}
-
-// isHidden says whether a character does something to those about it instead of being
-// seen: it controls a terminal, or has text read in another direction.
-func isHidden(char rune) bool {
-	return isControl(char) || char >= 0x80 && char < 0xa0 || char >= 0x202a && char <= 0x202e || char >= 0x2066 && char <= 0x2069
+	return strings.ToValidUTF8(text, "\ufffd")
 }
 
 // shownCode is code, or a plan, with what is hidden in it shown as in Python's strings.
 func shownCode(text string) string {
-	text = strings.ReplaceAll(text, "\r\n", "\n")
+	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\r\n", "\n"), "\ufffd")
 	if !strings.ContainsFunc(text, isHidden) {
-		return strings.ToValidUTF8(text, "\ufffd")
+		return text
 	}
 	var shown strings.Builder
 	for _, char := range text {
-		switch {
-		case isHidden(char) && char < 0x100:
-			fmt.Fprintf(&shown, `\x%02x`, char)
-		case isHidden(char):
-			fmt.Fprintf(&shown, `\u%04x`, char)
-		default:
+		if isHidden(char) {
+			shown.WriteString(strings.Trim(strconv.QuoteRuneToASCII(char), "'"))
+		} else {
 			shown.WriteRune(char)
 		}
 	}

@@ -1,9 +1,29 @@
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const nodes = data.nodes;
   const byId = (id) => document.getElementById(id);
-  const noun = data.trials ? "Trial" : "Execution";
+  const trials = data.nodes.some((node) => node.step);
+  const noun = trials ? "Trial" : "Execution";
+
+  // The nodes of journal.json, as they are drawn.
+  const position = new Map(data.nodes.map((node, i) => [node.id, i]));
+  const best = position.get(data.best) ?? -1;
+  function stateOf(node) {
+    if (node.status === "running") return "running";
+    return node.is_buggy || (!trials && node.status !== "ok") ? "buggy" : "good";
+  }
+  const nodes = data.nodes.map((node, i) => ({
+    ...node,
+    number: node.step || i + 1,
+    parent: position.get(node.parent) < i ? position.get(node.parent) : -1,
+    place: node.id.replace(/([0-9a-f]{8})[0-9a-f]+@/, "$1@"),
+    state: stateOf(node),
+    measures: node.metric ? node.metric.name : "",
+    metric: node.metric ? node.metric.value : null,
+    took: data.took[i],
+    output: (node.term_out || []).join(""),
+    figures: (node.figures || []).map((name) => ({ name, ...data.images[name] })),
+  }));
 
   // Elements. Texts are only ever set as text, so none of them is read as HTML.
   function element(tag, attributes, ...children) {
@@ -89,7 +109,7 @@
     if (node.state === "buggy") words.push("buggy: " + (node.why || "failed"));
     if (node.state === "running") words.push("running");
     if (node.metric !== null) words.push(`${node.measures} ${short(node.metric)}`);
-    if (i === data.best) words.push("best");
+    if (i === best) words.push("best");
     return words.join(", ");
   }
 
@@ -99,7 +119,7 @@
   const x = (i) => MARGIN + place[i] * W;
   const y = (i) => MARGIN + depth[i] * H;
   const way = new Set();
-  for (let i = data.best; i >= 0; i = nodes[i].parent) way.add(i);
+  for (let i = best; i >= 0; i = nodes[i].parent) way.add(i);
 
   function drawTree() {
     const svg = byId("tree");
@@ -110,7 +130,7 @@
         const middle = (y0 + y1) / 2;
         edges.append(drawn("path", { class: way.has(i) ? "edge way" : "edge", d: `M${x0} ${y0}C${x0} ${middle} ${x1} ${middle} ${x1} ${y1}` }));
       }
-      const kind = ["node", node.stage || "state", node.state, i === data.best ? "best" : ""].join(" ");
+      const kind = ["node", node.stage || "state", node.state, i === best ? "best" : ""].join(" ");
       const group = drawn("g", { class: kind, id: `node-${node.number}`, transform: `translate(${x(i)} ${y(i)})`, tabindex: -1, role: "button", "aria-label": name(i) });
       const title = drawn("title");
       title.textContent = node.plan ? `${name(i)}\n${node.plan.slice(0, 300)}` : name(i);
@@ -118,7 +138,7 @@
       number.textContent = node.number;
       group.append(title, drawn("circle", { class: "ring", r: 19 }), shape(node.stage), number);
       if (node.state === "buggy") group.append(cross(13, -12, 4.5, "cross"));
-      if (i === data.best) group.append(star(14, -13, 9));
+      if (i === best) group.append(star(14, -13, 9));
       if (node.metric !== null) {
         const label = drawn("text", { class: "metric", y: 30 });
         label.textContent = node.measures === data.metric ? short(node.metric) : `${node.measures} ${short(node.metric)}`;
@@ -173,14 +193,14 @@
     text(short(low), left - 5, up(low) + 3, "end");
     text(nodes[0].number, at(0), height - 5, "middle");
     if (nodes.length > 1) text(nodes[nodes.length - 1].number, at(nodes.length - 1) + 4, height - 5, "end");
-    let best = null, line = "";
+    let reached = null, line = "";
     nodes.forEach((node, i) => {
-      if (node.metric !== null && node.state === "good" && (best === null || (data.maximize ? node.metric > best : node.metric < best))) {
-        line += best === null ? `M${at(i)} ${up(node.metric)}` : `H${at(i)}V${up(node.metric)}`;
-        best = node.metric;
+      if (node.metric !== null && node.state === "good" && (reached === null || (data.maximize ? node.metric > reached : node.metric < reached))) {
+        line += reached === null ? `M${at(i)} ${up(node.metric)}` : `H${at(i)}V${up(node.metric)}`;
+        reached = node.metric;
       }
     });
-    if (best !== null) svg.append(drawn("path", { class: "so-far", d: `${line}H${at(nodes.length - 1)}` }));
+    if (reached !== null) svg.append(drawn("path", { class: "so-far", d: `${line}H${at(nodes.length - 1)}` }));
     nodes.forEach((node, i) => {
       let mark = null;
       if (node.metric !== null && node.state !== "buggy") mark = drawn("circle", { class: `point ${node.stage || "state"}`, cx: at(i), cy: up(node.metric), r: nodes.length > 200 ? 2.4 : 4 });
@@ -247,14 +267,14 @@
     const node = nodes[i], panel = byId("panel");
     const badges = element("div", { class: "badges" });
     if (node.stage) badges.append(element("span", { class: `badge ${node.stage}` }, node.stage));
-    if (i === data.best) badges.append(element("span", { class: "badge best" }, "★ best"));
-    if (node.state === "buggy") badges.append(element("span", { class: "badge buggy" }, "✕ " + (data.trials ? "buggy" : "failed")));
+    if (i === best) badges.append(element("span", { class: "badge best" }, "★ best"));
+    if (node.state === "buggy") badges.append(element("span", { class: "badge buggy" }, "✕ " + (trials ? "buggy" : "failed")));
     if (node.state === "running") badges.append(element("span", { class: "badge" }, "running"));
     const parts = [element("h2", {}, `${noun} ${node.number}`), badges, facts(i)];
     if (node.analysis) parts.push(element("h3", {}, "What had been found"), element("p", { class: "plan" }, node.analysis));
     if (node.plan) parts.push(element("h3", {}, "Plan"), element("p", { class: "plan" }, node.plan));
     parts.push(element("h3", {}, "Code"), coloured(node.code));
-    if (node.exception) parts.push(element("h3", {}, "Exception"), element("pre", { class: "output exception", tabindex: 0 }, node.exception));
+    if (node.traceback) parts.push(element("h3", {}, "Exception"), element("pre", { class: "output exception", tabindex: 0 }, node.traceback));
     if (node.output) parts.push(element("h3", {}, "Output"), element("pre", { class: "output", tabindex: 0 }, node.output));
     if (node.figures.length) parts.push(element("h3", {}, "Figures"));
     for (const figure of node.figures) {
@@ -303,7 +323,7 @@
       ArrowRight: () => beside(chosen, 1),
       Home: () => 0,
       End: () => nodes.length - 1,
-      b: () => (data.best >= 0 ? data.best : chosen),
+      b: () => (best >= 0 ? best : chosen),
       Enter: () => chosen,
       " ": () => chosen,
     };
@@ -322,23 +342,23 @@
     for (const stage of ["draft", "debug", "improve"]) {
       if (has((node) => node.stage === stage)) add(stage, drawn("g", { class: `key good ${stage}` }, shape(stage)));
     }
-    if (has((node) => node.state === "buggy")) add(data.trials ? "buggy" : "failed", drawn("g", { class: "key buggy state" }, shape("draft"), cross(13, -12, 5, "cross")));
+    if (has((node) => node.state === "buggy")) add(trials ? "buggy" : "failed", drawn("g", { class: "key buggy state" }, shape("draft"), cross(13, -12, 5, "cross")));
     if (has((node) => node.state === "running")) add("running", drawn("g", { class: "key running state" }, shape("draft")));
-    if (data.best >= 0) add("best", star(0, 0, 15));
+    if (best >= 0) add("best", star(0, 0, 15));
     byId("legend").append(...keys);
   }
   function summary() {
     const words = [];
     const buggy = nodes.filter((node) => node.state === "buggy").length;
-    words.push(data.trials ? `${nodes.length}${data.steps ? ` of ${data.steps}` : ""} trials` : `${nodes.length} executions`);
-    if (buggy) words.push(`${buggy} ${data.trials ? "buggy" : "failed"}`);
-    if (data.best >= 0) words.push(`best: trial ${nodes[data.best].number} with ${data.metric} ${short(nodes[data.best].metric)}`);
-    const when = new Date(data.started);
+    words.push(trials ? `${nodes.length}${data.run.steps ? ` of ${data.run.steps}` : ""} trials` : `${nodes.length} executions`);
+    if (buggy) words.push(`${buggy} ${trials ? "buggy" : "failed"}`);
+    if (best >= 0) words.push(`best: trial ${nodes[best].number} with ${data.metric} ${short(nodes[best].metric)}`);
+    const when = new Date(data.run.started);
     if (!isNaN(when)) words.push(`begun ${when.toLocaleString()}`);
     if (data.search) words.push(data.search);
     byId("summary").textContent = words.join(" · ");
-    byId("task").textContent = data.task;
-    byId("task-box").hidden = !data.task;
+    byId("task").textContent = data.run.task_desc;
+    byId("task-box").hidden = !data.run.task_desc;
   }
   function fromAddress() {
     const match = /^#node-(\d+)$/.exec(location.hash);
@@ -356,7 +376,7 @@
   fit();
   if (zoom < 0.35) setZoom(0.6);
   const asked = fromAddress();
-  choose(asked >= 0 ? asked : data.best >= 0 ? data.best : nodes.length - 1, false, true); // an address with a fragment has the browser scroll there
+  choose(asked >= 0 ? asked : best >= 0 ? best : nodes.length - 1, false, true); // an address with a fragment has the browser scroll there
   byId("smaller").addEventListener("click", () => { setZoom(zoom / 1.3); reveal(chosen); });
   byId("larger").addEventListener("click", () => { setZoom(zoom * 1.3); reveal(chosen); });
   byId("fit").addEventListener("click", fit);

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"understudy/internal/journal"
@@ -52,12 +51,45 @@ func shortID(id string) string {
 	return id[:min(length, len(id))]
 }
 
-// firstLine is the first line of a text that says something.
-func firstLine(text string) string {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			return line
-		}
+// direction says which values are better.
+func direction(maximize bool) string {
+	if maximize {
+		return "higher"
 	}
-	return ""
+	return "lower"
+}
+
+// placeName names where an execution stands, as agents and exports do: 3fa9…@7.
+func placeName(e journal.Execution) string {
+	return fmt.Sprintf("%s@%d", shortID(e.Place.InterpreterID), e.Place.Execution)
+}
+
+// failure says in some words how an execution that did not end well ended.
+func failure(e journal.Execution) string {
+	if e.Detail != nil && e.Detail.Record.ExcType != "" {
+		return e.Detail.Record.ExcType
+	}
+	switch e.Status {
+	case sessions.StatusTimeout:
+		return "time limit"
+	case sessions.StatusError:
+		if e.Kind == sessions.RunsCommand && e.Detail != nil && e.Detail.Record.ExitCode != nil {
+			return fmt.Sprintf("exit code %d", *e.Detail.Record.ExitCode)
+		}
+		return "an exception"
+	case journal.StatusLost:
+		return "its server was killed"
+	}
+	return string(e.Status)
+}
+
+// state says how an execution stands: running, buggy or good.
+func state(e journal.Execution) string {
+	switch {
+	case e.Status == sessions.StatusRunning:
+		return "running"
+	case e.Trial != nil && e.Trial.Buggy, e.Trial == nil && e.Status != sessions.StatusOK:
+		return "buggy"
+	}
+	return "good"
 }
