@@ -83,7 +83,7 @@ func TestNotebookDialect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(filepath.Join(jupyter, "bin", "python"), "../../testdata/notebooks/cells.py", t.TempDir())
+			cmd := exec.Command(filepath.Join(jupyter, "bin", "python"), root+"testdata/notebooks/cells.py", t.TempDir())
 			cmd.Stdin, cmd.Stderr = bytes.NewReader(request), os.Stderr
 			said, err := cmd.Output()
 			if err != nil {

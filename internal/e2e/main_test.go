@@ -4,26 +4,46 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/rogpeppe/go-internal/testscript"
 
 	_ "understudy/internal/app" // results are kept only as long as the binary is the same
 )
 
-// binary is the path of understudy, built once.
+// root is the way from here to the top of the project.
+const root = "../../"
+
+// binary is the path of understudy, built once and first on PATH.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+// helpers are programs that this one is under another name.
+var helpers = map[string]func(){}
 
-func run(m *testing.M) int {
+func TestMain(m *testing.M) {
+	// Under the race detector every program sleeps a second before it exits.
+	if os.Getenv("GORACE") == "" {
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=10")
+	}
+	testscript.Main(built{m}, helpers)
+}
+
+// built runs the tests with a new understudy.
+type built struct{ *testing.M }
+
+func (b built) Run() int {
 	dir, err := os.MkdirTemp("", "understudy-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -31,13 +51,27 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "understudy")
-	build := exec.Command("go", "build", "-o", binary, "understudy")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "building understudy:", err)
+	if err := errors.Join(os.Chmod(dir, 0o755), build(dir, lookForRaces())); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	_ = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return b.M.Run()
+}
+
+// build builds understudy in a directory.
+func build(dir string, races bool) error {
+	build := exec.Command("go", "build", "-race="+strconv.FormatBool(races), "-o", dir+string(os.PathSeparator), "understudy")
+	if said, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building understudy: %w\n%s", err, said)
+	}
+	return nil
+}
+
+// lookForRaces reports whether the tests run with the race detector: then the server does, too.
+func lookForRaces() bool {
+	info, _ := debug.ReadBuildInfo()
+	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // python is the interpreter with the scientific libraries; without it a test is skipped.
