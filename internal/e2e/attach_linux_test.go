@@ -15,7 +15,7 @@ import (
 // attach sits down at a terminal with a prompt in one of the desk's interpreters.
 func (d *desk) attach(args ...string) *promptAt {
 	d.t.Helper()
-	w := &promptAt{terminal: newTerminal(d.t, 120, 40, "understudy", append([]string{"attach", "--data-dir", d.data}, args...)...)}
+	w := &promptAt{terminal: newTerminal(d.t, 120, 40, append([]string{"attach", "--data-dir", d.data}, args...)...)}
 	screen := w.until("Ctrl-D leaves", ">>>")
 	w.sign = screen[strings.LastIndexByte(screen, '\n')+1:]
 	return w
@@ -72,11 +72,11 @@ func TestAttach(t *testing.T) {
 	w.until("\n41\n" + w.sign)
 
 	// The agent hears of it once, and its state is what the person left.
-	_, text := mustCall(t, agent.Client, "run_python_code", map[string]any{"code": "twice(x)"})
+	_, text := run(t, agent.Client, "twice(x)")
 	if !strings.Contains(text, "82") || !strings.Contains(text, "a person ran executions 2 to 10") || !strings.Contains(text, "twice, name, said") {
 		t.Errorf("the agent is told: %s", text)
 	}
-	if _, text = mustCall(t, agent.Client, "run_python_code", map[string]any{"code": "x"}); strings.Contains(text, "a person") {
+	if _, text = run(t, agent.Client, "x"); strings.Contains(text, "a person") {
 		t.Errorf("it is told again: %s", text)
 	}
 	w.press("C-d")
@@ -100,9 +100,9 @@ func TestAttachTakesTurns(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	agent := d.stdio()
-	mustCall(t, agent.Client, "run_python_code", map[string]any{"code": "order = []"})
+	run(t, agent.Client, "order = []")
 	w := d.attach()
-	mustCall(t, agent.Client, "run_python_code", map[string]any{"wait": 0.01, "code": d.untilGo() + "\norder.append('agent')"})
+	run(t, agent.Client, d.untilGo()+"\norder.append('agent')", "wait", 0.01)
 	w.enter("order.append('given up')")
 	w.until("execution 2 has been running for", "waiting, Ctrl-C gives up]")
 	w.press("C-c")
@@ -112,29 +112,19 @@ func TestAttachTakesTurns(t *testing.T) {
 	d.goOn()
 	w.until("['agent', 'person']")
 	// The agent's answer is still the agent's.
-	record, _ := mustCall(t, agent.Client, "manage_interpreters", map[string]any{"operation": "wait"})
+	record, _ := manage(t, agent.Client, "wait")
 	if record["execution"] != 2.0 || record["status"] != "ok" {
 		t.Errorf("the agent waits for its run and gets %v", record)
 	}
-	if err := os.Remove(filepath.Join(d.project, "go")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(d.project, "go")))
 	for _, line := range strings.Split(d.untilGo(), "\n") {
 		w.enter(line)
 	}
 	w.enter("")
 
-	d.until("the person's code runs", func() bool {
-		record, _ := mustCall(t, agent.Client, "manage_interpreters", map[string]any{"operation": "list"})
-		return record["interpreters"].([]any)[0].(map[string]any)["status"] == "busy"
-	})
-	_, text, err := callTool(agent.Client, "run_python_code", map[string]any{"code": "1", "wait": 0.01})
-	if err == nil || !strings.Contains(text, "a person has been running execution 5 in it for") {
-		t.Errorf("the agent is told: %s", text)
-	}
-	if _, text, err = callTool(agent.Client, "manage_interpreters", map[string]any{"operation": "wait"}); err == nil || !strings.Contains(text, "nothing of yours is running") {
-		t.Errorf("the agent waits for the person's run: %s", text)
-	}
+	comesTrue(t, "the person's code runs", func() bool { return interpreters(t, agent.Client)[0]["status"] == "busy" })
+	refused(t, agent.Client, "a person has been running execution 5 in it for", "run_python_code", "code", "1", "wait", 0.01)
+	refused(t, agent.Client, "nothing of yours is running", "manage_interpreters", "operation", "wait")
 	d.goOn()
 	w.enter("'ov' + 'er'")
 	w.until("\n'over'\n" + w.sign)
@@ -145,7 +135,7 @@ func TestAttachTakesTurns(t *testing.T) {
 // TestAttachShowsFigures has figures as files.
 func TestAttachShowsFigures(t *testing.T) {
 	t.Parallel()
-	if err := exec.Command(pythonForTest(), "-c", "import matplotlib").Run(); err != nil {
+	if err := exec.Command(python(), "-c", "import matplotlib").Run(); err != nil {
 		t.Skip("there is no matplotlib here")
 	}
 	d := newDesk(t)
@@ -167,48 +157,35 @@ func TestAttachFindsTheInterpreter(t *testing.T) {
 	d := newDesk(t)
 	refused := func(want string, args ...string) {
 		t.Helper()
-		cmd := exec.Command("understudy", append([]string{"attach"}, args...)...)
-		cmd.Env, cmd.Dir = d.env, d.project
-		if said, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(said), want) {
-			t.Errorf("%v: %s", err, said)
-		}
+		fails(t, d.command(append([]string{"attach"}, args...)...), want)
 	}
 	refused("no server is running here")
 	agent := d.enter("editor")
 	refused("1 server here, without an interpreter so far")
 	d.value(agent, "who = 1", "who")
-	if said := d.script("who\n"); said != "1\n" {
-		t.Errorf("the only one: %q", said)
-	}
-	record, _ := mustCall(t, agent.Client, "manage_interpreters", map[string]any{"operation": "create"})
-	id := record["interpreter_id"].(string)
-	mustCall(t, agent.Client, "run_python_code", map[string]any{"code": "who = 2", "interpreter_id": id})
+	d.says("1\n", "who\n")
+	id := create(t, agent.Client)
+	run(t, agent.Client, "who = 2", "interpreter_id", id)
 	refused("several interpreters are running; name one")
 	refused(id)
 	refused(`has an interpreter "nobody's"`, "nobody's")
-	if said := d.script("who\n", id); said != "2\n" {
-		t.Errorf("by its name: %q", said)
-	}
+	d.says("2\n", "who\n", id)
 	// Another client's of the same name is told from it by its key.
 	other := d.enter("another")
 	d.value(other, "who = 3", "who")
 	key := regexp.MustCompile(`(?m)^  (py1-[0-9a-f]{6}) +connect:another:1, `)
-	cmd := exec.Command("understudy", "attach", "py1")
-	cmd.Env, cmd.Dir = d.env, d.project
-	listed, _ := cmd.CombinedOutput()
-	if found := key.FindStringSubmatch(string(listed)); found == nil {
+	listed, _ := finish(d.command("attach", "py1"))
+	if found := key.FindStringSubmatch(listed); found == nil {
 		t.Errorf("it is not listed: %s", listed)
-	} else if said := d.script("who\n", found[1]); said != "3\n" {
-		t.Errorf("by its key: %q", said)
+	} else {
+		d.says("3\n", "who\n", found[1])
 	}
 	// One of another directory's server is not taken for this one's.
 	project := d.project
 	d.project = t.TempDir()
 	elsewhere := d.enter("editor")
 	d.value(elsewhere, "who = 4", "who")
-	if said := d.script("who\n"); said != "4\n" {
-		t.Errorf("in another directory: %q", said)
-	}
+	d.says("4\n", "who\n")
 	_ = elsewhere.Close()
 	d.project = project
 }
@@ -218,14 +195,10 @@ func TestAttachFindsTheInterpreter(t *testing.T) {
 func TestAttachOverHTTP(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	cmd := exec.Command("understudy", "serve", "--transport", "http", "--addr", "127.0.0.1:0", "--sandbox", "off")
-	cmd.Env, cmd.Dir = d.env, d.project
-	c := ways[0].connect(t, listen(t, cmd))
-	record, _ := mustCall(t, c, "run_python_code", map[string]any{"code": "x = 41"})
-	if said := d.script("x + 1\n"); said != "42\n" {
-		t.Errorf("%q", said)
-	}
-	record, _ = mustCall(t, c, "run_python_code", map[string]any{"code": "x", "interpreter_id": record["interpreter_id"]})
+	c := ways[0].connect(t, listen(t, d.command("serve", "--transport", "http", "--addr", "127.0.0.1:0", "--sandbox", "off")))
+	record, _ := run(t, c, "x = 41")
+	d.says("42\n", "x + 1\n")
+	record, _ = run(t, c, "x", "interpreter_id", record["interpreter_id"])
 	if !strings.Contains(fmt.Sprint(record["stdout"], record["term_out"]), "41") {
 		t.Error(record)
 	}
@@ -234,9 +207,9 @@ func TestAttachOverHTTP(t *testing.T) {
 // script has attach read lines that are no person's, and returns what it prints.
 func (d *desk) script(lines string, args ...string) string {
 	d.t.Helper()
-	cmd := exec.Command("understudy", append([]string{"attach"}, args...)...)
+	cmd := d.command(append([]string{"attach"}, args...)...)
 	var notes strings.Builder
-	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stderr = d.env, d.project, strings.NewReader(lines), &notes
+	cmd.Stdin, cmd.Stderr = strings.NewReader(lines), &notes
 	said, err := cmd.Output()
 	if err != nil {
 		d.t.Fatalf("%v: %s%s", err, said, &notes)
@@ -244,21 +217,22 @@ func (d *desk) script(lines string, args ...string) string {
 	return string(said)
 }
 
+// says expects that attach prints just this for some lines.
+func (d *desk) says(want, lines string, args ...string) {
+	d.t.Helper()
+	if said := d.script(lines, args...); said != want {
+		d.t.Errorf("attach %q prints %q, not %q", args, said, want)
+	}
+}
+
 // stdio is an agent with a server of its own.
 func (d *desk) stdio() *member {
 	d.t.Helper()
 	m, err := d.tryToRun("agent", "serve")
 	if err != nil {
-		d.t.Fatalf("%v\n%s", err, m.stderr)
+		d.t.Fatalf("%v\n%s", err, m.log)
 	}
 	d.t.Cleanup(func() { _ = m.Close() })
-	d.until("the server can be attached to", func() bool { return len(connect.Running(d.data)) > 0 })
+	comesTrue(d.t, "the server can be attached to", func() bool { return len(connect.Running(d.data)) > 0 })
 	return m
-}
-
-func pythonForTest() string {
-	if python := os.Getenv("UNDERSTUDY_TEST_PYTHON"); python != "" {
-		return python
-	}
-	return "python3"
 }

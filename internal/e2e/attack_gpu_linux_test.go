@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // withCards runs a program with a /dev of its own, in which there are nodes as a
@@ -52,47 +49,26 @@ print("a terabyte of addresses", place != ctypes.c_void_p(-1).value)
 `
 
 // startWithCards starts a server, as that user, on a machine with cards.
-func startWithCards(t *testing.T, user attackUser, program string, flags ...string) *client.Client {
+func startWithCards(t *testing.T, user account, program string, flags ...string) *client.Client {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cards-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for _, name := range []string{"", "/dev", "/data", "/work"} {
-		if err := os.MkdirAll(dir+name, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chown(dir+name, user.uid, user.uid); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir+name, 0o755))
+		must(t, os.Chown(dir+name, user.uid, user.uid))
 	}
 	// Who the code runs as is neither of the two.
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(dir+"/work", 0o777|os.ModeSticky)); err != nil {
-		t.Fatal(err)
-	}
-	if err := copyPrograms(dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(dir, 0o755), os.Chmod(dir+"/work", 0o777|os.ModeSticky)))
+	must(t, copyPrograms(dir))
 	arguments := []string{"--mount", "sh", "-c", withCards, "sh", dir + "/dev"}
 	if user.uid != 0 {
 		arguments = append(arguments, "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 	}
 	arguments = append(arguments, dir+"/"+program, "serve", "--python", user.python, "--data-dir", dir+"/data", "--workdir", dir+"/work", "--log-level", "error")
-	c, err := client.NewStdioMCPClientWithOptions("unshare", nil, append(arguments, flags...), transport.WithCommandFunc(
-		func(ctx context.Context, command string, _ []string, arguments []string) (*exec.Cmd, error) {
-			cmd := exec.CommandContext(ctx, command, arguments...)
-			cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "HOME="+dir), os.Stderr
-			return cmd, nil
-		}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	if _, err := c.Initialize(t.Context(), mcp.InitializeRequest{}); err != nil {
-		t.Fatal(err)
-	}
-	return c
+	cmd := exec.Command("unshare", append(arguments, flags...)...)
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "HOME="+dir), os.Stderr
+	return spawn(t, cmd)
 }
 
 // Who is given cards gets what CUDA asks for, of those cards alone; who isn't gets
@@ -115,7 +91,7 @@ func TestCards(t *testing.T) {
 		"strict, all":     {"understudy", []string{"--sandbox", "strict", "--gpu", "all"}, " yes yes yes yes yes yes EACCES EACCES", true},
 		"contained, all":  {"contained", []string{"--sandbox", "standard", "--gpu", "all"}, " yes yes yes yes yes yes EACCES EACCES", true},
 	} {
-		users := attackUsers(t)
+		users := accounts(t)
 		for _, user := range users {
 			if test.program == "contained" { // which can't bring in what others may not reach
 				user.python = users[len(users)-1].python
@@ -123,7 +99,7 @@ func TestCards(t *testing.T) {
 			t.Run(name+"/"+user.name, func(t *testing.T) {
 				t.Parallel()
 				c := startWithCards(t, user, test.program, test.flags...)
-				record, _ := mustCall(t, c, "run_python_code", map[string]any{"code": triesCards})
+				record, _ := run(t, c, triesCards)
 				memfd, names := "EPERM", "False"
 				if test.given {
 					memfd = "yes"
@@ -155,7 +131,7 @@ func TestDoctorSeesCards(t *testing.T) {
 		"":  "may open none of /dev/nvidia-modeset, /dev/nvidia-uvm,",
 	} {
 		cmd := exec.Command("unshare", "--mount", "sh", "-c", withCards, "sh", t.TempDir(), binary, "doctor", "--data-dir", dir)
-		cmd.Env = append(os.Environ(), "UNDERSTUDY_SANDBOX=standard", "UNDERSTUDY_GPU="+asked, "UNDERSTUDY_PYTHON="+attackUsers(t)[0].python)
+		cmd.Env = append(os.Environ(), "UNDERSTUDY_SANDBOX=standard", "UNDERSTUDY_GPU="+asked, "UNDERSTUDY_PYTHON="+accounts(t)[0].python)
 		out, err := cmd.CombinedOutput() // which fails where there is no such card
 		if !strings.Contains(string(out), want) {
 			t.Errorf("of %q: %v\n%s", asked, err, out)
@@ -168,15 +144,12 @@ func TestDoctorSeesCards(t *testing.T) {
 func holdsCard(t *testing.T, c *client.Client) {
 	t.Helper()
 	const use = "import mmap, os; card = os.open('/dev/nvidiactl', os.O_RDWR); print(mmap.mmap(card, 4096)[0])"
-	record, text := mustCall(t, c, "run_python_code", map[string]any{"code": use})
+	record, text := run(t, c, use)
 	if record["stdout"] != "0\n" || record["recoverable"] != false || !strings.Contains(text, "has begun to use a GPU (CUDA)") {
 		t.Errorf("with a card in use: %v", record)
 	}
-	_, _, err := callTool(c, "manage_interpreters", map[string]any{"operation": "branch"})
-	if err == nil || !strings.Contains(err.Error(), "which a copy of it could not; use operation") {
-		t.Errorf("a branch: %v", err)
-	}
-	record, _ = mustCall(t, c, "run_python_code", map[string]any{"code": "os.close(card)"})
+	refused(t, c, "which a copy of it could not; use operation", "manage_interpreters", "operation", "branch")
+	record, _ = run(t, c, "os.close(card)")
 	if record["recoverable"] != true {
 		t.Errorf("with no card in use: %v", record)
 	}

@@ -11,6 +11,9 @@ import (
 	"testing"
 )
 
+// attacks is the folder with what is tried.
+const attacks = root + "testdata/attacks"
+
 // attackGroups are the files of testdata/attacks with attempts, in their order.
 var attackGroups = []string{"files", "processes", "privilege", "kernel", "shared", "network"}
 
@@ -28,7 +31,7 @@ var wallsToAttack = []struct{ name, program, mode string }{
 // have. Each attempt says what it tries and which layers are to stop it; it is skipped
 // only where it got through and none of these is there.
 func TestAttacks(t *testing.T) {
-	users := attackUsers(t)
+	users := accounts(t)
 	for _, user := range users {
 		for _, wall := range wallsToAttack {
 			t.Run(user.name+"/"+wall.name, func(t *testing.T) {
@@ -54,7 +57,7 @@ func TestAttacks(t *testing.T) {
 // TestAttacksWithoutAWall is the control: as root and without a wall the attempts get
 // through. One that doesn't would be stopped by its own mistake elsewhere, too.
 func TestAttacksWithoutAWall(t *testing.T) {
-	user := attackUsers(t)[0]
+	user := accounts(t)[0]
 	if user.name != "root" {
 		t.Skip("only root may do what the wall is there to stop")
 	}
@@ -92,21 +95,19 @@ func (a *attacked) attack(t *testing.T, group string, wall layers) {
 // next call goes on with those after it.
 func (a *attacked) make(t *testing.T, group string) (made []verdict) {
 	t.Helper()
-	source := readAttack(t, group+".py")
+	source := readFile(t, attacks, group+".py")
 	for range 20 {
 		skip := []string{}
 		for _, v := range made {
 			skip = append(skip, v.Name)
 		}
 		words, err := json.Marshal(skip)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		code := source + "\n\nimport attempting\nattempting.run(" + string(words)
 		if a.wall == nil {
 			code += ", without_wall=True"
 		}
-		record, text := mustCall(t, a.attacker, "run_python_code", map[string]any{"code": code + ")\n", "timeout": 100})
+		record, text := run(t, a.attacker, code+")\n", "timeout", 100)
 		found := a.verdicts(t, a.workdir)
 		if len(found) > 0 && found[len(found)-1].Verdict == "" { // the one that it began last
 			last := &found[len(found)-1]
@@ -124,15 +125,6 @@ func (a *attacked) make(t *testing.T, group string) (made []verdict) {
 	return nil
 }
 
-func readAttack(t *testing.T, name string) string {
-	t.Helper()
-	source, err := os.ReadFile(filepath.Join(root, "testdata", "attacks", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(source)
-}
-
 // verdicts takes what an attacker has written down in its working directory. What began
 // and ended is there once.
 func (a *attacked) verdicts(t *testing.T, workdir string) (found []verdict) {
@@ -141,9 +133,7 @@ func (a *attacked) verdicts(t *testing.T, workdir string) (found []verdict) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(text)) {
 		var v verdict
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
@@ -155,9 +145,7 @@ func (a *attacked) verdicts(t *testing.T, workdir string) (found []verdict) {
 			found = append(found, v)
 		}
 	}
-	if err := os.Remove(filepath.Join(workdir, "verdicts.jsonl")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(workdir, "verdicts.jsonl")))
 	return found
 }
 

@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -15,45 +13,41 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"unsafe"
 
 	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
 	"golang.org/x/sys/unix"
 )
 
 // nobody is the user of servers that are not root's.
 const nobody = 65534
 
-// attackUser is somebody that a server runs as.
-type attackUser struct {
+// account is somebody that a server runs as, with a Python that this user may run.
+type account struct {
 	name, python string
 	uid          int
 }
 
-// attackUsers are root, if we are, and a user who is not. Root comes first.
-func attackUsers(t *testing.T) (users []attackUser) {
+// accounts are root, if we are, and a user who is not. Root comes first. The tests' own
+// Python may lie in a home directory that is closed, so UNDERSTUDY_NOBODY_PYTHON can name
+// another one.
+func accounts(t *testing.T) (users []account) {
 	t.Helper()
-	python := os.Getenv("UNDERSTUDY_TEST_PYTHON")
-	if python == "" {
-		python = "python3"
-	}
 	if os.Getuid() != 0 {
-		return []attackUser{{"unprivileged", python, os.Getuid()}}
+		return []account{{"unprivileged", python(), os.Getuid()}}
 	}
-	users = []attackUser{{"root", python, 0}}
-	for _, python := range []string{python, "/usr/local/bin/python3", "/usr/bin/python3"} {
-		cmd := exec.Command(python, "-c", "import sys; sys.exit(sys.version_info < (3, 10))")
-		cmd.Dir = "/"
-		cmd.SysProcAttr = asUser(nobody)
+	users = []account{{"root", python(), 0}}
+	candidates := []string{python(), os.Getenv("UNDERSTUDY_NOBODY_PYTHON"), "/usr/local/bin/python3", "/usr/bin/python3"}
+	for _, candidate := range candidates {
+		cmd := exec.Command(candidate, "-c", "import sys, venv; sys.exit(sys.version_info < (3, 10))")
+		cmd.Dir, cmd.SysProcAttr = "/", asUser(nobody)
 		if cmd.Run() == nil {
-			return append(users, attackUser{"unprivileged", python, nobody})
+			return append(users, account{"unprivileged", candidate, nobody})
 		}
 	}
-	t.Logf("SKIPPED: no attacks on a server that is not root's: user %d can run no Python 3.10 or newer, tried %s and the system's", nobody, python)
+	t.Logf("SKIPPED: nothing is tried by a user who is not root: user %d can run no Python 3.10 or newer, tried %q", nobody, candidates)
 	return users
 }
 
@@ -66,10 +60,9 @@ func asUser(uid int) *syscall.SysProcAttr {
 
 // attacked is a server with a client that attacks and one that is a victim.
 type attacked struct {
-	user             attackUser
+	user             account
 	dir              string // of all that the test has made
-	url              string
-	cmd              *exec.Cmd
+	server           *server
 	tokens           map[string]string
 	attacker, victim *client.Client
 	workdir          string // the attacker's
@@ -78,14 +71,11 @@ type attacked struct {
 	walled           bool   // there is to be a wall
 	wall             layers // nil: none
 	targets          map[string]any
-
-	mu     sync.Mutex
-	logged string // the layers, as the server's log has them
 }
 
 // startAttacked starts a server as a user, with all that there is to be found, and the
 // sessions of two clients. All of it ends with the test.
-func startAttacked(t *testing.T, user attackUser, program string, flags ...string) *attacked {
+func startAttacked(t *testing.T, user account, program string, flags ...string) *attacked {
 	t.Helper()
 	a := &attacked{user: user, program: program, walled: !slices.Equal(flags, withoutWall), targets: map[string]any{}, tokens: map[string]string{}}
 	a.makeFiles(t)
@@ -126,17 +116,9 @@ func (a *attacked) makeFiles(t *testing.T) {
 		{"data/canary", told, 0o600}, {"outside/kept", told, 0o600},
 	} {
 		path := a.path(made.name)
-		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(made.text), made.mode), os.Chmod(path, made.mode))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(made.text), made.mode), os.Chmod(path, made.mode)))
 	}
-	if err := errors.Join(os.Mkdir(a.path("bin"), 0o755), copyPrograms(a.path("bin")), os.Chmod(a.path("open"), 0o777)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(a.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(a.path("bin"), 0o755), copyPrograms(a.path("bin")), os.Chmod(a.path("open"), 0o777), os.Chmod(a.dir, 0o755)))
 	for key, name := range map[string]string{
 		"home": "home", "data": "data", "plugins": "plugins", "open": "open", "journal": "data/journal.db", "tokens": "tokens", "program": "bin/understudy",
 	} {
@@ -144,14 +126,10 @@ func (a *attacked) makeFiles(t *testing.T) {
 	}
 	a.targets["secret"] = told
 	file, err := os.CreateTemp("", "in-tmp-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.Remove(file.Name()) })
 	a.targets["in_tmp"] = filepath.Base(file.Name())
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, file.Close())
 }
 
 // own makes all files so far the user's.
@@ -163,9 +141,7 @@ func (a *attacked) own(t *testing.T) {
 	err := filepath.WalkDir(a.dir, func(path string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, a.user.uid, a.user.uid))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // copyPrograms puts understudy, and contained, where every user may run them.
@@ -202,9 +178,7 @@ func (a *attacked) listen(t *testing.T) {
 		{"tcp", "tcp", "127.0.0.1:0"}, {"tcp_all", "tcp", ":0"}, {"", "unix", a.path("open", "socket")}, {"", "unix", "@" + name},
 	} {
 		l, err := net.Listen(at.network, at.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = l.Close() })
 		go a.greet(l)
 		if at.key != "" {
@@ -212,9 +186,7 @@ func (a *attacked) listen(t *testing.T) {
 		}
 	}
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = udp.Close() })
 	go func() {
 		for buffer := make([]byte, 100); ; {
@@ -234,9 +206,7 @@ func (a *attacked) listen(t *testing.T) {
 		}
 	}
 	a.targets["addresses"] = addresses
-	if err := errors.Join(os.Chmod(a.path("open", "socket"), 0o777), unix.Mkfifo(a.path("open", "pipe"), 0o666), os.Chmod(a.path("open", "pipe"), 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(a.path("open", "socket"), 0o777), unix.Mkfifo(a.path("open", "pipe"), 0o666), os.Chmod(a.path("open", "pipe"), 0o666)))
 }
 
 func (a *attacked) greet(l net.Listener) {
@@ -257,22 +227,14 @@ func (a *attacked) share(t *testing.T) {
 	_, _ = rand.Read(random[:]) // never fails
 	key := int(random[0])<<16 | int(random[1])<<8 | int(random[2]) | 1<<24
 	id, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o666)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil) })
 	memory, err := unix.SysvShmAttach(id, 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	copy(memory, a.targets["secret"].(string))
-	if err := unix.SysvShmDetach(memory); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.SysvShmDetach(memory))
 	name := "attacked-" + rand.Text()
-	if err := errors.Join(os.WriteFile("/dev/shm/"+name, []byte(a.targets["secret"].(string)), 0o666), os.Chmod("/dev/shm/"+name, 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile("/dev/shm/"+name, []byte(a.targets["secret"].(string)), 0o666), os.Chmod("/dev/shm/"+name, 0o666)))
 	t.Cleanup(func() { _ = os.Remove("/dev/shm/" + name) })
 	a.targets["ipc_key"], a.targets["sibling_ipc_key"], a.targets["shm"] = key, key^1<<25, name
 	a.targets["sibling_shm"], a.targets["sibling_abstract"] = "sibling-"+rand.Text(), "sibling-"+rand.Text()
@@ -289,9 +251,7 @@ func (a *attacked) makeQueue(t *testing.T, name string) {
 	t.Helper()
 	a.targets["queue"] = name
 	text, err := unix.BytePtrFromString(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// A small one (struct mq_attr): a user may have few of the usual size.
 	attributes := [8]int{1: 1, 2: 200} // messages, and their size in bytes
 	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(text)), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o666, uintptr(unsafe.Pointer(&attributes)), 0, 0)
@@ -318,50 +278,26 @@ func (a *attacked) start(t *testing.T, flags []string) {
 
 	stranger := exec.Command("sleep", "1000")
 	stranger.Env, stranger.Dir, stranger.SysProcAttr = env, "/", asUser(a.user.uid)
-	if err := stranger.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stranger.Start())
 	t.Cleanup(func() { _, _ = stranger.Process.Kill(), stranger.Wait() })
 
-	a.cmd = exec.Command(a.path("bin", a.program), append([]string{
+	cmd := exec.Command(a.path("bin", a.program), append([]string{
 		"serve", "--transport", "http", "--addr", "127.0.0.1:0", "--preload", "none", "--structured-content", "always", "--wait", "9m",
 		"--auth-tokens", a.path("tokens"), "--plugins", a.path("plugins"), "--grace", "1s", "--stop-grace", "1s",
 	}, flags...)...)
-	a.cmd.Env, a.cmd.Dir, a.cmd.SysProcAttr = env, "/", asUser(a.user.uid)
-	a.seat(t)
-	stderr, err := a.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := a.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address := make(chan string, 1)
-	var reading sync.WaitGroup
-	reading.Go(func() { a.readLog(t, stderr, address) })
-	t.Cleanup(func() {
-		_ = a.cmd.Process.Signal(syscall.SIGTERM)
-		reading.Wait()
-		if err := a.cmd.Wait(); err != nil {
-			t.Errorf("the server ended with %v", err)
-		}
-	})
-	at, ok := <-address
-	if !ok {
-		t.Fatal("the server did not say where it listens")
-	}
-	a.url, a.targets["server"] = "http://"+at+"/mcp", at
-	a.targets["pids"] = map[string]int{"server": a.cmd.Process.Pid, "stranger": stranger.Process.Pid}
+	cmd.Env, cmd.Dir, cmd.SysProcAttr = env, "/", asUser(a.user.uid)
+	a.seat(t, cmd)
+	a.server = listen(t, cmd)
+	a.targets["server"] = strings.TrimPrefix(a.server.url, "http://")
+	a.targets["pids"] = map[string]int{"server": cmd.Process.Pid, "stranger": stranger.Process.Pid}
 }
 
 // seat has the server start from a terminal, at which somebody has typed a secret.
-func (a *attacked) seat(t *testing.T) {
+func (a *attacked) seat(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	screen, name := seatAtTerminal(t, a.cmd)
+	screen, name := seatAtTerminal(t, cmd)
 	_, err := screen.WriteString(a.targets["secret"].(string) + "\n")
-	if err := errors.Join(err, os.Chown(name, a.user.uid, -1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, os.Chown(name, a.user.uid, -1)))
 	a.targets["terminal"] = name
 }
 
@@ -378,12 +314,9 @@ func disguise(text string) string {
 // connect greets the server as a client with a token.
 func (a *attacked) connect(t *testing.T, name string) *client.Client {
 	t.Helper()
-	link, err := transport.NewStreamableHTTP(a.url, transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + a.tokens[name]}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := way{name, func(*testing.T, *remote) (transport.Interface, error) { return link, nil }, false}
-	return w.connect(t, nil)
+	link, err := withToken(a.server, a.tokens[name])
+	must(t, err)
+	return dial(t, link)
 }
 
 // settle makes both sessions, and what the victim's has.
@@ -391,11 +324,9 @@ func (a *attacked) settle(t *testing.T) {
 	t.Helper()
 	a.targets["memory_secret"] = secret("memory")
 	given, err := json.Marshal(a.targets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustCall(t, a.victim, "manage_interpreters", map[string]any{"operation": "upload", "path": "given.json", "content": string(given)})
-	record, text := mustCall(t, a.victim, "run_python_code", map[string]any{"code": readAttack(t, "victim.py")})
+	must(t, err)
+	manage(t, a.victim, "upload", "path", "given.json", "content", string(given))
+	record, text := run(t, a.victim, readFile(t, attacks, "victim.py"))
 	var has struct {
 		Pid, UID, FD int
 		Address      int64
@@ -410,9 +341,7 @@ func (a *attacked) settle(t *testing.T) {
 	if a.attackerPID, err = strconv.Atoi(a.ok(t, "import os\nprint(os.getpid())", "")); err != nil {
 		t.Fatal(err)
 	}
-	listed, _ := mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "list"})
-	own := listed["interpreters"].([]any)[0].(map[string]any)
-	a.workdir = own["workdir"].(string)
+	a.workdir = interpreters(t, a.attacker)[0]["workdir"].(string)
 	if a.walled {
 		eventually(t, func() error { // the log is read beside this
 			if a.wall = a.wallLogged(); a.wall == nil {
@@ -430,29 +359,13 @@ const openFileLimit = 4096
 
 var layersLogged = regexp.MustCompile(`msg="code runs in the sandbox" .*layers="?\[([a-z ]*)`)
 
-// readLog reads the server's log to its end: where it listens, and of what its wall is.
-func (a *attacked) readLog(t *testing.T, stderr io.Reader, address chan<- string) {
-	defer close(address)
-	told := false
-	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		t.Log("server:", lines.Text())
-		if found := layersLogged.FindStringSubmatch(lines.Text()); found != nil {
-			a.mu.Lock()
-			a.logged = found[1]
-			a.mu.Unlock()
-		}
-		if at := servingAt.FindStringSubmatch(lines.Text()); at != nil && !told {
-			address <- at[1]
-			told = true
-		}
-	}
-}
-
 // wallLogged returns the layers that the server says it has, nil for none.
 func (a *attacked) wallLogged() (wall layers) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for name := range strings.FieldsSeq(a.logged) {
+	found := layersLogged.FindStringSubmatch(a.server.log.String())
+	if found == nil {
+		return nil
+	}
+	for name := range strings.FieldsSeq(found[1]) {
 		wall = append(wall, name)
 		switch name {
 		case "uid":
@@ -510,29 +423,19 @@ func (a *attacked) findProcesses(t *testing.T) {
 
 func parentOf(t *testing.T, pid int) int {
 	t.Helper()
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := bytes.Cut(status, []byte("\nPPid:\t"))
-	parent, err := strconv.Atoi(string(bytes.SplitN(rest, []byte("\n"), 2)[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, rest, _ := strings.Cut(readFile(t, "/proc", strconv.Itoa(pid), "status"), "\nPPid:\t")
+	number, _, _ := strings.Cut(rest, "\n")
+	parent, err := strconv.Atoi(number)
+	must(t, err)
 	return parent
 }
 
 func childrenOf(t *testing.T, pid int) (children []int) {
 	t.Helper()
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(pid) + "/children")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for word := range strings.FieldsSeq(string(text)) {
+	text := readFile(t, "/proc", strconv.Itoa(pid), "task", strconv.Itoa(pid), "children")
+	for word := range strings.FieldsSeq(text) {
 		child, err := strconv.Atoi(word)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		children = append(children, child)
 	}
 	return children
@@ -541,33 +444,21 @@ func childrenOf(t *testing.T, pid int) (children []int) {
 // tell gives the attacker all that it would have to guess.
 func (a *attacked) tell(t *testing.T) {
 	t.Helper()
-	a.give(t, a.attacker, "")
+	a.give(t)
 	if os.Getuid() != 0 {
 		return
 	}
 	program := filepath.Join(a.workdir, "setuid-id")
 	found, err := exec.LookPath("id")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(copyFile(program, found), os.Chown(program, 0, 0), os.Chmod(program, 0o4755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, errors.Join(copyFile(program, found), os.Chown(program, 0, 0), os.Chmod(program, 0o4755)))
 }
 
-// give puts the attempts' module and the targets into an interpreter's directory, the
-// default one's when it has no id.
-func (a *attacked) give(t *testing.T, c *client.Client, id string) {
+// give puts the attempts' module and the targets into the attacker's directory.
+func (a *attacked) give(t *testing.T) {
 	t.Helper()
 	targets, err := json.Marshal(a.targets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string]string{"targets.json": string(targets), "attempting.py": readAttack(t, "attempting.py")} {
-		arguments := map[string]any{"operation": "upload", "path": name, "content": content}
-		if id != "" {
-			arguments["interpreter_id"] = id
-		}
-		mustCall(t, c, "manage_interpreters", arguments)
-	}
+	must(t, err)
+	manage(t, a.attacker, "upload", "path", "targets.json", "content", string(targets))
+	manage(t, a.attacker, "upload", "path", "attempting.py", "content", readFile(t, attacks, "attempting.py"))
 }

@@ -10,22 +10,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // otherWays has code run in all the ways in which it can, and sees that the same wall
 // is around it: testdata/attacks/core.py tries each layer once.
 func (a *attacked) otherWays(t *testing.T) {
-	core := readAttack(t, "core.py")
+	core := readFile(t, attacks, "core.py")
 	quoted, err := json.Marshal(core + "\n\nimport attempting\nattempting.run()\n") // a text of Python, too
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	here := core + "\n\nimport attempting, os, sys, subprocess, threading\n"
 	plain := here + "attempting.run()"
-	run := func(code string) func(*testing.T) string {
+	ran := func(code string) func(*testing.T) string {
 		return func(t *testing.T) string {
 			a.ok(t, code, "")
 			return a.workdir
@@ -35,33 +30,32 @@ func (a *attacked) otherWays(t *testing.T) {
 		name string
 		run  func(*testing.T) (workdir string)
 	}{
-		{"in a thread", run(here + "t = threading.Thread(target=attempting.run)\nt.start()\nt.join()\ndel t")},
-		{"in a program", run("import subprocess, sys\nopen('core.py', 'w').write(" + string(quoted) + ")\nsubprocess.run([sys.executable, 'core.py'], check=True)")},
-		{"in a shell's program", run("import subprocess, sys\nsubprocess.run(['sh', '-c', 'exec \"$0\" core.py &\\nwait', sys.executable], check=True)")},
-		{"in an orphan of another session and group", run(here + orphan)},
-		{"in a process of multiprocessing", run("import subprocess, sys\nopen('spawned.py', 'w').write('import multiprocessing, runpy\\nif __name__ == \"__main__\":\\n  c = multiprocessing.get_context(\"spawn\")\\n  p = c.Process(target=runpy.run_path, args=(\"core.py\",))\\n  p.start()\\n  p.join()\\n')\nsubprocess.run([sys.executable, 'spawned.py'], check=True)")},
+		{"in a thread", ran(here + "t = threading.Thread(target=attempting.run)\nt.start()\nt.join()\ndel t")},
+		{"in a program", ran("import subprocess, sys\nopen('core.py', 'w').write(" + string(quoted) + ")\nsubprocess.run([sys.executable, 'core.py'], check=True)")},
+		{"in a shell's program", ran("import subprocess, sys\nsubprocess.run(['sh', '-c', 'exec \"$0\" core.py &\\nwait', sys.executable], check=True)")},
+		{"in an orphan of another session and group", ran(here + orphan)},
+		{"in a process of multiprocessing", ran("import subprocess, sys\nopen('spawned.py', 'w').write('import multiprocessing, runpy\\nif __name__ == \"__main__\":\\n  c = multiprocessing.get_context(\"spawn\")\\n  p = c.Process(target=runpy.run_path, args=(\"core.py\",))\\n  p.start()\\n  p.join()\\n')\nsubprocess.run([sys.executable, 'spawned.py'], check=True)")},
 		{"in an understudy that stepped in", func(t *testing.T) string {
-			record, text := mustCall(t, a.attacker, "run_python_code", map[string]any{"code": "import os\nos.abort()"})
+			record, text := run(t, a.attacker, "import os\nos.abort()")
 			if record["status"] != "crashed" || record["state_restored"] != true {
 				t.Fatalf("no understudy stepped in: %s", text)
 			}
-			return run(plain)(t)
+			return ran(plain)(t)
 		}},
 		{"after an undo", func(t *testing.T) string {
 			a.ok(t, "undone = 1", "")
-			mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "undo"})
-			return run(plain)(t)
+			manage(t, a.attacker, "undo")
+			return ran(plain)(t)
 		}},
 		{"in a branch", func(t *testing.T) string {
-			record, _ := mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "branch"})
-			id := record["interpreter_id"].(string)
+			id := a.branch(t, "")
 			workdir := a.ok(t, "import os\nprint(os.getcwd())", id)
 			a.ok(t, plain, id)
 			return workdir
 		}},
 		{"after a restart", func(t *testing.T) string {
-			mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "restart"})
-			return run(plain)(t)
+			manage(t, a.attacker, "restart")
+			return ran(plain)(t)
 		}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
@@ -95,11 +89,7 @@ os.close(reader)
 // last line's end.
 func (a *attacked) ok(t *testing.T, code, id string) string {
 	t.Helper()
-	arguments := map[string]any{"code": code}
-	if id != "" {
-		arguments["interpreter_id"] = id
-	}
-	record, text := mustCall(t, a.attacker, "run_python_code", arguments)
+	record, text := run(t, a.attacker, code, named(id)...)
 	if record["status"] != "ok" {
 		t.Fatalf("%s", text)
 	}
@@ -107,17 +97,24 @@ func (a *attacked) ok(t *testing.T, code, id string) string {
 	return strings.TrimSuffix(stdout, "\n")
 }
 
+// named are the arguments that name an interpreter, if it is not the default one.
+func named(id string) []any {
+	if id == "" {
+		return nil
+	}
+	return []any{"interpreter_id", id}
+}
+
 // another makes another interpreter of the attacker's.
 func (a *attacked) another(t *testing.T) (id, workdir string) {
 	t.Helper()
-	record, _ := mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "create"})
-	id = record["interpreter_id"].(string)
+	id = create(t, a.attacker)
 	return id, a.ok(t, "import os\nprint(os.getcwd())", id)
 }
 
 func (a *attacked) end(t *testing.T, id string) {
 	t.Helper()
-	mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "delete", "interpreter_id": id})
+	manage(t, a.attacker, "delete", "interpreter_id", id)
 }
 
 // daemon has an interpreter, and a branch of a branch, leave processes that do all to
@@ -132,7 +129,7 @@ func (a *attacked) daemon(t *testing.T) {
 
 func (a *attacked) branch(t *testing.T, id string) (branch string) {
 	t.Helper()
-	record, _ := mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "branch", "interpreter_id": id})
+	record, _ := manage(t, a.attacker, "branch", named(id)...)
 	return record["interpreter_id"].(string)
 }
 
@@ -205,12 +202,11 @@ for name in ("PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "LD_PRELOAD"):
     os.environ[name] = os.path.abspath("usercustomize.py")
 `, id)
 	const ask = "import builtins, json, ast\nprint(getattr(builtins, 'planted', 'clean'))"
-	mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "restart", "interpreter_id": id})
+	manage(t, a.attacker, "restart", "interpreter_id", id)
 	if said := a.ok(t, ask, id); said != "clean" && !strings.Contains(said, "NoNewPrivs:\t1") {
 		t.Errorf("OPEN: a module of the session's ran before its wall stood:\n%s", said)
 	}
-	made, _ := mustCall(t, a.victim, "manage_interpreters", map[string]any{"operation": "create"})
-	record, text := mustCall(t, a.victim, "run_python_code", map[string]any{"code": ask, "interpreter_id": made["interpreter_id"]})
+	record, text := run(t, a.victim, ask, "interpreter_id", create(t, a.victim))
 	if record["stdout"] != "clean\n" {
 		t.Errorf("OPEN: code that one session has left ran in another's: %s", text)
 	}
@@ -225,32 +221,16 @@ for name in ("PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "LD_PRELOAD"):
 // read returns what a resource holds, or why it can't be read.
 func (a *attacked) read(t *testing.T, uri string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	var request mcp.ReadResourceRequest
-	request.Params.URI = uri
-	result, err := a.attacker.ReadResource(ctx, request)
-	if err != nil {
-		if ctx.Err() != nil {
-			t.Errorf("OPEN: reading %s never ends", uri)
-		}
-		return err.Error()
+	text, err := readResource(a.attacker, uri)
+	if errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("OPEN: reading %s never ends", uri)
 	}
-	all, err := json.Marshal(result.Contents)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(all)
+	return fmt.Sprint(text, err)
 }
 
-// upload returns the server's answer to an upload.
-func (a *attacked) upload(t *testing.T, id, path string) string {
-	t.Helper()
-	_, text, err := callTool(a.attacker, "manage_interpreters", map[string]any{"operation": "upload", "interpreter_id": id, "path": path, "content": "overwritten"})
-	if err != nil {
-		return err.Error()
-	}
-	return text
+// upload tries to have the server write, which it may refuse.
+func (a *attacked) upload(id, path string) {
+	_, _ = call(a.attacker, "manage_interpreters", "operation", "upload", "interpreter_id", id, "path", path, "content", "overwritten")
 }
 
 // misleadTheServer has a session put links, pipes and directories where the server,
@@ -259,9 +239,7 @@ func (a *attacked) misleadTheServer(t *testing.T) {
 	id, workdir := a.another(t)
 	outside, kept := a.path("outside"), a.path("outside", "kept")
 	quoted, err := json.Marshal(map[string]string{"outside": outside, "kept": kept})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a.ok(t, "import json, os\np = json.loads('"+string(quoted)+"')"+`
 os.symlink(p["kept"], "link")
 os.symlink(p["outside"], "directory")
@@ -291,16 +269,16 @@ for root, _, files in os.walk(".artifacts"):
 				}
 			}
 		}
-		a.upload(t, id, name)
+		a.upload(id, name)
 	}
-	a.upload(t, id, "directory/new")
-	a.upload(t, id, "descriptors/new")
+	a.upload(id, "directory/new")
+	a.upload(id, "descriptors/new")
 	a.unharmed(t, "writes")
 
 	a.ok(t, "os.chmod('closed', 0o700)\nos.chmod('closed/deep', 0o700)", id) // else there may be no branch
-	record, _ := mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "branch", "interpreter_id": id})
-	a.holdsNothing(t, a.ok(t, "import os\nprint(os.getcwd())", record["interpreter_id"].(string)))
-	a.end(t, record["interpreter_id"].(string))
+	branch := a.branch(t, id)
+	a.holdsNothing(t, a.ok(t, "import os\nprint(os.getcwd())", branch))
+	a.end(t, branch)
 	a.ok(t, "os.chmod('closed/deep', 0)\nos.chmod('closed', 0)", id)
 	a.unharmed(t, "removes or copies")
 
@@ -317,7 +295,7 @@ except OSError as error:
 	if answer := a.read(t, "understudy://interpreters/"+id+"/files/kept"); strings.Contains(answer, secrets[0]) {
 		t.Errorf("OPEN: the server follows a link in the place of the working directory: %s", answer)
 	}
-	a.upload(t, id, "kept")
+	a.upload(id, "kept")
 	a.end(t, id)
 	a.unharmed(t, "follows a link in the place of the working directory")
 	eventually(t, func() error {
@@ -375,9 +353,7 @@ func (a *attacked) restartThroughLinks(t *testing.T) {
 				replaced = filepath.Join(filepath.Dir(workdir), name)
 			}
 			quoted, err := json.Marshal(map[string]string{"replaced": replaced, "outside": outside})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			paths := "import json, os\np = json.loads('" + string(quoted) + "')\n"
 			said := a.ok(t, paths+`
 os.chdir("/")
@@ -389,7 +365,7 @@ except OSError as error:
     print("STOPPED:", error)
 `, id)
 			t.Logf("putting a link in the place of %s: %s", replaced, said)
-			mustCall(t, a.attacker, "manage_interpreters", map[string]any{"operation": "restart", "interpreter_id": id})
+			manage(t, a.attacker, "restart", "interpreter_id", id)
 			said = a.ok(t, paths+`
 for place in (".", "/tmp", os.environ["TMPDIR"], p["replaced"], p["outside"]):
     for name, mode in (("kept", "r"), ("new", "w")):

@@ -1,18 +1,15 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,101 +18,33 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// remote is a server that clients reach over HTTP and SSE.
-type remote struct{ url string }
-
-var servingAt = regexp.MustCompile(`msg="serving MCP over HTTP" addr=(\S+)`)
-
-// startRemote starts a server on a free port of this machine. It ends with the
-// test.
-func startRemote(t *testing.T, flags ...string) *remote {
-	t.Helper()
-	program, err := exec.LookPath("understudy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program, append([]string{"serve", "--transport", "http,sse", "--addr", "127.0.0.1:0"}, flags...)...)
-	cmd.Env = serverEnvironment(t)
-	return listen(t, cmd)
-}
-
-// listen starts a server that says where it listens, and ends it with the test.
-func listen(t *testing.T, cmd *exec.Cmd) *remote {
-	t.Helper()
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	address := make(chan string, 1)
-	var reading sync.WaitGroup
-	reading.Go(func() { readLog(t, stderr, address) })
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		reading.Wait()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the server ended with %v", err)
-		}
-	})
-	at, ok := <-address
-	if !ok {
-		t.Fatal("the server did not say where it listens")
-	}
-	return &remote{"http://" + at}
-}
-
-func readLog(t *testing.T, stderr io.Reader, address chan<- string) {
-	defer close(address)
-	told := false
-	lines := bufio.NewScanner(stderr)
-	for lines.Scan() {
-		t.Log("server:", lines.Text())
-		if at := servingAt.FindStringSubmatch(lines.Text()); at != nil && !told {
-			address <- at[1]
-			told = true
-		}
-	}
-}
-
-func serverEnvironment(t *testing.T) []string {
-	env := append(os.Environ(), "UNDERSTUDY_DATA_DIR="+t.TempDir(), "UNDERSTUDY_LOG_LEVEL=info")
-	if python := os.Getenv("UNDERSTUDY_TEST_PYTHON"); python != "" {
-		env = append(env, "UNDERSTUDY_PYTHON="+python)
-	}
-	return env
-}
-
 // way is how a client speaks with a server.
 type way struct {
 	name   string
-	reach  func(t *testing.T, r *remote) (transport.Interface, error)
+	reach  func(t *testing.T, s *server) (transport.Interface, error)
 	legacy bool
 }
 
 var ways = []way{
 	{"http modern", overHTTP, false},
 	{"http legacy", overHTTP, true},
-	{"sse", func(_ *testing.T, r *remote) (transport.Interface, error) { return transport.NewSSE(r.url + "/sse") }, true},
+	{"sse", func(_ *testing.T, s *server) (transport.Interface, error) { return transport.NewSSE(s.url + "/sse") }, true},
 	{"stdio modern", overStdio, false},
 	{"stdio legacy", overStdio, true},
 }
 
-func overHTTP(_ *testing.T, r *remote) (transport.Interface, error) {
-	return transport.NewStreamableHTTP(r.url + "/mcp")
+func overHTTP(_ *testing.T, s *server) (transport.Interface, error) {
+	return transport.NewStreamableHTTP(s.url + "/mcp")
 }
 
 // overStdio starts a server of its own.
-func overStdio(t *testing.T, _ *remote) (transport.Interface, error) {
-	program, err := exec.LookPath("understudy")
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(program, "serve")
-	cmd.Dir = t.TempDir() // where its code works
-	cmd.Env = serverEnvironment(t)
-	return startStdio(cmd)
+func overStdio(t *testing.T, _ *server) (transport.Interface, error) {
+	return startStdio(command(t, "serve"))
+}
+
+// withToken has a client show a token.
+func withToken(s *server, token string) (transport.Interface, error) {
+	return transport.NewStreamableHTTP(s.url+"/mcp", transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + token}))
 }
 
 // stdioLink leads to a server over its standard input and output. mcp-go's own kills the
@@ -158,73 +87,165 @@ func (l *stdioLink) leave() error {
 // isAnonymous reports whether the server can't tell the client from others.
 func (w way) isAnonymous() bool { return w.name == "http modern" && runtime.GOOS != "linux" }
 
+// connect greets a server in this way. The client leaves with the test.
+func (w way) connect(t *testing.T, s *server, options ...client.ClientOption) *client.Client {
+	t.Helper()
+	link, err := w.reach(t, s)
+	must(t, err)
+	if w.legacy {
+		options = append(options, client.WithLegacyProtocolOnly())
+	}
+	return dial(t, link, options...)
+}
+
 // dialled counts the clients: each is a program of its own name, as all are of this
 // process.
 var dialled atomic.Int64
 
-// connect greets a server in this way. The client leaves with the test.
-func (w way) connect(t *testing.T, r *remote, options ...client.ClientOption) *client.Client {
+// dial greets whom a link leads to. The client leaves with the test.
+func dial(t *testing.T, link transport.Interface, options ...client.ClientOption) *client.Client {
 	t.Helper()
-	c, err := w.dial(t, r, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, err := greet(link, fmt.Sprint("tester ", dialled.Add(1)), options...)
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
-// patientDiscovery has a client wait longer than its five seconds for a busy server to say
-// that it knows the newest era; it speaks an older one else.
-var patientDiscovery = client.WithDiscoverTimeout(time.Minute)
+// spawn starts a server over stdio, and returns a client of it. Both end with the test.
+func spawn(t *testing.T, cmd *exec.Cmd, options ...client.ClientOption) *client.Client {
+	t.Helper()
+	link, err := startStdio(cmd)
+	must(t, err)
+	return dial(t, link, options...)
+}
 
-func (w way) dial(t *testing.T, r *remote, options ...client.ClientOption) (*client.Client, error) {
-	link, err := w.reach(t, r)
-	if err != nil {
-		return nil, err
-	}
-	if w.legacy {
-		options = append(options, client.WithLegacyProtocolOnly())
-	}
-	c := client.NewClient(link, append(options, patientDiscovery)...)
+// patience is how long a busy server may take to say that it knows the newest era: after
+// mcp-go's five seconds a client would speak an older one.
+var patience = client.WithDiscoverTimeout(time.Minute)
+
+func greet(link transport.Interface, name string, options ...client.ClientOption) (*client.Client, error) {
+	c := client.NewClient(link, append(options, patience)...)
+	return c, introduce(c, name)
+}
+
+func introduce(c *client.Client, name string) error {
 	if err := c.Start(context.Background()); err != nil {
-		return nil, err
+		return err
 	}
 	var hello mcp.InitializeRequest
 	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	hello.Params.ClientInfo = mcp.Implementation{Name: fmt.Sprint("tester ", dialled.Add(1)), Version: "1"}
+	hello.Params.ClientInfo = mcp.Implementation{Name: name, Version: "1"}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	_, err = c.Initialize(ctx, hello)
-	return c, err
+	_, err := c.Initialize(ctx, hello)
+	return err
 }
 
-// callTool calls a tool and returns the record and the text of its answer.
-func callTool(c *client.Client, tool string, arguments map[string]any) (record map[string]any, text string, err error) {
+// answer is what a model gets from a call.
+type answer struct {
+	text   string
+	images int
+	record map[string]any
+}
+
+var errRefused = errors.New("refused")
+
+// call calls a tool, with arguments as pairs of name and value. That nothing ran is an
+// error, too.
+func call(c *client.Client, tool string, pairs ...any) (a answer, err error) {
+	arguments := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		arguments[pairs[i].(string)] = pairs[i+1]
+	}
 	var request mcp.CallToolRequest
 	request.Params.Name, request.Params.Arguments = tool, arguments
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	result, err := c.CallTool(ctx, request)
 	if err != nil {
-		return nil, "", err
+		return a, err
 	}
 	for _, content := range result.Content {
-		if piece, ok := mcp.AsTextContent(content); ok {
-			text += piece.Text
+		switch content := content.(type) {
+		case mcp.TextContent:
+			a.text += content.Text
+		case mcp.ImageContent:
+			a.images++
 		}
 	}
 	if result.IsError {
-		return nil, text, fmt.Errorf("refused: %s", text)
+		return a, fmt.Errorf("%w: %s", errRefused, a.text)
 	}
-	record, _ = result.StructuredContent.(map[string]any)
-	return record, text, nil
+	a.record, _ = result.StructuredContent.(map[string]any)
+	return a, nil
 }
 
-func mustCall(t *testing.T, c *client.Client, tool string, arguments map[string]any) (record map[string]any, text string) {
+// run calls run_python_code, and manage an operation of manage_interpreters; more are
+// further arguments. Each returns the record and the text of the answer.
+func run(t *testing.T, c *client.Client, code string, more ...any) (record map[string]any, text string) {
 	t.Helper()
-	record, text, err := callTool(c, tool, arguments)
+	a, err := call(c, "run_python_code", append([]any{"code", code}, more...)...)
 	if err != nil {
-		t.Fatalf("%s %v: %v", tool, arguments, err)
+		t.Fatalf("%s: %v", code, err)
 	}
-	return record, text
+	return a.record, a.text
+}
+
+func manage(t *testing.T, c *client.Client, operation string, more ...any) (record map[string]any, text string) {
+	t.Helper()
+	a, err := call(c, "manage_interpreters", append([]any{"operation", operation}, more...)...)
+	if err != nil {
+		t.Fatalf("%s %v: %v", operation, more, err)
+	}
+	return a.record, a.text
+}
+
+// refused expects that nothing runs, and that the answer says why.
+func refused(t *testing.T, c *client.Client, why, tool string, pairs ...any) {
+	t.Helper()
+	if a, err := call(c, tool, pairs...); !errors.Is(err, errRefused) || !strings.Contains(a.text, why) {
+		t.Errorf("it is not refused because %q: %v\n%s", why, err, a.text)
+	}
+}
+
+// create makes an interpreter.
+func create(t *testing.T, c *client.Client) (id string) {
+	t.Helper()
+	record, _ := manage(t, c, "create")
+	return record["interpreter_id"].(string)
+}
+
+// interpreters are what the client's list has.
+func interpreters(t *testing.T, c *client.Client) (listed []map[string]any) {
+	t.Helper()
+	record, _ := manage(t, c, "list")
+	for _, one := range record["interpreters"].([]any) {
+		listed = append(listed, one.(map[string]any))
+	}
+	return listed
+}
+
+// readResource returns what a resource holds, whether text or bytes.
+func readResource(c *client.Client, uri string) (held string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	var request mcp.ReadResourceRequest
+	request.Params.URI = uri
+	result, err := c.ReadResource(ctx, request)
+	if err != nil {
+		return "", errors.Join(err, ctx.Err())
+	}
+	for _, contents := range result.Contents {
+		switch c := contents.(type) {
+		case mcp.TextResourceContents:
+			held += c.Text
+		case mcp.BlobResourceContents:
+			data, err := base64.StdEncoding.DecodeString(c.Blob)
+			if err != nil {
+				return "", err
+			}
+			held += string(data)
+		}
+	}
+	return held, nil
 }

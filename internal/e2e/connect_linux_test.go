@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"bytes"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -17,7 +15,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/internal/connect"
 )
@@ -27,18 +24,11 @@ import (
 type desk struct {
 	t                   *testing.T
 	data, project, mark string
-	env                 []string
 }
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{t: t, project: t.TempDir(), mark: markName + "=" + rand.Text()}
-	d.env = append(serverEnvironment(t), d.mark)
-	for _, entry := range d.env {
-		if dir, ok := strings.CutPrefix(entry, "UNDERSTUDY_DATA_DIR="); ok {
-			d.data = dir
-		}
-	}
+	d := &desk{t: t, data: t.TempDir(), project: t.TempDir(), mark: markName + "=" + rand.Text()}
 	t.Cleanup(d.tidy)
 	return d
 }
@@ -58,24 +48,26 @@ func (d *desk) tidy() {
 // gone waits until there is no process of the test's.
 func (d *desk) gone() {
 	d.t.Helper()
-	d.until("no process is left", func() bool { return len(marked(d.mark)) == 0 })
+	eventually(d.t, func() error {
+		if left := marked(d.mark); len(left) > 0 {
+			return fmt.Errorf("processes are left: %v", left)
+		}
+		return nil
+	})
 }
 
-func (d *desk) until(what string, holds func() bool) {
+func (d *desk) command(arguments ...string) *exec.Cmd {
 	d.t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			d.t.Fatalf("it never comes to this: %s; there are %v", what, marked(d.mark))
-		}
-	}
+	cmd := command(d.t, arguments...)
+	cmd.Dir, cmd.Env = d.project, append(cmd.Env, d.mark, "UNDERSTUDY_DATA_DIR="+d.data)
+	return cmd
 }
 
 // member is a client program that runs connect.
 type member struct {
 	*client.Client
-	cmd    *exec.Cmd
-	stderr *bytes.Buffer
-	link   *stdioLink
+	link *stdioLink
+	log  *serverLog
 }
 
 // enter starts a client program of that name, with connect and its flags.
@@ -83,37 +75,35 @@ func (d *desk) enter(name string, args ...string) *member {
 	d.t.Helper()
 	m, err := d.tryToRun(name, append([]string{"connect"}, args...)...)
 	if err != nil {
-		d.t.Fatalf("%v\n%s", err, m.stderr)
+		d.t.Fatalf("%v\n%s", err, m.log)
 	}
 	d.t.Cleanup(func() { _ = m.Close() })
 	return m
 }
 
 func (d *desk) tryToRun(name string, args ...string) (*member, error) {
-	m := &member{cmd: exec.Command("understudy", args...), stderr: &bytes.Buffer{}}
-	m.cmd.Env, m.cmd.Dir, m.cmd.Stderr = d.env, d.project, m.stderr
+	cmd, m := d.command(args...), &member{log: &serverLog{}}
+	cmd.Stderr = m.log
 	var err error
-	if m.link, err = startStdio(m.cmd); err != nil {
-		return m, err
+	if m.link, err = startStdio(cmd); err == nil {
+		m.Client, err = greet(m.link, name)
 	}
-	m.Client = client.NewClient(m.link, patientDiscovery)
-	if err := m.Start(context.Background()); err != nil {
-		return m, err
-	}
-	var hello mcp.InitializeRequest
-	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	hello.Params.ClientInfo = mcp.Implementation{Name: name, Version: "1"}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
-	_, err = m.Initialize(ctx, hello)
 	return m, err
 }
 
 // value runs code in the default interpreter and returns the variable's value.
 func (d *desk) value(m *member, code, name string) any {
 	d.t.Helper()
-	record, _ := mustCall(d.t, m.Client, "run_python_code", map[string]any{"code": code, "result_var_name": name})
+	record, _ := run(d.t, m.Client, code, "result_var_name", name)
 	return record["result"]
+}
+
+// is expects that code leaves a variable with a value in the default interpreter.
+func (d *desk) is(m *member, code, name string, want any) {
+	d.t.Helper()
+	if got := d.value(m, code, name); got != want {
+		d.t.Errorf("after %s %s is %v, not %v", code, name, got, want)
+	}
 }
 
 func (d *desk) server() connect.Found {
@@ -131,20 +121,14 @@ func TestVariablesOutliveTheirClient(t *testing.T) {
 	first := d.enter("editor")
 	d.value(first, "x = 41", "x")
 	beside := d.enter("editor")
-	if got := d.value(beside, "y = 'x' in globals()", "y"); got != false {
-		t.Error("two clients that run at once share a variable")
-	}
+	d.is(beside, "y = 'x' in globals()", "y", false) // two that run at once share nothing
 	if err := first.Close(); err != nil {
 		t.Error(err)
 	}
 	again := d.enter("editor")
-	if got := d.value(again, "x += 1", "x"); got != 42.0 {
-		t.Errorf("after a restart of the client x is %v", got)
-	}
+	d.is(again, "x += 1", "x", 42.0)
 	other := d.enter("another program")
-	if got := d.value(other, "y = 'x' in globals()", "y"); got != false {
-		t.Error("another program has the variables of the first")
-	}
+	d.is(other, "y = 'x' in globals()", "y", false)
 	if got := d.server(); got.Clients != 3 || got.Transport != "connect" {
 		t.Errorf("%+v", got)
 	}
@@ -155,40 +139,29 @@ func TestClientsShareIfTheUserSaysSo(t *testing.T) {
 	d := newDesk(t)
 	one, two := d.enter("one", "--share", "team"), d.enter("two", "--share", "team")
 	alone := d.enter("one")
-	record, _ := mustCall(t, one.Client, "manage_interpreters", map[string]any{"operation": "create"})
-	id := record["interpreter_id"].(string)
-	mustCall(t, one.Client, "run_python_code", map[string]any{"code": "x = 1", "interpreter_id": id})
-	mustCall(t, two.Client, "run_python_code", map[string]any{"code": "x += 1", "interpreter_id": id})
-	if got := d.value(one, "mine = 1", "mine"); got != 1.0 {
-		t.Error(got)
-	}
-	if got := d.value(two, "mine += 1", "mine"); got != 2.0 {
-		t.Errorf("the default interpreter is not shared: %v", got)
-	}
-	if _, text, err := callTool(alone.Client, "run_python_code", map[string]any{"code": "x", "interpreter_id": id}); err == nil || !strings.Contains(text, "not found") {
-		t.Errorf("without the name another's interpreter is reached: %s", text)
-	}
+	id := create(t, one.Client)
+	run(t, one.Client, "x = 1", "interpreter_id", id)
+	run(t, two.Client, "x += 1", "interpreter_id", id)
+	d.is(one, "mine = 1", "mine", 1.0)
+	d.is(two, "mine += 1", "mine", 2.0)
+	refused(t, alone.Client, "not found", "run_python_code", "code", "x", "interpreter_id", id)
 }
 
 func TestClientsThatStartAtOnceHaveOneServer(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
+	members := make([]*member, 5)
 	var starting sync.WaitGroup
-	var mu sync.Mutex
-	var members []*member
-	for range 5 {
+	for i := range members {
 		starting.Go(func() {
-			m, err := d.tryToRun("editor", "connect")
-			if err != nil {
-				t.Errorf("%v\n%s", err, m.stderr)
+			var err error
+			if members[i], err = d.tryToRun("editor", "connect"); err != nil {
+				t.Errorf("%v\n%s", err, members[i].log)
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			members = append(members, m)
 		})
 	}
 	starting.Wait()
-	d.until("five clients of one server", func() bool { return d.server().Clients == 5 })
+	comesTrue(t, "five clients of one server", func() bool { return d.server().Clients == 5 })
 	// Another directory has a server of its own, and so have other settings.
 	project := d.project
 	d.project = t.TempDir()
@@ -210,27 +183,25 @@ func (d *desk) untilGo() string {
 
 func (d *desk) goOn() {
 	d.t.Helper()
-	if err := os.WriteFile(filepath.Join(d.project, "go"), nil, 0o600); err != nil {
-		d.t.Fatal(err)
-	}
+	writeFile(d.t, filepath.Join(d.project, "go"), "")
 }
 
 // TestKillsInAnyOrder kills connect, its client and the server.
 func TestKillsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	kill := map[string]func(d *desk, m *member){
-		"connect": func(_ *desk, m *member) { _ = m.cmd.Process.Kill() },
+		"connect": func(_ *desk, m *member) { _ = m.link.cmd.Process.Kill() },
 		"client": func(_ *desk, m *member) { // what the system does with its streams
 			_ = m.link.Stdio.Close()
 		},
 		"server": func(d *desk, m *member) {
 			_ = syscall.Kill(d.server().PID, syscall.SIGKILL)
 			var exit *exec.ExitError
-			if err := m.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+			if err := m.link.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 				d.t.Errorf("connect ended by %v", err)
 			}
-			if !strings.Contains(m.stderr.String(), "the server has ended") {
-				d.t.Errorf("connect said %q", m.stderr)
+			if !strings.Contains(m.log.String(), "the server has ended") {
+				d.t.Errorf("connect said %q", m.log)
 			}
 		},
 	}
@@ -244,7 +215,7 @@ func TestKillsInAnyOrder(t *testing.T) {
 			m := d.enter("editor")
 			d.value(m, "x = 41", "x")
 			// Code that runs goes on without its caller.
-			mustCall(t, m.Client, "run_python_code", map[string]any{"wait": 0.01, "code": d.untilGo() + "\nx += 1"})
+			run(t, m.Client, d.untilGo()+"\nx += 1", "wait", 0.01)
 			for i, victim := range order {
 				if victim == "server" && i > 0 { // connect has ended
 					_ = syscall.Kill(d.server().PID, syscall.SIGKILL)
@@ -253,17 +224,12 @@ func TestKillsInAnyOrder(t *testing.T) {
 				kill[victim](d, m)
 			}
 			d.goOn()
-			if slices.Contains(order, "server") {
-				d.gone()
-			}
-			again := d.enter("editor")
 			want := any(42.0)
 			if slices.Contains(order, "server") {
+				d.gone()
 				want = "lost"
 			}
-			if got := d.value(again, "x = globals().get('x', 'lost')", "x"); got != want {
-				t.Errorf("x is %v", got)
-			}
+			d.is(d.enter("editor"), "x = globals().get('x', 'lost')", "x", want)
 		})
 	}
 }
@@ -274,7 +240,7 @@ func TestIdleServerEnds(t *testing.T) {
 	d := newDesk(t)
 	m := d.enter("editor", "--idle-exit", "200ms")
 	d.value(m, "x = 1", "x")
-	mustCall(t, m.Client, "run_python_code", map[string]any{"wait": 0.01, "code": d.untilGo()})
+	run(t, m.Client, d.untilGo(), "wait", 0.01)
 	_ = m.Close()
 	// What runs keeps it; there is no moment at which it would be known to stay.
 	time.Sleep(500 * time.Millisecond)
@@ -291,19 +257,7 @@ func TestIdleServerEnds(t *testing.T) {
 func TestServerThatCannotStart(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	for i, entry := range d.env {
-		if strings.HasPrefix(entry, "UNDERSTUDY_DATA_DIR=") {
-			d.env[i] = "UNDERSTUDY_DATA_DIR=/proc/nowhere"
-		}
-	}
-	cmd := exec.Command("understudy", "connect")
-	cmd.Env, cmd.Dir = d.env, d.project
-	if said, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(said), "--data-dir") {
-		t.Errorf("%v: %s", err, said)
-	}
-	cmd = exec.Command("understudy", "connect", "--share", "a b")
-	cmd.Env, cmd.Dir = d.env, d.project
-	if said, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(said), "share is") {
-		t.Errorf("%v: %s", err, said)
-	}
+	fails(t, d.command("connect", "--share", "a b"), "share is")
+	d.data = "/proc/nowhere"
+	fails(t, d.command("connect"), "--data-dir")
 }

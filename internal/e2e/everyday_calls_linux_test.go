@@ -1,17 +1,12 @@
 package e2e
 
 import (
-	"context"
-	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // everydayCalls are what a client does with a server every day.
@@ -67,29 +62,11 @@ func (h *household) ends(t *testing.T, id, code, status string, more ...any) map
 // read returns a resource, whether text or bytes.
 func (h *household) read(t *testing.T, uri string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	var request mcp.ReadResourceRequest
-	request.Params.URI = uri
-	result, err := h.client.ReadResource(ctx, request)
+	text, err := readResource(h.client, uri)
 	if err != nil {
 		t.Errorf("reading %s: %v", uri, err)
-		return ""
 	}
-	var all strings.Builder
-	for _, contents := range result.Contents {
-		switch c := contents.(type) {
-		case mcp.TextResourceContents:
-			all.WriteString(c.Text)
-		case mcp.BlobResourceContents:
-			data, err := base64.StdEncoding.DecodeString(c.Blob)
-			if err != nil {
-				t.Error(err)
-			}
-			all.Write(data)
-		}
-	}
-	return all.String()
+	return text
 }
 
 func (h *household) skipWithout(t *testing.T, module string) {
@@ -174,7 +151,7 @@ func crash(t *testing.T, h *household) {
 const tryFiles = "import subprocess, tempfile\nwith tempfile.NamedTemporaryFile() as f, open('here', 'w') as g: print(subprocess.run(['true']).returncode == 0)"
 
 func branch(t *testing.T, h *household) {
-	id := h.createAnother(t)
+	id := create(t, h.client)
 	h.expect(t, id, "x = [1]; out = open('file', 'w'); out.write('original'); out.close(); print(x)", "8\n[1]")
 	record, _ := h.manage(t, id, "branch")
 	other := fmt.Sprint(record["interpreter_id"])
@@ -228,11 +205,10 @@ func interrupt(t *testing.T, h *household) {
 // expectBegun returns when the running code has made its file.
 func (h *household) expectBegun(t *testing.T, id string) {
 	t.Helper()
-	listed, _ := mustCall(t, h.client, "manage_interpreters", map[string]any{"operation": "list"})
-	for _, each := range listed["interpreters"].([]any) {
-		if one := each.(map[string]any); one["id"] == id {
+	for _, each := range interpreters(t, h.client) {
+		if each["id"] == id {
 			eventually(t, func() error {
-				_, err := os.Stat(filepath.Join(fmt.Sprint(one["workdir"]), "begun"))
+				_, err := os.Stat(filepath.Join(fmt.Sprint(each["workdir"]), "begun"))
 				return err
 			})
 		}
@@ -265,7 +241,7 @@ print()`
 }
 
 func endInterpreter(t *testing.T, h *household) {
-	id := h.createAnother(t)
+	id := create(t, h.client)
 	made, _ := h.run(t, id, `import os, subprocess, sys
 os.makedirs("a/b"); os.symlink("/etc", "a/link"); open("a/c", "w").close()
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)

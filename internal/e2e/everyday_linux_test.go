@@ -2,13 +2,11 @@ package e2e
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -17,14 +15,14 @@ import (
 // setting is one way in which the everyday things are tried.
 type setting struct {
 	name  string
-	user  int // 0 is root, -1 whoever runs the tests
+	user  account
 	flags []string
 	brief bool // only the programs that are marked as brief
 	// refused has the server run where namespaces are refused, as in most containers.
 	refused bool
 }
 
-// TestEveryday: nothing that code does every day fails in the wall. Each file in
+// TestEveryday: nothing that code does every day fails in the wall. Each file below
 // testdata/everyday is a program that prints ok at its end; a line "# needs: name"
 // in its head names modules, programs as program:gcc, sockets:internet or terminals:own,
 // without which it is left out, and "# brief" has it run in every setting. UNDERSTUDY_EVERYDAY tries all
@@ -63,25 +61,21 @@ func everydaySettings(t *testing.T) []setting {
 	)
 }
 
-// everyUser has a setting tried as root and as nobody, where that can be.
-func everyUser(t *testing.T, s setting) []setting {
+// everyUser has a setting tried as root and as somebody else, where that can be.
+func everyUser(t *testing.T, s setting) (all []setting) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Logf("%s: NOT TRIED as root, who does not run these tests", s.name)
-		s.user = -1
-		return []setting{s}
+	for _, user := range accounts(t) {
+		each := s
+		each.name, each.user = s.name+", "+user.name, user
+		all = append(all, each)
 	}
-	root, other := s, s
-	root.name, other.name = s.name+", root", s.name+", nobody"
-	other.user = nobody
-	return []setting{root, other}
+	return all
 }
 
 // household is a server with one setting, and who calls it.
 type household struct {
 	setting
-	python string
-	server *remote
+	server *server
 	client *client.Client
 	// missing is what the machine has not, whatever the wall.
 	missing map[string]bool
@@ -89,22 +83,26 @@ type household struct {
 
 func newHousehold(t *testing.T, s setting) *household {
 	t.Helper()
-	h := &household{setting: s, python: pythonFor(t, s.user)}
+	h := &household{setting: s}
 	h.server = h.start(t)
 	h.client = ways[1].connect(t, h.server)
-	h.missing = h.lookFor(t, needsOfAll(t))
+	h.missing = h.lookFor(t)
 	h.missing["sockets:internet"] = s.refused // one's own network is a namespace
-	h.missing["terminals:own"] = s.refused && s.user != 0
+	h.missing["terminals:own"] = s.refused && s.user.uid != 0
 	return h
 }
 
 // lookFor looks for modules and programs outside the wall: what the wall hides is
 // not missing, but a failure.
-func (h *household) lookFor(t *testing.T, needs []string) map[string]bool {
+func (h *household) lookFor(t *testing.T) map[string]bool {
 	t.Helper()
+	var needs []string
+	for _, p := range everydayPrograms(t) {
+		needs = append(needs, strings.Fields(p.head["needs"])...)
+	}
 	missing := map[string]bool{}
 	const look = "import importlib.util as u, sys; print(*(m for m in sys.argv[1:] if u.find_spec(m) is None))"
-	cmd := exec.Command(h.python, "-c", look)
+	cmd := exec.Command(h.user.python, "-c", look)
 	for _, need := range needs {
 		if strings.HasPrefix(need, "sockets:") || strings.HasPrefix(need, "terminals:") {
 			continue
@@ -114,7 +112,7 @@ func (h *household) lookFor(t *testing.T, needs []string) map[string]bool {
 			missing[need] = true
 		}
 	}
-	h.become(cmd)
+	cmd.Dir, cmd.SysProcAttr = "/", asUser(h.user.uid)
 	modules, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("looking for modules: %v", err)
@@ -125,57 +123,19 @@ func (h *household) lookFor(t *testing.T, needs []string) map[string]bool {
 	return missing
 }
 
-// become has a command run as the setting's user.
-func (h *household) become(cmd *exec.Cmd) {
-	if h.user > 0 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(h.user), Gid: uint32(h.user)}}
-		cmd.Dir = "/"
-	}
-}
-
-// pythonFor finds a Python that a user may run. The tests' own may lie in the home
-// directory of somebody else, so UNDERSTUDY_NOBODY_PYTHON can name another one.
-func pythonFor(t *testing.T, user int) string {
-	t.Helper()
-	h := household{setting: setting{user: user}}
-	candidates := []string{os.Getenv("UNDERSTUDY_TEST_PYTHON"), "python3", "/usr/bin/python3"}
-	if user > 0 {
-		candidates = slices.Insert(candidates, 1, os.Getenv("UNDERSTUDY_NOBODY_PYTHON"))
-	}
-	for _, candidate := range candidates {
-		path, err := exec.LookPath(candidate)
-		if err != nil {
-			continue
-		}
-		check := exec.Command(path, "-c", "import sys, venv; sys.exit(sys.version_info < (3, 10))")
-		h.become(check)
-		if check.Run() == nil {
-			return path
-		}
-	}
-	t.Skipf("NOT TRIED: user %d can run none of the Pythons %q; set UNDERSTUDY_NOBODY_PYTHON", user, candidates)
-	return ""
-}
-
 // start starts the server. That of another user is a copy of the program in a
 // directory that the user can reach, as the tests' own directories are closed.
-func (h *household) start(t *testing.T) *remote {
+func (h *household) start(t *testing.T) *server {
 	t.Helper()
-	program, err := exec.LookPath("understudy")
-	if err != nil {
-		t.Fatal(err)
-	}
 	home := t.TempDir()
-	if h.user > 0 || h.refused { // without a view of its own a session needs open paths
-		home, program = h.move(t, program)
+	cmd := command(t, append([]string{"serve", "--transport", "http", "--addr", "127.0.0.1:0", "--wait", "9m", "--history", "2"}, h.flags...)...)
+	if h.user.uid != os.Getuid() || h.refused { // without a view of its own a session needs open paths
+		home, cmd.Path = h.move(t)
 	}
-	arguments := []string{"serve", "--transport", "http", "--addr", "127.0.0.1:0", "--wait", "9m", "--history", "2"}
-	cmd := exec.Command(program, append(arguments, h.flags...)...)
 	if h.refused {
 		h.refuseNamespaces(t, cmd)
 	}
-	cmd.Env = append(os.Environ(), "UNDERSTUDY_DATA_DIR="+filepath.Join(home, "data"), "UNDERSTUDY_LOG_LEVEL=info", "UNDERSTUDY_PYTHON="+h.python, "HOME="+home)
-	h.become(cmd)
+	cmd.SysProcAttr, cmd.Dir, cmd.Env = asUser(h.user.uid), home, append(cmd.Env, "UNDERSTUDY_DATA_DIR="+filepath.Join(home, "data"), "UNDERSTUDY_PYTHON="+h.user.python, "HOME="+home)
 	return listen(t, cmd)
 }
 
@@ -191,7 +151,7 @@ func (h *household) refuseNamespaces(t *testing.T, cmd *exec.Cmd) {
 			t.Skipf("NOT TRIED: %v", err)
 		}
 	}
-	if h.user == 0 {
+	if h.user.uid == 0 {
 		cmd.Args = append([]string{"setpriv", "--bounding-set=" + inContainer, cmd.Path}, cmd.Args[1:]...)
 		cmd.Path, cmd.Err = exec.LookPath("setpriv")
 		return
@@ -203,114 +163,64 @@ exec setpriv --inh-caps=-all --ambient-caps=-all "$@"`
 }
 
 // move copies the program to a directory of the user's.
-func (h *household) move(t *testing.T, program string) (home, moved string) {
+func (h *household) move(t *testing.T) (home, moved string) {
 	t.Helper()
 	home, err := os.MkdirTemp("", "everyday")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	moved = filepath.Join(home, filepath.Base(program))
-	if err := errors.Join(copyFile(moved, program), os.Chmod(moved, 0o755), os.Chmod(home, 0o755), os.Chown(home, h.user, h.user)); err != nil {
-		t.Fatal(err)
-	}
+	moved = filepath.Join(home, "understudy")
+	must(t, errors.Join(copyFile(moved, binary), os.Chmod(moved, 0o755), os.Chmod(home, 0o755), os.Chown(home, h.user.uid, h.user.uid)))
 	return home, moved
 }
 
-// program is one of the things that are done every day.
-type program struct {
-	name, code string
-	needs      []string
-	brief      bool
-}
-
-func readPrograms(t *testing.T) []program {
+func everydayPrograms(t *testing.T) (all []program) {
 	t.Helper()
-	files, err := filepath.Glob(root + "testdata/everyday/*.py")
+	files, err := filepath.Glob(root + "testdata/everyday/*/*.py")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no programs: %v", err)
 	}
-	var all []program
 	for _, file := range files {
-		code, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := program{name: strings.TrimSuffix(filepath.Base(file), ".py"), code: string(code)}
-		for line := range strings.Lines(p.code) {
-			if !strings.HasPrefix(line, "# ") {
-				break // the head has ended
-			}
-			needs, _ := strings.CutPrefix(line, "# needs: ")
-			if needs != line {
-				p.needs = strings.Fields(needs)
-			}
-			p.brief = p.brief || line == "# brief\n"
-		}
-		all = append(all, p)
+		all = append(all, newProgram(filepath.Base(file), readFile(t, file)))
 	}
 	return all
 }
 
-func needsOfAll(t *testing.T) []string {
-	t.Helper()
-	var needs []string
-	for _, p := range readPrograms(t) {
-		needs = append(needs, p.needs...)
-	}
-	return needs
-}
-
 // runPrograms runs each program in an interpreter of its own.
 func (h *household) runPrograms(t *testing.T) {
-	for _, p := range readPrograms(t) {
-		if h.brief && !p.brief {
+	for _, p := range everydayPrograms(t) {
+		if _, isBrief := p.head["brief"]; h.brief && !isBrief {
 			continue
 		}
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			for _, need := range p.needs {
+			for need := range strings.FieldsSeq(p.head["needs"]) {
 				if h.missing[need] {
 					t.Skipf("NOT TRIED: %s is not there", need)
 				}
 			}
-			h.runProgram(t, p.code)
+			record, text := h.run(t, h.create(t), p.code)
+			printed, _ := record["stdout"].(string)
+			if record["status"] != "ok" || !strings.HasSuffix(printed, "ok\n") {
+				t.Errorf("%s", text)
+			}
 		})
-	}
-}
-
-func (h *household) runProgram(t *testing.T, code string) {
-	id := h.create(t)
-	record, text := h.run(t, id, code)
-	printed, _ := record["stdout"].(string)
-	if record["status"] != "ok" || !strings.HasSuffix(printed, "ok\n") {
-		t.Errorf("%s", text)
 	}
 }
 
 // create makes an interpreter that goes with the test.
 func (h *household) create(t *testing.T) string {
 	t.Helper()
-	id := h.createAnother(t)
+	id := create(t, h.client)
 	t.Cleanup(func() { h.manage(t, id, "delete") })
 	return id
 }
 
-// createAnother makes an interpreter that the test deletes itself.
-func (h *household) createAnother(t *testing.T) string {
-	t.Helper()
-	record, _ := mustCall(t, h.client, "manage_interpreters", map[string]any{"operation": "create"})
-	return fmt.Sprint(record["interpreter_id"])
-}
-
 func (h *household) run(t *testing.T, id, code string, more ...any) (record map[string]any, text string) {
 	t.Helper()
-	arguments := map[string]any{"interpreter_id": id, "code": code}
-	return mustCall(t, h.client, "run_python_code", with(arguments, more...))
+	return run(t, h.client, code, append(more, "interpreter_id", id)...)
 }
 
 func (h *household) manage(t *testing.T, id, operation string, more ...any) (record map[string]any, text string) {
 	t.Helper()
-	arguments := map[string]any{"interpreter_id": id, "operation": operation}
-	return mustCall(t, h.client, "manage_interpreters", with(arguments, more...))
+	return manage(t, h.client, operation, append(more, "interpreter_id", id)...)
 }

@@ -76,9 +76,7 @@ func openPage(t *testing.T, file string) *browser {
 func pipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	return r, w
 }
@@ -104,9 +102,7 @@ func (b *browser) do(method string, params map[string]any) map[string]any {
 		request["sessionId"] = b.session
 	}
 	encoded, err := json.Marshal(request)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	if _, err := b.to.Write(append(encoded, 0)); err != nil {
 		b.t.Fatal(err)
 	}

@@ -57,12 +57,9 @@ func (l *laboratory) check(t *testing.T, a *scientist) {
 // holds checks that a file has all these texts.
 func holds(t *testing.T, path string, wants ...string) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, path)
 	for _, want := range wants {
-		if !strings.Contains(string(text), want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("%s has no %q:\n%s", filepath.Base(path), want, text)
 		}
 	}
@@ -70,10 +67,6 @@ func holds(t *testing.T, path string, wants ...string) {
 
 // isIn: journal.json has each trial as the agent remembers it.
 func (a *scientist) isIn(t *testing.T, path string) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var saved struct {
 		Nodes []struct {
 			ID            string
@@ -94,9 +87,7 @@ func (a *scientist) isIn(t *testing.T, path string) {
 		}
 		Best *string
 	}
-	if err := json.Unmarshal(text, &saved); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(readFile(t, path)), &saved))
 	if len(saved.Nodes) != len(a.tried) {
 		t.Fatalf("%d nodes of %d trials", len(saved.Nodes), len(a.tried))
 	}
@@ -141,11 +132,7 @@ func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *
 // isDrawn: the page shows all trials, and a click on one its plan, code and output.
 // Nothing that stands in them runs.
 func (a *scientist) isDrawn(t *testing.T, path string) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(strings.ToLower(string(text)), "</script"); n > 2 {
+	if n := strings.Count(strings.ToLower(readFile(t, path)), "</script"); n > 2 {
 		t.Errorf("%d ends of scripts in the page", n)
 	}
 	page := openPage(t, path)
@@ -195,11 +182,7 @@ func flat(text string) string { return strings.Join(strings.Fields(text), "") }
 // scoresAgain: the best solution runs alone, and comes to the same metric.
 func (a *scientist) scoresAgain(t *testing.T, path string) {
 	t.Helper()
-	python := os.Getenv("UNDERSTUDY_TEST_PYTHON")
-	if python == "" {
-		python = "python3"
-	}
-	cmd := exec.CommandContext(t.Context(), python, path)
+	cmd := exec.CommandContext(t.Context(), python(), path)
 	cmd.Dir, cmd.Env = workspaceCopy(t), append(os.Environ(), "MPLBACKEND=agg")
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -220,16 +203,8 @@ func (a *scientist) scoresAgain(t *testing.T, path string) {
 func workspaceCopy(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	table, err := os.ReadFile(root + "examples/experiment/customers.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "input"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "input", "customers.csv"), table, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "input"), 0o755))
+	writeFile(t, filepath.Join(dir, "input", "customers.csv"), readFile(t, customers))
 	return dir
 }
 
@@ -239,11 +214,7 @@ func (a *scientist) isReported(t *testing.T, dir string) {
 	path := filepath.Join(dir, "report.md")
 	holds(t, path, "Introduction", "Preprocessing", "Modelling Methods", "Results Discussion", "Future Work",
 		strconv.FormatFloat(*a.best().metric, 'f', 3, 64), "read_csv", a.best().plan, "NameError", "metric.svg")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(text), "<script>") || strings.Contains(string(text), "\n<img") {
+	if text := readFile(t, path); strings.Contains(text, "<script>") || strings.Contains(text, "\n<img") {
 		t.Error("a plan's HTML is in the report as it is")
 	}
 }
@@ -255,25 +226,10 @@ func (l *laboratory) isExported(t *testing.T, a *scientist) {
 	dir := t.TempDir()
 	notebook, script := filepath.Join(dir, "best.ipynb"), filepath.Join(dir, "best.py")
 	l.run(t, "export", "best", "--format", "ipynb", "--out", notebook)
-	text, err := os.ReadFile(notebook)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var saved struct {
-		NBFormat int
-		Cells    []struct {
-			CellType string `json:"cell_type"`
-			Source   any
-		}
-	}
-	if err := json.Unmarshal(text, &saved); err != nil || saved.NBFormat != 4 {
-		t.Fatalf("nbformat %d: %v", saved.NBFormat, err)
-	}
+	saved := readNotebook(t, []byte(readFile(t, notebook)))
 	var code strings.Builder
-	for _, cell := range saved.Cells {
-		if cell.CellType == "code" {
-			fmt.Fprintln(&code, sourceOf(cell.Source))
-		}
+	for _, cell := range saved {
+		fmt.Fprintln(&code, cell.Source)
 	}
 	for _, want := range append(a.wayTo(a.best()), "read_csv") {
 		if !strings.Contains(code.String(), want) {
@@ -281,20 +237,13 @@ func (l *laboratory) isExported(t *testing.T, a *scientist) {
 		}
 	}
 	if python := notebookPython(t); python != "" {
-		if n, want := runsAgain(t, python, workspaceCopy(t), text), a.best().generation(); n <= want {
+		if n, want := runsAgain(t, python, workspaceCopy(t), []byte(readFile(t, notebook))), a.best().generation(); n <= want {
 			t.Errorf("%d cells of %d trials and what was before them", n, want)
 		}
 	}
 	l.run(t, "export", "best", "--format", "py", "--out", script)
 	holds(t, script, append(a.wayTo(a.best()), "read_csv")...)
-	text, err = os.ReadFile(script)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// As a script it shows no values.
-	if err := os.WriteFile(script, append(text, "\nprint(score)\n"...), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, script, readFile(t, script)+"\nprint(score)\n") // as a script it shows no values
 	a.scoresAgain(t, script)
 }
 
@@ -314,17 +263,4 @@ func (w *trial) generation() (n int) {
 		n++
 	}
 	return n
-}
-
-// sourceOf is a cell's text, which a notebook may have as lines.
-func sourceOf(source any) string {
-	lines, isList := source.([]any)
-	if !isList {
-		return fmt.Sprint(source)
-	}
-	var all strings.Builder
-	for _, line := range lines {
-		all.WriteString(fmt.Sprint(line))
-	}
-	return all.String()
 }

@@ -73,9 +73,7 @@ func TestNotebookRuns(t *testing.T) {
 	run := func(r sessions.RunRequest) *sessions.Result {
 		t.Helper()
 		result, err := manager.Run(t.Context(), "agent", r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return result
 	}
 	for _, code := range notebookCells {
@@ -88,9 +86,7 @@ func TestNotebookRuns(t *testing.T) {
 		run(sessions.RunRequest{Code: "x = 'lost'\nprint('last words', flush=True)\nimport os; os.abort()"})
 		run(sessions.RunRequest{Code: "x\nimport warnings; warnings.warn('numbered')"})
 		branch, err := manager.Branch(t.Context(), "agent", last)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		last = branch.ID
 		run(sessions.RunRequest{InterpreterID: last, Code: "x + 1, df.shape\nplt.plot([1]);"})
 		run(sessions.RunRequest{InterpreterID: last, Code: "x = 99"})
@@ -103,13 +99,9 @@ func TestNotebookRuns(t *testing.T) {
 	// An interpreter that has ended keeps its place in the journal.
 	manager.Close(t.Context())
 	document, err := reports.Find(t.Context(), reader, last)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := document.Notebook()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n, want := runsAgain(t, python, t.TempDir(), text), len(notebookCells)+2; n < want {
 		t.Fatalf("%d cells of %d", n, want)
 	}
@@ -123,9 +115,7 @@ func notebookPython(t *testing.T) string {
 		return ""
 	}
 	place, err := filepath.Abs(place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return filepath.Join(place, "bin", "python")
 }
 
@@ -147,12 +137,10 @@ func runNotebook(t *testing.T, python, workdir string, text []byte) []notebookCe
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "exported.ipynb")
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, file, string(text))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	run := func(args ...string) []byte {
+	execute := func(args ...string) []byte {
 		cmd := exec.CommandContext(ctx, python, args...)
 		// Jupyter keeps files in the home directory.
 		cmd.Env = append(os.Environ(), "HOME="+dir, "IPYTHONDIR="+filepath.Join(dir, "ipython"),
@@ -160,15 +148,13 @@ func runNotebook(t *testing.T, python, workdir string, text []byte) []notebookCe
 		cmd.Stderr = os.Stderr
 		cmd.WaitDelay = 10 * time.Second
 		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return out
 	}
 	// matplotlib keeps its list of fonts there too. It says so on stderr when making that
 	// takes five seconds, which no cell is to be the first to do.
-	run("-c", "import matplotlib.font_manager")
-	return readNotebook(t, run(filepath.Join(root, "testdata", "notebooks", "run.py"), file, workdir))
+	execute("-c", "import matplotlib.font_manager")
+	return readNotebook(t, execute(filepath.Join(root, "testdata", "notebooks", "run.py"), file, workdir))
 }
 
 type notebookCell struct {
@@ -200,9 +186,12 @@ func (t *text) UnmarshalJSON(data []byte) error {
 // readNotebook returns the code cells of a notebook, but for the setup.
 func readNotebook(t *testing.T, data []byte) []notebookCell {
 	t.Helper()
-	var n struct{ Cells []notebookCell }
-	if err := json.Unmarshal(data, &n); err != nil {
-		t.Fatal(err)
+	var n struct {
+		NBFormat int
+		Cells    []notebookCell
+	}
+	if err := json.Unmarshal(data, &n); err != nil || n.NBFormat != 4 {
+		t.Fatalf("nbformat %d: %v", n.NBFormat, err)
 	}
 	return slices.DeleteFunc(n.Cells, func(c notebookCell) bool {
 		return c.Type != "code" || slices.Contains(c.Metadata.Tags, "understudy")
@@ -240,9 +229,7 @@ func newRecordedManager(t *testing.T, python string) (*journal.Reader, *sessions
 	dir := t.TempDir()
 	file := filepath.Join(dir, "journal.db")
 	recorder, err := journal.Open(file, journal.Options{Run: journal.Run{Version: "test", Config: "echo: all\n"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := recorder.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -268,9 +255,7 @@ func newRecordedManager(t *testing.T, python string) (*journal.Reader, *sessions
 	m := sessions.NewManager(o)
 	t.Cleanup(func() { m.Close(context.Background()) })
 	reader, err := journal.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = reader.Close() })
 	return reader, m
 }

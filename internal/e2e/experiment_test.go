@@ -1,10 +1,10 @@
 package e2e
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -13,10 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/sessions"
@@ -35,7 +34,7 @@ func TestExperiment(t *testing.T) {
 		t.Skip("interpreters can be branched on Linux only")
 	}
 	t.Parallel()
-	l := startLaboratory(t)
+	l := &laboratory{data: t.TempDir(), experiments: filepath.Join(t.TempDir(), "experiments")}
 	a := &scientist{t: t, client: l.connect(t)}
 	a.readPrompt()
 	a.prepare()
@@ -50,7 +49,7 @@ func TestExperiment(t *testing.T) {
 			repair.repairs = broken.repairs[1:]
 			a.try(broken.interpreter, broken, repair)
 			if last := a.tried[len(a.tried)-1]; last.buggy != "" && len(last.repairs) == 0 {
-				a.giveUp(last)
+				manage(t, a.client, "delete", "interpreter_id", last.interpreter) // what was tried there stays in the journal
 			}
 			continue
 		}
@@ -62,7 +61,9 @@ func TestExperiment(t *testing.T) {
 		t.Errorf("%d ideas are left over", len(ideas))
 	}
 	l.isFollowed(t, a)
-	a.leave()
+	if err := a.client.Close(); err != nil { // it writes what is left to be written
+		t.Errorf("the server ended with %v", err)
+	}
 	l.check(t, a)
 }
 
@@ -95,17 +96,12 @@ type trialAnswer struct {
 	Trial         *sessions.TrialReport `json:"trial"`
 }
 
-func (a *scientist) call(tool string, arguments map[string]any) (trialAnswer, string) {
+func (a *scientist) read(record map[string]any, text string) (trialAnswer, string) {
 	a.t.Helper()
-	record, text := mustCall(a.t, a.client, tool, arguments)
 	encoded, err := json.Marshal(record)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	var answer trialAnswer
-	if err := json.Unmarshal(encoded, &answer); err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, json.Unmarshal(encoded, &answer))
 	return answer, text
 }
 
@@ -115,9 +111,7 @@ func (a *scientist) readPrompt() {
 	var request mcp.GetPromptRequest
 	request.Params.Name, request.Params.Arguments = "experiment", map[string]string{"task": "predict who leaves", "direction": "maximize"}
 	got, err := a.client.GetPrompt(a.t.Context(), request)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	words, _ := mcp.AsTextContent(got.Messages[0].Content)
 	for _, want := range []string{"predict who leaves", fmt.Sprint("Trials: ", experimentSteps), "customers.csv", "monthly_fee"} {
 		if !strings.Contains(words.Text, want) {
@@ -129,7 +123,7 @@ func (a *scientist) readPrompt() {
 // prepare loads the data where all trials begin. That is none of them.
 func (a *scientist) prepare() {
 	a.t.Helper()
-	answer, text := a.call("run_python_code", map[string]any{"code": preparation})
+	answer, text := a.read(run(a.t, a.client, preparation))
 	if answer.Status != sessions.StatusOK || answer.Trial != nil || strings.Contains(text, "[trial") {
 		a.t.Fatalf("preparing:\n%s", text)
 	}
@@ -138,26 +132,20 @@ func (a *scientist) prepare() {
 
 func (a *scientist) branch(interpreter string) string {
 	a.t.Helper()
-	answer, _ := a.call("manage_interpreters", map[string]any{"operation": "branch", "interpreter_id": interpreter})
+	answer, _ := a.read(manage(a.t, a.client, "branch", "interpreter_id", interpreter))
 	return answer.InterpreterID
 }
 
 // try runs one attempt, and compares what is said of it with what the agent knows.
 func (a *scientist) try(interpreter string, parent *trial, what attempt) {
 	a.t.Helper()
-	arguments := map[string]any{
-		"code": what.code, "plan": what.plan, "interpreter_id": interpreter,
-		"metric_var_name": "score", "maximize": true, "timeout": 60,
-	}
-	if what.timeout > 0 {
-		arguments["timeout"] = what.timeout
-	}
+	arguments := []any{"plan", what.plan, "interpreter_id", interpreter, "metric_var_name", "score", "maximize", true, "timeout", cmp.Or(what.timeout, 60)}
 	if what.apart {
-		arguments["wait"] = 0
+		arguments = append(arguments, "wait", 0)
 	}
-	answer, text := a.call("run_python_code", arguments)
+	answer, text := a.read(run(a.t, a.client, what.code, arguments...))
 	if what.apart && answer.Status == sessions.StatusRunning {
-		answer, text = a.call("manage_interpreters", map[string]any{"operation": "wait", "interpreter_id": interpreter})
+		answer, text = a.read(manage(a.t, a.client, "wait", "interpreter_id", interpreter))
 	}
 	now := &trial{attempt: what, number: len(a.tried) + 1, interpreter: interpreter, execution: answer.Execution, parent: parent}
 	if what.buggy == "" {
@@ -168,13 +156,6 @@ func (a *scientist) try(interpreter string, parent *trial, what attempt) {
 	}
 	a.tried = append(a.tried, now)
 	a.compare(now, answer, text)
-}
-
-// giveUp ends an interpreter to which the agent won't come back. What it has tried
-// there stays in the journal.
-func (a *scientist) giveUp(last *trial) {
-	a.t.Helper()
-	a.call("manage_interpreters", map[string]any{"operation": "delete", "interpreter_id": last.interpreter})
 }
 
 // lastNumber is what the last line of an output says.
@@ -209,7 +190,7 @@ func (a *scientist) compare(now *trial, answer trialAnswer, text string) {
 	if best := a.best(); best != nil {
 		want.Best = &sessions.BestTrial{Number: best.number, InterpreterID: best.interpreter, Execution: best.execution, Metric: *best.metric}
 	}
-	if diff := cmp.Diff(want, answer.Trial, cmpopts.IgnoreFields(sessions.TrialReport{}, "Why")); diff != "" {
+	if diff := gocmp.Diff(want, answer.Trial, cmpopts.IgnoreFields(sessions.TrialReport{}, "Why")); diff != "" {
 		a.t.Errorf("trial %d (-known +told):\n%s", now.number, diff)
 	}
 	a.t.Log(regexp.MustCompile(`(?m)^\[trial .*`).FindString(text))
@@ -281,57 +262,34 @@ func (a *scientist) mendable() *trial {
 // refused, and is none.
 func (a *scientist) asksForBothDirections() {
 	a.t.Helper()
-	_, text, err := callTool(a.client, "run_python_code", map[string]any{
-		"code": "score = 1.0", "interpreter_id": a.prepared, "metric_var_name": "score", "maximize": false,
-	})
-	if err == nil || !regexp.MustCompile(`maximize is false for score, but trial 1 .*has maximize true for score`).MatchString(text) {
-		a.t.Errorf("both directions in one experiment: %v, %s", err, text)
-	}
-}
-
-// leave ends the server, which writes what is left to be written.
-func (a *scientist) leave() {
-	a.t.Helper()
-	if err := a.client.Close(); err != nil {
-		a.t.Errorf("the server ended with %v", err)
+	_, err := call(a.client, "run_python_code", "code", "score = 1.0", "interpreter_id", a.prepared, "metric_var_name", "score", "maximize", false)
+	if !regexp.MustCompile(`maximize is false for score, but trial 1 .*has maximize true for score`).MatchString(fmt.Sprint(err)) {
+		a.t.Errorf("both directions in one experiment: %v", err)
 	}
 }
 
 // laboratory is a place of its own for an experiment: a server's directories.
-type laboratory struct {
-	program, data, experiments string
-	env                        []string
-}
+type laboratory struct{ data, experiments string }
 
-func startLaboratory(t *testing.T) *laboratory {
+func (l *laboratory) command(t *testing.T, arguments ...string) *exec.Cmd {
 	t.Helper()
-	program, err := exec.LookPath("understudy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &laboratory{program: program, data: t.TempDir(), experiments: filepath.Join(t.TempDir(), "experiments")}
-	l.env = append(serverEnvironment(t), "UNDERSTUDY_DATA_DIR="+l.data)
-	return l
+	cmd := command(t, arguments...)
+	cmd.Env = append(cmd.Env, "UNDERSTUDY_DATA_DIR="+l.data)
+	return cmd
 }
 
 func (l *laboratory) connect(t *testing.T) *client.Client {
 	t.Helper()
-	table, err := filepath.Abs(root + "examples/experiment/customers.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	table, err := filepath.Abs(customers)
+	must(t, err)
 	// No trial is to be answered as running unless that is asked for.
-	cmd := exec.Command(l.program, "serve", "--trials", "--data", table, "--steps", fmt.Sprint(experimentSteps), "--run-dir", l.experiments, "--wait", "9m")
-	cmd.Env = l.env
-	w := way{name: "stdio", reach: func(*testing.T, *remote) (transport.Interface, error) { return startStdio(cmd) }}
-	return w.connect(t, nil)
+	return spawn(t, l.command(t, "serve", "--trials", "--data", table, "--steps", fmt.Sprint(experimentSteps), "--run-dir", l.experiments, "--wait", "9m"))
 }
 
 // run runs the program on what the server has left.
 func (l *laboratory) run(t *testing.T, arguments ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), l.program, arguments...)
-	cmd.Env, cmd.Dir = l.env, t.TempDir()
+	cmd := l.command(t, arguments...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()
@@ -341,21 +299,14 @@ func (l *laboratory) run(t *testing.T, arguments ...string) string {
 	return string(stdout)
 }
 
+// customers is the table of the example.
+const customers = root + "examples/experiment/customers.csv"
+
 // TestExampleData: the table is the one that its script makes.
 func TestExampleData(t *testing.T) {
-	python := os.Getenv("UNDERSTUDY_TEST_PYTHON")
-	if python == "" {
-		python = "python3"
-	}
-	made, err := exec.CommandContext(t.Context(), python, root+"examples/experiment/make_customers.py").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	committed, err := os.ReadFile(root + "examples/experiment/customers.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(committed), string(made)); diff != "" {
+	made, err := exec.CommandContext(t.Context(), python(), root+"examples/experiment/make_customers.py").Output()
+	must(t, err)
+	if diff := gocmp.Diff(readFile(t, customers), string(made)); diff != "" {
 		t.Errorf("customers.csv is not what make_customers.py writes (-committed +made):\n%s", diff)
 	}
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -30,19 +29,10 @@ const triedIn = "3fa9c1d0e0f0a0b0c0d0e0f0a0b0c0d0"
 func newTried(t *testing.T, path string) *tried {
 	t.Helper()
 	j, err := journal.Open(path, journal.Options{Run: journal.Run{PID: os.Getpid(), Version: "9.9", Steps: 20, RunDir: "/home/ada/experiments"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a := &tried{t: t, journal: j}
-	a.must(j.Stand(t.Context(), sessions.Standing{InterpreterID: triedIn, Client: "claude-code", Created: time.Now()}))
+	must(a.t, j.Stand(t.Context(), sessions.Standing{InterpreterID: triedIn, Client: "claude-code", Created: time.Now()}))
 	return a
-}
-
-func (a *tried) must(err error) {
-	a.t.Helper()
-	if err != nil {
-		a.t.Fatal(err)
-	}
 }
 
 // begin begins a trial, or an execution without a plan.
@@ -56,7 +46,7 @@ func (a *tried) begin(plan, code string) sessions.Entry {
 	if plan != "" {
 		e.Trial = &sessions.Trial{Plan: plan, MetricVarName: "accuracy", Maximize: true}
 	}
-	a.must(a.journal.Begin(a.t.Context(), e))
+	must(a.t, a.journal.Begin(a.t.Context(), e))
 	return e
 }
 
@@ -76,7 +66,7 @@ func (a *tried) try(plan, code string, accuracy float64) {
 	e.Result, e.Present = &r, a.present
 	e.Printed[0] = sessions.Printed{Text: []byte(r.Stdout), Size: int64(len(r.Stdout))}
 	_, err := a.journal.Record(a.t.Context(), e)
-	a.must(err)
+	must(a.t, err)
 }
 
 // terminal is one in tmux, in which a program runs. Its exit status is shown by the shell
@@ -86,24 +76,18 @@ type terminal struct {
 	socket string
 }
 
-func newTerminal(t *testing.T, columns, lines int, program string, args ...string) *terminal {
+func newTerminal(t *testing.T, columns, lines int, args ...string) *terminal {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("there is no tmux here")
 	}
-	program, err := exec.LookPath(program)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, err := os.MkdirTemp("", "tmux") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	w := &terminal{t: t, socket: filepath.Join(dir, "s")}
 	t.Cleanup(func() { _ = exec.Command("tmux", "-S", w.socket, "kill-server").Run() })
 	w.tmux(append([]string{"-u", "-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(lines),
-		"-e", "NO_COLOR=", "-e", "TZ=UTC", "sh", "-c", `trap : INT; "$0" "$@"; echo "exit status $?"; exec cat`, program}, args...)...)
+		"-e", "NO_COLOR=", "-e", "TZ=UTC", "sh", "-c", `trap : INT; "$0" "$@"; echo "exit status $?"; exec cat`, binary}, args...)...)
 	return w
 }
 
@@ -159,7 +143,7 @@ func part(screen, from string) string {
 // it has ended.
 func TestWatchInATerminal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
-	w := newTerminal(t, 80, 30, "understudy", "watch", "--journal", path)
+	w := newTerminal(t, 80, 30, "watch", "--journal", path)
 	w.until("No server has written to the journal yet")
 
 	a := newTried(t, path)
@@ -168,7 +152,7 @@ func TestWatchInATerminal(t *testing.T) {
 	a.try("Random forest\x1b]0;owned\x07", "rf = Forest()", 0)
 	a.try("Import what was missing", "rf = RandomForestClassifier()", 0.9021)
 	running := a.begin("More trees", "rf = RandomForestClassifier(800)")
-	a.must(a.journal.Pulse(t.Context(), []sessions.Pulse{{InterpreterID: triedIn, Memory: 212e6, Execution: running.Execution,
+	must(a.t, a.journal.Pulse(t.Context(), []sessions.Pulse{{InterpreterID: triedIn, Memory: 212e6, Execution: running.Execution,
 		Code: running.Code, Started: running.Started, Limit: running.Limit, Tail: "tree 1\rtree 2\n\x1b[2Jtree 3\n"}}))
 
 	// With the end of its last line: a screen may be looked at while it is drawn.
@@ -206,7 +190,7 @@ func TestWatchInATerminal(t *testing.T) {
 	w.tmux("resize-window", "-x", "160", "-y", "30")
 	w.until("│ Running now", "│ Files", "/home/ada/experiments")
 
-	a.must(a.journal.Close(t.Context()))
+	must(a.t, a.journal.Close(t.Context()))
 	w.until("ended ", ", after ")
 	w.press("q")
 	w.until("exit status 0")
@@ -216,11 +200,7 @@ func TestWatchInATerminal(t *testing.T) {
 func TestWatchInLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	watch := func(args ...string) (string, error) {
-		cmd := understudyCommand(t, time.Minute, append([]string{"watch", "--journal", path}, args...)...)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		out, err := cmd.Output()
-		return string(out) + stderr.String(), err
+		return finish(command(t, append([]string{"watch", "--journal", path}, args...)...))
 	}
 	var failed *exec.ExitError
 	if said, err := watch("--once"); !errors.As(err, &failed) || failed.ExitCode() != 1 || !strings.Contains(said, path) || !strings.Contains(said, "--journal") {
@@ -235,7 +215,7 @@ func TestWatchInLines(t *testing.T) {
 			t.Errorf("--once does not say %q: %v\n%s", want, err, said)
 		}
 	}
-	a.must(a.journal.Close(t.Context()))
+	must(a.t, a.journal.Close(t.Context()))
 	said, err = watch(strings.ToLower(a.journal.RunID()[:9]))
 	for _, want := range []string{" trial #1 (draft) ok in 1.5 s, accuracy 0.873, the best so far: Logistic regression\n", ", bug (", " has ended\n"} {
 		if err != nil || !strings.Contains(said, want) {

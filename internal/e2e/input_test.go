@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,19 +17,19 @@ import (
 type person struct {
 	mu     sync.Mutex
 	asked  []string
-	answer func(ctx context.Context, message string) *mcp.ElicitationResult
+	answer func(message string) *mcp.ElicitationResult
 }
 
-func (p *person) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+func (p *person) Elicit(_ context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	p.mu.Lock()
 	p.asked = append(p.asked, request.Params.Message)
 	answer := p.answer
 	p.mu.Unlock()
-	return answer(ctx, request.Params.Message), nil
+	return answer(request.Params.Message), nil
 }
 
 // will makes the person answer so from now on, and forgets what was asked.
-func (p *person) will(answer func(context.Context, string) *mcp.ElicitationResult) {
+func (p *person) will(answer func(string) *mcp.ElicitationResult) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answer, p.asked = answer, nil
@@ -48,15 +49,15 @@ func reacts(action mcp.ElicitationResponseAction, content any) *mcp.ElicitationR
 	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: action, Content: content}}
 }
 
-func says(result *mcp.ElicitationResult) func(context.Context, string) *mcp.ElicitationResult {
-	return func(context.Context, string) *mcp.ElicitationResult { return result }
+func says(result *mcp.ElicitationResult) func(string) *mcp.ElicitationResult {
+	return func(string) *mcp.ElicitationResult { return result }
 }
 
 // TestInput: input() asks the client's user, on every transport and in both
 // eras, and code never runs twice for it.
 func TestInput(t *testing.T) {
 	t.Parallel()
-	r := startRemote(t)
+	s := startServer(t)
 	for _, w := range ways {
 		if w.name == "sse" {
 			continue // mcp-go's client says that it can be asked, and then doesn't answer
@@ -64,8 +65,8 @@ func TestInput(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			p := &person{}
-			c := w.connect(t, r, client.WithElicitationHandler(p))
-			record, _ := mustCall(t, c, "run_python_code", map[string]any{"code": "runs = 0"})
+			c := w.connect(t, s, client.WithElicitationHandler(p))
+			record, _ := run(t, c, "runs = 0")
 			a := &asker{t, c, p, record["interpreter_id"].(string)}
 			a.answersTwoQuestions()
 			a.answersMany()
@@ -88,12 +89,12 @@ type asker struct {
 
 func (a *asker) run(code string) (record map[string]any, text string) {
 	a.t.Helper()
-	return mustCall(a.t, a.c, "run_python_code", map[string]any{"code": code, "interpreter_id": a.id})
+	return run(a.t, a.c, code, "interpreter_id", a.id)
 }
 
 func (a *asker) answersTwoQuestions() {
 	a.t.Helper()
-	a.p.will(func(_ context.Context, message string) *mcp.ElicitationResult {
+	a.p.will(func(message string) *mcp.ElicitationResult {
 		return accepts(strings.ToUpper(message[len(message)-1:]))
 	})
 	record, _ := a.run("runs += 1\nprint('first')\nx = input('what is a')\ny = input('and b')\nprint(x + y, runs)")
@@ -112,7 +113,7 @@ func (a *asker) answersMany() {
 		if !strings.Contains(text, "[asking]") || !strings.Contains(text, `"wait"`) {
 			a.t.Errorf("%s\n%v", text, record)
 		}
-		record, _ = mustCall(a.t, a.c, "manage_interpreters", map[string]any{"operation": "wait", "interpreter_id": a.id})
+		record, _ = manage(a.t, a.c, "wait", "interpreter_id", a.id)
 	}
 	if stdout, _ := record["stdout"].(string); !strings.HasSuffix(stdout, "sum 24 2\n") {
 		a.t.Errorf("%v", record)
@@ -126,7 +127,7 @@ func (a *asker) answersMany() {
 func (a *asker) debugs() {
 	a.t.Helper()
 	lines := []string{"p x", "w", "c"}
-	a.p.will(func(context.Context, string) *mcp.ElicitationResult {
+	a.p.will(func(string) *mcp.ElicitationResult {
 		line := lines[0]
 		lines = lines[1:]
 		return accepts(line)
@@ -167,8 +168,8 @@ func (a *asker) hasALongPrompt() {
 func (a *asker) isInterrupted() {
 	a.t.Helper()
 	interrupted := make(chan error, 1)
-	a.p.will(func(context.Context, string) *mcp.ElicitationResult {
-		_, _, err := callTool(a.c, "manage_interpreters", map[string]any{"operation": "interrupt", "interpreter_id": a.id})
+	a.p.will(func(string) *mcp.ElicitationResult {
+		_, err := call(a.c, "manage_interpreters", "operation", "interrupt", "interpreter_id", a.id)
 		interrupted <- err
 		return accepts("too late")
 	})
@@ -181,9 +182,9 @@ func (a *asker) isInterrupted() {
 func (a *asker) crashes() {
 	a.t.Helper()
 	heard := make(chan struct{})
-	a.p.will(func(context.Context, string) *mcp.ElicitationResult {
+	a.p.will(func(string) *mcp.ElicitationResult {
 		defer close(heard)
-		if _, _, err := callTool(a.c, "manage_interpreters", map[string]any{"operation": "upload", "interpreter_id": a.id, "path": "heard", "content": ""}); err != nil {
+		if _, err := call(a.c, "manage_interpreters", "operation", "upload", "interpreter_id", a.id, "path", "heard", "content", ""); err != nil {
 			a.t.Error(err)
 		}
 		a.awaitIdle()
@@ -199,14 +200,14 @@ func (a *asker) crashes() {
 	}
 }
 
-// awaitIdle returns when the interpreter runs nothing.
+// awaitIdle returns when the interpreter runs nothing. It is not the test that calls it.
 func (a *asker) awaitIdle() {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		record, _, err := callTool(a.c, "manage_interpreters", map[string]any{"operation": "list", "interpreter_id": a.id})
+		listed, err := call(a.c, "manage_interpreters", "operation", "list", "interpreter_id", a.id)
 		if err != nil {
 			break
 		}
-		for _, one := range record["interpreters"].([]any) {
+		for _, one := range listed.record["interpreters"].([]any) {
 			if one := one.(map[string]any); one["id"] == a.id && one["status"] == "running" {
 				return
 			}
@@ -218,16 +219,39 @@ func (a *asker) awaitIdle() {
 // TestInputOfClientsThatCannotAsk: they give the line themselves, on every transport.
 func TestInputOfClientsThatCannotAsk(t *testing.T) {
 	t.Parallel()
-	r := startRemote(t)
+	s := startServer(t)
 	for _, w := range ways {
-		c := w.connect(t, r)
-		record, text := mustCall(t, c, "run_python_code", map[string]any{"code": "print('hi', input('who? '))"})
+		c := w.connect(t, s)
+		record, text := run(t, c, "print('hi', input('who? '))")
 		if record["status"] != "asking" || record["prompt"] != "who? " || !strings.Contains(text, `operation "answer"`) {
 			t.Errorf("%s: %v", w.name, record)
 		}
-		record, _ = mustCall(t, c, "manage_interpreters", map[string]any{"operation": "answer", "text": "ada", "interpreter_id": record["interpreter_id"]})
+		record, _ = manage(t, c, "answer", "text", "ada", "interpreter_id", record["interpreter_id"])
 		if record["stdout"] != "ada\nhi ada\n" || record["status"] != "ok" {
 			t.Errorf("%s: %v", w.name, record)
 		}
 	}
+}
+
+// TestInputOverSSE: the question comes over the stream while the call waits.
+func TestInputOverSSE(t *testing.T) {
+	t.Parallel()
+	w := overSSE(t, startServer(t))
+	w.initialize("tester", "elicitation")
+	w.begin("print(input('name? ') * 2)")
+	question := w.receive()
+	for question["method"] == nil {
+		question = w.receive()
+	}
+	if question["method"] != "elicitation/create" {
+		t.Fatalf("%v", question)
+	}
+	w.send(map[string]any{"id": question["id"], "result": map[string]any{"action": "accept", "content": map[string]any{"answer": "ada"}}})
+	var text string
+	for !strings.Contains(text, `"busy"`) {
+		answer, err := json.Marshal(w.receive())
+		must(t, err)
+		text = string(answer)
+	}
+	w.has(text, `name? ada\nadaada\n`)
 }

@@ -1,15 +1,19 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
 )
 
 // TestManyClientsNeverMix: clients of every kind at once, each with variables of
@@ -17,11 +21,11 @@ import (
 func TestManyClientsNeverMix(t *testing.T) {
 	t.Parallel()
 	const each = 8
-	r := startRemote(t, "--history", "0")
+	s := startServer(t, "--history", "0")
 	var all sync.WaitGroup
 	for _, w := range ways[:3] {
 		for i := range each {
-			c := w.connect(t, r)
+			c := w.connect(t, s)
 			all.Go(func() {
 				if err := converse(w, c, fmt.Sprint(w.name, " ", i)); err != nil {
 					t.Errorf("%s, client %d: %v", w.name, i, err)
@@ -36,32 +40,33 @@ func TestManyClientsNeverMix(t *testing.T) {
 func converse(w way, c *client.Client, name string) error {
 	id, want := "", ""
 	for round := range 4 {
-		arguments := map[string]any{"code": fmt.Sprintf("seen = globals().get('seen', '') + %q\nprint(seen, len(seen))", fmt.Sprint(name, round, ";"))}
+		said := fmt.Sprint(name, round, ";")
+		pairs := []any{"code", fmt.Sprintf("seen = globals().get('seen', '') + %q\nprint(seen, len(seen))", said)}
 		if id != "" && w.isAnonymous() {
-			arguments["interpreter_id"] = id
+			pairs = append(pairs, "interpreter_id", id)
 		}
-		record, text, err := callTool(c, "run_python_code", arguments)
+		ran, err := call(c, "run_python_code", pairs...)
 		if err != nil {
 			return err
 		}
-		want += fmt.Sprint(name, round, ";")
-		if record["stdout"] != fmt.Sprintf("%s %d\n", want, len(want)) {
-			return fmt.Errorf("it sees %q", record["stdout"])
+		want += said
+		if ran.record["stdout"] != fmt.Sprintf("%s %d\n", want, len(want)) {
+			return fmt.Errorf("it sees %q", ran.record["stdout"])
 		}
-		if told := strings.Contains(text, "Pass interpreter_id"); told != (id == "") {
-			return fmt.Errorf("it is told: %s", text)
+		if told := strings.Contains(ran.text, "Pass interpreter_id"); told != (id == "") {
+			return fmt.Errorf("it is told: %s", ran.text)
 		}
-		id = record["interpreter_id"].(string)
-		listed, text, err := callTool(c, "manage_interpreters", map[string]any{"operation": "list"})
+		id = ran.record["interpreter_id"].(string)
+		listed, err := call(c, "manage_interpreters", "operation", "list")
 		if err != nil {
 			return err
 		}
-		own := listed["interpreters"].([]any)
+		own := listed.record["interpreters"].([]any)
 		switch {
-		case w.isAnonymous() && len(own) == 0 && strings.Contains(text, "pass the interpreter_id"):
+		case w.isAnonymous() && len(own) == 0 && strings.Contains(listed.text, "pass the interpreter_id"):
 		case !w.isAnonymous() && len(own) == 1 && own[0].(map[string]any)["id"] == id:
 		default:
-			return fmt.Errorf("it lists %s", text)
+			return fmt.Errorf("it lists %s", listed.text)
 		}
 	}
 	return nil
@@ -72,25 +77,21 @@ func converse(w way, c *client.Client, name string) error {
 // clients say it after each call.
 func TestComingBack(t *testing.T) {
 	t.Parallel()
-	r := startRemote(t)
+	s := startServer(t)
 	sse, legacy, modern := ways[2], ways[1], ways[0]
-	first, err := sse.dial(t, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	record, _ := mustCall(t, first, "run_python_code", map[string]any{
-		"code": "import os, time\nprint('begun')\nwhile not os.path.exists('go'): time.sleep(0.01)\nx = 42", "wait": 0.01,
-	})
-	named := map[string]any{"interpreter_id": record["interpreter_id"]}
-	second := modern.connect(t, r)
-	if _, text := mustCall(t, second, "manage_interpreters", map[string]any{"operation": "list"}); strings.Contains(text, record["interpreter_id"].(string)) {
+	first := sse.connect(t, s)
+	run(t, first, "import os, time") // a call that waits so short does not make an interpreter
+	record, _ := run(t, first, "while not os.path.exists('go'): time.sleep(0.01)\nx = 42", "wait", 0.01)
+	id := record["interpreter_id"].(string)
+	second := modern.connect(t, s)
+	if _, text := manage(t, second, "list"); strings.Contains(text, id) {
 		t.Fatalf("another client lists it: %s", text)
 	}
 	_ = first.Close()
 	var workdir string
 	eventually(t, func() error { // the server hears of it, and the next who shows the id has it
-		mustCall(t, second, "manage_interpreters", with(named, "operation", "wait", "wait", 0.01))
-		list, text := mustCall(t, second, "manage_interpreters", with(named, "operation", "list"))
+		manage(t, second, "wait", "interpreter_id", id, "wait", 0.01)
+		list, text := manage(t, second, "list", "interpreter_id", id)
 		own := list["interpreters"].([]any)
 		if len(own) == 0 {
 			return fmt.Errorf("it lists %s", text)
@@ -98,43 +99,108 @@ func TestComingBack(t *testing.T) {
 		workdir = own[0].(map[string]any)["workdir"].(string)
 		return nil
 	})
-	if err := os.WriteFile(filepath.Join(workdir, "go"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	record, text := mustCall(t, second, "manage_interpreters", with(named, "operation", "wait"))
-	if record["status"] != "ok" || record["execution"] != 1.0 {
+	writeFile(t, filepath.Join(workdir, "go"), "")
+	record, text := manage(t, second, "wait", "interpreter_id", id)
+	if record["status"] != "ok" || record["execution"] != 2.0 {
 		t.Errorf("%s", text)
 	}
-	third := legacy.connect(t, r)
-	if record, _ = mustCall(t, third, "run_python_code", with(named, "code", "print(x)")); record["stdout"] != "42\n" {
-		t.Errorf("%v", record)
-	}
-	_ = third.Close() // says goodbye
-	if record, _ = mustCall(t, second, "run_python_code", with(named, "code", "print(x)")); record["stdout"] != "42\n" {
-		t.Errorf("%v", record)
+	third := legacy.connect(t, s)
+	for _, c := range []*client.Client{third, second} {
+		if record, _ = run(t, c, "print(x)", "interpreter_id", id); record["stdout"] != "42\n" {
+			t.Errorf("%v", record)
+		}
+		_ = third.Close() // says goodbye
 	}
 }
 
-// with returns a copy of arguments with more, as pairs of name and value.
-func with(arguments map[string]any, pairs ...any) map[string]any {
-	all := map[string]any{}
-	for name, value := range arguments {
-		all[name] = value
-	}
-	for i := 0; i < len(pairs); i += 2 {
-		all[pairs[i].(string)] = pairs[i+1]
-	}
-	return all
+// cable is what a client's connections go by.
+type cable struct {
+	mu   sync.Mutex
+	open []net.Conn
 }
 
-// eventually returns when check succeeds.
-func eventually(t *testing.T, check func() error) {
-	t.Helper()
-	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if err = check(); err == nil {
-			return
+func (c *cable) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	connection, err := new(net.Dialer).DialContext(ctx, network, address)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = append(c.open, connection)
+	return connection, err
+}
+
+// cut breaks what is open; the next request has a new connection.
+func (c *cable) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, connection := range c.open {
+		_ = connection.Close()
+	}
+	c.open = nil
+}
+
+// TestALostConnectionOfHTTP: the code of a call whose connection broke runs on,
+// or is interrupted, as --on-disconnect says; the client waits for it in its
+// session. It may have one call at a time, and so learns that the server has
+// heard of the loss.
+func TestALostConnectionOfHTTP(t *testing.T) {
+	t.Parallel()
+	for choice, want := range map[string]string{"keep": "to the end", "interrupt": "--on-disconnect interrupt"} {
+		t.Run(choice, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			must(t, os.Chmod(dir, 0o777)) // under root code has a user of its own
+			s := startServer(t, "--on-disconnect", choice, "--workdir", dir, "--max-calls-per-client", "1")
+			var line cable
+			link, err := transport.NewStreamableHTTP(s.url+"/mcp",
+				transport.WithHTTPBasicClient(&http.Client{Transport: &http.Transport{DialContext: line.dial}}))
+			must(t, err)
+			c := dial(t, link, client.WithLegacyProtocolOnly())
+			over := make(chan error)
+			go func() {
+				_, err := call(c, "run_python_code", "code",
+					"import os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint('to the', 'end')")
+				over <- err
+			}()
+			eventually(t, func() error {
+				_, err := os.Stat(filepath.Join(dir, "begun"))
+				return err
+			})
+			line.cut()
+			if err := <-over; err == nil {
+				t.Error("the call was answered over a connection that broke")
+			}
+			waits := func(want string, more ...any) {
+				t.Helper()
+				comesTrue(t, want, func() bool {
+					a, _ := call(c, "manage_interpreters", append([]any{"operation", "wait"}, more...)...)
+					return strings.Contains(fmt.Sprint(a.text, a.record), want)
+				})
+			}
+			if choice == "keep" {
+				waits("status:running", "wait", 0.01)
+				writeFile(t, filepath.Join(dir, "go"), "")
+			}
+			waits(want)
+		})
+	}
+}
+
+// TestAnMCPSessionForEachCall, as some clients open one and never end it: none meets the
+// limit, who came before is left alone, and a name that an earlier session has is found.
+func TestAnMCPSessionForEachCall(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are found on Linux only")
+	}
+	s := startServer(t, "--max-sessions", "4")
+	first := ways[1].connect(t, s)
+	run(t, first, "x = 41")
+	run(t, first, "x += 1")
+	for range 11 {
+		if _, text := run(t, ways[1].connect(t, s), "x"); !strings.Contains(text, "x is defined in interpreter ") {
+			t.Error(text)
 		}
 	}
-	t.Fatal(err)
+	if record, text := run(t, first, "print(x, 'is kept')"); record["stdout"] != "42 is kept\n" {
+		t.Error(text)
+	}
 }

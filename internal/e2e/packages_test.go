@@ -6,11 +6,11 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
-	"os/exec"
-	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/mark3labs/mcp-go/client"
 )
 
 // wheel makes a package of Python that holds one module of its name.
@@ -34,17 +34,11 @@ func wheel(t *testing.T, name, version string) (file string, data []byte) {
 		if err == nil {
 			_, err = w.Write([]byte(f[1]))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, archive.Close())
 	return name + "-" + version + "-py3-none-any.whl", packed.Bytes()
 }
-
-var interpreterID = regexp.MustCompile(`interpreter ([0-9a-z.-]*[0-9a-z])`)
 
 // TestPackagesOfASession: what an agent installs is there for its interpreter and for
 // that one's branches, behind the sandbox and without one, and for nobody else.
@@ -54,55 +48,55 @@ func TestPackagesOfASession(t *testing.T) {
 			continue
 		}
 		t.Run(mode, func(t *testing.T) {
-			w := startWire(t, t.TempDir(), func(cmd *exec.Cmd) {
-				cmd.Args = []string{cmd.Args[0], "serve", "--allow-install", "--sandbox", mode, "--wait", "10m"}
-				if err := os.Chmod(cmd.Dir, 0o1777); err != nil { // under root sessions are other users
-					t.Error(err)
-				}
-			})
-			w.initialize()
-			if strings.Contains(w.py("import importlib.util; importlib.util.find_spec('pip')"), "None\\n") {
-				t.Skip("no pip")
-			}
-			file, data := wheel(t, "understudy_tiny", "1.0")
-			answer := w.call("manage_interpreters", map[string]any{"operation": "upload", "path": file, "content_base64": base64.StdEncoding.EncodeToString(data)})
-			named := func(answer string) string {
-				t.Helper()
-				found := interpreterID.FindStringSubmatch(answer)
-				if found == nil {
-					t.Fatalf("no interpreter is named in %s", answer)
-				}
-				return found[1]
-			}
-			first := named(answer)
-			expect := func(got string, want ...string) {
-				t.Helper()
-				for _, each := range want {
-					if !strings.Contains(got, each) {
-						t.Errorf("%q is not in %s", each, got)
-					}
-				}
-			}
-			expect(w.call("manage_interpreters", map[string]any{"operation": "install", "packages": []string{"./" + file}}), "Installed understudy_tiny 1.0.", `"status":"ok"`)
-			const show = "import understudy_tiny, sys, os, subprocess; print('here', understudy_tiny.version, os.path.basename(os.path.dirname(understudy_tiny.__file__))); subprocess.run([sys.executable, '-c', 'import understudy_tiny; print(\"child\", understudy_tiny.version)'])"
-			expect(w.py(show), "here 1.0 site-packages", "child 1.0")
-			branch := named(w.call("manage_interpreters", map[string]any{"operation": "branch"}))
-			if branch == first {
-				t.Fatal("the branch has its original's name")
-			}
-			expect(w.call("run_python_code", map[string]any{"code": show, "interpreter_id": branch}), "here 1.0 site-packages", "child 1.0")
-			expect(w.py("import os; os.abort()"), "Its variables are back")
-			expect(w.py(show), "here 1.0 site-packages")
-			w.call("manage_interpreters", map[string]any{"operation": "restart"})
-			expect(w.py(show), "here 1.0 site-packages", "child 1.0")
-
-			other := named(w.call("manage_interpreters", map[string]any{"operation": "create"}))
-			expect(w.call("run_python_code", map[string]any{"code": show, "interpreter_id": other}), "ModuleNotFoundError")
-			if mode == "standard" { // the interpreter's own packages can't be changed from within
-				expect(w.py("%pip uninstall -y understudy_tiny\n%pip install --no-index ./"+file), "Successfully uninstalled", "Successfully installed")
-				failed := w.call("manage_interpreters", map[string]any{"operation": "install", "packages": []string{"understudy-nosuch"}})
-				expect(failed, "No matching distribution found for understudy-nosuch", "[exit code] 1", "the sandbox has no network")
-			}
+			cmd := command(t, "serve", "--log-level", "warn", "--allow-install", "--sandbox", mode, "--wait", "10m")
+			must(t, os.Chmod(cmd.Dir, 0o1777)) // under root sessions are other users
+			installsPackages(t, spawn(t, cmd), mode == "standard")
 		})
+	}
+}
+
+func installsPackages(t *testing.T, c *client.Client, walled bool) {
+	if record, _ := run(t, c, "import importlib.util; print(importlib.util.find_spec('pip'))"); record["stdout"] == "None\n" {
+		t.Skip("no pip")
+	}
+	file, data := wheel(t, "understudy_tiny", "1.0")
+	expect := func(text string, want ...string) {
+		t.Helper()
+		for _, each := range want {
+			if !strings.Contains(text, each) {
+				t.Errorf("%q is not in %s", each, text)
+			}
+		}
+	}
+	manage(t, c, "upload", "path", file, "content_base64", base64.StdEncoding.EncodeToString(data))
+	record, text := manage(t, c, "install", "packages", []string{"./" + file})
+	if record["status"] != "ok" {
+		t.Errorf("%v", record)
+	}
+	expect(text, "Installed understudy_tiny 1.0.")
+	const show = `import understudy_tiny, sys, os, subprocess
+print('here', understudy_tiny.version, os.path.basename(os.path.dirname(understudy_tiny.__file__)))
+subprocess.run([sys.executable, '-c', 'import understudy_tiny; print("child", understudy_tiny.version)'])`
+	shows := func(more ...any) {
+		t.Helper()
+		_, text := run(t, c, show, more...)
+		expect(text, "here 1.0 site-packages", "child 1.0")
+	}
+	shows()
+	record, _ = manage(t, c, "branch")
+	shows("interpreter_id", record["interpreter_id"])
+	_, text = run(t, c, "import os; os.abort()")
+	expect(text, "Its variables are back")
+	shows()
+	manage(t, c, "restart")
+	shows()
+
+	_, text = run(t, c, show, "interpreter_id", create(t, c))
+	expect(text, "ModuleNotFoundError")
+	if walled { // the interpreter's own packages can't be changed from within
+		_, text = run(t, c, "%pip uninstall -y understudy_tiny\n%pip install --no-index ./"+file)
+		expect(text, "Successfully uninstalled", "Successfully installed")
+		_, text = manage(t, c, "install", "packages", []string{"understudy-nosuch"})
+		expect(text, "No matching distribution found for understudy-nosuch", "[exit code] 1", "the sandbox has no network")
 	}
 }

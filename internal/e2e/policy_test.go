@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,16 +22,10 @@ func TestPrincipalsHavePolicies(t *testing.T) {
 	for _, name := range []string{"alice", "ci-1", "bob"} {
 		token[name] = newToken(t, name, "--add-to", tokens)
 	}
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(rules, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("blocked_modules: [socket]\nprincipals:\n  alice: {}\n  ci-*: {allowed_modules: [math]}\n")
-	r := startGuarded(t, "--auth-tokens", tokens, "--policy", rules)
-	run := func(name, module string) string {
-		return r.call(token[name], "run_python_code", map[string]any{"code": "import " + module + "; secret_name = 1; 'it ran'"})
+	writeFile(t, rules, "blocked_modules: [socket]\nprincipals:\n  alice: {}\n  ci-*: {allowed_modules: [math]}\n")
+	s := startServer(t, "--log-level", "debug", "--preload", "none", "--auth-tokens", tokens, "--policy", rules)
+	imports := func(name, module string) string {
+		return s.py(token[name], "import "+module+"; secret_name = 1; 'it ran'")
 	}
 	for _, test := range []struct {
 		name, module string
@@ -39,21 +33,23 @@ func TestPrincipalsHavePolicies(t *testing.T) {
 	}{
 		{"alice", "socket", true}, {"bob", "socket", false}, {"bob", "json", true}, {"ci-1", "json", false}, {"ci-1", "math", true},
 	} {
-		if text := run(test.name, test.module); strings.HasPrefix(text, "'it ran'") != test.runs || strings.Contains(text, "Not run") == test.runs {
+		if text := imports(test.name, test.module); strings.HasPrefix(text, "'it ran'") != test.runs || strings.Contains(text, "Not run") == test.runs {
 			t.Errorf("%s imports %s: %s", test.name, test.module, text)
 		}
 	}
-	write("blocked_modules: [json]\nprincipals: {alice: {blocked_modules: [socket]}}\n")
-	comesTrue(t, "alice has other rules", func() bool { return strings.Contains(run("alice", "socket"), "blocked module socket") })
-	write("blocked_modules: [json\n")
+	isBlocked := func() bool { return strings.Contains(imports("alice", "socket"), "blocked module socket") }
+	writeFile(t, rules, "blocked_modules: [json]\nprincipals: {alice: {blocked_modules: [socket]}}\n")
+	comesTrue(t, "alice has other rules", isBlocked)
+	writeFile(t, rules, "blocked_modules: [json\n")
 	comesTrue(t, "the mistake is noticed", func() bool {
-		return strings.Contains(run("alice", "socket"), "blocked module socket") && strings.Contains(r.said(), "the policy can't be used")
+		return isBlocked() && strings.Contains(s.log.String(), "the policy can't be used")
 	})
-	if text := r.get("/metrics", token["bob"]).body; !strings.Contains(text, `understudy_refused_total{code="refused"}`) {
+	if _, _, text := s.get(t, "/metrics", token["bob"]); !strings.Contains(text, `understudy_refused_total{code="refused"}`) {
 		t.Error("the metrics have no refusals")
 	}
-	r.stop()
-	if log := r.said(); strings.Contains(log, "secret_name") || !strings.Contains(log, `msg="code was refused" principal=ci-1 rules="module json is not allowed" violations=1`) {
+	must(t, s.stop())
+	log := s.log.String()
+	if strings.Contains(log, "secret_name") || !strings.Contains(log, `msg="code was refused" principal=ci-1 rules="module json is not allowed" violations=1`) {
 		t.Errorf("the log:\n%s", log)
 	}
 }
@@ -63,46 +59,39 @@ func TestCheckersEndWithTheServer(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are found by /proc")
 	}
-	for name, end := range map[string]func(r *guarded){
-		"stopped": func(r *guarded) { r.stop() },
-		"killed":  func(r *guarded) { _ = r.cmd.Process.Kill(); <-r.done },
+	for name, end := range map[string]func(s *server){
+		"stopped": func(s *server) { must(t, s.stop()) },
+		"killed":  (*server).kill,
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := startGuarded(t, "--policy", "defaults")
-			if text := r.call("", "run_python_code", map[string]any{"code": "1"}); !strings.HasPrefix(text, "1\n") {
+			s := startServer(t, "--preload", "none", "--policy", "defaults")
+			if text := s.py("", "1"); !strings.HasPrefix(text, "1\n") {
 				t.Fatal(text)
 			}
-			checkers := checkersOf(t, r.cmd.Process.Pid)
+			checkers := checkersOf(t, s.cmd.Process.Pid)
 			if len(checkers) == 0 {
 				t.Fatal("no checker was found")
 			}
-			end(r)
+			end(s)
 			comesTrue(t, "the checkers are gone", func() bool {
-				for _, pid := range checkers {
-					if strings.Contains(commandLine(pid), "verify.py") {
-						return false
-					}
-				}
-				return true
+				return !slices.ContainsFunc(checkers, isChecker)
 			})
 		})
 	}
 }
 
 // checkersOf finds the checkers among the children of a process.
-func checkersOf(t *testing.T, server int) (found []int) {
+func checkersOf(t *testing.T, server int) (found []string) {
 	t.Helper()
 	if own, err := filepath.Glob("/proc/self/task/*/children"); err != nil || len(own) == 0 {
 		t.Skip("this kernel does not list children")
 	}
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", server))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, list := range lists {
 		text, _ := os.ReadFile(list) // a thread may end while we read
-		for _, field := range strings.Fields(string(text)) {
-			if pid, err := strconv.Atoi(field); err == nil && strings.Contains(commandLine(pid), "verify.py") {
+		for pid := range strings.FieldsSeq(string(text)) {
+			if isChecker(pid) {
 				found = append(found, pid)
 			}
 		}
@@ -110,7 +99,7 @@ func checkersOf(t *testing.T, server int) (found []int) {
 	return found
 }
 
-func commandLine(pid int) string {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // empty for who has ended
-	return string(text)
+func isChecker(pid string) bool {
+	text, _ := os.ReadFile("/proc/" + pid + "/cmdline") // empty for who has ended
+	return strings.Contains(string(text), "verify.py")
 }

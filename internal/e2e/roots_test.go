@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,13 +23,9 @@ func (r rooted) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRoots
 // client names, if the client can be asked, and says so.
 func TestRoots(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	project := filepath.Join(home, "my project")
-	if err := os.Mkdir(project, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(project, 0o755))
 	for name, test := range map[string]struct {
 		roots rooted
 		want  string
@@ -40,48 +35,19 @@ func TestRoots(t *testing.T) {
 		"a client with none": {nil, filepath.Join(home, "understudy")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			program, err := exec.LookPath("understudy")
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command(program, "serve", "--data-dir", t.TempDir(), "--log-level", "warn", "--start", "spawn")
-			cmd.Env, cmd.Dir = append(os.Environ(), "HOME="+home), "/"
-			if python := os.Getenv("UNDERSTUDY_TEST_PYTHON"); python != "" {
-				cmd.Env = append(cmd.Env, "UNDERSTUDY_PYTHON="+python)
-			}
-			link, err := startStdio(cmd)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var options []client.ClientOption
+			cmd := command(t, "serve", "--log-level", "warn", "--start", "spawn")
+			cmd.Env, cmd.Dir = append(cmd.Env, "HOME="+home), "/"
+			options := []client.ClientOption{client.WithLegacyProtocolOnly()}
 			if test.roots != nil {
 				options = append(options, client.WithRootsHandler(test.roots))
 			}
-			c := client.NewClient(link, options...)
-			defer func() {
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
-			}()
-			if err := c.Start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			hello := mcp.InitializeRequest{}
-			hello.Params.ProtocolVersion = "2025-11-25"
-			hello.Params.ClientInfo = mcp.Implementation{Name: "test", Version: "1"}
-			if _, err := c.Initialize(t.Context(), hello); err != nil {
-				t.Fatal(err)
-			}
-			request := mcp.CallToolRequest{}
-			request.Params.Name = "run_python_code"
-			request.Params.Arguments = map[string]any{"code": "import os; print('in', os.getcwd())"}
-			result, err := c.CallTool(t.Context(), request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text := result.Content[0].(mcp.TextContent).Text
+			c := spawn(t, cmd, options...)
+			_, text := run(t, c, "import os; print('in', os.getcwd())")
 			if !strings.Contains(text, "in "+test.want+"\n") || !strings.Contains(text, "[note] the working directory is "+test.want) {
 				t.Error(text)
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
 			}
 		})
 	}

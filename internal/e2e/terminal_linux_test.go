@@ -16,19 +16,13 @@ import (
 func seatAtTerminal(t *testing.T, cmd *exec.Cmd) (screen *os.File, name string) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = screen.Close() })
 	number, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
-	if err := errors.Join(err, unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0)))
 	name = fmt.Sprint("/dev/pts/", number)
 	keyboard, err := os.OpenFile(name, os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = keyboard.Close() })
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -44,11 +38,10 @@ func TestCodeHasNoTerminal(t *testing.T) {
 	for _, start := range []string{"zygote", "spawn"} {
 		t.Run(start, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command("understudy", "serve", "--transport", "http", "--addr", "127.0.0.1:0", "--sandbox", "off", "--start", start)
-			cmd.Env = serverEnvironment(t)
+			cmd := command(t, "serve", "--transport", "http", "--addr", "127.0.0.1:0", "--sandbox", "off", "--start", start)
 			seatAtTerminal(t, cmd)
 			c := ways[0].connect(t, listen(t, cmd))
-			record, text := mustCall(t, c, "run_python_code", map[string]any{"code": `
+			record, text := run(t, c, `
 import errno, subprocess
 try:
     open("/dev/tty")
@@ -56,7 +49,7 @@ except OSError as error:
     here = errno.errorcode[error.errno]
 asked = subprocess.run(["sh", "-c", "read password </dev/tty"], capture_output=True, text=True).returncode
 seen = [here, asked != 0]
-`, "result_var_name": "seen", "timeout": 20})
+`, "result_var_name", "seen", "timeout", 20)
 			if got := fmt.Sprint(record["result"]); got != "[ENXIO true]" {
 				t.Errorf("%v: %s", got, text)
 			}
