@@ -43,10 +43,11 @@ func (s *server) py(token, code string) string {
 		return err.Error()
 	}
 	c, err := greet(link, "remote")
-	defer c.Close()
 	if err != nil {
+		_ = c.Close()
 		return err.Error()
 	}
+	defer c.Close()
 	a, err := call(c, "run_python_code", "code", code)
 	if err != nil && a.text == "" {
 		return err.Error()

@@ -28,6 +28,9 @@ func TestScripts(t *testing.T) {
 	must(t, err)
 	scripts, err := filepath.Glob(root + "testdata/script/*/*.txtar")
 	must(t, err)
+	if strays, _ := filepath.Glob(root + "testdata/script/*.txtar"); len(strays) > 0 {
+		t.Errorf("%q are not run: they belong into a folder", strays)
+	}
 	testscript.Run(t, testscript.Params{
 		Files:     scripts,
 		Condition: scriptCondition,
