@@ -112,7 +112,7 @@ $(CONFORMANCE)/python%ready: | $(TOOLS)/uv-$(UV)
 .PHONY: notebooks
 notebooks: setup $(NOTEBOOKS)/ready ## Export a session and an experiment as notebooks, run them in Jupyter, and compare the outputs; the dialect's cells too
 	UNDERSTUDY_NOTEBOOKS="$(CURDIR)/$(NOTEBOOKS)" UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" \
-		$(GO) test -count=1 -run '^(TestNotebook|TestExperiment$$)' . ./internal/e2e
+		$(GO) test -count=1 -run '^(TestNotebook|TestExperiment$$)' ./internal/e2e
 
 # Jupyter's kernel finds the scientific libraries where setup has put them.
 $(NOTEBOOKS)/ready: testdata/notebooks/requirements.lock | setup

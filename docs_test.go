@@ -1,19 +1,30 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
-	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"understudy/internal/app"
+	"go.yaml.in/yaml/v3"
+
 	"understudy/internal/config"
+	"understudy/internal/metrics"
 	"understudy/internal/plugins"
+	"understudy/internal/policy"
+	"understudy/sessions"
 	"understudy/tools"
 )
 
@@ -22,14 +33,16 @@ var update = flag.Bool("update", false, "rewrite the generated parts of README.m
 // TestDocsAreTrue compares the tables between the markers of the documents
 // with what the code says, and rewrites them with -update.
 func TestDocsAreTrue(t *testing.T) {
-	schemas := parsedSchemas(t)
+	schemas, err := tools.Schemas()
+	must(t, err)
+	arguments := func(tool string) []property { return properties(t, schemas[tool]) }
 	for _, part := range []struct{ file, name, text string }{
-		{"README.md", "tools", toolTable(schemas)},
-		{"docs/reference.md", "run_python_code", argumentTable(schemas["run_python_code"])},
-		{"docs/experiments.md", "trial-arguments", argumentTable(trialArguments(schemas))},
-		{"docs/modes.md", "run_shell_command", argumentTable(schemas["run_shell_command"])},
-		{"docs/reference.md", "manage_interpreters", argumentTable(schemas["manage_interpreters"])},
-		{"docs/reference.md", "record", fieldTable(schemas["execution_record"])},
+		{"README.md", "tools", toolTable(arguments)},
+		{"docs/reference.md", "run_python_code", argumentTable(arguments("run_python_code"))},
+		{"docs/experiments.md", "trial-arguments", argumentTable(trialArguments(arguments))},
+		{"docs/modes.md", "run_shell_command", argumentTable(arguments("run_shell_command"))},
+		{"docs/reference.md", "manage_interpreters", argumentTable(arguments("manage_interpreters"))},
+		{"docs/reference.md", "record", fieldTable(arguments("execution_record"))},
 		{"docs/reference.md", "settings", settingTable(t)},
 		{"docs/operations.md", "metrics", metricTable(t)},
 		{"docs/policy.md", "defaults", policyDefaults(t)},
@@ -43,198 +56,142 @@ func TestDocsAreTrue(t *testing.T) {
 }
 
 func compareGenerated(t *testing.T, file, name, want string) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, file)
 	pattern := regexp.MustCompile(fmt.Sprintf("(?s)(<!-- %s:begin -->\n).*?(<!-- %s:end -->)", name, name))
-	if !pattern.Match(text) {
+	if !pattern.MatchString(text) {
 		t.Fatalf("%s has no markers for %s", file, name)
 	}
-	renewed := pattern.ReplaceAllString(string(text), "${1}"+strings.ReplaceAll(want, "$", "$$")+"${2}")
-	if renewed == string(text) {
+	renewed := pattern.ReplaceAllString(text, "${1}"+strings.ReplaceAll(want, "$", "$$")+"${2}")
+	if renewed == text {
 		return
 	}
 	if !*update {
 		t.Fatalf("%s is not true any more; run: go test . -run TestDocsAreTrue -update", file)
 	}
-	if err := os.WriteFile(file, []byte(renewed), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(renewed), 0o644))
 }
 
-// TestLinks: what a document links to is there, headings too.
-func TestLinks(t *testing.T) {
-	files, err := filepath.Glob("docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range append(files, "README.md", "examples/experiment/README.md") {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
+// table is one of Markdown, with a line for each row.
+func table(columns []string, rows [][]string) string {
+	var b strings.Builder
+	line := func(cells []string) {
+		text := "| " + strings.Join(cells, " | ") + " |\n"
+		if strings.Join(cells[1:], "") == "" || b.Len() == 0 { // a heading
+			text = strings.ReplaceAll(strings.ReplaceAll(text, "|  |", "| |"), "|  |", "| |")
 		}
-		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(string(text), -1) {
-			path, anchor, _ := strings.Cut(link[1], "#")
-			target := file
-			if path != "" {
-				target = filepath.Join(filepath.Dir(file), path)
-			}
-			if strings.Contains(path, "://") {
-				continue
-			}
-			if _, err := os.Stat(target); err != nil || anchor != "" && !slices.Contains(anchors(t, target), anchor) {
-				t.Errorf("%s links to %s, which is not there", file, link[1])
-			}
+		b.WriteString(text)
+	}
+	line(columns)
+	b.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
+	for _, row := range rows {
+		for i, text := range row {
+			row[i] = strings.ReplaceAll(strings.ReplaceAll(text, "\n", " "), "|", "\\|")
 		}
+		line(row)
 	}
+	return b.String()
 }
 
-// anchors are the names of a document's headings, as GitHub makes them.
-func anchors(t *testing.T, file string) (names []string) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
-		name := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(heading[1]), "")
-		names = append(names, strings.ReplaceAll(name, " ", "-"))
-	}
-	return names
-}
-
-// schema is what the tables need of a JSON schema, its properties in order.
-type schema struct {
-	Required   []string
-	Properties []property
-}
-
+// property is what the tables need of a property in a JSON schema.
 type property struct {
-	Name, Type, Description string
-	Enum                    []any
+	Name, Description string
+	Type              any
+	Enum              []any
+	Required          bool `json:"-"`
+
+	Items, AdditionalProperties, Properties json.RawMessage
 }
 
-func parsedSchemas(t *testing.T) map[string]schema {
+// properties are those of a schema, in its order.
+func properties(t *testing.T, schema json.RawMessage) (list []property) {
 	t.Helper()
-	raw, err := tools.Schemas()
-	if err != nil {
-		t.Fatal(err)
+	var outer struct {
+		Required   []string
+		Properties json.RawMessage
 	}
-	all := map[string]schema{}
-	for name, text := range raw {
-		var outer struct {
-			Required   []string
-			Properties json.RawMessage
-		}
-		if err := json.Unmarshal(text, &outer); err != nil {
-			t.Fatal(err)
-		}
-		all[name] = schema{outer.Required, orderedProperties(t, outer.Properties)}
-	}
-	return all
-}
-
-func orderedProperties(t *testing.T, text json.RawMessage) []property {
-	t.Helper()
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
-	if _, err := decoder.Token(); err != nil {
-		t.Fatal(err)
-	}
-	var list []property
+	must(t, json.Unmarshal(schema, &outer))
+	decoder := json.NewDecoder(strings.NewReader(string(outer.Properties)))
+	_, err := decoder.Token()
+	must(t, err)
 	for decoder.More() {
 		name, err := decoder.Token()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var p struct {
-			Type        any
-			Description string
-			Enum        []any
-		}
-		if err := decoder.Decode(&p); err != nil {
-			t.Fatal(err)
-		}
-		kind := "any"
-		if p.Type != nil {
-			kind = fmt.Sprint(p.Type)
-		}
-		list = append(list, property{fmt.Sprint(name), kind, p.Description, p.Enum})
+		must(t, err)
+		p := property{Type: "any"}
+		must(t, decoder.Decode(&p))
+		p.Name = fmt.Sprint(name)
+		p.Required = slices.Contains(outer.Required, p.Name)
+		list = append(list, p)
 	}
 	return list
 }
 
-// trialArguments are those that only trials have.
-func trialArguments(all map[string]schema) schema {
-	trials, usual := all["run_python_code_trials"], all["run_python_code"]
-	trials.Properties = slices.DeleteFunc(trials.Properties, func(p property) bool {
-		return slices.ContainsFunc(usual.Properties, func(u property) bool { return u.Name == p.Name })
-	})
-	return trials
+// about is what is said of a property as an argument.
+func (p property) about() string {
+	var parts []string
+	if p.Required {
+		parts = append(parts, "Required.")
+	}
+	if p.Description != "" {
+		parts = append(parts, p.Description)
+	}
+	if len(p.Enum) > 0 {
+		parts = append(parts, "One of "+joined(p.Enum)+".")
+	}
+	return strings.Join(parts, " ")
 }
 
-func toolTable(all map[string]schema) string {
-	var b strings.Builder
-	b.WriteString("| tool | arguments |\n|---|---|\n")
+// trialArguments are those that only trials have.
+func trialArguments(arguments func(tool string) []property) []property {
+	usual := arguments("run_python_code")
+	return slices.DeleteFunc(arguments("run_python_code_trials"), func(p property) bool {
+		return slices.ContainsFunc(usual, func(u property) bool { return u.Name == p.Name })
+	})
+}
+
+func toolTable(arguments func(tool string) []property) string {
+	var rows [][]string
 	for _, tool := range []string{"run_python_code", "manage_interpreters"} {
-		names := make([]string, 0, len(all[tool].Properties))
-		for _, p := range all[tool].Properties {
-			name := "`" + p.Name + "`"
+		var names []string
+		for _, p := range arguments(tool) {
+			name := code(p.Name)
 			if len(p.Enum) > 0 {
 				name += " (" + joined(p.Enum) + ")"
 			}
 			names = append(names, name)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", tool, strings.Join(names, ", "))
+		rows = append(rows, []string{code(tool), strings.Join(names, ", ")})
 	}
-	return b.String()
+	return table([]string{"tool", "arguments"}, rows)
 }
 
-func argumentTable(s schema) string {
-	var b strings.Builder
-	b.WriteString("| argument | type | |\n|---|---|---|\n")
-	for _, p := range s.Properties {
-		description := p.Description
-		for _, required := range s.Required {
-			if required == p.Name {
-				description = "Required. " + description
-			}
-		}
-		if len(p.Enum) > 0 {
-			description += " One of " + joined(p.Enum) + "."
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.Name, p.Type, cell(description))
+func argumentTable(arguments []property) string {
+	var rows [][]string
+	for _, p := range arguments {
+		rows = append(rows, []string{code(p.Name), fmt.Sprint(p.Type), p.about()})
 	}
-	return b.String()
+	return table([]string{"argument", "type", ""}, rows)
 }
 
-func fieldTable(s schema) string {
-	var b strings.Builder
-	b.WriteString("| field | type | always | |\n|---|---|---|---|\n")
-	for _, p := range s.Properties {
+func fieldTable(fields []property) string {
+	var rows [][]string
+	for _, p := range fields {
 		always := ""
-		for _, required := range s.Required {
-			if required == p.Name {
-				always = "yes"
-			}
+		if p.Required {
+			always = "yes"
 		}
-		description := p.Description
+		about := p.Description
 		if len(p.Enum) > 0 {
-			description = strings.TrimPrefix(strings.TrimSuffix(description, ".")+". One of "+joined(p.Enum)+".", ". ")
+			about = strings.TrimPrefix(strings.TrimSuffix(about, ".")+". One of "+joined(p.Enum)+".", ". ")
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", p.Name, p.Type, always, cell(description))
+		rows = append(rows, []string{code(p.Name), fmt.Sprint(p.Type), always, about})
 	}
-	return b.String()
+	return table([]string{"field", "type", "always", ""}, rows)
 }
 
 func settingTable(t *testing.T) string {
 	t.Helper()
 	settings, err := config.Settings()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var b strings.Builder
-	b.WriteString("| flag | environment | default | |\n|---|---|---|---|\n")
+	must(t, err)
 	groups := map[string]int{} // their places, by where they begin
 	for _, s := range settings {
 		if _, known := groups[s.Group]; !known {
@@ -242,147 +199,253 @@ func settingTable(t *testing.T) string {
 		}
 	}
 	slices.SortStableFunc(settings, func(a, b config.Setting) int { return groups[a.Group] - groups[b.Group] })
+	var rows [][]string
 	group := "" // the first is the general one
 	for _, s := range settings {
 		if s.Group != group {
 			group = s.Group
-			fmt.Fprintf(&b, "| **%s** | | | |\n", group)
+			rows = append(rows, []string{"**" + group + "**", "", "", ""})
 		}
 		if s.Key != "" && "--"+s.Key != s.Flag {
 			t.Errorf("the key of %s is %s, and the reference says that they are the same", s.Flag, s.Key)
 		}
-		defaultText := ""
-		if s.Default != "" {
-			defaultText = "`" + s.Default + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Flag, s.Env, defaultText, cell(s.Help))
+		rows = append(rows, []string{code(s.Flag), code(s.Env), code(s.Default), s.Help})
 	}
-	return b.String()
+	return table([]string{"flag", "environment", "default", ""}, rows)
 }
 
 func promptTable() string {
-	var b strings.Builder
-	b.WriteString("| prompt | arguments | |\n|---|---|---|\n")
+	var rows [][]string
 	for _, p := range tools.Prompts() {
 		names := make([]string, len(p.Arguments))
 		for i, a := range p.Arguments {
-			names[i] = "`" + a.Name + "`"
+			names[i] = code(a.Name)
 			if !a.Required {
 				names[i] += " (optional)"
 			}
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.Name, strings.Join(names, ", "), cell(p.Description))
+		rows = append(rows, []string{code(p.Name), strings.Join(names, ", "), p.Description})
 	}
-	return b.String()
+	return table([]string{"prompt", "arguments", ""}, rows)
 }
 
 // pluginTable lists the keys of a plugin's file, and of what is in them.
 func pluginTable(t *testing.T) string {
 	t.Helper()
-	raw, err := plugins.Schema()
-	if err != nil {
-		t.Fatal(err)
+	schema, err := plugins.Schema()
+	must(t, err)
+	return table([]string{"key", "type", ""}, pluginKeys(t, "", schema))
+}
+
+func pluginKeys(t *testing.T, prefix string, schema json.RawMessage) (rows [][]string) {
+	t.Helper()
+	for _, p := range properties(t, schema) {
+		name := prefix + p.Name
+		rows = append(rows, []string{code(name), fmt.Sprint(p.Type), p.about()})
+		switch {
+		case strings.HasPrefix(string(p.Items), "{") && strings.Contains(string(p.Items), "properties"):
+			rows = append(rows, pluginKeys(t, name+"[].", p.Items)...)
+		case len(p.AdditionalProperties) > len("false"):
+			rows = append(rows, pluginKeys(t, name+".*.", p.AdditionalProperties)...)
+		case len(p.Properties) > 0:
+			rows = append(rows, pluginKeys(t, name+".", []byte(`{"properties":`+string(p.Properties)+`}`))...)
+		}
+	}
+	return rows
+}
+
+// metricTable lists the metrics as the server tells them.
+func metricTable(t *testing.T) string {
+	t.Helper()
+	m := metrics.New(metrics.Options{Version: "v", Stats: func(context.Context) sessions.Stats {
+		return sessions.Stats{Starts: map[string]uint64{"zygote": 1}}
+	}})
+	restored := true
+	m.Ended(sessions.Result{Status: sessions.StatusCrashed, InterpreterRestarted: true, StateRestored: &restored})
+	m.Call("run_python_code", "run", "busy", time.Second)
+	m.Start("zygote", time.Second)
+	m.Exchange(metrics.Exchange{Route: "/mcp", Method: http.MethodPost, Status: http.StatusOK})
+	answer := httptest.NewRecorder()
+	m.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+
+	var rows [][]string
+	lines := bufio.NewScanner(answer.Body)
+	name, help, kind := "", "", ""
+	label := regexp.MustCompile(`([a-z]+)="`)
+	for lines.Scan() {
+		fields := strings.SplitN(lines.Text(), " ", 4)
+		switch {
+		case !strings.Contains(lines.Text(), "understudy_"):
+			name = ""
+		case fields[1] == "HELP":
+			name, help = fields[2], fields[3]
+		case fields[1] == "TYPE":
+			kind = fields[3]
+		case name != "": // its first value
+			var labels []string
+			for _, match := range label.FindAllStringSubmatch(lines.Text(), -1) {
+				if match[1] != "le" {
+					labels = append(labels, code(match[1]))
+				}
+			}
+			rows = append(rows, []string{code(name), kind, strings.Join(labels, ", "), help})
+			name = ""
+		}
+	}
+	return table([]string{"metric", "kind", "labels", ""}, rows)
+}
+
+// policyDefaults are the rules that come with the program, their lists in lines.
+func policyDefaults(t *testing.T) string {
+	t.Helper()
+	var root yaml.Node
+	must(t, yaml.Unmarshal([]byte(policy.Defaults()), &root))
+	var b strings.Builder
+	for i, pairs := 0, root.Content[0].Content; i < len(pairs); i += 2 {
+		key, value := pairs[i].Value, pairs[i+1]
+		var items []string
+		for n := range value.Content {
+			switch {
+			case value.Kind == yaml.SequenceNode:
+				items = append(items, value.Content[n].Value)
+			case n%2 == 1:
+				items = append(items, value.Content[n-1].Value+": "+value.Content[n].Value)
+			}
+		}
+		if value.Kind == yaml.SequenceNode {
+			fmt.Fprintf(&b, "%s:\n  [%s]\n", key, inLines(items))
+		} else {
+			fmt.Fprintf(&b, "%s: {%s}\n", key, inLines(items))
+		}
+	}
+	var short, whole map[string]any
+	err := errors.Join(yaml.Unmarshal([]byte(b.String()), &short), yaml.Unmarshal([]byte(policy.Defaults()), &whole))
+	if err != nil || !reflect.DeepEqual(short, whole) {
+		t.Fatalf("%v in\n%s", err, b.String())
+	}
+	return "```yaml\n" + b.String() + "```\n"
+}
+
+// inLines joins items by commas, in lines of at most 90 characters.
+func inLines(items []string) string {
+	lines := []string{"  "}
+	for i, item := range items {
+		if i < len(items)-1 {
+			item += ","
+		}
+		if last := len(lines) - 1; len(lines[last])+len(item) < 90 {
+			lines[last] += " " + item
+		} else {
+			lines = append(lines, "   "+item)
+		}
+	}
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+// triedClients are the clients that make conformance has talk with the server, by name,
+// as testdata/conformance/clients.json has them: for each way that they take the
+// steps that did not simply go well.
+type triedClients map[string]struct {
+	Version string
+	Ways    map[string]map[string]string
+}
+
+// remarks say what an outcome of a step means, in the order of the notes.
+var remarks = []struct{ step, outcome, text string }{
+	{"state", "by handle", "Every call is a client of its own: its variables stay for who passes the `interpreter_id` that the first answer named."},
+	{"state", "no", "Every call starts a server, and nothing stays. `understudy connect` in its place keeps the variables."},
+	{"figure", "as text", "Its model gets figures in base64, as part of the text."},
+	{"six seconds", "by wait", "It calls itself what clients do that give up after five seconds, so a call that takes longer is answered `running` before, and operation `wait` brings the rest."},
+	{"cancellation", "by interrupt", "It gives up a call without telling the server: the code runs on, until operation `interrupt`."},
+}
+
+// clientTable lists what is known of clients.
+func clientTable() string {
+	var rows [][]string
+	for _, f := range tools.Fits() {
+		names := make([]string, len(f.Names))
+		for i, name := range f.Names {
+			names[i] = code(name)
+			if !f.Exact {
+				names[i] += "…"
+			}
+		}
+		record := "no"
+		if f.Record {
+			record = "yes"
+		}
+		rows = append(rows, []string{f.Client, strings.Join(names, ", "), fmt.Sprint(f.Text), fmt.Sprint(f.Side), fmt.Sprint(f.Bytes), record, f.Why})
+	}
+	return table([]string{"client", "calls itself", "characters of text", "side of an image", "bytes in all", "record", "why"}, rows)
+}
+
+// conversationTable tells how clients got on with the server, by transport.
+func conversationTable(t *testing.T) string {
+	t.Helper()
+	all := triedClients{}
+	must(t, json.Unmarshal([]byte(readFile(t, "testdata/conformance/clients.json")), &all))
+	notes := noteNumbers(t, all)
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		row := []string{name + " " + all[name].Version}
+		for _, way := range []string{"stdio", "stdio modern", "http", "http modern", "sse"} {
+			otherwise, takes := all[name].Ways[way]
+			row = append(row, went(otherwise, takes, notes))
+		}
+		rows = append(rows, row)
 	}
 	var b strings.Builder
-	b.WriteString("| key | type | |\n|---|---|---|\n")
-	writePluginKeys(t, &b, "", raw)
+	b.WriteString(table([]string{"client", "stdio", "stdio, 2026-07-28", "HTTP", "HTTP, 2026-07-28", "SSE"}, rows) + "\n")
+	for _, r := range remarks {
+		if number := notes[r.step+" "+r.outcome]; number > 0 {
+			fmt.Fprintf(&b, "- (%d) %s\n", number, r.text)
+		}
+	}
 	return b.String()
 }
 
-func writePluginKeys(t *testing.T, b *strings.Builder, prefix string, raw json.RawMessage) {
+// noteNumbers numbers the remarks that are needed, by step and outcome.
+func noteNumbers(t *testing.T, all triedClients) map[string]int {
 	t.Helper()
-	var outer struct {
-		Required   []string
-		Properties json.RawMessage
-	}
-	if err := json.Unmarshal(raw, &outer); err != nil {
-		t.Fatal(err)
-	}
-	var inner map[string]struct{ Items, AdditionalProperties, Properties json.RawMessage }
-	if err := json.Unmarshal(outer.Properties, &inner); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range orderedProperties(t, outer.Properties) {
-		description := p.Description
-		if slices.Contains(outer.Required, p.Name) {
-			description = strings.TrimSpace("Required. " + description)
-		}
-		if len(p.Enum) > 0 {
-			description = strings.TrimSpace(description + " One of " + joined(p.Enum) + ".")
-		}
-		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", prefix, p.Name, p.Type, cell(description))
-		switch in := inner[p.Name]; {
-		case strings.HasPrefix(string(in.Items), "{") && strings.Contains(string(in.Items), "properties"):
-			writePluginKeys(t, b, prefix+p.Name+"[].", in.Items)
-		case len(in.AdditionalProperties) > len("false"):
-			writePluginKeys(t, b, prefix+p.Name+".*.", in.AdditionalProperties)
-		case len(in.Properties) > 0:
-			writePluginKeys(t, b, prefix+p.Name+".", []byte(`{"properties":`+string(in.Properties)+`}`))
-		}
-	}
-}
-
-// TestPluginsOfTheDocs: what is shown as a NAME.yaml, and what is in examples,
-// makes a plugin.
-func TestPluginsOfTheDocs(t *testing.T) {
-	text, err := os.ReadFile("docs/plugins.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	blocks := regexp.MustCompile("(?s)```yaml\n(name: (\\w+)\n.*?)```").FindAllStringSubmatch(string(text), -1)
-	if all := strings.Count(string(text), "```yaml"); all != len(blocks) || all < 2 {
-		t.Fatalf("%d blocks of YAML, %d of them plugins", all, len(blocks))
-	}
-	var shown []string // those whose Python is there too
-	for _, block := range blocks {
-		source := regexp.MustCompile("(?s)```python\n([^`]*\ndef " + block[2] + "\\(.*?)```").FindSubmatch(text)
-		code := ""
-		if source != nil {
-			shown, code = append(shown, block[2]), string(source[1])
-		}
-		for name, content := range map[string]string{block[2] + ".yaml": block[1], block[2] + ".py": code} {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-				t.Fatal(err)
+	needed := map[string]bool{}
+	for _, one := range all {
+		for _, otherwise := range one.Ways {
+			for step, outcome := range otherwise {
+				needed[step+" "+outcome] = true
 			}
 		}
 	}
-	areReady(t, dir, len(blocks))
-	areReady(t, "examples/plugins", 2)
-	passesItsTest(t, dir, shown)
-}
-
-// areReady finds so many plugins in a directory, and nothing wrong with them.
-func areReady(t *testing.T, dir string, want int) {
-	t.Helper()
-	registry, err := plugins.Open(dir, plugins.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := registry.Set().Plugins
-	if len(all) != want {
-		t.Errorf("%d plugins of %d in %s", len(all), want, dir)
-	}
-	for _, p := range all {
-		if p.State != plugins.Ready {
-			t.Errorf("%s is %s: %s", p.Name, p.State, p.Reason())
+	numbers := map[string]int{}
+	for _, r := range remarks {
+		if needed[r.step+" "+r.outcome] {
+			numbers[r.step+" "+r.outcome] = len(numbers) + 1
 		}
 	}
+	if len(numbers) != len(needed) {
+		t.Errorf("there are remarks on %v of %v", numbers, needed)
+	}
+	return numbers
 }
 
-// passesItsTest has Python load plugins and run the tests that come with them.
-func passesItsTest(t *testing.T, dir string, names []string) {
-	t.Helper()
-	if len(names) == 0 {
-		t.Fatal("no plugin's Python is shown")
+// went is a cell: how the state was kept, and the numbers of the notes on all that
+// went otherwise than it might.
+func went(otherwise map[string]string, takes bool, notes map[string]int) string {
+	if !takes {
+		return "–"
 	}
-	c := &config.Config{}
-	c.Python, c.DataDir = os.Getenv("UNDERSTUDY_TEST_PYTHON"), t.TempDir()
-	c.Plugins.Dir, c.Plugins.Test.Names = dir, names
-	var said strings.Builder
-	if err := app.TestPlugins(t.Context(), c, &said); err != nil || strings.Count(said.String(), "passed, in ") != len(names) {
-		t.Errorf("%v: %v\n%s", names, err, said.String())
+	text := "yes"
+	if state, is := otherwise["state"]; is {
+		text = state
 	}
+	var numbers []int
+	for step, outcome := range otherwise {
+		numbers = append(numbers, notes[step+" "+outcome])
+	}
+	slices.Sort(numbers)
+	for _, number := range numbers {
+		text += fmt.Sprintf(" (%d)", number)
+	}
+	return text
 }
 
 func joined(values []any) string {
@@ -393,6 +456,24 @@ func joined(values []any) string {
 	return strings.Join(texts, ", ")
 }
 
-func cell(text string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(text, "\n", " "), "|", "\\|")
+// code is a text in code, nothing if it is empty.
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	must(t, err)
+	return string(text)
 }

@@ -1,13 +1,8 @@
 package main
 
 import (
-	"bufio"
-	"context"
-	"fmt"
 	"io"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/user"
@@ -16,14 +11,44 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"understudy/internal/app"
 	"understudy/internal/auth"
 	"understudy/internal/config"
-	"understudy/internal/metrics"
-	"understudy/sessions"
+	"understudy/internal/plugins"
+	"understudy/internal/policy"
 )
+
+// TestLinks: what a document links to is there, headings too.
+func TestLinks(t *testing.T) {
+	files, err := filepath.Glob("docs/*.md")
+	must(t, err)
+	for _, file := range append(files, "README.md", "examples/experiment/README.md") {
+		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(readFile(t, file), -1) {
+			path, anchor, _ := strings.Cut(link[1], "#")
+			target := file
+			if path != "" {
+				target = filepath.Join(filepath.Dir(file), path)
+			}
+			if strings.Contains(path, "://") {
+				continue
+			}
+			if _, err := os.Stat(target); err != nil || anchor != "" && !slices.Contains(anchors(t, target), anchor) {
+				t.Errorf("%s links to %s, which is not there", file, link[1])
+			}
+		}
+	}
+}
+
+// anchors are the names of a document's headings, as GitHub makes them.
+func anchors(t *testing.T, file string) (names []string) {
+	t.Helper()
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(readFile(t, file), -1) {
+		name := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
+}
 
 // parseCommand reads a command line as the program would, in an environment.
 func parseCommand(line string, env map[string]string) (*config.Config, error) {
@@ -43,12 +68,9 @@ func parseCommand(line string, env map[string]string) (*config.Config, error) {
 // blocks returns the fenced parts of a document, by their language.
 func blocks(t *testing.T, file string) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, file)
 	found := map[string][]string{}
-	for _, match := range regexp.MustCompile("(?s)```([a-z-]+)\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+	for _, match := range regexp.MustCompile("(?s)```([a-z-]+)\n(.*?)```").FindAllStringSubmatch(text, -1) {
 		found[match[1]] = append(found[match[1]], match[2])
 	}
 	return found
@@ -84,9 +106,7 @@ func TestOperationsAreTrue(t *testing.T) {
 	dir := t.TempDir()
 	yaml, tokens := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "tokens")
 	for path, text := range map[string]string{yaml: found["yaml"][0], tokens: found["tokens"][0]} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	if c, err := parseCommand("serve --config "+yaml, nil); err != nil || c.Serve.MetricsAddr == "" {
 		t.Errorf("the YAML file: %v", err)
@@ -95,9 +115,9 @@ func TestOperationsAreTrue(t *testing.T) {
 		t.Errorf("the token file: %v", err)
 	}
 	for _, file := range []string{"nginx.conf", "Caddyfile"} {
-		text, err := os.ReadFile(filepath.Join("docs", "operations", file))
-		if err != nil || !strings.Contains(string(text), "127.0.0.1:8808") || strings.Count(string(text), "{") != strings.Count(string(text), "}") {
-			t.Errorf("%s: %v\n%s", file, err, text)
+		text := readFile(t, filepath.Join("docs", "operations", file))
+		if !strings.Contains(text, "127.0.0.1:8808") || strings.Count(text, "{") != strings.Count(text, "}") {
+			t.Errorf("%s:\n%s", file, text)
 		}
 	}
 	for _, file := range []string{"README.md", "docs/operations.md", "docs/modes.md", "docs/plugins.md", "docs/reference.md"} {
@@ -109,79 +129,127 @@ func TestOperationsAreTrue(t *testing.T) {
 func checkFlags(t *testing.T, file string) {
 	t.Helper()
 	settings, err := config.Settings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	known := []string{"--add-to", "--for", "--expires", "--principal", "--print", "--command", "--minimal", "--shared", "--share", "--idle-exit"}
 	for _, s := range settings {
 		known = append(known, s.Flag)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, match := range regexp.MustCompile("`(--[a-z-]+)").FindAllStringSubmatch(string(text), -1) {
+	text := readFile(t, file)
+	for _, match := range regexp.MustCompile("`(--[a-z-]+)").FindAllStringSubmatch(text, -1) {
 		if !slices.Contains(known, match[1]) {
 			t.Errorf("%s names %s, which is no flag", file, match[1])
 		}
 	}
 }
 
-// metricTable lists the metrics as the server tells them.
-func metricTable(t *testing.T) string {
-	t.Helper()
-	m := metrics.New(metrics.Options{Version: "v", Stats: func(context.Context) sessions.Stats {
-		return sessions.Stats{Starts: map[string]uint64{"zygote": 1}}
-	}})
-	restored := true
-	m.Ended(sessions.Result{Status: sessions.StatusCrashed, InterpreterRestarted: true, StateRestored: &restored})
-	m.Call("run_python_code", "run", "busy", time.Second)
-	m.Start("zygote", time.Second)
-	m.Exchange(metrics.Exchange{Route: "/mcp", Method: http.MethodPost, Status: http.StatusOK})
-	answer := httptest.NewRecorder()
-	m.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
-
-	var b strings.Builder
-	b.WriteString("| metric | kind | labels | |\n|---|---|---|---|\n")
-	lines := bufio.NewScanner(answer.Body)
-	name, help, kind := "", "", ""
-	label := regexp.MustCompile(`([a-z]+)="`)
-	for lines.Scan() {
-		fields := strings.SplitN(lines.Text(), " ", 4)
-		switch {
-		case !strings.Contains(lines.Text(), "understudy_"):
-			name = ""
-		case fields[1] == "HELP":
-			name, help = fields[2], fields[3]
-		case fields[1] == "TYPE":
-			kind = fields[3]
-		case name != "": // its first value
-			var labels []string
-			for _, match := range label.FindAllStringSubmatch(lines.Text(), -1) {
-				if match[1] != "le" {
-					labels = append(labels, "`"+match[1]+"`")
-				}
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, kind, strings.Join(labels, ", "), cell(help))
-			name = ""
+// TestPolicyIsTrue: what docs/policy.md tells people to type and to write is
+// understood by this version.
+func TestPolicyIsTrue(t *testing.T) {
+	const file = "docs/policy.md"
+	found := blocks(t, file)
+	commands := 0
+	for line := range strings.Lines(strings.Join(found["sh"], "")) {
+		commands++
+		if _, err := parseCommand(strings.TrimPrefix(line, "understudy "), nil); err != nil {
+			t.Errorf("%s: %v", strings.TrimSpace(line), err)
 		}
 	}
-	return b.String()
+	if commands < 5 || len(found["yaml"]) < 4 {
+		t.Fatalf("%d commands and %d YAML files were found", commands, len(found["yaml"]))
+	}
+	for _, text := range found["yaml"] {
+		path := filepath.Join(t.TempDir(), "policy.yaml")
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		source, err := policy.Open(path, policy.Additions{}, nil)
+		if err != nil {
+			t.Errorf("%v:\n%s", err, text)
+			continue
+		}
+		if source.Book().None() {
+			t.Errorf("these are no rules:\n%s", text)
+		}
+	}
+	checkFlags(t, file)
+	checkKeys(t, file)
+}
+
+// checkKeys finds every key of a policy in the table of the document.
+func checkKeys(t *testing.T, file string) {
+	t.Helper()
+	text := readFile(t, file)
+	for _, key := range policy.Keys() {
+		if !strings.Contains(text, "`"+key+"`") && !strings.Contains(text, "**"+key+"**") {
+			t.Errorf("%s lacks %s", file, key)
+		}
+	}
+}
+
+// TestPluginsOfTheDocs: what is shown as a NAME.yaml, and what is in examples,
+// makes a plugin.
+func TestPluginsOfTheDocs(t *testing.T) {
+	text := readFile(t, "docs/plugins.md")
+	dir := t.TempDir()
+	blocks := regexp.MustCompile("(?s)```yaml\n(name: (\\w+)\n.*?)```").FindAllStringSubmatch(text, -1)
+	if all := strings.Count(text, "```yaml"); all != len(blocks) || all < 2 {
+		t.Fatalf("%d blocks of YAML, %d of them plugins", all, len(blocks))
+	}
+	var shown []string // those whose Python is there too
+	for _, block := range blocks {
+		source := regexp.MustCompile("(?s)```python\n([^`]*\ndef " + block[2] + "\\(.*?)```").FindStringSubmatch(text)
+		code := ""
+		if source != nil {
+			shown, code = append(shown, block[2]), source[1]
+		}
+		for name, content := range map[string]string{block[2] + ".yaml": block[1], block[2] + ".py": code} {
+			must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+		}
+	}
+	areReady(t, dir, len(blocks))
+	areReady(t, "examples/plugins", 2)
+	passesItsTest(t, dir, shown)
+}
+
+// areReady finds so many plugins in a directory, and nothing wrong with them.
+func areReady(t *testing.T, dir string, want int) {
+	t.Helper()
+	registry, err := plugins.Open(dir, plugins.Options{})
+	must(t, err)
+	all := registry.Set().Plugins
+	if len(all) != want {
+		t.Errorf("%d plugins of %d in %s", len(all), want, dir)
+	}
+	for _, p := range all {
+		if p.State != plugins.Ready {
+			t.Errorf("%s is %s: %s", p.Name, p.State, p.Reason())
+		}
+	}
+}
+
+// passesItsTest has Python load plugins and run the tests that come with them.
+func passesItsTest(t *testing.T, dir string, names []string) {
+	t.Helper()
+	if len(names) == 0 {
+		t.Fatal("no plugin's Python is shown")
+	}
+	c := &config.Config{}
+	c.Python, c.DataDir = os.Getenv("UNDERSTUDY_TEST_PYTHON"), t.TempDir()
+	c.Plugins.Dir, c.Plugins.Test.Names = dir, names
+	var said strings.Builder
+	if err := app.TestPlugins(t.Context(), c, &said); err != nil || strings.Count(said.String(), "passed, in ") != len(names) {
+		t.Errorf("%v: %v\n%s", names, err, said.String())
+	}
 }
 
 // TestUnit: the systemd unit starts what it says, and systemd understands it.
 func TestUnit(t *testing.T) {
 	const file = "docs/operations/understudy.service"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	start := regexp.MustCompile(`(?m)^ExecStart=(\S+) (.*)$`).FindStringSubmatch(string(text))
+	text := readFile(t, file)
+	start := regexp.MustCompile(`(?m)^ExecStart=(\S+) (.*)$`).FindStringSubmatch(text)
 	if start == nil {
 		t.Fatal("it starts nothing")
 	}
 	env := map[string]string{}
-	for _, match := range regexp.MustCompile(`(?m)^Environment=(\w+)=(.*)$`).FindAllStringSubmatch(string(text), -1) {
+	for _, match := range regexp.MustCompile(`(?m)^Environment=(\w+)=(.*)$`).FindAllStringSubmatch(text, -1) {
 		env[match[1]] = match[2]
 	}
 	c, err := parseCommand(start[2], env)
@@ -195,16 +263,12 @@ func TestUnit(t *testing.T) {
 		t.Skip("systemd-analyze is not here")
 	}
 	me, err := user.Current()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// What systemd looks for on this machine is put there.
-	here := strings.ReplaceAll(string(text), start[1], "/bin/true")
+	here := strings.ReplaceAll(text, start[1], "/bin/true")
 	here = strings.ReplaceAll(here, "=understudy\n", "="+me.Username+"\n")
 	unit := filepath.Join(t.TempDir(), "understudy.service")
-	if err := os.WriteFile(unit, []byte(here), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(unit, []byte(here), 0o600))
 	said, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput()
 	for line := range strings.Lines(string(said)) {
 		if strings.Contains(line, filepath.Base(unit)) && !strings.Contains(line, "Failed to create") {
@@ -218,9 +282,7 @@ func TestUnit(t *testing.T) {
 func checkSettings(t *testing.T, env map[string]string) {
 	t.Helper()
 	settings, err := config.Settings()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name := range env {
 		if !strings.HasPrefix(name, "UNDERSTUDY_") {
 			continue
@@ -231,73 +293,68 @@ func checkSettings(t *testing.T, env map[string]string) {
 	}
 }
 
-// instruction is one of a Dockerfile, its lines joined.
-type instruction struct{ name, rest string }
+// image is what a Dockerfile makes, in its last stage.
+type image struct {
+	env                  map[string]string
+	user, command, entry string
+	from                 []string // of all stages
+}
 
-func dockerfile(t *testing.T) []instruction {
+// dockerfile reads the Dockerfile, and checks what it copies.
+func dockerfile(t *testing.T) image {
 	t.Helper()
-	text, err := os.ReadFile("Dockerfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []instruction
-	joined := strings.ReplaceAll(string(text), "\\\n", "")
-	for line := range strings.Lines(joined) {
+	var made image
+	var stages []string
+	for line := range strings.Lines(strings.ReplaceAll(readFile(t, "Dockerfile"), "\\\n", "")) {
 		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if name != "" && !strings.HasPrefix(name, "#") {
-			all = append(all, instruction{name, strings.TrimSpace(rest)})
+		rest = strings.TrimSpace(rest)
+		switch name {
+		case "FROM":
+			fields := strings.Fields(rest)
+			if len(fields) == 3 {
+				stages = append(stages, fields[2])
+			}
+			made = image{env: map[string]string{}, user: "root", from: append(made.from, fields[0])}
+		case "COPY":
+			checkCopy(t, rest, stages)
+		case "ENV":
+			for _, pair := range strings.Fields(rest) {
+				name, value, _ := strings.Cut(pair, "=")
+				made.env[name] = value
+			}
+		case "USER":
+			made.user, _, _ = strings.Cut(rest, ":")
+		case "CMD":
+			made.command = strings.Trim(rest, `[]"`)
+		case "ENTRYPOINT":
+			made.entry = rest
 		}
 	}
-	return all
+	return made
 }
 
 // TestDockerfile checks what can be checked without an engine.
 func TestDockerfile(t *testing.T) {
-	stages, env, user, command, entry := []string{}, map[string]string{}, "", "", ""
-	for _, i := range dockerfile(t) {
-		switch i.name {
-		case "FROM":
-			fields := strings.Fields(i.rest)
-			if !strings.Contains(fields[0], ":") || strings.HasSuffix(fields[0], ":latest") {
-				t.Errorf("%s names no version", fields[0])
-			}
-			if len(fields) == 3 {
-				stages = append(stages, fields[2])
-			}
-			env, user = map[string]string{}, "root" // a new stage
-		case "COPY":
-			checkCopy(t, i.rest, stages)
-		case "ENV":
-			for _, pair := range strings.Fields(i.rest) {
-				name, value, _ := strings.Cut(pair, "=")
-				env[name] = value
-			}
-		case "USER":
-			user = i.rest
-		case "CMD":
-			command = strings.Trim(i.rest, `[]"`)
-		case "ENTRYPOINT":
-			entry = i.rest
+	made := dockerfile(t)
+	for _, from := range made.from {
+		if !strings.Contains(from, ":") || strings.HasSuffix(from, ":latest") {
+			t.Errorf("%s names no version", from)
 		}
 	}
-	if uid, _, _ := strings.Cut(user, ":"); uid == "" || uid == "root" || uid == "0" {
-		t.Errorf("it runs as %q", user)
+	if made.user == "" || made.user == "root" || made.user == "0" {
+		t.Errorf("it runs as %q", made.user)
 	}
-	if entry != `["/usr/local/bin/understudy"]` {
-		t.Errorf("it starts %s", entry)
+	if made.entry != `["/usr/local/bin/understudy"]` {
+		t.Errorf("it starts %s", made.entry)
 	}
-	checkSettings(t, env)
-	c, err := parseCommand(command, env)
+	checkSettings(t, made.env)
+	c, err := parseCommand(made.command, made.env)
 	if err != nil || c.Serve.AuthTokens == "" || c.Serve.AllowUnauthenticatedNetwork || !c.Serve.OverNetwork() {
-		t.Errorf("%s with %v: %+v %v", command, env, c, err)
+		t.Errorf("%s with %v: %+v %v", made.command, made.env, c, err)
 	}
-	mod, err := os.ReadFile("go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(mod))[1]
-	if !strings.HasPrefix(dockerfile(t)[0].rest, "golang:"+version+"-") {
-		t.Errorf("go.mod wants Go %s, and the image is built by %s", version, dockerfile(t)[0].rest)
+	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(readFile(t, "go.mod"))[1]
+	if !strings.HasPrefix(made.from[0], "golang:"+version+"-") {
+		t.Errorf("go.mod wants Go %s, and the image is built by %s", version, made.from[0])
 	}
 }
 
@@ -351,30 +408,17 @@ func (r dockerRun) outside(t *testing.T, path, dir string) string {
 // TestContainerRecipe follows docs/operations.md without an engine: what the
 // first command writes is what the second one reads, as the image's user.
 func TestContainerRecipe(t *testing.T) {
-	env, user := map[string]string{}, ""
-	for _, i := range dockerfile(t) {
-		if i.name == "USER" {
-			user, _, _ = strings.Cut(i.rest, ":")
-		}
-		for _, pair := range strings.Fields(i.rest) {
-			if name, value, is := strings.Cut(pair, "="); is && i.name == "ENV" {
-				env[name] = value
-			}
-		}
-	}
+	made := dockerfile(t)
+	env := made.env
 	runs := dockerRuns(t, "docs/operations.md")
 	if len(runs) != 2 || runs[0].args == "" || runs[1].args != "" {
 		t.Fatalf("%+v", runs)
 	}
 	dir := t.TempDir()
 	c, err := parseCommand(runs[0].args, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.Token.AddTo = runs[0].outside(t, c.Token.AddTo, dir)
-	if err := app.Token(c, io.Discard, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must(t, app.Token(c, io.Discard, io.Discard))
 	checkSettings(t, runs[1].env)
 	maps.Copy(env, runs[1].env)
 	if c, err = parseCommand("serve", env); err != nil || len(c.Serve.AllowHost) == 0 {
@@ -383,9 +427,9 @@ func TestContainerRecipe(t *testing.T) {
 	if known, err := auth.OpenTokens(runs[1].outside(t, c.Serve.AuthTokens, dir), nil); err != nil || known.Count() != 1 {
 		t.Errorf("the server finds %v", err)
 	}
-	made := "install -d -m 0700 -o " + user + " -g " + user + " " + strings.TrimPrefix(runs[0].mounts["/etc/understudy"], "./") + "\n"
-	if !strings.Contains(strings.Join(blocks(t, "docs/operations.md")["sh-root"], ""), made) {
-		t.Errorf("there is no %s", made)
+	install := "install -d -m 0700 -o " + made.user + " -g " + made.user + " " + strings.TrimPrefix(runs[0].mounts["/etc/understudy"], "./") + "\n"
+	if !strings.Contains(strings.Join(blocks(t, "docs/operations.md")["sh-root"], ""), install) {
+		t.Errorf("there is no %s", install)
 	}
 }
 
@@ -400,15 +444,12 @@ func checkCopy(t *testing.T, rest string, stages []string) {
 		}
 		return
 	}
-	ignored, err := os.ReadFile(".dockerignore")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ignored := readFile(t, ".dockerignore")
 	for _, source := range fields[:len(fields)-1] {
 		if _, err := os.Stat(source); err != nil {
 			t.Error(err)
 		}
-		for line := range strings.Lines(string(ignored)) {
+		for line := range strings.Lines(ignored) {
 			if strings.Trim(strings.TrimSpace(line), "/") == strings.Trim(source, "/") {
 				t.Errorf("%s is in .dockerignore", source)
 			}

@@ -15,9 +15,7 @@ import (
 // before, at nobody's cost.
 func TestTokens(t *testing.T) {
 	codec, err := tokenizer.Get(tokenizer.Cl100kBase)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	jobs, err := filepath.Glob("testdata/tokens/*.txtar")
 	if err != nil || len(jobs) == 0 {
 		t.Fatal("no jobs", err)
@@ -25,10 +23,8 @@ func TestTokens(t *testing.T) {
 	for _, path := range jobs {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			job, err := txtar.ParseFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, _ := serve(t)
+			must(t, err)
+			c := serve(t)
 			most, sum := 0, 0
 			for _, part := range job.Files {
 				if part.Name == "most" {
@@ -37,14 +33,10 @@ func TestTokens(t *testing.T) {
 					}
 					continue
 				}
-				a, err := call(t.Context(), c, "run_python_code", map[string]any{"code": string(part.Data)})
-				if err != nil {
-					t.Fatal(err)
-				}
+				a, err := call(c, "run_python_code", "code", string(part.Data))
+				must(t, err)
 				n, err := codec.Count(a.text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				t.Logf("call %s: %d tokens, %d pictures\n%s", part.Name, n, a.images, a.text)
 				if part.Name != "prepare" {
 					sum += n

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package main
-
-// contained is for Linux alone.
-func contained() {}
