@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"understudy/internal/app"
+	"understudy/internal/command"
 	"understudy/internal/config"
 	"understudy/internal/plugins"
 	"understudy/tools"
@@ -380,7 +380,7 @@ func passesItsTest(t *testing.T, dir string, names []string) {
 	c.Python, c.DataDir = os.Getenv("UNDERSTUDY_TEST_PYTHON"), t.TempDir()
 	c.Plugins.Dir, c.Plugins.Test.Names = dir, names
 	var said strings.Builder
-	if err := app.TestPlugins(t.Context(), c, &said); err != nil || strings.Count(said.String(), "passed, in ") != len(names) {
+	if err := command.TestPlugins(t.Context(), c, &said); err != nil || strings.Count(said.String(), "passed, in ") != len(names) {
 		t.Errorf("%v: %v\n%s", names, err, said.String())
 	}
 }

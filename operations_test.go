@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"understudy/internal/app"
+	"understudy/internal/command"
 	"understudy/internal/auth"
 	"understudy/internal/config"
 	"understudy/internal/metrics"
@@ -372,7 +372,7 @@ func TestContainerRecipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Token.AddTo = runs[0].outside(t, c.Token.AddTo, dir)
-	if err := app.Token(c, io.Discard, io.Discard); err != nil {
+	if err := command.Token(c, io.Discard, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	checkSettings(t, runs[1].env)

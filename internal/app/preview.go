@@ -51,7 +51,7 @@ type preview struct {
 
 func (a *App) newPreviewer() *previewer {
 	return &previewer{
-		input: a.data.plan.Input(), sources: a.data.plan.Sources(), run: a.describeData, waiting: a.data.state,
+		input: a.workspace.plan.Input(), sources: a.workspace.plan.Sources(), run: a.describeData, waiting: a.workspace.state,
 		now: time.Now, turn: make(chan struct{}, 1),
 	}
 }
@@ -119,19 +119,13 @@ const previewResult = "understudy_preview"
 // describeData runs code in an interpreter of its own and returns what it left in
 // previewResult.
 func (a *App) describeData(ctx context.Context, code string) (json.RawMessage, error) {
-	usual, err := a.python.ready(ctx, "")
+	o, err := a.trialOptions(ctx, "preview")
 	if err != nil { // which is no fault of the server's
 		return json.Marshal(preview{Error: err.Error()})
 	}
-	home, err := a.trialHome("preview")(usual.wall != nil)
-	if err != nil {
-		return nil, err
-	}
 	var answer json.RawMessage
-	err = onTrial(ctx, usual.starter, usual.wall, ".preview", home, "", func(worker sessions.Worker) error {
-		// One that hangs answers no context, but it can be killed.
-		defer context.AfterFunc(ctx, func() { worker.Kill() })()
-		outcome, err := worker.Run(ctx, sessions.Request{Execution: 1, Code: code, ResultVarName: previewResult}, &trial{})
+	err = Try(ctx, o, func(t *Trial) error {
+		outcome, err := t.Run(ctx, t.Worker, sessions.Request{Execution: 1, Code: code, ResultVarName: previewResult})
 		if err == nil && outcome.Exception != nil {
 			err = errors.New(strings.TrimSpace(outcome.Exception.Traceback))
 		}

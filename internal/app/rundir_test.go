@@ -4,31 +4,34 @@ import (
 	"crypto/rand"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 
 	"github.com/gofrs/flock"
+
+	"understudy/internal/config"
 )
 
 // TestTheFilesOfAServerThatDiedAreRemoved has one that left sessions' directories in
 // each other, and one that lives.
 func TestTheFilesOfAServerThatDiedAreRemoved(t *testing.T) {
-	data, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	died, err := newRunDir(data, log)
+	c, log := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}, quiet()
+	c.Serve.Sandbox = config.SandboxOff
+	data := c.DataDir
+	died, err := newRunDir(c, runsName, newRunName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lives, err := newRunDir(data, log)
+	lives, err := newRunDir(c, runsName, newRunName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := died.lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.OpenRoot(died.path)
+	root, err := os.OpenRoot(died.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +46,14 @@ func TestTheFilesOfAServerThatDiedAreRemoved(t *testing.T) {
 		_ = inner.Close()
 	}
 	_ = root.Close()
-	removeLeftovers(filepath.Join(data, "run"), log)
-	if _, err := os.Lstat(died.path); !errors.Is(err, fs.ErrNotExist) {
+	removeLeftovers(filepath.Join(data, runsName), log)
+	if _, err := os.Lstat(died.dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 	if err := lives.close(); err != nil {
 		t.Error(err)
 	}
-	if left, err := os.ReadDir(filepath.Join(data, "run")); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(filepath.Join(data, runsName)); err != nil || len(left) > 0 {
 		t.Errorf("%v %v", left, err)
 	}
 }
@@ -58,7 +61,9 @@ func TestTheFilesOfAServerThatDiedAreRemoved(t *testing.T) {
 // TestServersThatStartAtOnce make directories while others look for leftovers: each
 // has its own, with a lock that is there and held.
 func TestServersThatStartAtOnce(t *testing.T) {
-	data, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	c, log := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}, quiet()
+	c.Serve.Sandbox = config.SandboxOff
+	data := c.DataDir
 	kept := filepath.Join(data, keptName)
 	if err := os.MkdirAll(kept, 0o700); err != nil {
 		t.Fatal(err)
@@ -72,7 +77,8 @@ func TestServersThatStartAtOnce(t *testing.T) {
 	for range 8 {
 		servers.Go(func() {
 			for range 30 {
-				run, err := newRunDir(data, log)
+				removeLeftovers(filepath.Join(data, runsName), log)
+				run, err := newRunDir(c, runsName, newRunName)
 				if err != nil {
 					t.Error(err)
 					return
@@ -97,24 +103,26 @@ func TestServersThatStartAtOnce(t *testing.T) {
 
 // TestADirectoryThatWasRemovedIsMadeAnew, with a lock that other servers see.
 func TestADirectoryThatWasRemovedIsMadeAnew(t *testing.T) {
-	data, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	run, err := newRunDir(data, log)
+	c, log := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}, quiet()
+	c.Serve.Sandbox = config.SandboxOff
+	data := c.DataDir
+	run, err := newRunDir(c, runsName, newRunName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // a second time with nothing to do
-		if err := errors.Join(os.RemoveAll(filepath.Join(data, "run")), run.remake(), run.remake()); err != nil {
+		if err := errors.Join(os.RemoveAll(filepath.Join(data, runsName)), run.remake(), run.remake()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	removeLeftovers(filepath.Join(data, "run"), log)
+	removeLeftovers(filepath.Join(data, runsName), log)
 	if _, err := os.Lstat(run.lock.Path()); err != nil {
 		t.Error("taken for a dead server's: ", err)
 	}
 	if err := run.close(); err != nil {
 		t.Error(err)
 	}
-	if left, err := os.ReadDir(filepath.Join(data, "run")); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(filepath.Join(data, runsName)); err != nil || len(left) > 0 {
 		t.Errorf("%v %v", left, err)
 	}
 }

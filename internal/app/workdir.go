@@ -19,9 +19,9 @@ type project struct {
 	unfit string
 }
 
-// homeProjectName is the directory's in the home directory that a server works in which
+// HomeProjectName is the directory's in the home directory that a server works in which
 // was started nowhere in particular.
-const homeProjectName = "understudy"
+const HomeProjectName = "understudy"
 
 // dataProjectName is the directory's in the data directory that takes its place.
 const dataProjectName = "project"
@@ -68,7 +68,7 @@ func homeProject(c *config.Config, unfit string) project {
 	if err != nil {
 		return dataProject(c, unfit+", and the home directory is unknown (HOME is not set)")
 	}
-	dir := filepath.Join(home, homeProjectName)
+	dir := filepath.Join(home, HomeProjectName)
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return project{dir: dir, why: unfit, unfit: unfit}
@@ -100,7 +100,7 @@ func unfitFor(dir string) string {
 	switch {
 	case filepath.Dir(dir) == dir:
 		return dir
-	case err == nil && sameFile(dir, home):
+	case err == nil && SameFile(dir, home):
 		return "the home directory"
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -146,4 +146,11 @@ func (a *App) locate(ctx context.Context) (dir, note string) {
 		}
 	}
 	return a.project.dir, "the working directory is " + a.project.dir + because
+}
+
+// SameFile reports whether two paths lead to one file that is there.
+func SameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }

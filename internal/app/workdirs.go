@@ -15,17 +15,14 @@ import (
 	"understudy/sessions"
 )
 
-// workdirs is the directory in which working directories stay (--keep-workdirs). Servers
-// with a sandbox share its lock while they live: who has it alone is no server's
-// neighbour, and mends what killed ones have left.
-type workdirs struct{ lock *flock.Flock }
-
-// workdirsName is the directory's in the data directory.
+// workdirsName is the directory's in the data directory in which working directories stay
+// (--keep-workdirs). Servers with a sandbox share its lock while they live: who has it alone
+// is no server's neighbour, and mends what killed ones have left.
 const workdirsName = "workdirs"
 
-// openWorkdirs takes back what killed servers have left, and holds the lock if this
-// server is to keep directories there; else it returns nil.
-func openWorkdirs(c *config.Config, log *slog.Logger) (*workdirs, error) {
+// reclaimWorkdirs takes back what killed servers have left, and returns the lock, held, if
+// this server is to keep directories there; else nil.
+func reclaimWorkdirs(c *config.Config, log *slog.Logger) (*flock.Flock, error) {
 	dir := filepath.Join(c.DataDir, workdirsName)
 	keeps := c.Serve.KeepWorkdirs && c.Serve.SandboxMode() != config.SandboxOff
 	if keeps {
@@ -44,7 +41,7 @@ func openWorkdirs(c *config.Config, log *slog.Logger) (*workdirs, error) {
 	lock := flock.New(filepath.Join(dir, lockName))
 	alone, err := lock.TryLock()
 	if err == nil && alone {
-		takeBack(dir, root, log)
+		reclaimOwnership(dir, root, log)
 	}
 	if err = errors.Join(err, lock.Unlock()); err == nil && keeps {
 		err = lock.RLock() // another one that mends is bounded
@@ -52,10 +49,10 @@ func openWorkdirs(c *config.Config, log *slog.Logger) (*workdirs, error) {
 	if err != nil || !keeps {
 		return nil, err
 	}
-	return &workdirs{lock}, nil
+	return lock, nil
 }
 
-func takeBack(dir string, root *os.Root, log *slog.Logger) {
+func reclaimOwnership(dir string, root *os.Root, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
 	homes, err := sessions.TakeBackHomes(ctx, root)
@@ -65,12 +62,4 @@ func takeBack(dir string, root *os.Root, log *slog.Logger) {
 	if len(homes) > 0 {
 		log.Info("working directories that a killed server has left belong to this user now", "dir", dir, "homes", len(homes))
 	}
-}
-
-// close lets go of the lock.
-func (w *workdirs) close() error {
-	if w == nil {
-		return nil
-	}
-	return w.lock.Unlock()
 }

@@ -18,7 +18,7 @@ func TestKeptDirectoriesOfAServerThatDied(t *testing.T) {
 	c, log := &config.Config{}, slog.New(slog.DiscardHandler)
 	c.DataDir = t.TempDir()
 	c.Serve.KeepWorkdirs, c.Serve.Sandbox = true, config.SandboxStandard
-	other, err := openWorkdirs(c, log)
+	other, err := reclaimWorkdirs(c, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +36,11 @@ func TestKeptDirectoriesOfAServerThatDied(t *testing.T) {
 	}
 	start := func() {
 		t.Helper()
-		w, err := openWorkdirs(c, log)
-		if err := errors.Join(err, w.close()); err != nil {
+		lock, err := reclaimWorkdirs(c, log)
+		if err == nil && lock != nil {
+			err = lock.Unlock()
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -45,7 +48,7 @@ func TestKeptDirectoriesOfAServerThatDied(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(home, "tmp")); err != nil {
 		t.Errorf("a server is at work there: %v", err)
 	}
-	if err := other.close(); err != nil {
+	if err := other.Unlock(); err != nil {
 		t.Fatal(err)
 	}
 	c.Serve.KeepWorkdirs = false // the next one may keep none

@@ -16,15 +16,14 @@ import (
 	"understudy/internal/config"
 	"understudy/internal/sandbox"
 	"understudy/internal/workspace"
-	"understudy/sessions"
 )
 
 // progressEvery is how often the log says how far a long preparation is.
 const progressEvery = 10 * time.Second
 
-// preparing is the workspace of --data. It is prepared in the background: clients
+// workspaceService is the workspace of --data. It is prepared in the background: clients
 // are greeted meanwhile, and only interpreters wait.
-type preparing struct {
+type workspaceService struct {
 	plan *workspace.Plan
 	home *workspace.Home // nil for the directory of --workspace, which stays
 	log  *slog.Logger
@@ -39,11 +38,11 @@ type preparing struct {
 
 // openWorkspace checks the data of --data and makes the directory for it; nil when
 // there is none.
-func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, error) {
+func openWorkspace(c *config.Config, run string, log *slog.Logger) (*workspaceService, error) {
 	if len(c.Serve.Data) == 0 {
 		return nil, nil
 	}
-	p := &preparing{log: log, done: make(chan struct{})}
+	p := &workspaceService{log: log, done: make(chan struct{})}
 	dir, err := c.Serve.Workspace, error(nil)
 	if dir != "" {
 		if err = os.MkdirAll(dir, 0o700); err == nil {
@@ -53,7 +52,7 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 		dir = p.home.Dir
 	}
 	if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
-		err = giveToSessions(dir, log)
+		err = GiveToSessions(dir, log)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("workspace: %w", err)
@@ -66,10 +65,10 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 	return p, nil
 }
 
-// giveToSessions gives a directory that is empty yet to the user as whom all sessions
+// GiveToSessions gives a directory that is empty yet to the user as whom all sessions
 // of a confined server run that is root. One that holds something must be theirs, with
 // the data in it: a server without a sandbox made that for itself.
-func giveToSessions(dir string, log *slog.Logger) error {
+func GiveToSessions(dir string, log *slog.Logger) error {
 	user := sandbox.SharedUser()
 	dir, err := filepath.EvalSymlinks(dir) // or the link would be given
 	if err != nil || user == 0 {
@@ -110,45 +109,8 @@ func checkGiven(dir string, user, group int) error {
 	return nil
 }
 
-// workingIn returns the settings with the workspace as the directory that all share.
-func (p *preparing) workingIn(c *config.Config) *config.Config {
-	if p == nil {
-		return c
-	}
-	its := *c
-	its.Serve.Workdir = p.plan.Dir()
-	return &its
-}
-
-// dir is the directory of the workspace, "" where there is none.
-func (p *preparing) dir() string {
-	if p == nil {
-		return ""
-	}
-	return p.plan.Dir()
-}
-
-// equip has all interpreters work in the workspace, and wait for it.
-func (p *preparing) equip(o *sessions.Options) {
-	if p == nil {
-		return
-	}
-	o.Workdir = p.plan.Dir()
-	o.Starter = &waitingStarter{Starter: o.Starter, data: p}
-	ended := o.Ended
-	o.Ended = func(r sessions.Result) {
-		p.ran.Store(true)
-		if ended != nil {
-			ended(r)
-		}
-	}
-}
-
 // begin prepares the workspace in the background.
-func (p *preparing) begin() {
-	if p == nil {
-		return
-	}
+func (p *workspaceService) begin() {
 	p.work.Go(func() {
 		defer close(p.done)
 		began := time.Now()
@@ -169,7 +131,7 @@ func (p *preparing) begin() {
 }
 
 // tell logs what was prepared.
-func (p *preparing) tell(made workspace.Summary, took time.Duration) {
+func (p *workspaceService) tell(made workspace.Summary, took time.Duration) {
 	for _, note := range made.Notes {
 		p.log.Warn("preparing the workspace: " + note)
 	}
@@ -185,7 +147,7 @@ func (p *preparing) tell(made workspace.Summary, took time.Duration) {
 }
 
 // tellProgress logs how far a long preparation is.
-func (p *preparing) tellProgress() {
+func (p *workspaceService) tellProgress() {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 	for {
@@ -208,7 +170,7 @@ func soFar(now workspace.Progress) string {
 }
 
 // wait returns when the workspace is prepared, or says why it can't be.
-func (p *preparing) wait(ctx context.Context) error {
+func (p *workspaceService) wait(ctx context.Context) error {
 	select {
 	case <-p.done:
 		return p.err
@@ -218,7 +180,7 @@ func (p *preparing) wait(ctx context.Context) error {
 }
 
 // waiting says in a clause what a start waits for, "" once it waits for nothing.
-func (p *preparing) waiting() string {
+func (p *workspaceService) waiting() string {
 	select {
 	case <-p.done:
 		return ""
@@ -229,7 +191,7 @@ func (p *preparing) waiting() string {
 
 // waitAWhile returns when the workspace is prepared, or can't be, or that takes longer than
 // somebody waits who only wants to read what there is.
-func (p *preparing) waitAWhile(ctx context.Context) {
+func (p *workspaceService) waitAWhile(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, previewPatience)
 	defer cancel()
 	_ = p.wait(ctx)
@@ -237,33 +199,31 @@ func (p *preparing) waitAWhile(ctx context.Context) {
 
 // state says in a clause what is waited for, "" when for nothing, and why the workspace
 // can't be prepared.
-func (p *preparing) state() (string, error) {
+func (p *workspaceService) state() (string, error) {
 	if words := p.waiting(); words != "" {
 		return words, nil
 	}
 	return "", p.err
 }
 
-// use notes that something is about to run in the workspace.
-func (p *preparing) use() error {
-	if p.home == nil {
-		return nil
+// use returns when something may run in the workspace, as it is prepared, or says why
+// nothing can.
+func (p *workspaceService) use(ctx context.Context) error {
+	if err := p.wait(ctx); err != nil || p.home == nil {
+		return err
 	}
 	return p.home.Use()
 }
 
 // stop gives up what is not prepared yet.
-func (p *preparing) stop() {
-	if p == nil {
-		return
-	}
+func (p *workspaceService) stop() {
 	p.endLife()
 	p.work.Wait()
 }
 
 // close removes a workspace of this run that nothing ran in.
-func (p *preparing) close() error {
-	if p == nil || p.home == nil {
+func (p *workspaceService) close() error {
+	if p.home == nil {
 		return nil
 	}
 	removed, err := p.home.Close(p.ran.Load())
@@ -276,39 +236,3 @@ func (p *preparing) close() error {
 	}
 	return err
 }
-
-// waitingStarter starts interpreters once the workspace is prepared.
-type waitingStarter struct {
-	sessions.Starter
-	data *preparing
-}
-
-// Start waits for the workspace, as long as ctx allows.
-func (w *waitingStarter) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
-	if err := w.data.wait(ctx); err != nil {
-		return nil, err
-	}
-	if err := w.data.use(); err != nil {
-		return nil, err
-	}
-	return w.Starter.Start(ctx, spec)
-}
-
-// Confines reports whether there are walls around the interpreters.
-func (w *waitingStarter) Confines() bool {
-	c, ok := w.Starter.(sessions.Confiner)
-	return ok && c.Confines()
-}
-
-// Admit sees to the wall of a family of sessions.
-func (w *waitingStarter) Admit(ctx context.Context, family string, dirs ...string) error {
-	return w.Starter.(sessions.Confiner).Admit(ctx, family, dirs...) // Confines has said that it is one
-}
-
-// Release is told that a family has ended.
-func (w *waitingStarter) Release(family string) {
-	w.Starter.(sessions.Confiner).Release(family) // Confines has said that it is one
-}
-
-// Waiting says in a clause what starts wait for now, "" when for nothing.
-func (w *waitingStarter) Waiting() string { return w.data.waiting() }

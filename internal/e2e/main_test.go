@@ -15,7 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
-	_ "understudy/internal/app" // results are kept only as long as the binary is the same
+	_ "understudy/internal/command" // results are kept only as long as the binary is the same
 )
 
 // binary is the path of understudy, built once.
