@@ -71,6 +71,8 @@ type Options struct {
 	// MaxUpload is how many bytes a file may have that an agent puts into a
 	// working directory; 10,000,000.
 	MaxUpload int
+	// Observe is told of each call of a tool; nil: nobody is.
+	Observe func(context.Context, Call)
 	// Read is told of each read of a resource; nil: nobody is.
 	Read func(ctx context.Context, uri string, err error, took time.Duration)
 	// Mode is one of the constants Mode…; ModeFull.

@@ -47,10 +47,12 @@ func refusal(code, message string) *mcp.CallToolResult {
 // session. Clients that get no records get none of refusals either.
 func (b *toolbox) guard(tool string, handle server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+		ctx, end := b.observed(ctx, tool)
 		defer func() {
 			if cause := recover(); cause != nil {
 				result, err = b.failure(tool, fmt.Errorf("panic: %v\n%s", cause, debug.Stack())), nil
 			}
+			end(result, err)
 			if result != nil && result.IsError && !b.fit(ctx, request).Record {
 				result.StructuredContent = nil
 			}

@@ -184,6 +184,7 @@ func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client 
 		result, err = b.manager.Await(ctx, client, r)
 	}
 	progress.end(ctx)
+	noteRun(ctx, "wait", args.InterpreterID, result)
 	if err != nil {
 		return nil, err
 	}
@@ -217,8 +218,15 @@ type reply struct {
 
 // say answers with a reply, or with the error that kept it from being true.
 func (b *toolbox) say(ctx context.Context, request mcp.CallToolRequest, r reply, err error) (*mcp.CallToolResult, error) {
+	call := note(ctx, request.GetString("operation", ""), request.GetString("interpreter_id", ""))
 	if err != nil {
 		return nil, err
+	}
+	if id, ok := r.record["interpreter_id"].(string); ok {
+		call.InterpreterID = id
+	}
+	if i, ok := r.record["interruption"].(*sessions.Interruption); ok {
+		call.Execution = i.Execution
 	}
 	f := b.fit(ctx, request)
 	result := mcp.NewToolResultText(cutBytes(b.inMode(r.text), f.Text, f.Bytes/2))

@@ -72,6 +72,7 @@ func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, tool
 	progress := b.progress(ctx, request)
 	result, err := b.run(ctx, request, client, r, trip{at, again, progress})
 	progress.end(ctx)
+	noteRun(ctx, "run", r.InterpreterID, result)
 	if err != nil {
 		return b.failure(tool, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	_ "understudy/internal/app" // results are kept only as long as the binary is the same
+	_ "understudy/internal/command" // results are kept only as long as the binary is the same
 )
 
 // root is the way from here to the top of the project.

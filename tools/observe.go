@@ -1,0 +1,67 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+)
+
+// Call is what a call of a tool came to, for who counts and logs calls. What was said,
+// code and output, is not in it.
+type Call struct {
+	Tool string
+	// Operation is run, or that of manage_interpreters; "" where the Manager was not asked.
+	Operation string
+	// InterpreterID is of the interpreter that answered, or what the client sent for one,
+	// which may be anything.
+	InterpreterID string
+	Execution     int
+	// Outcome is the status of a run, ok, or the code of a refusal.
+	Outcome string
+	Took    time.Duration
+}
+
+type callKey struct{}
+
+// observed tells Options.Observe of a call, whose handler is given the context.
+func (b *toolbox) observed(ctx context.Context, tool string) (_ context.Context, end func(*mcp.CallToolResult, error)) {
+	if b.Observe == nil {
+		return ctx, func(*mcp.CallToolResult, error) {}
+	}
+	began, call := time.Now(), &Call{Tool: tool}
+	return context.WithValue(ctx, callKey{}, call), func(result *mcp.CallToolResult, err error) {
+		call.Took = time.Since(began)
+		switch {
+		case err != nil || result == nil:
+			call.Outcome = "fault"
+		case result.IsError:
+			refused, _ := result.StructuredContent.(map[string]any)
+			call.Outcome, _ = refused["code"].(string)
+		default:
+			call.Outcome = cmp.Or(call.Outcome, string(sessions.StatusOK))
+		}
+		b.Observe(ctx, *call)
+	}
+}
+
+// note says what a call has asked the Manager for.
+func note(ctx context.Context, operation, id string) *Call {
+	call, _ := ctx.Value(callKey{}).(*Call)
+	if call == nil {
+		call = &Call{}
+	}
+	call.Operation, call.InterpreterID = operation, id
+	return call
+}
+
+// noteRun says how the run stands that a call has asked for, nil if it was refused.
+func noteRun(ctx context.Context, operation, id string, r *sessions.Result) {
+	call := note(ctx, operation, id)
+	if r != nil {
+		call.InterpreterID, call.Execution, call.Outcome = r.InterpreterID, r.Execution, string(r.Status)
+	}
+}
