@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"understudy/tools"
+	"understudy/tools/answer"
 )
 
 // triedClients are the clients that make conformance has talk with the server, by name,
@@ -33,7 +33,7 @@ var remarks = []struct{ step, outcome, text string }{
 func clientTable() string {
 	var b strings.Builder
 	b.WriteString("| client | calls itself | characters of text | side of an image | bytes in all | record | why |\n|---|---|---|---|---|---|---|\n")
-	for _, f := range tools.Fits() {
+	for _, f := range answer.Profiles() {
 		names := make([]string, len(f.Names))
 		for i, name := range f.Names {
 			names[i] = "`" + name + "`"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"understudy/tools"
+	"understudy/tools/answer"
 )
 
 // TestFloodsFitALine: clients hang up at a longer line, so none comes whatever
@@ -17,7 +17,7 @@ func TestFloodsFitALine(t *testing.T) {
 	})
 	w.initialize()
 	// The whole line counts where a client hangs up.
-	if size := len(w.py(`print("\x01" * 1_800_000)`)); size > tools.MessageLimit-1000 || size < 1_000_000 {
+	if size := len(w.py(`print("\x01" * 1_800_000)`)); size > answer.MessageLimit-1000 || size < 1_000_000 {
 		t.Errorf("an answer of %d bytes", size)
 	}
 	if text := w.py("print('still', 'here')"); !strings.Contains(text, "still here") {

@@ -44,7 +44,7 @@ func (b *toolbox) noteList(ctx context.Context, _ any, _ *mcp.ListToolsRequest, 
 // wish. A client that gives up early is answered before: its next call can go on waiting,
 // and what it gave up on it would never see.
 func (b *toolbox) patience(ctx context.Context, request mcp.CallToolRequest, asked time.Duration) time.Duration {
-	f := b.fit(ctx, request)
+	f := b.answers.Profile(ctx, request)
 	if f.Patience == 0 {
 		return asked
 	}

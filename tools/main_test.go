@@ -7,7 +7,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// update rewrites the committed schemas and the golden texts.
-var update = flag.Bool("update", false, "rewrite schemas/*.json and testdata")
+// update rewrites the committed schemas.
+var update = flag.Bool("update", false, "rewrite schemas/*.json")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

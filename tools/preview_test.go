@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -34,31 +33,5 @@ func TestPreviewInPrompt(t *testing.T) {
 	failed := analyzePrompt(t, Options{Preview: func(context.Context) (string, error) { return "", errors.New("cause") }})
 	if !strings.Contains(failed, "could not be previewed") || strings.Contains(failed, "cause") {
 		t.Errorf("%q", failed)
-	}
-}
-
-// TestPreviewResource: it is listed and read where there is data, and not found elsewhere.
-func TestPreviewResource(t *testing.T) {
-	without, _ := newHouse(t, time.Hour).connect(t)
-	checkRefusal(t, without, previewURI, "--data")
-	for era, options := range eras {
-		t.Run(era, func(t *testing.T) {
-			h := newHouse(t, time.Hour)
-			waited := 0
-			h.shelf.Preview = func(context.Context) (string, error) { return "one", nil }
-			h.shelf.PreviewReady = func(context.Context) { waited++ }
-			c, _ := h.connect(t, options...)
-			listed, err := c.ListResources(t.Context(), mcp.ListResourcesRequest{})
-			if err != nil || len(listed.Resources) != 1 || listed.Resources[0].URI != previewURI || listed.Resources[0].MIMEType != "text/markdown" {
-				t.Errorf("%v: %+v", err, listed)
-			}
-			if got := readText(t, c, previewURI); got != quotedNote+"one" {
-				t.Errorf("%q", got)
-			}
-			// Who only watches for changes must not hold up the other resources.
-			if _, err := h.shelf.previewState(t.Context()); err != nil || waited != 1 {
-				t.Errorf("%v, waited %d times", err, waited)
-			}
-		})
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/tools/answer"
 )
 
 var (
@@ -115,7 +117,7 @@ func (b *toolbox) prompter(p prompt) server.PromptHandlerFunc {
 			return nil, err
 		}
 		if p.previewed {
-			text = sections(text, b.previewText(ctx))
+			text = answer.Sections(text, b.previewText(ctx))
 		}
 		return &mcp.GetPromptResult{
 			Description: p.description,
@@ -143,7 +145,7 @@ func (p prompt) fill(given, known map[string]string) (string, error) {
 	}
 	pairs := make([]string, 0, 2*len(places))
 	for name, value := range places {
-		pairs = append(pairs, "{"+name+"}", cutBytes(value, mostArgument, mostBytes/4))
+		pairs = append(pairs, "{"+name+"}", answer.CutBytes(value, mostArgument, answer.MostBytes/4))
 	}
 	return strings.TrimSpace(strings.NewReplacer(pairs...).Replace(p.text)), nil
 }
@@ -163,7 +165,7 @@ func (a promptArgument) value(given, known string) (string, error) {
 	case given == "" && a.otherwise == "" && known == "":
 		return "", fmt.Errorf("is missing: %s", a.description)
 	case given == "":
-		return orDefault(known, a.otherwise), nil
+		return answer.OrDefault(known, a.otherwise), nil
 	case a.check != nil:
 		return given, a.check(given)
 	}

@@ -82,7 +82,7 @@ func TestPromptTexts(t *testing.T) {
 			t.Errorf("%s: %s", p.name, text)
 		}
 		for _, quoted := range regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(text, -1) {
-			if word := quoted[1]; word != string(sessions.StatusRunning) && !slices.Contains(operations(t), word) {
+			if word := quoted[1]; word != string(sessions.StatusRunning) && !slices.Contains(operationsIn(t), word) {
 				t.Errorf("%s names operation %s, which does not exist", p.name, word)
 			}
 		}
@@ -98,13 +98,13 @@ func TestPromptWithoutItsArgument(t *testing.T) {
 	}
 }
 
-// operations are those that manage_interpreters offers.
-func operations(t *testing.T) []string {
+// operationsIn are those that manage_interpreters offers.
+func operationsIn(t *testing.T) []string {
 	t.Helper()
 	var schema struct {
 		Properties struct{ Operation struct{ Enum []string } }
 	}
-	if err := json.Unmarshal(box(Options{}).manArgs.Schema(), &schema); err != nil {
+	if err := json.Unmarshal(newToolbox(nil, nil, Options{}).manArgs.Schema(), &schema); err != nil {
 		t.Fatal(err)
 	}
 	return schema.Properties.Operation.Enum

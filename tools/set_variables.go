@@ -6,16 +6,17 @@ import (
 	"strings"
 
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 // setVariables sets session variables.
-func (b *toolbox) setVariables(ctx context.Context, client sessions.Client, args ManageInterpretersArgs) (reply, error) {
-	set, err := b.manager.SetVariables(ctx, client, args.InterpreterID, args.Variables)
+func (b *toolbox) setVariables(ctx context.Context, c operationCall) (reply, error) {
+	set, err := b.manager.SetVariables(ctx, c.client, c.InterpreterID, c.Variables)
 	if err != nil {
 		return reply{}, err
 	}
 	text := settled(set)
-	if client == sessions.Anonymous && args.InterpreterID == "" { // it may have been made for this
+	if c.client == sessions.Anonymous && c.InterpreterID == "" { // it may have been made for this
 		text += fmt.Sprintf(" Pass %s as interpreter_id to run_python_code.", set.InterpreterID)
 	}
 	return reply{text, map[string]any{"interpreter_id": set.InterpreterID, "set_variables": set}}, nil
@@ -45,5 +46,5 @@ func quoted(names []string) string {
 	for i, name := range names {
 		all[i] = fmt.Sprintf("%q", name)
 	}
-	return clip(strings.Join(all, ", "), 2000)
+	return answer.Clip(strings.Join(all, ", "), 2000)
 }

@@ -20,6 +20,8 @@ import (
 	"understudy/internal/transport"
 	"understudy/sessions"
 	"understudy/tools"
+	"understudy/tools/answer"
+	"understudy/tools/resources"
 )
 
 // App is a server that is ready to serve.
@@ -36,7 +38,7 @@ type App struct {
 	plugins  *shelf         // nil where there are none
 	leaving  sync.WaitGroup // the ends of sessions whose clients have said goodbye
 	server   *server.MCPServer
-	shown    *tools.Resources
+	shown    *resources.Server
 
 	policy  *policing   // nil when nothing is checked
 	journal *journaling // nil when nothing is recorded
@@ -161,7 +163,7 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		OutputLimit: int(c.Serve.OutputLimit), SpoolLimit: c.Serve.SpoolLimit,
 		// What the text budget cuts must be in a file; it is shared by two
 		// streams, the result and the error.
-		SpoolAfter:      tools.SmallestText(c.Serve.TextBudget) / 4,
+		SpoolAfter:      answer.SmallestText(c.Serve.TextBudget) / 4,
 		RerunAfterCrash: c.Serve.RerunAfterCrash,
 		History:         c.Serve.History, MaxPerClient: c.Serve.MaxSessionsPerClient,
 		EndOldest:  c.Serve.WhenFull == "end-oldest",
@@ -193,14 +195,16 @@ func (a *App) locateFiles(o *sessions.Options) {
 	}
 }
 
-func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
+func (a *App) newServer() (*server.MCPServer, *resources.Server) {
 	c, m, calls := a.config, newNoted(a.manager), a.newCalls()
 	options := tools.Options{
 		Client:     clientOf,
-		TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
-		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
+		Answers: answer.Options{
+			TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
+			Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
+		},
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: a.log,
-		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode, Read: calls.read,
+		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode,
 	}
 	options.OperatorsWords = c.Serve.Instructions
 	if c.Serve.Timeout == config.LimitNone {
@@ -232,7 +236,9 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 	)
 	transport.TellCodes(s)
 	a.plugins.attach(s, tools.Register(s, m, options))
-	return s, tools.RegisterResources(s, m, options)
+	return s, resources.Register(s, m, resources.Options{
+		Client: clientOf, Preview: options.Preview, PreviewReady: options.PreviewReady, Read: calls.read, Logger: a.log,
+	})
 }
 
 // experimentsDir is where experiments have their directories.
