@@ -3,12 +3,14 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"testing"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"go.uber.org/goleak"
 
 	"understudy/sessions"
 )
@@ -172,3 +174,8 @@ func example(change func(*sessions.Result)) *sessions.Result {
 }
 
 func exit(code int) *int { return &code }
+
+// update rewrites the committed schemas.
+var update = flag.Bool("update", false, "rewrite schemas/*.json")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

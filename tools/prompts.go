@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/tools/answer"
+	"understudy/tools/resources/uri"
 )
 
 var (
@@ -170,4 +171,21 @@ func (a promptArgument) value(given, known string) (string, error) {
 		return given, a.check(given)
 	}
 	return given, nil
+}
+
+// previewText is what prompts tell of the data: nothing where there is none. That it
+// can't be described is told too, since the model can look for itself.
+func (b *toolbox) previewText(ctx context.Context) string {
+	if b.Preview == nil {
+		return ""
+	}
+	if b.PreviewReady != nil {
+		b.PreviewReady(ctx)
+	}
+	text, err := b.Preview(ctx)
+	if err != nil {
+		b.Logger.Warn("no preview of the data", "error", err)
+		return "There is data in input/ of the working directory, which could not be previewed."
+	}
+	return uri.AboutPreview + text
 }
