@@ -29,7 +29,7 @@ func tokensOf(text string) (n int) {
 			}
 			run = 0
 		}
-		if k != blank && run%k.perToken() == 0 {
+		if k != blank && run%int(k) == 0 {
 			n++
 		}
 		before = k
@@ -38,15 +38,17 @@ func tokensOf(text string) (n int) {
 	return n
 }
 
+// script is a kind of characters: its value is how many that stand together are one token,
+// but for blank, which costs by what follows it.
 type script int
 
 const (
-	other script = iota
-	letter
-	digit
-	sign
-	blank
-	line
+	blank  script = -1
+	other  script = 1
+	sign   script = 2
+	digit  script = 3
+	letter script = 6
+	line   script = 16
 )
 
 func scriptOf(c rune) script {
@@ -63,19 +65,4 @@ func scriptOf(c rune) script {
 		return sign
 	}
 	return other
-}
-
-// perToken is how many characters of a kind that stand together are one token.
-func (k script) perToken() int {
-	switch k {
-	case letter:
-		return 6
-	case digit:
-		return 3
-	case sign:
-		return 2
-	case line:
-		return 16
-	}
-	return 1
 }

@@ -257,6 +257,9 @@ func (u *updates) listen(ctx context.Context, id any, request *mcp.Subscriptions
 		if state, err := u.state(ctx, s.client, address); err == nil {
 			states[address] = state
 		}
+		if len(states) == mostSubscriptions {
+			break
+		}
 	}
 	if s.list {
 		s.listed = listState(u.own(s.client))
