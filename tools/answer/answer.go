@@ -191,7 +191,7 @@ func (b *Renderer) Reply(ctx context.Context, request mcp.CallToolRequest, text 
 	raw, err := json.Marshal(record)
 	if err != nil {
 		b.Logger.Error("record not encoded", "error", err)
-	} else if len(raw) <= f.Bytes/2 {
+	} else if len(raw) <= f.Bytes/2-Envelope {
 		result.StructuredContent, result.RawStructuredContent = json.RawMessage(raw), raw
 	}
 	return result
