@@ -198,7 +198,7 @@ func (a *App) locateFiles(o *sessions.Options) {
 func (a *App) newServer() (*server.MCPServer, *resources.Server) {
 	c, m, calls := a.config, newNoted(a.manager), a.newCalls()
 	options := tools.Options{
-		Client:     clientOf,
+		Client: clientOf,
 		Answers: answer.Options{
 			TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
 			Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
