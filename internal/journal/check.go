@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,24 +33,22 @@ func Check(path string) (size int64, err error) {
 		return 0, err
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
-	case err != nil:
+	}
+	if err != nil {
 		return 0, fmt.Errorf("opening the journal: %w", err)
 	}
-	if err := file.Close(); err != nil {
-		return 0, err
-	}
+	_ = file.Close() // nothing was written
 	if fileSize(path) > 0 {
 		r, err := tryToRead(path, "mode=ro")
-		if err != nil && !isOlder(err) {
+		if older := new(olderError); err != nil && !errors.As(err, &older) {
 			return 0, err
 		}
 		if err == nil {
 			_ = r.Close() // it was only tried
 		}
 	}
-	files, err := sizeOf(context.Background(), filesOf(path))
+	files, err := sizeOf(filesOf(path))
 	return fileSize(path) + fileSize(path+"-wal") + files, err
 }

@@ -15,15 +15,20 @@
 // checkpoints are off: another connection makes one every 128 transactions, and only a log
 // of more than 32 MB makes calls wait.
 //
-// What is easily got wrong: ORDER BY id has SQLite read the table backwards instead of
-// using the index of revisions, so queries name their index or order by +id. An ended
-// interpreter tells Stand a zero state: the one before is kept. A trial that began and
-// never ran is deleted and its number given back; one whose end could not be stored becomes
-// lost. A deletion has no revision: who polls drops running rows that a full read no longer
-// has. Nobody writes that a killed server's executions are lost: readers say so, by the
-// run's lock and process. Masking decodes JSON rather than replacing in it, as a secret of
-// digits would break the document; plain words are masked as whole words only. Spools and
-// figures are linked, artifacts copied, as code may still write to them. An output over
-// 1 MiB is opened in the call and kept afterwards, as .part and then by a rename, so nothing
-// unmasked ever has the name.
+// A commit is on the way of each call: it changes four or five pages. Details stand in the
+// row of their execution, last, so that who reads heads does not read them; versions of the
+// schema before 3 had them in a table of their own, which is still read. Revisions are
+// microseconds, made in the server: only it writes its run, and they grow within a run alone.
+//
+// What is easily got wrong: SQLite would rather read the table backwards than sort a few
+// rows, so queries name their index. An ended interpreter tells Stand a zero state: the one
+// before is kept. A trial that began and never ran is deleted and its number given back; one
+// whose end could not be stored becomes lost. A deletion has no revision: who polls drops
+// running rows that a full read no longer has. Nobody writes that a killed server's
+// executions are lost: readers say so, by the run's lock and process. Masking decodes JSON
+// rather than replacing in it, as a secret of digits would break the document; plain words
+// are masked as whole words only. Spools are linked, figures and artifacts copied, as code
+// may still write to them. An output over 1 MiB that is to be searched, or can't be linked, is
+// opened in the call and copied afterwards: readers look whether its file is there. A copy
+// appears by a rename, so nothing unmasked ever has the name.
 package journal

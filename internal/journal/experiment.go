@@ -9,91 +9,61 @@ import (
 	"understudy/sessions"
 )
 
-// placeTrial gives a trial its experiment and its number, and says what it goes on
-// from.
-func (j *Journal) placeTrial(r *row) error {
+// placeTrial gives a trial its experiment and its number, those that it has if it has
+// begun, and says what it goes on from.
+func (t *tx) placeTrial(r *row) {
+	t.get("SELECT id, coalesce(experiment, ''), coalesce(trial, 0) FROM executions WHERE interpreter = ? AND number = ?",
+		[]any{r.entry.InterpreterID, r.entry.Execution}, &r.id, &r.experiment, &r.trial)
 	if r.experiment == "" {
-		if err := j.findExperiment(r); err != nil {
-			return err
-		}
-		if _, err := j.get("UPDATE experiments SET trials = trials + 1 WHERE name = ? RETURNING trials", []any{r.experiment}, &r.trial); err != nil {
-			return err
-		}
+		t.findExperiment(r)
+		t.get("UPDATE experiments SET trials = trials + 1 WHERE name = ? RETURNING trials", []any{r.experiment}, &r.trial)
 	}
-	r.trialParent, r.stage = r.line, sessions.StageDraft
-	if r.line == 0 {
-		return nil
-	}
-	var stage string
-	var depth int
 	var buggy bool
-	if _, err := j.get("SELECT stage, depth, buggy OR status = 'running' FROM executions WHERE id = ?", []any{r.line}, &stage, &depth, &buggy); err != nil {
-		return err
+	var depth int
+	r.trialParent, r.stage = r.line, sessions.StageDraft
+	if r.line != 0 && t.get("SELECT depth, buggy OR status = 'running' FROM executions WHERE id = ?", []any{r.line}, &depth, &buggy) {
+		r.stage = sessions.StageImprove
+		if buggy {
+			r.stage, r.depth = sessions.StageDebug, depth+1
+		}
 	}
-	r.stage = sessions.StageImprove
-	if buggy {
-		r.stage, r.depth = sessions.StageDebug, depth+1
-	}
-	return nil
 }
 
 // findExperiment finds the experiment that a trial belongs to, or makes it. What goes
 // on from a trial belongs to that one's. A draft belongs to the experiment of its
-// owner with its metric, and begins one if all are measured by others.
-func (j *Journal) findExperiment(r *row) error {
+// owner with its metric, else to the newest one if that or the draft has no metric;
+// otherwise it begins one.
+func (t *tx) findExperiment(r *row) {
 	if r.line != 0 {
-		_, err := j.get("SELECT experiment FROM executions WHERE id = ?", []any{r.line}, &r.experiment)
-		return err
+		t.get("SELECT experiment FROM executions WHERE id = ?", []any{r.line}, &r.experiment)
+		return
 	}
 	owner := "client " + string(r.entry.Client)
 	if r.entry.Client == sessions.Anonymous {
-		root := r.entry.InterpreterID
-		if _, err := j.get("SELECT root FROM interpreters WHERE id = ?", []any{root}, &root); err != nil {
-			return err
-		}
-		owner = "interpreter " + root
+		owner = "interpreter " + t.rootOf(r.entry.InterpreterID, r.entry.InterpreterID)
 	}
-	newest, key := "", owner
-	for n := 2; ; n++ {
-		var name, metric string
-		found, err := j.get("SELECT name FROM experiments WHERE run = ? AND owner = ?", []any{j.run, key}, &name)
-		if err != nil {
-			return err
-		}
-		if !found {
-			break
-		}
-		if _, err := j.get(`SELECT metric_name FROM executions INDEXED BY directions
-			WHERE experiment = ? AND maximize IS NOT NULL AND (status = 'running' OR metric IS NOT NULL) LIMIT 1`, []any{name}, &metric); err != nil {
-			return err
-		}
-		if metric != "" && metric == r.entry.Trial.MetricVarName {
+	wanted, name, metric := r.entry.Trial.MetricVarName, "", ""
+	key := owner
+	for n := 2; t.get(`SELECT name, coalesce((SELECT metric_name FROM executions INDEXED BY directions
+			WHERE experiment = name AND maximize IS NOT NULL AND (status = 'running' OR metric IS NOT NULL) LIMIT 1), '')
+		FROM experiments WHERE run = ? AND owner = ?`, []any{t.run, key}, &name, &metric); n++ {
+		if metric != "" && metric == wanted {
 			r.experiment = name
-			return nil
-		}
-		newest = ""
-		if metric == "" || r.entry.Trial.MetricVarName == "" {
-			newest = name
+			return
 		}
 		key = fmt.Sprintf("%s\n%d", owner, n)
 	}
-	if r.experiment = newest; newest != "" {
-		return nil
+	if name != "" && (metric == "" || wanted == "") {
+		r.experiment = name
+		return
 	}
-	return j.makeExperiment(r, key)
-}
-
-// makeExperiment begins an experiment of the owner with this key.
-func (j *Journal) makeExperiment(r *row, owner string) error {
 	var number int
-	if _, err := j.get("SELECT count(*) + 1 FROM experiments WHERE run = ?", []any{j.run}, &number); err != nil {
-		return err
-	}
-	r.experiment = j.run
+	t.get("SELECT count(*) + 1 FROM experiments WHERE run = ?", []any{t.run}, &number)
+	r.experiment = t.run
 	if number > 1 {
-		r.experiment = fmt.Sprintf("%s-%d", j.run, number)
+		r.experiment = fmt.Sprintf("%s-%d", t.run, number)
 	}
-	return j.exec("INSERT INTO experiments (name, run, owner, number) VALUES (?, ?, ?, ?)", r.experiment, j.run, owner, number)
+	t.exec("INSERT INTO experiments (name, run, owner, number) VALUES (?, ?, ?, ?)", r.experiment, t.run, key, number)
 }
 
 // elsewhere is how an agent whose trial is refused begins another experiment.
@@ -103,56 +73,56 @@ const elsewhere = "as a draft, in an interpreter where no trial ran before, anot
 // it is measured by another variable, or wants more where they want less, or the other
 // way round. Those count that run or were measured: one that failed sets nothing, so
 // that a mistake can be put right.
-func (j *Journal) checkMetric(r *row, t *sessions.Trial) error {
-	if t.MetricVarName == "" {
+func (t *tx) checkMetric(r *row) error {
+	own := r.entry.Trial
+	if own.MetricVarName == "" {
 		return nil
 	}
-	first, name, err := j.firstMeasured(r, !t.Maximize)
-	if err != nil {
-		return err
+	for _, maximize := range []bool{!own.Maximize, own.Maximize} {
+		var first, execution int
+		var name, interpreter string
+		if !t.get(`SELECT trial, metric_name, interpreter, number FROM executions INDEXED BY directions
+			WHERE experiment = ? AND maximize = ? AND maximize IS NOT NULL AND (status = 'running' OR metric IS NOT NULL) AND id <> ?
+			ORDER BY trial LIMIT 1`, []any{r.experiment, maximize, r.id}, &first, &name, &interpreter, &execution) {
+			continue
+		}
+		which := fmt.Sprintf("trial %d of this experiment (execution %d of interpreter %q)", first, execution, r.entry.Client.Handle(interpreter))
+		switch {
+		case maximize != own.Maximize:
+			return sessions.Errorf(sessions.CodeInvalid,
+				"maximize is %t for %s, but %s has maximize %t for %s: trials can be compared only in one direction. Nothing ran. "+
+					"Give maximize %t and a metric for which that is right, as the negative of yours, or run it without metric_var_name; %s",
+				own.Maximize, own.MetricVarName, which, maximize, name, maximize, elsewhere)
+		case name != own.MetricVarName:
+			return sessions.Errorf(sessions.CodeInvalid,
+				"metric_var_name is %s, but %s is measured by %s: trials can be compared only by one metric. Nothing ran. "+
+					"Assign the metric to %s and give that name, or run it without metric_var_name; %s",
+				own.MetricVarName, which, name, name, elsewhere)
+		}
 	}
-	if first != nil {
-		return sessions.Errorf(sessions.CodeInvalid,
-			"maximize is %t for %s, but trial %d of this experiment (execution %d of interpreter %q) has maximize %t for %s: trials can be compared only in one direction. Nothing ran. Give maximize %t and a metric for which that is right, as the negative of yours, or run it without metric_var_name; %s",
-			t.Maximize, t.MetricVarName, first.Number, first.Execution, r.entry.Client.Handle(first.InterpreterID), !t.Maximize, name, !t.Maximize, elsewhere)
-	}
-	if first, name, err = j.firstMeasured(r, t.Maximize); err != nil || first == nil || name == t.MetricVarName {
-		return err
-	}
-	return sessions.Errorf(sessions.CodeInvalid,
-		"metric_var_name is %s, but trial %d of this experiment (execution %d of interpreter %q) is measured by %s: trials can be compared only by one metric. Nothing ran. Assign the metric to %s and give that name, or run it without metric_var_name; %s",
-		t.MetricVarName, first.Number, first.Execution, r.entry.Client.Handle(first.InterpreterID), name, name, elsewhere)
+	return t.err
 }
 
-// firstMeasured returns the first other trial of r's experiment that is compared, of
-// those of one direction, and what measures it; nil if there is none.
-func (j *Journal) firstMeasured(r *row, maximize bool) (*sessions.BestTrial, string, error) {
-	var first sessions.BestTrial
-	var name string
-	found, err := j.get(`SELECT trial, metric_name, interpreter, number FROM executions INDEXED BY directions
-		WHERE experiment = ? AND maximize = ? AND maximize IS NOT NULL AND (status = 'running' OR metric IS NOT NULL) AND id <> ?
-		ORDER BY trial LIMIT 1`, []any{r.experiment, maximize, r.id}, &first.Number, &name, &first.InterpreterID, &first.Execution)
-	if err != nil || !found {
-		return nil, "", err
-	}
-	return &first, name, nil
-}
-
-// judge says what a trial that has ended came to.
-func (j *Journal) judge(r *row, entry sessions.Entry, mask *masker) (*sessions.TrialReport, error) {
-	r.metric, r.why = outcome(entry)
+// judge says what a trial that has ended came to, as its client is told.
+func (t *tx) judge(r *row, mask *masker) *sessions.TrialReport {
+	r.metric, r.why = outcome(r.entry)
 	if r.metric != nil {
 		// Its beginning may not have been stored, and not been checked then.
-		err := j.checkMetric(r, entry.Trial)
-		switch {
-		case sessions.CodeOf(err) == sessions.CodeInvalid:
+		if err := t.checkMetric(r); sessions.CodeOf(err) == sessions.CodeInvalid {
 			r.metric, r.why = nil, "its metric is another than the experiment's, or has another direction"
-		case err != nil:
-			return nil, err
 		}
 	}
 	r.why, r.buggy = mask.text(r.why), r.why != ""
-	return j.report(r)
+	report := &sessions.TrialReport{
+		Number: r.trial, Steps: t.options.Run.Steps, Stage: r.stage, Depth: r.depth, Buggy: r.buggy, Why: r.why,
+		Name: r.entry.Trial.MetricVarName, Metric: r.metric,
+	}
+	if report.Name != "" {
+		report.Maximize = &r.entry.Trial.Maximize
+	}
+	t.get("SELECT trial FROM executions WHERE id = ?", []any{r.trialParent}, &report.Parent)
+	report.Best = t.findBest(r)
+	return report
 }
 
 // outcome returns a trial's metric, and why it is buggy, "" if it is not.
@@ -163,12 +133,9 @@ func outcome(entry sessions.Entry) (metric *float64, why string) {
 		return nil, failure(result)
 	case name == "":
 		return nil, ""
-	case entry.Metric == nil:
+	case entry.Metric == nil || entry.Metric.Value == nil && entry.Metric.Problem == "":
 		return nil, fmt.Sprintf("%s was not measured", name)
 	case entry.Metric.Value == nil:
-		if entry.Metric.Problem == "" {
-			return nil, fmt.Sprintf("%s was not measured", name)
-		}
 		return nil, entry.Metric.Problem
 	case math.IsNaN(*entry.Metric.Value) || math.IsInf(*entry.Metric.Value, 0):
 		return nil, fmt.Sprintf("%s is %v", name, *entry.Metric.Value)
@@ -217,68 +184,27 @@ func described(r *sessions.Result) string {
 	return why
 }
 
-// report is how the client is told of a trial.
-func (j *Journal) report(r *row) (*sessions.TrialReport, error) {
-	t := r.entry.Trial
-	report := &sessions.TrialReport{
-		Number: r.trial, Steps: j.options.Run.Steps, Stage: r.stage, Depth: r.depth, Buggy: r.buggy, Why: r.why, Name: t.MetricVarName, Metric: r.metric,
-	}
-	if t.MetricVarName != "" {
-		maximize := t.Maximize
-		report.Maximize = &maximize
-	}
-	if r.trialParent != 0 {
-		if _, err := j.get("SELECT trial FROM executions WHERE id = ?", []any{r.trialParent}, &report.Parent); err != nil {
-			return nil, err
-		}
-	}
-	best, err := j.bestOf(r)
-	if err != nil {
-		return nil, err
-	}
-	report.Best = best
-	return report, nil
-}
-
-// bestOf returns the best trial of r's experiment, r among them, and notes in r
+// findBest returns the best trial of r's experiment, r among them, and notes in r
 // whether it is that.
-func (j *Journal) bestOf(r *row) (*sessions.BestTrial, error) {
+func (t *tx) findBest(r *row) *sessions.BestTrial {
 	var best sessions.BestTrial
-	found, err := j.get(`SELECT e.trial, e.interpreter, e.number, e.metric FROM experiments x JOIN executions e ON e.id = x.best
+	found := t.get(`SELECT e.trial, e.interpreter, e.number, e.metric FROM experiments x JOIN executions e ON e.id = x.best
 		WHERE x.name = ? AND e.metric IS NOT NULL`, []any{r.experiment}, &best.Number, &best.InterpreterID, &best.Execution, &best.Metric)
-	if err != nil {
-		return nil, err
-	}
-	if r.metric != nil {
-		ahead := !found || better(*r.metric, best.Metric, r.entry.Trial.Maximize)
-		if tie := found && *r.metric == best.Metric; ahead || tie && r.trial < best.Number {
-			r.best, found = true, true
-			best = sessions.BestTrial{Number: r.trial, InterpreterID: r.entry.InterpreterID, Execution: r.entry.Execution, Metric: *r.metric}
-		}
+	own := sessions.Place{InterpreterID: r.entry.InterpreterID, Execution: r.entry.Execution}
+	if r.metric != nil && (!found || better(*r.metric, best.Metric, r.entry.Trial.Maximize) ||
+		*r.metric == best.Metric && r.trial < best.Number) {
+		r.best, found = true, true
+		best = sessions.BestTrial{Number: r.trial, InterpreterID: own.InterpreterID, Execution: own.Execution, Metric: *r.metric}
 	}
 	if !found {
-		return nil, nil
+		return nil
 	}
-	return &best, j.findGone(r, &best)
-}
-
-// findGone says of the best trial if its interpreter has another state by now.
-func (j *Journal) findGone(r *row, best *sessions.BestTrial) error {
 	left := sessions.Place{InterpreterID: best.InterpreterID, Execution: best.Execution}
-	if best.InterpreterID == r.entry.InterpreterID {
+	if left.InterpreterID == own.InterpreterID {
 		best.Gone = r.entry.Present != left
-		return nil
+	} else {
+		best.Gone = !t.get("SELECT 1 FROM interpreters WHERE id = ? AND present_interpreter = ? AND present_execution = ? AND ended = 0",
+			[]any{left.InterpreterID, left.InterpreterID, left.Execution}, new(int))
 	}
-	found, err := j.get("SELECT 1 FROM interpreters WHERE id = ? AND present_interpreter = ? AND present_execution = ? AND ended = 0",
-		[]any{best.InterpreterID, left.InterpreterID, left.Execution}, new(int))
-	best.Gone = !found
-	return err
-}
-
-// noteBest stores that a trial is its experiment's best so far.
-func (j *Journal) noteBest(r *row) error {
-	if !r.best {
-		return nil
-	}
-	return j.exec("UPDATE experiments SET best = ? WHERE name = ?", r.id, r.experiment)
+	return &best
 }

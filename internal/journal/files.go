@@ -8,115 +8,147 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"understudy/sessions"
 )
 
-// largestCopy is how large a file may be that is copied because it can't be linked,
-// in bytes: a call waits for it.
-const largestCopy = 256 << 20
+const (
+	// largestCopy is how large a file may be that is copied because it can't be linked,
+	// in bytes: a call waits for it.
+	largestCopy = 256 << 20
+	// largestOwnCopy is up to which size a figure is copied, in bytes. Code may write to
+	// the file of a figure, so a link would change with it.
+	largestOwnCopy = 16 << 20
+	// largestText is how much of an output is kept in the journal itself, in bytes; the
+	// whole of a longer one is in a file.
+	largestText = 64 << 10
+)
 
-// largestOwnCopy is up to which size a figure is copied, in bytes. Code may write to the
-// file of a figure, so a link would change with it.
-const largestOwnCopy = 16 << 20
+// detailOf keeps an execution's files, and returns the rest of it; result is its record
+// without secrets. A file that can't be kept is missing, which is told: it must not cost
+// the record.
+func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *masker) (d *Detail, missing error) {
+	k := keeper{j, entry, mask}
+	problems := 0
+	problem := func(what string, err error) {
+		if err == nil {
+			return
+		}
+		if problems++; problems == 1 { // a run may have thousands
+			missing = fmt.Errorf("%s: %w", what, err)
+		}
+	}
+	var err error
+	d = &Detail{TermOut: cutPieces(result.TermOut, 0)}
+	d.Stdout, err = k.output(sessions.Stdout, entry.Result.Stdout, entry.Result.StdoutTruncated)
+	problem("the whole of stdout", err)
+	d.Stderr, err = k.output(sessions.Stderr, entry.Result.Stderr, entry.Result.StderrTruncated)
+	problem("the whole of stderr", err)
+	for i, f := range result.Figures {
+		f := Figure{Figure: f}
+		f.File, err = k.made(entry.Result.Figures[i].Path, "figure", i+1, nil, true) // bytes of an image are no text
+		problem(fmt.Sprintf("figure %d", i+1), err)
+		d.Figures = append(d.Figures, f)
+	}
+	for i, a := range result.Artifacts {
+		of := mask
+		if binary[a.MIMEType] {
+			of = nil
+		}
+		a := Artifact{Artifact: a}
+		// A copy: it is in the working directory, where code may write to it.
+		a.File, err = k.made(entry.Result.Artifacts[i].Path, "artifact", i+1, of, false)
+		problem(fmt.Sprintf("artifact %d", i+1), err)
+		d.Artifacts = append(d.Artifacts, a)
+	}
+	result.Stdout, result.Stderr, result.TermOut, result.FigStoragePath, result.Base64URI = "", "", nil, nil, nil
+	d.Record = result
+	if problems > 1 {
+		missing = fmt.Errorf("%w; and %d more", missing, problems-1)
+	}
+	if missing != nil {
+		j.log.Warn("keeping files for the journal", "interpreter_id", entry.InterpreterID, "execution", entry.Execution, "error", missing)
+	}
+	return d, missing
+}
+
+// binary are the artifacts that have no secrets to be looked for.
+var binary = map[string]bool{
+	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "application/pdf": true, "application/zip": true,
+}
 
 // keeper puts files of one execution beside the journal.
 type keeper struct {
-	root   string // the directory of all runs
-	run    string
-	prefix string // of the names
-	// made opens what an execution has made; nil opens a file of the server's, by its path.
-	made   func(path string) (*os.File, error)
-	mask   *masker
-	later  *later
-	queued *[]*spooled // what is to be kept once the execution is stored
+	journal *Journal
+	entry   sessions.Entry
+	mask    *masker
 }
 
-// open opens a file that is to be kept, and says where.
-func (k keeper) open(from, name string) (file *os.File, size int64, kept, to string, err error) {
-	if k.made != nil {
-		file, err = k.made(from)
-	} else {
-		file, err = os.OpenFile(from, os.O_RDONLY|openOnly, 0)
-	}
+// open opens a file that is to be kept, and says under which name relative to the
+// journal's directory of files.
+func (k keeper) open(open func(path string) (*os.File, error), from, name string) (*kept, string, error) {
+	file, err := open(from)
 	if err != nil {
-		return nil, 0, "", "", err
+		return nil, "", err
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is no ordinary file", from)
 	}
 	if err != nil {
-		return nil, 0, "", "", errors.Join(err, file.Close())
+		return nil, "", errors.Join(err, file.Close())
 	}
-	kept = path.Join(k.run, k.prefix+name)
-	to = filepath.Join(k.root, filepath.FromSlash(kept))
+	of := sessions.Place{InterpreterID: k.entry.InterpreterID, Execution: k.entry.Execution}
+	name = path.Join(k.journal.run, fmt.Sprintf("%s-%d-%s", of.InterpreterID, of.Execution, name))
+	to := filepath.Join(filesOf(k.journal.path), filepath.FromSlash(name))
 	_ = os.Remove(to) // of an execution with this number that did not count
-	return file, info.Size(), kept, to, nil
+	return &kept{file: file, size: info.Size(), from: from, to: to, mask: k.mask, of: of}, name, nil
 }
 
-// keep copies a file without secrets, and returns its name relative to root. One that
-// is large may be linked instead.
-func (k keeper) keep(from, name string, link bool) (string, error) {
-	file, size, kept, to, err := k.open(from, name)
+// openOwn opens a file of the server's.
+func openOwn(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|openOnly, 0) }
+
+// made keeps the numbered figure or artifact, which a session has made, without
+// secrets, and returns its name. One that is large may be linked instead.
+func (k keeper) made(from, kind string, number int, mask *masker, link bool) (string, error) {
+	if from == "" && link { // a figure without a file
+		return "", nil
+	}
+	extension := strings.ToLower(filepath.Ext(from))
+	if !ordinaryExtension.MatchString(extension) || k.mask.text(extension) != extension {
+		extension = ""
+	}
+	open := k.entry.Open
+	if open == nil {
+		open = openOwn
+	}
+	file, name, err := k.open(open, from, kind+"-"+strconv.Itoa(number)+extension)
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
-	s := &spooled{file: file, from: from, to: to, mask: k.mask}
-	if link && size > largestOwnCopy && k.mask == nil && s.link(to) {
-		return kept, nil
+	defer file.file.Close()
+	file.mask = mask
+	if link && file.size > largestOwnCopy && file.link(file.to) {
+		return name, nil
 	}
-	if size > largestCopy {
+	if file.size > largestCopy {
 		return "", fmt.Errorf("%s is too large to be copied", from)
 	}
-	if err := s.copy(context.Background(), to); err != nil {
-		_ = os.Remove(to)
+	if err := file.copy(context.Background()); err != nil {
 		return "", err
 	}
-	return kept, nil
-}
-
-// spool keeps the whole of an output, to which nobody writes any more. A long one that
-// is to be searched or copied is kept later: pending says so.
-func (k keeper) spool(stream sessions.Stream, printed sessions.Printed) (name string, pending bool, err error) {
-	file, size, kept, to, err := k.open(printed.Path, stream.String()+".txt")
-	if err != nil {
-		return "", false, err
-	}
-	s := &spooled{file: file, from: printed.Path, to: to, stream: stream, mask: k.mask, cut: printed.Lost > 0}
-	if size > longestWait && (k.mask != nil || !s.link(to)) {
-		if !k.later.reserve() {
-			return "", false, errors.Join(errors.New("too many long outputs are being kept"), file.Close())
-		}
-		*k.queued = append(*k.queued, s)
-		return kept, true, nil
-	}
-	if size <= longestWait {
-		err = s.keep(context.Background())
-	}
-	return kept, false, errors.Join(err, file.Close())
-}
-
-// extension is that of a file, as ".png", if it is an ordinary one.
-func (k keeper) extension(file string) string {
-	extension := strings.ToLower(filepath.Ext(file))
-	if !ordinaryExtension.MatchString(extension) || k.mask.text(extension) != extension {
-		return ""
-	}
-	return extension
+	return name, nil
 }
 
 var ordinaryExtension = regexp.MustCompile(`^\.[a-z0-9]{1,8}$`)
 
-// largestText is how much of an output is kept in the journal itself, in bytes; the
-// whole of a longer one is in a file.
-const largestText = 64 << 10
-
-// output keeps what was printed on a stream, of which text is what answers have.
-func (k keeper) output(stream sessions.Stream, text string, dropped int64, printed sessions.Printed) (Output, error) {
+// output keeps what was printed on a stream, of which text is what answers have,
+// without so many characters.
+func (k keeper) output(stream sessions.Stream, text string, dropped int64) (Output, error) {
+	printed := k.entry.Printed[stream]
 	text = k.mask.text(text)
 	o := Output{Text: text, Size: printed.Size, Lost: printed.Lost}
 	if dropped == 0 && len(text) <= largestText {
@@ -126,42 +158,50 @@ func (k keeper) output(stream sessions.Stream, text string, dropped int64, print
 		o.Text = k.mask.text(strings.ToValidUTF8(string(printed.Text), "\ufffd"))
 		return o, nil
 	}
-	o.Text = cut(text, dropped)
-	var err error
-	if o.Path, o.Pending, err = k.spool(stream, printed); err != nil {
-		o.lose()
+	o.Text = strings.Join(cutPieces([]string{text}, dropped), "")
+	without := o
+	without.lose()
+	err := k.spool(stream, printed, &o, without.Lost)
+	if err != nil {
+		o = without
 	}
 	return o, err
 }
 
-// cut leaves out the middle of a long text, from which so many characters are
-// missing already.
-func cut(text string, dropped int64) string {
-	if len(text) <= largestText {
-		return text
+// spool keeps the whole of an output, to which nobody writes any more. A long one that
+// is to be searched or copied is kept later: so many bytes are lost if that fails.
+func (k keeper) spool(stream sessions.Stream, printed sessions.Printed, o *Output, lost int64) error {
+	file, name, err := k.open(openOwn, printed.Path, stream.String()+".txt")
+	if err != nil {
+		return err
 	}
-	head, tail := ends(text, largestText/2)
-	missing := int64(utf8.RuneCountInString(text[len(head) : len(text)-len(tail)]))
-	if dropped > 0 { // with the line that says so
-		missing += dropped - int64(utf8.RuneCountInString(sessions.Marker(dropped)))
+	o.Path = name
+	file.cut, file.stream, file.lost = printed.Lost > 0, stream, lost
+	switch {
+	case k.mask == nil && file.link(file.to):
+	case file.size <= longestWait:
+		err = file.copy(context.Background())
+	default:
+		select {
+		case k.journal.queue <- file:
+			o.Pending = true
+			return nil
+		default:
+			err = errors.New("too many long outputs are being kept")
+		}
 	}
-	return head + sessions.Marker(missing) + tail
+	return errors.Join(err, file.file.Close())
 }
 
-// ends returns a text's first and last bytes, at most so many each, whole characters.
-func ends(text string, limit int) (head, tail string) {
-	head, tail = text[:limit], text[len(text)-limit:]
-	for len(head) > 0 && !utf8.RuneStart(text[len(head)]) {
-		head = head[:len(head)-1]
-	}
-	for len(tail) > 0 && !utf8.RuneStart(tail[0]) {
-		tail = tail[1:]
-	}
-	return head, tail
+// lose says that there is no file, and will be none.
+func (o *Output) lose() {
+	o.Lost += max(0, o.Size-int64(len(o.Text)))
+	o.Path, o.Pending = "", false
 }
 
-// cutPieces is cut for both streams in order of arrival.
-func cutPieces(pieces []string) []string {
+// cutPieces leaves out the middle of a text in pieces that is long, from which so many
+// characters are missing already, with a marker of its own.
+func cutPieces(pieces []string, dropped int64) []string {
 	total := 0
 	for _, piece := range pieces {
 		total += len(piece)
@@ -169,40 +209,29 @@ func cutPieces(pieces []string) []string {
 	if total <= largestText {
 		return pieces
 	}
-	head, rest := takePieces(pieces, largestText/2, false)
-	tail, rest := takePieces(rest, largestText/2, true)
-	missing := 0
-	for _, piece := range rest {
-		missing += utf8.RuneCountInString(piece)
+	missing := dropped
+	if dropped > 0 {
+		missing -= int64(utf8.RuneCountInString(sessions.Marker(dropped)))
 	}
-	return append(append(head, sessions.Marker(int64(missing))), tail...)
-}
-
-// takePieces takes pieces from the beginning, or from the end, up to a size; one
-// that is longer is divided.
-func takePieces(pieces []string, size int, fromEnd bool) (taken, rest []string) {
-	rest = append(rest, pieces...)
-	for len(rest) > 0 && size > 0 {
-		at := 0
-		if fromEnd {
-			at = len(rest) - 1
+	var head, tail []string
+	at := 0
+	for _, piece := range pieces {
+		first := min(max(0, largestText/2-at), len(piece)) // of the piece that is in the head
+		for first > 0 && first < len(piece) && !utf8.RuneStart(piece[first]) {
+			first--
 		}
-		piece := rest[at]
-		if len(piece) > size {
-			head, tail := ends(piece, size)
-			if fromEnd {
-				taken, rest[at] = append([]string{tail}, taken...), piece[:len(piece)-len(tail)]
-			} else {
-				taken, rest[at] = append(taken, head), piece[len(head):]
-			}
-			return taken, rest
+		last := max(first, min(total-largestText/2-at, len(piece))) // from where it is in the tail
+		for last < len(piece) && !utf8.RuneStart(piece[last]) {
+			last++
 		}
-		size -= len(piece)
-		if fromEnd {
-			taken, rest = append([]string{piece}, taken...), rest[:at]
-		} else {
-			taken, rest = append(taken, piece), rest[1:]
+		if first > 0 {
+			head = append(head, piece[:first])
 		}
+		if last < len(piece) {
+			tail = append(tail, piece[last:])
+		}
+		missing += int64(utf8.RuneCountInString(piece[first:last]))
+		at += len(piece)
 	}
-	return taken, rest
+	return append(append(head, sessions.Marker(missing)), tail...)
 }

@@ -9,8 +9,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -41,12 +42,19 @@ type Journal struct {
 	run     string
 	log     *slog.Logger
 	started time.Time
-	upkeep  upkeep
-	later   later
 	saved   func(experiment string)
+	// What is done beside the calls goes on as long as life: see upkeep and keepQueued.
+	life    context.Context //nolint:containedctx // it is the journal's own
+	end     context.CancelFunc
+	working sync.WaitGroup
+	writes  atomic.Int64  // transactions
+	wake    chan struct{} // for a checkpoint
+	queue   chan *kept    // files to be copied
 	// patience is how long a call waits for the lock; tests wait longer.
 	patience time.Duration
-	masks    masks
+
+	masksMu sync.Mutex
+	masks   map[string]*masker // by the secrets
 
 	mu         sync.Mutex
 	lock       *flock.Flock
@@ -57,6 +65,7 @@ type Journal struct {
 	db         *sql.DB
 	conn       *sql.Conn // the one that writes
 	statements map[string]*sql.Stmt
+	revision   int64 // the last one
 	closed     bool
 	locked     bool                    // another process held it at the last try
 	known      map[string]bool         // interpreters that are in the file
@@ -76,7 +85,9 @@ func Open(path string, options Options) (*Journal, error) {
 	}
 	j := &Journal{
 		path: path, options: options, run: rand.Text()[:10], started: time.Now(), log: options.Logger, patience: patience,
-		statements: map[string]*sql.Stmt{}, known: map[string]bool{}, unrecorded: map[sessions.Place]bool{},
+		masks: map[string]*masker{}, statements: map[string]*sql.Stmt{},
+		known: map[string]bool{}, unrecorded: map[sessions.Place]bool{},
+		wake: make(chan struct{}, 1), queue: make(chan *kept, mostLater),
 	}
 	if j.log == nil {
 		j.log = slog.New(slog.DiscardHandler)
@@ -87,8 +98,9 @@ func Open(path string, options Options) (*Journal, error) {
 	if err := j.connect(); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the journal %s: %w", path, inWords(err, path)), j.letGo())
 	}
-	j.upkeep.start(j)
-	j.later.start(j)
+	j.life, j.end = context.WithCancel(context.Background())
+	j.working.Go(j.upkeep)
+	j.working.Go(j.keepQueued)
 	return j, nil
 }
 
@@ -118,9 +130,9 @@ func (j *Journal) Notify(saved func(experiment string)) { j.saved = saved }
 // SetPython notes the version of the Python that runs, which is known later than the
 // rest of the run.
 func (j *Journal) SetPython(version string) error {
-	return j.write(func() error {
+	return j.write(func(t *tx) {
 		j.options.Run.Python = version
-		return j.exec("UPDATE runs SET python = ? WHERE id = ?", version, j.run)
+		t.exec("UPDATE runs SET python = ? WHERE id = ?", version, j.run)
 	})
 }
 
@@ -130,14 +142,14 @@ func (j *Journal) RunID() string { return j.run }
 // Path returns where the journal is.
 func (j *Journal) Path() string { return j.path }
 
-// connect opens the file, brings it to the newest version, and begins the run.
+// connect opens the file, brings it to the present version, and begins the run.
 func (j *Journal) connect() error {
 	ctx := context.Background()
 	var err error
 	// auto_vacuum counts only before the first table is made. Checkpoints are made
 	// beside the calls.
-	j.db, err = sql.Open("sqlite", source(j.path, "mode=rw", fmt.Sprintf("_pragma=busy_timeout(%d)", patience.Milliseconds()), "_pragma=auto_vacuum(incremental)",
-		"_pragma=journal_mode(wal)", "_pragma=synchronous(normal)", "_pragma=wal_autocheckpoint(0)"))
+	j.db, err = sql.Open("sqlite", source(j.path, "mode=rw", fmt.Sprintf("_pragma=busy_timeout(%d)", patience.Milliseconds()),
+		"_pragma=auto_vacuum(incremental)", "_pragma=journal_mode(wal)", "_pragma=synchronous(normal)", "_pragma=wal_autocheckpoint(0)"))
 	if err != nil {
 		return err
 	}
@@ -147,8 +159,9 @@ func (j *Journal) connect() error {
 	if err := migrate(ctx, j.conn, j.path); err != nil {
 		return err
 	}
-	if err := j.beginRun(ctx); err != nil {
-		return err
+	t := &tx{Journal: j}
+	if t.beginRun(); t.err != nil {
+		return t.err
 	}
 	if j.file, err = os.Stat(j.path); err != nil {
 		return err
@@ -157,17 +170,26 @@ func (j *Journal) connect() error {
 	return err
 }
 
+// beginRun stores this run, if it is not there.
+func (t *tx) beginRun() {
+	r := t.options.Run
+	t.exec(`INSERT INTO runs (id, started, pid, version, config, python, steps, workspace, run_dir,
+			task, name, drafts, debug_depth, debug_prob)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+		t.run, t.started.UnixNano(), r.PID, r.Version, r.Config, r.Python, r.Steps, r.Workspace, r.RunDir,
+		r.Task, r.Name, r.Search.Drafts, r.Search.DebugDepth, r.Search.DebugProb)
+}
+
 // Close ends the run, and its interpreters if their own ends were not told. Recording
 // is refused from then on.
 func (j *Journal) Close(ctx context.Context) error {
-	j.upkeep.stop()
-	j.later.stop()
+	j.end()
+	j.working.Wait()
 	now := time.Now().UnixNano()
-	err := j.write(func() error {
-		return errors.Join(
-			j.exec("UPDATE runs SET ended = ? WHERE id = ?", now, j.run),
-			j.exec("UPDATE interpreters SET ended = ? WHERE run = ? AND ended = 0", now, j.run),
-			j.exec("DELETE FROM pulses WHERE run = ?", j.run))
+	err := j.write(func(t *tx) {
+		t.exec("UPDATE runs SET ended = ? WHERE id = ?", now, j.run)
+		t.exec("UPDATE interpreters SET ended = ? WHERE run = ? AND ended = 0", now, j.run)
+		t.exec("DELETE FROM pulses WHERE run = ?", j.run)
 	})
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -182,23 +204,84 @@ func (j *Journal) Close(ctx context.Context) error {
 // letGo closes the file and gives back the lock, with the run's directory if it is
 // empty.
 func (j *Journal) letGo() error {
-	errs := []error{j.disconnect()}
-	errs = append(errs, j.lock.Close())
+	err := errors.Join(j.disconnect(), j.lock.Close())
 	file := lockOf(j.path, j.run)
 	_ = os.Remove(file)
 	_ = os.Remove(filepath.Dir(file)) // not while files are in it
-	return errors.Join(errs...)
+	return err
 }
 
-// masks are the maskers of the last few sessions.
-type masks struct {
-	mu   sync.Mutex
-	last []masking
+// disconnect closes the file. There may be none.
+func (j *Journal) disconnect() (err error) {
+	for _, statement := range j.statements {
+		err = errors.Join(err, statement.Close())
+	}
+	clear(j.statements)
+	clear(j.known)
+	if j.conn != nil {
+		err = errors.Join(err, j.conn.Close())
+	}
+	if j.db != nil {
+		err = errors.Join(err, j.db.Close())
+	}
+	j.conn, j.db, j.file = nil, nil, nil
+	return err
 }
 
-type masking struct {
-	secrets []string
-	mask    *masker
+// lookEvery is how often it is made sure that the journal's file and lock are still
+// those that are open.
+const lookEvery = time.Second
+
+// look begins anew when the file at the path is not the one that is open, and locks
+// again when the lock is not: they were removed, moved or replaced. The caller holds mu.
+func (j *Journal) look() error {
+	if time.Since(j.looked) < lookEvery {
+		return nil
+	}
+	clear(j.known) // others may have removed their rows
+	if info, err := os.Stat(lockOf(j.path, j.run)); err != nil || !os.SameFile(info, j.lockFile) {
+		lock, info, err := hold(j.path, j.run)
+		if err != nil {
+			return err
+		}
+		_ = j.lock.Close() // nobody can see it any more
+		j.lock, j.lockFile = lock, info
+		j.loss = errors.Join(j.loss, fmt.Errorf("the directory %s was removed while it was in use, and files of earlier runs with it", filesOf(j.path)))
+	}
+	if info, err := os.Stat(j.path); err != nil || !os.SameFile(info, j.file) {
+		if err := j.reopen(); err != nil { // each call tries it again
+			return fmt.Errorf("the journal %s was removed or replaced, and can't be opened again: %w", j.path, inWords(err, j.path))
+		}
+		j.loss = errors.Join(j.loss, fmt.Errorf("%s was removed or replaced while it was in use: what was recorded before is not in it", j.path))
+	}
+	j.looked = time.Now()
+	return nil
+}
+
+// reopen opens the file at the path as at the start, and goes on with this run in it.
+func (j *Journal) reopen() error {
+	j.log.Error("the journal was removed or replaced while it was in use: beginning anew", "journal", j.path)
+	if err := j.disconnect(); err != nil {
+		j.log.Warn("closing the journal that was removed", "error", err)
+	}
+	if err := prepare(j.path); err != nil {
+		return err
+	}
+	if err := j.connect(); err != nil {
+		return errors.Join(err, j.disconnect())
+	}
+	return nil
+}
+
+// takeLoss returns what was lost since it was last asked, an *sessions.Incomplete.
+func (j *Journal) takeLoss(missing error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if missing = errors.Join(j.loss, missing); missing == nil {
+		return nil
+	}
+	j.loss = nil
+	return &sessions.Incomplete{Missing: missing}
 }
 
 // mostMasks is how many maskers are kept: to make one for many keys takes as long as
@@ -210,19 +293,22 @@ func (j *Journal) maskFor(secrets []string) *masker {
 	if len(secrets) == 0 {
 		return nil
 	}
-	m := &j.masks
-	m.mu.Lock()
-	at := slices.IndexFunc(m.last, func(one masking) bool { return slices.Equal(one.secrets, secrets) })
-	if at >= 0 {
-		defer m.mu.Unlock()
-		return m.last[at].mask
+	var key strings.Builder
+	for _, secret := range secrets {
+		fmt.Fprintf(&key, "%d:%s", len(secret), secret)
 	}
-	m.mu.Unlock()
-	made := masking{slices.Clone(secrets), newMasker(secrets)}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.last = append(m.last, made); len(m.last) > mostMasks {
-		m.last = slices.Delete(m.last, 0, 1)
+	j.masksMu.Lock()
+	m := j.masks[key.String()]
+	j.masksMu.Unlock()
+	if m != nil {
+		return m
 	}
-	return made.mask
+	m = newMasker(secrets)
+	j.masksMu.Lock()
+	defer j.masksMu.Unlock()
+	if len(j.masks) == mostMasks {
+		clear(j.masks)
+	}
+	j.masks[key.String()] = m
+	return m
 }

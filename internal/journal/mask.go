@@ -2,18 +2,14 @@ package journal
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"understudy/sessions"
@@ -22,24 +18,18 @@ import (
 // masked stands where the value of a session variable was.
 const masked = "[session variable]"
 
-// shortestSecret is how many characters a value has at least that is masked: shorter
-// ones are in half of all words.
-const shortestSecret = 4
-
-// shortestLine is the same for a line of a value that has several. Lines are shown
-// alone, as in tracebacks.
-const shortestLine = 16
-
 // masker replaces the values of session variables in what is stored. nil replaces
 // nothing.
 type masker struct {
 	forms  *searcher // as values may be written
 	inJSON *searcher // as forms may be written in a JSON text
-	parts  *parts
+	// whole are the forms of which also parts are masked, beside a cut.
+	whole []string
 }
 
 // newMasker returns what masks the secrets, nil if there is nothing to mask.
 func newMasker(secrets []string) *masker {
+	m := &masker{}
 	forms, encoded := map[string]form{}, map[string]form{}
 	for _, secret := range secrets {
 		for _, value := range variants(secret) {
@@ -51,126 +41,17 @@ func newMasker(secrets []string) *masker {
 	if len(forms) == 0 {
 		return nil
 	}
-	for text := range forms {
+	for text, f := range forms {
+		if !f.word && len(text) > shortestPart {
+			m.whole = append(m.whole, text)
+		}
 		for _, inJSON := range jsonForms(text) {
 			encoded[inJSON] = form{text: inJSON}
 		}
 	}
-	all := slices.Collect(maps.Values(forms))
-	return &masker{
-		forms: newSearcher(all), inJSON: newSearcher(slices.Collect(maps.Values(encoded))), parts: newParts(all),
-	}
-}
-
-// variants returns a value as programs take it: as it is, without the white space
-// around it, with other ends of lines, and its long lines.
-func variants(secret string) []string {
-	var all []string
-	add := func(value string, shortest int) {
-		if utf8.RuneCountInString(value) >= shortest && !slices.Contains(all, value) {
-			all = append(all, value)
-		}
-	}
-	add(secret, shortestSecret)
-	add(strings.TrimSpace(secret), shortestSecret)
-	unix := strings.ReplaceAll(secret, "\r\n", "\n")
-	add(unix, shortestSecret)
-	add(strings.ReplaceAll(unix, "\n", "\r\n"), shortestSecret)
-	if strings.Contains(unix, "\n") {
-		for line := range strings.Lines(unix) {
-			add(strings.TrimSpace(line), shortestLine)
-		}
-	}
-	return all
-}
-
-// written returns the forms that a value has in texts: plain, in JSON, and in what
-// Python's repr makes of a str, of bytes, and as ascii() does.
-func written(value string) []string {
-	forms := append(jsonForms(value), value)
-	for _, quote := range []rune{'\'', '"', 0} {
-		forms = append(forms, repr(value, quote, false), repr(value, quote, true), bytesRepr(value, quote))
-	}
-	return forms
-}
-
-// jsonForms returns a text as encoders write it between the quotes of JSON.
-func jsonForms(text string) []string {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	forms := []string{asciiJSON(text)}
-	for _, html := range []bool{true, false} {
-		b.Reset()
-		encoder.SetEscapeHTML(html)
-		if err := encoder.Encode(text); err != nil { // a string always encodes
-			panic(err)
-		}
-		inner := strings.TrimSuffix(b.String(), "\n")
-		inner = inner[1 : len(inner)-1]
-		forms = append(forms, inner, strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(inner))
-	}
-	return append(forms, strings.ReplaceAll(forms[3], "/", `\/`))
-}
-
-// asciiJSON is how Python writes a text in JSON unless it is told otherwise.
-func asciiJSON(text string) string {
-	short := map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`}
-	var b strings.Builder
-	for _, r := range text {
-		switch s, ok := short[r]; {
-		case ok:
-			b.WriteString(s)
-		case r >= ' ' && r <= '~':
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
-
-// repr is how Python writes a str between quotes; ascii escapes all that is not.
-func repr(text string, quote rune, ascii bool) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case r == quote || r == '\\':
-			b.WriteRune('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < utf8.RuneSelf && unicode.IsPrint(r), r >= utf8.RuneSelf && !ascii && unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r <= 0xff:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	return b.String()
-}
-
-// bytesRepr is how Python writes the text's UTF-8 between quotes.
-func bytesRepr(text string, quote rune) string {
-	var b strings.Builder
-	for _, c := range []byte(text) {
-		switch {
-		case c < ' ' || c < utf8.RuneSelf && c != 0x7f:
-			b.WriteString(repr(string(rune(c)), quote, true))
-		default:
-			fmt.Fprintf(&b, `\x%02x`, c)
-		}
-	}
-	return b.String()
+	m.forms = newSearcher(slices.Collect(maps.Values(forms)))
+	m.inJSON = newSearcher(slices.Collect(maps.Values(encoded)))
+	return m
 }
 
 // text returns s without secrets, and without parts of them where s says that
@@ -179,27 +60,13 @@ func (m *masker) text(s string) string {
 	if m == nil {
 		return s
 	}
-	return m.atCuts(m.replace(s))
-}
-
-func (m *masker) replace(s string) string {
 	var b strings.Builder
 	done := 0
 	for start, end := m.forms.find(s, 0); start >= 0; start, end = m.forms.find(s, end) {
-		b.WriteString(s[done:start])
-		b.WriteString(masked)
+		b.WriteString(s[done:start] + masked)
 		done = end
 	}
-	if done == 0 {
-		return s
-	}
-	b.WriteString(s[done:])
-	return b.String()
-}
-
-func (m *masker) within(s string) bool {
-	start, _ := m.forms.find(s, 0)
-	return start >= 0
+	return m.atCuts(b.String() + s[done:])
 }
 
 // cuts are the words that stand where a server or a worker left something out.
@@ -219,39 +86,56 @@ func (m *masker) atCuts(s string) string {
 		if cut[0] < done { // in what was masked
 			continue
 		}
-		b.WriteString(m.beforeCut(s[done:cut[0]]))
-		after := s[cut[1]:]
-		rest := m.afterCut(after)
-		b.WriteString(s[cut[0]:cut[1]])
-		if done = cut[1]; rest != after {
+		b.WriteString(m.beforeCut(s[done:cut[0]]) + s[cut[0]:cut[1]])
+		done = cut[1]
+		if part := m.partAfter(s[done:]); part > 0 {
 			b.WriteString(masked)
-			done = len(s) - (len(rest) - len(masked))
+			done += part
 		}
 	}
 	b.WriteString(s[done:])
 	return b.String()
 }
 
+// shortestPart is how many bytes a part of a value has at least that is masked beside
+// a cut.
+const shortestPart = 4
+
 // beforeCut masks the beginning of a value with which a text ends that was cut there.
 func (m *masker) beforeCut(s string) string {
-	if m == nil {
+	part := m.longestPart(s, len(s)-shortestPart, func(form string, at int) string { return form[:at+shortestPart] }, strings.HasSuffix)
+	if part == 0 {
 		return s
 	}
-	if at := m.parts.atEnd(s); at < len(s) {
-		return s[:at] + masked
-	}
-	return s
+	return s[:len(s)-part] + masked
 }
 
-// afterCut masks the end of a value with which a text starts that was cut there.
-func (m *masker) afterCut(s string) string {
-	if m == nil {
-		return s
+// partAfter returns how long the end of a value is with which a text starts that was cut
+// there, 0 for none.
+func (m *masker) partAfter(s string) int {
+	return m.longestPart(s, 0, func(form string, at int) string { return form[at:] }, strings.HasPrefix)
+}
+
+// longestPart returns how long the longest part of a form is that is beside a cut. Each has
+// the few bytes of s that start there.
+func (m *masker) longestPart(s string, there int, partOf func(form string, at int) string, has func(s, part string) bool) (longest int) {
+	if len(s) < shortestPart {
+		return 0
 	}
-	if at := m.parts.atStart(s); at > 0 {
-		return masked + s[at:]
+	few := s[there : there+shortestPart]
+	for _, form := range m.whole {
+		for from := 0; ; from++ {
+			at := strings.Index(form[from:], few)
+			if at < 0 {
+				break
+			}
+			from += at
+			if part := partOf(form, from); len(part) > longest && has(s, part) {
+				longest = len(part)
+			}
+		}
 	}
-	return s
+	return longest
 }
 
 // json returns a JSON text without secrets, in strings, in names, and in numbers,
@@ -260,7 +144,9 @@ func (m *masker) json(text json.RawMessage) (json.RawMessage, error) {
 	if m == nil {
 		return text, nil
 	}
-	if start, _ := m.inJSON.find(string(text), 0); start < 0 && !bytes.Contains(text, []byte("…")) && !bytes.Contains(text, []byte(`\u2026`)) && !bytes.Contains(text, []byte(" characters ")) {
+	all := string(text)
+	start, _ := m.inJSON.find(all, 0)
+	if start < 0 && !strings.Contains(all, "…") && !strings.Contains(all, `\u2026`) && !strings.Contains(all, " characters ") {
 		return text, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -278,8 +164,8 @@ func (m *masker) decoded(value any) any {
 	case string:
 		return m.text(v)
 	case json.Number:
-		if m.within(v.String()) {
-			return m.text(v.String())
+		if clean := m.text(v.String()); clean != v.String() {
+			return clean
 		}
 	case []any:
 		for i := range v {
@@ -293,17 +179,6 @@ func (m *masker) decoded(value any) any {
 		return clean
 	}
 	return value
-}
-
-// report returns how a trial is judged without secrets. The report itself is what the
-// client gets.
-func (m *masker) report(original *sessions.TrialReport) *sessions.TrialReport {
-	if m == nil || original == nil {
-		return original
-	}
-	clean := *original
-	clean.Why, clean.Name = m.text(clean.Why), m.text(clean.Name)
-	return &clean
 }
 
 // fixed are the fields of records whose values are of a fixed set, or names that others
@@ -359,112 +234,104 @@ func (m *masker) slice(value reflect.Value) error {
 	return nil
 }
 
+// result returns a copy of a record without secrets. The record itself is what the
+// client gets.
+func (m *masker) result(original *sessions.Result) (*sessions.Result, error) {
+	result := *original
+	if m == nil {
+		return &result, nil
+	}
+	text, err := json.Marshal(original)
+	if err != nil {
+		return nil, err
+	}
+	result = sessions.Result{}
+	if err := json.Unmarshal(text, &result); err != nil {
+		return nil, err
+	}
+	result.Kind = original.Kind
+	m.streams(result.TermOut)
+	return &result, m.all(reflect.ValueOf(&result))
+}
+
 // streams masks pieces of two streams by turns, in place: a value that one stream has
 // whole may be divided by the other. Where the server left pieces out a marker stands
 // alone.
 func (m *masker) streams(pieces []string) {
-	if m == nil {
-		return
-	}
 	begin := 0
 	for i, piece := range pieces {
-		if where := cuts.FindStringIndex(piece); strings.HasPrefix(piece, "\n[") && where != nil && where[1]-where[0] == len(piece) {
-			m.alternating(pieces[begin:i])
-			for before := max(begin, i-2); before < i; before++ {
-				pieces[before] = m.beforeCut(pieces[before])
-			}
+		if where := cuts.FindStringIndex(piece); strings.HasPrefix(piece, "\n[") && where != nil && where[1] == len(piece) {
+			m.alternating(pieces[begin:i], begin > 0, true)
 			begin = i + 1
-			for after := begin; after < min(begin+2, len(pieces)); after++ {
-				pieces[after] = m.afterCut(pieces[after])
-			}
 		}
 	}
-	m.alternating(pieces[begin:])
+	m.alternating(pieces[begin:], begin > 0, false)
 }
 
-func (m *masker) alternating(pieces []string) {
+// alternating masks the pieces of each stream, which may be cut before the first and after
+// the last. Where a value goes over several the whole stream stands in the first.
+func (m *masker) alternating(pieces []string, cutBefore, cutAfter bool) {
 	for first := range min(2, len(pieces)) {
-		var all strings.Builder
+		var all, apart strings.Builder
 		for i := first; i < len(pieces); i += 2 {
 			all.WriteString(pieces[i])
+			pieces[i] = m.between(pieces[i], cutBefore && i == first, cutAfter && i+2 >= len(pieces))
+			apart.WriteString(pieces[i])
 		}
-		m.divided(pieces, first, all.String())
+		if clean := m.between(all.String(), cutBefore, cutAfter); clean != apart.String() {
+			for i := first; i < len(pieces); i += 2 {
+				pieces[i] = ""
+			}
+			pieces[first] = clean
+		}
 	}
 }
 
-// divided masks every other piece; all is their text. What stands for a value is where
-// that began.
-func (m *masker) divided(pieces []string, first int, all string) {
-	start, end := m.forms.find(all, 0)
-	from := 0
-	for i := first; i < len(pieces) && start >= 0; i += 2 {
-		to := from + len(pieces[i])
-		var b strings.Builder
-		for at := from; at < to; {
-			switch {
-			case start < 0 || start >= to:
-				b.WriteString(all[at:to])
-				at = to
-			case at <= start:
-				b.WriteString(all[at:start])
-				b.WriteString(masked)
-				at = min(end, to)
-			default: // in a value that began in a piece before
-				at = min(end, to)
-			}
-			if start >= 0 && at == end {
-				start, end = m.forms.find(all, end)
-			}
-		}
-		pieces[i], from = b.String(), to
+// between masks a text that may be cut before and after.
+func (m *masker) between(s string, cutBefore, cutAfter bool) string {
+	s = m.text(s)
+	if part := m.partAfter(s); cutBefore && part > 0 {
+		s = masked + s[part:]
 	}
+	if cutAfter {
+		s = m.beforeCut(s)
+	}
+	return s
 }
 
 // pieceSize is how much of a file is looked at at once, in bytes.
 const pieceSize = 1 << 20
 
-// pass reports whether what is read holds a secret, and writes it without any. Where
-// to is nil it ends with the first. Of a text that was cut the end may be a part of one.
-func (m *masker) pass(ctx context.Context, to io.Writer, from io.Reader, cut bool) (found bool, err error) {
+// pass writes what is read without any secret. Of a text that was cut the end may be a
+// part of one.
+func (m *masker) pass(to io.Writer, from io.Reader, cut bool) error {
 	const beside = 2 * utf8.UTFMax // what says whether it is a word
 	buffer := make([]byte, pieceSize+m.forms.longest+2*beside)
 	filled, done := 0, 0
-	write := func(text string) {
-		if to != nil && err == nil {
-			_, err = io.WriteString(to, text)
-		}
-	}
 	for {
-		n, failed := io.ReadFull(from, buffer[filled:])
+		n, err := io.ReadFull(from, buffer[filled:])
 		filled += n
-		last := errors.Is(failed, io.EOF) || errors.Is(failed, io.ErrUnexpectedEOF)
-		if err := ctx.Err(); err != nil || failed != nil && !last {
-			return found, errors.Join(err, failed)
+		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !last {
+			return err
 		}
 		text, edge := string(buffer[:filled]), filled
 		if !last { // a value may go on behind what was read
 			edge = max(done, filled-m.forms.longest-beside)
 		}
+		var clean strings.Builder
 		for start, end := m.forms.find(text, done); start >= 0 && start < edge; start, end = m.forms.find(text, done) {
-			found = true
-			write(text[done:start] + masked)
-			if done = end; to == nil || err != nil {
-				return found, err
-			}
+			clean.WriteString(text[done:start] + masked)
+			done = end
 		}
-		if last {
-			rest := text[done:]
-			if cut {
-				clean := m.beforeCut(rest)
-				found, rest = found || clean != rest, clean
-			}
-			write(rest)
-			return found, err
+		rest := text[done:max(done, edge)]
+		if last && cut {
+			rest = m.beforeCut(rest)
 		}
-		if done < edge {
-			write(text[done:edge])
-			done = edge
+		if _, err := io.WriteString(to, clean.String()+rest); err != nil || last {
+			return err
 		}
+		done = max(done, edge)
 		kept := max(0, done-beside)
 		filled, done = copy(buffer, buffer[kept:filled]), done-kept
 	}

@@ -21,9 +21,8 @@ import (
 // Reader reads a journal that others may write. It never writes, and nobody who
 // writes waits for it. Its methods may be called by many at once.
 type Reader struct {
-	db    *sql.DB
-	path  string
-	files string
+	db   *sql.DB
+	path string
 
 	mu   sync.Mutex
 	dead map[string]bool // runs whose server is known to be gone; none comes back
@@ -48,20 +47,18 @@ func OpenReader(path string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{db: db, path: path, files: filesOf(path), dead: map[string]bool{}}, nil
+	return &Reader{db: db, path: path, dead: map[string]bool{}}, nil
 }
 
 // openToRead opens the file beside others who write it. Where SQLite could not make
 // the small files that it shares with them, nobody writes: it is read as it is then.
 func openToRead(path string) (*sql.DB, error) {
 	db, err := tryToRead(path, "mode=ro")
-	if code := codeOf(err); code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
+	if code := codeOf(err); code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY || fileSize(path+"-wal") > 0 {
 		return db, err
 	}
-	if size := fileSize(path + "-wal"); size == 0 {
-		if still, failed := tryToRead(path, "mode=ro", "immutable=1"); failed == nil {
-			return still, nil
-		}
+	if still, failed := tryToRead(path, "mode=ro", "immutable=1"); failed == nil {
+		return still, nil
 	}
 	return nil, err
 }
@@ -74,7 +71,7 @@ func tryToRead(path string, parameters ...string) (*sql.DB, error) {
 	}
 	db.SetMaxOpenConns(4)
 	version, err := schemaVersion(context.Background(), db, path)
-	if err == nil && version != len(migrations) {
+	if err == nil && version != present {
 		err = &olderError{version}
 	}
 	if err != nil {
@@ -91,17 +88,13 @@ func (e *olderError) Error() string {
 	if e.version == 0 {
 		return "it is empty: no server has written to it yet"
 	}
-	return fmt.Sprintf("it has version %d of the format, and this program reads %d; a server of this version that is started with it brings it up to date", e.version, len(migrations))
+	return fmt.Sprintf("it has version %d of the format, and this program reads %d; "+
+		"a server of this version that is started with it brings it up to date", e.version, present)
 }
 
 // Is says of an empty file that it is as good as none: a server makes it one moment
 // before it fills it.
 func (e *olderError) Is(target error) bool { return e.version == 0 && target == fs.ErrNotExist }
-
-func isOlder(err error) bool {
-	var older *olderError
-	return errors.As(err, &older)
-}
 
 // fileSize returns how large a file is, 0 where there is none.
 func fileSize(path string) int64 {
@@ -129,54 +122,24 @@ func (r *Reader) Runs(ctx context.Context, limit int) ([]Run, error) {
 func (r *Reader) Run(ctx context.Context, id string) (*Run, error) {
 	if id == "" {
 		newest, err := r.Runs(ctx, 1)
-		return oneOf(newest, err, func() string { return fmt.Sprintf("the journal %s has no runs yet", r.path) }, runName)
+		return oneOf(newest, err, fmt.Sprintf("the journal %s has no runs yet", r.path), runName)
 	}
 	from, to := prefix(strings.ToUpper(id))
 	found, err := r.runs(ctx, selectRuns+"WHERE id >= ? AND id < ? ORDER BY started DESC LIMIT 6", from, to)
-	return oneOf(found, err, func() string {
-		return fmt.Sprintf("the journal %s has no run whose id begins with %q; understudy watch lists them", r.path, id)
-	}, runName)
+	return oneOf(found, err, fmt.Sprintf("the journal %s has no run whose id begins with %q; understudy watch lists them", r.path, id), runName)
 }
 
 func (r *Reader) runs(ctx context.Context, query string, args ...any) ([]Run, error) {
 	return collect(ctx, r.db, func(rows *sql.Rows) (run Run, err error) {
-		var started, ended int64
-		err = rows.Scan(&run.ID, &started, &ended, &run.PID, &run.Version, &run.Config, &run.Python, &run.Steps,
+		err = rows.Scan(&run.ID, (*stamp)(&run.Started), (*stamp)(&run.Ended), &run.PID, &run.Version, &run.Config, &run.Python, &run.Steps,
 			&run.Workspace, &run.RunDir, &run.Task, &run.Name, &run.Search.Drafts, &run.Search.DebugDepth, &run.Search.DebugProb,
 			&run.Executions, &run.Trials)
-		run.Started, run.Ended = timeOf(started), timeOf(ended)
 		run.Alive = run.Ended.IsZero() && r.alive(run.ID)
 		return run, err
 	}, query, args...)
 }
 
 func runName(r Run) string { return r.ID + " of " + r.Started.Format(time.DateTime) }
-
-// alive reports whether a run's server is there. Only a lock that is there and free
-// says for good that it is not: the journal's files may have been moved away, and may
-// come back.
-func (r *Reader) alive(run string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.dead[run] {
-		return false
-	}
-	held, known := isHeld(lockOf(r.path, run))
-	if !known {
-		return r.mayLive(run)
-	}
-	r.dead[run] = !held
-	return held
-}
-
-// mayLive reports whether a run has not ended whose lock is gone, and a process has the
-// id of its server.
-func (r *Reader) mayLive(run string) bool {
-	var pid int
-	var ended int64
-	err := r.db.QueryRowContext(context.Background(), "SELECT pid, ended FROM runs WHERE id = ?", run).Scan(&pid, &ended)
-	return err == nil && ended == 0 && processLives(pid)
-}
 
 const selectInterpreters = `SELECT id, run, client, workdir, parent, origin_interpreter, origin_execution,
 	present_interpreter, present_execution, created, ended FROM interpreters `
@@ -192,7 +155,7 @@ func (r *Reader) Interpreters(ctx context.Context, run string) ([]Interpreter, e
 func (r *Reader) Interpreter(ctx context.Context, id string) (*Interpreter, error) {
 	if id == "" {
 		last, err := r.interpreters(ctx, selectInterpreters+"WHERE id = (SELECT interpreter FROM executions ORDER BY id DESC LIMIT 1)")
-		return oneOf(last, err, func() string { return fmt.Sprintf("the journal %s has no executions yet", r.path) }, interpreterName)
+		return oneOf(last, err, fmt.Sprintf("the journal %s has no executions yet", r.path), interpreterName)
 	}
 	run, name, inRun := strings.Cut(id, "/")
 	if !inRun {
@@ -203,9 +166,8 @@ func (r *Reader) Interpreter(ctx context.Context, id string) (*Interpreter, erro
 		from, to := prefix(strings.ToLower(id))
 		found, err = r.interpreters(ctx, selectInterpreters+"WHERE id >= ? AND id < ? ORDER BY created DESC LIMIT 6", from, to)
 	}
-	return oneOf(found, err, func() string {
-		return fmt.Sprintf("the journal %s has no interpreter that is called %q or whose id begins with that; understudy watch lists them", r.path, id)
-	}, interpreterName)
+	return oneOf(found, err, fmt.Sprintf("the journal %s has no interpreter that is called %q or whose id begins with that; "+
+		"understudy watch lists them", r.path, id), interpreterName)
 }
 
 // named returns the interpreters of a name in the newest of the runs whose id begins
@@ -229,10 +191,8 @@ const keyLength = 32
 
 func (r *Reader) interpreters(ctx context.Context, query string, args ...any) ([]Interpreter, error) {
 	return collect(ctx, r.db, func(rows *sql.Rows) (i Interpreter, err error) {
-		var created, ended int64
 		err = rows.Scan(&i.ID, &i.Run, &i.Client, &i.Workdir, &i.Parent, &i.Origin.InterpreterID, &i.Origin.Execution,
-			&i.Present.InterpreterID, &i.Present.Execution, &created, &ended)
-		i.Created, i.Ended = timeOf(created), timeOf(ended)
+			&i.Present.InterpreterID, &i.Present.Execution, (*stamp)(&i.Created), (*stamp)(&i.Ended))
 		return i, err
 	}, query, args...)
 }
@@ -242,7 +202,8 @@ func interpreterName(i Interpreter) string { return i.ID }
 // Experiments returns the names of a run's experiments, the oldest first.
 func (r *Reader) Experiments(ctx context.Context, run string) ([]string, error) {
 	return collect(ctx, r.db, func(rows *sql.Rows) (name string, err error) {
-		return name, rows.Scan(&name)
+		err = rows.Scan(&name)
+		return name, err
 	}, "SELECT name FROM experiments WHERE run = ? AND trials > 0 ORDER BY number", run)
 }
 
@@ -253,9 +214,8 @@ func (r *Reader) Pulses(ctx context.Context, run string) ([]Pulse, error) {
 		return nil, nil
 	}
 	return collect(ctx, r.db, func(rows *sql.Rows) (p Pulse, err error) {
-		var at, started, limit int64
-		err = rows.Scan(&p.Run, &at, &p.InterpreterID, &p.Client, &p.Memory, &p.Waiting, &p.Execution, &p.Code, &started, &limit, &p.Tail)
-		p.At, p.Started, p.Limit = timeOf(at), timeOf(started), time.Duration(limit)
+		err = rows.Scan(&p.Run, (*stamp)(&p.At), &p.InterpreterID, &p.Client, &p.Memory, &p.Waiting, &p.Execution, &p.Code,
+			(*stamp)(&p.Started), &p.Limit, &p.Tail)
 		if _, lines, cut := strings.Cut(p.Tail, "\n"); cut && lines != "" && utf8.RuneCountInString(p.Tail) == watchedTail {
 			p.Tail = lines
 		}
@@ -291,20 +251,19 @@ type NotFoundError struct{ text string }
 func (e *NotFoundError) Error() string { return e.text }
 
 // oneOf returns the one that was found, or an error about none or several.
-func oneOf[T any](found []T, err error, none func() string, name func(T) string) (*T, error) {
+func oneOf[T any](found []T, err error, none string, name func(T) string) (*T, error) {
 	switch {
 	case err != nil:
 		return nil, err
 	case len(found) == 0:
-		return nil, &NotFoundError{none()}
+		return nil, &NotFoundError{none}
 	case len(found) > 1:
-		names := make([]string, len(found))
-		for i := range found {
-			names[i] = name(found[i])
+		names, more := []string{}, ""
+		for i := range found[:min(5, len(found))] {
+			names = append(names, name(found[i]))
 		}
-		more := ""
-		if len(names) > 5 {
-			names, more = names[:5], " and more"
+		if len(found) > 5 {
+			more = " and more"
 		}
 		return nil, &NotFoundError{fmt.Sprintf("several begin with that: %s%s; give more of the id", strings.Join(names, ", "), more)}
 	}
@@ -314,15 +273,22 @@ func oneOf[T any](found []T, err error, none func() string, name func(T) string)
 // prefix returns the range of ids, which are letters and digits, that begin with one.
 func prefix(id string) (from, to string) { return id, id + "~" }
 
-// timeOf is the time of a number of nanoseconds, zero for 0.
-func timeOf(nanoseconds int64) time.Time {
-	if nanoseconds == 0 {
-		return time.Time{}
+// stamp is a time that is stored in nanoseconds, zero as 0.
+type stamp time.Time
+
+// Scan takes it from a row.
+func (s *stamp) Scan(value any) error {
+	n, ok := value.(int64)
+	if !ok {
+		return fmt.Errorf("%v is no time", value)
 	}
-	return time.Unix(0, nanoseconds)
+	if *s = stamp(time.Time{}); n != 0 {
+		*s = stamp(time.Unix(0, n))
+	}
+	return nil
 }
 
-// nanoseconds is the number that timeOf takes.
+// nanoseconds is the number that stamp takes.
 func nanoseconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

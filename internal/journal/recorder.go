@@ -2,9 +2,9 @@ package journal
 
 import (
 	"context"
-	"database/sql"
-	"errors"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"understudy/sessions"
@@ -13,21 +13,16 @@ import (
 var _ sessions.Recorder = (*Journal)(nil)
 
 // Begin stores an execution that has not ended. It refuses a trial whose metric
-// is not its experiment's.
+// is not its experiment's with sessions.CodeInvalid.
 func (j *Journal) Begin(_ context.Context, entry sessions.Entry) error {
 	mask := j.maskFor(entry.Secrets)
-	return j.write(func() error {
-		r, err := j.place(entry, mask)
-		if err != nil {
-			return err
-		}
+	return j.write(func(t *tx) {
+		r := t.place(entry, mask)
 		r.status = sessions.StatusRunning
-		if entry.Trial != nil {
-			if err := j.checkMetric(r, entry.Trial); err != nil {
-				return err
-			}
+		if entry.Trial != nil && t.err == nil {
+			t.err = t.checkMetric(r)
 		}
-		return j.store(r)
+		t.store(r, nil)
 	})
 }
 
@@ -38,39 +33,31 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 	if err != nil {
 		return nil, fmt.Errorf("masking the record: %w", err)
 	}
-	detail, queued, missing := j.detailOf(entry, *result, mask)
+	detail, missing := j.detailOf(entry, *result, mask)
 	entry.Result = result // what is said of it is cut, which must not divide a secret
 	var r *row
-	var report *sessions.TrialReport
-	err = j.write(func() error {
-		if r, err = j.place(entry, mask); err != nil {
-			return err
-		}
-		r.ended(entry)
+	err = j.write(func(t *tx) {
+		r = t.place(entry, mask)
+		r.status, r.changed = result.Status, result.Variables != nil && !result.Variables.Empty()
+		r.took = time.Duration(result.ExecTime * float64(time.Second))
 		if entry.Trial != nil {
-			if report, err = j.judge(r, entry, mask); err != nil {
-				return err
-			}
+			detail.Record.Trial = t.judge(r, mask)
 		}
-		detail.Record.Trial = mask.report(report)
-		return j.storeWhole(r, entry, detail)
+		t.store(r, detail)
+		if r.best {
+			t.exec("UPDATE experiments SET best = ? WHERE name = ?", r.id, r.experiment)
+		}
+		t.exec("UPDATE interpreters SET present_interpreter = ?, present_execution = ? WHERE id = ?",
+			entry.Present.InterpreterID, entry.Present.Execution, entry.InterpreterID)
 	})
-	for _, s := range queued {
-		if err != nil {
-			j.later.drop(s)
-			continue
-		}
-		s.id = r.id
-		j.later.add(s)
-	}
 	if err != nil {
 		j.missed(entry)
 		return nil, err
 	}
-	if report != nil && j.saved != nil {
+	if entry.Trial != nil && j.saved != nil {
 		j.saved(r.experiment)
 	}
-	return report, j.takeLoss(missing)
+	return detail.Record.Trial, j.takeLoss(missing)
 }
 
 // missed remembers an execution that could not be stored, so that what began is not
@@ -87,34 +74,53 @@ func (j *Journal) missed(entry sessions.Entry) {
 // keeps the state that it had.
 func (j *Journal) Stand(_ context.Context, s sessions.Standing) error {
 	s.Workdir = j.maskFor(s.Secrets).text(s.Workdir)
-	return j.write(func() error {
-		if err := j.settle(s.InterpreterID, 0); err != nil {
-			return err
+	return j.write(func(t *tx) {
+		t.settle(s.InterpreterID, 0)
+		root := t.rootOf(s.InterpreterID, s.Parent)
+		if !s.Ended.IsZero() {
+			t.get("SELECT present_interpreter, present_execution FROM interpreters WHERE id = ?",
+				[]any{s.InterpreterID}, &s.Present.InterpreterID, &s.Present.Execution)
 		}
-		root, err := j.rootOf(s.InterpreterID, s.Parent)
-		if err != nil {
-			return err
-		}
-		return j.exec(`INSERT INTO interpreters (id, run, client, workdir, parent, root, origin_interpreter, origin_execution,
-				present_interpreter, present_execution, created, ended) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET client = excluded.client, workdir = excluded.workdir, parent = excluded.parent,
-				root = excluded.root, origin_interpreter = excluded.origin_interpreter, origin_execution = excluded.origin_execution,
-				present_interpreter = iif(excluded.ended > 0, present_interpreter, excluded.present_interpreter),
-				present_execution = iif(excluded.ended > 0, present_execution, excluded.present_execution),
-				created = excluded.created, ended = excluded.ended`,
-			s.InterpreterID, j.run, string(s.Client), s.Workdir, s.Parent, root, s.Origin.InterpreterID, s.Origin.Execution,
-			s.Present.InterpreterID, s.Present.Execution, nanoseconds(s.Created), nanoseconds(s.Ended))
+		t.exec(upsertInterpreter, s.InterpreterID, j.run, string(s.Client), s.Workdir, s.Parent, root,
+			s.Origin.InterpreterID, s.Origin.Execution, s.Present.InterpreterID, s.Present.Execution,
+			nanoseconds(s.Created), nanoseconds(s.Ended))
 	})
 }
 
+var upsertInterpreter = upsert("interpreters", "id", "id", "run", "client", "workdir", "parent", "root",
+	"origin_interpreter", "origin_execution", "present_interpreter", "present_execution", "created", "ended")
+
 // rootOf returns the interpreter that all branches come from of which this is one.
-func (j *Journal) rootOf(id, parent string) (string, error) {
-	root := id
-	if parent == "" {
-		return root, nil
+func (t *tx) rootOf(id, parent string) string {
+	if parent != "" {
+		t.get("SELECT root FROM interpreters WHERE id = ?", []any{parent}, &id)
 	}
-	_, err := j.get("SELECT root FROM interpreters WHERE id = ?", []any{parent}, &root)
-	return root, err
+	return id
+}
+
+// Pulse stores what the interpreters do now, in place of what was stored before. Who
+// watches sees it; it is called within a second of what is new, every ten seconds while
+// something runs, and once when nothing runs any more.
+func (j *Journal) Pulse(_ context.Context, pulses []sessions.Pulse) error {
+	pulses = slices.Clone(pulses)
+	for i := range pulses {
+		mask := j.maskFor(pulses[i].Secrets)
+		pulses[i].Code, pulses[i].Tail = mask.text(pulses[i].Code), mask.text(pulses[i].Tail)
+	}
+	now := time.Now().UnixNano()
+	err := j.write(func(t *tx) {
+		t.exec("DELETE FROM pulses WHERE run = ?", j.run)
+		for i, p := range pulses {
+			t.exec(`INSERT INTO pulses (interpreter, run, at, client, memory, waiting, execution, code, started, time_limit, tail, position)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (interpreter) DO NOTHING`,
+				p.InterpreterID, j.run, now, string(p.Client), int64(p.Memory), p.Waiting, p.Execution, p.Code,
+				nanoseconds(p.Started), int64(p.Limit), p.Tail, i)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("storing what runs: %w", err)
+	}
+	return nil
 }
 
 // row is an execution as it is stored.
@@ -122,7 +128,7 @@ type row struct {
 	id                    int64 // 0 for a new one
 	entry                 sessions.Entry
 	code, plan, analysis  string
-	arguments             any // nil or a text
+	arguments             json.RawMessage
 	parent, follows, line int64
 
 	experiment  string // "" for what is no trial
@@ -139,138 +145,115 @@ type row struct {
 	changed bool
 }
 
-// place finds where an execution belongs: its own row if it has begun, its parents,
-// and for a trial its experiment.
-func (j *Journal) place(entry sessions.Entry, mask *masker) (*row, error) {
-	if entry.Trial != nil && mask.text(entry.Trial.MetricVarName) != entry.Trial.MetricVarName {
-		trial := *entry.Trial
-		trial.MetricVarName = masked
-		entry.Trial = &trial
-	}
+// place finds where an execution belongs: its parents, and for a trial its experiment.
+func (t *tx) place(entry sessions.Entry, mask *masker) *row {
 	r := &row{entry: entry, code: mask.text(entry.Code)}
-	arguments, err := mask.json(entry.Arguments)
-	if err != nil {
-		return nil, fmt.Errorf("masking arguments: %w", err)
+	var err error
+	if r.arguments, err = mask.json(entry.Arguments); err != nil {
+		t.err = fmt.Errorf("masking arguments: %w", err)
 	}
-	if len(arguments) > 0 {
-		r.arguments = string(arguments)
+	t.settle(entry.InterpreterID, entry.Execution)
+	t.introduce(entry)
+	r.parent, r.line = t.rowAt(entry.Parent)
+	r.follows = r.parent
+	if entry.Follows != entry.Parent {
+		r.follows, r.line = t.rowAt(entry.Follows)
 	}
-	if err := j.settle(entry.InterpreterID, entry.Execution); err != nil {
-		return nil, err
+	if entry.Trial != nil {
+		trial := *entry.Trial
+		if mask.text(trial.MetricVarName) != trial.MetricVarName {
+			trial.MetricVarName = masked
+		}
+		r.entry.Trial = &trial
+		r.plan, r.analysis = mask.text(trial.Plan), mask.text(trial.Analysis)
+		t.placeTrial(r)
 	}
-	if err := j.introduce(entry); err != nil {
-		return nil, err
-	}
-	var experiment sql.NullString
-	var number sql.NullInt64
-	if _, err := j.get("SELECT id, experiment, trial FROM executions WHERE interpreter = ? AND number = ?",
-		[]any{entry.InterpreterID, entry.Execution}, &r.id, &experiment, &number); err != nil {
-		return nil, err
-	}
-	if err := j.findParents(r); err != nil {
-		return nil, err
-	}
-	if entry.Trial == nil {
-		return r, nil
-	}
-	r.plan, r.analysis = mask.text(entry.Trial.Plan), mask.text(entry.Trial.Analysis)
-	r.experiment, r.trial = experiment.String, int(number.Int64)
-	return r, j.placeTrial(r)
-}
-
-// findParents looks up the rows of an execution's places.
-func (j *Journal) findParents(r *row) (err error) {
-	var line int64
-	if r.parent, line, err = j.rowAt(r.entry.Parent); err != nil {
-		return err
-	}
-	r.follows, r.line = r.parent, line
-	if r.entry.Follows != r.entry.Parent {
-		r.follows, r.line, err = j.rowAt(r.entry.Follows)
-	}
-	return err
+	return r
 }
 
 // rowAt returns the execution that left a state, and the nearest trial at or above
 // it. If it could not be stored, the one before it stands in.
-func (j *Journal) rowAt(p sessions.Place) (id, line int64, err error) {
-	if p.Execution == 0 {
-		return 0, 0, nil
+func (t *tx) rowAt(p sessions.Place) (id, line int64) {
+	if p.Execution != 0 {
+		t.get(`SELECT id, iif(experiment IS NULL, line, id) FROM executions
+			WHERE interpreter = ? AND number <= ? ORDER BY number DESC LIMIT 1`, []any{p.InterpreterID, p.Execution}, &id, &line)
 	}
-	_, err = j.get("SELECT id, line FROM executions WHERE interpreter = ? AND number <= ? ORDER BY number DESC LIMIT 1",
-		[]any{p.InterpreterID, p.Execution}, &id, &line)
-	return id, line, err
+	return id, line
 }
 
 // introduce stores an interpreter of which nothing was told yet.
-func (j *Journal) introduce(entry sessions.Entry) error {
-	if j.known[entry.InterpreterID] {
-		return nil
+func (t *tx) introduce(entry sessions.Entry) {
+	if t.known[entry.InterpreterID] {
+		return
 	}
+	t.known[entry.InterpreterID] = true // forgotten if the transaction fails
 	parent := ""
 	if entry.Parent.InterpreterID != entry.InterpreterID {
 		parent = entry.Parent.InterpreterID
 	}
-	root, err := j.rootOf(entry.InterpreterID, parent)
-	if err != nil {
-		return err
-	}
-	j.known[entry.InterpreterID] = true // forgotten if the transaction fails
-	return j.exec(`INSERT INTO interpreters (id, run, client, parent, root, origin_interpreter, origin_execution, created)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-		entry.InterpreterID, j.run, string(entry.Client), parent, root, entry.Parent.InterpreterID, entry.Parent.Execution, nanoseconds(entry.Started))
+	t.exec(`INSERT INTO interpreters (id, run, client, parent, root, origin_interpreter, origin_execution, created)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`, entry.InterpreterID, t.run, string(entry.Client), parent,
+		t.rootOf(entry.InterpreterID, parent), entry.Parent.InterpreterID, entry.Parent.Execution, nanoseconds(entry.Started))
 }
 
 // settle sees to executions that began and of which nothing more was stored, but for
 // the one with this number: of an interpreter only one runs at a time. A trial did not
 // run then; how any other ended is unknown.
-func (j *Journal) settle(interpreter string, number int) error {
-	for {
-		var id int64
-		var trial sql.NullInt64
-		var experiment sql.NullString
-		found, err := j.get(selectStale, []any{interpreter, number}, &id, &experiment, &trial)
-		switch {
-		case err != nil || !found:
-			return err
-		case experiment.Valid:
-			err = errors.Join(
-				j.exec("DELETE FROM executions WHERE id = ?", id),
-				j.exec("UPDATE experiments SET trials = trials - 1 WHERE name = ? AND trials = ?", experiment.String, trial.Int64))
-		default:
-			err = j.markLost("id = ?", id)
+func (t *tx) settle(interpreter string, number int) {
+	var id int64
+	var trial int
+	var experiment string
+	for t.get(`SELECT id, coalesce(experiment, ''), coalesce(trial, 0) FROM executions INDEXED BY executions_running
+			WHERE interpreter = ? AND status = 'running' AND number <> ? LIMIT 1`, []any{interpreter, number}, &id, &experiment, &trial) {
+		if experiment == "" {
+			t.markLost("id = ?", id)
+			continue
 		}
-		if err != nil {
-			return err
-		}
+		t.exec("DELETE FROM executions WHERE id = ?", id)
+		t.exec("UPDATE experiments SET trials = trials - 1 WHERE name = ? AND trials = ?", experiment, trial)
 	}
-}
-
-const selectStale = `SELECT id, experiment, trial FROM executions INDEXED BY executions_running
-	WHERE interpreter = ? AND status = 'running' AND number <> ? LIMIT 1`
-
-// tellUnrecorded marks the executions that ended while storing that failed.
-func (j *Journal) tellUnrecorded() error {
-	for p := range j.unrecorded {
-		if err := j.markLost("interpreter = ? AND number = ?", p.InterpreterID, p.Execution); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // markLost says of an execution that began that its end is not known.
-func (j *Journal) markLost(which string, args ...any) error {
-	revision, err := j.nextRevision()
-	if err != nil {
-		return err
-	}
-	return j.exec(`UPDATE executions SET status = 'lost', revision = ?, buggy = iif(experiment IS NULL, NULL, 1),
+func (t *tx) markLost(which string, args ...any) {
+	t.exec(`UPDATE executions SET status = 'lost', revision = ?, buggy = iif(experiment IS NULL, NULL, 1),
 		why = iif(experiment IS NULL, NULL, ?) WHERE status = 'running' AND `+which,
-		append([]any{revision, "how it ended could not be recorded"}, args...)...)
+		append([]any{t.nextRevision(), "how it ended could not be recorded"}, args...)...)
 }
 
-func (j *Journal) nextRevision() (revision int64, err error) {
-	_, err = j.get("UPDATE counter SET revision = revision + 1 RETURNING revision", nil, &revision)
-	return revision, err
+var upsertExecution = upsert("executions", "interpreter, number", "revision", "run", "interpreter", "number", "client",
+	"kind", "code", "arguments", "started", "time_limit", "parent", "follows", "line", "status", "exec_time", "memory", "changed",
+	"detail", "experiment", "trial", "plan", "analysis", "trial_parent", "stage", "depth", "metric_name", "maximize", "metric",
+	"buggy", "why") + " RETURNING id"
+
+// store writes the row of an execution, and gives it its id. There is no detail while
+// it runs.
+func (t *tx) store(r *row, detail *Detail) {
+	e := r.entry
+	var arguments, text any
+	if len(r.arguments) > 0 {
+		arguments = string(r.arguments)
+	}
+	if detail != nil {
+		encoded, err := json.Marshal(detail)
+		if err != nil {
+			t.err = fmt.Errorf("encoding the record: %w", err)
+		}
+		text = string(encoded)
+	}
+	args := []any{
+		t.nextRevision(), t.run, e.InterpreterID, e.Execution, string(e.Client), string(e.Kind), r.code, arguments, nanoseconds(e.Started),
+		int64(e.Limit), r.parent, r.follows, r.line, string(r.status), int64(r.took), int64(e.Memory), r.changed, text,
+	}
+	if trial := e.Trial; trial != nil {
+		var maximize any
+		if trial.MetricVarName != "" {
+			maximize = trial.Maximize
+		}
+		args = append(args, r.experiment, r.trial, r.plan, r.analysis, r.trialParent, r.stage, r.depth,
+			trial.MetricVarName, maximize, r.metric, r.buggy, r.why)
+	} else {
+		args = append(args, make([]any, 12)...) // NULL
+	}
+	t.get(upsertExecution, args, &r.id)
 }

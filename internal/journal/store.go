@@ -1,168 +1,167 @@
 package journal
 
 import (
-	"encoding/json"
+	"context"
+	"database/sql"
 	"errors"
 	"fmt"
-	"reflect"
-	"strconv"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
-	"understudy/sessions"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
-const upsertExecution = `INSERT INTO executions (revision, run, interpreter, number, client, kind, code, arguments, started, time_limit,
-		parent, follows, line, experiment, trial, plan, analysis, trial_parent, stage, depth, metric_name, maximize, metric, buggy, why,
-		status, exec_time, memory, changed)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-	ON CONFLICT (interpreter, number) DO UPDATE SET revision = excluded.revision, client = excluded.client, kind = excluded.kind,
-		code = excluded.code, arguments = excluded.arguments, started = excluded.started, time_limit = excluded.time_limit,
-		parent = excluded.parent, follows = excluded.follows, line = excluded.line, experiment = excluded.experiment,
-		trial = excluded.trial, plan = excluded.plan, analysis = excluded.analysis, trial_parent = excluded.trial_parent, stage = excluded.stage,
-		depth = excluded.depth, metric_name = excluded.metric_name, maximize = excluded.maximize, metric = excluded.metric,
-		buggy = excluded.buggy, why = excluded.why, status = excluded.status, exec_time = excluded.exec_time,
-		memory = excluded.memory, changed = excluded.changed
-	RETURNING id`
+// How long a call waits for another process that holds the file. Several servers
+// that write wait milliseconds for each other; after one that holds it for longer
+// was met, the calls do not wait again until it is gone.
+const (
+	patience      = 2 * time.Second
+	briefPatience = 50 * time.Millisecond
+)
 
-// store writes the row of an execution, and gives it its id.
-func (j *Journal) store(r *row) error {
-	revision, err := j.nextRevision()
-	if err != nil {
-		return err
-	}
-	e := r.entry
-	args := []any{
-		revision, j.run, e.InterpreterID, e.Execution, string(e.Client), string(e.Kind), r.code, r.arguments,
-		nanoseconds(e.Started), int64(e.Limit), r.parent, r.follows, r.line,
-	}
-	args = append(args, r.trialColumns()...)
-	args = append(args, string(r.status), int64(r.took), int64(e.Memory), r.changed)
-	if _, err := j.get(upsertExecution, args, &r.id); err != nil || e.Trial == nil {
-		return err
-	}
-	// The line of a trial is itself, which has its id only now.
-	return j.exec("UPDATE executions SET line = id WHERE id = ?", r.id)
+var errClosed = errors.New("the journal is closed")
+
+// tx is a transaction. After its first failure, or a refusal, nothing more happens in it.
+type tx struct {
+	*Journal
+	err error
 }
 
-// trialColumns are the values of experiment to why, NULL for what is no trial.
-func (r *row) trialColumns() []any {
-	t := r.entry.Trial
-	if t == nil {
-		return make([]any, 12)
+// write runs do in a transaction. Only one does at a time.
+func (j *Journal) write(do func(*tx)) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
+		return errClosed
 	}
-	var maximize, metric any
-	if t.MetricVarName != "" {
-		maximize = t.Maximize
-	}
-	if r.metric != nil {
-		metric = *r.metric
-	}
-	return []any{r.experiment, r.trial, r.plan, r.analysis, r.trialParent, r.stage, r.depth, t.MetricVarName, maximize, metric, r.buggy, r.why}
-}
-
-// storeWhole writes all that belongs to an execution that has ended.
-func (j *Journal) storeWhole(r *row, entry sessions.Entry, detail *Detail) error {
-	text, err := json.Marshal(detail)
-	if err != nil {
-		return fmt.Errorf("encoding the record: %w", err)
-	}
-	if err := j.store(r); err != nil {
+	if err := j.look(); err != nil {
 		return err
 	}
-	if err := j.noteBest(r); err != nil {
-		return err
-	}
-	return errors.Join(
-		j.exec("INSERT INTO details (execution, detail) VALUES (?, ?) ON CONFLICT (execution) DO UPDATE SET detail = excluded.detail", r.id, string(text)),
-		j.exec("UPDATE interpreters SET present_interpreter = ?, present_execution = ? WHERE id = ?",
-			entry.Present.InterpreterID, entry.Present.Execution, entry.InterpreterID))
-}
-
-// ended takes over how the execution ended.
-func (r *row) ended(entry sessions.Entry) {
-	r.status = entry.Result.Status
-	r.took = time.Duration(entry.Result.ExecTime * float64(time.Second))
-	r.changed = entry.Result.Variables != nil && !entry.Result.Variables.Empty()
-}
-
-// detailOf keeps an execution's files, and returns the rest of it; result is its record
-// without secrets. A file that can't be kept is missing, which is told: it must not cost
-// the record.
-func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *masker) (d *Detail, queued []*spooled, missing error) {
-	k := keeper{
-		root: filesOf(j.path), run: j.run, prefix: entry.InterpreterID + "-" + strconv.Itoa(entry.Execution) + "-",
-		mask: mask, later: &j.later, queued: &queued,
-	}
-	problems := 0
-	problem := func(what string, err error) {
-		if err != nil {
-			if problems++; problems == 1 { // a run may have thousands
-				missing = fmt.Errorf("%s: %w", what, err)
+	err := j.takeLock()
+	if err == nil {
+		err = finish(context.Background(), j.conn, func() error {
+			t := &tx{Journal: j}
+			if len(j.known) == 0 { // the first time, or after a failure
+				t.beginRun()
 			}
-		}
+			for p := range j.unrecorded {
+				t.markLost("interpreter = ? AND number = ?", p.InterpreterID, p.Execution)
+			}
+			do(t)
+			return t.err
+		})
 	}
-	var err error
-	d = &Detail{}
-	d.Stdout, err = k.output(sessions.Stdout, entry.Result.Stdout, entry.Result.StdoutTruncated, entry.Printed[sessions.Stdout])
-	problem("the whole of stdout", err)
-	d.Stderr, err = k.output(sessions.Stderr, entry.Result.Stderr, entry.Result.StderrTruncated, entry.Printed[sessions.Stderr])
-	problem("the whole of stderr", err)
-	k.made = entry.Open
-	images := k
-	images.mask = nil // bytes of an image are no text
-	for i, f := range result.Figures {
-		kept := Figure{Figure: f}
-		if path := entry.Result.Figures[i].Path; path != "" {
-			kept.File, err = images.keep(path, "figure-"+strconv.Itoa(i+1)+k.extension(path), true)
-			problem(fmt.Sprintf("figure %d", i+1), err)
-		}
-		d.Figures = append(d.Figures, kept)
+	if j.locked = isBusy(err); j.locked {
+		j.tried = time.Now()
 	}
-	for i, a := range result.Artifacts {
-		kept := Artifact{Artifact: a}
-		// A copy: it is in the working directory, where code may write to it.
-		path := entry.Result.Artifacts[i].Path
-		kept.File, err = k.ofKind(a).keep(path, "artifact-"+strconv.Itoa(i+1)+k.extension(path), false)
-		problem(fmt.Sprintf("artifact %d", i+1), err)
-		d.Artifacts = append(d.Artifacts, kept)
-	}
-	d.TermOut = cutPieces(result.TermOut)
-	result.Stdout, result.Stderr, result.TermOut, result.FigStoragePath, result.Base64URI = "", "", nil, nil, nil
-	d.Record = result
-	if problems > 1 {
-		missing = fmt.Errorf("%w; and %d more", missing, problems-1)
-	}
-	if missing != nil {
-		j.log.Warn("keeping files for the journal", "interpreter_id", entry.InterpreterID, "execution", entry.Execution, "error", missing)
-	}
-	return d, queued, missing
-}
-
-// ofKind is k for an artifact: images have no secrets to be looked for.
-func (k keeper) ofKind(a sessions.Artifact) keeper {
-	switch a.MIMEType {
-	case "image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf", "application/zip":
-		k.mask = nil
-	}
-	return k
-}
-
-// result returns a copy of a record without secrets. The record itself is what the
-// client gets.
-func (m *masker) result(original *sessions.Result) (*sessions.Result, error) {
-	result := *original
-	if m == nil {
-		return &result, nil
-	}
-	text, err := json.Marshal(original)
 	if err != nil {
-		return nil, err
+		clear(j.known)
+		return inWords(err, j.path)
 	}
-	result = sessions.Result{}
-	if err := json.Unmarshal(text, &result); err != nil {
-		return nil, err
+	clear(j.unrecorded)
+	if j.writes.Add(1)%checkpointAfter == 0 {
+		select {
+		case j.wake <- struct{}{}:
+		default: // it is at it
+		}
 	}
-	result.Kind = original.Kind
-	m.streams(result.TermOut)
-	return &result, m.all(reflect.ValueOf(&result))
+	return nil
+}
+
+// takeLock begins a transaction. It tries again at short intervals: SQLite's own wait
+// sleeps so long between two looks that it starves beside a server that writes much.
+func (j *Journal) takeLock() error {
+	wait := j.patience
+	if j.locked {
+		wait = briefPatience
+		if time.Since(j.tried) < briefPatience {
+			wait = 0 // others have waited just now: they shall not queue
+		}
+	}
+	for began := time.Now(); ; {
+		_, err := j.conn.ExecContext(context.Background(), "BEGIN IMMEDIATE")
+		if !isBusy(err) || time.Since(began) > wait {
+			return err
+		}
+		time.Sleep(time.Millisecond + rand.N(2*time.Millisecond))
+	}
+}
+
+// nextRevision returns a number that is greater than all before it of this run, also
+// when the clock was put back. Only its own server writes a run.
+func (j *Journal) nextRevision() int64 {
+	j.revision = max(j.revision+1, time.Now().UnixMicro())
+	return j.revision
+}
+
+// statement returns a prepared statement, nil if the transaction has failed.
+func (t *tx) statement(query string) *sql.Stmt {
+	if s := t.statements[query]; s != nil || t.err != nil {
+		return s
+	}
+	s, err := t.conn.PrepareContext(context.Background(), query)
+	if t.err = err; err == nil {
+		t.statements[query] = s
+	}
+	return s
+}
+
+// exec runs a statement.
+func (t *tx) exec(query string, args ...any) {
+	if s := t.statement(query); t.err == nil {
+		_, t.err = s.ExecContext(context.Background(), args...)
+	}
+}
+
+// get reads one row, and reports whether there is one.
+func (t *tx) get(query string, args []any, into ...any) bool {
+	s := t.statement(query)
+	if t.err != nil {
+		return false
+	}
+	err := s.QueryRowContext(context.Background(), args...).Scan(into...)
+	if !errors.Is(err, sql.ErrNoRows) {
+		t.err = err
+	}
+	return err == nil
+}
+
+// upsert is a statement that inserts a row, or replaces that with the same key.
+func upsert(table, key string, columns ...string) string {
+	var replaced []string
+	for _, column := range columns {
+		if !slices.Contains(strings.Split(key, ", "), column) {
+			replaced = append(replaced, column+" = excluded."+column)
+		}
+	}
+	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (?%s) ON CONFLICT (%s) DO UPDATE SET %s", table,
+		strings.Join(columns, ", "), strings.Repeat(", ?", len(columns)-1), key, strings.Join(replaced, ", "))
+}
+
+func codeOf(err error) int {
+	var failure *sqlite.Error
+	if !errors.As(err, &failure) {
+		return sqlite3.SQLITE_OK
+	}
+	return failure.Code() & 0xff // without what is more exact
+}
+
+func isBusy(err error) bool { return codeOf(err) == sqlite3.SQLITE_BUSY }
+
+// inWords says what a reader can do about a failure of SQLite.
+func inWords(err error, path string) error {
+	switch codeOf(err) {
+	case sqlite3.SQLITE_BUSY:
+		return fmt.Errorf("another process holds %s locked", path)
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("the disk with %s is full", path)
+	case sqlite3.SQLITE_READONLY:
+		return fmt.Errorf("%s can't be written: %w", path, err)
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%s is damaged or no journal (%w); move it away, or choose another file with --journal", path, err)
+	}
+	return err
 }

@@ -20,27 +20,22 @@ type Tree struct {
 
 // Trials makes the tree of the trials among executions, of one experiment.
 func Trials(executions []Execution) *Tree {
-	return grow(executions, func(e *Execution) (parent int64, wanted bool) {
-		if e.Trial == nil {
-			return 0, false
-		}
-		return e.Trial.Parent, true
-	})
+	return grow(executions, func(e *Execution) bool { return e.Trial != nil }, func(e *Execution) int64 { return e.Trial.Parent })
 }
 
 // States makes the tree of all executions, each below the one whose state it began
 // with.
 func States(executions []Execution) *Tree {
-	return grow(executions, func(e *Execution) (parent int64, wanted bool) { return e.Parent, true })
+	return grow(executions, func(*Execution) bool { return true }, func(e *Execution) int64 { return e.Parent })
 }
 
 // grow puts each wanted execution below its parent, or among the roots if that is
 // not there. Executions are oldest first in the tree whatever their order was.
-func grow(executions []Execution, place func(*Execution) (parent int64, wanted bool)) *Tree {
+func grow(executions []Execution, wanted func(*Execution) bool, parentOf func(*Execution) int64) *Tree {
 	nodes := map[int64]*Node{}
 	var order []*Node
 	for i := range executions {
-		if _, wanted := place(&executions[i]); wanted {
+		if wanted(&executions[i]) {
 			n := &Node{Execution: &executions[i]}
 			nodes[n.ID] = n
 			order = append(order, n)
@@ -49,8 +44,7 @@ func grow(executions []Execution, place func(*Execution) (parent int64, wanted b
 	slices.SortStableFunc(order, func(a, b *Node) int { return cmp.Compare(a.ID, b.ID) })
 	tree := &Tree{}
 	for _, n := range order {
-		id, _ := place(n.Execution)
-		if parent := nodes[id]; parent != nil && parent.ID < n.ID { // a file that lies must not make a circle
+		if parent := nodes[parentOf(n.Execution)]; parent != nil && parent.ID < n.ID { // a file that lies must not make a circle
 			parent.Children = append(parent.Children, n)
 		} else {
 			tree.Roots = append(tree.Roots, n)

@@ -7,8 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"time"
 )
 
@@ -16,9 +15,7 @@ const (
 	// checkpointAfter is after how many transactions the log is brought into the
 	// file: 2 to 10 MB.
 	checkpointAfter = 128
-	// cleanAfter is after how many the journal is looked at for what is old or too
-	// much, beside once a day.
-	cleanAfter = 20_000
+	// cleanEvery is how often the journal is looked at for what is old or too much.
 	cleanEvery = 24 * time.Hour
 	// longestLog is how large the log may become, in bytes, before calls wait until
 	// it is brought into the file: many that write at once could keep it from
@@ -28,64 +25,23 @@ const (
 	batch = 50
 )
 
-// upkeep is what is done beside the calls: the log is brought into the file, and
-// runs are removed that are old or too much.
-type upkeep struct {
-	journal *Journal
-	count   atomic.Int64 // transactions
-	wake    chan struct{}
-	life    context.Context
-	end     context.CancelFunc
-	working sync.WaitGroup
-}
-
-func (u *upkeep) start(j *Journal) {
-	u.journal, u.wake = j, make(chan struct{}, 1)
-	u.life, u.end = context.WithCancel(context.Background())
-	u.working.Go(u.work)
-}
-
-func (u *upkeep) stop() {
-	u.end()
-	u.working.Wait()
-}
-
-// written counts a transaction. It never waits.
-func (u *upkeep) written() {
-	if u.count.Add(1)%checkpointAfter != 0 {
-		return
-	}
-	select {
-	case u.wake <- struct{}{}:
-	default: // it is at it
-	}
-}
-
-func (u *upkeep) work() {
+// upkeep brings the log into the file, and removes runs that are old or too much.
+func (j *Journal) upkeep() {
 	daily := time.NewTicker(cleanEvery)
 	defer daily.Stop()
-	u.tell("removing old runs", u.journal.clean(u.life))
-	cleaned := u.count.Load()
+	what, do := "removing old runs", j.clean
 	for {
+		if err := do(j.life); err != nil && j.life.Err() == nil {
+			j.log.Warn(what, "journal", j.path, "error", err)
+		}
 		select {
-		case <-u.life.Done():
+		case <-j.life.Done():
 			return
 		case <-daily.C:
-			cleaned = u.count.Load()
-			u.tell("removing old runs", u.journal.clean(u.life))
-		case <-u.wake:
-			u.tell("bringing the journal's log into the file", u.journal.checkpoint(u.life))
-			if now := u.count.Load(); now-cleaned >= cleanAfter {
-				cleaned = now
-				u.tell("removing old runs", u.journal.clean(u.life))
-			}
+			what, do = "removing old runs", j.clean
+		case <-j.wake:
+			what, do = "bringing the journal's log into the file", j.checkpoint
 		}
-	}
-}
-
-func (u *upkeep) tell(what string, err error) {
-	if err != nil && u.life.Err() == nil {
-		u.journal.log.Warn(what, "journal", u.journal.path, "error", err)
 	}
 }
 
@@ -108,107 +64,58 @@ func (j *Journal) checkpoint(ctx context.Context) error {
 }
 
 // clean removes runs that have ended longer ago than is wanted, and the oldest ones
-// that have ended until the journal is no larger than is wanted.
+// that have ended until the journal is no larger than is wanted. No other files than
+// theirs count: they would stay.
 func (j *Journal) clean(ctx context.Context) error {
-	ended, err := j.endedRuns(ctx)
-	if err != nil {
-		return err
-	}
-	if err := j.warnOfOthers(ctx, ended); err != nil {
-		return err
-	}
-	removed := false
-	for i, run := range ended {
-		tooOld := j.options.Keep > 0 && time.Since(run.Ended) > j.options.Keep
-		if !tooOld {
-			if tooLarge, err := j.tooLarge(ctx, ended[i:]); err != nil || !tooLarge {
-				return errors.Join(err, j.shrink(ctx, removed))
-			}
-		}
-		j.log.Info("removing a run from the journal", "run", run.ID, "ended", run.Ended)
-		if err := j.remove(ctx, run.ID); err != nil {
-			return err
-		}
-		removed = true
-	}
-	return j.shrink(ctx, removed)
-}
-
-// endedRuns returns the runs whose servers are gone, those first that ended first.
-// Of one that was killed the end is that of the last execution, or its beginning.
-func (j *Journal) endedRuns(ctx context.Context) ([]Run, error) {
 	r, err := OpenReader(j.path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = r.Close() }() // it was only read
+	ended, err := r.endedRuns(ctx, j.run)
+	sizes, files := make([]int64, len(ended)), int64(0)
+	for i := 0; err == nil && i < len(ended) && j.options.Size > 0; i++ {
+		sizes[i], err = sizeOf(filepath.Join(filesOf(j.path), ended[i].ID))
+		files += sizes[i]
+	}
+	removed := false
+	for i := 0; err == nil && i < len(ended); i++ {
+		remove := j.options.Keep > 0 && time.Since(ended[i].Ended) > j.options.Keep
+		if !remove && j.options.Size > 0 {
+			var rows int64 // what is free in the file does not count
+			err = r.db.QueryRowContext(ctx, `SELECT (page_count - freelist_count) * page_size
+				FROM pragma_page_count, pragma_freelist_count, pragma_page_size`).Scan(&rows)
+			remove = rows+files > j.options.Size
+		}
+		if err != nil || !remove {
+			break
+		}
+		j.log.Info("removing a run from the journal", "run", ended[i].ID, "ended", ended[i].Ended)
+		err = j.remove(ctx, ended[i].ID)
+		files -= sizes[i]
+		removed = true
+	}
+	if err != nil || !removed {
+		return err
+	}
+	return j.shrink(ctx)
+}
+
+// endedRuns returns the runs but one whose servers are gone, those first that ended
+// first. Of one that was killed the end is that of the last execution, or its beginning.
+func (r *Reader) endedRuns(ctx context.Context, but string) ([]Run, error) {
 	runs, err := collect(ctx, r.db, func(rows *sql.Rows) (run Run, err error) {
-		var ended int64
-		err = rows.Scan(&run.ID, &ended)
-		run.Ended = timeOf(ended)
+		err = rows.Scan(&run.ID, (*stamp)(&run.Ended))
 		run.Alive = r.alive(run.ID)
 		return run, err
-	}, `SELECT id, iif(ended > 0, ended, coalesce((SELECT started FROM executions WHERE id = (SELECT max(id) FROM executions WHERE run = runs.id)), started)) AS gone
-		FROM runs WHERE id <> ? ORDER BY gone, id`, j.run)
-	kept := runs[:0]
-	for _, run := range runs {
-		if !run.Alive {
-			kept = append(kept, run)
-		}
-	}
-	return kept, err
-}
-
-// tooLarge reports whether the journal with the files of these runs is larger than is
-// wanted. What is free in the file does not count, and no file that would stay.
-func (j *Journal) tooLarge(ctx context.Context, ended []Run) (bool, error) {
-	if j.options.Size <= 0 {
-		return false, nil
-	}
-	var pages, free, size int64
-	j.mu.Lock()
-	err := errClosed
-	if j.conn != nil {
-		err = errors.Join(
-			j.conn.QueryRowContext(ctx, "PRAGMA page_count").Scan(&pages),
-			j.conn.QueryRowContext(ctx, "PRAGMA freelist_count").Scan(&free),
-			j.conn.QueryRowContext(ctx, "PRAGMA page_size").Scan(&size))
-	}
-	j.mu.Unlock()
-	if err != nil {
-		return false, err
-	}
-	total := (pages - free) * size
-	for _, run := range ended {
-		files, err := sizeOf(ctx, filepath.Join(filesOf(j.path), run.ID))
-		if err != nil {
-			return false, err
-		}
-		total += files
-	}
-	return total > j.options.Size, nil
-}
-
-// warnOfOthers tells of files that removing runs can't free, where they alone are more
-// than is wanted.
-func (j *Journal) warnOfOthers(ctx context.Context, ended []Run) error {
-	if j.options.Size <= 0 {
-		return nil
-	}
-	others, err := sizeOf(ctx, filesOf(j.path))
-	for _, run := range ended {
-		files, failed := sizeOf(ctx, filepath.Join(filesOf(j.path), run.ID))
-		others, err = others-files, errors.Join(err, failed)
-	}
-	if err == nil && others > j.options.Size {
-		j.log.Warn("the files of runs that live, or that the journal does not know, are more than --journal-size",
-			"directory", filesOf(j.path), "bytes", others)
-	}
-	return err
+	}, `SELECT id, iif(ended > 0, ended, coalesce((SELECT started FROM executions INDEXED BY executions_of_run
+			WHERE run = runs.id ORDER BY revision DESC LIMIT 1), started)) AS gone
+		FROM runs WHERE id <> ? ORDER BY gone, id`, but)
+	return slices.DeleteFunc(runs, func(run Run) bool { return run.Alive }), err
 }
 
 // sizeOf returns how much the files below a directory hold, in bytes.
-func sizeOf(ctx context.Context, directory string) (total int64, err error) {
+func sizeOf(directory string) (total int64, err error) {
 	err = filepath.WalkDir(directory, func(_ string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
 			var info fs.FileInfo
@@ -219,7 +126,7 @@ func sizeOf(ctx context.Context, directory string) (total int64, err error) {
 		if errors.Is(err, fs.ErrNotExist) { // removed by another server
 			err = nil
 		}
-		return errors.Join(err, ctx.Err())
+		return err
 	})
 	return total, err
 }
@@ -233,48 +140,38 @@ func (j *Journal) remove(ctx context.Context, run string) error {
 	if err := os.RemoveAll(filepath.Join(filesOf(j.path), run)); err != nil {
 		return err
 	}
-	for {
-		left := false
-		err := j.write(func() error {
-			const some = "SELECT id FROM executions WHERE run = ? LIMIT ?"
-			var one int64
-			err := errors.Join(
-				j.exec("DELETE FROM details WHERE execution IN ("+some+")", run, batch),
-				j.exec("DELETE FROM executions WHERE id IN ("+some+")", run, batch))
-			if err == nil {
-				left, err = j.get("SELECT id FROM executions WHERE run = ? LIMIT 1", []any{run}, &one)
+	for left := true; left; {
+		err := j.write(func(t *tx) {
+			for _, table := range []string{"details WHERE execution", "executions WHERE id"} {
+				t.exec("DELETE FROM "+table+" IN (SELECT id FROM executions WHERE run = ? LIMIT ?)", run, batch)
 			}
-			if err != nil || left {
-				return err
+			if left = t.get("SELECT 1 FROM executions WHERE run = ? LIMIT 1", []any{run}, new(int)); left {
+				return
 			}
-			return errors.Join(
-				j.exec("DELETE FROM interpreters WHERE run = ?", run), j.exec("DELETE FROM experiments WHERE run = ?", run),
-				j.exec("DELETE FROM pulses WHERE run = ?", run), j.exec("DELETE FROM runs WHERE id = ?", run))
+			for _, table := range []string{"interpreters WHERE run", "experiments WHERE run", "pulses WHERE run", "runs WHERE id"} {
+				t.exec("DELETE FROM "+table+" = ?", run)
+			}
 		})
-		if err != nil || !left || ctx.Err() != nil {
-			return errors.Join(err, ctx.Err())
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // shrink gives free pages back to the disk, some at a time.
-func (j *Journal) shrink(ctx context.Context, removed bool) error {
-	for before := -1; removed && ctx.Err() == nil; {
-		var free int
-		j.mu.Lock()
-		if j.conn == nil {
-			j.mu.Unlock()
-			return errClosed
-		}
-		err := j.conn.QueryRowContext(ctx, "PRAGMA freelist_count").Scan(&free)
-		if err == nil && free > 0 && free != before {
-			_, err = j.conn.ExecContext(ctx, "PRAGMA incremental_vacuum(256)")
-		}
-		j.mu.Unlock()
-		if err != nil || free == 0 || free == before {
+func (j *Journal) shrink(ctx context.Context) error {
+	for before, free := -1, 0; free != before; {
+		before = free
+		err := j.write(func(t *tx) {
+			t.get("PRAGMA freelist_count", nil, &free)
+			if free > 0 && t.err == nil {
+				_, t.err = j.conn.ExecContext(ctx, "PRAGMA incremental_vacuum(256)")
+			}
+		})
+		if err != nil || free == 0 {
 			return err
 		}
-		before = free
 	}
 	return nil
 }

@@ -113,3 +113,10 @@ CREATE INDEX pulses_of_run ON pulses (run, position);
 -- One row: the last revision of any execution.
 CREATE TABLE counter (revision INTEGER NOT NULL);
 INSERT INTO counter VALUES (0);
+-- What an experiment is about, and how it searches; an analysis is of a trial.
+ALTER TABLE runs ADD COLUMN task TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN name TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN drafts INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN debug_depth INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN debug_prob REAL NOT NULL DEFAULT 0;
+ALTER TABLE executions ADD COLUMN analysis TEXT;
