@@ -137,7 +137,7 @@ soak-http: setup ## For SOAK_HTTP (1h), have many clients use HTTP and SSE, hang
 
 .PHONY: update
 update: ## Rewrite the committed schemas and the generated parts of the documentation
-	$(GO) test ./tools -update
+	$(GO) test ./tools ./tools/answer -update
 	$(GO) test . -run TestDocsAreTrue -update
 	$(GO) test . -run TestDocsAreTrue -update
 

@@ -11,6 +11,7 @@ import (
 
 	"understudy/schemas"
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 // failure tells the agent that nothing ran, and what to do. What it can't act
@@ -20,27 +21,18 @@ func (b *toolbox) failure(tool string, err error) *mcp.CallToolResult {
 	var known *sessions.Error
 	switch {
 	case errors.As(err, &argument):
-		return refusal(string(sessions.CodeInvalid), argument.Message)
+		return answer.Refusal(string(sessions.CodeInvalid), argument.Message)
 	case errors.As(err, &known):
 		if known.Err != nil {
 			b.Logger.Warn("call refused", "tool", tool, "code", known.Code, "message", known.Message, "cause", known.Err)
 		}
-		return refusal(string(known.Code), b.inMode(known.Message))
+		return answer.Refusal(string(known.Code), b.inMode(known.Message))
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return refusal("cancelled", "the call was cancelled")
+		return answer.Refusal("cancelled", "the call was cancelled")
 	}
 	b.Logger.Error("call failed", "tool", tool, "error", err)
-	return refusal("fault", fmt.Sprintf(
+	return answer.Refusal("fault", fmt.Sprintf(
 		"%s failed through a fault of the server, which has been logged; try once more, and if it fails again restart the interpreter with manage_interpreters", tool))
-}
-
-// refusal is an answer that is an error. What to do stands at the end of a
-// message, so its middle is what a long one can do without.
-func refusal(code, message string) *mcp.CallToolResult {
-	message = cutBytes(message, mostError, mostBytes)
-	result := mcp.NewToolResultError(message)
-	result.StructuredContent = map[string]any{"success": false, "code": code, "error": message}
-	return result
 }
 
 // guard keeps a panic of a handler from ending the server and with it every
@@ -53,7 +45,7 @@ func (b *toolbox) guard(tool string, handle server.ToolHandlerFunc) server.ToolH
 				result, err = b.failure(tool, fmt.Errorf("panic: %v\n%s", cause, debug.Stack())), nil
 			}
 			end(result, err)
-			if result != nil && result.IsError && !b.fit(ctx, request).Record {
+			if result != nil && result.IsError && !b.answers.Profile(ctx, request).Record {
 				result.StructuredContent = nil
 			}
 		}()

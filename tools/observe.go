@@ -14,7 +14,7 @@ import (
 // code and output, is not in it.
 type Call struct {
 	Tool string
-	// Operation is run, or that of manage_interpreters; "" where the Manager was not asked.
+	// Operation is run, or that of manage_interpreters; "" where its arguments can't be used.
 	Operation string
 	// InterpreterID is of the interpreter that answered, or what the client sent for one,
 	// which may be anything.
@@ -56,6 +56,20 @@ func note(ctx context.Context, operation, id string) *Call {
 	}
 	call.Operation, call.InterpreterID = operation, id
 	return call
+}
+
+// noteReply says what an operation has come to that is answered by a reply.
+func noteReply(ctx context.Context, args ManageInterpretersArgs, r reply, err error) {
+	call := note(ctx, args.Operation, args.InterpreterID)
+	if err != nil {
+		return
+	}
+	if id, ok := r.record["interpreter_id"].(string); ok {
+		call.InterpreterID = id
+	}
+	if i, ok := r.record["interruption"].(*sessions.Interruption); ok {
+		call.Execution = i.Execution
+	}
 }
 
 // noteRun says how the run stands that a call has asked for, nil if it was refused.

@@ -17,6 +17,7 @@ import (
 	"understudy/internal/metrics"
 	"understudy/sessions"
 	"understudy/tools"
+	"understudy/tools/resources"
 )
 
 // App is a server that is ready to serve.
@@ -36,7 +37,7 @@ type App struct {
 	trials    *experiments    // nil where there are none
 	leaving   sync.WaitGroup  // the ends of sessions whose clients have said goodbye
 	server    *server.MCPServer
-	shown     *tools.Resources
+	shown     *resources.Server
 	metrics   *metrics.Metrics
 	ready     *readiness
 

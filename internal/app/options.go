@@ -14,6 +14,8 @@ import (
 	"understudy/internal/transport"
 	"understudy/sessions"
 	"understudy/tools"
+	"understudy/tools/answer"
+	"understudy/tools/resources"
 )
 
 // managerOptions are the settings in the words of sessions, with what is kept where.
@@ -51,7 +53,7 @@ func sessionOptions(c *config.Config, run string, log *slog.Logger) sessions.Opt
 		OutputLimit: int(c.Serve.OutputLimit), SpoolLimit: c.Serve.SpoolLimit,
 		// What the text budget cuts must be in a file; it is shared by two
 		// streams, the result and the error.
-		SpoolAfter:      tools.SmallestText(c.Serve.TextBudget) / 4,
+		SpoolAfter:      answer.SmallestText(c.Serve.TextBudget) / 4,
 		RerunAfterCrash: c.Serve.RerunAfterCrash,
 		History:         c.Serve.History, MaxPerClient: c.Serve.MaxSessionsPerClient,
 		EndOldest:  c.Serve.WhenFull == "end-oldest",
@@ -71,14 +73,16 @@ func sessionOptions(c *config.Config, run string, log *slog.Logger) sessions.Opt
 }
 
 // newServer returns what speaks MCP, with the tools and the resources.
-func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
+func (a *App) newServer() (*server.MCPServer, *resources.Server) {
 	c, calls := a.config, a.newCalls()
 	options := tools.Options{
-		Client:     clientOf,
-		TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
-		Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
+		Client: clientOf,
+		Answers: answer.Options{
+			TextBudget: c.Serve.TextBudget, ImageMaxSide: c.Serve.ImageMaxSide, ImageBudget: int(c.Serve.ImageBudget),
+			Figures: c.Serve.Figures, StructuredContent: c.Serve.StructuredContent,
+		},
 		DefaultWait: c.Serve.Wait, DefaultTimeout: c.Serve.Timeout, History: c.Serve.History, Logger: a.log,
-		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode, Observe: calls.tell, Read: calls.read,
+		MaxUpload: int(c.Serve.MaxUpload), Mode: c.Serve.Mode, Observe: calls.tell,
 		OperatorsWords: c.Serve.Instructions, Rules: a.rules, Walls: toldWalls(c), Install: installOptions(c),
 		Pythons: offeredPythons(c), Trials: c.Serve.Trials, Steps: c.Serve.Steps, RunDir: ExperimentsDir(c),
 		Task: c.Serve.Task, Search: searchOf(c),
@@ -109,7 +113,9 @@ func (a *App) newServer() (*server.MCPServer, *tools.Resources) {
 	if a.plugins != nil {
 		a.plugins.attach(s, refresh)
 	}
-	return s, tools.RegisterResources(s, a.manager, options)
+	return s, resources.Register(s, a.manager, resources.Options{
+		Client: clientOf, Preview: options.Preview, PreviewReady: options.PreviewReady, Read: calls.read, Logger: a.log,
+	})
 }
 
 // toldWalls is what models hear of the sandbox, nil for none.

@@ -16,6 +16,7 @@ import (
 	"understudy/internal/worker"
 	"understudy/sessions"
 	"understudy/tools"
+	"understudy/tools/answer"
 )
 
 // StartZygote is the value of --start that forks interpreters.
@@ -315,7 +316,7 @@ func workerOptions(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall,
 	return worker.Options{
 		Python: found.Path, Env: activation(found.Path), LibraryDir: libraryDir(c), Wall: wall, Limits: limitsOf(c), Guard: true,
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
-		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: tools.LargestSide(c.Serve.ImageMaxSide),
+		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: answer.LargestSide(c.Serve.ImageMaxSide),
 		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,
 		Logger: log,
 	}

@@ -18,7 +18,7 @@ import (
 
 // alive answers whoever asks whether the process lives.
 func alive(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, health{Status: "ok"})
+	tellHealth(w, http.StatusOK, health{Status: "ok"})
 }
 
 // health is what the two routes answer. It names no path, no client and
@@ -28,7 +28,7 @@ type health struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-func answer(w http.ResponseWriter, status int, h health) {
+func tellHealth(w http.ResponseWriter, status int, h health) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
@@ -92,10 +92,10 @@ func (r *readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		return // who asked has left
 	}
 	if reason != "" {
-		answer(w, http.StatusServiceUnavailable, health{Status: "unavailable", Reason: reason})
+		tellHealth(w, http.StatusServiceUnavailable, health{Status: "unavailable", Reason: reason})
 		return
 	}
-	answer(w, http.StatusOK, health{Status: "ok"})
+	tellHealth(w, http.StatusOK, health{Status: "ok"})
 }
 
 // verdict says why the server isn't ready, "" if it is. Its error is that of ctx.
