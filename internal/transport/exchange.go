@@ -33,6 +33,15 @@ func exchangeFrom(ctx context.Context) *Exchange {
 	return &Exchange{}
 }
 
+// noteMessage adds what was asked to what is told of the request.
+func noteMessage(r *http.Request, m message, size int) {
+	e := exchangeFrom(r.Context())
+	e.Received = int64(size)
+	if isKnown(m.Method) {
+		e.RPC = m.Method
+	}
+}
+
 // observed is around every request: it gives it a response that keeps time, and
 // tells of it when it has ended.
 func (h *HTTP) observed(next http.Handler) http.Handler {

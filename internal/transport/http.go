@@ -83,11 +83,10 @@ func (o *HTTPOptions) setDefaults() {
 
 // HTTP serves MCP over HTTP, both streamable and with SSE.
 type HTTP struct {
-	options    HTTPOptions
-	log        *slog.Logger
-	mcp        *server.MCPServer
-	streamable *server.StreamableHTTPServer
-	handler    http.Handler
+	options HTTPOptions
+	log     *slog.Logger
+	mcp     *server.MCPServer
+	handler http.Handler
 
 	peers     *peers
 	processes processes
@@ -106,7 +105,6 @@ func NewHTTP(s *server.MCPServer, options HTTPOptions) *HTTP {
 		bodies: newBodies(options.MaxRequest, options.sending), limits: newLimits(options.MaxCalls, options.MaxRate),
 		failures: newFailures(),
 	}
-	h.streamable = h.newStreamable()
 	guarded := newGuard(options.AllowOrigins, options.AllowHosts).protect(h.routes())
 	h.handler = h.observed(guarded)
 	return h

@@ -44,21 +44,25 @@ func TestInflight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var f inflight
-		begins := func(id string) bool {
-			call := f.begin(id)
-			if call != nil {
-				call.end()
-			}
-			return call != nil
+		ended := 0
+		begin := func(id string) (end func() bool) {
+			end, _ = f.begin(id, func() { ended++ })
+			return end
 		}
-		call, ended := f.begin("1"), 0
+		begins := func(id string) bool {
+			end := begin(id)
+			if end != nil {
+				end()
+			}
+			return end != nil
+		}
+		call := begin("1")
 		f.cancelEarly("1")
-		call.onCancel(func() { ended++ })
-		if !call.end() || ended != 1 || !begins("1") {
+		if !call() || ended != 1 || !begins("1") {
 			t.Errorf("cancelled %d times; an id may be used again once its request has ended", ended)
 		}
-		first, second := f.begin("1"), f.begin("1")
-		if second.onCancel(func() { ended++ }); first.end() || !f.cancel("1") || !second.end() || ended != 2 {
+		first, second := begin("1"), begin("1")
+		if first() || !f.cancel("1") || !second() || ended != 2 {
 			t.Error("the end of the one hides the other of the same id")
 		}
 		if f.cancel("1") {

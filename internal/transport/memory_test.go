@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"crypto/rand"
 	"io"
 	"net/http"
 	"strings"
@@ -14,16 +15,18 @@ import (
 func TestRoomForSessions(t *testing.T) {
 	p := newPeers()
 	p.most = 5
-	few := p.add("", "few", nil)
-	used := p.add("", "many", nil)
-	_, leave := p.enter(used, "")
+	add := func(owner string, isSSE bool) *peer {
+		return p.add("", owner, newSession(rand.Text(), t.Context(), nil), isSSE)
+	}
+	few, used := add("few", false), add("many", false)
+	_, leave := p.enter(used.session.id, "")
 	defer leave()
-	oldest := p.add("", "many", nil)
-	p.add("", "many", nil)
-	p.add("", "many", newStream(nil))
-	p.byID[few].last = time.Time{}
-	p.byID[oldest].last = time.Time{}.Add(time.Hour)
-	if gone, ok := p.room(); !ok || gone == nil || gone.id != oldest || p.has(oldest, "") {
+	oldest := add("many", false)
+	add("many", false)
+	add("many", true)
+	few.last = time.Time{}
+	oldest.last = time.Time{}.Add(time.Hour)
+	if gone, ok := p.room(); !ok || gone != oldest || p.byID[oldest.session.id] != nil {
 		t.Errorf("%+v %v", gone, ok)
 	}
 	if gone, ok := p.room(); !ok || gone != nil {

@@ -14,6 +14,7 @@ type message struct {
 	Method string
 	Result json.RawMessage
 	Error  json.RawMessage
+	params json.RawMessage
 
 	version      string // of the protocol, as its metadata say
 	clientName   string // what the client calls itself there
@@ -45,7 +46,8 @@ func parse(body []byte) (message, error) {
 	if head["method"] != nil && json.Unmarshal(head["method"], &m.Method) != nil || m.Method == "" && !m.isAnswer() {
 		return m, errNoMessage
 	}
-	return m, m.readParams(head["params"])
+	m.params = head["params"]
+	return m, m.readParams()
 }
 
 // isID reports whether JSON-RPC and MCP take it for an id, or it is none at all. null
@@ -54,8 +56,8 @@ func isID(id json.RawMessage) bool {
 	return len(id) == 0 || id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9'
 }
 
-func (m *message) readParams(params json.RawMessage) error {
-	found, err := pick(params, "_meta", "requestId")
+func (m *message) readParams() error {
+	found, err := pick(m.params, "_meta", "requestId")
 	if err != nil {
 		return err
 	}
@@ -86,6 +88,9 @@ func (m message) isRequest() bool { return m.Method != "" && len(m.ID) > 0 }
 // isAnswer reports whether it answers a request of ours.
 func (m message) isAnswer() bool { return m.Method == "" && len(m.ID) > 0 }
 
+// isCancellation reports whether it cancels a request.
+func (m message) isCancellation() bool { return m.Method == methodCancelled && !m.isRequest() }
+
 // isListening reports whether it opens a stream of notifications, which lasts.
 func (m message) isListening() bool {
 	return m.isRequest() && m.Method == string(mcp.MethodSubscriptionsListen)
@@ -93,11 +98,7 @@ func (m message) isListening() bool {
 
 // isModern reports whether it is of the era without sessions, as mcp-go decides.
 func (m message) isModern(header http.Header) bool {
-	return mcp.IsModernProtocol(m.version) || isModern(header)
-}
-
-func isModern(header http.Header) bool {
-	return mcp.IsModernProtocol(header.Get(mcp.HeaderProtocolVersion))
+	return mcp.IsModernProtocol(m.version) || mcp.IsModernProtocol(header.Get(mcp.HeaderProtocolVersion))
 }
 
 // known are the methods that counters and logs may name: what a client makes
@@ -133,9 +134,26 @@ func codeOf(err error) int {
 }
 
 func refuseAs(w http.ResponseWriter, id json.RawMessage, status, code int, text string) {
+	writeJSON(w, status, errorText(id, code, text))
+}
+
+func writeJSON(w http.ResponseWriter, status int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(errorText(id, code, text)) // the client may be gone
+	_, _ = w.Write(text) // the client may be gone
+}
+
+func busy(w http.ResponseWriter, m message, text string) {
+	w.Header().Set("Retry-After", "5")
+	refuseMessage(w, m.ID, http.StatusServiceUnavailable, text)
+}
+
+// stopping refuses what would begin while the server stops. Its connection is
+// given up, so that the next attempt may reach another server behind the same
+// address.
+func stopping(w http.ResponseWriter, m message) {
+	w.Header().Set("Connection", "close")
+	busy(w, m, "the server is stopping")
 }
 
 // errorText is an error of JSON-RPC; without an id it is of null.

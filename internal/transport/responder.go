@@ -1,11 +1,9 @@
 package transport
 
 import (
-	"maps"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -20,54 +18,26 @@ const (
 )
 
 // responder is a response that gives up a client which does not read, and that
-// keeps a silent stream of events alive. mcp-go and we write to it.
+// keeps a silent stream of events alive.
 type responder struct {
 	http.ResponseWriter
 	clock     *http.ResponseController
 	oneByOne  bool // HTTP/1: the connection has one response at a time
 	reading   time.Duration
 	heartbeat time.Duration
-	// header is what handlers write to: the real one may be sent at any moment
-	// by who notifies.
-	header http.Header
-	notes  *notes        // of the call that is answered, nil for most requests
-	alias  *alias        // of the id of the request that is answered, nil for most
-	code   *atomic.Int32 // of the error that answers that request, nil without one
-	begun  chan struct{} // closed when the answer has begun
 
 	mu     sync.Mutex
 	status int
 	sent   int64
-	beat   *time.Timer
+	beat   *time.Timer // of a stream
 	ended  bool
 }
 
 func newResponder(w http.ResponseWriter, r *http.Request, o *HTTPOptions) *responder {
 	return &responder{
 		ResponseWriter: w, clock: http.NewResponseController(w), oneByOne: r.ProtoMajor == 1,
-		reading: o.reading, heartbeat: o.heartbeat, header: http.Header{}, begun: make(chan struct{}),
+		reading: o.reading, heartbeat: o.heartbeat,
 	}
-}
-
-// Header is that of the answer.
-func (w *responder) Header() http.Header {
-	w.settle()
-	return w.header
-}
-
-// settle lets the notifications of a call go ahead of its answer.
-func (w *responder) settle() {
-	if w.notes != nil {
-		w.notes.settled()
-	}
-}
-
-// note gives the answer to come a queue of notifications. The headers are
-// fixed now, but for those of the kind of answer.
-func (w *responder) note() *notes {
-	maps.Copy(w.ResponseWriter.Header(), w.header)
-	w.notes = newNotes(w)
-	return w.notes
 }
 
 // Unwrap is for http.ResponseController.
@@ -75,46 +45,17 @@ func (w *responder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader begins the answer; one that is a stream begins to live.
 func (w *responder) WriteHeader(status int) {
-	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.begin(status, w.header)
+	w.begin(status)
 }
 
-// event writes an event of a stream, which it begins if need be.
-func (w *responder) event(event []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.ended {
-		return
-	}
-	w.begin(http.StatusOK, http.Header{"Content-Type": {"text/event-stream"}})
-	if w.beat == nil {
-		return // the answer was no stream
-	}
-	w.beat.Reset(w.heartbeat)
-	if _, err := w.write(w.mended(event)); err == nil {
-		_ = w.flush() // the next write says the same
-	}
-}
-
-// mended is a message of mcp-go's with the id as the client wrote it, and the code of
-// an error as the specification has it.
-func (w *responder) mended(message []byte) []byte {
-	if w.code != nil && w.code.Load() != 0 {
-		message = withCode(message, w.code.Load())
-	}
-	return w.alias.restore(message)
-}
-
-func (w *responder) begin(status int, fields http.Header) {
+func (w *responder) begin(status int) {
 	if w.status != 0 || w.ended {
 		return
 	}
 	w.status = status
-	defer close(w.begun)
-	header := w.ResponseWriter.Header()
-	maps.Copy(header, fields)
+	header := w.Header()
 	header.Set("X-Content-Type-Options", "nosniff")
 	if strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") {
 		header.Set("Cache-Control", "no-cache, no-transform")
@@ -147,20 +88,16 @@ func (w *responder) showLife() {
 }
 
 func (w *responder) Write(p []byte) (int, error) {
-	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended {
 		return 0, http.ErrHandlerTimeout
 	}
-	w.begin(http.StatusOK, w.header)
+	w.begin(http.StatusOK)
 	if w.beat != nil {
 		w.beat.Reset(w.heartbeat)
 	}
-	if _, err := w.write(w.mended(p)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return w.write(p)
 }
 
 func (w *responder) write(p []byte) (written int, err error) {
@@ -177,14 +114,15 @@ func (w *responder) write(p []byte) (written int, err error) {
 	}
 }
 
-// Flush sends what was written.
-func (w *responder) Flush() {
+// FlushError sends what was written.
+func (w *responder) FlushError() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.ended {
-		w.begin(http.StatusOK, w.header)
-		_ = w.flush() // the next write says the same
+	if w.ended {
+		return http.ErrHandlerTimeout
 	}
+	w.begin(http.StatusOK)
+	return w.flush()
 }
 
 func (w *responder) flush() error {

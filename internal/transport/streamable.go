@@ -3,59 +3,16 @@ package transport
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
-	"log/slog"
+	"crypto/rand"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 )
 
 const mcpSession = server.HeaderKeySessionID
-
-func (h *HTTP) newStreamable() *server.StreamableHTTPServer {
-	return server.NewStreamableHTTPServer(h.mcp,
-		server.WithSessionIdManagerResolver(h.peers),
-		server.WithHTTPContextFunc(h.streamableContext),
-		server.WithStreamableHTTPLogger(slog.New(discreet{h.log.Handler()})),
-		server.WithDisableLocalhostProtection(true), // the guard is stricter
-	)
-}
-
-// streamableContext says who calls. mcp-go has decided the era by then: a
-// request of the newest one has no session, and its connection's end cancels
-// it. In the older eras a lost connection is no wish to cancel.
-func (h *HTTP) streamableContext(ctx context.Context, _ *http.Request) context.Context {
-	session := server.ClientSessionFromContext(ctx)
-	if session == nil {
-		return ctx
-	}
-	ctx = h.withAcknowledgement(h.withNotes(ctx, session), session)
-	if session.SessionID() == "" {
-		return ctx
-	}
-	detached, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() { end(errDropped) }) // at the latest when it was handled
-	if call, ok := ctx.Value(inflightKey{}).(*inflightCall); ok {
-		call.onCancel(func() { end(context.Canceled) })
-	}
-	return WithCaller(detached, CallerFrom(ctx).ofSession(session.SessionID()))
-}
-
-// dropped is why the calls of a client end whose connection broke. Who handles
-// them may ask their context for the cause, and let what runs go on.
-type dropped struct{}
-
-func (dropped) Error() string { return "the client's connection is gone" }
-
-// Disconnected is true: nobody has cancelled anything.
-func (dropped) Disconnected() bool { return true }
-
-var errDropped error = dropped{}
-
-// Dropped reports whether ctx ended because the client's connection was lost.
-func Dropped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errDropped) }
 
 // post takes a message, or several of them, over streamable HTTP.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
@@ -75,76 +32,309 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 func (h *HTTP) postMessage(w http.ResponseWriter, r *http.Request, body []byte) {
 	m, err := parse(body)
 	noteMessage(r, m, len(body))
-	if err != nil {
-		refuseUnread(w, err)
-		return
-	}
-	if !m.isModern(r.Header) && m.Method != string(mcp.MethodInitialize) && r.Header.Get(mcpSession) == "" {
-		h.postWithoutSession(w, r, m, body)
-		return
-	}
-	var caller Caller
 	switch {
+	case err != nil:
+		refuseUnread(w, err)
 	case m.isModern(r.Header):
-		if m.Method == methodCancelled && !m.isRequest() {
-			// Without sessions mcp-go can't tell whose request is meant, and would
-			// cancel any client's of that id. Clients of this era cancel by closing
-			// the request's connection.
-			w.WriteHeader(http.StatusAccepted)
-			return
-		}
-		caller = h.withoutSession(r, m)
+		h.postModern(w, r, m, body)
 	case m.Method == string(mcp.MethodInitialize):
-		caller = CallerFrom(r.Context())
-		if !h.admit(context.WithoutCancel(r.Context())) {
-			busy(w, m, "too many clients are connected; try again later")
-			return
-		}
+		h.postInitialize(w, r, m, body)
+	case r.Header.Get(mcpSession) == "":
+		h.postWithoutSession(w, r, m, body)
 	default:
-		one, leave, ok := h.enter(w, r)
-		if !ok {
-			return
-		}
-		defer leave()
-		caller = exchangeFrom(r.Context()).Caller.of(m)
-		if m.cancelled != "" {
-			one.calls.cancelEarly(m.cancelled)
-		}
-		if m.isRequest() {
-			call := one.calls.begin(string(m.ID))
-			if call == nil {
-				refuseMessage(w, m.ID, http.StatusOK, "the request was cancelled before it came; nothing was done")
-				return
-			}
-			defer call.end()
-			r = r.WithContext(context.WithValue(r.Context(), inflightKey{}, call))
-		}
+		h.postInSession(w, r, m, body)
 	}
-	exchangeFrom(r.Context()).Caller = caller
-	r = r.WithContext(WithCaller(r.Context(), caller))
+}
+
+// postModern takes a message of the newest era, which has no sessions: a connection
+// that is closed cancels its request. Cancellations are not obeyed, as nothing says
+// whose request is meant.
+func (h *HTTP) postModern(w http.ResponseWriter, r *http.Request, m message, body []byte) {
+	if m.isCancellation() {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	caller := h.withoutSession(r, m)
 	end, ok := h.begin(w, r, m, caller)
 	if !ok {
 		return
 	}
 	defer end()
+	if code, why := h.checkModern(r.Header, m); code != 0 {
+		refuseAs(w, m.ID, http.StatusBadRequest, code, why)
+		return
+	}
+	s := newSession("", r.Context(), h.log)
+	s.Initialize()
+	if !m.isRequest() {
+		s.handle(h.mcp.WithContext(WithCaller(r.Context(), caller), s), h.mcp, m, body)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
 	if m.isListening() {
-		ctx, cancel := h.work.streaming(r.Context())
-		defer cancel()
-		r = r.WithContext(context.WithValue(ctx, listeningKey{}, w))
+		h.listenModern(w, r, caller, s, m, body)
+		return
 	}
-	if response, isOurs := w.(*responder); isOurs && m.isRequest() {
-		ctx, code := watchCode(r.Context())
-		body, response.alias = aliased(m, body)
-		response.code = code
-		if m.Method == string(mcp.MethodToolsCall) {
-			notes := response.note()
-			defer notes.end()
-			ctx = context.WithValue(ctx, notesKey{}, notes)
+	h.answer(w, WithCaller(r.Context(), caller), s, s, m, body, true)
+}
+
+// listenModern answers a request with what it listens to, until its connection ends or
+// the server stops.
+func (h *HTTP) listenModern(w http.ResponseWriter, r *http.Request, caller Caller, s *session, m message, body []byte) {
+	ctx, cancel := h.work.streaming(WithCaller(r.Context(), caller))
+	defer cancel()
+	s.id, s.subscription = rand.Text(), m.ID // for mcp-go, which tells nobody without an id
+	as := &listener{session: s}
+	if err := h.mcp.RegisterSession(ctx, as); err != nil {
+		refuseAs(w, m.ID, http.StatusInternalServerError, mcp.INTERNAL_ERROR, "internal error")
+		return
+	}
+	defer h.mcp.UnregisterSession(ctx, s.id)
+	h.answer(w, ctx, s, as, m, body, true)
+}
+
+// listener is the session of a request that listens: it is told what it asked for, and
+// nothing else.
+type listener struct {
+	*session
+	filter kept[mcp.SubscriptionFilter]
+}
+
+// SetSubscriptionFilter is called with what the request listens to, and at its end.
+func (l *listener) SetSubscriptionFilter(filter mcp.SubscriptionFilter) { l.filter.set(filter) }
+
+// SubscriptionFilter returns what the request listens to.
+func (l *listener) SubscriptionFilter() (mcp.SubscriptionFilter, bool) { return l.filter.get(), true }
+
+// postInitialize opens a session of an older era.
+func (h *HTTP) postInitialize(w http.ResponseWriter, r *http.Request, m message, body []byte) {
+	caller := CallerFrom(r.Context())
+	if !h.admit(context.WithoutCancel(r.Context())) {
+		busy(w, m, "too many clients are connected; try again later")
+		return
+	}
+	end, ok := h.begin(w, r, m, caller)
+	if !ok {
+		return
+	}
+	defer end()
+	s := newSession(rand.Text(), context.Background(), h.log)
+	s.Initialize()
+	ctx := WithCaller(r.Context(), caller.ofSession(s.id))
+	answer, code := s.handle(h.mcp.WithContext(ctx, s), h.mcp, m, body)
+	switch {
+	case answer == nil:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	case code == 0:
+		h.peers.add(caller.Principal, ownerOf(r, caller.Principal), s, false)
+		if err := h.mcp.RegisterSession(context.WithoutCancel(ctx), s); err != nil {
+			h.log.Error("opening an MCP session", "error", err)
 		}
-		r = r.WithContext(ctx)
+		w.Header().Set(mcpSession, s.id)
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	h.streamable.ServeHTTP(w, r)
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// postWithoutSession takes a message of an older era that names no session, as some
+// clients send it: claude.ai's connectors never send the id back of the one that they
+// opened. It is served like one of the newest era.
+func (h *HTTP) postWithoutSession(w http.ResponseWriter, r *http.Request, m message, body []byte) {
+	caller := h.withoutSession(r, m)
+	end, ok := h.begin(w, r, m, caller)
+	if !ok {
+		return
+	}
+	defer end()
+	if !m.isRequest() { // there is nothing that it could build on, or cancel
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	s := newSession("", r.Context(), h.log)
+	s.Initialize()
+	s.SetProtocolVersion(r.Header.Get(mcp.HeaderProtocolVersion))
+	takesEvents := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+	h.answer(w, WithCaller(r.Context(), caller), s, s, m, body, takesEvents)
+}
+
+// postInSession takes a message of an older era. That its connection is lost is no wish
+// to cancel.
+func (h *HTTP) postInSession(w http.ResponseWriter, r *http.Request, m message, body []byte) {
+	one, leave, ok := h.enter(w, r)
+	if !ok {
+		return
+	}
+	defer leave()
+	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
+		http.Error(w, "this version of the protocol is not supported", http.StatusBadRequest)
+		return
+	}
+	caller := exchangeFrom(r.Context()).Caller.of(m)
+	exchangeFrom(r.Context()).Caller = caller
+	ctx, cancel := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))
+	defer cancel(errDropped)
+	if m.isRequest() {
+		forget, ok := one.calls.begin(string(m.ID), func() { cancel(context.Canceled) })
+		if !ok {
+			refuseMessage(w, m.ID, http.StatusOK, "the request was cancelled before it came; nothing was done")
+			return
+		}
+		defer forget()
+	}
+	end, ok := h.begin(w, r, m, caller)
+	if !ok {
+		return
+	}
+	defer end()
+	switch {
+	case m.isAnswer():
+		one.session.deliver(m)
+	case m.isCancellation():
+		one.calls.cancelEarly(m.cancelled)
+	case m.isRequest():
+		defer context.AfterFunc(r.Context(), func() { cancel(errDropped) })()
+		s := one.session.apart()
+		h.answer(w, ctx, s, s, m, body, true)
+		return
+	default:
+		one.session.handle(h.mcp.WithContext(ctx, one.session), h.mcp, m, body)
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// answer has a request handled, and answers with one message, or with a stream of
+// events when there is something to tell before and the client takes it.
+func (h *HTTP) answer(
+	w http.ResponseWriter, ctx context.Context, s *session, as server.ClientSession, m message, body []byte, takesEvents bool,
+) {
+	began := false
+	event := func(text []byte) {
+		if !takesEvents {
+			return
+		}
+		if !began {
+			began = true
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		_, _ = w.Write(asEvent(text)) // a client that is gone ends ctx
+		_ = http.NewResponseController(w).Flush()
+	}
+	answer, code := s.converse(ctx, h.mcp, as, m, body, event)
+	switch {
+	case began:
+		event(answer)
+	case mcp.IsModernProtocol(m.version):
+		writeJSON(w, statusOf(code), answer)
+	default:
+		writeJSON(w, http.StatusOK, answer)
+	}
+}
+
+const eventStart = "event: message\ndata: "
+
+// asEvent is a message as a stream of events carries it.
+func asEvent(text []byte) []byte {
+	return slices.Concat([]byte(eventStart), text, []byte("\n\n"))
+}
+
+// statusOf is the status that the newest era has for an error.
+func statusOf(code int) int {
+	switch code {
+	case mcp.METHOD_NOT_FOUND:
+		return http.StatusNotFound
+	case mcp.HEADER_MISMATCH, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, mcp.UNSUPPORTED_PROTOCOL_VERSION,
+		mcp.INVALID_REQUEST, mcp.INVALID_PARAMS, mcp.PARSE_ERROR:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// checkModern says what is wrong with a message of the newest era, whose headers must
+// say what the message does: what is between us and the client may have gone by them.
+func (h *HTTP) checkModern(header http.Header, m message) (code int, why string) {
+	named := header.Get(mcp.HeaderProtocolVersion)
+	switch {
+	case m.isAnswer():
+		return mcp.INVALID_REQUEST, "in this version of the protocol the server asks nothing that could be answered"
+	case header.Get(mcp.HeaderLastEventID) != "":
+		return mcp.HEADER_MISMATCH, mcp.HeaderLastEventID + " is not supported: streams can't be resumed; send the request again"
+	case named == "":
+		return mcp.HEADER_MISMATCH, "the header " + mcp.HeaderProtocolVersion + " is missing"
+	case m.version == "":
+		return mcp.INVALID_PARAMS, "missing or invalid _meta field " + mcp.MetaKeyProtocolVersion
+	case named != m.version:
+		return mcp.HEADER_MISMATCH, "the header " + mcp.HeaderProtocolVersion + " and the message name different versions"
+	case !m.isRequest() || !mcp.IsValidProtocolVersion(m.version): // mcp-go refuses it, naming those that there are
+		return 0, ""
+	}
+	method := mcp.MCPMethod(m.Method)
+	err := mcp.ValidateStandardHeaders(header.Get, m.version, method, m.params)
+	if name, ok := mcp.ExtractHeaderName(method, m.params); err == nil && ok && method == mcp.MethodToolsCall {
+		if tool := h.mcp.GetTool(name); tool != nil {
+			err = mcp.ValidateParamHeadersLookup(func(name string) (string, bool) {
+				return header.Get(name), len(header.Values(name)) > 0
+			}, &tool.Tool, m.params)
+		}
+	}
+	if err != nil {
+		return mcp.HEADER_MISMATCH, err.Error()
+	}
+	return 0, ""
+}
+
+// listen is the stream over which a client of an older era is told what belongs
+// to none of its requests.
+func (h *HTTP) listen(w http.ResponseWriter, r *http.Request) {
+	one, leave, ok := h.enter(w, r)
+	if !ok {
+		return
+	}
+	defer leave()
+	if h.work.isStopping() {
+		stopping(w, message{})
+		return
+	}
+	end, refusal := h.limits.begin(meteredAs(exchangeFrom(r.Context()).Caller, r), true)
+	if refusal != nil {
+		refusal.answer(w, nil)
+		return
+	}
+	defer end()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	h.tell(w, r, one.session)
+}
+
+// tell writes what a client is told until it is gone, or the server stops.
+func (h *HTTP) tell(w http.ResponseWriter, r *http.Request, s *session) {
+	ctx, cancel := h.work.streaming(r.Context())
+	defer cancel()
+	flusher := http.NewResponseController(w)
+	for ok := true; ok && flusher.Flush() == nil; {
+		var texts [][]byte
+		texts, ok = s.next(ctx)
+		for _, text := range texts {
+			if _, err := w.Write(asEvent(text)); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// goodbye ends the session of a client of an older era.
+func (h *HTTP) goodbye(w http.ResponseWriter, r *http.Request) {
+	one, leave, ok := h.enter(w, r)
+	if !ok {
+		return
+	}
+	defer leave()
+	if !h.peers.remove(one) {
+		http.Error(w, "there is no such session any more", http.StatusNotFound)
+		return
+	}
+	h.mcp.UnregisterSession(r.Context(), one.session.id)
+	w.WriteHeader(http.StatusOK)
+	h.left(exchangeFrom(r.Context()).Caller, true)
 }
 
 // enter finds the session that a request of an older era names, which is in use
@@ -152,17 +342,21 @@ func (h *HTTP) postMessage(w http.ResponseWriter, r *http.Request, body []byte) 
 func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (one *peer, leave func(), ok bool) {
 	caller := CallerFrom(r.Context())
 	id := r.Header.Get(mcpSession)
-	if id == "" && r.Method == http.MethodGet { // what clients take for: there is no such stream, and go on without
+	switch {
+	case r.Method != http.MethodPost && mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "this version of the protocol has no sessions and only POST; subscriptions/listen is its stream", http.StatusMethodNotAllowed)
+		return nil, nil, false
+	case id == "" && r.Method == http.MethodGet: // what clients take for: there is no such stream, and go on without
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "the header "+mcpSession+" is missing; only a session has such a stream", http.StatusMethodNotAllowed)
 		return nil, nil, false
-	}
-	if id == "" {
+	case id == "":
 		http.Error(w, "the header "+mcpSession+" is missing; initialize a session first", http.StatusBadRequest)
 		return nil, nil, false
 	}
 	one, leave = h.peers.enter(id, caller.Principal)
-	if one == nil || one.stream != nil {
+	if one == nil || one.isSSE {
 		leave()
 		http.Error(w, "there is no such session; initialize a new one", http.StatusNotFound)
 		return nil, nil, false
@@ -171,12 +365,11 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (one *peer, leave f
 	return one, leave, true
 }
 
-type inflightKey struct{}
-
 // begin counts a message of the caller's until end is called. Otherwise it has
 // answered the request.
 func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller Caller) (end func(), ok bool) {
-	if m.isAnswer() || m.Method == methodCancelled && !m.isRequest() {
+	exchangeFrom(r.Context()).Caller = caller
+	if m.isAnswer() || m.isCancellation() {
 		return func() {}, true // it ends what is open; refused it would be lost
 	}
 	if !m.isRequest() {
@@ -208,82 +401,4 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller C
 		done()
 		leave()
 	}, true
-}
-
-func busy(w http.ResponseWriter, m message, text string) {
-	w.Header().Set("Retry-After", "5")
-	refuseMessage(w, m.ID, http.StatusServiceUnavailable, text)
-}
-
-// stopping refuses what would begin while the server stops. Its connection is
-// given up, so that the next attempt may reach another server behind the same
-// address.
-func stopping(w http.ResponseWriter, m message) {
-	w.Header().Set("Connection", "close")
-	busy(w, m, "the server is stopping")
-}
-
-// noteMessage adds what was asked to what is told of the request.
-func noteMessage(r *http.Request, m message, size int) {
-	e := exchangeFrom(r.Context())
-	e.Received = int64(size)
-	if isKnown(m.Method) {
-		e.RPC = m.Method
-	}
-}
-
-// listen is the stream over which a client of an older era is told what belongs
-// to none of its requests.
-func (h *HTTP) listen(w http.ResponseWriter, r *http.Request) {
-	if isModern(r.Header) {
-		h.streamable.ServeHTTP(w, r) // says that this era has no such stream
-		return
-	}
-	if h.work.isStopping() {
-		stopping(w, message{})
-		return
-	}
-	_, leave, ok := h.enter(w, r)
-	if !ok {
-		return
-	}
-	defer leave()
-	caller := exchangeFrom(r.Context()).Caller
-	end, refusal := h.limits.begin(meteredAs(caller, r), true)
-	if refusal != nil {
-		refusal.answer(w, nil)
-		return
-	}
-	defer end()
-	ctx, cancel := h.work.streaming(r.Context())
-	defer cancel()
-	h.streamable.ServeHTTP(w, r.WithContext(ctx))
-}
-
-// goodbye ends the session of a client of an older era.
-func (h *HTTP) goodbye(w http.ResponseWriter, r *http.Request) {
-	if isModern(r.Header) {
-		h.streamable.ServeHTTP(w, r)
-		return
-	}
-	one, leave, ok := h.enter(w, r)
-	if !ok {
-		return
-	}
-	defer leave()
-	if !h.peers.dismiss(one.id, one.principal) {
-		http.Error(w, "there is no such session any more", http.StatusNotFound)
-		return
-	}
-	h.streamable.ServeHTTP(w, r)
-	if !h.peers.has(one.id, one.principal) {
-		h.left(exchangeFrom(r.Context()).Caller, true)
-	}
-}
-
-// left tells that a client is gone, unless it is a principal.
-func (h *HTTP) left(caller Caller, gone bool) {
-	if caller.Principal == "" && h.options.Left != nil && !h.work.isStopping() {
-		h.options.Left(caller.Client, gone)
-	}
 }
