@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -20,20 +21,15 @@ type certificate struct {
 
 	mu      sync.Mutex
 	pair    *tls.Certificate
-	state   [2]fileState
+	text    [2][]byte // of the pair
 	checked time.Time
-}
-
-type fileState struct {
-	modified time.Time
-	size     int64
 }
 
 // TLSConfig returns a configuration that serves the certificate in the two
 // files, and their next one when they change. TLS 1.2 is the least.
 func TLSConfig(cert, key string, log *slog.Logger) (*tls.Config, error) {
 	c := &certificate{cert: cert, key: key, log: log, every: certificateCheck}
-	if err := c.load(); err != nil {
+	if _, err := c.load(); err != nil {
 		return nil, err
 	}
 	return &tls.Config{
@@ -42,47 +38,40 @@ func TLSConfig(cert, key string, log *slog.Logger) (*tls.Config, error) {
 	}, nil
 }
 
-// current returns the newest certificate that could be read.
+// current returns the newest certificate that could be read. While one file is new and
+// the other not yet, they don't fit together: the old pair serves until the next look.
 func (c *certificate) current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.checked) < c.every {
 		return c.pair
 	}
-	c.checked = time.Now()
-	if state, err := c.look(); err == nil && state == c.state {
-		return c.pair
-	}
-	// While one file is new and the other not yet, they don't fit together: the
-	// old pair serves until the next look.
-	if err := c.load(); err != nil {
+	if changed, err := c.load(); err != nil {
 		c.log.Warn("the new certificate can't be used; the old one serves on", "error", err)
-	} else {
+	} else if changed {
 		c.log.Info("the certificate was replaced", "file", c.cert)
 	}
 	return c.pair
 }
 
-func (c *certificate) load() error {
-	state, err := c.look()
+// load takes over the pair that is there, if it is a new one.
+func (c *certificate) load() (changed bool, err error) {
+	c.checked = time.Now()
+	cert, err := os.ReadFile(c.cert)
 	if err != nil {
-		return fmt.Errorf("reading the certificate: %w", err)
+		return false, fmt.Errorf("reading the certificate: %w", err)
 	}
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	key, err := os.ReadFile(c.key)
 	if err != nil {
-		return fmt.Errorf("reading the certificate: %w", err)
+		return false, fmt.Errorf("reading the certificate: %w", err)
 	}
-	c.pair, c.state, c.checked = &pair, state, time.Now()
-	return nil
-}
-
-func (c *certificate) look() (state [2]fileState, err error) {
-	for i, path := range []string{c.cert, c.key} {
-		info, err := os.Stat(path)
-		if err != nil {
-			return state, err
-		}
-		state[i] = fileState{info.ModTime(), info.Size()}
+	if bytes.Equal(cert, c.text[0]) && bytes.Equal(key, c.text[1]) {
+		return false, nil
 	}
-	return state, nil
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return false, fmt.Errorf("reading the certificate: %w", err)
+	}
+	c.pair, c.text = &pair, [2][]byte{cert, key}
+	return true, nil
 }
