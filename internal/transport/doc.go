@@ -3,7 +3,7 @@
 //
 // A request over HTTP passes, from outside in:
 //
-//	observed      a response that keeps time (responder.go); panics end here; counters
+//	observed      a response that keeps time (exchange.go); panics end here; counters
 //	guard         Host, Origin, Sec-Fetch-Site; CORS for the origins that are allowed
 //	routes        exact paths, methods
 //	identified    the principal, with failures counted by address
