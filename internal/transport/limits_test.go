@@ -243,15 +243,15 @@ func TestLargeBodiesOfSlowSenders(t *testing.T) {
 func TestMemoryOfOneClient(t *testing.T) {
 	const limit = 4 * bodyStep
 	b := newBodies(limit, patient) // which nobody needs: there is room for all of it
-	mine := &share{of: b, owner: "me", ctx: context.Background()}
+	mine := &incoming{of: b, owner: "me", ctx: context.Background()}
 	if err := mine.grow(largeBody + bodiesAtOnce*limit/2); err != nil {
 		t.Fatal(err)
 	}
-	more := &share{of: b, owner: "me", ctx: context.Background()}
+	more := &incoming{of: b, owner: "me", ctx: context.Background()}
 	if err := more.grow(largeBody + 1); err == nil {
 		t.Error("one client has more than half")
 	}
-	yours := &share{of: b, owner: "you", ctx: context.Background()}
+	yours := &incoming{of: b, owner: "you", ctx: context.Background()}
 	if err := yours.grow(limit); err != nil {
 		t.Error(err)
 	}
