@@ -125,13 +125,13 @@ func (h *handler) tunnel(w http.ResponseWriter, r *http.Request, found *way) {
 		deny(w, r, unreachable(r, err))
 		return
 	}
-	defer there.Close()
+	defer func() { _ = there.Close() }()
 	here, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		deny(w, r, unreachable(r, err))
 		return
 	}
-	defer here.Close()
+	defer func() { _ = here.Close() }()
 	if _, err := io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
 		return
 	}

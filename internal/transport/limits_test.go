@@ -186,7 +186,7 @@ func TestRoomForSessions(t *testing.T) {
 	p := newPeers()
 	p.most = 5
 	add := func(owner string, isSSE bool) *peer {
-		return p.add("", owner, newSession(rand.Text(), t.Context(), nil), isSSE)
+		return p.add("", owner, newSession(t.Context(), rand.Text(), nil), isSSE)
 	}
 	few, used := add("few", false), add("many", false)
 	_, leave := p.enter(used.session.id, "")

@@ -66,7 +66,7 @@ func converse(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Wri
 	defer end(nil)
 	open, silence := context.WithCancel(context.WithoutCancel(ctx))
 	defer silence()
-	l := &lines{session: newSession(c.id, open, c.log), mcp: s, ctx: ctx, limit: maxLine}
+	l := &lines{session: newSession(open, c.id, c.log), mcp: s, ctx: ctx, limit: maxLine}
 	if err := s.RegisterSession(ctx, l.session); err != nil {
 		return fmt.Errorf("opening the MCP session: %w", err)
 	}

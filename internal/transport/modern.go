@@ -25,7 +25,7 @@ func (h *HTTP) postModern(w http.ResponseWriter, r *http.Request, m message, bod
 		refuseAs(w, m.ID, http.StatusBadRequest, code, why)
 		return
 	}
-	s := newSession("", r.Context(), h.log)
+	s := newSession(r.Context(), "", h.log)
 	s.Initialize()
 	if !m.isRequest() {
 		s.handle(h.mcp.WithContext(WithCaller(r.Context(), caller), s), h.mcp, m, body)
@@ -36,7 +36,7 @@ func (h *HTTP) postModern(w http.ResponseWriter, r *http.Request, m message, bod
 		h.listenModern(w, r, caller, s, m, body)
 		return
 	}
-	h.answer(w, WithCaller(r.Context(), caller), s, s, m, body, true)
+	h.answer(WithCaller(r.Context(), caller), w, s, s, m, body, true)
 }
 
 // listenModern answers a request with what it listens to, until its connection ends or
@@ -51,7 +51,7 @@ func (h *HTTP) listenModern(w http.ResponseWriter, r *http.Request, caller Calle
 		return
 	}
 	defer h.mcp.UnregisterSession(ctx, s.id)
-	h.answer(w, ctx, s, as, m, body, true)
+	h.answer(ctx, w, s, as, m, body, true)
 }
 
 // listener is the session of a request that listens: it is told what it asked for, and

@@ -1,18 +1,20 @@
 package transport
 
 import (
+	"bufio"
 	"bytes"
-	"cmp"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,9 +28,13 @@ func lookUpPeer(c net.Conn, known *processes) func() socketPeer {
 		return func() socketPeer { return peer }
 	case *net.TCPConn:
 		local, remote := c.LocalAddr().(*net.TCPAddr).AddrPort(), c.RemoteAddr().(*net.TCPAddr).AddrPort()
-		return func() socketPeer { return tcpPeer(local, remote, known.all()) }
+		return func() socketPeer { return tcpPeer(unmapped(local), unmapped(remote), known.all()) }
 	}
 	return func() socketPeer { return socketPeer{} }
+}
+
+func unmapped(a netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 }
 
 func unixPeer(c *net.UnixConn) (peer socketPeer) {
@@ -52,55 +58,77 @@ func unixPeer(c *net.UnixConn) (peer socketPeer) {
 
 // tcpPeer looks for the process that holds the other socket of a connection.
 func tcpPeer(local, remote netip.AddrPort, known []process) (peer socketPeer) {
-	at, to := remote.Addr().Unmap(), local.Addr().Unmap()
-	if !at.IsLoopback() && at != to {
+	if !remote.Addr().IsLoopback() && remote.Addr() != local.Addr() {
 		return peer // of another machine
 	}
-	system, err := procfs.NewDefaultFS()
-	if err != nil {
-		return peer
-	}
-	// Without either table there is nobody in it.
-	sockets, _ := system.NetTCP()
-	ofSix, _ := system.NetTCP6()
-	for _, socket := range slices.Concat(sockets, procfs.NetTCP(ofSix)) {
-		if socket.Inode == 0 || socket.LocalPort != uint64(remote.Port()) || socket.RemPort != uint64(local.Port()) ||
-			!isAddress(socket.LocalAddr, at) || !isAddress(socket.RemAddr, to) {
+	for _, table := range []string{"/proc/self/net/tcp", "/proc/self/net/tcp6"} {
+		inode, user, ok := findSocket(table, remote, local)
+		if !ok {
 			continue
 		}
-		if holder, ok := holderOf(system, fmt.Sprintf("socket:[%d]", socket.Inode), known); ok {
+		if holder, ok := holderOf("socket:["+inode+"]", known); ok {
 			peer.process = holder
 		} else {
-			peer.user = strconv.FormatUint(socket.UID, 10)
+			peer.user = user
 		}
 		return peer
 	}
 	return peer
 }
 
-func isAddress(ip net.IP, address netip.Addr) bool {
-	same, ok := netip.AddrFromSlice(ip)
-	return ok && same.Unmap() == address.WithZone("")
+// findSocket finds the open socket with that address and that other end in one of
+// the system's tables.
+func findSocket(table string, local, remote netip.AddrPort) (inode, user string, ok bool) {
+	file, err := os.Open(table)
+	if err != nil {
+		return "", "", false
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) > 9 && fields[9] != "0" && tableAddress(fields[1]) == local && tableAddress(fields[2]) == remote {
+			return fields[9], fields[7], true
+		}
+	}
+	return "", "", false
+}
+
+// tableAddress reads an address as the system's tables have it: words of 32 bits,
+// each turned round as the processor has them, then the port.
+func tableAddress(text string) netip.AddrPort {
+	address, port, _ := strings.Cut(text, ":")
+	bytes, err := hex.DecodeString(address)
+	number, portErr := strconv.ParseUint(port, 16, 16)
+	if err != nil || portErr != nil || len(bytes)%4 != 0 {
+		return netip.AddrPort{}
+	}
+	for word := range slices.Chunk(bytes, 4) {
+		binary.NativeEndian.PutUint32(word, binary.BigEndian.Uint32(word))
+	}
+	ip, ok := netip.AddrFromSlice(bytes)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(ip.Unmap(), uint16(number))
 }
 
 // holderOf returns the process that has the file open, of several the one that
 // started first. The known ones are asked first, which spares a client that connects
 // for each call the search through all others.
-func holderOf(system procfs.FS, file string, known []process) (process, bool) {
+func holderOf(file string, known []process) (process, bool) {
 	var holders []process
 	for _, p := range known {
-		if holds(system, p.pid, file) && p.isAlive() {
+		if holds(p.pid, file) && p.isAlive() {
 			holders = append(holders, p)
 		}
 	}
 	if len(holders) == 0 {
-		all, _ := system.AllProcs() // none are none of ours
-		for _, one := range all {
-			if !holds(system, one.PID, file) {
-				continue
-			}
-			if p, err := processOf(one.PID); err == nil {
-				holders = append(holders, p)
+		all, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
+		for _, dir := range all {
+			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && holds(pid, file) {
+				if p, err := processOf(pid); err == nil {
+					holders = append(holders, p)
+				}
 			}
 		}
 	}
@@ -108,18 +136,28 @@ func holderOf(system procfs.FS, file string, known []process) (process, bool) {
 		return process{}, false
 	}
 	return slices.MinFunc(holders, func(a, b process) int {
-		return cmp.Or(cmp.Compare(a.started, b.started), cmp.Compare(a.pid, b.pid))
+		if a.started != b.started {
+			return int(int64(a.started - b.started))
+		}
+		return a.pid - b.pid
 	}), true
 }
 
 // holds reports whether the process has the file open, as far as we may know.
-func holds(system procfs.FS, pid int, file string) bool {
-	p, err := system.Proc(pid)
+func holds(pid int, file string) bool {
+	dir, err := os.Open("/proc/" + strconv.Itoa(pid) + "/fd")
 	if err != nil {
 		return false
 	}
-	targets, _ := p.FileDescriptorTargets()
-	return slices.Contains(targets, file)
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	target := make([]byte, 64)
+	for _, name := range names {
+		if n, err := unix.Readlinkat(int(dir.Fd()), name, target); err == nil && string(target[:n]) == file {
+			return true
+		}
+	}
+	return false
 }
 
 // processOf returns the process that has the number now, errNoProcess if none has or it

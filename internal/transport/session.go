@@ -48,7 +48,7 @@ func (k *kept[T]) get() (value T) {
 	return value
 }
 
-func newSession(id string, open context.Context, log *slog.Logger) *session {
+func newSession(open context.Context, id string, log *slog.Logger) *session {
 	s := &session{&clientState{id: id, asked: map[string]chan message{}}, newOutbox(open, log)}
 	s.level.set(mcp.LoggingLevelError)
 	return s
@@ -57,7 +57,7 @@ func newSession(id string, open context.Context, log *slog.Logger) *session {
 // apart is the session with an outbox of its own, for one request (see converse). What
 // the client is asked when that has been answered goes to the session's.
 func (s *session) apart() *session {
-	own := newOutbox(nil, s.log)
+	own := newOutbox(context.Background(), s.log) // until converse says until when
 	own.after = s.outbox
 	return &session{s.clientState, own}
 }

@@ -31,7 +31,7 @@ func (h *HTTP) openStream(w http.ResponseWriter, r *http.Request) {
 	caller = caller.ofSession(id)
 	exchangeFrom(r.Context()).Caller = caller
 	ctx, drop := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))
-	s := newSession(id, ctx, h.log)
+	s := newSession(ctx, id, h.log)
 	if err := h.mcp.RegisterSession(ctx, s); err != nil {
 		drop(err)
 		http.Error(w, "the stream could not be opened", http.StatusInternalServerError)

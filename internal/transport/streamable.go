@@ -58,7 +58,7 @@ func (h *HTTP) postInitialize(w http.ResponseWriter, r *http.Request, m message,
 		return
 	}
 	defer end()
-	s := newSession(rand.Text(), context.Background(), h.log)
+	s := newSession(context.Background(), rand.Text(), h.log)
 	s.Initialize()
 	ctx := WithCaller(r.Context(), caller.ofSession(s.id))
 	answer, code := s.handle(h.mcp.WithContext(ctx, s), h.mcp, m, body)
@@ -90,11 +90,11 @@ func (h *HTTP) postWithoutSession(w http.ResponseWriter, r *http.Request, m mess
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	s := newSession("", r.Context(), h.log)
+	s := newSession(r.Context(), "", h.log)
 	s.Initialize()
 	s.SetProtocolVersion(r.Header.Get(mcp.HeaderProtocolVersion))
 	takesEvents := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
-	h.answer(w, WithCaller(r.Context(), caller), s, s, m, body, takesEvents)
+	h.answer(WithCaller(r.Context(), caller), w, s, s, m, body, takesEvents)
 }
 
 // postInSession takes a message of an older era. That its connection is lost is no wish
@@ -134,7 +134,7 @@ func (h *HTTP) postInSession(w http.ResponseWriter, r *http.Request, m message, 
 	case m.isRequest():
 		defer context.AfterFunc(r.Context(), func() { cancel(errDropped) })()
 		s := one.session.apart()
-		h.answer(w, ctx, s, s, m, body, true)
+		h.answer(ctx, w, s, s, m, body, true)
 		return
 	default:
 		one.session.handle(h.mcp.WithContext(ctx, one.session), h.mcp, m, body)
@@ -145,7 +145,7 @@ func (h *HTTP) postInSession(w http.ResponseWriter, r *http.Request, m message, 
 // answer has a request handled, and answers with one message, or with a stream of
 // events when there is something to tell before and the client takes it.
 func (h *HTTP) answer(
-	w http.ResponseWriter, ctx context.Context, s *session, as server.ClientSession, m message, body []byte, takesEvents bool,
+	ctx context.Context, w http.ResponseWriter, s *session, as server.ClientSession, m message, body []byte, takesEvents bool,
 ) {
 	began := false
 	event := func(text []byte) {
