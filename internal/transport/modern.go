@@ -87,7 +87,8 @@ func (h *HTTP) checkModern(header http.Header, m message) (code int, why string)
 	case m.isAnswer():
 		return mcp.INVALID_REQUEST, "in this version of the protocol the server asks nothing that could be answered"
 	case header.Get(mcp.HeaderLastEventID) != "":
-		return mcp.HEADER_MISMATCH, mcp.HeaderLastEventID + " is not supported: streams can't be resumed; send the request again"
+		return mcp.HEADER_MISMATCH, mcp.HeaderLastEventID +
+			" is not supported: streams can't be resumed; send the request again"
 	case named == "":
 		return mcp.HEADER_MISMATCH, "the header " + mcp.HeaderProtocolVersion + " is missing"
 	case m.version == "":

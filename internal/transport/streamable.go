@@ -143,9 +143,11 @@ func (h *HTTP) postInSession(w http.ResponseWriter, r *http.Request, m message, 
 }
 
 // answer has a request handled, and answers with one message, or with a stream of
-// events when there is something to tell before and the client takes it.
+// events when there is something to tell before and the client takes it. As is how
+// mcp-go sees the session.
 func (h *HTTP) answer(
-	ctx context.Context, w http.ResponseWriter, s *session, as server.ClientSession, m message, body []byte, takesEvents bool,
+	ctx context.Context, w http.ResponseWriter, s *session, as server.ClientSession,
+	m message, body []byte, takesEvents bool,
 ) {
 	began := false
 	event := func(text []byte) {
