@@ -26,7 +26,7 @@ const (
 	// mostSubscribers bounds clients that disconnect without unsubscribing.
 	mostSubscribers = 10_000
 	// patienceWith is how many times in a row a subscriber may fail to take a
-	// notification, or be gone when it is looked after; then it is forgotten.
+	// notification; then it is forgotten.
 	patienceWith = 60
 	// looksAtOnce is how many subscribers are seen to at the same time, and lookTime how
 	// long one look may take: what was left out comes with the next.
@@ -63,7 +63,6 @@ type subscriber struct {
 	list     bool              // it wants to know of changes of its list
 	listed   string            // the list that it knows
 	failures int
-	gone     bool // its stream has ended, and may come back
 }
 
 func newUpdates(l *Server) *updates {
@@ -77,8 +76,7 @@ func (u *updates) hook(hooks *server.Hooks) {
 	hooks.AddBeforeSubscribe(u.subscribe)
 	hooks.AddAfterUnsubscribe(u.unsubscribe)
 	hooks.AddBeforeSubscriptionsListen(u.listen)
-	hooks.AddOnRegisterSession(func(_ context.Context, session server.ClientSession) { u.present(session, true) })
-	hooks.AddOnUnregisterSession(func(_ context.Context, session server.ClientSession) { u.present(session, false) })
+	hooks.AddOnUnregisterSession(u.left)
 	hooks.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) { u.stir() })
 }
 
@@ -226,21 +224,14 @@ func (u *updates) add(key any, s *subscriber) {
 	u.watches.Go(func() { u.watch(key, s) })
 }
 
-// present says that the stream of an MCP session is there, or has ended. Over
-// HTTP a client may come back for its session; all others are gone for good.
-func (u *updates) present(session server.ClientSession, is bool) {
+// left forgets the subscriber of an MCP session that has ended. One over streamable HTTP
+// goes on without its stream, and has one again when the client comes back.
+func (u *updates) left(_ context.Context, session server.ClientSession) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s := u.subscribers[session.SessionID()]
-	if s == nil {
-		return
-	}
-	if _, returns := session.(server.SessionWithStreamableHTTPConfig); !returns && !is {
+	if s := u.subscribers[session.SessionID()]; s != nil {
 		u.forget(session.SessionID(), s)
-		return
 	}
-	s.gone, s.failures = !is, 0
-	u.wake()
 }
 
 // listen is for the era 2026-07-28: one request is one stream. Resources that

@@ -3,7 +3,6 @@ package resources
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -46,9 +45,6 @@ func (u *updates) watch(key any, s *subscriber) {
 func (u *updates) tell(key any, s *subscriber) (restless bool) {
 	u.mu.Lock()
 	told, list, listed := maps.Clone(s.told), s.list, s.listed
-	if s.gone {
-		u.fail(key, s, errors.New("its stream has ended"))
-	}
 	u.mu.Unlock()
 	ctx, cancel := context.WithTimeout(s.life, lookTime)
 	defer cancel()
@@ -64,7 +60,7 @@ func (u *updates) tell(key any, s *subscriber) (restless bool) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return len(s.told) > 0 || s.failures > 0 || s.gone || list && u.runs(s.client)
+	return len(s.told) > 0 || s.failures > 0 || list && u.runs(s.client)
 }
 
 // tellOf sends one subscriber that one resource has changed, if so. One that is
@@ -99,9 +95,7 @@ func (u *updates) sent(key any, s *subscriber, method string, params map[string]
 		u.fail(key, s, err)
 		return false
 	}
-	if !s.gone {
-		s.failures = 0
-	}
+	s.failures = 0
 	return true
 }
 
