@@ -32,6 +32,11 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GORACE") == "" {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=10")
 	}
+	// What crashes and undos cost is exact then, however fast a test calls; burst.txtar has
+	// the usual share.
+	if os.Getenv("UNDERSTUDY_COPY_SHARE") == "" {
+		_ = os.Setenv("UNDERSTUDY_COPY_SHARE", "1")
+	}
 	testscript.Main(m, map[string]func(){"understudy": main, "contained": contained})
 }
 

@@ -147,8 +147,10 @@ func (s *Session) listing() Listing {
 }
 
 // settle waits until our own work for the session's last call is done, or ctx
-// ends: only then is it known whether its state could be copied.
+// ends: only then is it known whether its state could be copied. A copy that was put off
+// is made now.
 func (s *Session) settle(ctx context.Context) {
+	s.catchUp()
 	if tidied := s.turn.tidied(); tidied != nil {
 		select {
 		case <-tidied:

@@ -187,8 +187,11 @@ func executions(all []int) string { return namesOf(all) + " " + be(len(all)) }
 // namesOf names executions by their numbers.
 func namesOf(all []int) string {
 	last := len(all) - 1
-	if last == 0 {
+	switch {
+	case last == 0:
 		return fmt.Sprintf("execution %d", all[0])
+	case last > 1 && all[last]-all[0] == last:
+		return fmt.Sprintf("executions %d to %d", all[0], all[last])
 	}
 	return fmt.Sprintf("executions %s and %d", numbers(all[:last], ", "), all[last])
 }

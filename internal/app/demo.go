@@ -146,7 +146,7 @@ func (d *demo) connect(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return fmt.Errorf("finding our own program: %w", err)
 	}
-	args := []string{"serve", "--workdir", d.dir, "--data-dir", c.DataDir, "--log-level", "warn"}
+	args := []string{"serve", "--workdir", d.dir, "--data-dir", c.DataDir, "--log-level", "warn", "--copy-share", "1"} // its calls come at once, and it undoes one
 	if c.Python != "" {
 		args = append(args, "--python", c.Python)
 	}

@@ -102,6 +102,7 @@ type Serve struct {
 	RerunAfterCrash bool          `negatable:"" group:"Time" help:"Run code once more when it crashed its interpreter. Its side effects then happen twice."`
 
 	History          int     `default:"1" group:"State" help:"How many of an interpreter's runs can be undone; a copy of its process is kept for each. 0 keeps none, and crashes still cost only the run at fault."`
+	CopyShare        float64 `default:"0.2" group:"State" help:"Largest share of an interpreter's time that making copies may take while calls follow one another at once. A crash among them brings back the newest copy, and the runs since are lost; as soon as nobody calls the state is copied, as always. 1 copies after each run whatever it costs."`
 	CheckpointMemory float64 `default:"0.5" group:"State" help:"Largest share of the machine's or container's memory that an interpreter may hold and still be copied, from 0 to 1; 0 makes no copies, so that a crash loses the variables."`
 
 	DefaultInterpreter   string        `enum:"client,none" default:"client" group:"State" help:"What a call gets that names no interpreter: ${enum}. client: the one of its client, made by its first call; none: an error, unless the client has authenticated. That is for a program that serves many people without tokens."`
@@ -232,6 +233,7 @@ func (s Serve) Check() error {
 		s.Confine.check(s.SandboxMode(), runtime.GOOS),
 		atLeast("history", int64(s.History), 0),
 		checkShare("checkpoint-memory", s.CheckpointMemory),
+		checkCopyShare(s.CopyShare),
 		atLeast("max-sessions-per-client", int64(s.MaxSessionsPerClient), 0),
 		atLeast("max-sessions", int64(s.MaxSessions), 1),
 		atLeast("queue", int64(s.Queue), 0),
@@ -291,6 +293,13 @@ func defaultStart(system string) string {
 func checkShare(name string, value float64) error {
 	if !(value >= 0 && value <= 1) {
 		return fmt.Errorf("%s is %g; it must be a share from 0 to 1, as 0.5 for half", name, value)
+	}
+	return nil
+}
+
+func checkCopyShare(value float64) error {
+	if !(value > 0 && value <= 1) {
+		return fmt.Errorf("copy-share is %g; it must be a share above 0 and up to 1, as 0.2 for a fifth; --checkpoint-memory 0 makes no copies", value)
 	}
 	return nil
 }
