@@ -14,6 +14,7 @@ type checkpoint struct {
 	pristine   bool       // nothing ran: a fresh start gives the same state
 	due        bool       // its copy has yet to be made, before anything else runs
 	putOff     bool       // its copy waits for a moment in which nobody calls; the next execution gives it up
+	resting    bool       // it is due, as the one before was let go while nobody called
 	reason     string     // a clause: why there is no copy
 }
 
@@ -22,6 +23,8 @@ func (c checkpoint) obstacle() string {
 	switch {
 	case c.pristine:
 		return ""
+	case c.resting:
+		return "while it is idle no copy of them is kept (--copy-idle)"
 	case c.due:
 		return "their copy is still being made"
 	case c.putOff:
@@ -184,6 +187,23 @@ func (c *checkpoints) takeUp() bool {
 	}
 	c.present.due, c.present.putOff = true, false
 	return true
+}
+
+// rest lets go of the copy of the present state. Another is due, before anything runs.
+func (c *checkpoints) rest() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.present; p.understudy != nil {
+		p.dismiss()
+		c.present = checkpoint{after: p.after, in: p.in, due: true, resting: true}
+	}
+}
+
+// isResting reports whether the copy of the present state was let go.
+func (c *checkpoints) isResting() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.present.resting
 }
 
 // isPutOff reports whether the copy of the present state was put off.

@@ -42,7 +42,7 @@ func (s *Session) keepAfter(a attempt) {
 	// do, which go on while nobody calls, has no other copy.
 	atOnce := a.lostWorker() || s.live || obstacle != "" || s.options.Starter.ForkObstacle() != ""
 	if wait > 0 && !atOnce && s.states.putOff() {
-		s.upkeep.Reset(wait)
+		s.next.Reset(wait)
 		return
 	}
 	s.keep(obstacle)
@@ -60,25 +60,38 @@ func (s *Session) keep(obstacle string) {
 		}
 		s.states.put(u, reason)
 		s.pace.spent(began)
+		if idle := s.options.CopyIdle; idle > 0 && u != nil {
+			s.next.Reset(idle)
+		}
 	}
 	s.states.trim(s.options.History)
 }
 
-// catchUp makes the copy that was put off, unless a call has the turn: its end sees to
-// that. It waits for nothing.
-func (s *Session) catchUp() {
+// upkeep makes the copy that was put off, or lets go of that of a session that has been
+// idle for long. Where code runs its end sees to the copy. It waits for nothing.
+func (s *Session) upkeep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.ended || s.current != nil {
+		return
+	}
+	idle, putOff := s.options.CopyIdle, s.states.isPutOff()
+	left := idle - time.Since(s.used)
 	switch {
-	case s.ended || !s.states.isPutOff() || s.current != nil:
+	case !putOff && idle == 0:
+	case !putOff && left > 0:
+		s.next.Reset(left)
 	case s.turn.tidyIfFree():
 		s.running.Go(func() {
 			defer s.turn.release()
-			s.states.takeUp()
-			s.keep("")
+			if s.states.takeUp() {
+				s.keep("")
+			} else if !s.live { // else it is what its tasks are renewed from
+				s.states.rest()
+			}
 		})
 	default: // whoever has the turn may run nothing
-		s.upkeep.Reset(upkeepAgain)
+		s.next.Reset(upkeepAgain)
 	}
 }
 

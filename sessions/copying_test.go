@@ -167,3 +167,87 @@ func TestACopyThatFailedIsTriedAgainAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestAnIdleSessionHasNoCopyOfItsState until the next call comes, before its code runs.
+func TestAnIdleSessionHasNoCopyOfItsState(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := surviving(t, f, func(o *Options) { o.CopyIdle = 30 * time.Second })
+		asleep := func(after time.Duration, want int) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if _, asleep := f.copies(); asleep != want {
+				t.Errorf("%d copies are asleep, not %d", asleep, want)
+			}
+		}
+		run(t, m, "a")
+		run(t, m, "b")
+		asleep(29*time.Second, 2)
+		run(t, m, "c")
+		asleep(29*time.Second, 2)
+		if l := list(t, m)[0]; l.Uncopied || !l.Recoverable {
+			t.Errorf("%+v", l)
+		}
+		asleep(2*time.Second, 1)
+		if l := list(t, m)[0]; !l.Uncopied || !l.Recoverable || l.Obstacle != "" || l.Ended != "" {
+			t.Errorf("%+v", l)
+		}
+		wantState(t, run(t, m, "crash"), "restored", true)
+		asleep(31*time.Second, 1)
+		undo(t, m) // of the crash, which left nothing
+		if u := undo(t, m); u.Execution != 3 {
+			t.Errorf("%+v", u)
+		}
+		if r := run(t, m, "d"); r.Stdout != "a b d" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestWhatKillsAnIdleSessionLosesItsState, and the listing says what is left.
+func TestWhatKillsAnIdleSessionLosesItsState(t *testing.T) {
+	for code, want := range map[string]string{
+		"a":  "its process has ended; its variables are lost: while it is idle no copy of them is kept (--copy-idle)",
+		"ab": "its process has ended; the next run brings its variables back as they were before execution 2; execution 2 is lost: while it is idle no copy of them is kept (--copy-idle)",
+	} {
+		bubble(t, func(t *testing.T) {
+			f := remembers()
+			m := surviving(t, f, func(o *Options) { o.CopyIdle = 30 * time.Second })
+			for _, one := range strings.Split(code, "") {
+				run(t, m, one)
+			}
+			time.Sleep(time.Minute)
+			f.lead().die("killed by SIGKILL")
+			if l := list(t, m)[0]; l.Ended != want || l.Recoverable || l.Uncopied {
+				t.Errorf("%s: %+v", code, l)
+			}
+			wantState(t, run(t, m, "c"), "lost", true)
+		})
+	}
+}
+
+// TestTasksOfTheEventLoopKeepTheirCopy: it is what they are brought back from.
+func TestTasksOfTheEventLoopKeepTheirCopy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		works := f.start
+		f.start = func(spec Spec) (*fakeWorker, error) {
+			w, err := works(spec)
+			does := w.run
+			w.run = func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+				o, err := does(w, r, sink)
+				o.Tasks = 1
+				return o, err
+			}
+			return w, err
+		}
+		m := surviving(t, f, func(o *Options) { o.CopyIdle, o.CopyShare = 30*time.Second, 0.2 })
+		run(t, m, "a")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if _, asleep := f.copies(); asleep != 1 {
+			t.Errorf("%d copies are asleep", asleep)
+		}
+	})
+}

@@ -64,7 +64,7 @@ type Session struct {
 	live     bool     // likewise: tasks of the worker's event loop go on
 
 	pace    pace
-	upkeep  *time.Timer // runs catchUp
+	next    *time.Timer // of upkeep
 	states  checkpoints
 	history history
 	indexes indexes
@@ -115,8 +115,8 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 	s.states.id = id
 	s.states.startAfresh(0)
 	s.pace.share = options.CopyShare
-	s.upkeep = time.AfterFunc(time.Hour, s.catchUp)
-	s.upkeep.Stop()
+	s.next = time.AfterFunc(time.Hour, s.upkeep)
+	s.next.Stop()
 	if parent == nil {
 		s.family = newFamily(s.own, options)
 	} else if s.family = parent.family; s.family.join() != nil {
@@ -317,7 +317,7 @@ func (s *Session) end(ctx context.Context) {
 		return
 	}
 	s.ended, s.endedAt = true, time.Now()
-	s.upkeep.Stop()
+	s.next.Stop()
 	s.endLife()
 	if s.current != nil {
 		s.current.end(errEnd)

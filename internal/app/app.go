@@ -163,7 +163,7 @@ func managerOptions(c *config.Config, starter sessions.Starter, run string, log 
 		// streams, the result and the error.
 		SpoolAfter:      tools.SmallestText(c.Serve.TextBudget) / 4,
 		RerunAfterCrash: c.Serve.RerunAfterCrash,
-		History:         c.Serve.History, CopyShare: c.Serve.CopyShare, MaxPerClient: c.Serve.MaxSessionsPerClient,
+		History:         c.Serve.History, CopyShare: c.Serve.CopyShare, CopyIdle: c.Serve.CopyIdle, MaxPerClient: c.Serve.MaxSessionsPerClient,
 		EndOldest:  c.Serve.WhenFull == "end-oldest",
 		MaxRetries: c.Serve.MaxRetries, SessionVariables: c.Serve.SessionVariables,
 		PrintLimit: limits.Output, MemoryLimit: limits.Memory, DiskLimit: limits.Disk,

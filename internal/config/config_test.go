@@ -62,7 +62,7 @@ func TestDefaults(t *testing.T) {
 	want := Serve{
 		Transport: []string{"stdio"}, Addr: "127.0.0.1:8808", MaxRequest: 64 << 20, MaxConnections: 2048,
 		MaxCallsPerClient: 256, MaxRequestsPerSecond: 2000, ClientTTL: time.Hour, StopGrace: 10 * time.Second, Start: defaultStart(runtime.GOOS), Preload: []string{"numpy", "pandas", "matplotlib.pyplot"},
-		History: 1, CopyShare: 0.2, CheckpointMemory: 0.5, WhenFull: "refuse", DefaultInterpreter: "client", Echo: "all", Traceback: "plain", Warnings: "default",
+		History: 1, CopyShare: 0.2, CopyIdle: 30 * time.Second, CheckpointMemory: 0.5, WhenFull: "refuse", DefaultInterpreter: "client", Echo: "all", Traceback: "plain", Warnings: "default",
 		Timeout: time.Hour, MaxTimeout: 24 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
 		AbandonedTTL: time.Hour, OnDisconnect: "keep",
 		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000, MaxUpload: 10_000_000,
