@@ -33,6 +33,7 @@ func actions() []action {
 		{3, canBeStopped, (*session).cancel},
 		{3, always, (*session).awaitLong},
 		{2, always, (*session).findBusy},
+		{3, canStartThread, (*session).leaveUnfetched},
 
 		{6, always, (*session).branch},
 		{8, always, (*session).undo},

@@ -248,6 +248,31 @@ func (s *session) awaitLong(ctx context.Context) error {
 	return l.end(ctx, want{status: "ok"})
 }
 
+// leaveUnfetched turns to something else while an execution goes on: the next answer must
+// tell of it, and it must still be there.
+func (s *session) leaveUnfetched(ctx context.Context) error {
+	gate := s.gate()
+	l, err := s.begin(ctx, s.anyStep(), gate)
+	if err != nil {
+		return err
+	}
+	if err := s.openGate(); err != nil {
+		return err
+	}
+	next := step{code: "print('next')", stdout: "next\n"}
+	a, err := s.send(ctx, runTool, s.arguments(next, call{}))
+	if err != nil {
+		return err
+	}
+	if err := l.end(ctx, want{status: "ok"}); err != nil {
+		return err
+	}
+	s.counts.add("answers fetched late", 1)
+	told := fmt.Sprintf("execution %d has ended (ok) and its answer was not fetched", l.last.record.Execution)
+	return errors.Join(s.judge(a, next, want{status: "ok"}),
+		s.blame(contains("the notes", strings.Join(a.record.Notes, "\n"), told)))
+}
+
 // findBusy tries what a busy interpreter refuses.
 func (s *session) findBusy(ctx context.Context) error {
 	if hasChild(s) {

@@ -19,6 +19,7 @@ type step struct {
 	change         func(*state)      // what it does to the variables
 	files          map[string]string // what it writes, which no crash takes back
 	added          []string          // what the record must name as added, if not nil
+	changed        []string          // what it must name as changed, beside others
 	variable       string            // result_var_name
 	result         string            // its value as JSON
 	figures        int
@@ -28,7 +29,7 @@ type step struct {
 // then is the step with more code after it, in the same call.
 func (t step) then(code string) step {
 	t.code += "\n" + code
-	t.added = nil
+	t.added, t.changed = nil, nil
 	return t
 }
 
@@ -114,6 +115,7 @@ func (s *session) judge(a answer, t step, w want) error {
 		same("the number of images", a.images, t.figures),
 		sameResult(a.record.Result, t.result),
 		sameAdded(a.record.Changes, t.added),
+		hasChanged(a.record.Changes, t.changed),
 	)
 	maps.Copy(s.model.files, t.files)
 	return s.blame(errors.Join(err, s.judgeRestart(a, t, w)))
@@ -214,6 +216,15 @@ func sameAdded(got *changes, want []string) error {
 		return fmt.Errorf("variables is absent; %v should have been added", want)
 	case !slices.Equal(got.Added, want) || len(got.Changed)+len(got.Removed) > 0:
 		return fmt.Errorf("variables is %+v; only %v should have been added", *got, want)
+	}
+	return nil
+}
+
+func hasChanged(got *changes, want []string) error {
+	for _, name := range want {
+		if got == nil || !slices.Contains(got.Changed, name) {
+			return fmt.Errorf("variables is %+v; %s should be among the changed", got, name)
+		}
 	}
 	return nil
 }

@@ -23,6 +23,8 @@ var steppers = []struct {
 	{6, increment},
 	{4, makeList},
 	{6, appendToList},
+	{2, makeNest},
+	{4, changeNest},
 	{3, makeArray},
 	{6, changeArray},
 	{2, makeFrame},
@@ -134,6 +136,21 @@ func appendToList(s *session) (step, bool) {
 	name, v, ok := holding[list](s)
 	a, b := s.small(), s.small()
 	return step{code: fmt.Sprintf("%[1]s.append(%[2]d); %[1]s.extend([%[3]d])", name, a, b), change: set(name, v.with(a, b))}, ok
+}
+
+func makeNest(s *session) (step, bool) {
+	name, n := s.name(), s.small()
+	return step{code: fmt.Sprintf("%s = {'of': [[%d]]}", name, n), change: set(name, nest{n})}, true
+}
+
+// changeNest changes what no assignment shows; the answer must name it all the same.
+func changeNest(s *session) (step, bool) {
+	name, v, ok := holding[nest](s)
+	n := s.small()
+	return step{
+		code:   fmt.Sprintf("%s['of'][0].append(%d)", name, n),
+		change: set(name, nest(list(v).with(n))), changed: []string{name},
+	}, ok
 }
 
 func makeArray(s *session) (step, bool) {

@@ -27,6 +27,12 @@ func (v list) want() any                { return append([]int64{}, v...) } // ne
 
 func (v list) with(more ...int64) list { return append(slices.Clone(v), more...) }
 
+// nest is a list in a list in a dictionary.
+type nest list
+
+func (v nest) probe(name string) string { return name + "['of'][0]" }
+func (v nest) want() any                { return list(v).want() }
+
 // modulus keeps the elements of arrays small enough for their sums.
 const modulus = 1_000_003
 

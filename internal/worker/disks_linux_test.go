@@ -137,6 +137,40 @@ func TestDiskLimitIsAnErrorFirst(t *testing.T) {
 	}
 }
 
+// A run that has made room again is told of the limit, and not to delete anything.
+func TestDiskLimitWithRoomAgain(t *testing.T) {
+	s := limited(t, sandbox.Limits{Disk: 20 << 20})
+	w := inDirectory(t, s, t.TempDir())
+	outcome, sink := workertest.Run(t, w, `
+import os, time
+with open("f", "wb", 0) as f:
+    try:
+        for _ in range(1000): f.write(os.urandom(1 << 20)); time.sleep(0.01)
+    except OSError as e:
+        print(e.strerror)
+os.unlink("f")`)
+	told := strings.Join(outcome.Notes, "\n")
+	if want := "the disk limit of 20 MiB (--disk-limit) was reached during this run; there is room again"; sink.All() != "File too large\n" || told != want {
+		t.Errorf("%q, %q", sink.All(), told)
+	}
+}
+
+// A count that runs out of time is not waited for again, and nothing is said by it.
+func TestACountOutOfTime(t *testing.T) {
+	d := newWarden(limited(t, sandbox.Limits{Disk: 20 << 20}))
+	d.toCount = 0
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "much"), 30)
+	s, w := d.store(dir, false), start(t, d.spawner)
+	d.letWrite(s, w)
+	if !s.slow || s.known || s.runs[w].base != uncounted || s.waits() {
+		t.Errorf("slow %v, known %v, base %d, waits %v", s.slow, s.known, s.runs[w].base, s.waits())
+	}
+	if notes := d.endRun(s, w, &trouble{tooLarge: true}); len(notes) > 0 {
+		t.Errorf("%q", notes)
+	}
+}
+
 // What an earlier run has left running pays for itself.
 func TestDiskLimitOfAProcessInTheBackground(t *testing.T) {
 	s := limited(t, sandbox.Limits{Disk: 20 << 20})
