@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -93,6 +94,64 @@ func (s *Session) upkeep() {
 	default: // whoever has the turn may run nothing
 		s.next.Reset(upkeepAgain)
 	}
+}
+
+// putOff has the copy that is due wait for a moment in which nobody calls. It does
+// nothing, and reports false, unless the copy before it stands in meanwhile.
+func (c *checkpoints) putOff() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || !c.present.due || !c.hasStandIn() {
+		return false
+	}
+	c.present.due, c.present.putOff = false, true
+	return true
+}
+
+// hasStandIn reports whether there is a copy of the newest past state that was to get
+// one. The caller holds mu.
+func (c *checkpoints) hasStandIn() bool {
+	for _, earlier := range slices.Backward(c.past) {
+		if !earlier.putOff {
+			return !earlier.pristine && earlier.obstacle() == ""
+		}
+	}
+	return false
+}
+
+// takeUp makes the copy due that was put off, and reports whether there is one.
+func (c *checkpoints) takeUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.present.putOff {
+		return false
+	}
+	c.present.due, c.present.putOff = true, false
+	return true
+}
+
+// rest lets go of the copy of the present state. Another is due, before anything runs.
+func (c *checkpoints) rest() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.present; p.understudy != nil {
+		p.dismiss()
+		c.present = checkpoint{after: p.after, in: p.in, due: true, resting: true}
+	}
+}
+
+// isResting reports whether the copy of the present state was let go.
+func (c *checkpoints) isResting() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.present.resting
+}
+
+// isPutOff reports whether the copy of the present state was put off.
+func (c *checkpoints) isPutOff() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.present.putOff
 }
 
 // understudy returns a copy of the worker, or the reason why there is none;
