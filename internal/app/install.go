@@ -19,9 +19,9 @@ import (
 // for it together with a tool's name.
 var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
 
-// Install is the command install: it writes the server into a client's
-// configuration, or prints what would be written. out gets the configuration
-// alone; what is said about it goes to notes.
+// Install is the command install: it writes the server into a client's file, or prints
+// the client's own command that adds it, or what is to be put into its file. out gets
+// what is printed alone; what is said about it goes to notes.
 func Install(c *config.Config, out, notes io.Writer) error {
 	if !serverName.MatchString(c.Install.Name) {
 		return &config.UsageError{Err: fmt.Errorf("--name %q: use up to 40 letters, digits, - and _", c.Install.Name)}
@@ -44,7 +44,12 @@ func Install(c *config.Config, out, notes io.Writer) error {
 		args = append([]string{"connect"}, args...)
 	}
 	server := clientconfig.Server{Name: c.Install.Name, Command: command, Args: args}
-	if c.Install.Print {
+	if line := client.Command(scope, server); line != "" && !c.Install.Print {
+		fmt.Fprintf(notes, "%s is told by its own command; run this, and restart it to have it take effect:\n", client.Title)
+		_, err := fmt.Fprintln(out, line)
+		return err
+	}
+	if c.Install.Print || !client.Edits() {
 		return printSnippet(client, path, server, out, notes)
 	}
 	change, err := client.Install(path, scope, server)
@@ -60,7 +65,7 @@ func printSnippet(client clientconfig.Client, path string, server clientconfig.S
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(notes, "For %s, in %s:\n", client.Title, path)
+	fmt.Fprintf(notes, "For %s, to be put into %s:\n", client.Title, path)
 	_, err = out.Write(snippet)
 	return err
 }

@@ -42,7 +42,7 @@ func TestInstallForEveryClient(t *testing.T) {
 	home := atHome(t)
 	for name, client := range clientconfig.Clients {
 		t.Run(name, func(t *testing.T) {
-			_, notes, err := install(t, "--client", name, "--command", "/opt/understudy")
+			out, notes, err := install(t, "--client", name, "--command", "/opt/understudy")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,7 +50,14 @@ func TestInstallForEveryClient(t *testing.T) {
 			if err != nil || !strings.HasPrefix(path, home) {
 				t.Fatalf("path %q, %v", path, err)
 			}
-			if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), "/opt/understudy") {
+			text, err := os.ReadFile(path)
+			if !client.Edits() {
+				if err == nil || !strings.Contains(out, "/opt/understudy") || !strings.Contains(notes, "run this") {
+					t.Errorf("wrote %q, printed %q, said %q", text, out, notes)
+				}
+				return
+			}
+			if err != nil || !strings.Contains(string(text), "/opt/understudy") {
 				t.Errorf("%s holds %q, %v", path, text, err)
 			}
 			if !strings.Contains(notes, path) || !strings.Contains(notes, "Restart "+client.Title) {
@@ -66,11 +73,11 @@ func TestInstallForEveryClient(t *testing.T) {
 
 func TestInstallSaysWhereTheBackupIs(t *testing.T) {
 	home := atHome(t)
-	path := filepath.Join(home, ".claude.json")
-	if err := os.WriteFile(path, []byte(`{"numStartups": 7}`), 0o600); err != nil {
+	path := filepath.Join(home, ".cursor", "mcp.json")
+	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(`{"other": 7}`), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	_, notes, err := install(t, "--client", "claude-code", "--command", "/opt/understudy")
+	_, notes, err := install(t, "--client", "cursor", "--command", "/opt/understudy")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -110,7 +110,7 @@ func (s *shelf) tools() []tools.PluginTool {
 		}
 		a := p.Annotations
 		all = append(all, tools.PluginTool{
-			Name: p.Name, Title: a.Title, Description: p.ToolDescription, Schema: plugins.InputSchema(p), Broken: p.Reason(),
+			Name: p.Name, Title: a.Title, Description: p.ToolDescription, Schema: p.Schema, Broken: p.Reason(),
 			ReadOnly: a.ReadOnly, Destructive: a.Destructive, Idempotent: a.Idempotent, OpenWorld: a.OpenWorld,
 		})
 	}

@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer c.close()
-	a, err := dial(ctx, chosen.server, o.Version, c)
+	a, err := dial(ctx, chosen.server, o.Version, c.ask)
 	if err != nil {
 		return err
 	}

@@ -20,10 +20,8 @@ import (
 // client speaks MCP with a server as its operator.
 type client struct{ mcp *mcpclient.Client }
 
-// asker answers a question of the code's, from input().
-type asker interface {
-	ask(ctx context.Context, question string) (answer string, err error)
-}
+// asker answers a question of the code's, from input(). It may be nil: then nobody does.
+type asker func(ctx context.Context, question string) (answer string, err error)
 
 // dial connects to a server. It stays with the older protocol, in which a question
 // comes while a call waits, and waits for its answer beyond the call's end.
@@ -35,7 +33,7 @@ func dial(ctx context.Context, server connect.Found, version string, person aske
 	link := transport.NewIO(conn, conn, io.NopCloser(strings.NewReader("")))
 	transport.WithCommandLogger(slog.New(slog.DiscardHandler))(link) // the calls tell of what goes wrong
 	c := &client{mcpclient.NewClient(link,
-		mcpclient.WithProtocolVersion("2025-11-25"), mcpclient.WithElicitationHandler(elicitation{person}))}
+		mcpclient.WithProtocolVersion("2025-11-25"), mcpclient.WithElicitationHandler(person))}
 	hello := mcp.InitializeRequest{}
 	hello.Params.ClientInfo = mcp.Implementation{Name: "understudy-attach", Version: version}
 	err = c.mcp.Start(ctx)
@@ -53,7 +51,7 @@ func (c *client) close() { _ = c.mcp.Close() } // nothing is lost by it
 
 // list returns the interpreters of a server.
 func list(ctx context.Context, server connect.Found, version string) ([]sessions.Listing, error) {
-	c, err := dial(ctx, server, version, nobody{})
+	c, err := dial(ctx, server, version, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -93,21 +91,15 @@ func (c *client) call(ctx context.Context, tool string, args map[string]any, rec
 	return text, err
 }
 
-// elicitation puts the forms of the protocol to a person.
-type elicitation struct{ person asker }
-
-// Elicit asks for one line.
-func (e elicitation) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	answer, err := e.person.ask(ctx, request.Params.Message)
-	if err != nil {
-		return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionCancel}}, nil
+// Elicit puts a form of the protocol to the person: one line.
+func (ask asker) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	answer, err := "", errors.New("nobody is asked")
+	if ask != nil {
+		answer, err = ask(ctx, request.Params.Message)
 	}
-	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{
-		Action: mcp.ElicitationResponseActionAccept, Content: map[string]any{"answer": answer},
-	}}, nil
+	response := mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionAccept, Content: map[string]any{"answer": answer}}
+	if err != nil {
+		response = mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionCancel}
+	}
+	return &mcp.ElicitationResult{ElicitationResponse: response}, nil
 }
-
-// nobody answers no questions.
-type nobody struct{}
-
-func (nobody) ask(context.Context, string) (string, error) { return "", errors.New("nobody is asked") }

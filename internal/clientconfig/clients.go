@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strings"
 )
 
 // Server is what a client is told to run.
@@ -26,21 +28,21 @@ const (
 
 // Client describes how one program keeps its servers.
 type Client struct {
-	Title  string // as its users know it
-	format format
-	// user and project return the paths of the files; "" if there is none.
+	Title string // as its users know it
+	// user and project return the paths of the files; project is nil if there is none.
 	user, project func(system) string
-}
-
-// format reads and changes the text of a file.
-type format interface {
-	// snippet is a whole file that holds the server alone.
-	snippet(server Server) ([]byte, error)
-	// merge returns the file with the server in it.
-	merge(file []byte, server Server) ([]byte, error)
-	// servers returns the objects or tables of servers in the file, by their names, that
-	// hold in the directory.
-	servers(file []byte, directory string) ([]map[string]any, error)
+	// key names the object or table of servers in the file.
+	key string
+	// typed says that an entry has "type": "stdio".
+	typed bool
+	// projects is the key of an object in the user's file in which each project's
+	// directory has servers of its own, "" if there is none.
+	projects string
+	// edits says that Install writes the file. Others have a command for it, or get
+	// what is to be put into their file.
+	edits bool
+	// command is the client's own command that adds a server for its user.
+	command func(Server) []string
 }
 
 // system is where a program runs; tests make their own.
@@ -52,37 +54,62 @@ type system struct {
 // Clients are the known clients by the names of --client.
 var Clients = map[string]Client{
 	"claude-desktop": {
-		Title:  "Claude Desktop",
-		format: jsonFormat{key: "mcpServers", strict: true},
-		user:   func(s system) string { return s.settings("Claude", "claude_desktop_config.json") },
+		Title: "Claude Desktop", key: "mcpServers", edits: true,
+		user: func(s system) string { return s.settings("Claude", "claude_desktop_config.json") },
 	},
 	"claude-code": {
-		Title:   "Claude Code",
-		format:  jsonFormat{key: "mcpServers", projects: "projects", typed: true, strict: true},
+		Title: "Claude Code", key: "mcpServers", projects: "projects", typed: true,
 		user:    func(s system) string { return filepath.Join(s.dir("CLAUDE_CONFIG_DIR", s.home), ".claude.json") },
 		project: func(s system) string { return filepath.Join(s.directory, ".mcp.json") },
+		command: func(server Server) []string {
+			return append([]string{"claude", "mcp", "add", "--scope", "user", server.Name, "--", server.Command}, server.Args...)
+		},
 	},
 	"vscode": {
-		Title:   "VS Code",
-		format:  jsonFormat{key: "servers", typed: true},
+		Title: "VS Code", key: "servers", typed: true,
 		user:    func(s system) string { return s.settings("Code", "User", "mcp.json") },
 		project: func(s system) string { return filepath.Join(s.directory, ".vscode", "mcp.json") },
+		command: func(server Server) []string {
+			return []string{"code", "--add-mcp", string(oneLine(server))}
+		},
 	},
 	"cursor": {
-		Title:   "Cursor",
-		format:  jsonFormat{key: "mcpServers"},
+		Title: "Cursor", key: "mcpServers", edits: true,
 		user:    func(s system) string { return filepath.Join(s.home, ".cursor", "mcp.json") },
 		project: func(s system) string { return filepath.Join(s.directory, ".cursor", "mcp.json") },
 	},
 	"codex": {
-		Title:  "Codex",
-		format: tomlFormat{},
+		Title: "Codex", key: "mcp_servers",
 		user: func(s system) string {
 			return filepath.Join(s.dir("CODEX_HOME", filepath.Join(s.home, ".codex")), "config.toml")
 		},
 		project: func(s system) string { return filepath.Join(s.directory, ".codex", "config.toml") },
+		command: func(server Server) []string {
+			return append([]string{"codex", "mcp", "add", server.Name, "--", server.Command}, server.Args...)
+		},
 	},
 }
+
+// Edits reports whether Install writes the client's file.
+func (c Client) Edits() bool { return c.edits }
+
+// Command is the client's own command that adds the server for its user, as a line for
+// the shell; "" if the client has none for the scope.
+func (c Client) Command(scope Scope, server Server) string {
+	if c.command == nil || scope != User {
+		return ""
+	}
+	words := c.command(server)
+	for i, word := range words {
+		if !plainWord.MatchString(word) {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// plainWord is what a shell takes as it is.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,@%+-]+$`)
 
 // Path returns the file in which the client keeps servers of the scope.
 func (c Client) Path(scope Scope) (string, error) {
@@ -102,9 +129,6 @@ func (c Client) path(s system, scope Scope) (string, error) {
 	}
 	return c.project(s), nil
 }
-
-// Snippet returns a configuration that holds the server alone.
-func (c Client) Snippet(server Server) ([]byte, error) { return c.format.snippet(server) }
 
 func thisSystem() (system, error) {
 	home, err := os.UserHomeDir()

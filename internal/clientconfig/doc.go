@@ -1,6 +1,6 @@
-// Package clientconfig writes MCP servers into the configuration files of MCP
-// clients. The files are other people's: everything in them that is not the
-// server's own entry stays as it was, to the comment and the line ending.
+// Package clientconfig tells MCP clients of a server: by the command that a client has
+// for it, else in the client's file. The files are other people's: everything in them
+// that is not the server's own entry stays as it was, to the comment and the line ending.
 //
 // The words:
 //

@@ -1,12 +1,18 @@
 package clientconfig
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
 )
 
 // Entry is a server that a client is configured with.
@@ -58,9 +64,13 @@ func (c Client) read(path, directory string) (all []Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tables, err := c.format.servers(text, directory)
+	document, err := decode(path, text)
 	if err != nil {
 		return nil, err
+	}
+	tables := []map[string]any{objectAt(document, c.key)}
+	if c.projects != "" {
+		tables = append(tables, objectAt(document, c.projects, directory, c.key))
 	}
 	for _, table := range tables {
 		for _, name := range slices.Sorted(maps.Keys(table)) {
@@ -81,6 +91,20 @@ func serverOf(name string, entry map[string]any) Server {
 		s.Args = append(s.Args, fmt.Sprint(arg))
 	}
 	return s
+}
+
+// decode reads a file of JSON, which may have comments, or of TOML.
+func decode(path string, text []byte) (document map[string]any, err error) {
+	if filepath.Ext(path) == ".toml" {
+		err = toml.Unmarshal(text, &document)
+		return document, err
+	}
+	standard, err := hujson.Standardize(bytes.TrimPrefix(text, bom))
+	if err != nil {
+		return nil, err
+	}
+	err = json.Unmarshal(standard, &document)
+	return document, err
 }
 
 // objectAt returns the object at a path of keys, nil if there is none.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/google/renameio/v2/maybe"
 )
 
 // Change says what Install did.
@@ -23,45 +25,40 @@ type Change struct {
 var bom = []byte("\ufeff")
 
 // Install writes the server into the client's file, after a backup. The file
-// is replaced in one step, so a client never reads half of it.
+// is replaced in one step, so a client never reads half of it. It is for clients
+// whose files are edited, see Edits.
 func (c Client) Install(path string, scope Scope, server Server) (Change, error) {
 	change := Change{Path: path}
 	file, err := target(path)
 	if err != nil {
 		return change, err
 	}
-	before, mode, err := read(file, scope)
-	if err != nil {
+	before, err := os.ReadFile(file)
+	absent := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !absent {
 		return change, err
 	}
-	after, err := c.merge(before, server)
+	text, marked := bytes.CutPrefix(before, bom)
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{\n}\n")
+	}
+	after, err := c.merge(text, server)
 	if err != nil {
 		return change, fmt.Errorf("%s: %w\nNothing was changed", path, err)
+	}
+	if marked {
+		after = append(bytes.Clone(bom), after...)
 	}
 	if bytes.Equal(before, after) {
 		return change, nil
 	}
-	if before != nil {
-		if change.Backup, err = backup(file, before, mode); err != nil {
+	if !absent {
+		if change.Backup, err = backup(file, before); err != nil {
 			return change, fmt.Errorf("keeping a backup: %w", err)
 		}
 	}
 	change.Changed = true
-	return change, replace(file, after, mode)
-}
-
-// merge handles what the formats have in common: the mark of Windows editors,
-// and files with nothing in them.
-func (c Client) merge(before []byte, server Server) ([]byte, error) {
-	text, marked := bytes.CutPrefix(before, bom)
-	if len(bytes.TrimSpace(text)) == 0 {
-		return c.format.snippet(server)
-	}
-	after, err := c.format.merge(text, server)
-	if err == nil && marked {
-		after = append(bytes.Clone(bom), after...)
-	}
-	return after, err
+	return change, replace(file, after, scope)
 }
 
 // target follows symbolic links, so that the file they lead to is replaced
@@ -80,66 +77,34 @@ func target(path string) (string, error) {
 	return "", fmt.Errorf("%s: too many symbolic links", path)
 }
 
-// read returns the file, nil if there is none, and the mode to write it with.
-// A user's new file is private: people add keys and tokens to it.
-func read(path string, scope Scope) ([]byte, fs.FileMode, error) {
+// backup copies the file beside itself, with its mode, under a name that is not taken.
+func backup(path string, content []byte) (string, error) {
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if scope == User {
-			return nil, 0o600, nil
-		}
-		return nil, 0o644, nil
-	}
 	if err != nil {
-		return nil, 0, err
+		return "", err
 	}
-	content, err := os.ReadFile(path)
-	if content == nil {
-		content = []byte{}
+	// The time is to the nanosecond, since two may come in one second.
+	name := path + ".bak-" + time.Now().Format("20060102-150405.000000000")
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm())
+	if err != nil {
+		return "", err
 	}
-	return content, info.Mode().Perm(), err
+	_, err = file.Write(content)
+	return name, errors.Join(err, file.Chmod(info.Mode().Perm()), file.Close()) // whatever the umask
 }
 
-// backup copies the file beside itself, under a name that is not taken.
-func backup(path string, content []byte, mode fs.FileMode) (string, error) {
-	name := path + ".bak-" + time.Now().Format("20060102-150405")
-	for attempt := 1; ; attempt++ {
-		candidate := name
-		if attempt > 1 {
-			candidate = fmt.Sprintf("%s-%d", name, attempt)
-		}
-		file, err := os.OpenFile(candidate, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-		if errors.Is(err, fs.ErrExist) && attempt < 1000 {
-			continue
-		}
-		if err != nil {
-			return "", err
-		}
-		_, err = file.Write(content)
-		return candidate, errors.Join(err, file.Chmod(mode), file.Close()) // whatever the umask
-	}
-}
-
-// replace puts a complete new file in the place of the old.
-func replace(path string, content []byte, mode fs.FileMode) error {
+// replace puts a complete new file in the place of the old, with its mode. A user's new
+// file is private: people add keys and tokens to it.
+func replace(path string, content []byte, scope Scope) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("making the directory of the configuration: %w", err)
 	}
-	draft, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-*")
-	if err != nil {
+	mode := fs.FileMode(0o600)
+	if scope == Project {
+		mode = 0o644
+	}
+	if err := maybe.WriteFile(path, content, mode); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	if err := fill(draft, content, mode); err != nil {
-		return fmt.Errorf("writing the configuration: %w", errors.Join(err, os.Remove(draft.Name())))
-	}
-	if err := os.Rename(draft.Name(), path); err != nil {
-		return fmt.Errorf("writing the configuration: %w", errors.Join(err, os.Remove(draft.Name())))
-	}
 	return nil
-}
-
-func fill(file *os.File, content []byte, mode fs.FileMode) error {
-	_, err := file.Write(content)
-	// Synced before the rename, or a crash could leave an empty file.
-	return errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
 }

@@ -150,7 +150,7 @@ func TestBackupAndMode(t *testing.T) {
 func TestNewFilesAreMade(t *testing.T) {
 	for scope, mode := range map[Scope]os.FileMode{User: 0o600, Project: 0o644} {
 		path := filepath.Join(t.TempDir(), "a", "b", "mcp.json")
-		change, err := Clients["vscode"].Install(path, scope, ours)
+		change, err := Clients["cursor"].Install(path, scope, ours)
 		if err != nil || change.Backup != "" || !change.Changed {
 			t.Fatalf("%+v, %v", change, err)
 		}
@@ -208,12 +208,42 @@ func TestOfWindowsEditors(t *testing.T) {
 func TestAWindowsPathIsEscaped(t *testing.T) {
 	server := Server{Name: "understudy", Command: `C:\Program Files\it's & "more"\understudy.exe`}
 	for name, client := range Clients {
+		if !client.Edits() {
+			continue
+		}
 		path := filepath.Join(t.TempDir(), "file")
 		if _, err := client.Install(path, User, server); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if again, err := client.Install(path, User, server); err != nil || again.Changed {
 			t.Errorf("%s: it reads back as another: %+v, %v\n%s", name, again, err, content(t, path))
+		}
+	}
+}
+
+// A client with a command of its own is told by it; what it can't tell is a snippet.
+func TestCommandsAndSnippets(t *testing.T) {
+	server := Server{Name: "py", Command: "/opt/it's", Args: []string{"--wait", "30"}}
+	for _, test := range []struct {
+		client        string
+		scope         Scope
+		line, snippet string
+	}{
+		{"claude-code", User, `claude mcp add --scope user py -- '/opt/it'\''s' --wait 30`, ""},
+		{"claude-code", Project, "", `"type": "stdio"`},
+		{"codex", User, `codex mcp add py -- '/opt/it'\''s' --wait 30`, ""},
+		{"codex", Project, "", "[mcp_servers.py]\ncommand = \"/opt/it's\"\nargs = ['--wait', '30']\n"},
+		{"vscode", User, `code --add-mcp '{"name":"py","command":"/opt/it'\''s","args":["--wait","30"]}'`, ""},
+		{"vscode", Project, "", "\n  \"servers\": {\n    \"py\": {\n      \"type\": \"stdio\""},
+		{"cursor", User, "", `"args": ["--wait", "30"]`},
+	} {
+		client := Clients[test.client]
+		if line := client.Command(test.scope, server); line != test.line {
+			t.Errorf("%s, %s: the command is %s", test.client, test.scope, line)
+		}
+		snippet, err := client.Snippet(server)
+		if err != nil || !strings.Contains(string(snippet), test.snippet) {
+			t.Errorf("%s: the snippet is %s, %v", test.client, snippet, err)
 		}
 	}
 }

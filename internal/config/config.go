@@ -35,7 +35,7 @@ type Config struct {
 	Report  Report  `cmd:"" help:"Write the report of an experiment: what was tried, results, the best solution, figures."`
 	Export  Export  `cmd:"" help:"Write what an interpreter ran as a notebook, a page or a script."`
 	Policy  Policy  `cmd:"" help:"Check a file of rules for code, and code by it."`
-	Install Install `cmd:"" help:"Write or print the configuration of an MCP client."`
+	Install Install `cmd:"" help:"Write the configuration of an MCP client, or print the command or the text by which it gets it."`
 	Schema  Schema  `cmd:"" help:"Print the JSON schemas of the tools, of their record, and of a plugin's file."`
 	Version Version `cmd:"" help:"Print the version."`
 
@@ -179,9 +179,9 @@ type Plugins struct {
 	// The setting of serve, under its name.
 	Dir string `name:"plugins" type:"existingdir" required:"" placeholder:"DIR" help:"Directory with plugins."`
 
-	List  PluginsList  `cmd:"" help:"List the plugins: which are ready, disabled or broken, and why."`
-	Check PluginsCheck `cmd:"" help:"Check each plugin and load it in an interpreter; exit status 1 when one is broken."`
-	Test  PluginsTest  `cmd:"" help:"Run the test of each plugin in an interpreter of its own; exit status 1 when one fails."`
+	List  PluginsList `cmd:"" help:"List the plugins: which are ready, disabled or broken, and why."`
+	Check PluginNames `cmd:"" help:"Check each plugin and load it in an interpreter; exit status 1 when one is broken."`
+	Test  PluginNames `cmd:"" help:"Run the test of each plugin in an interpreter of its own; exit status 1 when one fails."`
 }
 
 // PluginsList are the flags of plugins list.
@@ -189,13 +189,8 @@ type PluginsList struct {
 	JSON bool `name:"json" help:"Print them as JSON."`
 }
 
-// PluginsCheck are the arguments of plugins check.
-type PluginsCheck struct {
-	Names []string `arg:"" optional:"" name:"name" help:"Which; all when none is named."`
-}
-
-// PluginsTest are the arguments of plugins test.
-type PluginsTest struct {
+// PluginNames are the arguments of plugins check and plugins test.
+type PluginNames struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Which; all when none is named."`
 }
 

@@ -356,7 +356,7 @@ func TestModules(t *testing.T) {
 		}
 	}
 	for _, text := range []string{",", "numpy,", "1a", "a..b", ".a", "a.", "a b", "import a", "a-b", "a;b", "none,a b"} {
-		if got, err := parseModules(text); err == nil {
+		if got, err := modules(text); err == nil {
 			t.Errorf("%q gives %q", text, got)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -225,25 +224,18 @@ const (
 
 // limitOf takes auto, none, or what parse does; 0 is none.
 func limitOf(parse func(string) (uint64, error), examples string) kong.Mapper {
-	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
-		text, err := popText(ctx)
-		if err != nil {
-			return err
-		}
+	return decoded(func(text string) (int64, error) {
 		switch strings.TrimSpace(text) {
 		case "auto":
-			target.SetInt(LimitAuto)
-			return nil
+			return LimitAuto, nil
 		case "none":
-			target.SetInt(LimitNone)
-			return nil
+			return LimitNone, nil
 		}
 		limit, err := parse(text)
 		if err != nil || limit > math.MaxInt64 {
-			return fmt.Errorf("%q is no limit; write %s, auto or none", text, examples)
+			return 0, fmt.Errorf("%q is no limit; write %s, auto or none", text, examples)
 		}
-		target.SetInt(int64(limit))
-		return nil
+		return int64(limit), nil
 	})
 }
 

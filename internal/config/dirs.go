@@ -78,6 +78,10 @@ func shown(path string, err error) string {
 // withoutLinks is an absolute path with the links in it followed, as far as it exists.
 // What the sandbox shows are the directories themselves.
 func withoutLinks(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
 	if followed, err := filepath.EvalSymlinks(path); err == nil {
 		return followed
 	}

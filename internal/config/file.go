@@ -85,57 +85,59 @@ func entries(path string, pairs []*yaml.Node, flags []*kong.Flag) (map[string]en
 	return found, errors.Join(problems...)
 }
 
-// settingOf returns a setting's value as the command line has it.
+// settingOf returns a setting's value as the command line has it: a text, or where no
+// comma divides it a list of them.
 func settingOf(path, key string, value *yaml.Node, flags []*kong.Flag) (any, error) {
 	if err := checkKey(key, flags); err != nil {
 		return nil, err
 	}
 	flag := flags[slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == key })]
-	located := fromFile(path, flag)
-	if flag.Tag.Sep >= 0 || value.Kind != yaml.SequenceNode {
-		return textOf(value, flag.Target.Kind(), flag.Tag.Sep, located)
-	}
-	items := make([]any, len(value.Content))
-	for i, item := range value.Content {
-		text, err := scalar(item)
-		if err != nil {
-			return nil, fmt.Errorf("an item of the list: %w", err)
-		}
-		items[i] = kong.ExpandPath(located(text))
-	}
-	return items, nil
-}
-
-// textOf writes a value as the command line has it. Where the setting is a list or a
-// mapping, so may be the value. located is applied to each part.
-func textOf(value *yaml.Node, kind reflect.Kind, sep rune, located func(string) string) (string, error) {
+	located, kind := fromFile(path, flag), flag.Target.Kind()
 	if value.Kind == yaml.AliasNode {
 		value = value.Alias
 	}
 	switch {
 	case kind == reflect.Slice && value.Kind == yaml.SequenceNode:
-		return joinedItems(value.Content, located)
+		return listed(value.Content, flag.Tag.Sep, located)
 	case kind == reflect.Map && value.Kind == yaml.MappingNode:
 		return joinedPairs(value.Content)
 	}
 	text, err := scalar(value)
-	if err != nil && kind == reflect.Slice {
-		return "", fmt.Errorf("%w, or a list of them", err)
+	switch {
+	case err != nil && kind == reflect.Slice:
+		return nil, fmt.Errorf("%w, or a list of them", err)
+	case err != nil && kind == reflect.Map:
+		return nil, fmt.Errorf("%w, or a mapping of names to them", err)
+	case err != nil:
+		return nil, err
+	case kind != reflect.Slice || flag.Tag.Sep < 0: // one item, whatever it has in it
+		return located(text), nil
 	}
-	if err != nil && kind == reflect.Map {
-		return "", fmt.Errorf("%w, or a mapping of names to them", err)
-	}
-	if kind != reflect.Slice {
-		return located(text), err
-	}
-	if sep < 0 { // one item, whatever it has in it
-		return located(text), err
-	}
-	parts := kong.SplitEscaped(text, sep)
+	parts := kong.SplitEscaped(text, flag.Tag.Sep)
 	for i := range parts {
 		parts[i] = located(strings.TrimSpace(parts[i]))
 	}
-	return kong.JoinEscaped(parts, sep), err
+	return kong.JoinEscaped(parts, flag.Tag.Sep), nil
+}
+
+// listed returns the items of a list, joined unless sep says that nothing divides them.
+func listed(items []*yaml.Node, sep rune, located func(string) string) (any, error) {
+	var texts []string
+	var all []any
+	for _, item := range items {
+		text, err := scalar(item)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("an item of the list: %w", err)
+		case sep >= 0 && strings.Contains(text, ","):
+			return nil, fmt.Errorf("%q: an item of the list can't have a comma", text)
+		}
+		texts, all = append(texts, located(text)), append(all, kong.ExpandPath(located(text)))
+	}
+	if sep < 0 {
+		return all, nil
+	}
+	return strings.Join(texts, ","), nil
 }
 
 // fromFile returns what makes a path in a file of settings one that is relative to the
@@ -178,21 +180,6 @@ func fromFile(file string, flag *kong.Flag) func(string) string {
 		}
 	}
 	return func(text string) string { return text }
-}
-
-func joinedItems(items []*yaml.Node, located func(string) string) (string, error) {
-	var texts []string
-	for _, item := range items {
-		text, err := scalar(item)
-		switch {
-		case err != nil:
-			return "", fmt.Errorf("an item of the list: %w", err)
-		case strings.Contains(text, ","):
-			return "", fmt.Errorf("%q: an item of the list can't have a comma", text)
-		}
-		texts = append(texts, located(text))
-	}
-	return strings.Join(texts, ","), nil
 }
 
 func joinedPairs(pairs []*yaml.Node) (string, error) {

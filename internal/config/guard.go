@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"reflect"
 	"regexp"
 
 	"github.com/alecthomas/kong"
@@ -50,17 +49,12 @@ func (g Guard) Policed() bool {
 // PolicyDefaults is the value of Guard.Policy that is no file.
 const PolicyDefaults = "defaults"
 
-// decodePolicy takes the path of a file, or PolicyDefaults.
-func decodePolicy(ctx *kong.DecodeContext, target reflect.Value) error {
-	text, err := popText(ctx)
-	if err != nil {
-		return err
-	}
+// parsePolicy takes the path of a file, or PolicyDefaults.
+func parsePolicy(text string) (string, error) {
 	if text != "" && text != PolicyDefaults {
 		text = kong.ExpandPath(text)
 	}
-	target.SetString(text)
-	return nil
+	return text, nil
 }
 
 // dottedName is the name of a module or a function, as os.path.join, in which * may

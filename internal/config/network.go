@@ -6,11 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/alecthomas/kong"
 )
 
 // The values of Serve.Transport.
@@ -20,20 +17,7 @@ const (
 	TransportSSE   = "sse"
 )
 
-// decodeTransports takes the names of transports, separated by commas.
-func decodeTransports(ctx *kong.DecodeContext, target reflect.Value) error {
-	text, err := popText(ctx)
-	if err != nil {
-		return err
-	}
-	transports, err := parseTransports(text)
-	if err != nil {
-		return err
-	}
-	target.Set(reflect.ValueOf(transports))
-	return nil
-}
-
+// parseTransports takes the names of transports, separated by commas.
 func parseTransports(text string) ([]string, error) {
 	var transports []string
 	for name := range strings.SplitSeq(text, ",") {
@@ -56,9 +40,6 @@ func (s Serve) OverNetwork() bool { return !slices.Contains(s.Transport, Transpo
 
 // Has reports whether clients may connect by the named transport.
 func (s Serve) Has(transport string) bool { return slices.Contains(s.Transport, transport) }
-
-// authenticated reports whether requests must say who sends them.
-func (s Serve) authenticated() bool { return s.Authenticates() }
 
 // checkNetwork refuses a server that would be open to others by mistake.
 func (s Serve) checkNetwork() error {
@@ -86,7 +67,7 @@ func (s Serve) checkNetwork() error {
 	switch {
 	case wrong != nil:
 		err = errors.Join(err, wrong)
-	case !local && !s.authenticated() && !s.AllowUnauthenticatedNetwork:
+	case !local && !s.Authenticates() && !s.AllowUnauthenticatedNetwork:
 		err = errors.Join(err, fmt.Errorf("addr is %s, which others than this machine can reach, and whoever reaches it runs code here; "+
 			"listen on 127.0.0.1, set up authentication, or say --allow-unauthenticated-network", s.Addr))
 	}
@@ -104,26 +85,6 @@ func isLocal(addr string) (bool, error) {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback(), nil
-}
-
-// listOf takes values separated by commas.
-func listOf(parse func(string) (string, error)) kong.Mapper {
-	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
-		text, err := popText(ctx)
-		if err != nil {
-			return err
-		}
-		var list []string
-		for one := range strings.SplitSeq(text, ",") {
-			parsed, err := parse(strings.TrimSpace(one))
-			if err != nil {
-				return err
-			}
-			list = append(list, parsed)
-		}
-		target.Set(reflect.ValueOf(list))
-		return nil
-	})
 }
 
 // parseOrigin takes what a browser sends as Origin.

@@ -62,17 +62,13 @@ func referenceHelp(help, enum string) string {
 // environment variable.
 func addToHelp(parser *kong.Kong) error {
 	return kong.Visit(parser.Model.Node, func(node kong.Visitable, next kong.Next) error {
-		if flag, ok := node.(*kong.Flag); ok && flag.HasDefault {
-			flag.Help += " Default: " + flag.Default + "."
-		}
-		return next(nil)
-	})
-}
-
-func addEnvToHelp(parser *kong.Kong) error {
-	return kong.Visit(parser.Model.Node, func(node kong.Visitable, next kong.Next) error {
-		if flag, ok := node.(*kong.Flag); ok && isSetting(parser.Model, flag) {
-			flag.Help += " ($" + envName(flag) + ")"
+		if flag, ok := node.(*kong.Flag); ok {
+			if flag.HasDefault {
+				flag.Help += " Default: " + flag.Default + "."
+			}
+			if isSetting(parser.Model, flag) {
+				flag.Help += " ($" + envName(flag) + ")"
+			}
 		}
 		return next(nil)
 	})

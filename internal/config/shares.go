@@ -14,8 +14,8 @@ import (
 // decodeExistingPaths takes paths separated by commas, and makes them absolute. A
 // flag that is repeated adds to what was said before.
 func decodeExistingPaths(ctx *kong.DecodeContext, target reflect.Value) error {
-	text, err := popText(ctx)
-	if err != nil {
+	var text string
+	if err := ctx.Scan.PopValueInto("value", &text); err != nil {
 		return err
 	}
 	for _, one := range kong.SplitEscaped(text, ',') {
@@ -140,22 +140,6 @@ func (c *Config) SharesHome() (setting, path string) {
 
 // within reports whether path is directory or below it, once links are followed.
 func within(path, directory string) bool {
-	relative, err := filepath.Rel(resolved(directory), resolved(path))
+	relative, err := filepath.Rel(withoutLinks(directory), withoutLinks(path))
 	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
-}
-
-// resolved follows the links of as much of path as is there.
-func resolved(path string) string {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return path
-	}
-	if followed, err := filepath.EvalSymlinks(path); err == nil {
-		return followed
-	}
-	parent := filepath.Dir(path)
-	if parent == path {
-		return path
-	}
-	return filepath.Join(resolved(parent), filepath.Base(path))
 }

@@ -15,41 +15,50 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// decodeDuration takes Go's notation, as 1m30s, and bare seconds, as 45 or 0.5.
-func decodeDuration(ctx *kong.DecodeContext, target reflect.Value) error {
-	text, err := popText(ctx)
-	if err != nil {
+// decoded is a mapper of what parse makes of a flag's text.
+func decoded[T any](parse func(text string) (T, error)) kong.Mapper {
+	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+		var text string
+		if err := ctx.Scan.PopValueInto("value", &text); err != nil {
+			return err
+		}
+		value, err := parse(text)
+		if err == nil {
+			target.Set(reflect.ValueOf(value))
+		}
 		return err
-	}
-	duration, err := parseDuration(text)
-	if err != nil {
-		return err
-	}
-	target.SetInt(int64(duration))
-	return nil
+	})
 }
 
-// decodeTimeLimit takes a duration that is more than 0, or none, which is LimitNone.
-func decodeTimeLimit(ctx *kong.DecodeContext, target reflect.Value) error {
-	text, err := popText(ctx)
-	if err != nil {
-		return err
-	}
+// listOf takes values separated by commas, each one once.
+func listOf(parse func(string) (string, error)) kong.Mapper {
+	return decoded(func(text string) (list []string, err error) {
+		for one := range strings.SplitSeq(text, ",") {
+			parsed, err := parse(strings.TrimSpace(one))
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(list, parsed) {
+				list = append(list, parsed)
+			}
+		}
+		return list, nil
+	})
+}
+
+// parseTimeLimit takes a duration that is more than 0, or none, which is LimitNone.
+func parseTimeLimit(text string) (time.Duration, error) {
 	if strings.TrimSpace(text) == "none" {
-		target.SetInt(LimitNone)
-		return nil
+		return LimitNone, nil
 	}
 	limit, err := parseDuration(text)
-	if err != nil {
-		return err
+	if err == nil && limit == 0 {
+		err = fmt.Errorf("%q leaves no time; write a duration that is more than 0, as 10m, or none for no limit", text)
 	}
-	if limit == 0 {
-		return fmt.Errorf("%q leaves no time; write a duration that is more than 0, as 10m, or none for no limit", text)
-	}
-	target.SetInt(int64(limit))
-	return nil
+	return limit, err
 }
 
+// parseDuration takes Go's notation, as 1m30s, and bare seconds, as 45 or 0.5.
 func parseDuration(text string) (time.Duration, error) {
 	duration, err := time.ParseDuration(text)
 	if err != nil {
@@ -66,75 +75,46 @@ func parseDuration(text string) (time.Duration, error) {
 	return duration, nil
 }
 
-// decodeSize takes bytes, as 4096, 900KB (thousands) or 1MiB (1024 squared).
-func decodeSize(ctx *kong.DecodeContext, target reflect.Value) error {
-	text, err := popText(ctx)
-	if err != nil {
-		return err
-	}
+// parseSize takes bytes, as 4096, 900KB (thousands) or 1MiB (1024 squared).
+func parseSize(text string) (int64, error) {
 	size, err := humanize.ParseBytes(text)
 	if err != nil || size > math.MaxInt64 {
-		return fmt.Errorf("%q is not a size; write 4096, 900KB, 1MiB or 1GB", text)
+		return 0, fmt.Errorf("%q is not a size; write 4096, 900KB, 1MiB or 1GB", text)
 	}
-	target.SetInt(int64(size))
-	return nil
+	return int64(size), nil
 }
 
 // moduleName is the name of a Python module, as matplotlib.pyplot.
 var moduleName = regexp.MustCompile(`^[\p{L}_][\p{L}\p{Nd}_]*(\.[\p{L}_][\p{L}\p{Nd}_]*)*$`)
 
-// decodeModules takes names of modules separated by commas; none, or an empty
-// text, is no module at all.
-func decodeModules(ctx *kong.DecodeContext, target reflect.Value) error {
-	text, err := popText(ctx)
-	if err != nil {
-		return err
-	}
-	modules, err := parseModules(text)
-	if err != nil {
-		return err
-	}
-	target.Set(reflect.ValueOf(modules))
-	return nil
-}
-
-func parseModules(text string) ([]string, error) {
-	text = strings.TrimSpace(text)
-	if text == "" || text == "none" {
+// modules takes names of modules separated by commas; none, or an empty text, is no
+// module at all.
+func modules(text string) ([]string, error) {
+	var list []string
+	if text = strings.TrimSpace(text); text == "" || text == "none" {
 		return nil, nil
 	}
-	var modules []string
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
 		if !moduleName.MatchString(name) {
 			return nil, fmt.Errorf("%q is not the name of a module; write numpy,matplotlib.pyplot or none", name)
 		}
-		if !slices.Contains(modules, name) {
-			modules = append(modules, name)
+		if !slices.Contains(list, name) {
+			list = append(list, name)
 		}
 	}
-	return modules, nil
+	return list, nil
 }
 
-// decodeText takes a text as it is, or the content of a file as @FILE.
-func decodeText(ctx *kong.DecodeContext, target reflect.Value) error {
-	text, err := popText(ctx)
+// textOrFile takes a text as it is, or the content of a file as @FILE.
+func textOrFile(text string) (string, error) {
+	name, isFile := strings.CutPrefix(text, "@")
+	if !isFile {
+		return text, nil
+	}
+	content, err := os.ReadFile(kong.ExpandPath(name))
 	if err != nil {
-		return err
+		return "", fmt.Errorf("reading the text: %w", err)
 	}
-	if name, isFile := strings.CutPrefix(text, "@"); isFile {
-		content, err := os.ReadFile(kong.ExpandPath(name))
-		if err != nil {
-			return fmt.Errorf("reading the text: %w", err)
-		}
-		text = string(content)
-	}
-	target.SetString(text)
-	return nil
-}
-
-func popText(ctx *kong.DecodeContext) (string, error) {
-	var text string
-	err := ctx.Scan.PopValueInto("value", &text)
-	return text, err
+	return string(content), nil
 }

@@ -81,7 +81,7 @@ func New(o Options) *Metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	if o.Stats != nil {
-		m.registry.MustRegister(newGauges(o.Stats))
+		m.registry.MustRegister(&gauges{o.Stats})
 	}
 	return m
 }

@@ -3,6 +3,7 @@ package plugins
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -153,10 +154,5 @@ func convert(value any, kind string) (any, bool) {
 }
 
 func contains(values []any, value any) bool {
-	for _, v := range values {
-		if reflect.DeepEqual(v, value) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(values, func(v any) bool { return reflect.DeepEqual(v, value) })
 }

@@ -12,7 +12,7 @@ type document struct {
 	Examples      []string           `json:"examples,omitempty" jsonschema:"maxItems=20" jsonschema_description:"Calls as code would make them."`
 	Configuration map[string]setting `json:"configuration,omitempty" jsonschema_description:"What the plugin reads as context.config, by name."`
 	Preload       []string           `json:"preload,omitempty" jsonschema:"maxItems=50" jsonschema_description:"Modules that it imports, to be imported before interpreters are forked."`
-	Annotations   annotations        `json:"annotations,omitzero" jsonschema_description:"Hints to clients where each plugin is a tool (--mode plugin-only)."`
+	Annotations   Annotations        `json:"annotations,omitzero" jsonschema_description:"Hints to clients where each plugin is a tool (--mode plugin-only)."`
 }
 
 // parameter is one of what a plugin takes. Without a default, and without
@@ -51,8 +51,9 @@ type setting struct {
 	Value       any    `json:"value,omitempty" jsonschema_description:"What the operator has set."`
 }
 
-// annotations are hints of MCP about a tool.
-type annotations struct {
+// Annotations are hints of MCP to clients about the plugin as a tool; what is nil its
+// author has not said.
+type Annotations struct {
 	Title       string `json:"title,omitempty" jsonschema:"maxLength=100" jsonschema_description:"A name for people."`
 	ReadOnly    *bool  `json:"read_only,omitempty" jsonschema_description:"It changes nothing."`
 	Destructive *bool  `json:"destructive,omitempty" jsonschema_description:"It may change or remove what is there, rather than add only."`

@@ -77,6 +77,3 @@ func encoded(v any) json.RawMessage {
 	}
 	return raw
 }
-
-// InputSchema is the schema of a plugin's arguments, for where it is a tool.
-func InputSchema(p Plugin) json.RawMessage { return p.Schema }

@@ -3,7 +3,6 @@ package plugins
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -80,16 +79,4 @@ func checkParameterName(name string) error {
 		return fmt.Errorf("%q is a name that this server gives to every plugin; choose another one", name)
 	}
 	return nil
-}
-
-// jsonNames lists the keys of a struct.
-func jsonNames(v any) []string {
-	var names []string
-	t := reflect.TypeOf(v)
-	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
 }

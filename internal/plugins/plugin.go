@@ -51,13 +51,6 @@ type Plugin struct {
 	off bool // by enabled: false, whatever else is wrong
 }
 
-// Annotations are hints to clients about the plugin as a tool; what is nil its
-// author has not said.
-type Annotations struct {
-	Title                                        string
-	ReadOnly, Destructive, Idempotent, OpenWorld *bool
-}
-
 // Headline is the first sentence of the description, for lists.
 func (p Plugin) Headline() string { return firstSentence(p.Description) }
 
@@ -130,7 +123,7 @@ func (p *Plugin) fill(d document) {
 	p.Signature, p.Doc = signature(d), doc(d)
 	p.ToolDescription, p.Schema = toolDescription(d), inputSchema(d)
 	p.Preload = d.Preload
-	p.Annotations = Annotations{d.Annotations.Title, d.Annotations.ReadOnly, d.Annotations.Destructive, d.Annotations.Idempotent, d.Annotations.OpenWorld}
+	p.Annotations = d.Annotations
 	p.Configuration = make(map[string]any, len(d.Configuration))
 	for name, s := range d.Configuration {
 		p.Configuration[name] = s.Value

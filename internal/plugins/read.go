@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,7 +111,7 @@ const settling = 2 * time.Second
 func read(dir string, files listing) []Plugin {
 	var all []Plugin
 	total, helpers := 0, helperDigest(dir, files)
-	for _, file := range sortedNames(files) {
+	for _, file := range slices.Sorted(maps.Keys(files)) {
 		name, ext := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
 		if ext == ".py" {
 			continue
@@ -204,7 +205,7 @@ func unreadable(err error) error {
 // which imports which is not known here.
 func helperDigest(dir string, files listing) string {
 	hash := sha256.New()
-	for _, file := range sortedNames(files) {
+	for _, file := range slices.Sorted(maps.Keys(files)) {
 		name, isPython := strings.CutSuffix(file, ".py")
 		if _, plugin := files[name+".yaml"]; !isPython || plugin {
 			continue
@@ -225,13 +226,4 @@ func digest(p Plugin) string {
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:8])
-}
-
-func sortedNames(files listing) []string {
-	names := make([]string, 0, len(files))
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

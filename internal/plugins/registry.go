@@ -219,13 +219,7 @@ func (s Set) named(name string) (Plugin, bool) {
 func (s Set) Ready() []Plugin { return s.in(Ready) }
 
 func (s Set) in(state State) []Plugin {
-	var some []Plugin
-	for _, p := range s.Plugins {
-		if p.State == state {
-			some = append(some, p)
-		}
-	}
-	return some
+	return slices.DeleteFunc(slices.Clone(s.Plugins), func(p Plugin) bool { return p.State != state })
 }
 
 // Preload lists the modules that plugins wish to be imported ahead.

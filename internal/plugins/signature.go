@@ -35,7 +35,7 @@ func doc(d document) string {
 	for _, p := range d.Parameters {
 		kind := p.Type
 		if len(p.Enum) > 0 {
-			kind = oneOf(p.Enum)
+			kind = literals("{", p.Enum, "}")
 		}
 		if !p.required() {
 			kind += ", default " + literal(p.Default)
@@ -60,12 +60,13 @@ func entry(b *strings.Builder, head, description string) {
 	}
 }
 
-func oneOf(values []any) string {
+// literals writes values as Python would, between brackets.
+func literals(open string, values []any, end string) string {
 	all := make([]string, len(values))
 	for i, v := range values {
 		all[i] = literal(v)
 	}
-	return "{" + strings.Join(all, ", ") + "}"
+	return open + strings.Join(all, ", ") + end
 }
 
 // literal writes a value as Python would.
@@ -83,11 +84,7 @@ func literal(value any) string {
 	case string:
 		return quoted(v)
 	case []any:
-		all := make([]string, len(v))
-		for i, item := range v {
-			all[i] = literal(item)
-		}
-		return "[" + strings.Join(all, ", ") + "]"
+		return literals("[", v, "]")
 	case map[string]any:
 		var all []string
 		for _, key := range slices.Sorted(maps.Keys(v)) {

@@ -228,10 +228,4 @@ func nodeKind(node *yaml.Node) string {
 }
 
 // clip shortens a text of a stranger's that an error repeats.
-func clip(text string) string {
-	const most = 80 // bytes
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
+func clip(text string) string { return clipTo(text, 80) }

@@ -1,140 +1,119 @@
 package plugins
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"unicode/utf8"
 )
 
-// compiled is the schema as the validator wants it. It fails on a mistake in the
-// tags of document only, which TestSchema would find.
-var compiled = sync.OnceValue(func() *jsonschema.Schema {
-	raw, err := Schema()
-	if err != nil {
-		panic(err)
-	}
-	object, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		panic(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("plugin.json", object); err != nil {
-		panic(err)
-	}
-	return compiler.MustCompile("plugin.json")
-})
-
-// validate holds the tree against the schema and says in plain words, with
+// validate holds the tree against document, by its tags, and says in plain words, with
 // lines, what does not fit.
 func (t tree) validate() []fault {
-	err := compiled().Validate(t.value)
-	var wrong *jsonschema.ValidationError
-	if err == nil || !errors.As(err, &wrong) {
-		return nil
-	}
-	faults := t.explain(wrong)
+	faults := t.fit("", t.value, reflect.TypeFor[document](), nil)
 	slices.SortStableFunc(faults, func(a, b fault) int { return cmp.Or(a.line-b.line, strings.Compare(a.text, b.text)) })
 	return faults
 }
 
-func (t tree) explain(wrong *jsonschema.ValidationError) []fault {
-	if len(wrong.Causes) > 0 {
-		var all []fault
-		for _, cause := range wrong.Causes {
-			all = append(all, t.explain(cause)...)
-		}
-		return all
-	}
-	path, value := t.locate(wrong.InstanceLocation)
+// fit holds a value against a type of document's and the rules in its field's tag.
+func (t tree) fit(path string, value any, want reflect.Type, rules url.Values) []fault {
 	say := func(format string, args ...any) []fault {
 		return []fault{{t.lines[path], clip(cmp.Or(path, "it")) + " " + fmt.Sprintf(format, args...)}}
 	}
-	switch k := wrong.ErrorKind.(type) {
-	case *kind.AdditionalProperties:
-		return t.unknown(path, k.Properties)
-	case *kind.Required:
-		if path == "" {
-			return []fault{{1, "it has no " + listed(k.Missing, "and")}}
-		}
-		return say("has no %s", listed(k.Missing, "and"))
-	case *kind.Enum:
-		return say("is %s; it must be one of %s", shown(path, value), listed(literals(k.Want), "or"))
-	case *kind.Type:
-		return say("is %s; it must be %s", shown(path, value), words(k.Want))
-	case *kind.MinLength, *kind.MinItems:
-		return say("is empty")
-	case *kind.MaxLength:
-		return say("has %d characters; at most %d are taken", k.Got, k.Want)
-	case *kind.MaxItems:
-		return say("has %d items; at most %d are taken", k.Got, k.Want)
-	default:
-		return say("does not fit schemas/plugin.json: %s", strings.Join(k.KeywordPath(), "/"))
+	if want.Kind() == reflect.Pointer {
+		want = want.Elem()
 	}
-}
-
-// locate returns the path of a place in the tree, and what is there.
-func (t tree) locate(location []string) (path string, value any) {
-	value = t.value
-	for _, token := range location {
-		switch v := value.(type) {
-		case map[string]any:
-			path, value = under(path, token), v[token]
-		case []any:
-			i, err := strconv.Atoi(token)
-			if err != nil || i >= len(v) {
-				return path, nil
+	var faults []fault
+	var fits bool
+	switch v := value.(type) {
+	case map[string]any:
+		switch fits = want.Kind() == reflect.Struct || want.Kind() == reflect.Map; want.Kind() {
+		case reflect.Struct:
+			return t.fitStruct(path, v, want)
+		case reflect.Map:
+			for _, key := range slices.Sorted(maps.Keys(v)) {
+				faults = append(faults, t.fit(under(path, key), v[key], want.Elem(), nil)...)
 			}
-			path, value = at(path, i), v[i]
 		}
+	case []any:
+		if fits = want.Kind() == reflect.Slice; fits {
+			faults = bounds(len(v), "items", rules, "minItems", "maxItems", say)
+			for i, item := range v {
+				faults = append(faults, t.fit(at(path, i), item, want.Elem(), nil)...)
+			}
+		}
+	case string:
+		if fits = want.Kind() == reflect.String; fits {
+			faults = bounds(utf8.RuneCountInString(v), "characters", rules, "minLength", "maxLength", say)
+			if words := rules["enum"]; len(words) > 0 && !slices.Contains(words, v) {
+				faults = say("is %s; it must be one of %s", shown(path, value), listed(words, "or"))
+			}
+		}
+	case bool:
+		fits = want.Kind() == reflect.Bool
 	}
-	return path, value
-}
-
-// unknown is about keys that nothing is known of: one that is silently ignored
-// would be a setting that is silently off.
-func (t tree) unknown(path string, keys []string) []fault {
-	known := knownKeys(path)
-	faults := make([]fault, 0, len(keys))
-	for _, key := range keys {
-		inner := under(path, key)
-		faults = append(faults, faultf(t.lines[inner], "%s is not known; the keys here are %s", clip(inner), listed(known, "and")))
+	if !fits && want.Kind() != reflect.Interface {
+		return say("is %s; it must be %s", shown(path, value), words[want.Kind()])
 	}
 	return faults
 }
 
-// knownKeys lists the keys of the mapping at path, in the order of the struct.
-func knownKeys(path string) []string {
-	switch {
-	case path == "":
-		return jsonNames(document{})
-	case strings.HasPrefix(path, "parameters["):
-		return jsonNames(parameter{})
-	case strings.HasPrefix(path, "returns["):
-		return jsonNames(returned{})
-	case strings.HasPrefix(path, "configuration."):
-		return jsonNames(setting{})
-	default:
-		return jsonNames(annotations{})
+// fitStruct holds a mapping against a struct. A key that nothing is known of would be a
+// setting that is silently off.
+func (t tree) fitStruct(path string, value map[string]any, want reflect.Type) []fault {
+	var faults []fault
+	var known, missing []string
+	for i := range want.NumField() {
+		field := want.Field(i)
+		key, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if key == "" {
+			continue
+		}
+		known = append(known, key)
+		rules, err := url.ParseQuery(strings.ReplaceAll(field.Tag.Get("jsonschema"), ",", "&"))
+		if err != nil {
+			panic(err) // a mistake in a tag, which TestFaults would find
+		}
+		if one, there := value[key]; there {
+			faults = append(faults, t.fit(under(path, key), one, field.Type, rules)...)
+		} else if options == "" {
+			missing = append(missing, key)
+		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(value)) {
+		if inner := under(path, key); !slices.Contains(known, key) {
+			faults = append(faults, faultf(t.lines[inner], "%s is not known; the keys here are %s", clip(inner), listed(known, "and")))
+		}
+	}
+	switch {
+	case len(missing) > 0 && path == "":
+		faults = append(faults, fault{1, "it has no " + listed(missing, "and")})
+	case len(missing) > 0:
+		faults = append(faults, faultf(t.lines[path], "%s has no %s", clip(path), listed(missing, "and")))
+	}
+	return faults
 }
 
-// words names JSON's types as an author of YAML would.
-func words(types []string) string {
-	names := map[string]string{"object": "a mapping", "array": "a list", "string": "a text", "boolean": "true or false", "number": "a number", "integer": "a whole number", "null": "null"}
-	var all []string
-	for _, t := range types {
-		all = append(all, cmp.Or(names[t], t))
+// bounds holds a number of items or characters against the rules of these names.
+func bounds(n int, things string, rules url.Values, least, most string, say func(string, ...any) []fault) []fault {
+	if least := rules.Get(least); least != "" && n == 0 {
+		return say("is empty")
 	}
-	return listed(all, "or")
+	if most, err := strconv.Atoi(rules.Get(most)); err == nil && n > most {
+		return say("has %d %s; at most %d are taken", n, things, most)
+	}
+	return nil
+}
+
+// words names types as an author of YAML would.
+var words = map[reflect.Kind]string{
+	reflect.Struct: "a mapping", reflect.Map: "a mapping", reflect.Slice: "a list", reflect.String: "a text", reflect.Bool: "true or false",
 }
 
 // private reports whether what is at path may be a secret of the operator's: what
@@ -173,14 +152,6 @@ func pythonOr(value any) string {
 	default:
 		return clip(fmt.Sprint(v))
 	}
-}
-
-func literals(values []any) []string {
-	all := make([]string, len(values))
-	for i, v := range values {
-		all[i] = fmt.Sprint(v)
-	}
-	return all
 }
 
 // listed writes "a, b and c".

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -67,45 +69,175 @@ var (
 	errTalk = errors.New("the checker's answer could not be understood")
 )
 
-// checker is a process that answers one question at a time.
+// checker has a process that answers one question at a time. One that has served well
+// stays for the next; after any failure the next question gets a fresh one.
 type checker struct {
-	process Process
+	start  func(context.Context) (Process, error)
+	log    *slog.Logger
+	limit  time.Duration // of one check
+	wait   time.Duration // for a turn
+	turn   chan struct{} // holds something while a check is on
+	closed chan struct{}
+
+	// What is used by whom has the turn.
 	answers *bufio.Reader
 	last    uint64 // the id of the last question
+
+	mu      sync.Mutex
+	process Process // nil for none
 }
 
-func newChecker(p Process) *checker {
-	return &checker{process: p, answers: bufio.NewReader(p)}
-}
+// The errors of a check that was not begun.
+var (
+	errBusy   = errors.New("the checker of code is busy")
+	errClosed = errors.New("the server is stopping")
+)
 
-// alive reports whether the process has not ended yet, as far as is known.
-func (c *checker) alive() bool {
-	select {
-	case <-c.process.Ended():
-		return false
-	default:
-		return true
+// patience is how many times the limit of one check others wait for their turn.
+const patience = 4
+
+// large is the code, in bytes, after which a checker makes room for a fresh one:
+// Python does not give all the memory back that the tree of so much took.
+const large = 256 << 10
+
+// startError says that no checker could be started: there is no Python, for one.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+
+func (e *startError) Unwrap() error { return e.err }
+
+func newChecker(start func(context.Context) (Process, error), limit time.Duration, log *slog.Logger) *checker {
+	return &checker{
+		start: start, log: log, limit: limit, wait: patience * limit, turn: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 }
 
-// ask puts the question. After an error, ctx's among them, the checker is dead.
-func (c *checker) ask(ctx context.Context, q question, limit time.Duration) (v verdict, err error) {
-	bounded, cancel := context.WithTimeoutCause(ctx, limit, errSlow)
+// ask has the checker answer. It waits a while for its turn, as long as ctx allows.
+func (c *checker) ask(ctx context.Context, q question) (verdict, error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, c.wait, errBusy)
 	defer cancel()
-	// Its end ends the writing and the reading, on every system.
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-c.closed:
+		return verdict{}, errClosed
+	case <-waiting.Done():
+		return verdict{}, context.Cause(waiting)
+	}
+	if p := c.idle(); p != nil {
+		v, err := c.put(ctx, p, q)
+		if !errors.Is(err, errDied) {
+			return v, err
+		}
+		// It may have died of something else, before it was asked.
+	}
+	p, err := c.fresh(ctx)
+	if err != nil {
+		return verdict{}, err
+	}
+	return c.put(ctx, p, q)
+}
+
+// idle returns the process that has served before, nil if it has ended.
+func (c *checker) idle() Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.process == nil {
+		return nil
+	}
+	select {
+	case <-c.process.Ended():
+		c.log.Warn("the checker of code has died while it was idle", "stderr", c.process.LastWords())
+		c.process = nil
+	default:
+	}
+	return c.process
+}
+
+// fresh starts a process.
+func (c *checker) fresh(ctx context.Context) (Process, error) {
+	p, err := c.start(ctx)
+	if err != nil {
+		return nil, &startError{err}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isClosed() {
+		p.Kill()
+		return nil, errClosed
+	}
+	c.process, c.answers = p, bufio.NewReader(p)
+	return p, nil
+}
+
+// put puts the question to the process, which is kept if that went well.
+func (c *checker) put(ctx context.Context, p Process, q question) (verdict, error) {
+	v, err := c.within(ctx, p, q)
+	if err == nil && len(q.Code) <= large && !c.isClosed() {
+		return v, nil
+	}
+	c.mu.Lock()
+	c.process = nil
+	c.mu.Unlock()
+	p.Kill()
+	switch {
+	case err == nil:
+		return v, nil
+	case c.isClosed():
+		return verdict{}, errClosed
+	}
+	c.log.Warn("code could not be checked", "error", err, "bytes", len(q.Code), "stderr", p.LastWords())
+	return verdict{}, err
+}
+
+func (c *checker) isClosed() bool {
+	select {
+	case <-c.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// close ends the process, in good order if nothing is being checked.
+func (c *checker) close() {
+	c.mu.Lock()
+	p := c.process
+	if !c.isClosed() {
+		close(c.closed)
+	}
+	c.mu.Unlock()
+	select {
+	case c.turn <- struct{}{}: // nobody gets it any more
+		if p != nil {
+			_ = p.Close()
+		}
+	default:
+		if p != nil {
+			p.Kill()
+		}
+	}
+}
+
+// within bounds the time of a question: the end of the process ends the writing and the
+// reading, on every system.
+func (c *checker) within(ctx context.Context, p Process, q question) (v verdict, err error) {
+	bounded, cancel := context.WithTimeoutCause(ctx, c.limit, errSlow)
+	defer cancel()
 	killed := make(chan struct{})
 	stop := context.AfterFunc(bounded, func() {
 		defer close(killed)
-		c.process.Kill()
+		p.Kill()
 	})
-	v, err = c.converse(q)
+	v, err = c.converse(p, q)
 	if !stop() {
 		<-killed
 		return verdict{}, context.Cause(bounded)
 	}
 	if err != nil {
-		c.process.Kill()
-		err = withWords(err, c.process.LastWords())
+		p.Kill()
+		err = withWords(err, p.LastWords())
 	}
 	return v, err
 }
@@ -118,14 +250,14 @@ func withWords(err error, words string) error {
 	return fmt.Errorf("%w: %s", err, words[strings.LastIndexByte(words, '\n')+1:])
 }
 
-func (c *checker) converse(q question) (verdict, error) {
+func (c *checker) converse(p Process, q question) (verdict, error) {
 	c.last++
 	q.ID = c.last
 	line, err := json.Marshal(q)
 	if err != nil {
 		return verdict{}, err
 	}
-	if _, err := c.process.Write(append(line, '\n')); err != nil {
+	if _, err := p.Write(append(line, '\n')); err != nil {
 		return verdict{}, fmt.Errorf("%w (%w)", errDied, err)
 	}
 	answer, err := c.line()

@@ -9,7 +9,7 @@
 // place in the code that breaks one.
 //
 // A checker is a worker.Helper: isolated, without the server's environment, its program given
-// from memory, as sessions could change files; one check at a time, four at most. Its death,
+// from memory, as sessions could change files; one check at a time. Its death,
 // 5 seconds of silence or an answer that is none refuse the code; only where one that had
 // served turns out to be dead is the code asked about once more. What it can't read (ErrSyntax)
 // goes to the session compile-only: validity there may depend on what ran before.

@@ -15,18 +15,32 @@ const (
 	longestText = 9_000 // characters in all
 )
 
+// wording is how a refusal speaks of what was to run.
+type wording struct{ noun, unchanged, instead string }
+
+func wordingOf(kind sessions.Kind) wording {
+	const again = "Write it without these, and run all of it again; other spellings of the same are refused too."
+	switch kind {
+	case sessions.RunsCommand:
+		return wording{"command", "", again}
+	case sessions.RunsInstall:
+		return wording{"installation", "", "Do with the packages that are there or may be installed."}
+	}
+	return wording{"code", " and no variable has changed", again}
+}
+
 // refusal tells the agent what is against the policy, and where.
 func refusal(kind sessions.Kind, violations []Violation) error {
 	var b strings.Builder
 	violations, more := counted(violations)
-	things, verb := "1 thing", "is"
-	switch n := len(violations); {
-	case more != "":
-		things, verb = fmt.Sprintf("more than %d things", n), "are"
-	case n > 1:
-		things, verb = fmt.Sprintf("%d things", n), "are"
+	words, things, verb := wordingOf(kind), sessions.Counted(len(violations), "thing"), "is"
+	if len(violations) > 1 || more != "" {
+		verb = "are"
 	}
-	fmt.Fprintf(&b, "Not run: %s in the %s %s against the policy of this server.\n", things, nounOf(kind), verb)
+	if more != "" {
+		things = "more than " + things
+	}
+	fmt.Fprintf(&b, "Not run: %s in the %s %s against the policy of this server.\n", things, words.noun, verb)
 	told := 0
 	for _, v := range violations {
 		line := v.describe(kind)
@@ -44,7 +58,7 @@ func refusal(kind sessions.Kind, violations []Violation) error {
 	case more != "":
 		fmt.Fprintf(&b, "… %s\n", more)
 	}
-	b.WriteString("Nothing has run" + changed(kind) + ". " + instead(kind))
+	b.WriteString("Nothing has run" + words.unchanged + ". " + words.instead)
 	return &sessions.Error{Code: sessions.CodeRefused, Message: b.String()}
 }
 
@@ -56,32 +70,6 @@ func counted(violations []Violation) (_ []Violation, more string) {
 		return violations[:last], violations[last].Message
 	}
 	return violations, ""
-}
-
-func nounOf(kind sessions.Kind) string {
-	switch kind {
-	case sessions.RunsCommand:
-		return "command"
-	case sessions.RunsInstall:
-		return "installation"
-	}
-	return "code"
-}
-
-// instead says what to do.
-func instead(kind sessions.Kind) string {
-	if kind == sessions.RunsInstall {
-		return "Do with the packages that are there or may be installed."
-	}
-	return "Write it without these, and run all of it again; other spellings of the same are refused too."
-}
-
-// changed says of code what else has not happened.
-func changed(kind sessions.Kind) string {
-	if kind == sessions.RunsCommand || kind == sessions.RunsInstall {
-		return ""
-	}
-	return " and no variable has changed"
 }
 
 // describe is one violation as a line of text.

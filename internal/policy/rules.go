@@ -2,9 +2,11 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Rules are what holds for somebody's code, as the checker takes them. A nil list
@@ -65,62 +67,42 @@ type Additions struct {
 	AllowModules, BlockModules, BlockFunctions []string
 }
 
-// None reports whether nothing is added.
-func (a Additions) None() bool {
-	return len(a.AllowModules)+len(a.BlockModules)+len(a.BlockFunctions) == 0
+// lists are the additions by the key that they add to.
+func (a Additions) lists() map[string][]string {
+	return map[string][]string{
+		"allowed_modules": a.AllowModules, "blocked_modules": a.BlockModules, "blocked_functions": a.BlockFunctions,
+	}
 }
 
 // check refuses what would be no rule.
 func (a Additions) check() error {
-	for flag, part := range map[string]struct {
-		names []string
-		check func(string) error
-	}{
-		"--allow-modules":   {a.AllowModules, checkModule},
-		"--block-modules":   {a.BlockModules, checkModule},
-		"--block-functions": {a.BlockFunctions, checkFunction},
-	} {
-		for _, name := range part.names {
-			if err := part.check(name); err != nil {
-				return &FlagError{flag, err}
+	for name, items := range a.lists() {
+		for _, item := range items {
+			if err := keyOf(name).check(item); err != nil {
+				flag := strings.Replace(name, "ed_", "-", 1) // as allow-modules
+				return fmt.Errorf("--%s: %w", flag, err)
 			}
 		}
 	}
 	return nil
 }
 
-// FlagError is a value of a flag that is no rule.
-type FlagError struct {
-	Flag string
-	Err  error
-}
-
-func (e *FlagError) Error() string { return e.Flag + ": " + e.Err.Error() }
-
-// Unwrap returns the cause.
-func (e *FlagError) Unwrap() error { return e.Err }
-
 // with returns the rules with more of them.
 func (r Rules) with(a Additions) Rules {
-	add := func(list *[]string, more []string) {
-		if len(more) > 0 {
-			*list = joined(*list, more)
+	for name, items := range a.lists() {
+		if list := keyOf(name).list(&r); len(items) > 0 {
+			*list = joined(*list, items)
 		}
 	}
-	add(&r.AllowedModules, a.AllowModules)
-	add(&r.BlockedModules, a.BlockModules)
-	add(&r.BlockedFunctions, a.BlockFunctions)
 	return r
 }
 
 // joined returns a new list of both, each item once.
 func joined(lists ...[]string) []string {
 	all := []string{}
-	for _, list := range lists {
-		for _, item := range list {
-			if !slices.Contains(all, item) {
-				all = append(all, item)
-			}
+	for _, item := range slices.Concat(lists...) {
+		if !slices.Contains(all, item) {
+			all = append(all, item)
 		}
 	}
 	return all

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"understudy/internal/reload"
 )
 
 // sourceOf returns a Source of rules that don't change.
@@ -19,7 +21,7 @@ func sourceOf(t *testing.T, text string) *Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Source{book: book, now: time.Now}
+	return &Source{book: book}
 }
 
 // watched is a file of rules, and a clock that the test moves.
@@ -65,12 +67,12 @@ func (w *watched) blocks(t *testing.T, later time.Duration, want ...string) {
 func TestFileIsReadAgain(t *testing.T) {
 	w := watch(t, "blocked_modules: [a1]")
 	w.write(t, "blocked_modules: [a2]")
-	w.blocks(t, lookEvery/2, "a1")
-	w.blocks(t, lookEvery/2, "a2") // though neither size nor time have changed
+	w.blocks(t, reload.LookEvery/2, "a1")
+	w.blocks(t, reload.LookEvery/2, "a2") // though neither size nor time have changed
 	w.time = w.time.Add(time.Minute)
-	w.blocks(t, lookEvery, "a2")
+	w.blocks(t, reload.LookEvery, "a2")
 	w.write(t, "blocked_modules: [a3]")
-	w.blocks(t, lookEvery, "a3")
+	w.blocks(t, reload.LookEvery, "a3")
 	if n := strings.Count(w.log.String(), "policy read again"); n != 2 {
 		t.Errorf("%d notes:\n%s", n, w.log.String())
 	}
@@ -81,9 +83,9 @@ func TestBrokenFileLeavesTheRules(t *testing.T) {
 	w := watch(t, "blocked_modules: [a]")
 	w.time = w.time.Add(time.Minute)
 	w.write(t, "blocked_modules: [b]\nblocked_module: [c]")
-	w.blocks(t, lookEvery, "a")
+	w.blocks(t, reload.LookEvery, "a")
 	w.blocks(t, time.Minute, "a")
-	w.blocks(t, lookEvery, "a")
+	w.blocks(t, reload.LookEvery, "a")
 	if err := os.Remove(w.path); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,7 @@ func TestBrokenFileLeavesTheRules(t *testing.T) {
 		t.Errorf("%d errors:\n%s", n, w.log.String())
 	}
 	w.write(t, "blocked_modules: [d]")
-	w.blocks(t, lookEvery, "d")
+	w.blocks(t, reload.LookEvery, "d")
 }
 
 func TestOpen(t *testing.T) {

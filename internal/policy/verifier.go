@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -21,9 +20,6 @@ type Options struct {
 	// Principal names the caller of a request for whom there may be rules, "" for
 	// one without a name. Without it nobody has one.
 	Principal func(context.Context, sessions.Client) string
-	// Checkers is how many checks may run at once; at most four by default, one
-	// for each processor.
-	Checkers int
 	// Limit is how long one check may take; 5 s.
 	Limit time.Duration
 	// Logger gets what concerns the operator; by default nobody does.
@@ -35,7 +31,7 @@ type Options struct {
 type Verifier struct {
 	source    *Source
 	principal func(context.Context, sessions.Client) string
-	pool      *pool
+	checker   *checker
 	log       *slog.Logger
 }
 
@@ -43,7 +39,7 @@ type Verifier struct {
 // than a second.
 const usualLimit = 5 * time.Second
 
-// NewVerifier returns a Verifier that has started no checker yet. Close must be
+// NewVerifier returns a Verifier that has started no process yet. Close must be
 // called at the end.
 func NewVerifier(o Options) *Verifier {
 	if o.Logger == nil {
@@ -52,23 +48,20 @@ func NewVerifier(o Options) *Verifier {
 	if o.Limit == 0 {
 		o.Limit = usualLimit
 	}
-	if o.Checkers == 0 {
-		o.Checkers = min(4, runtime.GOMAXPROCS(0))
-	}
 	if o.Principal == nil {
 		o.Principal = func(context.Context, sessions.Client) string { return "" }
 	}
-	return &Verifier{source: o.Source, principal: o.Principal, pool: newPool(o.Start, o.Checkers, o.Limit, o.Logger), log: o.Logger}
+	return &Verifier{source: o.Source, principal: o.Principal, checker: newChecker(o.Start, o.Limit, o.Logger), log: o.Logger}
 }
 
 // Warm starts a checker, so that the first call need not wait for it.
 func (v *Verifier) Warm(ctx context.Context) error {
-	_, err := v.pool.ask(ctx, question{Kind: string(sessions.RunsCode), Code: "0", Policy: Rules{}.encode()})
+	_, err := v.checker.ask(ctx, question{Kind: string(sessions.RunsCode), Code: "0", Policy: Rules{}.encode()})
 	return err
 }
 
-// Close ends the checkers. What is being checked is refused.
-func (v *Verifier) Close() { v.pool.close() }
+// Close ends the checker. What is being checked is refused.
+func (v *Verifier) Close() { v.checker.close() }
 
 // mostCode is how many bytes of code are checked: its tree takes some hundred times
 // as much memory.
@@ -96,7 +89,7 @@ func (v *Verifier) Verify(ctx context.Context, client sessions.Client, kind sess
 		}
 		kind = sessions.RunsCode
 	}
-	found, err := v.pool.ask(ctx, question{Kind: string(kind), Code: code, Policy: e.encoded})
+	found, err := v.checker.ask(ctx, question{Kind: string(kind), Code: code, Policy: e.encoded})
 	switch {
 	case err != nil:
 		return judged, v.failed(ctx, err)
@@ -132,7 +125,7 @@ func (v *Verifier) failed(ctx context.Context, err error) error {
 	case errors.Is(err, errBusy):
 		return sessions.Errorf(sessions.CodeBusy, "the server is busy checking the code of others; this code did not run. Try again")
 	case errors.Is(err, errSlow):
-		return unchecked(fmt.Sprintf("that took more than %v", v.pool.limit))
+		return unchecked(fmt.Sprintf("that took more than %v", v.checker.limit))
 	case errors.Is(err, errDied):
 		return unchecked("its checker ran out of memory or crashed")
 	}

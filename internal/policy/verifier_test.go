@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +21,7 @@ func testVerifier(t *testing.T, rules string, change ...func(*Options)) (*Verifi
 	t.Helper()
 	s := &starter{}
 	o := Options{
-		Source: sourceOf(t, rules), Start: s.start, Checkers: 2,
+		Source: sourceOf(t, rules), Start: s.start,
 		Limit:     time.Minute, // Python must start in that time, on a busy machine too
 		Principal: func(_ context.Context, c sessions.Client) string { return string(c) },
 	}
@@ -84,11 +83,7 @@ func TestRefusal(t *testing.T) {
 }
 
 // asked returns what the checker was asked.
-func asked(t *testing.T, err error) (q struct {
-	question
-	PID int `json:"pid"`
-},
-) {
+func asked(t *testing.T, err error) (q question) {
 	t.Helper()
 	refused(t, err)
 	_, told, _ := strings.Cut(err.Error(), "echo — echo: ")
@@ -127,7 +122,6 @@ func TestWhoIsAskedWhat(t *testing.T) {
 func TestChecksThatFail(t *testing.T) {
 	var log bytes.Buffer
 	v, s := testVerifier(t, someRules, func(o *Options) {
-		o.Checkers = 1
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	})
 	for code, words := range map[string]string{
@@ -155,21 +149,16 @@ func TestChecksThatFail(t *testing.T) {
 
 // TestCodeThatKillsCheckers takes at most one with it that has served before.
 func TestCodeThatKillsCheckers(t *testing.T) {
-	v, s := testVerifier(t, someRules, func(o *Options) { o.Checkers = 3 })
-	var all sync.WaitGroup
-	for range 3 {
-		all.Go(func() { _ = check(t, v, "sleep 0.05") })
+	v, s := testVerifier(t, someRules)
+	if err := check(t, v, "good"); err != nil {
+		t.Fatal(err)
 	}
-	all.Wait()
-	before := s.started.Load()
 	refused(t, check(t, v, "kill"), "could not be checked")
-	if n := s.started.Load() - before; n != 1 {
-		t.Errorf("%d checkers were started for it", n)
+	if n := s.started.Load(); n != 2 {
+		t.Errorf("%d checkers were started for it", n-1)
 	}
-	for range before {
-		if err := check(t, v, "good"); err != nil {
-			t.Error(err)
-		}
+	if err := check(t, v, "good"); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -177,7 +166,7 @@ func TestCheckThatTakesTooLong(t *testing.T) {
 	v, s := testVerifier(t, someRules, func(o *Options) { o.Limit = time.Second })
 	refused(t, check(t, v, "hang"), "could not be checked", "took more than 1s", "Nothing has run")
 	<-s.last.Load().Ended()
-	v.pool.limit = time.Minute
+	v.checker.limit = time.Minute
 	if err := check(t, v, "good"); err != nil {
 		t.Error(err)
 	}
@@ -197,31 +186,21 @@ func TestIdleCheckerDies(t *testing.T) {
 	}
 }
 
-// TestCheckersInUse: so many checks run at once as there may be, and the others
-// wait for them.
-func TestCheckersInUse(t *testing.T) {
-	v, s := testVerifier(t, someRules, func(o *Options) { o.Checkers = 3 })
+// TestChecksTakeTurns: one process answers all, one after the other.
+func TestChecksTakeTurns(t *testing.T) {
+	v, s := testVerifier(t, someRules)
 	var all sync.WaitGroup
-	var mu sync.Mutex
-	var pids []int
 	for range 20 {
-		all.Go(func() {
-			q := asked(t, verify(t.Context(), v, "", sessions.RunsCode, "sleep 0.01\necho"))
-			mu.Lock()
-			defer mu.Unlock()
-			if !slices.Contains(pids, q.PID) {
-				pids = append(pids, q.PID)
-			}
-		})
+		all.Go(func() { _ = asked(t, verify(t.Context(), v, "", sessions.RunsCode, "sleep 0.01\necho")) })
 	}
 	all.Wait()
-	if n := s.started.Load(); n > 3 || int(n) != len(pids) {
-		t.Errorf("%d checkers were started, and %d answered", n, len(pids))
+	if n := s.started.Load(); n != 1 {
+		t.Errorf("%d checkers were started", n)
 	}
 }
 
 func TestCancelledCheck(t *testing.T) {
-	v, _ := testVerifier(t, someRules, func(o *Options) { o.Checkers = 1 })
+	v, _ := testVerifier(t, someRules)
 	ctx, cancel := context.WithCancel(t.Context())
 	first, second := make(chan error, 1), make(chan error, 1)
 	for _, done := range []chan error{first, second} { // one hangs, the other waits for it
@@ -243,7 +222,7 @@ func TestBusyCheckers(t *testing.T) {
 	began := make(chan struct{}, 1)
 	v, s := testVerifier(t, someRules, func(o *Options) {
 		start := o.Start
-		o.Checkers, o.Start = 1, func(ctx context.Context) (Process, error) {
+		o.Start = func(ctx context.Context) (Process, error) {
 			began <- struct{}{} // it has the only turn
 			return start(ctx)
 		}
@@ -252,7 +231,7 @@ func TestBusyCheckers(t *testing.T) {
 	hangs := make(chan error, 1)
 	go func() { hangs <- verify(ctx, v, "", sessions.RunsCode, "hang") }()
 	<-began
-	v.pool.wait = time.Millisecond // of the others: the first one has had its turn
+	v.checker.wait = time.Millisecond // of the others: the first one has had its turn
 	for range 9 {
 		if err := check(t, v, "good"); sessions.CodeOf(err) != sessions.CodeBusy || !strings.Contains(err.Error(), "Try again") {
 			t.Error(err)

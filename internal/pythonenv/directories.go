@@ -31,20 +31,25 @@ func withoutPath(environ []string) []string {
 
 // Directories returns what the Python at path needs to read to run code with its
 // libraries: directories, and files where sys.path names some. One may be in another.
-func Directories(ctx context.Context, path string) ([]string, error) {
+func Directories(ctx context.Context, path string) (found []string, err error) {
+	err = ask(ctx, path, "its directories", &found, directoriesCode)
+	return found, err
+}
+
+// ask has the Python at path run code that prints JSON, of PYTHONPATH, which workers see,
+// and of further arguments.
+func ask(ctx context.Context, path, what string, answer any, code string, arguments ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	// Workers see PYTHONPATH, so what it names is needed.
-	command := exec.CommandContext(ctx, path, "-c", directoriesCode, os.Getenv("PYTHONPATH"))
+	command := exec.CommandContext(ctx, path, append([]string{"-c", code, os.Getenv("PYTHONPATH")}, arguments...)...)
 	command.WaitDelay = time.Second
 	command.Env = withoutPath(os.Environ())
 	output, err := command.Output()
+	if err == nil {
+		err = json.Unmarshal(output, answer)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("asking %s for its directories: %w", path, err)
+		return fmt.Errorf("asking %s for %s: %w", path, what, err)
 	}
-	var found []string
-	if err := json.Unmarshal(output, &found); err != nil {
-		return nil, fmt.Errorf("asking %s for its directories: %w", path, err)
-	}
-	return found, nil
+	return nil
 }

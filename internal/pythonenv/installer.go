@@ -2,56 +2,37 @@ package pythonenv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // installer makes environments and fills them: uv where it is installed, since
 // it takes seconds, else what Python brings along.
-type installer interface {
-	name() string
-	// fetchesPython is true if create takes a version, as ">=3.10", for base.
-	fetchesPython() bool
-	create(ctx context.Context, base, directory string) error
-	// install installs what the arguments ask for, as pip's install takes them,
-	// and tells each line of the tool's output.
-	install(ctx context.Context, directory string, arguments []string, told func(line string)) error
-}
+type installer struct{ uv string } // its path, "" for pip
 
 func chooseInstaller() installer {
-	if path, err := exec.LookPath("uv"); err == nil {
-		return uv{path}
+	path, _ := exec.LookPath("uv")
+	return installer{path}
+}
+
+func (i installer) name() string {
+	if i.uv != "" {
+		return "uv"
 	}
-	return pip{}
+	return "pip"
 }
 
-type uv struct{ path string }
-
-func (uv) name() string        { return "uv" }
-func (uv) fetchesPython() bool { return true }
-
-func (u uv) create(ctx context.Context, base, directory string) error {
-	// --seed adds pip, for users who want further packages.
-	return runTool(ctx, nil, filepath.Dir(directory), u.path, "venv", "--seed", "--python", base, directory)
-}
-
-func (u uv) install(ctx context.Context, directory string, arguments []string, told func(line string)) error {
-	// Compiled now, the libraries need not be when the first session imports them.
-	install := []string{"pip", "install", "--compile-bytecode", "--python", interpreter(directory)}
-	return runTool(ctx, told, directory, u.path, append(install, arguments...)...)
-}
-
-type pip struct{}
-
-func (pip) name() string        { return "pip" }
-func (pip) fetchesPython() bool { return false }
-
-func (pip) create(ctx context.Context, base, directory string) error {
+// create makes an environment of base, which may be a version for uv to fetch, as ">=3.10".
+func (i installer) create(ctx context.Context, base, directory string) error {
+	if i.uv != "" {
+		// --seed adds pip, for users who want further packages.
+		return runTool(ctx, nil, filepath.Dir(directory), i.uv, "venv", "--seed", "--python", base, directory)
+	}
 	err := runTool(ctx, nil, filepath.Dir(directory), base, "-m", "venv", directory)
 	if err != nil && strings.Contains(err.Error(), "ensurepip") {
 		return fmt.Errorf("%w\nThis Python lacks venv; on Debian and Ubuntu install the package python3-venv, or install uv", err)
@@ -59,9 +40,16 @@ func (pip) create(ctx context.Context, base, directory string) error {
 	return err
 }
 
-func (pip) install(ctx context.Context, directory string, arguments []string, told func(line string)) error {
-	install := []string{"-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"}
-	return runTool(ctx, told, directory, interpreter(directory), append(install, arguments...)...)
+// install installs what the arguments ask for, as pip's install takes them,
+// and tells each line of the tool's output.
+func (i installer) install(ctx context.Context, directory string, arguments []string, told func(line string)) error {
+	tool := interpreter(directory)
+	words := []string{"-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--progress-bar", "off"}
+	if i.uv != "" {
+		// Compiled now, the libraries need not be when the first session imports them.
+		words, tool = []string{"pip", "install", "--compile-bytecode", "--python", tool}, i.uv
+	}
+	return runTool(ctx, told, directory, tool, append(words, arguments...)...)
 }
 
 // runTool runs a program and tells each line of its output; nil: nobody is told.
@@ -72,7 +60,8 @@ func runTool(ctx context.Context, told func(line string), directory, path string
 	command.Dir = directory
 	command.Env = toolEnv(os.Environ())
 	command.Stdout, command.Stderr = output, output
-	command.Cancel = func() error { return interrupt(command.Process) }
+	// It cleans up. Where there is no such signal (Windows) it is killed after the delay.
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
 	err := command.Run()
 	output.flush()
@@ -130,8 +119,3 @@ func (l *lines) flush() {
 }
 
 func (l *lines) last() string { return strings.Join(l.tail, "\n") }
-
-// joinRemove removes a file on the way out with err.
-func joinRemove(err error, path string) error {
-	return errors.Join(err, os.Remove(path))
-}

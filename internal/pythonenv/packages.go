@@ -1,13 +1,6 @@
 package pythonenv
 
-import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
-	"time"
-)
+import "context"
 
 // Package is a Python library that agents are told of.
 type Package struct {
@@ -74,24 +67,11 @@ print(json.dumps(found))`
 
 // Versions returns the versions of those Packages that the Python at path has,
 // by the names of their distributions.
-func Versions(ctx context.Context, path string) (map[string]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	// Workers see PYTHONPATH, so packages there count.
-	arguments := []string{"-c", versionsCode, os.Getenv("PYTHONPATH")}
+func Versions(ctx context.Context, path string) (versions map[string]string, err error) {
+	var names []string
 	for _, p := range Packages {
-		arguments = append(arguments, p.Name)
+		names = append(names, p.Name)
 	}
-	command := exec.CommandContext(ctx, path, arguments...)
-	command.WaitDelay = time.Second
-	command.Env = withoutPath(os.Environ())
-	output, err := command.Output()
-	if err != nil {
-		return nil, fmt.Errorf("asking %s for its packages: %w", path, err)
-	}
-	var versions map[string]string
-	if err := json.Unmarshal(output, &versions); err != nil {
-		return nil, fmt.Errorf("asking %s for its packages: %w", path, err)
-	}
-	return versions, nil
+	err = ask(ctx, path, "its packages", &versions, versionsCode, names...)
+	return versions, err
 }

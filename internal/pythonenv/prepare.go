@@ -2,6 +2,7 @@ package pythonenv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -183,7 +184,7 @@ func (m *maker) base(ctx context.Context) (string, error) {
 	if err == nil {
 		return found.Path, nil
 	}
-	if m.tool.fetchesPython() && ctx.Err() == nil {
+	if m.tool.uv != "" && ctx.Err() == nil {
 		return ">=" + Oldest, nil
 	}
 	return "", err
@@ -207,7 +208,7 @@ func (m *maker) install(ctx context.Context, wanted *stamp) error {
 	m.report.phase("Getting the libraries with %s; this takes a minute or a few", m.tool.name())
 	if err := m.tool.install(ctx, m.directory, arguments, m.report.installed); err != nil {
 		if ctx.Err() == nil {
-			err = joinRemove(err, mark)
+			err = errors.Join(err, os.Remove(mark))
 		}
 		return fmt.Errorf("installing the libraries: %w", err)
 	}

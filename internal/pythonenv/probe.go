@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -83,21 +84,8 @@ func because(stderr string) string {
 var disturbing = []string{"PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONINSPECT", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_REQUIREMENT", "__PYVENV_LAUNCHER__"}
 
 func cleanEnv(environ []string) []string {
-	var clean []string
-	for _, pair := range environ {
+	return slices.DeleteFunc(environ, func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		if !isDisturbing(name) {
-			clean = append(clean, pair)
-		}
-	}
-	return clean
-}
-
-func isDisturbing(name string) bool {
-	for _, bad := range disturbing {
-		if strings.EqualFold(name, bad) {
-			return true
-		}
-	}
-	return false
+		return slices.ContainsFunc(disturbing, func(bad string) bool { return strings.EqualFold(name, bad) })
+	})
 }

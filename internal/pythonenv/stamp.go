@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/google/renameio/v2/maybe"
 )
 
 // stamp says what an environment holds.
@@ -63,9 +65,5 @@ func (s *stamp) write(directory string) error {
 	if err != nil {
 		return err
 	}
-	draft := stampFile(directory) + ".new"
-	if err := os.WriteFile(draft, append(content, '\n'), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(draft, stampFile(directory))
+	return maybe.WriteFile(stampFile(directory), append(content, '\n'), 0o644)
 }
