@@ -56,6 +56,10 @@ type Listing struct {
 	// back if the process crashed, and Obstacle why not.
 	Recoverable bool   `json:"recoverable"`
 	Obstacle    string `json:"not_recoverable_because,omitempty"`
+	// Uncopied says that it has been idle for so long that the copy of its variables was
+	// let go. Another is made as the next call comes, before its code runs; until then
+	// they are lost if the process is killed from outside.
+	Uncopied bool `json:"uncopied_while_idle,omitempty"`
 	// Parent is the id of the session that this one was branched from.
 	Parent string `json:"parent,omitempty"`
 	PID    int    `json:"pid,omitempty"`
@@ -138,6 +142,9 @@ func (s *Session) listing() Listing {
 		l.Memory = 0
 		return l
 	}
+	if s.states.isResting() {
+		l.Uncopied, l.Recoverable, l.Obstacle = true, true, ""
+	}
 	if s.worker != nil {
 		info := s.worker.Info()
 		l.PID, l.InitError, l.Sandbox = info.PID, s.initError, info.Wall
@@ -147,8 +154,12 @@ func (s *Session) listing() Listing {
 }
 
 // settle waits until our own work for the session's last call is done, or ctx
-// ends: only then is it known whether its state could be copied.
+// ends: only then is it known whether its state could be copied. A copy that was put off
+// is made now.
 func (s *Session) settle(ctx context.Context) {
+	if s.states.isPutOff() {
+		s.upkeep()
+	}
 	if tidied := s.turn.tidied(); tidied != nil {
 		select {
 		case <-tidied:

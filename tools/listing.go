@@ -102,6 +102,9 @@ func listingLine(l sessions.Listing) string {
 	if len(l.SessionVariables) > 0 {
 		facts = append(facts, "session variables "+quoted(l.SessionVariables))
 	}
+	if l.Uncopied {
+		facts = append(facts, "no copy while it is idle: killed from outside it would lose its variables")
+	}
 	if l.Ended == "" && !l.Recoverable { // it comes last: the reason may be long
 		facts = append(facts, "not recoverable: "+answer.Clip(l.Obstacle, 500))
 	}

@@ -55,9 +55,10 @@ func sessionOptions(c *config.Config, run string, log *slog.Logger) sessions.Opt
 		// streams, the result and the error.
 		SpoolAfter:      answer.SmallestText(c.Serve.TextBudget) / 4,
 		RerunAfterCrash: c.Serve.RerunAfterCrash,
-		History:         c.Serve.History, MaxPerClient: c.Serve.MaxSessionsPerClient,
-		EndOldest:  c.Serve.WhenFull == "end-oldest",
-		MaxRetries: c.Serve.MaxRetries, SessionVariables: c.Serve.SessionVariables,
+		History:         c.Serve.History, CopyShare: c.Serve.CopyShare, CopyIdle: c.Serve.CopyIdle,
+		MaxPerClient: c.Serve.MaxSessionsPerClient,
+		EndOldest:    c.Serve.WhenFull == "end-oldest",
+		MaxRetries:   c.Serve.MaxRetries, SessionVariables: c.Serve.SessionVariables,
 		PrintLimit: limits.Output, MemoryLimit: limits.Memory, DiskLimit: limits.Disk,
 		Conversation: func(ctx context.Context) string { return transport.CallerFrom(ctx).Conversation },
 		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",

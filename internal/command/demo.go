@@ -148,6 +148,7 @@ func (d *demo) connect(ctx context.Context, c *config.Config) error {
 		return fmt.Errorf("finding our own program: %w", err)
 	}
 	args := []string{"serve", "--workdir", d.dir, "--data-dir", c.DataDir, "--log-level", "warn"}
+	args = append(args, "--copy-share", "1") // its calls come at once, and it undoes one
 	if c.Python != "" {
 		args = append(args, "--python", c.Python)
 	}
