@@ -281,7 +281,7 @@ func printBulk(lines int) step {
 
 // showSome shows figures with long titles, some of them named and saved.
 func showSome(s *session) (step, bool) {
-	n, title := 2+s.random.IntN(3), strings.Repeat("title ", 1+s.random.IntN(500))
+	n, title := 2+s.random.IntN(3), strings.Repeat("title ", 1+s.random.IntN(100))
 	code := fmt.Sprintf("import matplotlib.pyplot as plt\nfor k in range(%d):\n    plt.figure(figsize=(1, 1)); plt.title(%q); plt.show()\nplt.close('all')", n, title)
 	return step{code: code, figures: n, slow: true}, s.has.matplotlib
 }
