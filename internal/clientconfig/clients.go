@@ -94,9 +94,10 @@ var Clients = map[string]Client{
 func (c Client) Edits() bool { return c.edits }
 
 // Command is the client's own command that adds the server for its user, as a line for
-// the shell; "" if the client has none for the scope.
+// the shell; "" if the client has none for the scope, and on Windows, whose two shells take
+// no quotes alike.
 func (c Client) Command(scope Scope, server Server) string {
-	if c.command == nil || scope != User {
+	if c.command == nil || scope != User || runtime.GOOS == "windows" {
 		return ""
 	}
 	words := c.command(server)

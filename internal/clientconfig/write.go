@@ -25,8 +25,8 @@ type Change struct {
 var bom = []byte("\ufeff")
 
 // Install writes the server into the client's file, after a backup. The file
-// is replaced in one step, so a client never reads half of it. It is for clients
-// whose files are edited, see Edits.
+// is replaced in one step (but on Windows), so a client never reads half of it. It is for
+// clients whose files are edited, see Edits.
 func (c Client) Install(path string, scope Scope, server Server) (Change, error) {
 	change := Change{Path: path}
 	file, err := target(path)

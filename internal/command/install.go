@@ -46,7 +46,7 @@ func Install(c *config.Config, out, notes io.Writer) error {
 	}
 	server := clientconfig.Server{Name: c.Install.Name, Command: command, Args: args}
 	if line := client.Command(scope, server); line != "" && !c.Install.Print {
-		fmt.Fprintf(notes, "%s is told by its own command; run this, and restart it to have it take effect:\n", client.Title)
+		fmt.Fprintf(notes, "%s is told by its own command; run this, and restart it to have it take effect. If it has %q already, remove that first:\n", client.Title, server.Name)
 		_, err := fmt.Fprintln(out, line)
 		return err
 	}

@@ -118,8 +118,11 @@ func TestReportLeavesOthersFilesAlone(t *testing.T) {
 		}
 	}
 	write("journal.json", `{"run": {"id": "ABCDEFGH12"}, "nodes": [], "node2parent": {}}`)
-	stale := []string{write("figures/trial-7-1.png", "x"), write("figures/3fa9c0de-2-1.svg", "x")}
-	others := []string{write("figures/mine.png", "x"), write("notes.txt", "x")}
+	stale := []string{write("figures/trial-7-1.png", "x"), write("figures/3fa9c0de-2-1.svg", "x"), write("figures/my-run.2-3fa9c0de-2-1.png", "x")}
+	others := []string{write("notes.txt", "x")}
+	for _, name := range []string{"mine", "2024-05-01", "loss-2024-05-01", "my-trial-1-1"} {
+		others = append(others, write("figures/"+name+".png", "x"))
+	}
 	if err := Report(t.Context(), c, &strings.Builder{}); err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,9 @@ const (
 // detailOf keeps an execution's files, and returns the rest of it; result is its record
 // without secrets. A file that can't be kept is missing, which is told: it must not cost
 // the record.
-func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *masker) (d *Detail, missing error) {
-	k := keeper{j, entry, mask}
+// The queued files are to be kept once the execution is stored.
+func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *masker) (d *Detail, queued []*kept, missing error) {
+	k := &keeper{journal: j, entry: entry, mask: mask}
 	problems := 0
 	problem := func(what string, err error) {
 		if err == nil {
@@ -72,7 +73,7 @@ func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *m
 	if missing != nil {
 		j.log.Warn("keeping files for the journal", "interpreter_id", entry.InterpreterID, "execution", entry.Execution, "error", missing)
 	}
-	return d, missing
+	return d, k.queued, missing
 }
 
 // binary are the artifacts that have no secrets to be looked for.
@@ -85,11 +86,12 @@ type keeper struct {
 	journal *Journal
 	entry   sessions.Entry
 	mask    *masker
+	queued  []*kept
 }
 
 // open opens a file that is to be kept, and says under which name relative to the
 // journal's directory of files.
-func (k keeper) open(open func(path string) (*os.File, error), from, name string) (*kept, string, error) {
+func (k *keeper) open(open func(path string) (*os.File, error), from, name string) (*kept, string, error) {
 	file, err := open(from)
 	if err != nil {
 		return nil, "", err
@@ -113,7 +115,7 @@ func openOwn(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDON
 
 // made keeps the numbered figure or artifact, which a session has made, without
 // secrets, and returns its name. One that is large may be linked instead.
-func (k keeper) made(from, kind string, number int, mask *masker, link bool) (string, error) {
+func (k *keeper) made(from, kind string, number int, mask *masker, link bool) (string, error) {
 	if from == "" && link { // a figure without a file
 		return "", nil
 	}
@@ -147,7 +149,7 @@ var ordinaryExtension = regexp.MustCompile(`^\.[a-z0-9]{1,8}$`)
 
 // output keeps what was printed on a stream, of which text is what answers have,
 // without so many characters.
-func (k keeper) output(stream sessions.Stream, text string, dropped int64) (Output, error) {
+func (k *keeper) output(stream sessions.Stream, text string, dropped int64) (Output, error) {
 	printed := k.entry.Printed[stream]
 	text = k.mask.text(text)
 	o := Output{Text: text, Size: printed.Size, Lost: printed.Lost}
@@ -170,7 +172,7 @@ func (k keeper) output(stream sessions.Stream, text string, dropped int64) (Outp
 
 // spool keeps the whole of an output, to which nobody writes any more. A long one that
 // is to be searched or copied is kept later: so many bytes are lost if that fails.
-func (k keeper) spool(stream sessions.Stream, printed sessions.Printed, o *Output, lost int64) error {
+func (k *keeper) spool(stream sessions.Stream, printed sessions.Printed, o *Output, lost int64) error {
 	file, name, err := k.open(openOwn, printed.Path, stream.String()+".txt")
 	if err != nil {
 		return err
@@ -182,13 +184,9 @@ func (k keeper) spool(stream sessions.Stream, printed sessions.Printed, o *Outpu
 	case file.size <= longestWait:
 		err = file.copy(context.Background())
 	default:
-		select {
-		case k.journal.queue <- file:
-			o.Pending = true
-			return nil
-		default:
-			err = errors.New("too many long outputs are being kept")
-		}
+		o.Pending = true
+		k.queued = append(k.queued, file)
+		return nil
 	}
 	return errors.Join(err, file.file.Close())
 }

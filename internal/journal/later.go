@@ -85,6 +85,18 @@ func (u untilDone) Read(p []byte) (int, error) {
 	return u.from.Read(p)
 }
 
+// keep has files of an execution copied that is stored.
+func (j *Journal) keep(files []*kept) {
+	for _, k := range files {
+		select {
+		case j.queue <- k:
+		default:
+			_ = k.file.Close() // it was only read
+			j.noteKept(k, errors.New("too many long outputs are being kept"))
+		}
+	}
+}
+
 // keepQueued copies files beside the calls, one after the other. At the end it takes a
 // moment for those that are left.
 func (j *Journal) keepQueued() {
@@ -107,11 +119,16 @@ func (j *Journal) keepQueued() {
 	}
 }
 
-// keepLater copies an output. Readers look themselves whether the file is there; the
-// revision tells those who poll to look again, and a failure that there will be none.
+// keepLater copies an output.
 func (j *Journal) keepLater(ctx context.Context, k *kept) {
 	failure := k.copy(ctx)
 	_ = k.file.Close() // it was only read
+	j.noteKept(k, failure)
+}
+
+// noteKept notes that an output's file is made, or that there will be none. Readers look
+// themselves whether it is there; the revision tells those who poll to look again.
+func (j *Journal) noteKept(k *kept, failure error) {
 	query, args := "UPDATE executions SET revision = ?", []any{}
 	if failure != nil {
 		j.log.Warn("keeping an output for the journal", "file", k.to, "error", failure)

@@ -78,6 +78,10 @@ func (j *Journal) clean(ctx context.Context) error {
 		sizes[i], err = sizeOf(filepath.Join(filesOf(j.path), ended[i].ID))
 		files += sizes[i]
 	}
+	if all, failed := sizeOf(filesOf(j.path)); err == nil && failed == nil && j.options.Size > 0 && all-files > j.options.Size {
+		j.log.Warn("the files of runs that live, or that the journal does not know, are more than --journal-size",
+			"directory", filesOf(j.path), "bytes", all-files)
+	}
 	removed := false
 	for i := 0; err == nil && i < len(ended); i++ {
 		remove := j.options.Keep > 0 && time.Since(ended[i].Ended) > j.options.Keep

@@ -77,6 +77,7 @@ type checker struct {
 	limit  time.Duration // of one check
 	wait   time.Duration // for a turn
 	turn   chan struct{} // holds something while a check is on
+	lanes  lanes
 	closed chan struct{}
 
 	// What is used by whom has the turn.
@@ -110,13 +111,20 @@ func (e *startError) Unwrap() error { return e.err }
 func newChecker(start func(context.Context) (Process, error), limit time.Duration, log *slog.Logger) *checker {
 	return &checker{
 		start: start, log: log, limit: limit, wait: patience * limit, turn: make(chan struct{}, 1), closed: make(chan struct{}),
+		lanes: lanes{of: map[string]*lane{}},
 	}
 }
 
-// ask has the checker answer. It waits a while for its turn, as long as ctx allows.
-func (c *checker) ask(ctx context.Context, q question) (verdict, error) {
+// ask has the checker answer a client's question. It waits a while for its turn, as long as
+// ctx allows.
+func (c *checker) ask(ctx context.Context, who string, q question) (verdict, error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, c.wait, errBusy)
 	defer cancel()
+	leave, err := c.lanes.enter(waiting, who)
+	if err != nil {
+		return verdict{}, err
+	}
+	defer leave()
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
@@ -137,6 +145,45 @@ func (c *checker) ask(ctx context.Context, q question) (verdict, error) {
 		return verdict{}, err
 	}
 	return c.put(ctx, p, q)
+}
+
+// lanes let one question of each client wait for its turn at a time: whoever asks many,
+// which take long, keeps the others waiting for one of them only.
+type lanes struct {
+	mu sync.Mutex
+	of map[string]*lane
+}
+
+type lane struct {
+	free  chan struct{} // holds something while nobody is in it
+	users int           // in it, and before it
+}
+
+// enter waits until a client's lane is free, as long as ctx allows.
+func (l *lanes) enter(ctx context.Context, who string) (leave func(), err error) {
+	l.mu.Lock()
+	own := l.of[who]
+	if own == nil {
+		own = &lane{free: make(chan struct{}, 1)}
+		own.free <- struct{}{}
+		l.of[who] = own
+	}
+	own.users++
+	l.mu.Unlock()
+	forget := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if own.users--; own.users == 0 {
+			delete(l.of, who)
+		}
+	}
+	select {
+	case <-own.free:
+		return func() { own.free <- struct{}{}; forget() }, nil
+	case <-ctx.Done():
+		forget()
+		return nil, context.Cause(ctx)
+	}
 }
 
 // idle returns the process that has served before, nil if it has ended.

@@ -33,12 +33,13 @@ func open(place string, more Additions, log *slog.Logger, now func() time.Time) 
 		s.book, err = Parse(DefaultsName, []byte("extends: "+DefaultsName+"\n"), more)
 	default:
 		s.file, err = reload.Open(place, reload.Options[*Book]{
+			What:    "the policy",
 			Parse:   func(text []byte) (*Book, error) { return Parse(place, text, more) },
 			Changed: func(b *Book) { log.Info("policy read again", "file", place, "principals", b.Principals()) },
 			Logger:  log, Now: now,
 		})
 		if err != nil {
-			err = fmt.Errorf("policy %w", err)
+			err = fmt.Errorf("policy: %w", err)
 		}
 	}
 	return s, err

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,8 @@ type Verifier struct {
 	log       *slog.Logger
 }
 
-// usualLimit is how long a check may take: hundreds of kilobytes of code take less
-// than a second.
+// usualLimit is how long a check may take: hundreds of kilobytes of usual code take less
+// than a second, thousands of functions in one cell several.
 const usualLimit = 5 * time.Second
 
 // NewVerifier returns a Verifier that has started no process yet. Close must be
@@ -56,7 +57,7 @@ func NewVerifier(o Options) *Verifier {
 
 // Warm starts a checker, so that the first call need not wait for it.
 func (v *Verifier) Warm(ctx context.Context) error {
-	_, err := v.checker.ask(ctx, question{Kind: string(sessions.RunsCode), Code: "0", Policy: Rules{}.encode()})
+	_, err := v.checker.ask(ctx, "", question{Kind: string(sessions.RunsCode), Code: "0", Policy: Rules{}.encode()})
 	return err
 }
 
@@ -89,7 +90,7 @@ func (v *Verifier) Verify(ctx context.Context, client sessions.Client, kind sess
 		}
 		kind = sessions.RunsCode
 	}
-	found, err := v.checker.ask(ctx, question{Kind: string(kind), Code: code, Policy: e.encoded})
+	found, err := v.checker.ask(ctx, cmp.Or(principal, string(client)), question{Kind: string(kind), Code: code, Policy: e.encoded})
 	switch {
 	case err != nil:
 		return judged, v.failed(ctx, err)

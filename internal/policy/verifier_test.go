@@ -199,6 +199,36 @@ func TestChecksTakeTurns(t *testing.T) {
 	}
 }
 
+// TestLanes: while a client's question waits for the checker, its others don't stand in the
+// way of another client's.
+func TestLanes(t *testing.T) {
+	l := lanes{of: map[string]*lane{}}
+	leave, err := l.enter(t.Context(), "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient, cancel := context.WithCancelCause(t.Context())
+	cancel(errBusy)
+	if _, err := l.enter(impatient, "alice"); !errors.Is(err, errBusy) {
+		t.Errorf("a second question of hers: %v", err)
+	}
+	bobs, err := l.enter(t.Context(), "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := make(chan func())
+	go func() {
+		leave, _ := l.enter(t.Context(), "alice")
+		next <- leave
+	}()
+	leave()
+	(<-next)()
+	bobs()
+	if len(l.of) != 0 {
+		t.Errorf("lanes stay: %v", l.of)
+	}
+}
+
 func TestCancelledCheck(t *testing.T) {
 	v, _ := testVerifier(t, someRules)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -60,8 +61,12 @@ func runTool(ctx context.Context, told func(line string), directory, path string
 	command.Dir = directory
 	command.Env = toolEnv(os.Environ())
 	command.Stdout, command.Stderr = output, output
-	// It cleans up. Where there is no such signal (Windows) it is killed after the delay.
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.Cancel = func() error {
+		if runtime.GOOS == "windows" { // which has no such signal
+			return command.Process.Kill()
+		}
+		return command.Process.Signal(syscall.SIGTERM) // it cleans up
+	}
 	command.WaitDelay = 10 * time.Second
 	err := command.Run()
 	output.flush()

@@ -12,8 +12,10 @@ import (
 	"time"
 )
 
-// Options say how a file is read. Parse is required.
+// Options say how a file is read. What and Parse are required.
 type Options[T any] struct {
+	// What names the file's content in the log, as "the policy".
+	What string
 	// Parse makes a value of the file's text.
 	Parse func(text []byte) (T, error)
 	// MaxBytes is how large the file may be; 4 MiB.
@@ -101,7 +103,7 @@ func (f *File[T]) look() {
 		}
 	case err.Error() != had:
 		f.trouble = err.Error()
-		f.options.Logger.Error("a file can't be used; what it said before holds", "file", f.path, "error", err)
+		f.options.Logger.Error(f.options.What+" can't be used; what it said before holds", "file", f.path, "error", err)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"regexp"
 )
 
-// figureName are the names that images gives.
-var figureName = regexp.MustCompile(`^(?:trial|(?:[\w.-]+-)?[0-9a-f]{1,8})-\d+-\d+\.[a-z]{3,4}$`)
+// figureName are the names that images gives; loss-2024-05-01.png is none of them.
+var figureName = regexp.MustCompile(`^(?:trial|(?:[\w.-]+-)?[0-9a-f]{8})-\d+-\d+\.[a-z]{3,4}$`)
 
 // Claim sees to it that a directory which a person has named may be written to: that it
 // is not there, is empty, or has an experiment's files. Those of them that another

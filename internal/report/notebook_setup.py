@@ -112,6 +112,13 @@ def _understudy(echo, warn, numbers):
         quietly = ["--disable-pip-version-check", "--no-input"]
         run([sys.executable, "-m", "pip", *quietly, *shlex.split(line)])
 
+    def raw_input(prompt=""):
+        try:
+            return ask(prompt)
+        except NotImplementedError:  # nobody is there to answer
+            print(prompt, end="")
+            raise EOFError("input() got no answer") from None
+
     setattr(builtins, name, show)
     if not hasattr(builtins, "artifact"):
         builtins.artifact = lambda value, *_, **__: display(value)
@@ -130,6 +137,8 @@ def _understudy(echo, warn, numbers):
         shell.system, shell.getoutput = filled, captured
         shell.register_magic_function(lambda _, cell: bash(cell), "cell", "bash")
         shell.register_magic_function(pip, "line", "pip")
+    if hasattr(shell, "kernel"):
+        ask, shell.kernel.raw_input = shell.kernel.raw_input, raw_input
     with contextlib.suppress(ImportError):
         import pandas
 

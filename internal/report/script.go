@@ -65,13 +65,15 @@ var identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
 // may find too much, as any code runs the same from a text.
 var asText = regexp.MustCompile(`(?m)` + strings.Join([]string{
 	`^[ \t]*[%!?]`,                       // magics, commands of the shell, help
-	`^[^({#\n]*=[ \t]*[%!]`,              // and what they give
+	`=[ \t]*[%!]`,                        // and what they give
 	`^[ \t]*[%\w.*\[\]-]+\?\??[ \t]*;?$`, // x?
 	"^[ \t]*(?:>>>|In \\[|```|~~~)",      // prompts, and fences of Markdown
 	`\A\s*^[ \t]+\S`,                     // indented as a whole
 	`^[ \t]*(?:python3? -m )?(?:pip3?|conda|mamba|uv)[ \t]+(?:pip )?(?:un)?install\b`,
-	`\A\s*(?:cat|cd|conda|cp|env|history|ldir|less|ll|ls|lsmagic|man|mkdir|more|mv|pip|pwd|rm|rmdir|` +
-		`run|time|timeit|uv|who|whos)\b[ \t]*(?:[^\s=(.].*)?\s*\z`, // magics without their %
+	`\A\s*(?:cat|cd|conda|cp|env|history|ldir|less|ll|ls|lsmagic|magic|man|matplotlib|mkdir|` +
+		`more|mv|pip|pwd|rm|rmdir|run|time|timeit|uv|who|whos)(?:[ \t]+[^\s=].*)?\s*\z`, // magics without their %
+	`&(?:lt|gt|amp|quot|#39);`, // HTML, and
+	`\A\s*.*\\[nrt"'].*\s*\z`,  // a line that is JSON, which sessions repair
 	`\bawait\b|\basync[ \t]+(?:for|with)\b`,
 	`\b(?:__future__|get_ipython)\b`,
 }, "|"))

@@ -15,36 +15,48 @@ import (
 
 func TestCodeThatIsRunFromAText(t *testing.T) {
 	for code, want := range map[string]bool{
-		"x = 5 % 3\ny = x != 2\nz = f'{x!r} {x=!s}'": false,
-		"x = 'abc' % 3\nf(x=1)\n# why?\n":            false,
-		"print('%s=%d' % (a, b))\nif x:\n    y":      false,
-		"import x":                                   false,
-		"time = 3":                                   false,
-		"ls.append(1)":                               false,
-		"async def f():\n    pass":                   false,
-		"awaited = x.awaits":                         false,
-		"'''doc'''\npip = 1":                         false,
-		"!ls -l":                                     true,
-		"if x:\n    !pwd":                            true,
-		"x = !ls":                                    true,
-		"d['a'] = !ls":                               true,
-		"z =%pip list":                               true,
-		"%%bash\nls":                                 true,
-		"x?":                                         true,
-		"?y":                                         true,
-		"z.a??  ":                                    true,
-		"x = 1\npip install x":                       true,
-		"python -m pip install x":                    true,
-		"uv pip install x":                           true,
-		"cd input":                                   true,
-		">>> x = 1":                                  true,
-		"```python\nx\n```":                          true,
-		"\n    x = 1":                                true,
-		"x = await f()":                              true,
-		"async for x in y:\n    x":                   true,
-		"[y async for y in z]":                       true,
-		"from __future__ import annotations":         true,
-		"get_ipython().system('ls')":                 true,
+		"x = 5 % 3\ny = x != 2\nz = f'{x!r}'": false,
+		"z = f'{x=!s}'":                       true,
+		"x = 'abc' % 3\nf(x=1)\n# why?\n":     false,
+		"print('%s' % (a, b))\nif x:\n    y":  false,
+		"print('%s=%d' % (a, b))":             true,
+		"import x":                            false,
+		"time = 3":                            false,
+		"ls.append(1)":                        false,
+		"async def f():\n    pass":            false,
+		"awaited = x.awaits":                  false,
+		"print('a\\n')\nx = 1":                false,
+		"'''doc'''\npip = 1":                  false,
+		"!ls -l":                              true,
+		"if x:\n    !pwd":                     true,
+		"x = !ls":                             true,
+		"d['a'] = !ls":                        true,
+		"z =%pip list":                        true,
+		"%%bash\nls":                          true,
+		"x?":                                  true,
+		"?y":                                  true,
+		"z.a??  ":                             true,
+		"x = 1\npip install x":                true,
+		"python -m pip install x":             true,
+		"uv pip install x":                    true,
+		"cd input":                            true,
+		"cd ..":                               true,
+		"ls":                                  true,
+		"matplotlib inline":                   true,
+		"for i in y: x = !echo {i}":           true,
+		"d[str(1)] = !ls":                     true,
+		"print(1); x = !ls":                   true,
+		"In [1]: x = 1":                       true,
+		"if 1 &lt; 4:\n    x":                 true,
+		"x = 1\\ny = 2":                       true,
+		">>> x = 1":                           true,
+		"```python\nx\n```":                   true,
+		"\n    x = 1":                         true,
+		"x = await f()":                       true,
+		"async for x in y:\n    x":            true,
+		"[y async for y in z]":                true,
+		"from __future__ import annotations":  true,
+		"get_ipython().system('ls')":          true,
 	} {
 		if got := asText.MatchString(code); got != want {
 			t.Errorf("%q: %v", code, got)
@@ -100,7 +112,7 @@ func newSolution() *sample {
 	follow(journal.Execution{Code: "y = 1\nz = '''it's\n\"\"\"'''\n1/0\ny = 100", Status: sessions.StatusError, Changed: true, Detail: &journal.Detail{Record: sessions.Result{ExcType: "ZeroDivisionError"}}})
 	follow(journal.Execution{Code: "x = = 1\n'''\x00", Status: sessions.StatusError})
 	follow(journal.Execution{Code: "from __future__ import braces", Status: sessions.StatusError})
-	follow(journal.Execution{Code: "deep = {'a': {'b': []}}\nid = len = print = None\ntype = 3"})
+	follow(journal.Execution{Code: "deep = {'a': {'b': []}}\nid = len = print = None\nIn, Out, exit = 1, 2, 3\ntype = 3"})
 	follow(journal.Execution{Code: "deep['a']['b'].append('\x1b\u202e')\nopen('written.py', 'w').write('one = 1')\nraise OSError('deep')", Status: sessions.StatusError})
 	follow(journal.Execution{Code: "import written\nassert deep['a']['b'] == ['\\x1b\\u202e'] and written.one == 1\nkept = artifact(deep, name='deep.txt')"})
 	follow(journal.Execution{Code: "import time\nwritten.two = 2\ntime.sleep(600)", Status: sessions.StatusTimeout, ExecTime: limit})
@@ -120,6 +132,22 @@ func newSolution() *sample {
 	follow(journal.Execution{Code: "    here = %pwd\n    p += 1\n    assert p == 4 and here"})
 	follow(journal.Execution{Code: "%timeit -n 3 1 + 0\n%env UNDERSTUDY_X=y z\nimport os\nassert os.environ['UNDERSTUDY_X'] == 'y z'"})
 	follow(journal.Execution{Code: "%config InlineBackend.figure_format = 'retina'\n%reset -f\n%pdb on"})
+	follow(journal.Execution{Code: "assert (In, Out, exit) == (1, 2, 3), 'IPython took the names'"})
+	follow(journal.Execution{Code: "for i in range(2): last = !echo hi {i}\nassert last == ['hi 1'], last"})
+	follow(journal.Execution{Code: "deep['b'[:1]] = !echo hi"})
+	follow(journal.Execution{Code: "assert deep['b'] == ['hi']; last = !echo $n"})
+	follow(journal.Execution{Code: "!echo hi\nreadme = '''\npip install foo\n'''\nassert readme == '\\npip install foo\\n', readme"})
+	follow(journal.Execution{Code: "In [1]: q = 1"})
+	follow(journal.Execution{Code: "In [1]: q += 1\n\nIn [2]: q += 1"})
+	follow(journal.Execution{Code: "pwd"})
+	follow(journal.Execution{Code: "ls -l"})
+	follow(journal.Execution{Code: "cd ."})
+	follow(journal.Execution{Code: "matplotlib inline"})
+	follow(journal.Execution{Code: `r = 1\ns = "a\\n"\nif r:\n    r = 2`})
+	follow(journal.Execution{Code: `s = \"b\"\nt = 3`})
+	follow(journal.Execution{Code: "if 1 &lt; 4:\n    s += '&nbsp;'"})
+	follow(journal.Execution{Code: "r = 1 &lt; 2"})
+	follow(journal.Execution{Code: "assert (q, r, s, t) == (3, True, 'b&nbsp;', 3), (q, r, s, t)"})
 	follow(journal.Execution{Code: "%pip --version\nassert _exit_code == 0"})
 	follow(journal.Execution{Code: "echo command > file.txt\ncat file.txt", Kind: sessions.RunsCommand})
 	follow(journal.Execution{Code: "find", Arguments: []byte(`{"a": "x\ny"}`), Kind: sessions.RunsPlugin})

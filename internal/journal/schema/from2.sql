@@ -1,5 +1,5 @@
--- A commit changed twice as many pages. Tables stay, as servers of before may still write.
+-- A commit changed twice as many pages. Tables, and the index executions_by_revision, stay:
+-- programs of before that have the file open go on writing and reading by them.
 ALTER TABLE executions ADD COLUMN detail TEXT;
-DROP INDEX executions_by_revision;
 DROP INDEX executions_of_run;
 CREATE INDEX executions_of_run ON executions (run, revision);
