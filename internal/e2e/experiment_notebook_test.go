@@ -59,7 +59,6 @@ var notebookCells = []string{
 	"for i in range(3000):\n    print(i, 'of a long output')",
 	"artifact(pd.DataFrame({'a': [1]}), name='table')\nartifact('<script>1</script>', kind='html')\nprint('kept')",
 	"import seaborn as sns\nsns.lineplot(x=[1, 2], y=[3, 4])",
-	"try:\n    input('name? ')\nexcept EOFError:\n    print('nobody')",
 	"from sklearn.linear_model import LinearRegression\nmodel = LinearRegression().fit([[0], [1]], [1, 3])\nmodel\nfloat(model.coef_[0].round(6))",
 }
 

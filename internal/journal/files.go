@@ -29,8 +29,7 @@ const (
 
 // detailOf keeps an execution's files, and returns the rest of it; result is its record
 // without secrets. A file that can't be kept is missing, which is told: it must not cost
-// the record.
-// The queued files are to be kept once the execution is stored.
+// the record. The queued files are to be kept once the execution is stored.
 func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *masker) (d *Detail, queued []*kept, missing error) {
 	k := &keeper{journal: j, entry: entry, mask: mask}
 	problems := 0
