@@ -9,9 +9,11 @@ import unittest
 import warnings
 
 from pyworker.policy import verify
-from pyworker.tests import verify_cases as cases
+from pyworker.tests.policy import magics, places
+from pyworker.tests.policy.bypasses import BYPASSES, LIMITS, OPEN
+from pyworker.tests.policy.false_alarms import FALSE_ALARMS
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 
 
 def shipped():
@@ -41,11 +43,11 @@ def rules(code, policy):
 
 class TestVerify(unittest.TestCase):
     def test_there_are_enough_cases(self):
-        self.assertGreaterEqual(len(cases.BYPASSES), 150)
-        self.assertGreaterEqual(len(cases.FALSE_ALARMS), 80)
+        self.assertGreaterEqual(len(BYPASSES), 150)
+        self.assertGreaterEqual(len(FALSE_ALARMS), 80)
 
     def test_bypasses(self):
-        for policy, code, expected in cases.BYPASSES:
+        for policy, code, expected in BYPASSES:
             with self.subTest(code=code):
                 starts = tuple(expected.split("|"))
                 found = rules(code, policy)
@@ -53,17 +55,17 @@ class TestVerify(unittest.TestCase):
 
     def test_false_alarms(self):
         default = shipped()
-        for policy, code in cases.FALSE_ALARMS:
+        for policy, code in FALSE_ALARMS:
             with self.subTest(code=code):
                 self.assertEqual(rules(code, default if policy is None else policy), [])
 
     def test_known_limits(self):
-        for code in cases.LIMITS:
+        for code in LIMITS:
             with self.subTest(code=code):
-                self.assertEqual(rules(code, cases.OPEN), [])
+                self.assertEqual(rules(code, OPEN), [])
 
     def test_bypasses_pass_without_rules(self):
-        for _, code, _ in cases.BYPASSES:
+        for _, code, _ in BYPASSES:
             with self.subTest(code=code):
                 self.assertEqual(rules(code, {}), [])
 
@@ -88,9 +90,9 @@ class TestVerify(unittest.TestCase):
         self.assertEqual(rules("import http.client", policy), [])
 
     def test_places(self):
-        for code, expected in cases.PLACES:
+        for code, expected in places.PLACES:
             with self.subTest(code=code):
-                violations, error, *_ = verify.check(code, cases.OPEN)
+                violations, error, *_ = verify.check(code, OPEN)
                 self.assertIsNone(error)
                 found = [(v["line"], v["column"]) for v in violations]
                 self.assertEqual(found, [place[:2] for place in expected])
@@ -99,30 +101,30 @@ class TestVerify(unittest.TestCase):
                         self.assertEqual(violation["source"], source)
 
     def test_syntax_errors(self):
-        for code, expected in cases.SYNTAX:
+        for code, expected in places.SYNTAX:
             with self.subTest(code=code):
-                violations, error, *_ = verify.check(code, cases.OPEN)
+                violations, error, *_ = verify.check(code, OPEN)
                 self.assertEqual(violations, [])
                 self.assertTrue(error.endswith(expected), error)
 
     def test_top_level_await(self):
-        self.assertEqual(rules("await f(open)", cases.OPEN), ["blocked function open"])
-        self.assertEqual(rules("async for x in y: pass", cases.OPEN), [])
+        self.assertEqual(rules("await f(open)", OPEN), ["blocked function open"])
+        self.assertEqual(rules("async for x in y: pass", OPEN), [])
 
     def test_all_at_once_and_in_order(self):
         code = "import os\nx = eval\ny = open; os.system('a'); z = f.__globals__\n"
-        found = [(v["line"], v["column"]) for v in verify.check(code, cases.OPEN)[0]]
+        found = [(v["line"], v["column"]) for v in verify.check(code, OPEN)[0]]
         self.assertEqual(found, [(2, 5), (3, 5), (3, 11), (3, 33)])
 
     def test_at_most_a_hundred(self):
-        violations, *_ = verify.check("open\n" * 250, cases.OPEN)
+        violations, *_ = verify.check("open\n" * 250, OPEN)
         self.assertEqual(len(violations), 101)
         self.assertEqual(violations[-1]["message"], "and 150 more")
 
     def test_odd_texts(self):
         for code in ("x = 1\0", "\ud800", "\ufeffx = 1", "x = '\ud800'"):
             with self.subTest(code=code):
-                violations, error, *_ = verify.check(code, cases.OPEN)
+                violations, error, *_ = verify.check(code, OPEN)
                 self.assertEqual(violations, [])
                 try:
                     compile(code, "<cell>", "exec")
@@ -130,8 +132,8 @@ class TestVerify(unittest.TestCase):
                     self.assertTrue(error)
                 else:
                     self.assertIsNone(error)
-        self.assertEqual(rules("", cases.OPEN), [])
-        self.assertEqual(rules("# coding: utf-16\n", cases.OPEN), [])
+        self.assertEqual(rules("", OPEN), [])
+        self.assertEqual(rules("# coding: utf-16\n", OPEN), [])
 
     def test_deep_code(self):
         for code in (
@@ -142,7 +144,7 @@ class TestVerify(unittest.TestCase):
             "f(" * 80 + "open" + ")" * 80,
         ):
             with self.subTest(code=code[:40]):
-                self.assertTrue(rules(code, cases.OPEN))
+                self.assertTrue(rules(code, OPEN))
 
     def test_too_deep_code(self):
         # In a process of its own, as it is used: a crash is no answer.
@@ -160,9 +162,7 @@ class TestVerify(unittest.TestCase):
             "if x:\n pass\n" + "elif x:\n pass\n" * 20_000,
             "f'{" * 400 + "}'" * 400,
         ]
-        answers = ask(
-            *({"id": i, "code": code, "policy": cases.OPEN} for i, code in enumerate(deep))
-        )
+        answers = ask(*({"id": i, "code": code, "policy": OPEN} for i, code in enumerate(deep)))
         for code, answer in zip(deep, answers):
             with self.subTest(code=code[:20]):
                 self.assertNotIn("error", answer)
@@ -173,28 +173,26 @@ class TestVerify(unittest.TestCase):
     def test_code_that_could_take_for_ever(self):
         # It ends, or the suite does not.
         chain = "".join(f"n{i + 1} = n{i} + n{i}\n" for i in range(60))
-        self.assertEqual(rules(f"n0 = ''\n{chain}getattr(x, n60)", cases.OPEN), [])
+        self.assertEqual(rules(f"n0 = ''\n{chain}getattr(x, n60)", OPEN), [])
         own = "def f():\n    n = n + n\n    m = m if m else m\n    return getattr(n, m + m)"
-        self.assertEqual(rules(own, cases.OPEN), [])
+        self.assertEqual(rules(own, OPEN), [])
         for chain in ("a" + ".b" * 4_000, "a." + "b." * 2_000 + "c"):
-            self.assertTrue(rules(f"import a; {chain}", cases.OPEN))
-        self.assertEqual(rules("open = 1\nopen\n" * 20_000, cases.OPEN), [])
-        self.assertEqual(rules("x = getattr(y, 'a' + 'b')\n" * 5_000, cases.OPEN), [])
+            self.assertTrue(rules(f"import a; {chain}", OPEN))
+        self.assertEqual(rules("open = 1\nopen\n" * 20_000, OPEN), [])
+        self.assertEqual(rules("x = getattr(y, 'a' + 'b')\n" * 5_000, OPEN), [])
 
     def test_warnings_are_not_shown(self):
         with warnings.catch_warnings(record=True) as shown:
             warnings.simplefilter("always")
-            rules("x = '\\d'; 1 is 1", cases.OPEN)
+            rules("x = '\\d'; 1 is 1", OPEN)
         self.assertEqual(shown, [])
 
     @unittest.skipUnless(sys.version_info >= (3, 12), "newer grammar")
     def test_type_parameters(self):
         for code in ("type T = open", "def f[T: open](x): pass", "class A[T](open): pass"):
             with self.subTest(code=code):
-                self.assertEqual(rules(code, cases.OPEN), ["blocked function open"])
-        self.assertEqual(
-            rules("def f[T](x: T) -> T: return x\ntype P[K] = dict[K, int]", cases.OPEN), []
-        )
+                self.assertEqual(rules(code, OPEN), ["blocked function open"])
+        self.assertEqual(rules("def f[T](x: T) -> T: return x\ntype P[K] = dict[K, int]", OPEN), [])
 
     def test_unknown_rules(self):
         with self.assertRaisesRegex(ValueError, "unknown rule 'blocked_function'"):
@@ -265,12 +263,12 @@ class TestMagics(unittest.TestCase):
 
     def test_dialect(self):
         default = shipped()
-        for policy, code, expected in cases.MAGICS:
+        for policy, code, expected in magics.MAGICS:
             with self.subTest(code=code):
                 starts = tuple(filter(None, expected.split("|")))
                 found = rules(code, policy)
                 self.assertTrue(any(rule.startswith(starts) for rule in found), found)
-        for policy, code in cases.FINE_MAGICS:
+        for policy, code in magics.FINE_MAGICS:
             with self.subTest(code=code):
                 self.assertEqual(rules(code, default if policy is None else policy), [])
 
@@ -289,8 +287,8 @@ class TestMagics(unittest.TestCase):
             ("\n>>> x = 1", "\nx = 1\n"),
         ):
             with self.subTest(code=code):
-                self.assertEqual(verify.check(code, cases.SHELL).transformed, expected)
-        judged = verify.check("```\nx = 1\n```", cases.SHELL)
+                self.assertEqual(verify.check(code, magics.SHELL).transformed, expected)
+        judged = verify.check("```\nx = 1\n```", magics.SHELL)
         self.assertIn("fences", judged.notes[0])
 
     def test_installs(self):
@@ -388,9 +386,9 @@ def ask(*requests):
 class TestProcess(unittest.TestCase):
     def test_conversation(self):
         first, second, third = ask(
-            {"id": 1, "kind": "code", "code": "x = '\\d'\nopen", "policy": cases.OPEN},
+            {"id": 1, "kind": "code", "code": "x = '\\d'\nopen", "policy": OPEN},
             {"id": "b", "kind": "code", "code": "x = 1", "policy": {}},
-            {"id": 3, "kind": "code", "code": "x =", "policy": cases.OPEN},
+            {"id": 3, "kind": "code", "code": "x =", "policy": OPEN},
         )
         self.assertEqual((first["id"], first["syntax_error"]), (1, None))
         self.assertEqual(
@@ -412,7 +410,7 @@ class TestProcess(unittest.TestCase):
 
     def test_long_numbers(self):
         # A session may have lifted the limit that makes this a syntax error.
-        (answer,) = ask({"id": 1, "code": "x = " + "1" * 5_000 + "; open", "policy": cases.OPEN})
+        (answer,) = ask({"id": 1, "code": "x = " + "1" * 5_000 + "; open", "policy": OPEN})
         self.assertEqual(answer["violations"][0]["rule"], "blocked function open")
 
     def test_nothing_is_imported_after_the_start(self):
@@ -420,14 +418,13 @@ class TestProcess(unittest.TestCase):
         code = (
             "import sys; sys.path.insert(0, sys.argv[1])\n"
             "from pyworker.policy import verify\n"
-            "from pyworker.tests import verify_cases as cases\n"
+            "from pyworker.tests.policy import bypasses, false_alarms, magics, places\n"
             "verify.import_everything(); before = set(sys.modules)\n"
-            "codes = [(case[0] or cases.OPEN, case[1]) for case in cases.BYPASSES"
-            " + cases.FALSE_ALARMS]\n"
-            "codes += [(cases.OPEN, case[0]) for case in cases.SYNTAX]\n"
-            "codes += [(case[0] or cases.OPEN, case[1]) for case in cases.MAGICS"
-            " + cases.FINE_MAGICS]\n"
-            "codes += [(cases.OPEN, c) for c in ('%pip list', '!ls', '1 % 2', '\\ud800')]\n"
+            "codes = [(case[0] or bypasses.OPEN, case[1])"
+            " for case in bypasses.BYPASSES + false_alarms.FALSE_ALARMS"
+            " + magics.MAGICS + magics.FINE_MAGICS]\n"
+            "codes += [(bypasses.OPEN, case[0]) for case in places.SYNTAX]\n"
+            "codes += [(bypasses.OPEN, c) for c in ('%pip list', '!ls', '1 % 2', '\\ud800')]\n"
             "for policy, code in codes: verify.check(code, policy)\n"
             "print(*sorted(set(sys.modules) - before))"
         )
@@ -445,7 +442,7 @@ class TestProcess(unittest.TestCase):
         texts = {
             p.relative_to(package).as_posix(): p.read_text("utf-8") for p in package.rglob("*.py")
         }
-        request = {"id": 1, "code": "open; x = !ls", "policy": dict(cases.OPEN, commands=[])}
+        request = {"id": 1, "code": "open; x = !ls", "policy": dict(OPEN, commands=[])}
         done = subprocess.run(
             [
                 sys.executable,
@@ -469,9 +466,9 @@ class TestProcess(unittest.TestCase):
             b"[]",
             {"id": 1},
             {"id": 2, "code": "x", "policy": {"unknown": 1}},
-            {"id": 3, "code": 5, "policy": cases.OPEN},
+            {"id": 3, "code": 5, "policy": OPEN},
             {"id": 4, "code": "x", "kind": "other"},
-            {"id": 5, "code": "open", "policy": cases.OPEN},
+            {"id": 5, "code": "open", "policy": OPEN},
         )
         for answer in answers[:-1]:
             self.assertTrue(answer["error"])

@@ -3,7 +3,7 @@
 import os
 import tempfile
 
-from pyworker.tests.artifacts import Kept, artifact_size, needs
+from pyworker.tests.display.artifacts import Kept, artifact_size, needs
 
 _KALEIDO = """
 import os, sys, time

@@ -1,6 +1,6 @@
 """Programs made at random, and what the checker lets pass of them, run and watched.
 
-    python -m pyworker.tests.verify_fuzz SECONDS [SEED]
+    python -m pyworker.tests.policy.verify_fuzz SECONDS [SEED]
 
 Each program is a few cells. Every cell is checked by itself, as a session's are, and
 those that pass run one after the other in one namespace, in a child with an audit

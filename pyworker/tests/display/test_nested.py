@@ -6,7 +6,7 @@ import unittest
 import weakref
 
 from pyworker.display import nested, variables
-from pyworker.tests.test_variables import Hostile, Plain
+from pyworker.tests.display.test_variables import Hostile, Plain
 
 try:
     import numpy

@@ -9,7 +9,7 @@ from unittest import mock
 from pyworker.policy import routes, verify
 from pyworker.policy.judge import Judge
 from pyworker.policy.rules import Rules
-from pyworker.tests import verify_fuzz
+from pyworker.tests.policy import verify_fuzz
 
 _PROGRAMS = 800
 _SEED = 20

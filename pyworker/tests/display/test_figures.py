@@ -2,9 +2,8 @@
 
 import os
 
-from pyworker.tests.worker import WorkerCase
+from pyworker.tests.worker import FAKES, WorkerCase
 
-FAKES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake")
 IMPORT = "import matplotlib_capture as capture\n"
 
 

@@ -8,7 +8,7 @@ import time
 import unittest
 
 from pyworker import protocol
-from pyworker.tests.forker import (
+from pyworker.tests.fork.forker import (
     Forked,
     Forker,
     ForkerCase,

@@ -5,7 +5,7 @@ import signal
 import unittest
 
 from pyworker import protocol
-from pyworker.tests.forker import CopyCase, has_numpy, parent_of, wait_for_end
+from pyworker.tests.fork.forker import CopyCase, has_numpy, parent_of, wait_for_end
 
 SLEEPER = "import subprocess\np = subprocess.Popen(['sleep', '1000'])\n"
 

@@ -3,7 +3,7 @@
 import unittest
 
 from pyworker.display import hypertext
-from pyworker.tests.artifacts import Kept, artifact_size, needs
+from pyworker.tests.display.artifacts import Kept, artifact_size, needs
 
 _SHOWN = """
 def shown(said='<shown>', **methods):

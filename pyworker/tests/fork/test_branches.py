@@ -3,7 +3,8 @@
 import os
 import unittest
 
-from pyworker.tests.forker import CopyCase, parent_of, send, wait_for_end
+from pyworker.tests.fork.forker import CopyCase, parent_of, send, wait_for_end
+from pyworker.tests.worker import FAKES
 
 SLEEPER = "import subprocess\np = subprocess.Popen(['sleep', '1000'])\n"
 
@@ -73,8 +74,7 @@ class Branches(CopyCase):
             self.assertEqual([path, [path], True], found)
 
     def test_figures_go_to_the_new_folder(self):
-        fakes = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake")
-        lead = self.worker(self.root(library=[fakes]))
+        lead = self.worker(self.root(library=[FAKES]))
         branch = self.branch(lead)
         for worker in (lead, branch):
             answer = worker.run("import matplotlib_capture as c\nc.show('t', b'x')")

@@ -6,7 +6,7 @@ import tempfile
 import types
 
 from pyworker.display import artifacts, publisher
-from pyworker.tests.artifacts import Kept, artifact_size, needs
+from pyworker.tests.display.artifacts import Kept, artifact_size, needs
 
 
 class ArtifactTest(Kept):

@@ -2,7 +2,7 @@
 
 import unittest
 
-from pyworker.tests.artifacts import Kept, artifact_size, needs
+from pyworker.tests.display.artifacts import Kept, artifact_size, needs
 
 
 def mark(words):

@@ -6,7 +6,7 @@ import time
 import unittest
 
 from pyworker.fork import kin
-from pyworker.tests.forker import CopyCase, parent_of, wait_for_end
+from pyworker.tests.fork.forker import CopyCase, parent_of, wait_for_end
 from pyworker.tests.worker import ANSWER_SECONDS
 
 

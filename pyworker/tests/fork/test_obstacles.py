@@ -12,7 +12,7 @@ import unittest
 from unittest import mock
 
 from pyworker.fork import kin, native, obstacles
-from pyworker.tests.forker import PATIENCE, ForkerCase
+from pyworker.tests.fork.forker import PATIENCE, ForkerCase
 
 LINUX = sys.platform == "linux"
 

@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 from pyworker.fork import pages
-from pyworker.tests.forker import ForkerCase
+from pyworker.tests.fork.forker import ForkerCase
 
 PAUSE = pages.OFTEN
 
