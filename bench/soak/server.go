@@ -53,7 +53,8 @@ type server struct {
 
 // startServer starts a server and greets it.
 func (k *soak) startServer(ctx context.Context, history int, more ...string) (*server, error) {
-	args := []string{"--transport", "stdio", "--log-level", "debug"}
+	// A call waits as long as it takes: a dozen sessions share a machine that may be busy.
+	args := []string{"--transport", "stdio", "--log-level", "debug", "--wait", "10m"}
 	if k.options.start != "spawn" {
 		args = append(args, "--history", strconv.Itoa(history))
 	}
