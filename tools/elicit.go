@@ -47,7 +47,8 @@ func (b *toolbox) asking(ctx context.Context, request mcp.CallToolRequest, round
 	if mcp.IsModernProtocol(server.RequestProtocolVersion(ctx)) {
 		return sessions.Asking{Return: true, WithOutput: rounds >= maxRounds}
 	}
-	if _, ok := server.ClientSessionFromContext(ctx).(server.SessionWithElicitation); !ok {
+	// One without an id could not send its answer to anybody.
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithElicitation); !ok || session.SessionID() == "" {
 		return sessions.Asking{}
 	}
 	return sessions.Asking{Ask: func(asked context.Context, prompt string) sessions.Reply {

@@ -19,6 +19,7 @@ const longestDocument = 1 << 20
 type issuer struct {
 	url     string
 	jwksURL string // asked for by the operator; "" is found out
+	found   string // where the keys were the last time
 	client  *http.Client
 }
 
@@ -72,7 +73,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// keys fetches the key set, from where the issuer says now that it is.
+// keys fetches the key set, from where the issuer says now that it is, or said the last
+// time where its metadata is not to be had. Only one caller at a time.
 func (i *issuer) keys(ctx context.Context) ([]byte, error) {
 	if i.jwksURL != "" {
 		return i.get(ctx, i.jwksURL)
@@ -81,9 +83,13 @@ func (i *issuer) keys(ctx context.Context) ([]byte, error) {
 	for _, place := range i.places() {
 		from, err := i.discover(ctx, place)
 		if err == nil {
+			i.found = from
 			return i.get(ctx, from)
 		}
 		failures = append(failures, err)
+	}
+	if i.found != "" {
+		return i.get(ctx, i.found)
 	}
 	return nil, fmt.Errorf("finding the issuer's keys (--auth-jwks-url names them): %w", errors.Join(failures...))
 }

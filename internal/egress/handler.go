@@ -126,6 +126,7 @@ func (h *handler) tunnel(w http.ResponseWriter, r *http.Request, found *way) {
 		return
 	}
 	defer func() { _ = there.Close() }()
+	defer context.AfterFunc(h.served.life, func() { _ = there.Close() })()
 	here, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		deny(w, r, unreachable(r, err))

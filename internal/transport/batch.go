@@ -94,7 +94,7 @@ func (h *HTTP) postBatch(w http.ResponseWriter, r *http.Request, body []byte) {
 	for i, one := range records {
 		answers[i] = one.message()
 		if answers[i] == nil && one.status >= http.StatusBadRequest { // which goes for all: there is no such session
-			http.Error(w, string(one.last), one.status)
+			http.Error(w, string(bytes.TrimSpace(one.body)), one.status)
 			return
 		}
 	}
@@ -118,25 +118,31 @@ func (h *HTTP) postOfBatch(to *record, r *http.Request, body []byte) {
 	h.postMessage(response, r, body)
 }
 
-// record is an answer that is not sent by itself. Of a stream of events it is the last.
+// record is an answer that is not sent by itself. It may come in pieces.
 type record struct {
 	header http.Header
 	status int
-	last   []byte
+	body   []byte
 }
 
 func (a *record) Header() http.Header    { return a.header }
 func (a *record) WriteHeader(status int) { a.status = status }
 
 func (a *record) Write(p []byte) (int, error) {
-	a.last = bytes.TrimSpace(bytes.TrimPrefix(bytes.Clone(p), []byte(eventStart)))
+	a.body = append(a.body, p...)
 	return len(p), nil
 }
 
-// message is the one of JSON-RPC in the answer, nil if there is none.
+// message is the one of JSON-RPC in the answer, of a stream of events the last, nil if
+// there is none.
 func (a *record) message() []byte {
-	if !json.Valid(a.last) {
+	text := a.body
+	if at := bytes.LastIndex(text, []byte(eventStart)); at >= 0 {
+		text = text[at+len(eventStart):]
+	}
+	text, _, _ = bytes.Cut(text, []byte("\n")) // signs of life may follow
+	if !json.Valid(text) {
 		return nil
 	}
-	return a.last
+	return text
 }

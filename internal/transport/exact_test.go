@@ -63,7 +63,7 @@ func TestBatchesOverHTTP(t *testing.T) {
 	h := open(t, HTTPOptions{})
 	batch := "[" + strings.Join([]string{
 		calling(1, "count", `{"to":2,"name":"x"}`), `{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"id":{}}`,
-		calling(3, "wait", ""), cancelling("3"), strings.Replace(calling(77, "remember", `{"word":"a"}`), "77", "9007199254740993", 1),
+		calling(3, "wait", ""), cancelling("3"), calling(4, "large", `{"bytes":200000}`), strings.Replace(calling(77, "remember", `{"word":"a"}`), "77", "9007199254740993", 1),
 	}, ",") + "]"
 	session := h.session(t)
 	response, body := h.send(t, post(batch).with(mcpSession, session))
@@ -75,7 +75,7 @@ func TestBatchesOverHTTP(t *testing.T) {
 	for _, a := range answers {
 		ids = append(ids, string(a.ID))
 	}
-	if !slices.Equal(ids, []string{"1", "null", "3", "9007199254740993"}) {
+	if !slices.Equal(ids, []string{"1", "null", "3", "4", "9007199254740993"}) {
 		t.Errorf("%s", body)
 	}
 	if response, body := h.send(t, post(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`).with(mcpSession, session)); response.StatusCode != http.StatusAccepted {

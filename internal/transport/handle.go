@@ -67,6 +67,9 @@ func (s *session) converse(
 	}()
 	for {
 		texts, ok := s.next(handled)
+		if !ok {
+			texts = s.pending()
+		}
 		for _, text := range texts {
 			tell(text)
 		}

@@ -157,7 +157,9 @@ func (l *lines) start(task func()) bool {
 func (l *lines) writeQueue() {
 	for ok := true; ok; {
 		var texts [][]byte
-		texts, ok = l.next(l.open)
+		if texts, ok = l.next(l.open); !ok {
+			texts = l.pending()
+		}
 		for _, text := range texts {
 			l.write(text)
 		}

@@ -254,8 +254,8 @@ func (o *outbox) put(ctx context.Context, text []byte) {
 	}
 }
 
-// next waits for what is to be told next, in its order. When ctx has ended it returns
-// what is left of the notifications, and false.
+// next waits for what is to be told next, in its order. When ctx has ended it reports
+// false; notifications may be left, which pending returns.
 func (o *outbox) next(ctx context.Context) (texts [][]byte, ok bool) {
 	select {
 	case n := <-o.notifications:
@@ -263,7 +263,7 @@ func (o *outbox) next(ctx context.Context) (texts [][]byte, ok bool) {
 	case text := <-o.texts:
 		return append(o.pending(), text), true
 	case <-ctx.Done():
-		return o.pending(), false
+		return nil, false
 	}
 }
 

@@ -105,10 +105,6 @@ func (h *HTTP) postInSession(w http.ResponseWriter, r *http.Request, m message, 
 		return
 	}
 	defer leave()
-	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
-		http.Error(w, "this version of the protocol is not supported", http.StatusBadRequest)
-		return
-	}
 	caller := exchangeFrom(r.Context()).Caller.of(m)
 	exchangeFrom(r.Context()).Caller = caller
 	ctx, cancel := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))
@@ -210,6 +206,9 @@ func (h *HTTP) tell(w http.ResponseWriter, r *http.Request, s *session) {
 	for ok := true; ok && flusher.Flush() == nil; {
 		var texts [][]byte
 		texts, ok = s.next(ctx)
+		if !ok && r.Context().Err() == nil { // else the session's next stream tells what is left
+			texts = s.pending()
+		}
 		for _, text := range texts {
 			if _, err := w.Write(asEvent(text)); err != nil {
 				return
@@ -250,6 +249,10 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (one *peer, leave f
 		return nil, nil, false
 	case id == "":
 		http.Error(w, "the header "+mcpSession+" is missing; initialize a session first", http.StatusBadRequest)
+		return nil, nil, false
+	}
+	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
+		http.Error(w, "this version of the protocol is not supported", http.StatusBadRequest)
 		return nil, nil, false
 	}
 	one, leave = h.peers.enter(id, caller.Principal)

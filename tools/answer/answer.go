@@ -117,7 +117,7 @@ func (b *Renderer) Answer(ctx context.Context, request mcp.CallToolRequest, resu
 			answer.Content = append(answer.Content, p.content(i, shown[i]))
 		}
 	}
-	answer.Content = append(answer.Content, b.links(ctx, request, v)...)
+	answer.Content = append(answer.Content, b.links(ctx, v)...)
 	if record != nil && b.Figures == FiguresInline && len(shown) > 0 {
 		record.Base64URI = dataURIs(v.pictures)
 		if again, err := json.Marshal(record); err == nil {

@@ -72,8 +72,8 @@ func (l linked) content() mcp.ResourceLink {
 
 // links returns links to the whole of what the answer shows in part, and to the
 // artifacts, for clients that know links. The text names them for all.
-func (b *Renderer) links(ctx context.Context, request mcp.CallToolRequest, v view) (links []mcp.Content) {
-	if !knowsLinks(ctx, request) {
+func (b *Renderer) links(ctx context.Context, v view) (links []mcp.Content) {
+	if !knowsLinks(ctx) {
 		return nil
 	}
 	for _, stream := range []sessions.Stream{sessions.Stdout, sessions.Stderr} {
@@ -95,14 +95,10 @@ func (b *Renderer) links(ctx context.Context, request mcp.CallToolRequest, v vie
 	return links
 }
 
-// knowsLinks reports whether the caller's version of the protocol has links. Over
-// HTTP a client that says nothing is an old one.
-func knowsLinks(ctx context.Context, request mcp.CallToolRequest) bool {
-	version := server.RequestProtocolVersion(ctx)
-	if version == "" {
-		version = request.Header.Get(mcp.HeaderProtocolVersion)
-	}
-	return version >= firstWithLinks
+// knowsLinks reports whether the caller's version of the protocol has links. A client that
+// says nothing is an old one.
+func knowsLinks(ctx context.Context) bool {
+	return server.RequestProtocolVersion(ctx) >= firstWithLinks
 }
 
 // printed is the size of an execution's output so far, nil where it isn't known.
