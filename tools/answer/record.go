@@ -32,8 +32,12 @@ func (b *Renderer) record(f Profile, result *sessions.Result, advice []string) (
 	r.TermOut = b.termOut(f, &r)
 	NoNulls(&r)
 	encoded, err := Shed(&r, f.Bytes/2)
-	if err != nil || len(encoded) > f.Bytes/2+shedSlack {
-		b.Logger.Error("record left out", "interpreter", r.InterpreterID, "execution", r.Execution, "bytes", len(encoded), "error", err)
+	if err != nil {
+		b.Logger.Error("record can't be encoded", "interpreter", r.InterpreterID, "execution", r.Execution, "error", err)
+		return nil, nil
+	}
+	if len(encoded) > f.Bytes/2+shedSlack {
+		b.Logger.Warn("record left out, too large", "interpreter", r.InterpreterID, "execution", r.Execution, "bytes", len(encoded))
 		return nil, nil
 	}
 	return &r, encoded

@@ -148,9 +148,11 @@ func (l *Server) readExecution(client sessions.Client, address string, a uri.Add
 	if record.Stderr != "" {
 		view.StderrURI = uri.OfOutput(a.Interpreter, a.Execution, sessions.Stderr)
 	}
-	record.Result = *answer.Located(&record.Result)
-	record.OutputURI = "" // the other two say it
-	record.TermOut = nil  // the order of the two streams is not kept
+	located := record.Result
+	located.InterpreterID = a.Interpreter
+	located = *answer.Located(&located)
+	record.Figures, record.Artifacts = located.Figures, located.Artifacts
+	record.TermOut = nil // the order of the two streams is not kept
 	answer.NoNulls(&record.Result)
 	encoded, err := json.MarshalIndent(view, "", " ")
 	if err == nil && len(encoded)+answer.Envelope > maxContents/2 { // it travels as a JSON string, escaped once more

@@ -82,7 +82,9 @@ func (u *updates) hook(hooks *server.Hooks) {
 
 // close ends all subscriptions; nothing is looked at any more.
 func (u *updates) close() {
-	u.stop()
+	u.mu.Lock()
+	u.stop() // add begins no more watches
+	u.mu.Unlock()
 	u.end(func(*subscriber) bool { return true })
 	u.watches.Wait()
 }
@@ -194,7 +196,15 @@ func (u *updates) withSession(ctx context.Context, change func(*subscriber)) {
 }
 
 func (u *updates) unsubscribe(ctx context.Context, _ any, request *mcp.UnsubscribeRequest, _ *mcp.EmptyResult) {
-	u.withSession(ctx, func(s *subscriber) { delete(s.told, request.Params.URI) })
+	session := server.ClientSessionFromContext(ctx)
+	if session == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s := u.subscribers[session.SessionID()]; s != nil {
+		delete(s.told, request.Params.URI)
+	}
 }
 
 // listed notes which list a client of the earlier eras has seen: it is told when
@@ -211,6 +221,9 @@ func (u *updates) listed(ctx context.Context, resources []mcp.Resource) {
 func (u *updates) add(key any, s *subscriber) {
 	s.since = time.Now()
 	s.life, s.stop = context.WithCancel(u.life)
+	if u.life.Err() != nil {
+		return
+	}
 	if before := u.subscribers[key]; before != nil {
 		u.forget(key, before)
 	}
@@ -244,12 +257,9 @@ func (u *updates) listen(ctx context.Context, id any, request *mcp.Subscriptions
 	wanted := &request.Params.Notifications
 	s := &subscriber{client: u.Client(ctx), told: map[string]string{}, list: wanted.ResourcesListChanged}
 	states := map[string]string{}
-	for _, address := range wanted.ResourceSubscriptions {
+	for _, address := range wanted.ResourceSubscriptions[:min(len(wanted.ResourceSubscriptions), mostSubscriptions)] {
 		if state, err := u.state(ctx, s.client, address); err == nil {
 			states[address] = state
-		}
-		if len(states) == mostSubscriptions {
-			break
 		}
 	}
 	if s.list {
@@ -271,7 +281,11 @@ func (u *updates) listen(ctx context.Context, id any, request *mcp.Subscriptions
 	}
 	s.send = func(method string, params map[string]any) error { return push(session, id, method, params) }
 	u.add(s, s)
-	context.AfterFunc(ctx, func() { u.end(func(other *subscriber) bool { return other == s }) })
+	context.AfterFunc(ctx, func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.forget(s, s)
+	})
 }
 
 // push puts a notification on the stream of a listen request, which nothing else

@@ -27,7 +27,11 @@ func (u *updates) watch(key any, s *subscriber) {
 		u.mu.Lock()
 		stirred := u.stirred // before the look, which may miss what comes after
 		u.mu.Unlock()
-		u.looks <- struct{}{}
+		select {
+		case u.looks <- struct{}{}:
+		case <-s.life.Done():
+			return
+		}
 		restless := u.tell(key, s)
 		<-u.looks
 		if restless {
@@ -41,71 +45,81 @@ func (u *updates) watch(key any, s *subscriber) {
 	}
 }
 
-// tell sends a subscriber what it doesn't know. It reports whether to look again soon.
+// tell sends a subscriber what it doesn't know. It reports whether to look again soon. The
+// first notification that the subscriber doesn't take ends the look, and counts for all.
 func (u *updates) tell(key any, s *subscriber) (restless bool) {
+	ctx, cancel := context.WithTimeout(s.life, lookTime)
+	defer cancel()
+	err := u.tellAll(ctx, s)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err == nil && ctx.Err() == nil {
+		s.failures = 0
+	}
+	if err != nil {
+		s.failures++
+	}
+	if s.failures == patienceWith {
+		u.Logger.Info("a subscriber takes no notifications and is forgotten", "error", err)
+		u.forget(key, s)
+	}
+	return len(s.told) > 0 || s.failures > 0 || s.list && u.runs(s.client)
+}
+
+// tellAll fails with the first notification that the subscriber doesn't take.
+func (u *updates) tellAll(ctx context.Context, s *subscriber) error {
 	u.mu.Lock()
 	told, list, listed := maps.Clone(s.told), s.list, s.listed
 	u.mu.Unlock()
-	ctx, cancel := context.WithTimeout(s.life, lookTime)
-	defer cancel()
 	for address, known := range told {
-		u.tellOf(ctx, key, s, address, known)
-	}
-	if list && ctx.Err() == nil {
-		if now := listState(u.own(s.client)); now != listed && u.sent(key, s, mcp.MethodNotificationResourcesListChanged, nil) {
-			u.mu.Lock()
-			s.listed = now
-			u.mu.Unlock()
+		if err := u.tellOf(ctx, s, address, known); err != nil {
+			return err
 		}
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return len(s.told) > 0 || s.failures > 0 || list && u.runs(s.client)
+	if !list || ctx.Err() != nil {
+		return nil
+	}
+	now := listState(u.own(s.client))
+	if now == listed {
+		return nil
+	}
+	err := s.send(mcp.MethodNotificationResourcesListChanged, nil)
+	if err == nil {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		s.listed = now
+	}
+	return err
 }
 
 // tellOf sends one subscriber that one resource has changed, if so. One that is
-// gone for good is told of once.
-func (u *updates) tellOf(ctx context.Context, key any, s *subscriber, address, known string) {
-	now, err := u.state(ctx, s.client, address)
+// gone for good is told of once. An error is the stream's.
+func (u *updates) tellOf(ctx context.Context, s *subscriber, address, known string) error {
+	if ctx.Err() != nil { // a slow look before has used up the time
+		return nil
+	}
+	now, gone := u.state(ctx, s.client, address)
 	if ctx.Err() != nil { // which says nothing of the resource
-		return
+		return nil
 	}
-	if err != nil {
-		now = err.Error()
+	if gone != nil {
+		now = gone.Error()
 	}
-	if now == known || !u.sent(key, s, mcp.MethodNotificationResourceUpdated, map[string]any{"uri": address}) {
-		return
+	if now == known {
+		return nil
+	}
+	if err := s.send(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": address}); err != nil {
+		return err
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if _, still := s.told[address]; still {
 		s.told[address] = now
 	}
-	if a, _ := uri.Parse(address); err != nil && a.Kind != uri.File && a.Kind != uri.Directory {
+	if a, _ := uri.Parse(address); gone != nil && a.Kind != uri.File && a.Kind != uri.Directory {
 		delete(s.told, address)
 	}
-}
-
-// sent reports whether a notification went out.
-func (u *updates) sent(key any, s *subscriber, method string, params map[string]any) bool {
-	err := s.send(method, params)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if err != nil {
-		u.fail(key, s, err)
-		return false
-	}
-	s.failures = 0
-	return true
-}
-
-// fail counts that a subscriber took nothing. Who takes nothing for too long is forgotten.
-// The caller holds mu.
-func (u *updates) fail(key any, s *subscriber, err error) {
-	if s.failures++; s.failures == patienceWith {
-		u.Logger.Info("a subscriber takes no notifications and is forgotten", "error", err)
-		u.forget(key, s)
-	}
+	return nil
 }
 
 // state says in a few words how a resource stands: it changes when the resource
