@@ -168,6 +168,11 @@ func (p *pythons) ready(ctx context.Context, name string) (*python, error) {
 	return p.look(ctx, name)
 }
 
+// noPythonError says that there is none: not the one that was named, or none at all.
+type noPythonError struct{ error }
+
+func (e noPythonError) Unwrap() error { return e.error }
+
 // look is ready for a caller that alone may look.
 func (p *pythons) look(ctx context.Context, name string) (*python, error) {
 	if there := p.there(name); there != nil {
@@ -180,6 +185,9 @@ func (p *pythons) look(ctx context.Context, name string) (*python, error) {
 	project := p.project
 	p.mu.Unlock()
 	found, err := FindNamed(ctx, p.config, name, project)
+	if err != nil && ctx.Err() == nil {
+		err = noPythonError{err}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"understudy/internal/pythonenv"
 	"understudy/internal/sandbox"
 )
 
@@ -157,7 +156,7 @@ func (r *readiness) try() string {
 	if err == nil {
 		err = Try(ctx, o, func(*Trial) error { return nil })
 	}
-	missing := (*pythonenv.NotFoundError)(nil)
+	missing := noPythonError{}
 	switch {
 	case r.stopping.Load():
 		return stopReason

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"understudy/internal/pythonenv"
 	"understudy/sessions"
 )
 
@@ -136,7 +135,7 @@ func TestReadiness(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Now()
 	starter := &trialStarter{err: errors.New("fork: /secret/path")}
-	var noPython error = &pythonenv.NotFoundError{Passed: []pythonenv.Passed{{Reason: "no Python in /secret/path"}}}
+	var noPython error = noPythonError{errors.New("--python /secret/path: no such file")}
 	r := &readiness{
 		life: t.Context(), log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now },
 		options: func(context.Context, string) (TrialOptions, error) {

@@ -112,7 +112,7 @@ func (*Trial) Ask(q sessions.Question) { q.Reply(sessions.Reply{Refusal: "nobody
 // trialOptions are those of an interpreter on trial of this server, behind the wall of the
 // sessions. It has its home among those of sessions, so that one that was forked ahead for
 // them will do, and called as they are, so that a later server tidies what a killed one has
-// left. Its error is that of the search for Python.
+// left.
 func (a *App) trialOptions(ctx context.Context, name string) (o TrialOptions, err error) {
 	usual, err := a.python.ready(ctx, "")
 	if err != nil {

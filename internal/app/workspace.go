@@ -58,7 +58,7 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*workspaceSe
 		err = GiveToSessions(dir, log)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("workspace: %w", err)
+		return nil, errors.Join(fmt.Errorf("workspace: %w", err), p.close())
 	}
 	p.plan, err = workspace.NewPlan(c.Serve.Data, workspace.Options{Dir: dir, Link: c.Serve.DataMode == config.DataLink, Logger: log})
 	if err != nil {
@@ -349,8 +349,11 @@ const previewResult = "understudy_preview"
 // previewResult.
 func (a *App) describeData(ctx context.Context, code string) (json.RawMessage, error) {
 	o, err := a.trialOptions(ctx, "preview")
-	if err != nil { // which is no fault of the server's
+	if missing := (noPythonError{}); errors.As(err, &missing) { // which is no fault of the server's
 		return json.Marshal(preview{Error: err.Error()})
+	}
+	if err != nil {
+		return nil, err
 	}
 	var answer json.RawMessage
 	err = Try(ctx, o, func(t *Trial) error {
