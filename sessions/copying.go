@@ -15,6 +15,10 @@ const (
 	checkpointTime = 5 * time.Second
 	// branchTime bounds that of one which somebody has asked for, and waits for.
 	branchTime = 10 * time.Second
+	// costliest is the most time that a copy counts for in its session's pace: what takes
+	// longer waits for a busy machine. So no state waits for its copy for long once nobody
+	// calls, a fifth of a second with the usual share.
+	costliest = 50 * time.Millisecond
 	// upkeepAgain is the pause before it is tried again to get the turn.
 	upkeepAgain = 10 * time.Millisecond
 )
@@ -30,7 +34,8 @@ type pace struct {
 func (p *pace) spent(began time.Time) {
 	if p.share > 0 {
 		now := time.Now()
-		p.next = now.Add(time.Duration(float64(now.Sub(began)) * (1/p.share - 1)))
+		cost := min(now.Sub(began), costliest)
+		p.next = now.Add(time.Duration(float64(cost) * (1/p.share - 1)))
 	}
 }
 
@@ -39,9 +44,10 @@ func (p *pace) spent(began time.Time) {
 // the end of the first execution after it. What a crash can cost is no more than that.
 func (s *Session) keepAfter(a attempt) {
 	obstacle, wait := a.outcome.Obstacle, time.Until(s.pace.next)
-	// A copy that was woken has to be replaced at once, and what tasks of the event loop
-	// do, which go on while nobody calls, has no other copy.
-	atOnce := a.lostWorker() || s.live || obstacle != "" || s.options.Starter.ForkObstacle() != ""
+	// A copy that was woken has to be replaced at once, what tasks of the event loop do,
+	// which go on while nobody calls, has no other copy, and code must not run once more
+	// in an older state than it died in.
+	atOnce := a.lostWorker() || s.live || s.options.RerunAfterCrash || obstacle != "" || s.options.Starter.ForkObstacle() != ""
 	if wait > 0 && !atOnce && s.states.putOff() {
 		s.next.Reset(wait)
 		return
@@ -73,8 +79,8 @@ func (s *Session) keep(obstacle string) {
 func (s *Session) upkeep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.current != nil {
-		return
+	if s.ended || s.current != nil || s.worker == nil || hasExited(s.worker) {
+		return // the dead are brought back from the copies that there are
 	}
 	idle, putOff := s.options.CopyIdle, s.states.isPutOff()
 	left := idle - time.Since(s.used)
@@ -140,11 +146,12 @@ func (c *checkpoints) rest() {
 	}
 }
 
-// isResting reports whether the copy of the present state was let go.
-func (c *checkpoints) isResting() bool {
+// standing is obstacle, and whether that is only that the copy of the present state was
+// let go while nobody called.
+func (c *checkpoints) standing() (obstacle string, resting bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.present.resting
+	return c.present.obstacle(), c.present.resting
 }
 
 // isPutOff reports whether the copy of the present state was put off.

@@ -117,7 +117,7 @@ func TestUndoAfterABurst(t *testing.T) {
 		list(t, m)
 		undoRefused(t, m, CodeInvalid, refusal)
 		run(t, m, "e")
-		if u := undo(t, m); u.Execution != 5 || !strings.Contains(u.Message, "Execution 4 can't be undone") {
+		if u := undo(t, m); u.Execution != 5 || !strings.Contains(u.Message, "There is no earlier state to undo to") {
 			t.Errorf("%+v", u)
 		}
 		if r := run(t, m, "f"); r.Stdout != "a c d f" {
@@ -225,6 +225,66 @@ func TestWhatKillsAnIdleSessionLosesItsState(t *testing.T) {
 			wantState(t, run(t, m, "c"), "lost", true)
 		})
 	}
+}
+
+// TestTheDeadKeepTheirCopies, however late the next call comes and whoever looks before it.
+func TestTheDeadKeepTheirCopies(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Options)
+		code   string
+		state  string
+		stdout string
+	}{
+		"idle":                 {func(o *Options) { o.CopyIdle = 30 * time.Second }, "a", "restored", "a z"},
+		"put off, no history":  {func(o *Options) { o.History = 0 }, "abc", "lost", "a z"},
+		"put off, and history": {func(o *Options) { o.History = 1 }, "abc", "lost", "a z"},
+	} {
+		bubble(t, func(t *testing.T) {
+			f := remembers()
+			m := bursting(t, f, test.change)
+			for _, code := range strings.Split(test.code, "") {
+				run(t, m, code)
+			}
+			f.lead().die("killed by SIGKILL")
+			list(t, m)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			r := run(t, m, "z")
+			wantState(t, r, test.state, true)
+			if r.Stdout != test.stdout {
+				t.Errorf("%s: %q: %q", name, r.Stdout, r.Notes)
+			}
+		})
+	}
+}
+
+// TestCodeThatRunsOnceMoreFindsItsState, not an older one.
+func TestCodeThatRunsOnceMoreFindsItsState(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := bursting(t, f, func(o *Options) { o.RerunAfterCrash = true })
+		for _, code := range []string{"a", "b", "c"} {
+			run(t, m, code)
+		}
+		wantState(t, run(t, m, "crash"), "restored", true)
+	})
+}
+
+// TestASlowCopyPutsOffTheNextForAFifthOfASecond, no longer: then nobody calls.
+func TestASlowCopyPutsOffTheNextForAFifthOfASecond(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := bursting(t, f, nil)
+		f.forking = func(context.Context, *fakeWorker, Purpose) error {
+			time.Sleep(3 * time.Second)
+			return nil
+		}
+		run(t, m, "a")
+		run(t, m, "b")
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		wantState(t, run(t, m, "crash"), "restored", true)
+	})
 }
 
 // TestTasksOfTheEventLoopKeepTheirCopy: it is what they are brought back from.

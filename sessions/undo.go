@@ -83,6 +83,7 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 	if refused.text != "" {
 		return nil, notUndone(refused)
 	}
+	s.states.takeUp()
 	s.keep("") // of the present state, should the earlier one not wake
 	earlier, ok := s.states.takeEarlier()
 	if !ok { // its copy died this moment
