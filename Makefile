@@ -137,7 +137,7 @@ soak-http: setup ## For SOAK_HTTP (1h), have many clients use HTTP and SSE, hang
 
 .PHONY: update
 update: ## Rewrite the committed schemas and the generated parts of the documentation
-	$(GO) test ./tools -update
+	$(GO) test ./tools ./tools/answer -update
 	$(GO) test . -run TestDocsAreTrue -update
 	$(GO) test . -run TestDocsAreTrue -update
 
@@ -162,7 +162,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 
 .PHONY: fuzz-verify
 fuzz-verify: setup ## For FUZZ_VERIFY (60) seconds, run random code that the policy's checker lets pass, and watch it
-	"$$(./understudy setup 2>/dev/null)" -W ignore -m pyworker.tests.verify_fuzz $(FUZZ_VERIFY)
+	"$$(./understudy setup 2>/dev/null)" -W ignore -m pyworker.tests.policy.verify_fuzz $(FUZZ_VERIFY)
 
 .PHONY: clean
 clean: ## Remove what was built here; the Python environment stays

@@ -26,6 +26,7 @@ import (
 	"understudy/internal/policy"
 	"understudy/sessions"
 	"understudy/tools"
+	"understudy/tools/answer"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated parts of README.md and of the pages in docs")
@@ -362,7 +363,7 @@ var remarks = []struct{ step, outcome, text string }{
 // clientTable lists what is known of clients.
 func clientTable() string {
 	var rows [][]string
-	for _, f := range tools.Fits() {
+	for _, f := range answer.Profiles() {
 		names := make([]string, len(f.Names))
 		for i, name := range f.Names {
 			names[i] = code(name)

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"understudy/internal/app"
 	"understudy/internal/auth"
+	"understudy/internal/command"
 	"understudy/internal/config"
 	"understudy/internal/plugins"
 	"understudy/internal/policy"
@@ -235,7 +235,7 @@ func passesItsTest(t *testing.T, dir string, names []string) {
 	c.Python, c.DataDir = os.Getenv("UNDERSTUDY_TEST_PYTHON"), t.TempDir()
 	c.Plugins.Dir, c.Plugins.Test.Names = dir, names
 	var said strings.Builder
-	if err := app.TestPlugins(t.Context(), c, &said); err != nil || strings.Count(said.String(), "passed, in ") != len(names) {
+	if err := command.TestPlugins(t.Context(), c, &said); err != nil || strings.Count(said.String(), "passed, in ") != len(names) {
 		t.Errorf("%v: %v\n%s", names, err, said.String())
 	}
 }
@@ -418,7 +418,7 @@ func TestContainerRecipe(t *testing.T) {
 	c, err := parseCommand(runs[0].args, env)
 	must(t, err)
 	c.Token.AddTo = runs[0].outside(t, c.Token.AddTo, dir)
-	must(t, app.Token(c, io.Discard, io.Discard))
+	must(t, command.Token(c, io.Discard, io.Discard))
 	checkSettings(t, runs[1].env)
 	maps.Copy(env, runs[1].env)
 	if c, err = parseCommand("serve", env); err != nil || len(c.Serve.AllowHost) == 0 {

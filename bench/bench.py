@@ -260,7 +260,7 @@ def measure_many(settings, report, sessions=1000):
         for i, interpreter in enumerate(all_of_them):
             if ours.run("print(x)", interpreter) != f"{i}\n":
                 raise RuntimeError("a session has the variables of another")
-        ours.settle()
+        ours.rest()
         weights = {
             "PSS": proportional(ours.process.pid) / 1e9,
             "drop of MemAvailable": (before - available()) / 1e9,

@@ -91,6 +91,16 @@ class Understudy(MCP):
         """Wait until each session's present state has been copied."""
         wait_until(lambda: all(one["recoverable"] for one in self.manage("list")["interpreters"]))
 
+    def rest(self):
+        """Wait until no session keeps a copy of its present state, as none is used."""
+        self.settle()
+        time.sleep(30)
+        wait_until(
+            lambda: all(
+                one.get("uncopied_while_idle") for one in self.manage("list")["interpreters"]
+            )
+        )
+
     def warm_up(self):
         """Wait until new sessions have the usual libraries."""
 

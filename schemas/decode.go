@@ -46,7 +46,7 @@ func For[T any](tool string, options ...Option) (*Arguments[T], error) {
 	a := &Arguments[T]{object{tool: tool, schema: reflectType(t), units: make(map[string]string)}}
 	a.schema.AdditionalProperties = nil // Google's client fails on a boolean there, and Decode refuses unknown ones
 	for field := range fields(t) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		name := nameOf(field)
 		a.units[name] = field.Tag.Get("unit")
 		if field.Type == textsType {
 			a.named = append(a.named, name)
@@ -83,6 +83,12 @@ func (a *object) advertised() (json.RawMessage, error) {
 	return json.Marshal(&shown)
 }
 
+// nameOf is the name of the argument that a field takes.
+func nameOf(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
+}
+
 func fields(t reflect.Type) func(func(reflect.StructField) bool) {
 	return func(yield func(reflect.StructField) bool) {
 		for _, field := range reflect.VisibleFields(t) { // those of embedded structs, too
@@ -110,12 +116,16 @@ func (a *Arguments[T]) Decode(raw json.RawMessage) (T, error) {
 	if err != nil {
 		return none, err
 	}
-	encoded, err := json.Marshal(checked)
-	if err == nil {
-		err = json.Unmarshal(encoded, &decoded)
-	}
-	if err != nil {
-		return none, a.fault("", "the arguments of %s can't be read: %v", a.tool, err)
+	into := reflect.ValueOf(&decoded).Elem()
+	for field := range fields(into.Type()) {
+		name := nameOf(field)
+		value, given := checked[name]
+		if !given {
+			continue
+		}
+		if err := json.Unmarshal(value, into.FieldByIndex(field.Index).Addr().Interface()); err != nil {
+			return none, a.fault(name, "argument %q can't be read: %v", name, err)
+		}
 	}
 	return decoded, nil
 }

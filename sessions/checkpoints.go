@@ -1,21 +1,9 @@
 package sessions
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"time"
-)
-
-const (
-	// checkpointTime bounds the making of a copy, which delays the next call of
-	// the session and no other. It takes milliseconds; on a machine that is far too
-	// busy it was seen to take 2.5 s, and a state that is lost is worse than a wait.
-	checkpointTime = 5 * time.Second
-	// branchTime bounds that of one which somebody has asked for, and waits for.
-	branchTime = 10 * time.Second
 )
 
 // checkpoint is one state of a session: as an execution left it.
@@ -24,7 +12,9 @@ type checkpoint struct {
 	in         string     // the interpreter in which it ran: a branch begins with another's state
 	understudy Understudy // holds the state; nil when none does
 	pristine   bool       // nothing ran: a fresh start gives the same state
-	due        bool       // its copy has yet to be made
+	due        bool       // its copy has yet to be made, before anything else runs
+	putOff     bool       // its copy waits for a moment in which nobody calls; the next execution gives it up
+	resting    bool       // it is due, as the one before was let go while nobody called
 	reason     string     // a clause: why there is no copy
 }
 
@@ -33,8 +23,12 @@ func (c checkpoint) obstacle() string {
 	switch {
 	case c.pristine:
 		return ""
+	case c.resting:
+		return "while it is idle no copy of them is kept (--copy-idle)"
 	case c.due:
 		return "their copy is still being made"
+	case c.putOff:
+		return "calls came faster than copies are made (--copy-share)"
 	case c.understudy == nil:
 		return c.reason
 	case hasExited(c.understudy):
@@ -151,13 +145,14 @@ func (c *checkpoints) advance(execution int) {
 	}
 }
 
-// wanting reports whether the present state needs a copy that it hasn't: a
-// new one, or one in the place of one that died.
+// wanting reports whether the present state needs a copy that it hasn't: a new one, or
+// one in the place of one that died, its own or the one that stood in.
 func (c *checkpoints) wanting() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.present
-	return !c.ended && !p.pristine && (p.due || p.understudy != nil && hasExited(p.understudy))
+	died := p.understudy != nil && hasExited(p.understudy) || p.putOff && !c.hasStandIn()
+	return !c.ended && !p.pristine && (p.due || died)
 }
 
 // put keeps a copy of the present state, or the reason why there is none.
@@ -172,12 +167,21 @@ func (c *checkpoints) put(u Understudy, reason string) {
 	c.present = checkpoint{after: c.present.after, in: c.present.in, understudy: u, reason: reason}
 }
 
-// trim lets go of what is older than history allows.
+// trim lets go of what is older than history allows, which doesn't count states whose
+// copy was put off until it was too late. Those of a burst keep the one before it.
 func (c *checkpoints) trim(history int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	excess := len(c.past) - history
-	if excess <= 0 {
+	if c.present.putOff {
+		return
+	}
+	excess := len(c.past)
+	for kept := 0; excess > 0 && kept < history; {
+		if excess--; !c.past[excess].putOff {
+			kept++
+		}
+	}
+	if excess == 0 {
 		return
 	}
 	for _, oldest := range c.past[:excess] {
@@ -314,7 +318,11 @@ func (c *checkpoints) undoable(history int) ([]int, refusal) {
 	case len(executions) > 0:
 		return executions, refusal{}
 	case obstacle != "":
-		return nil, refusal{text: fmt.Sprintf("execution %d can't be undone: the variables as they were before it can't be brought back: %s", latest, obstacle)}
+		text := fmt.Sprintf("execution %d can't be undone: the variables as they were before it can't be brought back: %s", latest, obstacle)
+		if nearest, _ := c.older(); nearest >= 0 {
+			text += fmt.Sprintf("; the nearest state that is kept is that after execution %d", c.past[nearest].after)
+		}
+		return nil, refusal{text: text}
 	case c.trimmed && history == 0:
 		return nil, refusal{text: "there is no earlier state to undo to (--history is 0)"}
 	case c.trimmed:
@@ -324,13 +332,6 @@ func (c *checkpoints) undoable(history int) ([]int, refusal) {
 	default:
 		return nil, refusal{text: "nothing to undo: nothing has run since the interpreter was made, branched or started afresh", nothing: true}
 	}
-}
-
-// obstacle says why the present state can't be brought back, "" when it can.
-func (c *checkpoints) obstacle() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.present.obstacle()
 }
 
 // copied reports whether there is a copy of the present state.
@@ -351,105 +352,4 @@ func (c *checkpoints) understudies() []Understudy {
 		}
 	}
 	return all
-}
-
-// keep has the present state copied if that is due, and lets go of what is too
-// old. obstacle is why it can't be copied, as the worker said after the
-// execution. The caller has the turn.
-func (s *Session) keep(obstacle string) {
-	if s.states.wanting() {
-		u, reason, refused := s.understudy(obstacle)
-		if s.failing = ""; refused {
-			s.failing = reason
-		}
-		s.states.put(u, reason)
-	}
-	s.states.trim(s.options.History)
-}
-
-// understudy returns a copy of the worker, or the reason why there is none;
-// refused says that the worker lives and could not copy itself, though nothing
-// was known to stand against it.
-func (s *Session) understudy(obstacle string) (u Understudy, reason string, refused bool) {
-	if none := s.options.Starter.ForkObstacle(); none != "" {
-		return nil, none, false
-	}
-	if obstacle != "" {
-		return nil, obstacle, false
-	}
-	u, err := s.fork(s.life, ToStandBy)
-	if err != nil {
-		var why *ForkError
-		return nil, err.Error(), errors.As(err, &why)
-	}
-	return u, "", false
-}
-
-// fork copies the worker in a bounded time. Its error is a clause for the agent.
-func (s *Session) fork(ctx context.Context, purpose Purpose) (Understudy, error) {
-	w := s.lead()
-	if w == nil {
-		return nil, errors.New("its process has ended")
-	}
-	within := checkpointTime
-	if purpose == ToBranch {
-		within = branchTime
-	}
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	u, err := w.Fork(ctx, purpose)
-	if err == nil {
-		return u, nil
-	}
-	var refused *ForkError
-	if errors.As(err, &refused) {
-		s.log.Debug("interpreter can't be copied", "reason", refused.Reason)
-		return nil, refused
-	}
-	if s.life.Err() == nil {
-		s.log.Warn("copying the interpreter", "error", err)
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("%w %s", errTooSlow, InWords(within))
-	}
-	return nil, fmt.Errorf("it could not be copied: %w", err)
-}
-
-// errTooSlow is the beginning of a clause.
-var errTooSlow = errors.New("it could not be copied within")
-
-// renewCopy takes a copy of the state as tasks of the event loop have left it since the
-// last execution, as the next one begins. A worker whose tasks let it do nothing else,
-// interrupted or not, is brought back from the copy before. The caller has the turn.
-func (s *Session) renewCopy(ctx context.Context) error {
-	if !s.live || s.lead() == nil || !s.states.copied() {
-		return nil
-	}
-	u, err := s.fork(s.life, ToStandBy)
-	switch {
-	case err == nil:
-		s.states.put(u, "")
-	case errors.Is(err, errTooSlow):
-		s.live = false
-		s.replace(ctx)
-		s.untold.notes = append(s.untold.notes, "a task of the event loop would let nothing else run")
-		return s.ensureWorker(ctx)
-	}
-	return nil
-}
-
-// tidyUp makes the copy that is due and then gives the turn away, while the
-// caller goes on.
-func (s *Session) tidyUp() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ended {
-		s.turn.release()
-		return
-	}
-	s.turn.tidy()
-	s.running.Go(func() {
-		defer s.turn.release()
-		s.keep("")
-	})
 }

@@ -52,10 +52,14 @@ type Listing struct {
 	// Copies is the part of Private that is the copies', not the worker's.
 	Copies uint64 `json:"private_of_copies,omitempty"`
 	Shared uint64 `json:"shared,omitempty"`
-	// Recoverable says whether the variables as they are now could be brought
-	// back if the process crashed, and Obstacle why not.
+	// Recoverable says whether the variables as they are now could be brought back if the
+	// next run crashed, and Obstacle why not.
 	Recoverable bool   `json:"recoverable"`
 	Obstacle    string `json:"not_recoverable_because,omitempty"`
+	// Uncopied says that it has been idle for so long that the copy of its variables was
+	// let go. Another is made as the next call comes, before its code runs; if the process
+	// ends before, an older state comes back, if any is kept.
+	Uncopied bool `json:"uncopied_while_idle,omitempty"`
 	// Parent is the id of the session that this one was branched from.
 	Parent string `json:"parent,omitempty"`
 	PID    int    `json:"pid,omitempty"`
@@ -107,9 +111,9 @@ type Progress struct {
 
 // listing describes the session to its owner, but for its memory.
 func (s *Session) listing() Listing {
-	obstacle := s.options.Starter.ForkObstacle()
-	if obstacle == "" {
-		obstacle = s.states.obstacle()
+	obstacle, resting := s.states.standing()
+	if none := s.options.Starter.ForkObstacle(); none != "" {
+		obstacle = none
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,6 +142,9 @@ func (s *Session) listing() Listing {
 		l.Memory = 0
 		return l
 	}
+	if resting { // the next run's copy is made before it begins
+		l.Uncopied, l.Recoverable, l.Obstacle = true, true, ""
+	}
 	if s.worker != nil {
 		info := s.worker.Info()
 		l.PID, l.InitError, l.Sandbox = info.PID, s.initError, info.Wall
@@ -147,8 +154,12 @@ func (s *Session) listing() Listing {
 }
 
 // settle waits until our own work for the session's last call is done, or ctx
-// ends: only then is it known whether its state could be copied.
+// ends: only then is it known whether its state could be copied. A copy that was put off
+// is made now.
 func (s *Session) settle(ctx context.Context) {
+	if s.states.isPutOff() {
+		s.upkeep()
+	}
 	if tidied := s.turn.tidied(); tidied != nil {
 		select {
 		case <-tidied:

@@ -376,6 +376,7 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) (name
 	}
 	defer s.leave()
 	s.revive()
+	s.keep("") // their descriptions run code of theirs
 	names, err = s.variables(waiting)
 	var crash *CrashError
 	if errors.As(err, &crash) { // the worker has died this moment

@@ -55,22 +55,13 @@ func (v *visits) add(r *Result, died bool) {
 	}
 }
 
-// runs names the executions, which mostly follow one another.
-func (v *visits) runs() string {
-	first, last := v.executions[0], v.executions[len(v.executions)-1]
-	if n := len(v.executions); n > 2 && last-first == n-1 {
-		return fmt.Sprintf("executions %d to %d", first, last)
-	}
-	return namesOf(v.executions)
-}
-
 // inWords tells of them in a note, if there were any.
 func (v *visits) inWords() []string {
 	const most = 20
 	if len(v.executions) == 0 {
 		return nil
 	}
-	note := "meanwhile a person ran " + v.runs() + " in this interpreter (understudy attach)"
+	note := "meanwhile a person ran " + namesOf(v.executions) + " in this interpreter (understudy attach)"
 	if n := len(v.names); n > 0 {
 		note += ", which added, changed or removed " + strings.Join(v.names[:min(n, most)], ", ")
 		if n > most {

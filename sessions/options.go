@@ -69,6 +69,12 @@ type Options struct {
 	// History is how many executions of a session can be undone: a copy of
 	// its process is kept for each.
 	History int
+	// CopyShare is the largest share of a session's time that making copies may take
+	// while calls follow one another at once, up to 1; 0 is no bound.
+	CopyShare float64
+	// CopyIdle is how long a session is idle before the copy of its present state is let
+	// go, until the next call comes; 0 is for ever.
+	CopyIdle time.Duration
 
 	OutputLimit int   // bytes of each stream kept in memory
 	SpoolAfter  int   // bytes a stream may print before it gets a file

@@ -64,7 +64,7 @@ type Result struct {
 	RestartedBeforeRun   bool   `json:"restarted_before_run,omitempty" jsonschema_description:"The old interpreter died before this run began, so that what this run did is kept, whatever state_restored says of what came before it"`
 	StateRestored        *bool  `json:"state_restored,omitempty" jsonschema_description:"After a restart: true when the variables came back as they were before this run, false when they were lost with the old interpreter"`
 	StateBefore          int    `json:"state_before,omitempty" jsonschema_description:"After a restart that could bring back an older state only: the variables are as they were before this execution"`
-	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them could be brought back if a later run crashed"`
+	Recoverable          *bool  `json:"recoverable,omitempty" jsonschema_description:"Whether the variables as this run left them can be copied and so survive a later run's crash. The copy is made as soon as nobody calls: a crash of calls that come at once may bring back those of a few runs before (state_before)"`
 
 	Tasks int `json:"tasks,omitempty" jsonschema_description:"How many tasks of the event loop (servers and timers where there are none) go on after the run, so that the variables change until the next"`
 

@@ -156,7 +156,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	s.finished(e)
 	e.finish(result)
 	s.remember(e)
-	s.keep(a.outcome.Obstacle)
+	s.keepAfter(a)
 }
 
 // tries runs the code, once more after a crash if the operator wants that.

@@ -63,6 +63,8 @@ type Session struct {
 	equipped equipped // likewise
 	live     bool     // likewise: tasks of the worker's event loop go on
 
+	pace    pace
+	next    *time.Timer // of upkeep
 	states  checkpoints
 	history history
 	indexes indexes
@@ -112,6 +114,9 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 	s.turn.limit = options.Queue
 	s.states.id = id
 	s.states.startAfresh(0)
+	s.pace.share = options.CopyShare
+	s.next = time.AfterFunc(time.Hour, s.upkeep)
+	s.next.Stop()
 	if parent == nil {
 		s.family = newFamily(s.own, options)
 	} else if s.family = parent.family; s.family.join() != nil {
@@ -312,6 +317,7 @@ func (s *Session) end(ctx context.Context) {
 		return
 	}
 	s.ended, s.endedAt = true, time.Now()
+	s.next.Stop()
 	s.endLife()
 	if s.current != nil {
 		s.current.end(errEnd)

@@ -42,6 +42,17 @@ func (t *turn) tidy() {
 	t.tidying = make(chan struct{})
 }
 
+// tidyIfFree takes the turn for our own work if nobody has it.
+func (t *turn) tidyIfFree() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.held {
+		return false
+	}
+	t.held, t.tidying = true, make(chan struct{})
+	return true
+}
+
 // tidied returns what is closed when the holder's own work is done, nil when
 // there is none.
 func (t *turn) tidied() <-chan struct{} {

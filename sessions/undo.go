@@ -83,6 +83,8 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 	if refused.text != "" {
 		return nil, notUndone(refused)
 	}
+	s.states.takeUp()
+	s.keep("") // of the present state, should the earlier one not wake
 	earlier, ok := s.states.takeEarlier()
 	if !ok { // its copy died this moment
 		return nil, notUndone(refusal{text: fmt.Sprintf("execution %d can't be undone: the process that held the earlier state has ended", undoable[0])})
@@ -187,8 +189,11 @@ func executions(all []int) string { return namesOf(all) + " " + be(len(all)) }
 // namesOf names executions by their numbers.
 func namesOf(all []int) string {
 	last := len(all) - 1
-	if last == 0 {
+	switch {
+	case last == 0:
 		return fmt.Sprintf("execution %d", all[0])
+	case last > 1 && all[last]-all[0] == last:
+		return fmt.Sprintf("executions %d to %d", all[0], all[last])
 	}
 	return fmt.Sprintf("executions %s and %d", numbers(all[:last], ", "), all[last])
 }

@@ -1,77 +1,124 @@
 package tools
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/schemas"
+	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
-func TestCut(t *testing.T) {
-	long := strings.Repeat("é", 100)
-	for name, test := range map[string]struct {
-		text    string
-		limit   int
-		earlier int64
-		want    string
-		dropped int64
-	}{
-		"fits":         {"abc", 3, 0, "abc", 0},
-		"empty":        {"", 0, 0, "", 0},
-		"cut":          {long, 51, 0, strings.Repeat("é", 12) + "\n[77 characters truncated]\n" + strings.Repeat("é", 11), 77},
-		"no room":      {long, 5, 0, "\n[100 characters truncated]\n", 100},
-		"marked, fits": {"head\n[7 characters truncated]\ntail", 40, 7, "head\n[7 characters truncated]\ntail", 0},
-		"marked, cut": {long + "\n[1000 characters truncated]\n" + "tail", 60, 1000,
-			strings.Repeat("é", 27) + "\n[1073 characters truncated]\ntail", 73},
-		"marker gone": {strings.Repeat("a", 60), 40, 7, strings.Repeat("a", 7) + "\n[47 characters truncated]\n" + strings.Repeat("a", 6), 47},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, dropped := cut(test.text, test.limit, test.earlier)
-			if got != test.want || dropped != test.dropped {
-				t.Errorf("got %q, %d\nwant %q, %d", got, dropped, test.want, test.dropped)
-			}
-		})
+// TestFitting: each kind of client, in both eras, gets as much text as suits
+// it, the record or not, and always the closing line.
+func TestFitting(t *testing.T) {
+	for era, options := range eras {
+		for _, test := range []struct {
+			client, choice string
+			record         bool
+			text           int
+		}{
+			{"some-agent", answer.StructuredAuto, true, 8_000},
+			{"", answer.StructuredAuto, true, 8_000},
+			{"claude-code", answer.StructuredAuto, false, 8_000},
+			{"Visual Studio Code", answer.StructuredAuto, false, 8_000},
+			{"codex-mcp-client", answer.StructuredAuto, false, 8_000},
+			{"claude-code", answer.StructuredAlways, true, 8_000},
+			{"some-agent", answer.StructuredNever, false, 8_000},
+		} {
+			t.Run(era+" "+test.client+" "+test.choice, func(t *testing.T) {
+				result := ok()
+				result.Stdout = manyLines(4_000)
+				c := connect(t, test.client, answering(&result), Options{Answers: answer.Options{StructuredContent: test.choice}}, options...)
+				got := call(t, c, "run_python_code", `{"code":"flood()"}`)
+				if _, has := got.StructuredContent.(map[string]any); has != test.record {
+					t.Errorf("structuredContent present: %v, want %v", got, test.record)
+				}
+				words := text(t, got)
+				if n := utf8.RuneCountInString(words); n > test.text || n < test.text*9/10 {
+					t.Errorf("%d characters, want nearly %d", n, test.text)
+				}
+				if !strings.HasSuffix(words, "\n[whole output] understudy://interpreters/7f3a9c/executions/3/stdout") {
+					t.Errorf("the end of the text: %q", words[max(0, len(words)-200):])
+				}
+			})
+		}
 	}
 }
 
-func FuzzCut(f *testing.F) {
-	f.Add("abc", 2, int64(0))
-	f.Add("a\n[7 characters truncated]\nb😀é", 5, int64(7))
-	f.Fuzz(func(t *testing.T, text string, limit int, earlier int64) {
-		if !utf8.ValidString(text) || limit < 0 || limit > 1000 || earlier < 0 {
-			t.Skip()
+// TestResultSize: Claude Code is told what the budget needs, within its bounds.
+func TestResultSize(t *testing.T) {
+	for chosen, want := range map[int]float64{0: 18_000, 200_000: 210_000, 3_000_000: 500_000} {
+		c := connect(t, "claude-code", &fakeManager{}, Options{Answers: answer.Options{TextBudget: chosen}})
+		listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		got, dropped := cut(text, limit, earlier)
-		if !utf8.ValidString(got) {
-			t.Errorf("cut inside a character: %q", got)
+		for _, tool := range listed.Tools {
+			if got := tool.Meta.AdditionalFields["anthropic/maxResultSizeChars"]; got != want {
+				t.Errorf("%s with a budget of %d: %v, want %v", tool.Name, chosen, got, want)
+			}
 		}
-		if n := utf8.RuneCountInString(got); n > max(limit, 80) {
-			t.Errorf("%d characters of at most %d", n, limit)
-		}
-		if (dropped == 0) != (got == text) {
-			t.Errorf("dropped %d of %q, got %q", dropped, text, got)
-		}
-	})
+	}
 }
 
-func TestShare(t *testing.T) {
-	for name, test := range map[string]struct {
-		total int
-		needs []int
-		want  []int
-	}{
-		"all fit":         {100, []int{10, 20}, []int{10, 20}},
-		"small one whole": {100, []int{1000, 10}, []int{90, 10}},
-		"equal":           {90, []int{50, 60, 70}, []int{30, 30, 30}},
-		"nothing":         {0, []int{5, 5}, []int{0, 0}},
-		"below nothing":   {-50, []int{5, 5}, []int{0, 0}},
-		"nobody":          {10, nil, []int{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, share(test.total, test.needs...)); diff != "" {
-				t.Error(diff)
-			}
-		})
+// TestNoReplyIsTooLong: the other operations' answers, and errors.
+func TestNoReplyIsTooLong(t *testing.T) {
+	listings := make([]sessions.Listing, 600)
+	variables := make([]sessions.Variable, 600)
+	for i := range listings {
+		listings[i] = sessions.Listing{ID: fmt.Sprint(i), Workdir: strings.Repeat("\x01", 300), Obstacle: strings.Repeat("o", 500)}
 	}
+	for i := range variables {
+		variables[i] = sessions.Variable{Name: fmt.Sprint("v", i), Type: strings.Repeat("t", 500), Repr: strings.Repeat("\x01", 500)}
+	}
+	long := strings.Repeat("\x01long ", 30_000)
+	m := &fakeManager{
+		list: func(context.Context, sessions.Client) ([]sessions.Listing, error) { return listings, nil },
+		variables: func(context.Context, sessions.Client, string) (sessions.Namespace, []string, error) {
+			return sessions.Namespace{Variables: variables, Functions: []string{long}, Imports: []string{long, long}}, []string{long}, nil
+		},
+		undo: func(context.Context, sessions.Client, string) (*sessions.Undone, error) {
+			return &sessions.Undone{InterpreterID: "x", Message: long, Notes: []string{long}}, nil
+		},
+		delete: func(context.Context, sessions.Client, string) error {
+			return sessions.Errorf(sessions.CodeNotFound, "%s", long)
+		},
+		restart: func(context.Context, sessions.Client, string) (sessions.Listing, error) {
+			return sessions.Listing{}, errors.New(long)
+		},
+	}
+	for _, o := range []Options{{}, {Answers: answer.Options{TextBudget: 1 << 30, ImageBudget: 1 << 40}}} {
+		c := connect(t, "", m, o)
+		for _, operation := range []string{"list", "variables", "undo", "delete", "restart", long} {
+			arguments, err := json.Marshal(map[string]string{"operation": operation, "interpreter_id": "x"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := call(t, c, "manage_interpreters", string(arguments))
+			if size := answer.Size(got); size > min(answer.OrDefault(o.Answers.ImageBudget, 900_000), answer.MostBytes) {
+				t.Errorf("%.20s: %d bytes", operation, size)
+			}
+		}
+	}
+	got := newToolbox(nil, nil, Options{}).failure("x", &schemas.ArgumentError{Message: long})
+	if n := utf8.RuneCountInString(text(t, got)); n > answer.MostError {
+		t.Errorf("an error of %d characters", n)
+	}
+}
+
+// manyLines are lines of words of which none follows itself again soon.
+func manyLines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString("considering " + strings.Repeat("almost ", i%17) + "everything\n")
+	}
+	return b.String()
 }

@@ -4,18 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/schemas"
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 // Manager is what the tools need of *sessions.Manager.
@@ -38,30 +36,13 @@ type Manager interface {
 
 var _ Manager = (*sessions.Manager)(nil)
 
-// The values of Options.Figures.
-const (
-	FiguresContent = "content" // as image contents
-	FiguresInline  = "inline"  // as image contents, and as data URIs in the record's base64_uri
-	FiguresNone    = "none"    // as files only
-)
-
 // Options are the operator's choices about what agents see. What is left zero
 // takes the default that is named with it.
 type Options struct {
 	// Client names the caller of a request; nil means that all are one client.
 	Client func(context.Context) sessions.Client
-	// TextBudget is how many characters of text an answer has. Zero, here and
-	// in the next two, leaves it to the table of clients.
-	TextBudget int
-	// ImageMaxSide is the longest side of a picture in pixels.
-	ImageMaxSide int
-	// ImageBudget is how many bytes a whole answer has as it travels, text,
-	// record and base64 of the pictures together.
-	ImageBudget int
-	// Figures is one of the constants Figures…; FiguresContent.
-	Figures string
-	// StructuredContent is one of the constants Structured…; StructuredAuto.
-	StructuredContent string
+	// Answers say what answers hold; what they share with these Options is filled in.
+	Answers answer.Options
 	// DefaultWait and DefaultTimeout are told in the descriptions; 45 seconds
 	// and 1 hour, and a DefaultTimeout below 0 is no limit. The Manager applies its own.
 	DefaultWait, DefaultTimeout time.Duration
@@ -71,8 +52,8 @@ type Options struct {
 	// MaxUpload is how many bytes a file may have that an agent puts into a
 	// working directory; 10,000,000.
 	MaxUpload int
-	// Read is told of each read of a resource; nil: nobody is.
-	Read func(ctx context.Context, uri string, err error, took time.Duration)
+	// Observe is told of each call of a tool; nil: nobody is.
+	Observe func(context.Context, Call)
 	// Mode is one of the constants Mode…; ModeFull.
 	Mode string
 	// Rules are told in the descriptions; nil is for a server that checks nothing.
@@ -120,26 +101,16 @@ func (o Options) withDefaults() Options {
 	if o.Client == nil {
 		o.Client = func(context.Context) sessions.Client { return "client" }
 	}
-	o.Mode = orDefault(o.Mode, ModeFull)
-	o.Figures = orDefault(o.Figures, FiguresContent)
-	o.StructuredContent = orDefault(o.StructuredContent, StructuredAuto)
-	o.Steps = orDefault(o.Steps, 20)
-	o.Search = orDefault(o.Search, sessions.Search{Drafts: 5, DebugDepth: 3, DebugProb: 1})
-	o.MaxUpload = orDefault(o.MaxUpload, 10_000_000)
-	o.DefaultWait = orDefault(o.DefaultWait, 45*time.Second)
-	o.DefaultTimeout = orDefault(o.DefaultTimeout, time.Hour)
+	o.Mode = answer.OrDefault(o.Mode, ModeFull)
+	o.Steps = answer.OrDefault(o.Steps, 20)
+	o.Search = answer.OrDefault(o.Search, sessions.Search{Drafts: 5, DebugDepth: 3, DebugProb: 1})
+	o.MaxUpload = answer.OrDefault(o.MaxUpload, 10_000_000)
+	o.DefaultWait = answer.OrDefault(o.DefaultWait, 45*time.Second)
+	o.DefaultTimeout = answer.OrDefault(o.DefaultTimeout, time.Hour)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
-}
-
-func orDefault[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
 }
 
 // toolbox is what the handlers share.
@@ -151,13 +122,13 @@ type toolbox struct {
 	shellArgs *schemas.Arguments[RunShellCommandArgs]
 	trialArgs *schemas.Arguments[RunTrialArgs]
 	manArgs   *schemas.Arguments[ManageInterpretersArgs]
-	drawing   sync.Mutex // one picture at a time is decoded: each takes about 30 MB
+	answers   *answer.Renderer
 	settling  time.Duration
 
 	beginnings beginnings
 
 	pluginArgs *schemas.Arguments[PluginArgs]
-	met        map[string]bool // plugins that have been tools; the board's to write
+	met        map[string]bool // plugins that have been tools; the registry's to write
 }
 
 func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
@@ -171,6 +142,14 @@ func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
 		pluginArgs: arguments[PluginArgs]("a plugin"),
 		met:        map[string]bool{},
 	}
+	a := b.Answers
+	a.Client, a.Trials, a.Search, a.Logger = b.Client, b.Trials, b.Search, b.Logger
+	if library, ok := m.(interface {
+		Brief(client sessions.Client, id string, number int) (sessions.Brief, error)
+	}); ok {
+		a.Brief = library.Brief
+	}
+	b.answers = answer.New(a)
 	b.manArgs = arguments[ManageInterpretersArgs](manageInterpretersName, b.manageOptions()...)
 	return b
 }
@@ -200,7 +179,7 @@ func (b *toolbox) catalog() []server.ServerTool {
 // anew where Options tell something else now, and clients hear of that.
 func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 	b := newToolbox(s, m, o)
-	r := &board{toolbox: b}
+	r := &toolRegistry{toolbox: b}
 	r.refresh()
 	hooksOf(s).AddAfterListTools(b.noteList)
 	if b.Mode == ModeFull {
@@ -214,14 +193,14 @@ func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 	return r.refresh
 }
 
-// board is where the server's tools are put up.
-type board struct {
+// toolRegistry puts up the server's tools.
+type toolRegistry struct {
 	*toolbox
-	mu sync.Mutex
-	up []byte // the tools as JSON
+	mu    sync.Mutex
+	shown []byte // the tools as JSON
 }
 
-func (b *board) refresh() {
+func (b *toolRegistry) refresh() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	tools := b.catalog()
@@ -235,8 +214,8 @@ func (b *board) refresh() {
 		b.Logger.Error("the tools can't be shown", "error", err)
 		return
 	}
-	if !bytes.Equal(now, b.up) {
-		b.up = now
+	if !bytes.Equal(now, b.shown) {
+		b.shown = now
 		b.server.SetTools(tools...)
 	}
 }
@@ -276,67 +255,19 @@ func Schemas() (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// describe fills the operator's figures into a description.
-func (b *toolbox) describe(text string) string {
-	return strings.TrimSpace(strings.NewReplacer(
-		"{wait}", sessions.InWords(b.DefaultWait),
-		"{timeout}", b.timeAllowed(),
-		"{history}", b.depth(),
-		"{characters}", humanize.Comma(int64(SmallestText(b.TextBudget))),
-		"{lines}", b.notebookLines(),
-		"{rules}\n", item(b.ruled()),
-		"{walls}\n", item(b.walled()),
-		"{files}\n", item(b.tellsOfFiles()),
-		"{branch_files}", word(b.SharedFiles, " (files are shared)", " and working directory"),
-		"{branch_only_files}", word(b.SharedFiles, ", which works on the same files", " with a copy of the working directory"),
-		"{delete_files}", word(b.FilesEnd, " with its files", ""),
-		"{trials}\n", item(b.tellsOfTrials()),
-		"{set_variables}\n", item(b.sessionVariables()),
-		"{install}\n", item(b.tellsOfInstalls()),
-	).Replace(b.inMode(text)))
-}
-
-// timeAllowed says how long code may run.
-func (b *toolbox) timeAllowed() string {
-	if b.DefaultTimeout < 0 {
-		return "as long as it takes"
-	}
-	return sessions.InWords(b.DefaultTimeout)
-}
-
-// item is a line of a description's list, none for an empty text.
-func item(text string) string {
-	if text == "" {
-		return ""
-	}
-	return "- " + text + "\n"
-}
-
-// sessionVariables tells of operation set_variables where plugins can read them.
-func (b *toolbox) sessionVariables() string {
-	if b.PluginSummary == nil && b.PluginTools == nil {
-		return ""
-	}
-	return "set_variables: set session variables for plugins; they are not among code's variables, and undo does not bring them back."
-}
-
-// depth says how far undo goes back.
-func (b *toolbox) depth() string {
-	switch b.History {
-	case 0:
-		return "turned off here (--history 0)"
-	case 1:
-		return "one run back, not more"
-	default:
-		return fmt.Sprintf("up to %d runs back, one with each call", b.History)
-	}
-}
-
 // annotations say what a client may want to ask its user about: Python code
 // can change files and reach the network.
 func annotations(title string) mcp.ToolAnnotation {
 	yes, no := true, false
 	return mcp.ToolAnnotation{Title: title, ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no, OpenWorldHint: &yes}
+}
+
+// tool is a tool of ours that may do anything.
+func (b *toolbox) tool(name, title, text string, schema json.RawMessage, handle server.ToolHandlerFunc) server.ServerTool {
+	tool := mcp.NewToolWithRawSchema(name, text, schema)
+	tool.Meta = b.answers.ToolMeta()
+	tool.Annotations = annotations(title)
+	return server.ServerTool{Tool: tool, Handler: handle}
 }
 
 // rawArguments returns the arguments of a call as they came, so that numbers

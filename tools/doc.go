@@ -1,13 +1,10 @@
-// Package tools is what an agent sees: two tools, their arguments, and how
-// results look to it. A handler decodes, asks the Manager, renders.
+// Package tools is what an agent sees: two tools and their arguments. A handler decodes, asks
+// the Manager, and has package answer render the result.
 //
-// The words used here beside those of package sessions:
-//
-//   - record: a sessions.Result as programs read it, bounded; structuredContent.
-//   - text: the same as a model reads it; the first content of every answer.
-//   - picture: a figure as it is sent, fitted to the budget.
-//   - budget: what an answer may hold; the text in characters, the whole in
-//     bytes as they travel.
+// To add an operation to manage_interpreters: its method in package sessions and in the
+// interface Manager (catalog.go), its row and arguments in manage_interpreters.go, its handler
+// in operations.go, its line in manage_interpreters.md, and its case in TestEveryOperation; then
+// "go test ./tools -update" writes the schemas.
 //
 // The arguments of trials exist with --trials only: RunTrialArgs embeds RunPythonCodeArgs, so a
 // server without them has the schema and the tokens it had. A broken trial is not the user's to

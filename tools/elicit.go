@@ -11,6 +11,7 @@ import (
 
 	"understudy/schemas"
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 // A question of the code's reaches the user in one of two ways. Older clients
@@ -46,7 +47,8 @@ func (b *toolbox) asking(ctx context.Context, request mcp.CallToolRequest, round
 	if mcp.IsModernProtocol(server.RequestProtocolVersion(ctx)) {
 		return sessions.Asking{Return: true, WithOutput: rounds >= maxRounds}
 	}
-	if _, ok := server.ClientSessionFromContext(ctx).(server.SessionWithElicitation); !ok {
+	// One without an id could not send its answer to anybody.
+	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithElicitation); !ok || session.SessionID() == "" {
 		return sessions.Asking{}
 	}
 	return sessions.Asking{Ask: func(asked context.Context, prompt string) sessions.Reply {
@@ -85,7 +87,7 @@ func (b *toolbox) elicit(call, asked context.Context, prompt string) sessions.Re
 func question(prompt string) mcp.ElicitationParams {
 	message := "The Python code asks for a line of input."
 	if shown := strings.TrimSpace(strings.Map(printable, prompt)); shown != "" {
-		message = "The Python code asks for a line of input: " + clip(shown, promptLimit)
+		message = "The Python code asks for a line of input: " + answer.Clip(shown, promptLimit)
 	}
 	return mcp.ElicitationParams{
 		Mode: mcp.ElicitationModeForm, Message: message,
@@ -149,14 +151,14 @@ func (b *toolbox) returned(result *sessions.Result, rounds int) *mcp.CallToolRes
 
 // resumed returns the question that a call answers, if it is not a new one.
 func resumed(request mcp.CallToolRequest) (at round, again bool, err error) {
-	trip := request.Params.MultiRoundTripParams
-	if trip.RequestState == "" {
-		if len(trip.InputResponses) > 0 {
+	given := request.Params.MultiRoundTripParams
+	if given.RequestState == "" {
+		if len(given.InputResponses) > 0 {
 			err = &schemas.ArgumentError{Argument: "requestState", Message: "inputResponses came without the requestState that the question had; nothing was run"}
 		}
 		return at, false, err
 	}
-	if json.Unmarshal([]byte(trip.RequestState), &at) != nil || at.Interpreter == "" || at.Round < 0 {
+	if json.Unmarshal([]byte(given.RequestState), &at) != nil || at.Interpreter == "" || at.Round < 0 {
 		return at, false, &schemas.ArgumentError{Argument: "requestState", Message: "requestState is not one that this server gave; nothing was run"}
 	}
 	return at, true, nil
@@ -164,12 +166,12 @@ func resumed(request mcp.CallToolRequest) (at round, again bool, err error) {
 
 // resume goes on waiting for the execution whose question a call answers. A
 // call without a reply gets the question again.
-func (b *toolbox) resume(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, at round, r sessions.WaitRequest) (*sessions.Result, error) {
+func (b *toolbox) resume(ctx context.Context, request mcp.CallToolRequest, at round, r sessions.WaitRequest) (*sessions.Result, error) {
 	r.InterpreterID = at.Interpreter
 	answer := &sessions.Answer{Execution: at.Execution}
 	if reply := server.ElicitationResponse(request.Params.InputResponses, inputKey); reply != nil {
 		answer.Question, answer.Reply = at.Question, replyOf(reply)
 	}
 	r.Answer = answer
-	return b.manager.Await(ctx, client, r)
+	return b.manager.Await(ctx, b.Client(ctx), r)
 }

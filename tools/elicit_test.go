@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 func reaction(action mcp.ElicitationResponseAction, content any) *mcp.ElicitationResult {
@@ -123,7 +124,7 @@ func TestQuestionsReachTheClient(t *testing.T) {
 func TestAnswersToNothingRunNothing(t *testing.T) {
 	given := mcp.InputResponses{inputKey: mcp.NewElicitationInputResponse(*reaction("accept", nil))}
 	for state, responses := range map[string]mcp.InputResponses{"nonsense": nil, `{"round": -1, "interpreter": "x"}`: nil, "{}": given, "": given} {
-		b := box(Options{})
+		b := newToolbox(nil, nil, Options{})
 		b.manager = &fakeManager{}
 		var request mcp.CallToolRequest
 		request.Params.MultiRoundTripParams = mcp.MultiRoundTripParams{RequestState: state, InputResponses: responses}
@@ -145,13 +146,13 @@ func TestACallAsksOnlySoOften(t *testing.T) {
 	result := example(func(r *sessions.Result) {
 		r.Status, r.PersonAsked, r.Question = sessions.StatusAsking, true, &sessions.Asked{Number: 9, Prompt: "more?"}
 	})
-	b := box(Options{})
+	b := newToolbox(nil, nil, Options{})
 	if b.returned(result, maxRounds-1) == nil || b.returned(result, maxRounds) != nil {
 		t.Error("it asks too often, or not often enough")
 	}
-	answer := text(t, b.answer(t.Context(), mcp.CallToolRequest{}, result, asked{}))
-	if !strings.Contains(answer, "[asking]") || !strings.Contains(answer, `operation "wait"`) || strings.Contains(answer, "[running] Still") {
-		t.Error(answer)
+	got := text(t, b.answers.Answer(t.Context(), mcp.CallToolRequest{}, result, answer.Call{}))
+	if !strings.Contains(got, "[asking]") || !strings.Contains(got, `operation "wait"`) || strings.Contains(got, "[running] Still") {
+		t.Error(got)
 	}
 }
 
@@ -162,9 +163,9 @@ func TestAnInterpreterThatHasEndedIsNotPassedOn(t *testing.T) {
 		result := example(func(r *sessions.Result) {
 			r.StateRestored, r.InterpreterRestarted = &kept, !ended
 		})
-		answer := text(t, box(Options{}).answer(t.Context(), mcp.CallToolRequest{}, result, asked{newID: true}))
-		if strings.Contains(answer, "Pass interpreter_id") != want {
-			t.Errorf("ended %t: %s", ended, answer)
+		got := text(t, newToolbox(nil, nil, Options{}).answers.Answer(t.Context(), mcp.CallToolRequest{}, result, answer.Call{NewID: true}))
+		if strings.Contains(got, "Pass interpreter_id") != want {
+			t.Errorf("ended %t: %s", ended, got)
 		}
 	}
 }

@@ -3,12 +3,14 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"testing"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+	"go.uber.org/goleak"
 
 	"understudy/sessions"
 )
@@ -105,11 +107,20 @@ func connect(t *testing.T, name string, m Manager, o Options, options ...client.
 	t.Helper()
 	s := server.NewMCPServer("understudy", "test", server.WithToolCapabilities(false), server.WithPromptCapabilities(false), server.WithInstructions(o.Instructions()))
 	Register(s, m, o)
+	c, _ := connectTo(t, s, name, options...)
+	return c
+}
+
+// connectTo returns a client of a server, and its notifications.
+func connectTo(t *testing.T, s *server.MCPServer, name string, options ...client.ClientOption) (*client.Client, chan mcp.JSONRPCNotification) {
+	t.Helper()
 	c, err := client.NewInProcessClientWithOptions(s, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	notifications := make(chan mcp.JSONRPCNotification, 1000)
+	c.OnNotification(func(n mcp.JSONRPCNotification) { notifications <- n })
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +130,7 @@ func connect(t *testing.T, name string, m Manager, o Options, options ...client.
 	if _, err := c.Initialize(t.Context(), hello); err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c, notifications
 }
 
 // call calls a tool with arguments written as JSON.
@@ -146,3 +157,25 @@ func text(t *testing.T, r *mcp.CallToolResult) string {
 	first, _ := mcp.AsTextContent(r.Content[0])
 	return first.Text
 }
+
+// id is the interpreter of every result.
+const id = "7f3a9c"
+
+func ok() sessions.Result {
+	return sessions.Result{InterpreterID: id, Execution: 3, Status: sessions.StatusOK, Success: true, ExecTime: 0.0031, TimeLimit: 3600}
+}
+
+// example is a result that is ok but for what change says.
+func example(change func(*sessions.Result)) *sessions.Result {
+	r := ok()
+	change(&r)
+	r.Success = r.Status == sessions.StatusOK
+	return &r
+}
+
+func exit(code int) *int { return &code }
+
+// update rewrites the committed schemas.
+var update = flag.Bool("update", false, "rewrite schemas/*.json")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -14,6 +14,7 @@ import (
 
 	"understudy/schemas"
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 const (
@@ -35,14 +36,6 @@ func (b *toolbox) installs() bool {
 	return b.Install != nil && b.Mode == ModeFull && (b.Rules == nil || !b.Rules.NoPip)
 }
 
-// tellsOfInstalls tells of operation install where there is one.
-func (b *toolbox) tellsOfInstalls() string {
-	if !b.installs() {
-		return ""
-	}
-	return "install: install packages for this interpreter and its branches."
-}
-
 // noInstall says why packages can't be installed.
 func (b *toolbox) noInstall() error {
 	why := "this server was started without --allow-install; do with the packages that are there, or tell the user"
@@ -58,13 +51,13 @@ func (b *toolbox) noInstall() error {
 }
 
 // install installs packages, as an execution of the interpreter's.
-func (b *toolbox) install(ctx context.Context, request mcp.CallToolRequest, args ManageInterpretersArgs) *mcp.CallToolResult {
-	what, err := b.Install.request(args.Packages)
+func (b *toolbox) install(ctx context.Context, c operationCall) (*mcp.CallToolResult, error) {
+	what, err := b.Install.request(c.Packages)
 	if err != nil {
-		return b.failure(manageInterpretersName, err)
+		return nil, err
 	}
-	what.InterpreterID, what.Wait = args.InterpreterID, seconds(args.Wait)
-	return b.execute(ctx, request, manageInterpretersName, what)
+	what.InterpreterID, what.Wait = c.InterpreterID, seconds(c.Wait)
+	return b.execute(ctx, c.request, manageInterpretersName, what), nil
 }
 
 // request is the execution that installs the packages.
@@ -103,7 +96,7 @@ var addressed = regexp.MustCompile(`^(?:[^@:/\\]*@\s*)?([A-Za-z][A-Za-z0-9+.-]+)
 
 // check refuses what is no requirement, or from where nothing may come.
 func (o *InstallOptions) check(requirement string) error {
-	shown := clip(requirement, 100)
+	shown := answer.Clip(requirement, 100)
 	switch {
 	case requirement == "":
 		return packagesFault("has an empty item; give names of packages, as polars>=1, or files in the working directory, as ./file.whl")

@@ -7,48 +7,8 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
-
-func created(l sessions.Listing) reply {
-	text := fmt.Sprintf("Created interpreter %s (%s). Pass it as interpreter_id to run_python_code.", l.ID, place(l))
-	return reply{sections(text, initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
-}
-
-func restarted(l sessions.Listing) reply {
-	text := fmt.Sprintf("Restarted interpreter %s (%s). It has no variables now.", l.ID, place(l))
-	return reply{sections(text, initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
-}
-
-func branched(l sessions.Listing) reply {
-	text := fmt.Sprintf("Branched interpreter %s from %s, with its variables (%s). Pass it as interpreter_id to run_python_code; the two go on independently.", l.ID, l.Parent, place(l))
-	return reply{sections(text, notes(l.Notes), initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
-}
-
-func undid(u *sessions.Undone) reply {
-	if u == nil {
-		return reply{}
-	}
-	record := map[string]any{"interpreter_id": u.InterpreterID, "undone": u}
-	return reply{sections(sentence(u.Message), notes(u.Notes)), record}
-}
-
-// notes puts what a reader should know one below the other.
-func notes(all []string) string {
-	lines := make([]string, len(all))
-	for i, note := range all {
-		lines[i] = "[note] " + clip(oneLine(note), 2000)
-	}
-	return strings.Join(lines, "\n")
-}
-
-func interrupted(i *sessions.Interruption) reply {
-	if i == nil {
-		return reply{}
-	}
-	text := sections(sentence(i.Message), notes(i.Notes))
-	record := map[string]any{"interpreter_id": i.InterpreterID, "interruption": i, "elapsed": i.Elapsed.Seconds()}
-	return reply{text, record}
-}
 
 // listed describes the interpreters, one a line. farewell says what became of
 // the client's default one, if it was ended.
@@ -79,7 +39,7 @@ func listed(all []sessions.Listing, farewell string, budget int) reply {
 	if farewell != "" {
 		lines = append(lines, sentence(farewell))
 	}
-	text, _ := cut(strings.Join(lines, "\n"), budget, 0)
+	text, _ := answer.Cut(strings.Join(lines, "\n"), budget, 0)
 	return reply{text, record}
 }
 
@@ -102,7 +62,7 @@ func network(w *sessions.Wall) string {
 	case w.Network[0] == sessions.NetworkAll:
 		return "with network"
 	}
-	return "network to " + someNames(w.Network, 0) + " only"
+	return "network to " + answer.SomeNames(w.Network, 0) + " only"
 }
 
 // listingLine describes an interpreter by what a model can use; the record has the rest.
@@ -116,7 +76,7 @@ func listingLine(l sessions.Listing) string {
 		facts = append(facts, sessions.Counted(l.Executions, "run"))
 	}
 	if l.Ended == "" && l.Running == 0 && l.Status != "starting" {
-		facts = append(facts, "idle "+shortAge(sessions.SecondsOf(l.Idle)))
+		facts = append(facts, "idle "+answer.ShortAge(sessions.SecondsOf(l.Idle)))
 	}
 	if l.Failures > 0 {
 		facts = append(facts, failures(l.Failures))
@@ -142,8 +102,11 @@ func listingLine(l sessions.Listing) string {
 	if len(l.SessionVariables) > 0 {
 		facts = append(facts, "session variables "+quoted(l.SessionVariables))
 	}
+	if l.Uncopied {
+		facts = append(facts, "no copy while it is idle: if its process ended now, the last run's variables would be lost")
+	}
 	if l.Ended == "" && !l.Recoverable { // it comes last: the reason may be long
-		facts = append(facts, "not recoverable: "+clip(l.Obstacle, 500))
+		facts = append(facts, "not recoverable: "+answer.Clip(l.Obstacle, 500))
 	}
 	return name + ": " + strings.Join(facts, ", ")
 }
@@ -160,13 +123,13 @@ func failures(n int) string {
 func activity(l sessions.Listing) string {
 	switch {
 	case l.Ended != "":
-		return clip(l.Ended, 700)
+		return answer.Clip(l.Ended, 700)
 	case l.Prompt != "":
-		return fmt.Sprintf("run %d asks %q", l.Running, clip(oneLine(l.Prompt), 60))
+		return fmt.Sprintf("run %d asks %q", l.Running, answer.Clip(answer.OneLine(l.Prompt), 60))
 	case l.Running > 0:
 		return fmt.Sprintf("busy with run %d", l.Running)
 	case l.Status == "starting":
-		return "starting for " + shortAge(sessions.SecondsOf(l.Idle))
+		return "starting for " + answer.ShortAge(sessions.SecondsOf(l.Idle))
 	default:
 		return l.Status
 	}
@@ -186,7 +149,7 @@ func initError(l sessions.Listing) string {
 	if l.InitError == "" {
 		return ""
 	}
-	trace, _ := cut(strings.TrimSpace(l.InitError), 4000, 0)
+	trace, _ := answer.Cut(strings.TrimSpace(l.InitError), 4000, 0)
 	return "[note] the start-up code (--init-code) failed:\n" + trace
 }
 
@@ -196,4 +159,13 @@ func sentence(text string) string {
 		return text
 	}
 	return strings.TrimRight(strings.ToUpper(text[:1])+text[1:], ".") + "."
+}
+
+// notes puts what a reader should know one below the other.
+func notes(all []string) string {
+	lines := make([]string, len(all))
+	for i, note := range all {
+		lines[i] = "[note] " + answer.Clip(answer.OneLine(note), 2000)
+	}
+	return strings.Join(lines, "\n")
 }

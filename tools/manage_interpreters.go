@@ -4,15 +4,14 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/schemas"
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 const manageInterpretersName = "manage_interpreters"
@@ -25,9 +24,9 @@ var (
 )
 
 // ManageInterpretersArgs are the arguments of manage_interpreters. Not every server has
-// all of them; see manageOptions.
+// all of them: see operations, and manageOptions.
 type ManageInterpretersArgs struct {
-	Operation     string   `json:"operation" jsonschema:"enum=create,enum=list,enum=delete,enum=restart,enum=interrupt,enum=wait,enum=answer,enum=branch,enum=undo,enum=variables,enum=set_variables,enum=upload,enum=install" jsonschema_description:"What to do."`
+	Operation     string   `json:"operation" jsonschema_description:"What to do."`
 	Packages      []string `json:"packages,omitempty" jsonschema_description:"For install, as pip takes them: polars>=1, ./file.whl."`
 	InterpreterID string   `json:"interpreter_id,omitempty" jsonschema_description:"Which interpreter. For create: a name for it."`
 	Python        string   `json:"python,omitempty" jsonschema_description:"For create: which Python."`
@@ -41,27 +40,63 @@ type ManageInterpretersArgs struct {
 	Variables schemas.Texts `json:"variables,omitempty" jsonschema_description:"For set_variables; one without value is removed."`
 }
 
-var (
-	// usualOperations are those that code has use for, without install.
-	usualOperations = []string{"create", "list", "delete", "restart", "interrupt", "wait", "answer", "branch", "undo", "variables", "set_variables", "upload"}
-	// ofCode are those of them that a server of commands doesn't have: they are about
-	// what code has done, and undo would end what commands have left in the background.
-	ofCode = []string{"answer", "undo", "variables", "set_variables"}
-)
+// operation is one thing that manage_interpreters does. Beside its row here, one has its
+// handler in operations.go, and its line "- name: …" in manage_interpreters.md, and in
+// manage_interpreters_cli.md where it is of use to commands.
+type operation struct {
+	name   string
+	args   []string // of ManageInterpretersArgs, those that it alone has
+	handle func(*toolbox, context.Context, operationCall) (*mcp.CallToolResult, error)
+	// offered says whether a server has it, and told whether its description says so; nil:
+	// always.
+	offered, told func(*toolbox) bool
+}
+
+// operationCall is a call of manage_interpreters.
+type operationCall struct {
+	ManageInterpretersArgs
+	request mcp.CallToolRequest
+	client  sessions.Client
+}
+
+// operations is the only list of them, in the order in which the schema has them.
+var operations = []operation{
+	{name: "create", handle: replying((*toolbox).create)},
+	{name: "list", handle: replying((*toolbox).list)},
+	{name: "delete", handle: replying((*toolbox).delete)},
+	{name: "restart", handle: replying((*toolbox).restart)},
+	{name: "interrupt", handle: replying((*toolbox).interrupt)},
+	{name: "wait", handle: (*toolbox).wait},
+	{name: "answer", args: []string{"text"}, handle: (*toolbox).wait, offered: (*toolbox).runsCode},
+	{name: "branch", handle: replying((*toolbox).branch)},
+	// It would end what commands have left in the background.
+	{name: "undo", handle: replying((*toolbox).undo), offered: (*toolbox).runsCode},
+	{name: "variables", args: []string{"match"}, handle: replying((*toolbox).variables), offered: (*toolbox).runsCode},
+	{name: "set_variables", args: []string{"variables"}, handle: replying((*toolbox).setVariables), offered: (*toolbox).runsCode, told: (*toolbox).hasPlugins},
+	{name: "upload", args: []string{"path", "content", "content_base64"}, handle: replying((*toolbox).upload)},
+	{name: "install", args: []string{"packages"}, handle: (*toolbox).install, offered: (*toolbox).installs},
+}
+
+func (b *toolbox) runsCode() bool { return b.Mode != ModeCLIOnly }
+
+func (b *toolbox) hasPlugins() bool { return b.PluginSummary != nil || b.PluginTools != nil }
+
+func (o operation) isOffered(b *toolbox) bool { return o.offered == nil || o.offered(b) }
+
+// isTold reports whether the description has the operation.
+func (o operation) isTold(b *toolbox) bool { return o.isOffered(b) && (o.told == nil || o.told(b)) }
 
 // manageOptions are how the arguments of manage_interpreters differ from what
 // ManageInterpretersArgs says.
 func (b *toolbox) manageOptions() []schemas.Option {
 	var options []schemas.Option
-	choices := usualOperations
-	if b.installs() {
-		choices = append(slices.Clone(choices), "install")
-	} else {
-		options = append(options, schemas.Without("packages"))
-	}
-	if b.Mode == ModeCLIOnly {
-		choices = slices.DeleteFunc(slices.Clone(choices), func(o string) bool { return slices.Contains(ofCode, o) })
-		options = append(options, schemas.Without("text", "match", "variables"))
+	var choices []string
+	for _, o := range operations {
+		if o.isOffered(b) {
+			choices = append(choices, o.name)
+		} else {
+			options = append(options, schemas.Without(o.args...))
+		}
 	}
 	if len(b.Pythons) > 0 {
 		options = append(options, schemas.Choices("python", b.Pythons...))
@@ -76,136 +111,21 @@ func (b *toolbox) manageInterpretersTool() server.ServerTool {
 	if b.Mode == ModeCLIOnly {
 		text, title = manageInterpretersCLIText, "Manage interpreters"
 	}
-	tool := mcp.NewToolWithRawSchema(manageInterpretersName, b.describe(text), b.manArgs.Schema())
-	tool.Meta = b.toolMeta()
-	tool.Annotations = annotations(title)
-	return server.ServerTool{Tool: tool, Handler: b.manageInterpreters}
+	return b.tool(manageInterpretersName, title, b.describe(text), b.manArgs.Schema(), b.manageInterpreters)
 }
 
+// manageInterpreters does what was asked for, with the client's own interpreters.
 func (b *toolbox) manageInterpreters(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	args, err := decode(b.manArgs, request)
-	if err == nil && args.Operation == "delete" && args.InterpreterID == "" {
-		err = sessions.Errorf(sessions.CodeInvalid, "interpreter_id is required for delete operation")
-	}
 	if err != nil {
 		return b.failure(manageInterpretersName, b.explainOperation(err)), nil
 	}
-
-	if args.Operation == "install" {
-		return b.install(ctx, request, args), nil
-	}
-	result, err := b.operate(ctx, request, args)
+	i := slices.IndexFunc(operations, func(o operation) bool { return o.name == args.Operation }) // the schema has no other
+	result, err := operations[i].handle(b, ctx, operationCall{args, request, b.Client(ctx)})
 	if err != nil {
 		return b.failure(manageInterpretersName, err), nil
 	}
 	return result, nil
-}
-
-// operate does what was asked for, by the client's own interpreters.
-func (b *toolbox) operate(ctx context.Context, request mcp.CallToolRequest, args ManageInterpretersArgs) (*mcp.CallToolResult, error) {
-	client, id := b.Client(ctx), args.InterpreterID
-	switch args.Operation {
-	case "wait", "answer":
-		return b.wait(ctx, request, client, args)
-	case "create":
-		made, err := b.manager.Create(ctx, client, sessions.CreateRequest{InterpreterID: id, Python: args.Python})
-		return b.say(ctx, request, created(made), err)
-	case "list":
-		all, farewell, err := b.list(ctx, client, id)
-		return b.say(ctx, request, listed(all, farewell, b.fit(ctx, request).Text), err)
-	case "delete":
-		err := b.manager.Delete(ctx, client, id)
-		return b.say(ctx, request, b.deleted(id), err)
-	case "restart":
-		fresh, err := b.manager.Restart(ctx, client, id)
-		return b.say(ctx, request, restarted(fresh), err)
-	case "interrupt":
-		stopped, err := b.manager.Interrupt(ctx, client, id)
-		return b.say(ctx, request, interrupted(stopped), err)
-	case "branch":
-		made, err := b.manager.Branch(ctx, client, id)
-		return b.say(ctx, request, branched(made), err)
-	case "undo":
-		undone, err := b.manager.Undo(ctx, client, id)
-		return b.say(ctx, request, undid(undone), err)
-	case "variables":
-		match, err := newMatch(args.Match)
-		if err != nil {
-			return nil, err
-		}
-		names, notes, err := b.manager.Variables(ctx, client, id)
-		return b.say(ctx, request, described(match.of(names), notes, b.fit(ctx, request).Text), err)
-	case "set_variables":
-		r, err := b.setVariables(ctx, client, args)
-		return b.say(ctx, request, r, err)
-	case "upload":
-		r, err := b.upload(ctx, client, args)
-		return b.say(ctx, request, r, err)
-	default: // the schema's list and this one differ, which TestEveryOperation would find
-		return nil, fmt.Errorf("operation %q is advertised but not handled", args.Operation)
-	}
-}
-
-// list returns the client's interpreters, and a sentence when it has no default
-// one. A caller who can have none of its own sees the one that it names.
-func (b *toolbox) list(ctx context.Context, client sessions.Client, id string) (all []sessions.Listing, farewell string, err error) {
-	switch {
-	case client != sessions.Anonymous:
-		all, err = b.manager.List(ctx, client)
-		return all, b.manager.Farewell(client), err
-	case id == "":
-		return nil, "this connection has none of its own; pass the interpreter_id that an earlier answer named to see that one", nil
-	default:
-		one, err := b.manager.Show(ctx, client, id)
-		return []sessions.Listing{one}, "", err
-	}
-}
-
-// wait goes on waiting for an execution, which it may give what it asks for; its
-// answer looks like run_python_code's.
-func (b *toolbox) wait(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, args ManageInterpretersArgs) (*mcp.CallToolResult, error) {
-	at, again, err := resumed(request)
-	if err != nil {
-		return nil, err
-	}
-	lines, err := typed(args)
-	if err != nil {
-		return nil, err
-	}
-	progress := b.progress(ctx, request)
-	r := sessions.WaitRequest{
-		InterpreterID: args.InterpreterID, Lines: lines, Wait: b.patience(ctx, request, seconds(args.Wait)),
-		Progress: progress.listener(), Asking: b.asking(ctx, request, at.Round),
-	}
-	var result *sessions.Result
-	if again {
-		result, err = b.resume(ctx, request, client, at, r)
-	} else {
-		result, err = b.manager.Await(ctx, client, r)
-	}
-	progress.end(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if question := b.returned(result, at.Round); question != nil {
-		return question, nil
-	}
-	return b.answer(ctx, request, result, asked{named: args.InterpreterID != "", answers: len(lines) > 0}), nil
-}
-
-// typed are the lines that operation answer passes on, none for another.
-func typed(args ManageInterpretersArgs) ([]string, error) {
-	switch {
-	case args.Operation != "answer":
-		return nil, nil
-	case args.Text == nil:
-		return nil, &schemas.ArgumentError{Argument: "text", Message: `operation answer needs "text", the line that the code asks for: "" for an empty one, "\u0004" (Ctrl-D) for the end of input`}
-	}
-	lines := strings.Split(strings.TrimSuffix(*args.Text, "\n"), "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimSuffix(line, "\r")
-	}
-	return lines, nil
 }
 
 // reply is what an operation answers: a text for the model, and a record for
@@ -215,18 +135,16 @@ type reply struct {
 	record map[string]any
 }
 
-// say answers with a reply, or with the error that kept it from being true.
-func (b *toolbox) say(ctx context.Context, request mcp.CallToolRequest, r reply, err error) (*mcp.CallToolResult, error) {
-	if err != nil {
-		return nil, err
+// replying is the handler of an operation whose answer is a reply.
+func replying(do func(*toolbox, context.Context, operationCall) (reply, error)) func(*toolbox, context.Context, operationCall) (*mcp.CallToolResult, error) {
+	return func(b *toolbox, ctx context.Context, c operationCall) (*mcp.CallToolResult, error) {
+		r, err := do(b, ctx, c)
+		noteReply(ctx, c.ManageInterpretersArgs, r, err)
+		if err != nil {
+			return nil, err
+		}
+		return b.answers.Reply(ctx, c.request, b.inMode(r.text), r.record), nil
 	}
-	f := b.fit(ctx, request)
-	result := mcp.NewToolResultText(cutBytes(b.inMode(r.text), f.Text, f.Bytes/2))
-	if f.Record && travelling(r.record) <= f.Bytes/2-envelope {
-		r.record["success"] = true
-		result.StructuredContent = r.record
-	}
-	return result, nil
 }
 
 // explainOperation gives a wrong operation the message that agents know.
@@ -241,8 +159,8 @@ func (b *toolbox) explainOperation(err error) error {
 	if wrong.Argument != "operation" || wrong.Choice == "" {
 		return err
 	}
-	if b.Mode == ModeCLIOnly && slices.Contains(ofCode, wrong.Choice) {
+	if slices.ContainsFunc(operations, func(o operation) bool { return o.name == wrong.Choice }) {
 		return sessions.Errorf(sessions.CodeInvalid, "%s is for code, and this server runs shell commands only (--mode cli-only); nothing was changed. Files are all that commands keep: change them back by %s", wrong.Choice, runShellCommandName)
 	}
-	return sessions.Errorf(sessions.CodeInvalid, "Unknown operation: %s (%s)", clip(wrong.Choice, 60), wrong.Message)
+	return sessions.Errorf(sessions.CodeInvalid, "Unknown operation: %s (%s)", answer.Clip(wrong.Choice, 60), wrong.Message)
 }

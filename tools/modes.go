@@ -9,6 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 // The values of Options.Mode: what agents may run.
@@ -134,7 +135,7 @@ func (b *toolbox) noCode() string {
 // nextPlugin says what to do instead of what there is not.
 func (b *toolbox) nextPlugin() string {
 	if names := b.usable(); len(names) > 0 {
-		return "Call one of " + someNames(names, 0)
+		return "Call one of " + answer.SomeNames(names, 0)
 	}
 	return "Tell the user that the operator must provide a plugin: there is none that can be called"
 }

@@ -12,6 +12,7 @@ import (
 
 	"understudy/schemas"
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 // PluginTool is a plugin of the operator's as a tool.
@@ -67,17 +68,16 @@ func (b *toolbox) pluginTool(p PluginTool) server.ServerTool {
 	if p.Broken != "" {
 		return b.refusing(p.Name, fmt.Sprintf("plugin %s is broken: %s; nothing was run. Tell the user to ask the operator", p.Name, p.Broken))
 	}
-	tool := mcp.NewToolWithRawSchema(p.Name, p.Description, arguments.Schema())
-	tool.Meta = b.toolMeta()
-	tool.Annotations = p.annotations()
-	return server.ServerTool{Tool: tool, Handler: func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	tool := b.tool(p.Name, "", p.Description, arguments.Schema(), func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return b.callPlugin(ctx, request, p.Name, arguments), nil
-	}}
+	})
+	tool.Tool.Annotations = p.annotations()
+	return tool
 }
 
 // annotations are what its author says, and the cautious assumption for the rest.
 func (p PluginTool) annotations() mcp.ToolAnnotation {
-	a := annotations(orDefault(p.Title, p.Name))
+	a := annotations(answer.OrDefault(p.Title, p.Name))
 	a.ReadOnlyHint = cmp.Or(p.ReadOnly, a.ReadOnlyHint)
 	a.DestructiveHint = cmp.Or(p.Destructive, a.DestructiveHint)
 	a.IdempotentHint = cmp.Or(p.Idempotent, a.IdempotentHint)

@@ -144,7 +144,7 @@ func TestPluginsChange(t *testing.T) {
 	h := server.NewMCPServer("understudy", "test", server.WithToolCapabilities(true))
 	m := answering(example(func(*sessions.Result) {}))
 	refresh := Register(h, m, pluginsOnly(s))
-	c, notifications := (&house{server: h}).connect(t, client.WithLegacyProtocolOnly())
+	c, notifications := connectTo(t, h, "tester", client.WithLegacyProtocolOnly())
 	if diff := cmp.Diff([]string{"manage_interpreters", "sql_query"}, toolNames(t, c)); diff != "" {
 		t.Error(diff)
 	}

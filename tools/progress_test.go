@@ -72,7 +72,7 @@ func TestAnswerHoldsBack(t *testing.T) {
 }
 
 func TestNoTokenNoProgress(t *testing.T) {
-	p := box(Options{}).progress(t.Context(), mcp.CallToolRequest{})
+	p := newToolbox(nil, nil, Options{}).progress(t.Context(), mcp.CallToolRequest{})
 	if p != nil || p.listener() != nil {
 		t.Error("a client that gave no token is told of progress")
 	}

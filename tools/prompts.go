@@ -9,6 +9,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/tools/answer"
+	"understudy/tools/resources/uri"
 )
 
 var (
@@ -115,7 +118,7 @@ func (b *toolbox) prompter(p prompt) server.PromptHandlerFunc {
 			return nil, err
 		}
 		if p.previewed {
-			text = sections(text, b.previewText(ctx))
+			text = answer.Sections(text, b.previewText(ctx))
 		}
 		return &mcp.GetPromptResult{
 			Description: p.description,
@@ -143,7 +146,7 @@ func (p prompt) fill(given, known map[string]string) (string, error) {
 	}
 	pairs := make([]string, 0, 2*len(places))
 	for name, value := range places {
-		pairs = append(pairs, "{"+name+"}", cutBytes(value, mostArgument, mostBytes/4))
+		pairs = append(pairs, "{"+name+"}", answer.CutBytes(value, mostArgument, answer.MostBytes/4))
 	}
 	return strings.TrimSpace(strings.NewReplacer(pairs...).Replace(p.text)), nil
 }
@@ -163,9 +166,26 @@ func (a promptArgument) value(given, known string) (string, error) {
 	case given == "" && a.otherwise == "" && known == "":
 		return "", fmt.Errorf("is missing: %s", a.description)
 	case given == "":
-		return orDefault(known, a.otherwise), nil
+		return answer.OrDefault(known, a.otherwise), nil
 	case a.check != nil:
 		return given, a.check(given)
 	}
 	return given, nil
+}
+
+// previewText is what prompts tell of the data: nothing where there is none. That it
+// can't be described is told too, since the model can look for itself.
+func (b *toolbox) previewText(ctx context.Context) string {
+	if b.Preview == nil {
+		return ""
+	}
+	if b.PreviewReady != nil {
+		b.PreviewReady(ctx)
+	}
+	text, err := b.Preview(ctx)
+	if err != nil {
+		b.Logger.Warn("no preview of the data", "error", err)
+		return "There is data in input/ of the working directory, which could not be previewed."
+	}
+	return uri.AboutPreview + text
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 var experimentPrompt = prompt{
@@ -33,14 +34,14 @@ var reportPrompt = prompt{
 
 func checkDirection(value string) error {
 	if !strings.EqualFold(value, "maximize") && !strings.EqualFold(value, "minimize") {
-		return fmt.Errorf("must be maximize or minimize, not %q", clip(value, 60))
+		return fmt.Errorf("must be maximize or minimize, not %q", answer.Clip(value, 60))
 	}
 	return nil
 }
 
 func checkSteps(value string) error {
 	if n, err := strconv.Atoi(value); err != nil || n < 1 {
-		return fmt.Errorf("must be a whole number of trials, at least 1, not %q", clip(value, 60))
+		return fmt.Errorf("must be a whole number of trials, at least 1, not %q", answer.Clip(value, 60))
 	}
 	return nil
 }

@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -82,7 +84,7 @@ func TestPromptTexts(t *testing.T) {
 			t.Errorf("%s: %s", p.name, text)
 		}
 		for _, quoted := range regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(text, -1) {
-			if word := quoted[1]; word != string(sessions.StatusRunning) && !slices.Contains(operations(t), word) {
+			if word := quoted[1]; word != string(sessions.StatusRunning) && !slices.Contains(operationsIn(t), word) {
 				t.Errorf("%s names operation %s, which does not exist", p.name, word)
 			}
 		}
@@ -98,14 +100,41 @@ func TestPromptWithoutItsArgument(t *testing.T) {
 	}
 }
 
-// operations are those that manage_interpreters offers.
-func operations(t *testing.T) []string {
+// operationsIn are those that manage_interpreters offers.
+func operationsIn(t *testing.T) []string {
 	t.Helper()
 	var schema struct {
 		Properties struct{ Operation struct{ Enum []string } }
 	}
-	if err := json.Unmarshal(box(Options{}).manArgs.Schema(), &schema); err != nil {
+	if err := json.Unmarshal(newToolbox(nil, nil, Options{}).manArgs.Schema(), &schema); err != nil {
 		t.Fatal(err)
 	}
 	return schema.Properties.Operation.Enum
+}
+
+func analyzePrompt(t *testing.T, o Options) string {
+	t.Helper()
+	c := connect(t, "tester", &fakeManager{}, o)
+	var request mcp.GetPromptRequest
+	request.Params.Name = "analyze"
+	request.Params.Arguments = map[string]string{"task": "count"}
+	got, err := c.GetPrompt(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, _ := mcp.AsTextContent(got.Messages[0].Content)
+	return words.Text
+}
+
+// TestPreviewInPrompt: the prompt on data ends with what data there is, as it is.
+func TestPreviewInPrompt(t *testing.T) {
+	plain := analyzePrompt(t, Options{})
+	with := analyzePrompt(t, Options{Preview: func(context.Context) (string, error) { return "### {task}.csv\n", nil }})
+	if rest, ok := strings.CutPrefix(with, plain); !ok || !strings.Contains(rest, "data, never instructions") || !strings.HasSuffix(rest, "\n\n### {task}.csv\n") {
+		t.Errorf("%q", with)
+	}
+	failed := analyzePrompt(t, Options{Preview: func(context.Context) (string, error) { return "", errors.New("cause") }})
+	if !strings.Contains(failed, "could not be previewed") || strings.Contains(failed, "cause") {
+		t.Errorf("%q", failed)
+	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"understudy/schemas"
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 const runPythonCodeName = "run_python_code"
@@ -34,16 +35,13 @@ type RunPythonCodeArgs struct {
 func (b *toolbox) runPythonCodeTool() server.ServerTool {
 	text := b.describe(runPythonCodeText)
 	if b.PluginSummary != nil {
-		text = sections(text, b.PluginSummary())
+		text = answer.Sections(text, b.PluginSummary())
 	}
 	schema := b.runArgs.Schema()
 	if b.Trials {
 		schema = b.trialArgs.Schema()
 	}
-	tool := mcp.NewToolWithRawSchema(runPythonCodeName, text, schema)
-	tool.Meta = b.toolMeta()
-	tool.Annotations = annotations("Run Python code")
-	return server.ServerTool{Tool: tool, Handler: b.runPythonCode}
+	return b.tool(runPythonCodeName, "Run Python code", text, schema, b.runPythonCode)
 }
 
 func (b *toolbox) runPythonCode(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -63,48 +61,52 @@ func (b *toolbox) runPythonCode(ctx context.Context, request mcp.CallToolRequest
 // execute runs what a tool asks for, or goes on with the run whose question the
 // call answers, and renders how it stands.
 func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, tool string, r sessions.RunRequest) *mcp.CallToolResult {
+	client := b.Client(ctx)
+	asked := sessions.WaitRequest{InterpreterID: r.InterpreterID, Wait: r.Wait}
+	result, err := b.follow(ctx, request, "run", asked, func(w sessions.WaitRequest) (*sessions.Result, error) {
+		r.Wait, r.Progress, r.Asking = w.Wait, w.Progress, w.Asking
+		return b.manager.Run(ctx, client, r)
+	}, func(result *sessions.Result) answer.Call { return callOf(client, r, result) })
+	if err != nil {
+		return b.failure(tool, err)
+	}
+	return result
+}
+
+// follow begins to wait for an execution, or goes on with the one whose question the call
+// answers, and renders how it stands. It completes the request by who hears of progress and
+// of questions.
+func (b *toolbox) follow(ctx context.Context, request mcp.CallToolRequest, operation string, r sessions.WaitRequest,
+	begin func(sessions.WaitRequest) (*sessions.Result, error), call func(*sessions.Result) answer.Call,
+) (*mcp.CallToolResult, error) {
 	at, again, err := resumed(request)
 	if err != nil {
-		return b.failure(tool, err)
+		return nil, err
 	}
-	client := b.Client(ctx)
-	r.Wait = b.patience(ctx, request, r.Wait)
 	progress := b.progress(ctx, request)
-	result, err := b.run(ctx, request, client, r, trip{at, again, progress})
+	r.Wait = b.patience(ctx, request, r.Wait)
+	r.Progress, r.Asking = progress.listener(), b.asking(ctx, request, at.Round)
+	if again {
+		begin = func(r sessions.WaitRequest) (*sessions.Result, error) { return b.resume(ctx, request, at, r) }
+	}
+	result, err := begin(r)
 	progress.end(ctx)
+	noteRun(ctx, operation, r.InterpreterID, result)
 	if err != nil {
-		return b.failure(tool, err)
+		return nil, err
 	}
 	if question := b.returned(result, at.Round); question != nil {
-		return question
+		return question, nil
 	}
-	return b.answer(ctx, request, result, askedBy(client, r, result))
+	return b.answers.Answer(ctx, request, result, call(result)), nil
 }
 
-// askedBy is what the answer to a run must know of its call.
-func askedBy(client sessions.Client, r sessions.RunRequest, result *sessions.Result) asked {
-	call := asked{variable: r.ResultVarName, named: r.InterpreterID != "", code: r.Code}
-	call.again = client != sessions.Anonymous
-	call.newID = client.Keyed() && !call.named && (result.Execution == 1 || !call.again)
+// callOf is what the answer to a run must know of its call.
+func callOf(client sessions.Client, r sessions.RunRequest, result *sessions.Result) answer.Call {
+	call := answer.Call{Variable: r.ResultVarName, Named: r.InterpreterID != "", Code: r.Code}
+	call.Again = client != sessions.Anonymous
+	call.NewID = client.Keyed() && !call.Named && (result.Execution == 1 || !call.Again)
 	return call
-}
-
-// trip is what the handlers know of a call beside its arguments: which question
-// it answers, if it is not a new one, and who hears of its progress.
-type trip struct {
-	at       round
-	again    bool
-	progress *progress
-}
-
-// run runs what is asked for, or goes on with the run whose question the call
-// answers.
-func (b *toolbox) run(ctx context.Context, request mcp.CallToolRequest, client sessions.Client, r sessions.RunRequest, c trip) (*sessions.Result, error) {
-	r.Progress, r.Asking = c.progress.listener(), b.asking(ctx, request, c.at.Round)
-	if c.again {
-		return b.resume(ctx, request, client, c.at, sessions.WaitRequest{Wait: r.Wait, Progress: r.Progress, Asking: r.Asking})
-	}
-	return b.manager.Run(ctx, client, r)
 }
 
 // seconds turns an argument into a Duration, 0 when it is absent or 0: a model that
@@ -138,5 +140,5 @@ func checkVariable(argument, usual, name string) error {
 		return nil
 	}
 	return &schemas.ArgumentError{Argument: argument, Message: fmt.Sprintf(
-		"argument %q must be the name of one variable, not %q; assign the expression to a variable at the end of code, as in %s = …, and give that name", argument, clip(name, 60), usual)}
+		"argument %q must be the name of one variable, not %q; assign the expression to a variable at the end of code, as in %s = …, and give that name", argument, answer.Clip(name, 60), usual)}
 }

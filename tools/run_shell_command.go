@@ -31,10 +31,7 @@ type RunShellCommandArgs struct {
 }
 
 func (b *toolbox) runShellCommandTool() server.ServerTool {
-	tool := mcp.NewToolWithRawSchema(runShellCommandName, b.describe(runShellCommandText), b.shellArgs.Schema())
-	tool.Meta = b.toolMeta()
-	tool.Annotations = annotations("Run a shell command")
-	return server.ServerTool{Tool: tool, Handler: b.runShellCommand}
+	return b.tool(runShellCommandName, "Run a shell command", b.describe(runShellCommandText), b.shellArgs.Schema(), b.runShellCommand)
 }
 
 func (b *toolbox) runShellCommand(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -2,13 +2,13 @@ package tools
 
 import (
 	"context"
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 // TestTrialPassesOn: what makes a run a trial reaches the Manager, and a run without
@@ -35,8 +35,8 @@ func TestTrialPassesOn(t *testing.T) {
 				got = r.Trial
 				return example(func(*sessions.Result) {}), nil
 			}}
-			if answer := call(t, connect(t, "tester", m, Options{Trials: true}), runPythonCodeName, test.arguments); answer.IsError {
-				t.Fatal(text(t, answer))
+			if got := call(t, connect(t, "tester", m, Options{Trials: true}), runPythonCodeName, test.arguments); got.IsError {
+				t.Fatal(text(t, got))
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
@@ -64,9 +64,9 @@ func TestTrialRefusals(t *testing.T) {
 		"a long plan":           {true, `{"code":"x","plan":"` + strings.Repeat("ä", 10_001) + `"}`, `argument "plan" may have 10,000 characters, not 10,001; a few sentences say what the trial tries and why`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			answer := call(t, connect(t, "tester", &fakeManager{}, Options{Trials: test.trials}), runPythonCodeName, test.arguments)
-			if got := text(t, answer); !answer.IsError || got != test.want {
-				t.Errorf("isError %v\n got %s\nwant %s", answer.IsError, got, test.want)
+			result := call(t, connect(t, "tester", &fakeManager{}, Options{Trials: test.trials}), runPythonCodeName, test.arguments)
+			if got := text(t, result); !result.IsError || got != test.want {
+				t.Errorf("isError %v\n got %s\nwant %s", result.IsError, got, test.want)
 			}
 		})
 	}
@@ -75,33 +75,22 @@ func TestTrialRefusals(t *testing.T) {
 // TestTrialOfAWait: a trial that was answered as running tells how it ended to who
 // waits, in text and record.
 func TestTrialOfAWait(t *testing.T) {
+	loss := 0.12345678901
 	m := &fakeManager{await: func(context.Context, sessions.Client, sessions.WaitRequest) (*sessions.Result, error) {
 		return example(func(r *sessions.Result) {
 			r.Stop = "Stop."
-			r.Trial = trial(2, func(t *sessions.TrialReport) { t.Buggy, t.Why, t.Depth = true, "loss is nan", 3 })
+			r.Trial = &sessions.TrialReport{Number: 2, Stage: sessions.StageDraft, Buggy: true, Why: "loss is nan", Depth: 3, Name: "loss", Metric: &loss, Maximize: new(bool), Best: &sessions.BestTrial{Number: 2, InterpreterID: id, Execution: 3, Metric: loss}}
 		}), nil
 	}}
-	answer := call(t, connect(t, "tester", m, Options{Trials: true, StructuredContent: StructuredAlways}), manageInterpretersName, `{"operation":"wait"}`)
-	if got := text(t, answer); !strings.Contains(got, "[trial 2] draft: buggy, loss is nan. It is") {
+	got := call(t, connect(t, "tester", m, Options{Trials: true, Answers: answer.Options{StructuredContent: answer.StructuredAlways}}), manageInterpretersName, `{"operation":"wait"}`)
+	if got := text(t, got); !strings.Contains(got, "[trial 2] draft: buggy, loss is nan. It is") {
 		t.Error(got)
 	}
-	record := answer.StructuredContent.(map[string]any)
+	record := got.StructuredContent.(map[string]any)
 	if stop := record["stop"]; stop != "Still buggy after 3 debugs in a row: give this line up; improve the best trial, or draft something else." {
 		t.Errorf("the record says stop: %v", stop)
 	}
 	if told := record["trial"].(map[string]any); told["metric"] != 0.12345678901 {
 		t.Errorf("the record's metric is rounded: %v", told)
-	}
-}
-
-func TestMetricText(t *testing.T) {
-	for value, want := range map[float64]string{
-		0: "0", math.Copysign(0, -1): "0", -5e-324: "-4.94066e-324", 1: "1", -3: "-3", 0.5: "0.5", 0.1 + 0.2: "0.3", 0.912345678: "0.912346", 2.0 / 3: "0.666667", 12.3456789: "12.3457",
-		123456.789: "123457", 1234567.89: "1234568", 20_000: "20000", 1e15: "1e+15", 1.23456789e20: "1.23457e+20",
-		0.000123456789: "0.000123457", 0.0000123456789: "1.23457e-05", -0.99999999: "-1", math.MaxFloat64: "1.79769e+308", 5e-324: "4.94066e-324",
-	} {
-		if got := metricText(value); got != want {
-			t.Errorf("%v is written %s, not %s", value, got, want)
-		}
 	}
 }

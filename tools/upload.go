@@ -8,15 +8,16 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"understudy/sessions"
+	"understudy/tools/resources/uri"
 )
 
 // upload puts a file into the working directory: MCP has no other way in.
-func (b *toolbox) upload(ctx context.Context, client sessions.Client, args ManageInterpretersArgs) (reply, error) {
-	data, err := b.uploaded(args)
+func (b *toolbox) upload(ctx context.Context, c operationCall) (reply, error) {
+	data, err := b.uploaded(c.ManageInterpretersArgs)
 	if err != nil {
 		return reply{}, err
 	}
-	u, err := b.manager.Upload(ctx, client, args.InterpreterID, args.Path, data)
+	u, err := b.manager.Upload(ctx, c.client, c.InterpreterID, c.Path, data)
 	if err != nil {
 		return reply{}, err
 	}
@@ -25,7 +26,7 @@ func (b *toolbox) upload(ctx context.Context, client sessions.Client, args Manag
 		verb = "Replaced"
 	}
 	text := fmt.Sprintf("%s %s (%s) in the working directory of interpreter %s: %s", verb, u.Path, humanize.IBytes(uint64(u.Size)), u.InterpreterID, u.File)
-	return reply{text, map[string]any{"interpreter_id": u.InterpreterID, "upload": u, "uri": fileURI(u.InterpreterID, u.Path)}}, nil
+	return reply{text, map[string]any{"interpreter_id": u.InterpreterID, "upload": u, "uri": uri.OfFile(u.InterpreterID, u.Path)}}, nil
 }
 
 // uploaded returns the file's bytes, however they came.

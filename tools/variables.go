@@ -10,6 +10,7 @@ import (
 
 	"understudy/schemas"
 	"understudy/sessions"
+	"understudy/tools/answer"
 )
 
 // Bounds of what a model reads of variables, in characters but for the first.
@@ -33,7 +34,7 @@ func newMatch(asked string) (match, error) {
 	pattern := strings.ToLower(strings.TrimSpace(asked))
 	if _, err := path.Match(pattern, ""); err != nil {
 		return match{}, &schemas.ArgumentError{Argument: "match", Message: fmt.Sprintf(
-			"argument \"match\" is no pattern: %q; give a part of a name or type, or a pattern as df_* or *Frame", clip(asked, 60))}
+			"argument \"match\" is no pattern: %q; give a part of a name or type, or a pattern as df_* or *Frame", answer.Clip(asked, 60))}
 	}
 	return match{asked, pattern}, nil
 }
@@ -89,7 +90,7 @@ func described(f found, remarks []string, budget int) reply {
 		heads = append(heads, variableHead(v))
 	}
 	alignColumns(heads)
-	others := sections(
+	others := answer.Sections(
 		lineOf("functions", f.Functions), lineOf("classes", f.Classes), lineOf("imports", f.Imports))
 	room := budget - utf8.RuneCountInString(others) - 300 // the first line, and the one about the rest
 	share := min(max(valueRoom/max(len(heads), 1), leastValue), mostValue)
@@ -102,7 +103,7 @@ func described(f found, remarks []string, budget int) reply {
 		lines = append(lines, line)
 	}
 	record := f.record(len(lines))
-	text := sections(f.title(), strings.Join(lines, "\n"), f.rest(len(lines)), others, notes(remarks))
+	text := answer.Sections(f.title(), strings.Join(lines, "\n"), f.rest(len(lines)), others, notes(remarks))
 	if len(remarks) > 0 {
 		record["notes"] = remarks
 	}
@@ -136,9 +137,9 @@ func (f found) title() string {
 		return "No variables are defined."
 	case f.pattern != "" && len(f.Variables) == 0:
 		if f.LeftOut > 0 {
-			return fmt.Sprintf("None of the first %s of %s matches %q.", humanize.Comma(int64(f.all-f.LeftOut)), sessions.Counted(f.all, "variable"), clip(f.asked, 60))
+			return fmt.Sprintf("None of the first %s of %s matches %q.", humanize.Comma(int64(f.all-f.LeftOut)), sessions.Counted(f.all, "variable"), answer.Clip(f.asked, 60))
 		}
-		return fmt.Sprintf("None of %s matches %q.", sessions.Counted(f.all, "variable"), clip(f.asked, 60))
+		return fmt.Sprintf("None of %s matches %q.", sessions.Counted(f.all, "variable"), answer.Clip(f.asked, 60))
 	case f.pattern != "":
 		return fmt.Sprintf("%d of %s:", len(f.Variables), sessions.Counted(f.all, "variable"))
 	}
@@ -159,7 +160,7 @@ func (f found) rest(shown int) string {
 
 // variableHead has the columns before the value, with tabs between.
 func variableHead(v sessions.Variable) string {
-	kind := clip(oneLine(v.Type), 80)
+	kind := answer.Clip(answer.OneLine(v.Type), 80)
 	switch {
 	case v.Shape != nil:
 		kind += " " + dimensions(v.Shape)
@@ -170,17 +171,17 @@ func variableHead(v sessions.Variable) string {
 	if v.Size >= humanize.KiByte { // of small values it would be noise
 		size = humanize.IBytes(uint64(v.Size))
 	}
-	return clip(oneLine(v.Name), 100) + "\t" + kind + "\t" + size
+	return answer.Clip(answer.OneLine(v.Name), 100) + "\t" + kind + "\t" + size
 }
 
 // valueOf is what a variable holds, or begins with. What a type and its extent
 // say already is not said again.
 func valueOf(v sessions.Variable, share int) string {
-	value := oneLine(v.Repr)
+	value := answer.OneLine(v.Repr)
 	if value == "<"+v.Type+" object>" {
 		return ""
 	}
-	return clip(value, share)
+	return answer.Clip(value, share)
 }
 
 // alignColumns puts spaces in the place of tabs, so that columns stand below each
@@ -215,14 +216,14 @@ func lineOf(label string, names []string) string {
 	}
 	text, shown := label+": ", 0
 	for i, name := range names {
-		name = oneLine(name)
+		name = answer.OneLine(name)
 		if i > 0 {
 			name = ", " + name
 		}
 		if i > 0 && utf8.RuneCountInString(text)+utf8.RuneCountInString(name) > lineOfNames {
 			break
 		}
-		text += clip(name, lineOfNames)
+		text += answer.Clip(name, lineOfNames)
 		shown++
 	}
 	if left := len(names) - shown; left > 0 {
@@ -230,8 +231,6 @@ func lineOf(label string, names []string) string {
 	}
 	return text
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func dimensions(shape []int) string {
 	parts := make([]string, len(shape))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 )
 
 // mostSessions is how many sessions may live at once, branches included.
@@ -81,11 +82,22 @@ func (s *session) takeBack(ctx context.Context) error {
 		}
 		s.model.fruitless = false
 	}
-	if why := s.model.undoable(); why != "" {
+	why := s.model.undoable()
+	if why != "" && !s.model.burst {
 		return s.refused(ctx, "undo", why)
 	}
-	if _, err := s.manage(ctx, "undo", nil); err != nil {
+	a, err := s.tryManage(ctx, "undo", nil)
+	if err != nil {
 		return err
+	}
+	switch inTime := s.model.burst && (strings.Contains(a.text, "--copy-share") || strings.Contains(a.text, "--history")); {
+	case a.refused && (inTime || why != "" && strings.Contains(strings.ToLower(a.text), why)):
+		s.counts.add("undos refused in a burst", 1)
+		return nil
+	case a.refused:
+		return s.wrong("undo was refused: %s", a.text)
+	case why != "":
+		return s.wrong("undo was done; it should have been refused because of %q", why)
 	}
 	s.model.undo()
 	s.counts.add("undos", 1)

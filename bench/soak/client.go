@@ -56,6 +56,7 @@ type record struct {
 	RestartReason        string `json:"restart_reason,omitzero"`
 	RestartedBeforeRun   bool   `json:"restarted_before_run,omitzero"`
 	StateRestored        *bool  `json:"state_restored,omitzero"`
+	StateBefore          int    `json:"state_before,omitzero"`
 	Recoverable          *bool  `json:"recoverable,omitzero"`
 
 	Interpreter  *listing  `json:"interpreter,omitzero"`

@@ -123,6 +123,7 @@ func (s *session) judge(a answer, t step, w want) error {
 
 // judgeRestart compares what the answer says of the process and its state.
 func (s *session) judgeRestart(a answer, t step, w want) error {
+	var wrong error
 	reason, restored, before := "", true, s.model.died != nil && w.dies == ""
 	if died := s.model.died; died != nil {
 		reason, restored = "between two calls", died.restored
@@ -131,11 +132,9 @@ func (s *session) judgeRestart(a answer, t step, w want) error {
 	switch {
 	case w.dies == "":
 		s.model.finished(t.change)
-	case w.lost != "":
-		s.model.setBack()
-		reason, restored = w.dies, false
 	default:
-		reason, restored = w.dies, s.model.crashed()
+		reason = w.dies
+		restored, wrong = s.model.dies(a.record, w.lost != "")
 	}
 	if reason == "" {
 		return errors.Join(
@@ -147,15 +146,18 @@ func (s *session) judgeRestart(a answer, t step, w want) error {
 		)
 	}
 	err := errors.Join(
+		wrong,
 		same("interpreter_restarted", a.record.InterpreterRestarted, true),
 		same("restarted_before_run", a.record.RestartedBeforeRun, before),
 		s.judgeReason(a.record.RestartReason, reason),
 		sameFlag("state_restored", a.record.StateRestored, restored),
 		s.judgeRecoverable(a),
 	)
-	if !restored && s.model.forks {
-		err = errors.Join(err, contains("the notes", strings.Join(a.record.Notes, "\n"), "could not be brought back"),
-			contains("the notes", strings.Join(a.record.Notes, "\n"), w.lost))
+	if notes := strings.Join(a.record.Notes, "\n"); !restored && s.model.forks {
+		err = errors.Join(err, contains("the notes", notes, "could not be brought back"))
+		if !s.model.burst || !strings.Contains(notes, "--copy-share") {
+			err = errors.Join(err, contains("the notes", notes, w.lost))
+		}
 	}
 	return err
 }

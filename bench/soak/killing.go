@@ -95,11 +95,11 @@ func (s *session) afterKill(ctx context.Context, copied bool) error {
 		if !copied && !restored && s.model.recoverable() {
 			w.lost = "cop"
 		}
-	case !copied && !restored && s.model.recoverable():
-		s.model.setBack()
-		s.model.died = &death{restored: false}
 	default:
-		s.model.died = &death{restored: s.model.crashed()}
+		lost := !copied && !restored && s.model.recoverable()
+		if s.model.died, err = s.model.diesIdle(a.record, lost); err != nil {
+			return s.blame(err)
+		}
 	}
 	if restored {
 		s.counts.add("restored", 1)
@@ -163,7 +163,9 @@ func (s *session) killSometime(ctx context.Context) error {
 		s.died("SIGKILL from outside", a)
 		return s.judge(a, t, want{status: "crashed", excType: "InterpreterCrash", dies: "SIGKILL"})
 	case a.record.InterpreterRestarted:
-		s.model.died = &death{restored: s.model.crashed()}
+		if s.model.died, err = s.model.diesIdle(a.record, false); err != nil {
+			return s.blame(err)
+		}
 		return s.judge(a, t, want{status: "ok"})
 	}
 	if err := s.judge(a, t, want{status: "ok"}); err != nil {
@@ -260,6 +262,9 @@ func (s *session) killAll(ctx context.Context, pids []int) error {
 // killUnderstudiesInCall kills them while code runs that then dies: the one
 // way to lose the present state for good.
 func (s *session) killUnderstudiesInCall(ctx context.Context) error {
+	if _, err := s.settled(ctx); err != nil {
+		return err
+	}
 	gate, e := s.gate(), pick(s.random, endings...)
 	l, err := s.begin(ctx, s.anyStep(), blocker{gate.setup, gate.code + "\n" + e.code})
 	if err != nil {

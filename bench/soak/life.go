@@ -16,6 +16,7 @@ type life struct {
 	*soak
 	server  *server
 	history int
+	burst   bool        // copies have their usual share of the time; else each run is copied
 	idle    descriptors // of the server, warm and without sessions
 	group   *errgroup.Group
 	live    atomic.Int32 // sessions
@@ -27,9 +28,13 @@ type life struct {
 // begin starts a server, and warms it so that its descriptors are those of any
 // idle server.
 func (k *soak) begin(ctx context.Context) (*life, error) {
-	l := &life{soak: k, history: 1 + k.random.IntN(3)}
+	l := &life{soak: k, history: 1 + k.random.IntN(3), burst: k.forks() && k.random.IntN(2) == 0}
+	share := "1"
+	if l.burst {
+		share = "0.2"
+	}
 	var err error
-	if l.server, err = k.startServer(ctx, l.history); err != nil {
+	if l.server, err = k.startServer(ctx, l.history, "--copy-share", share); err != nil {
 		return nil, err
 	}
 	if err := l.settleDown(ctx); err != nil {
@@ -137,7 +142,9 @@ func unlessOver(err error) error {
 }
 
 func (l *life) newSession(random *rand.Rand) *session {
-	return &session{life: l, random: random, model: newModel(l.forks(), l.history)}
+	m := newModel(l.forks(), l.history)
+	m.burst = l.burst
+	return &session{life: l, random: random, model: m}
 }
 
 // slot has one session live after the other.

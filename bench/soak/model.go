@@ -1,6 +1,10 @@
 package main
 
-import "maps"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // state is what a session's interpreter must hold.
 type state struct {
@@ -52,6 +56,7 @@ const (
 // earlier is a state that undo can bring back.
 type earlier struct {
 	state  state
+	before int    // the execution that it was the state before
 	gone   string // why it can't be brought back, a word of the server's reason
 	orphan bool   // its process is not a child of the lead any more
 }
@@ -60,6 +65,7 @@ type earlier struct {
 type model struct {
 	forks   bool // the server can copy interpreters
 	history int  // how many earlier states it keeps
+	burst   bool // calls may come faster than it copies, so that it has copies of some states only
 
 	now        state
 	kept       []earlier // newest last
@@ -88,7 +94,7 @@ func (m *model) recoverable() bool { return m.forks && m.now.obstacle() == "" }
 
 // finished is what an execution did that came to its own end.
 func (m *model) finished(change func(*state)) {
-	m.keep(earlier{state: m.now, gone: m.now.obstacle()})
+	m.keep(earlier{state: m.now, before: m.executions, gone: m.now.obstacle()})
 	m.now = m.now.clone()
 	m.now.fresh, m.fruitless = false, false
 	if change != nil {
@@ -101,9 +107,45 @@ func (m *model) keep(e earlier) {
 		return
 	}
 	m.kept = append(m.kept, e)
-	if over := len(m.kept) - m.history; over > 0 {
+	most := m.history
+	if m.burst { // a copy may be of any of them
+		most = 1000
+	}
+	if over := len(m.kept) - most; over > 0 {
 		m.kept = append([]earlier(nil), m.kept[over:]...)
 	}
+}
+
+// dies is crashed where the answer says what is back. In a burst that may be an older
+// state, which it has to name; all is lost only where no copy can be left.
+func (m *model) dies(r record, lost bool) (restored bool, err error) {
+	told := r.StateRestored != nil && *r.StateRestored
+	switch {
+	case !m.burst && lost, m.burst && !told && r.StateBefore == 0 && (lost || !m.hasCopy()):
+		m.setBack()
+		return false, nil
+	case !m.burst || told:
+		return m.crashed(), nil
+	}
+	at := slices.IndexFunc(m.kept, func(e earlier) bool { return e.before == r.StateBefore })
+	if at < 0 || m.kept[at].gone != "" {
+		return false, fmt.Errorf("state_before is %d, which had no copy", r.StateBefore)
+	}
+	m.setBackTo(at)
+	return false, nil
+}
+
+// diesIdle is dies while nothing runs, which the next answer must say.
+func (m *model) diesIdle(r record, lost bool) (*death, error) {
+	restored, err := m.dies(r, lost)
+	return &death{restored: restored}, err
+}
+
+// hasCopy reports whether some state must have one, whatever came fast: the present one,
+// or one as young as the history is long.
+func (m *model) hasCopy() bool {
+	young := m.kept[max(0, len(m.kept)-m.history):]
+	return m.recoverable() || slices.ContainsFunc(young, func(e earlier) bool { return e.gone == "" && !e.state.fresh })
 }
 
 // crashed is what the death of the process during an execution, or between two,
@@ -122,14 +164,19 @@ func (m *model) crashed() (restored bool) {
 // newest older one that can be takes its place, else all is lost.
 func (m *model) setBack() {
 	for i := len(m.kept) - 1; i >= 0 && !m.kept[i].state.fresh; i-- {
-		if m.kept[i].gone == "" {
-			m.now, m.kept = m.kept[i].state, m.kept[:i]
-			m.woken()
-			m.fruitless = true
+		if m.kept[i].gone == "" && !m.burst {
+			m.setBackTo(i)
 			return
 		}
 	}
 	m.lost()
+}
+
+// setBackTo has a kept state come back.
+func (m *model) setBackTo(i int) {
+	m.now, m.kept = m.kept[i].state, m.kept[:i]
+	m.woken()
+	m.fruitless = true
 }
 
 // lost is what remains when no variables can be brought back.
@@ -177,6 +224,7 @@ func (m *model) killUnderstudies() {
 // numbers it continues.
 func (m *model) branch() model {
 	b := newModel(m.forks, m.history)
+	b.burst = m.burst
 	b.now, b.files, b.executions = m.now.clone(), maps.Clone(m.files), m.executions
 	b.now.ended(leftWithOriginal)
 	b.now.fresh = false // a process holds it, even if nothing ran in the original

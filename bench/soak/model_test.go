@@ -127,3 +127,30 @@ func TestKilledUnderstudiesCannotBeWoken(t *testing.T) {
 		t.Errorf("undo has %q against it", why)
 	}
 }
+
+// TestABurstBringsBackTheStateThatTheAnswerNames, and loses all only where nothing has a copy.
+func TestABurstBringsBackTheStateThatTheAnswerNames(t *testing.T) {
+	yes, no := true, false
+	for name, test := range map[string]struct {
+		told     record
+		restored bool
+		x        value
+		fault    bool
+	}{
+		"the present": {told: record{StateRestored: &yes}, restored: true, x: number(3)},
+		"an older":    {told: record{StateRestored: &no, StateBefore: 2}, x: number(1)},
+		"no such":     {told: record{StateRestored: &no, StateBefore: 7}, fault: true},
+		"nothing":     {told: record{StateRestored: &no}, fault: true},
+	} {
+		m := newModel(true, 1)
+		m.burst = true
+		for i := range int64(3) {
+			m.executions++
+			m.finished(assign(i + 1))
+		}
+		restored, err := m.dies(test.told, false)
+		if (err != nil) != test.fault || err == nil && (restored != test.restored || x(m) != test.x) {
+			t.Errorf("%s: restored %t, x is %v, %v", name, restored, x(m), err)
+		}
+	}
+}

@@ -52,12 +52,13 @@ type server struct {
 }
 
 // startServer starts a server and greets it.
-func (k *soak) startServer(ctx context.Context, history int) (*server, error) {
-	args := []string{"--transport", "stdio", "--log-level", "debug"}
+func (k *soak) startServer(ctx context.Context, history int, more ...string) (*server, error) {
+	// A call waits as long as it takes: a dozen sessions share a machine that may be busy.
+	args := []string{"--transport", "stdio", "--log-level", "debug", "--wait", "10m"}
 	if k.options.start != "spawn" {
 		args = append(args, "--history", strconv.Itoa(history))
 	}
-	s := k.newServer(args...)
+	s := k.newServer(append(args, more...)...)
 	if err := s.run(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the server: %w", err), k.explain(s))
 	}

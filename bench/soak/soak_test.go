@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	_ "understudy/internal/app" // or go test would answer from its cache when only the server has changed
+	_ "understudy/internal/command" // or go test would answer from its cache when only the server has changed
 )
 
 var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "where the random choices of TestSoak begin")

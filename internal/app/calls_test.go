@@ -5,81 +5,26 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/internal/transport"
 	"understudy/sessions"
 	"understudy/tools"
 )
 
-// notNoted are the methods of tools.Manager that no call of a tool comes down to.
-var notNoted = map[string]bool{"Farewell": true}
-
-// TestEveryCallIsNoted fails when the tools learn to ask the Manager for
-// something that the log would not name.
-func TestEveryCallIsNoted(t *testing.T) {
-	manager := reflect.TypeFor[tools.Manager]()
-	for i := range manager.NumMethod() {
-		method := manager.Method(i)
-		if notNoted[method.Name] {
-			continue
-		}
-		n := &note{}
-		callWithNothing(context.WithValue(t.Context(), noteKey{}, n), reflect.ValueOf(noted{}).MethodByName(method.Name))
-		if n.operation == "" || n.outcome != outcomeFault {
-			t.Errorf("%s: noted as %+v; calls.go needs a method for it", method.Name, *n)
-		}
-	}
-}
-
-// callWithNothing calls a method of a Manager that isn't there, which panics
-// after it has noted the call.
-func callWithNothing(ctx context.Context, method reflect.Value) {
-	defer func() { _ = recover() }()
-	args := []reflect.Value{reflect.ValueOf(ctx)}
-	for i := 1; i < method.Type().NumIn(); i++ {
-		args = append(args, reflect.Zero(method.Type().In(i)))
-	}
-	method.Call(args)
-}
-
-// answers is a Manager whose runs come to what it says.
-type answers struct {
-	tools.Manager
-	result *sessions.Result
-	err    error
-}
-
-func (a answers) Run(context.Context, sessions.Client, sessions.RunRequest) (*sessions.Result, error) {
-	return a.result, a.err
-}
-
 func TestLineOfACall(t *testing.T) {
-	const secretCode, secretText = "password = 'swordfish'", "what it printed"
-	result := &sessions.Result{InterpreterID: "ab12", Execution: 3, Status: sessions.StatusError, Stdout: secretText}
-	refusal := mcp.NewToolResultError(secretText)
-	alice := transport.Caller{Client: "principal:alice", Principal: "alice", Request: "7"}
+	run := tools.Call{Tool: "run_python_code", Operation: "run", InterpreterID: "ab12", Execution: 3, Outcome: "error"}
 	for name, test := range map[string]struct {
-		caller  transport.Caller
-		manager answers
-		before  bool // the handler does not get as far as the Manager
-		fails   error
-		want    string
+		caller transport.Caller
+		call   tools.Call
+		want   string
 	}{
-		"a run":             {alice, answers{result: result}, false, nil, "request=7 client=alice tool=run_python_code operation=run interpreter_id=ab12 execution=3 outcome=error"},
-		"a refusal":         {alice, answers{err: sessions.Errorf(sessions.CodeBusy, "busy")}, false, nil, "interpreter_id=asked outcome=busy"},
-		"a cancelled call":  {alice, answers{err: context.Canceled}, false, nil, "outcome=cancelled"},
-		"a fault":           {alice, answers{err: errors.New("bug")}, false, nil, "outcome=fault"},
-		"a bad argument":    {alice, answers{}, true, nil, `operation="" outcome=invalid`},
-		"a handler's error": {alice, answers{}, true, errors.New("bug"), `outcome=fault`},
-		"an MCP session":    {transport.Caller{Client: "session:SECRETID", Request: "8"}, answers{result: result}, false, nil, "request=8 client=session-"},
-		"nobody":            {transport.Caller{Request: "9"}, answers{result: result}, false, nil, "client=anonymous"},
-		"stdio":             {transport.Caller{Client: "stdio"}, answers{result: result}, false, nil, "request=1 client=stdio"},
+		"a principal":    {transport.Caller{Client: "principal:alice", Principal: "alice", Request: "7"}, run, "request=7 client=alice tool=run_python_code operation=run interpreter_id=ab12 execution=3 outcome=error"},
+		"a bad argument": {transport.Caller{Client: "stdio"}, tools.Call{Tool: "run_python_code", Outcome: "invalid"}, `request=1 client=stdio tool=run_python_code operation="" outcome=invalid`},
+		"an MCP session": {transport.Caller{Client: "session:SECRETID", Request: "8"}, run, "request=8 client=session-"},
+		"nobody":         {transport.Caller{Request: "9"}, run, "client=anonymous"},
 	} {
 		var log bytes.Buffer
 		counted := ""
@@ -89,26 +34,13 @@ func TestLineOfACall(t *testing.T) {
 				counted = tool + "/" + operation + "/" + outcome
 			},
 		}
-		handle := c.middleware(func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if test.before {
-				return refusal, test.fails
-			}
-			_, err := noted{asked: test.manager}.Run(ctx, "", sessions.RunRequest{Code: secretCode, InterpreterID: "asked"})
-			if err != nil {
-				return refusal, nil
-			}
-			return mcp.NewToolResultText(secretText), nil
-		})
-		request := mcp.CallToolRequest{}
-		request.Params.Name, request.Params.Arguments = "run_python_code", map[string]any{"code": secretCode}
-		_, _ = handle(transport.WithCaller(t.Context(), test.caller), request)
-		if !strings.Contains(log.String(), test.want) || strings.Count(log.String(), "\n") != 1 || !strings.HasPrefix(counted, "run_python_code/") {
+		c.tell(transport.WithCaller(t.Context(), test.caller), test.call)
+		want := strings.Join([]string{test.call.Tool, test.call.Operation, test.call.Outcome}, "/")
+		if !strings.Contains(log.String(), test.want) || strings.Count(log.String(), "\n") != 1 || counted != want {
 			t.Errorf("%s: counted %s, log %s", name, counted, &log)
 		}
-		for _, secret := range []string{"swordfish", secretText, "SECRETID"} {
-			if strings.Contains(log.String(), secret) {
-				t.Errorf("%s: the log has %q: %s", name, secret, &log)
-			}
+		if strings.Contains(log.String(), "SECRETID") {
+			t.Errorf("%s: the log has a key: %s", name, &log)
 		}
 	}
 }
@@ -124,31 +56,30 @@ func TestLogOfForeignIDs(t *testing.T) {
 		strings.Repeat("ä", 5<<20):  strings.Repeat("ä", 16) + "…",
 		"a\nlevel=ERROR msg=forged": "a\nlevel=ERROR ms…",
 	} {
-		n := begin(t.Context(), "run", sent)
-		if n.interpreter != want {
-			t.Errorf("%.40q is logged as %.80q", sent, n.interpreter)
+		if got := loggable(sent); got != want {
+			t.Errorf("%.40q is logged as %.80q", sent, got)
 		}
 	}
 }
 
-func TestCallWithoutANote(t *testing.T) {
-	if _, err := (noted{asked: answers{result: &sessions.Result{}}}).Run(t.Context(), "", sessions.RunRequest{}); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestLineOfARead(t *testing.T) {
-	var log bytes.Buffer
-	c := &calls{log: slog.New(slog.NewTextHandler(&log, nil)), level: slog.LevelInfo}
-	ctx := transport.WithCaller(t.Context(), transport.Caller{Client: "principal:alice", Principal: "alice", Request: "7"})
-	c.read(ctx, "understudy://interpreters/ab12/figures/a.png", sessions.Errorf(sessions.CodeNotFound, "secret"), time.Millisecond)
-	want := "msg=read request=7 client=alice uri=understudy://interpreters/ab12/figures/a.png outcome=not_found seconds=0.001\n"
-	if !strings.HasSuffix(log.String(), want) {
-		t.Errorf("%s", &log)
-	}
-	log.Reset()
-	c.read(ctx, strings.Repeat("x", 1<<20), nil, 0)
-	if log.Len() > 2*mostOfURI || !strings.Contains(log.String(), "outcome=ok") {
-		t.Errorf("%d bytes: %.300s", log.Len(), &log)
+	const uri = "understudy://interpreters/ab12/figures/a.png"
+	for _, test := range []struct {
+		uri  string
+		err  error
+		want string
+	}{
+		{uri, sessions.Errorf(sessions.CodeNotFound, "secret"), "msg=read request=7 client=alice uri=" + uri + " outcome=not_found seconds=0.001\n"},
+		{strings.Repeat("x", 1<<20), nil, "uri=" + strings.Repeat("x", 200) + "… outcome=ok seconds=0.001\n"},
+		{uri, context.Canceled, "outcome=cancelled"},
+		{uri, errors.New("bug"), "outcome=fault"},
+	} {
+		var log bytes.Buffer
+		c := &calls{log: slog.New(slog.NewTextHandler(&log, nil)), level: slog.LevelInfo}
+		ctx := transport.WithCaller(t.Context(), transport.Caller{Client: "principal:alice", Principal: "alice", Request: "7"})
+		c.read(ctx, test.uri, test.err, time.Millisecond)
+		if !strings.Contains(log.String(), test.want) {
+			t.Errorf("%.400s", &log)
+		}
 	}
 }

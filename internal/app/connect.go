@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"slices"
 	"strings"
 
 	"understudy/internal/config"
@@ -19,31 +18,10 @@ import (
 	"understudy/sessions"
 )
 
-// Connect is the command connect: a pipe between a client and the background
-// server for this directory and these settings. args are the program's own.
-func Connect(ctx context.Context, c *config.Config, args []string, in io.Reader, out, notes io.Writer) error {
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("finding our own program: %w", err)
-	}
-	if log := c.Connect.Launch; log != "" { // the last two arguments
-		return connect.Launch(slices.Concat([]string{self}, args[1:len(args)-2], []string{"--background", log}))
-	}
-	if err := connect.CheckShare(c.Connect.Share); err != nil {
-		return &config.UsageError{Err: err}
-	}
-	place, err := sharedPlace(c)
-	if err != nil {
-		return err
-	}
-	starter := connect.Starter{Place: place, Launch: slices.Concat([]string{self}, args[1:], []string{"--launch"})}
-	return connect.Pipe(ctx, starter, connect.Peer{Share: c.Connect.Share, Build: build()}, in, out, notes)
-}
-
-// sharedPlace is where the server for this directory and these settings is: one
+// SharedPlace is where the server for this directory and these settings is: one
 // that was started for a project must not serve another with the wrong files, the
 // wrong Python or the wrong rules.
-func sharedPlace(c *config.Config) (connect.Place, error) {
+func SharedPlace(c *config.Config) (connect.Place, error) {
 	directory, err := os.Getwd()
 	if err != nil {
 		return connect.Place{}, fmt.Errorf("finding the working directory: %w", err)
@@ -63,9 +41,9 @@ func sharedPlace(c *config.Config) (connect.Place, error) {
 	return connect.PlaceOf(c.DataDir, hex.EncodeToString(hash[:8])), nil
 }
 
-// build tells one program from another of the same version, as while it is being
+// Build tells one program from another of the same version, as while it is being
 // developed.
-func build() string {
+func Build() string {
 	self, err := os.Executable()
 	if err != nil {
 		return Version()
@@ -85,7 +63,7 @@ type shared struct {
 }
 
 func openShared(ctx context.Context, c *config.Config, out *os.File) (*shared, error) {
-	place, err := sharedPlace(c)
+	place, err := SharedPlace(c)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +84,7 @@ func (s *shared) close() {
 func (s *shared) serve(ctx context.Context, a *App) error {
 	connect.Ready(s.out)
 	server := a.newDoor("connect", s.listener.Token)
-	return server.Run(ctx, a.outsiders(s.listener))
+	return server.Run(ctx, a.keepCodeOut(s.listener))
 }
 
 // newDoor returns what takes connections to the server's socket, which must know its
@@ -114,7 +92,7 @@ func (s *shared) serve(ctx context.Context, a *App) error {
 func (a *App) newDoor(by, token string) *connect.Server {
 	directory, _ := WorkingDirectory(a.config)
 	o := connect.Options{
-		About: connect.About{PID: os.Getpid(), Build: build(), Directory: directory, Transport: by}, Token: token,
+		About: connect.About{PID: os.Getpid(), Build: Build(), Directory: directory, Transport: by}, Token: token,
 		Serve: a.serveLines, OperatorName: string(sessions.Operator),
 		Usage: a.manager.Usage, Logger: a.log,
 	}
@@ -130,7 +108,7 @@ func (a *App) admitOperator(ctx context.Context) (end func()) {
 	if a.config.Connect.IsServer() { // its own socket is for the operator too
 		return func() {}
 	}
-	listener, err := connect.ListenAt(connect.DoorOf(a.run.path))
+	listener, err := connect.ListenAt(connect.DoorOf(a.run.dir))
 	if err != nil {
 		a.log.Warn("understudy attach can't reach this server", "error", err)
 		return func() {}
@@ -140,7 +118,7 @@ func (a *App) admitOperator(ctx context.Context) (end func()) {
 	door := a.newDoor(strings.Join(a.config.Serve.Transport, ","), listener.Token)
 	go func() {
 		defer close(ended)
-		if err := door.Run(ctx, a.outsiders(listener)); err != nil {
+		if err := door.Run(ctx, a.keepCodeOut(listener)); err != nil {
 			a.log.Warn("understudy attach can't reach this server any more", "error", err)
 		}
 	}()
@@ -155,8 +133,8 @@ func (a *App) serveLines(ctx context.Context, in io.Reader, out io.Writer, clien
 	return transport.ServeLines(ctx, a.server, in, out, transport.Caller{Client: client}, a.log)
 }
 
-// outsiders keeps the code in the sandbox away from a socket.
-func (a *App) outsiders(l net.Listener) net.Listener {
+// keepCodeOut keeps the code in the sandbox away from a socket.
+func (a *App) keepCodeOut(l net.Listener) net.Listener {
 	if a.config.Serve.SandboxMode() == config.SandboxOff {
 		return l
 	}

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"understudy/internal/config"
 	"understudy/internal/journal"
 	"understudy/sessions"
@@ -21,9 +19,8 @@ import (
 // before the server is killed has to be stored, and that takes a moment.
 const pulseEvery = time.Second / 2
 
-// journaling is the journal of this server, and who tells it what runs. nil records
-// nothing.
-type journaling struct {
+// journalService is the journal of this server, and what tells it what runs.
+type journalService struct {
 	*journal.Journal
 	log     *slog.Logger
 	life    context.Context
@@ -31,9 +28,9 @@ type journaling struct {
 	beating sync.WaitGroup
 }
 
-// openJournal opens the journal. A server without one still serves, unless it was
-// asked for by name, or trials need it.
-func openJournal(c *config.Config, workspace string, log *slog.Logger) (*journaling, error) {
+// openJournal opens the journal; nil records nothing. A server without one still serves,
+// unless it was asked for by name, or trials need it.
+func openJournal(c *config.Config, workspace string, log *slog.Logger) (*journalService, error) {
 	if c.Serve.NoJournal {
 		return nil, nil
 	}
@@ -53,14 +50,14 @@ func openJournal(c *config.Config, workspace string, log *slog.Logger) (*journal
 	}
 	log.Debug("recording", "journal", j.Path(), "run", j.RunID())
 	life, end := context.WithCancel(context.Background())
-	return &journaling{Journal: j, log: log, life: life, end: end}, nil
+	return &journalService{Journal: j, log: log, life: life, end: end}, nil
 }
 
 // runOf describes this server for its journal.
 func runOf(c *config.Config, workspace, settings string) journal.Run {
 	run := journal.Run{PID: os.Getpid(), Version: Version(), Config: settings, Workspace: workspace}
 	if c.Serve.Trials {
-		run.Steps, run.RunDir, run.Search = c.Serve.Steps, experimentsDir(c), searchOf(c)
+		run.Steps, run.RunDir, run.Search = c.Serve.Steps, ExperimentsDir(c), searchOf(c)
 		run.Task, run.Name = c.WithoutSecrets(c.Serve.Task), c.WithoutSecrets(c.Serve.ExperimentName)
 	}
 	return run
@@ -70,24 +67,15 @@ func searchOf(c *config.Config) sessions.Search {
 	return sessions.Search{Drafts: c.Serve.Drafts, DebugDepth: c.Serve.DebugDepth, DebugProb: c.Serve.DebugProb}
 }
 
-// record has sessions and the search for Python tell the journal.
-func (j *journaling) record(o *sessions.Options, python *pythons) {
-	if j == nil {
-		return
-	}
-	o.Recorder = j.Journal
-	python.found = func(version string) {
-		if err := j.SetPython(version); err != nil {
-			j.log.Error("recording the version of Python", "error", err)
-		}
+// found records which Python is the usual one.
+func (j *journalService) found(version string) {
+	if err := j.SetPython(version); err != nil {
+		j.log.Error("recording the version of Python", "error", err)
 	}
 }
 
 // beat tells the journal twice a second what the sessions do, while it changes.
-func (j *journaling) beat(pulses func() []sessions.Pulse) {
-	if j == nil {
-		return
-	}
+func (j *journalService) beat(pulses func() []sessions.Pulse) {
 	j.beating.Go(func() {
 		ticks := time.NewTicker(pulseEvery)
 		defer ticks.Stop()
@@ -128,32 +116,11 @@ func unchanged(before, now []sessions.Pulse) bool {
 }
 
 // close ends the run. No session is left.
-func (j *journaling) close(ctx context.Context) error {
-	if j == nil {
-		return nil
-	}
+func (j *journalService) close(ctx context.Context) error {
 	j.end()
 	j.beating.Wait()
 	if err := j.Close(ctx); err != nil {
 		return errors.Join(errors.New("closing the journal"), err)
 	}
 	return nil
-}
-
-// journal says whether what is run can be recorded.
-func (f *findings) journal(c *config.Config) {
-	path := c.JournalPath()
-	if c.Serve.NoJournal {
-		f.add(groupSystem, "journal", stateNote, "nothing is recorded (--no-journal)")
-		return
-	}
-	size, err := journal.Check(path)
-	switch {
-	case err != nil && (c.Journal != "" || c.Serve.Trials):
-		f.add(groupSystem, "journal", stateFailed, "%v", err)
-	case err != nil:
-		f.add(groupSystem, "journal", stateNote, "nothing is recorded: %v; choose another file with --journal", err)
-	default:
-		f.add(groupSystem, "journal", stateOK, "%s, %s with its files", path, humanize.Bytes(uint64(size)))
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -13,24 +12,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"understudy/internal/config"
 	"understudy/sessions"
 )
 
 // keptFiles is where what a server on stdio has named in its answers stays when it ends:
-// figures, artifacts and whole outputs. Each run of a server has a directory of its own,
-// locked while the server lives. They go as the journal's runs do, when they are too old
-// or too large together.
+// figures, artifacts and whole outputs. Each run of a server has a directory of its own.
+// They go as the journal's runs do, when they are too old or too large together.
 type keptFiles struct {
-	dir      string
-	walkable []string // what the users pass through as whom sessions run
-
-	mu   sync.Mutex // held while the directory is made anew
-	lock *flock.Flock
-
-	life     context.Context // ends with close
+	*runDir
 	endLife  context.CancelFunc
 	sweeping sync.WaitGroup
 }
@@ -48,43 +38,22 @@ func openKept(c *config.Config, log *slog.Logger) (*keptFiles, error) {
 	if c.Serve.OverNetwork() {
 		return nil, nil
 	}
-	all := filepath.Join(c.DataDir, keptName)
-	err := os.MkdirAll(all, 0o700)
-	k := &keptFiles{}
-	if err == nil {
-		k.dir, k.lock, err = makeLocked(func() string {
-			return filepath.Join(all, time.Now().Format(time.DateOnly)+"-"+rand.Text()[:6])
-		})
-	}
+	dir, err := newRunDir(c, keptName, func() string {
+		return time.Now().Format(time.DateOnly) + "-" + rand.Text()[:6]
+	})
 	if err != nil {
-		return nil, fmt.Errorf("making the directory for figures (choose another with --data-dir): %w", err)
+		return nil, err
 	}
-	if c.Serve.SandboxMode() != config.SandboxOff {
-		k.walkable = []string{c.DataDir, all, k.dir}
-		if err := letThrough(k.walkable...); err != nil {
-			return nil, errors.Join(err, k.lock.Unlock(), os.RemoveAll(k.dir))
-		}
-	}
-	k.life, k.endLife = context.WithCancel(context.Background())
+	life, endLife := context.WithCancel(context.Background())
+	k := &keptFiles{runDir: dir, endLife: endLife}
 	k.sweeping.Go(func() {
+		all := filepath.Dir(dir.dir)
 		s := keptSweep{keep: c.Serve.JournalKeep, size: c.Serve.JournalSize, log: log}
-		if err := s.sweep(k.life, all); err != nil && k.life.Err() == nil {
+		if err := s.sweep(life, all); err != nil && life.Err() == nil {
 			log.Warn("removing old figures and outputs", "dir", all, "error", err)
 		}
 	})
 	return k, nil
-}
-
-// remake makes the directory anew, with its lock, that somebody has removed under the
-// live server.
-func (k *keptFiles) remake() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	lock, err := remakeLocked(k.dir, k.lock)
-	if k.lock = lock; err != nil {
-		return err
-	}
-	return letThrough(k.walkable...)
 }
 
 // close leaves what there is, and no directory that nothing is in.
@@ -154,12 +123,11 @@ func (s keptSweep) isPast(ended time.Time) bool { return s.keep > 0 && time.Sinc
 // more, it removes; the rest stays this time, as if that server had ended now: nothing
 // tells how long it lived.
 func (s keptSweep) tidy(ctx context.Context, root *os.Root, run string) (ended bool, err error) {
-	lock := flock.New(filepath.Join(root.Name(), run, lockName), flock.SetFlag(os.O_RDONLY)) // not made if there is none
-	free, err := lock.TryLock()
+	lock, err := lockOfDead(filepath.Join(root.Name(), run))
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
-	if err != nil || !free {
+	if err != nil || lock == nil {
 		return false, err
 	}
 	its, err := root.OpenRoot(run)

@@ -2,13 +2,10 @@ package app
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -111,20 +108,18 @@ func (a *App) newMetrics() *metrics.Metrics {
 	return metrics.New(metrics.Options{Version: Version(), Stats: stats, Logger: a.log})
 }
 
-// newCalls returns what tells of calls. On stdio the client knows them, and the
-// server's log is in its user's way.
-func (a *App) newCalls() *calls {
-	c := &calls{log: a.log, level: slog.LevelDebug, count: a.metrics.Call}
-	if a.config.Serve.OverNetwork() {
-		c.level = slog.LevelInfo
-	}
-	return c
-}
-
 // started is told of each fresh interpreter.
 func (a *App) started(origin string, took time.Duration) {
 	a.metrics.Start(origin, took)
 	a.ready.prove()
+}
+
+// ended is told of each run that has ended.
+func (a *App) ended(r sessions.Result) {
+	if a.workspace != nil {
+		a.workspace.ran.Store(true)
+	}
+	a.metrics.Ended(r)
 }
 
 func levelOf(status int) slog.Level {
@@ -135,21 +130,4 @@ func levelOf(status int) slog.Level {
 		return slog.LevelInfo
 	}
 	return slog.LevelDebug
-}
-
-// nameOf is the caller in a log: a principal by its name, an MCP session, whose
-// id is a key to it, by a part of its hash.
-func nameOf(c transport.Caller) string {
-	switch {
-	case c.Principal != "":
-		return c.Principal
-	case c.Client == "":
-		return "anonymous"
-	}
-	kind, id, isSession := strings.Cut(c.Client, ":")
-	if !isSession {
-		return kind
-	}
-	hash := sha256.Sum256([]byte(id))
-	return kind + "-" + hex.EncodeToString(hash[:6])
 }

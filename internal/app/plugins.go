@@ -2,10 +2,14 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -16,22 +20,36 @@ import (
 	"understudy/tools"
 )
 
-// shelf gives sessions and tools the plugins that are there now. A nil one has
-// none, and never will.
-type shelf struct {
+// listPatience is how long lists of tools wait for plugins that are being loaded, counted
+// from when that began: not every client asks again when it is told that the list has
+// changed, and some give up after a few seconds.
+const listPatience = 2 * time.Second
+
+// pluginSet gives sessions and tools the plugins that are there now. It loads each once for
+// each of its versions, where no code of users runs: one that can't be loaded is broken for
+// everybody who asks. Code that calls it loads it for itself all the same: what was missing
+// may be there by then.
+type pluginSet struct {
 	registry *plugins.Registry
-	loading  *loading
+	// load returns why a plugin can't be loaded, "" if it can; an error says that it
+	// could not be tried.
+	load func(context.Context, plugins.Set, plugins.Plugin) (problem string, err error)
+
+	life    context.Context // ends with the server
+	endLife context.CancelFunc
 
 	mu      sync.Mutex
 	refresh func() // of the tools; nil until they are there
 	given   []sessions.Plugin
-	of      int // the revision that given is of
+	of      int           // the revision that given is of
+	loaded  chan struct{} // closed once all that had been found has been loaded
+	began   time.Time     // when loading did
 }
 
-var _ sessions.Equipper = (*shelf)(nil)
+var _ sessions.Equipper = (*pluginSet)(nil)
 
-// openShelf reads the directory of --plugins.
-func openShelf(c *config.Config, log *slog.Logger) (*shelf, error) {
+// openPlugins reads the directory of --plugins; nil where there are none, and never will be.
+func openPlugins(c *config.Config, log *slog.Logger) (*pluginSet, error) {
 	if err := sessions.CheckSessionVariables(c.Serve.SessionVariables); err != nil {
 		return nil, fmt.Errorf("session-variables: %w", err)
 	}
@@ -42,29 +60,28 @@ func openShelf(c *config.Config, log *slog.Logger) (*shelf, error) {
 		log.Warn("plugins are not used: with --mode cli-only there is nothing that could call them", "dir", c.Serve.Plugins)
 		return nil, nil
 	}
-	s := &shelf{}
-	registry, err := plugins.Open(c.Serve.Plugins, plugins.Options{Logger: log, Changed: s.changed})
-	if err != nil {
-		return nil, err
-	}
-	s.registry = registry
-	return s, nil
+	s := &pluginSet{loaded: make(chan struct{})}
+	close(s.loaded)
+	s.life, s.endLife = context.WithCancel(context.Background())
+	var err error
+	s.registry, err = plugins.Open(c.Serve.Plugins, plugins.Options{Logger: log, Changed: s.changed})
+	return s, err
 }
 
 // Plugins returns what code is to find, and why it can't use the rest.
-func (s *shelf) Plugins() ([]sessions.Plugin, int) {
+func (s *pluginSet) Plugins() ([]sessions.Plugin, int) {
 	set := s.registry.Set()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of != set.Revision {
-		s.given, s.of = equipment(set), set.Revision
+		s.given, s.of = Equipment(set).Plugins, set.Revision
 	}
 	return s.given, s.of
 }
 
-// equipment is what sessions are told of a set. Of the broken ones they hear where
+// Equipment is what sessions are told of a set. Of the broken ones they hear where
 // the name may stand for them in Python.
-func equipment(set plugins.Set) []sessions.Plugin {
+func Equipment(set plugins.Set) sessions.Equipment {
 	given := []sessions.Plugin{}
 	for _, p := range set.Plugins {
 		if p.State == plugins.Disabled || !p.Callable {
@@ -79,12 +96,12 @@ func equipment(set plugins.Set) []sessions.Plugin {
 			Signature: p.Signature, Doc: p.Doc, Helpers: p.Helpers, Broken: reason,
 		})
 	}
-	return given
+	return sessions.Equipment{Plugins: given}
 }
 
 // preloading returns the settings with what the plugins of this moment wish to be
 // imported before interpreters are forked.
-func (s *shelf) preloading(c *config.Config) *config.Config {
+func (s *pluginSet) preloading(c *config.Config) *config.Config {
 	if s == nil {
 		return c
 	}
@@ -99,10 +116,10 @@ func (s *shelf) preloading(c *config.Config) *config.Config {
 }
 
 // summary is what a model reads of plugins.
-func (s *shelf) summary() string { return plugins.Summary(s.registry.Known()) }
+func (s *pluginSet) summary() string { return plugins.Summary(s.registry.Known()) }
 
 // tools are the plugins as tools, for where there is no code.
-func (s *shelf) tools() []tools.PluginTool {
+func (s *pluginSet) tools() []tools.PluginTool {
 	var all []tools.PluginTool
 	for _, p := range s.registry.Known().Plugins {
 		if p.State == plugins.Disabled || !p.Callable {
@@ -119,10 +136,7 @@ func (s *shelf) tools() []tools.PluginTool {
 
 // attach has the tools follow the plugins: a list of tools, and a call of whatever
 // tool, is answered from those that are there when it comes.
-func (s *shelf) attach(to *server.MCPServer, refresh func()) {
-	if s == nil {
-		return
-	}
+func (s *pluginSet) attach(to *server.MCPServer, refresh func()) {
 	s.mu.Lock()
 	s.refresh = refresh
 	s.mu.Unlock()
@@ -131,31 +145,132 @@ func (s *shelf) attach(to *server.MCPServer, refresh func()) {
 	}
 	to.GetHooks().AddBeforeListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest) {
 		s.registry.Set()
-		s.loading.await(ctx)
+		s.await(ctx)
 	})
 	to.GetHooks().AddBeforeCallTool(func(context.Context, any, *mcp.CallToolRequest) { s.registry.Set() })
 }
 
 // changed is called when the registry has read a change.
-func (s *shelf) changed() {
+func (s *pluginSet) changed() {
 	s.mu.Lock()
 	refresh := s.refresh
 	s.mu.Unlock()
 	if refresh != nil {
 		refresh()
-		s.loading.begin()
+		s.begin()
 	}
 }
 
-// load has the plugins of this moment loaded.
-func (s *shelf) load() {
-	if s != nil {
-		s.loading.begin()
+// begin loads what is new, in the background, one after the other.
+func (s *pluginSet) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, done := s.loaded, make(chan struct{})
+	select {
+	case <-before:
+		s.began = time.Now()
+	default: // a pass goes on, and this one is as good as it
+	}
+	s.loaded = done
+	go func() {
+		defer close(done)
+		<-before
+		s.pass()
+	}()
+}
+
+func (s *pluginSet) pass() {
+	set := s.registry.Known()
+	for _, p := range set.Ready() {
+		if s.life.Err() != nil {
+			return
+		}
+		if s.registry.Tried(p) {
+			continue
+		}
+		if problem, err := s.load(s.life, set, p); err == nil {
+			s.registry.Judge(p, problem)
+		}
 	}
 }
 
-func (s *shelf) close() {
-	if s != nil {
-		s.loading.close()
+// await returns when what has been found so far is loaded, or patience is at its end.
+func (s *pluginSet) await(ctx context.Context) {
+	s.mu.Lock()
+	loaded, until := s.loaded, s.began.Add(listPatience)
+	s.mu.Unlock()
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	select {
+	case <-loaded:
+	case <-ctx.Done():
 	}
+}
+
+// close ends a pass that is under way, and waits for it.
+func (s *pluginSet) close() {
+	s.endLife()
+	s.mu.Lock()
+	loaded := s.loaded
+	s.mu.Unlock()
+	<-loaded
+}
+
+// pluginTime bounds the loading of one plugin, with the start of its interpreter.
+const pluginTime = time.Minute
+
+// loadPlugin loads a plugin in an interpreter of its own, behind the wall of the sessions.
+func (a *App) loadPlugin(ctx context.Context, set plugins.Set, p plugins.Plugin) (problem string, err error) {
+	o, err := a.trialOptions(ctx, "plugin")
+	if err != nil {
+		return "", err
+	}
+	o.Workdir = a.config.Serve.Workdir
+	problem, err = LoadPlugin(ctx, o, set, p)
+	if err != nil && ctx.Err() == nil {
+		a.log.Warn("a plugin could not be tried", "plugin", p.Name, "error", err)
+	}
+	return problem, err
+}
+
+// LoadPlugin returns why an interpreter can't load a plugin of a set, "" if it can. An error
+// says that it could not be tried.
+func LoadPlugin(ctx context.Context, o TrialOptions, set plugins.Set, p plugins.Plugin) (problem string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pluginTime)
+	defer cancel()
+	err = Try(ctx, o, func(t *Trial) error {
+		problem, err = load(ctx, t, set, p)
+		return err
+	})
+	if problem != "" { // whatever its interpreter says at its end
+		return problem, nil
+	}
+	return "", err
+}
+
+// load has a fresh worker load a plugin and returns why it can't be.
+func load(ctx context.Context, t *Trial, set plugins.Set, p plugins.Plugin) (problem string, err error) {
+	if err := t.Worker.Equip(ctx, Equipment(set)); err != nil {
+		return "", err
+	}
+	outcome, err := t.Run(ctx, t.Worker, sessions.Request{Execution: 1, Kind: sessions.RunsCode, Code: CheckOfPlugin(p)})
+	file := filepath.Base(p.File) + ": "
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return file + "it is not loaded after " + sessions.InWords(pluginTime), nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		return file + "its interpreter ended as it was loaded: " + err.Error(), nil
+	case outcome.Exception == nil:
+		return "", nil
+	}
+	lines := strings.Split(strings.TrimSpace(outcome.Exception.Traceback), "\n")
+	_, said, _ := strings.Cut(lines[len(lines)-1], ": ") // without the exception's class
+	return file + strings.TrimPrefix(said, "plugin "+p.Name+" can't be loaded: "), nil
+}
+
+// CheckOfPlugin is code that raises unless a plugin can be loaded.
+func CheckOfPlugin(p plugins.Plugin) string {
+	return fmt.Sprintf("import understudy_plugin\nunderstudy_plugin.check(%q)", p.Name)
 }

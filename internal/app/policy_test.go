@@ -28,7 +28,7 @@ func policed(t *testing.T, rules string, flags ...string) *config.Config {
 }
 
 func TestMistakesInAPolicyAreThoseOfTheSettings(t *testing.T) {
-	_, err := openPolicy(policed(t, "blocked_modules: os"), quiet())
+	_, err := OpenPolicy(policed(t, "blocked_modules: os"), quiet())
 	var usage *config.UsageError
 	if !errors.As(err, &usage) || !strings.Contains(err.Error(), "policy.yaml, line 1: blocked_modules") {
 		t.Error(err)
@@ -40,7 +40,7 @@ func TestMistakesInAPolicyAreThoseOfTheSettings(t *testing.T) {
 
 func TestRulesForNobody(t *testing.T) {
 	var log bytes.Buffer
-	source, err := openPolicy(policed(t, "principals: {ci: {allowed_modules: []}}", "--block-modules", "socket"), slog.New(slog.NewTextHandler(&log, nil)))
+	source, err := OpenPolicy(policed(t, "principals: {ci: {allowed_modules: []}}", "--block-modules", "socket"), slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,10 +16,11 @@ import (
 	"understudy/internal/worker"
 	"understudy/sessions"
 	"understudy/tools"
+	"understudy/tools/answer"
 )
 
-// startZygote is the value of --start that forks interpreters.
-const startZygote = "zygote"
+// StartZygote is the value of --start that forks interpreters.
+const StartZygote = "zygote"
 
 // pythons are the Pythons of a server: the usual one, and those that an interpreter may be
 // made with by name. Each is looked for when the first session needs it, and has what its
@@ -37,6 +38,9 @@ type pythons struct {
 	// proxy is the sessions' way out; nil: they have none, or need none.
 	proxy *egress.Proxy
 
+	// workspace is what starts wait for; nil: for nothing.
+	workspace *workspaceService
+
 	homes   string          // where sessions will have their homes, "" if none is to be ready ahead
 	life    context.Context // ends with Close
 	endLife context.CancelFunc
@@ -53,18 +57,34 @@ type pythons struct {
 // python is one that was found.
 type python struct {
 	*pythonenv.Found
-	starter starter
+	starter Starter
 	wall    *sandbox.Wall // nil without a sandbox
 }
 
-// starter is what the two ways to start interpreters have in common.
-type starter interface {
+// Starter is what the two ways to start interpreters have in common.
+type Starter interface {
 	sessions.Starter
 	// Warm begins in the background what makes starts fast.
 	Warm()
 	// Helper starts a Python that does a job of the server's own.
 	Helper(file string) (*worker.Helper, error)
 	Close(ctx context.Context) error
+}
+
+// newPythons are those of a server, whose sessions have their homes in a directory.
+func (a *App) newPythons(homes string) *pythons {
+	c := a.plugins.preloading(a.config)
+	if a.workspace != nil {
+		its := *c
+		its.Serve.Workdir = a.workspace.plan.Dir()
+		c = &its
+	}
+	p := newPythons(c, a.log)
+	p.homes, p.rules, p.workspace = homes, a.rules, a.workspace
+	if a.journal != nil {
+		p.found = a.journal.found
+	}
+	return p
 }
 
 func newPythons(c *config.Config, log *slog.Logger) *pythons {
@@ -79,8 +99,21 @@ func newPythons(c *config.Config, log *slog.Logger) *pythons {
 // Name is the value of --start.
 func (p *pythons) Name() string { return p.config.Serve.Start }
 
+// Waiting says in a clause what starts wait for now, "" when for nothing.
+func (p *pythons) Waiting() string {
+	if p.workspace == nil {
+		return ""
+	}
+	return p.workspace.waiting()
+}
+
 // Start starts a worker with the Python that the spec names.
 func (p *pythons) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
+	if p.workspace != nil {
+		if err := p.workspace.use(ctx); err != nil {
+			return nil, err
+		}
+	}
 	python, err := p.ready(ctx, spec.Python)
 	if err != nil {
 		return nil, err
@@ -95,7 +128,7 @@ func (p *pythons) Start(ctx context.Context, spec sessions.Spec) (sessions.Worke
 
 // ForkObstacle says why interpreters can't be copied, "" if they can.
 func (p *pythons) ForkObstacle() string {
-	if p.config.Serve.Start != startZygote {
+	if p.config.Serve.Start != StartZygote {
 		return worker.ObstacleSpawned
 	}
 	return worker.ForkObstacle(p.config.Serve.CheckpointMemory)
@@ -135,6 +168,11 @@ func (p *pythons) ready(ctx context.Context, name string) (*python, error) {
 	return p.look(ctx, name)
 }
 
+// noPythonError says that there is none: not the one that was named, or none at all.
+type noPythonError struct{ error }
+
+func (e noPythonError) Unwrap() error { return e.error }
+
 // look is ready for a caller that alone may look.
 func (p *pythons) look(ctx context.Context, name string) (*python, error) {
 	if there := p.there(name); there != nil {
@@ -146,7 +184,10 @@ func (p *pythons) look(ctx context.Context, name string) (*python, error) {
 	p.mu.Lock()
 	project := p.project
 	p.mu.Unlock()
-	found, err := findNamed(ctx, p.config, name, project)
+	found, err := FindNamed(ctx, p.config, name, project)
+	if err != nil && ctx.Err() == nil {
+		err = noPythonError{err}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +215,7 @@ func (p *pythons) open(ctx context.Context, name string, found *pythonenv.Found)
 	var err error
 	switch {
 	case name == "":
-		made.wall, err = newWall(ctx, p.config, found.Path, p.log)
+		made.wall, err = NewWall(ctx, p.config, found.Path, p.log)
 		made.wall.ExpectHomes(p.homes)
 	case p.Confines():
 		made.wall, err = p.anotherWall(ctx, found.Path)
@@ -238,7 +279,7 @@ func (p *pythons) workIn(dir string) {
 	defer p.mu.Unlock()
 	p.project = dir
 	delete(p.known, "")
-	delete(p.known, pythonProject)
+	delete(p.known, config.PythonProject)
 }
 
 // Helper starts a Python that does a job of the server's own, with the usual one.
@@ -266,14 +307,14 @@ func (p *pythons) Close() error {
 	return errors.Join(errs...)
 }
 
-// newStarter returns what starts workers by the settings of c, behind the wall, for
+// NewStarter returns what starts workers by the settings of c, behind the wall, for
 // trials; nil is for none.
-func newStarter(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall, log *slog.Logger) starter {
-	return startWith(c, workerOptions(c, found, wall, log))
+func NewStarter(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall) Starter {
+	return startWith(c, workerOptions(c, found, wall, slog.New(slog.DiscardHandler)))
 }
 
-func startWith(c *config.Config, options worker.Options) starter {
-	if c.Serve.Start == startZygote {
+func startWith(c *config.Config, options worker.Options) Starter {
+	if c.Serve.Start == StartZygote {
 		return worker.NewZygote(options)
 	}
 	return worker.NewSpawner(options)
@@ -283,7 +324,7 @@ func workerOptions(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall,
 	return worker.Options{
 		Python: found.Path, Env: activation(found.Path), LibraryDir: libraryDir(c), Wall: wall, Limits: limitsOf(c), Guard: true,
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
-		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: tools.LargestSide(c.Serve.ImageMaxSide),
+		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: answer.LargestSide(c.Serve.ImageMaxSide),
 		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,
 		Logger: log,
 	}

@@ -15,19 +15,13 @@ import (
 	"understudy/internal/worker"
 )
 
-// The names of Pythons that the operator need not list.
-const (
-	pythonProject = config.PythonProject
-	pythonOwn     = config.PythonOwn
-)
-
 // inSandbox is why the environment of a project, or another Python where code may write, is
 // not run by itself where there is a sandbox: code in an earlier one could have put it
 // there, and the server runs it outside.
 const inSandbox = "with a sandbox code could have changed it, and the server runs it outside; name it with --python to use it"
 
-// findPython finds the Python that a server with these settings usually runs.
-func findPython(ctx context.Context, c *config.Config) (*pythonenv.Found, error) {
+// FindPython finds the Python that a server with these settings usually runs.
+func FindPython(ctx context.Context, c *config.Config) (*pythonenv.Found, error) {
 	project, _ := WorkingDirectory(c)
 	return pythonenv.Find(ctx, pythonOptions(c, project))
 }
@@ -53,23 +47,23 @@ func openToCode(c *config.Config, project string) []string {
 	return slices.DeleteFunc(places, func(path string) bool { return path == "" })
 }
 
-// findNamed finds the Python of a name, "" for the usual one, for who works in the project
+// FindNamed finds the Python of a name, "" for the usual one, for who works in the project
 // of a directory.
-func findNamed(ctx context.Context, c *config.Config, name, project string) (*pythonenv.Found, error) {
+func FindNamed(ctx context.Context, c *config.Config, name, project string) (*pythonenv.Found, error) {
 	switch path, listed := c.Serve.NamedPythons()[name]; {
 	case name == "":
 		return pythonenv.Find(ctx, pythonOptions(c, project))
 	case listed:
 		return pythonenv.Named(ctx, "--pythons", path)
-	case name == pythonOwn:
+	case name == config.PythonOwn:
 		found, err := pythonenv.OfSetup(ctx, c.DataDir)
 		if err != nil {
 			return nil, fmt.Errorf("there is no environment of understudy's own that works here (%s): ask the user to run \"understudy setup\"; there is %s", reasons(err, "setup has made none"), otherPythons(c, name))
 		}
 		return found, nil
-	case name == pythonProject && c.Serve.OverNetwork():
+	case name == config.PythonProject && c.Serve.OverNetwork():
 		return nil, fmt.Errorf("%q is for servers over stdio, which work in a project of their user's; there is %s", name, otherPythons(c, name))
-	case name == pythonProject:
+	case name == config.PythonProject:
 		found, err := pythonenv.OfProject(ctx, pythonOptions(c, project))
 		if err != nil {
 			return nil, fmt.Errorf("this project has no environment that works (%s); there is %s", reasons(err, "no .venv, venv or conda environment was found"), otherPythons(c, name))
@@ -97,9 +91,9 @@ func reasons(err error, none string) string {
 
 // pythonChoices are the names that interpreters may be made with.
 func pythonChoices(c *config.Config) []string {
-	names := []string{pythonOwn}
+	names := []string{config.PythonOwn}
 	if !c.Serve.OverNetwork() {
-		names = append(names, pythonProject)
+		names = append(names, config.PythonProject)
 	}
 	return append(names, slices.Sorted(maps.Keys(c.Serve.NamedPythons()))...)
 }

@@ -11,6 +11,7 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/pythonenv"
+	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
 
@@ -28,7 +29,7 @@ func newProject(t *testing.T) string {
 
 func makeVenv(t *testing.T, dir string) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), testPython(t), "-m", "venv", "--without-pip", dir).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), workertest.Python(t), "-m", "venv", "--without-pip", dir).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -46,11 +47,11 @@ func TestWhoseEnvironmentIsRun(t *testing.T) {
 		{nil, "", true},
 		{[]string{"--transport", "http"}, "", false},
 		{[]string{"--sandbox", "standard"}, "", false},
-		{nil, testPython(t), false},
+		{nil, workertest.Python(t), false},
 	} {
 		c := serveConfig(t, test.args...)
 		c.Python = test.python
-		found, err := findPython(t.Context(), c)
+		found, err := FindPython(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,10 +84,10 @@ func TestNoPythonFromWhereCodeWrites(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("VIRTUAL_ENV", test.active)
-			t.Setenv("PATH", test.path+string(os.PathListSeparator)+filepath.Dir(testPython(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
+			t.Setenv("PATH", test.path+string(os.PathListSeparator)+filepath.Dir(workertest.Python(t))+string(os.PathListSeparator)+os.Getenv("PATH"))
 			c := serveConfig(t, append(test.args, "--sandbox", "standard", "--data-dir", t.TempDir())...)
 			c.Python = ""
-			found, err := findPython(t.Context(), c)
+			found, err := FindPython(t.Context(), c)
 			var passed []pythonenv.Passed
 			if missing := (*pythonenv.NotFoundError)(nil); errors.As(err, &missing) { // PATH may have no other
 				passed = missing.Passed
@@ -170,60 +171,6 @@ func TestInterpretersOfSeveralPythons(t *testing.T) {
 	}
 	if after, _ := a.manager.List(t.Context(), "me"); len(after) != len(before) {
 		t.Errorf("%d interpreters were made of Pythons that are not there", len(after)-len(before))
-	}
-}
-
-// In a project the doctor says where interpreters work, which Python they run and what was
-// passed over, and which clients run this program there.
-func TestDoctorInAProject(t *testing.T) {
-	dir := newProject(t)
-	t.Setenv("HOME", t.TempDir())
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		".mcp.json":        `{"mcpServers":{"understudy":{"command":"/nowhere/understudy"},"other":{"command":"ls"}}}`,
-		".cursor/mcp.json": `{"mcpServers":{"understudy":{"command":"` + self + `","args":["serve"]}}}`,
-		".vscode/mcp.json": `{"servers":{"understudy":{"command":"sh"}}}`,
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(dir, "env"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(dir, ".venv"), filepath.Join(dir, "venv")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, ".venv"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	f := &findings{Works: true}
-	c := serveConfig(t)
-	c.Python = ""
-	f.directory(c)
-	f.python(t.Context(), c)
-	f.clients(c)
-	for _, want := range []check{
-		{"Project", "directory", stateOK, dir + ", where the server was started"},
-		{"Python", "interpreter", stateOK, "this project's venv"},
-		{"Python", "passed over", stateNote, ".venv/bin/python (this project's .venv): it does not run"},
-		{"Clients", "Claude Code", stateMissing, "/nowhere/understudy: there is no such program"},
-		{"Clients", "Cursor", stateOK, self + " serve"},
-		{"Clients", "VS Code", stateNote, "runs sh: another program than this one"},
-	} {
-		if !hasCheck(*f, want.Name, want.State, want.Detail) {
-			t.Errorf("%+v is not among %+v", want, f.Checks)
-		}
-	}
-	if !f.Works {
-		t.Error("a client that is not set up well keeps the main job from working")
 	}
 }
 

@@ -11,24 +11,29 @@ import (
 	"testing"
 
 	"github.com/gofrs/flock"
+
+	"understudy/internal/config"
+	"understudy/internal/sandbox"
 )
 
 // TestTheFilesOfAServerThatDiedAreRemoved has one that left sessions' directories in
 // each other, and one that lives.
 func TestTheFilesOfAServerThatDiedAreRemoved(t *testing.T) {
-	data, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	died, err := newRunDir(data, log)
+	c, log := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}, quiet()
+	c.Serve.Sandbox = config.SandboxOff
+	data := c.DataDir
+	died, err := newRunDir(c, runsName, newRunName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lives, err := newRunDir(data, log)
+	lives, err := newRunDir(c, runsName, newRunName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := died.lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	root, err := os.OpenRoot(died.path)
+	root, err := os.OpenRoot(died.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,14 +48,14 @@ func TestTheFilesOfAServerThatDiedAreRemoved(t *testing.T) {
 		_ = inner.Close()
 	}
 	_ = root.Close()
-	removeLeftovers(filepath.Join(data, "run"), log)
-	if _, err := os.Lstat(died.path); !errors.Is(err, fs.ErrNotExist) {
+	removeLeftovers(filepath.Join(data, runsName), log)
+	if _, err := os.Lstat(died.dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 	if err := lives.close(); err != nil {
 		t.Error(err)
 	}
-	if left, err := os.ReadDir(filepath.Join(data, "run")); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(filepath.Join(data, runsName)); err != nil || len(left) > 0 {
 		t.Errorf("%v %v", left, err)
 	}
 }
@@ -58,7 +63,9 @@ func TestTheFilesOfAServerThatDiedAreRemoved(t *testing.T) {
 // TestServersThatStartAtOnce make directories while others look for leftovers: each
 // has its own, with a lock that is there and held.
 func TestServersThatStartAtOnce(t *testing.T) {
-	data, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	c, log := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}, quiet()
+	c.Serve.Sandbox = config.SandboxOff
+	data := c.DataDir
 	kept := filepath.Join(data, keptName)
 	if err := os.MkdirAll(kept, 0o700); err != nil {
 		t.Fatal(err)
@@ -72,7 +79,8 @@ func TestServersThatStartAtOnce(t *testing.T) {
 	for range 8 {
 		servers.Go(func() {
 			for range 30 {
-				run, err := newRunDir(data, log)
+				removeLeftovers(filepath.Join(data, runsName), log)
+				run, err := newRunDir(c, runsName, newRunName)
 				if err != nil {
 					t.Error(err)
 					return
@@ -97,24 +105,86 @@ func TestServersThatStartAtOnce(t *testing.T) {
 
 // TestADirectoryThatWasRemovedIsMadeAnew, with a lock that other servers see.
 func TestADirectoryThatWasRemovedIsMadeAnew(t *testing.T) {
-	data, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	run, err := newRunDir(data, log)
+	c, log := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}, quiet()
+	c.Serve.Sandbox = config.SandboxOff
+	data := c.DataDir
+	run, err := newRunDir(c, runsName, newRunName)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // a second time with nothing to do
-		if err := errors.Join(os.RemoveAll(filepath.Join(data, "run")), run.remake(), run.remake()); err != nil {
+		if err := errors.Join(os.RemoveAll(filepath.Join(data, runsName)), run.remake(), run.remake()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	removeLeftovers(filepath.Join(data, "run"), log)
+	removeLeftovers(filepath.Join(data, runsName), log)
 	if _, err := os.Lstat(run.lock.Path()); err != nil {
 		t.Error("taken for a dead server's: ", err)
 	}
 	if err := run.close(); err != nil {
 		t.Error(err)
 	}
-	if left, err := os.ReadDir(filepath.Join(data, "run")); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(filepath.Join(data, runsName)); err != nil || len(left) > 0 {
 		t.Errorf("%v %v", left, err)
+	}
+}
+
+// TestKeptDirectoriesOfAServerThatDied: what it could not take back when it was killed
+// the next server does, unless another one is at work there.
+func TestKeptDirectoriesOfAServerThatDied(t *testing.T) {
+	c, log := &config.Config{}, slog.New(slog.DiscardHandler)
+	c.DataDir = t.TempDir()
+	c.Serve.KeepWorkdirs, c.Serve.Sandbox = true, config.SandboxStandard
+	other, err := reclaimWorkdirs(c, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(c.DataDir, "workdirs", "home-a")
+	for _, path := range []string{"a/results", "b", "tmp/x", "packages/y"} {
+		if err := os.MkdirAll(filepath.Join(home, path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const user = 12345
+	for _, name := range []string{"a", "a/results", "b", "tmp", "packages"} {
+		if err := os.Chown(filepath.Join(home, name), user, user); err != nil && os.Geteuid() == 0 {
+			t.Fatal(err)
+		}
+	}
+	start := func() {
+		t.Helper()
+		lock, err := reclaimWorkdirs(c, log)
+		if err == nil && lock != nil {
+			err = lock.Unlock()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	start()
+	if _, err := os.Lstat(filepath.Join(home, "tmp")); err != nil {
+		t.Errorf("a server is at work there: %v", err)
+	}
+	if err := other.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	c.Serve.KeepWorkdirs = false // the next one may keep none
+	start()
+	for _, gone := range []string{"tmp", "packages"} {
+		if _, err := os.Lstat(filepath.Join(home, gone)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", gone, err)
+		}
+	}
+	for _, name := range []string{"a", "b"} {
+		info, err := os.Lstat(filepath.Join(home, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner, group, err := sandbox.OwnerOf(filepath.Join(home, name)); os.Geteuid() == 0 && (owner != 0 || group != 0 || err != nil || info.Mode().Perm() != 0o700) {
+			t.Errorf("%s belongs to %d:%d, %v %v", name, owner, group, info.Mode(), err)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(home, "a", "results")); err != nil {
+		t.Error(err)
 	}
 }

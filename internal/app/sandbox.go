@@ -1,11 +1,12 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,16 +19,11 @@ import (
 	"understudy/internal/worker"
 	"understudy/pyworker"
 	"understudy/sessions"
-	"understudy/tools"
 )
 
-// confineFile is what puts a wall around a worker, a file of the package pyworker. It
-// finds out what the host allows, too.
-const confineFile = "sandbox/confine.py"
-
-// newWall returns the wall around sessions that run this Python, nil without a sandbox.
+// NewWall returns the wall around sessions that run this Python, nil without a sandbox.
 // The error is a sandbox.ErrBelowFloor when the host allows less than was asked for.
-func newWall(ctx context.Context, c *config.Config, python string, log *slog.Logger) (*sandbox.Wall, error) {
+func NewWall(ctx context.Context, c *config.Config, python string, log *slog.Logger) (*sandbox.Wall, error) {
 	mode := c.Serve.SandboxMode()
 	if mode == config.SandboxOff {
 		if c.Serve.Sandbox != "" && c.Serve.OverNetwork() {
@@ -39,7 +35,11 @@ func newWall(ctx context.Context, c *config.Config, python string, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
-	host, err := detectHost(ctx, python)
+	confine, err := pyworker.Files.ReadFile("sandbox/confine.py") // finds out what the host allows, too
+	if err != nil {
+		return nil, err
+	}
+	host, err := sandbox.Detect(ctx, python, confine)
 	if err != nil {
 		return nil, err
 	}
@@ -49,15 +49,6 @@ func newWall(ctx context.Context, c *config.Config, python string, log *slog.Log
 	}
 	tellWall(c, wall, log)
 	return wall, nil
-}
-
-// detectHost finds out what the host allows.
-func detectHost(ctx context.Context, python string) (sandbox.Host, error) {
-	confine, err := pyworker.Files.ReadFile(confineFile)
-	if err != nil {
-		return sandbox.Host{}, err
-	}
-	return sandbox.Detect(ctx, python, confine)
 }
 
 // wallSettings are the operator's choices, and what this Python needs.
@@ -140,7 +131,7 @@ func tellWall(c *config.Config, wall *sandbox.Wall, log *slog.Logger) {
 	if setting, path := c.SharesHome(); setting != "" {
 		log.Warn("code in the sandbox reaches the home directory of the server's user, with the keys that may be in it", "setting", setting, "dir", path)
 	}
-	for _, path := range unwritable(c, wall) {
+	for _, path := range Unwritable(c, wall) {
 		log.Warn("code in the sandbox can't write where it is meant to: its users are not this one, and the directory is not for others; chmod 1777 opens it, and lets none remove files of others", "dir", path)
 	}
 	if !c.Serve.OverNetwork() {
@@ -151,9 +142,9 @@ func tellWall(c *config.Config, wall *sandbox.Wall, log *slog.Logger) {
 	}
 }
 
-// unwritable are the directories of the operator's that sessions may write to by the
+// Unwritable are the directories of the operator's that sessions may write to by the
 // settings, and can't by the mode: under a server that is root they have other users.
-func unwritable(c *config.Config, wall *sandbox.Wall) (closed []string) {
+func Unwritable(c *config.Config, wall *sandbox.Wall) (closed []string) {
 	if os.Geteuid() != 0 || !slices.Contains(activeLayers(wall), string(sandbox.UID)) {
 		return nil
 	}
@@ -164,18 +155,6 @@ func unwritable(c *config.Config, wall *sandbox.Wall) (closed []string) {
 		}
 	}
 	return closed
-}
-
-// toldWalls is what models hear of the sandbox, nil for none.
-func toldWalls(c *config.Config) *tools.Walls {
-	if c.Serve.SandboxMode() == config.SandboxOff {
-		return nil
-	}
-	told := &tools.Walls{Network: c.Serve.AllowNet, Write: c.Serve.Write}
-	if c.Serve.AllowsAllNet() {
-		told.Network = []string{sessions.NetworkAll}
-	}
-	return told
 }
 
 // activeLayers are those that work here.
@@ -201,74 +180,20 @@ func checkFloor(ctx context.Context, c *config.Config) error {
 	if refuses := s.SandboxMode() != config.SandboxOff && (os.Geteuid() == 0 || s.Workdir != "" || len(s.Write) > 0); !demands && !refuses {
 		return nil // nothing that is missing matters
 	}
-	found, err := findPython(ctx, c)
+	found, err := FindPython(ctx, c)
 	if err != nil {
 		if missing := (*pythonenv.NotFoundError)(nil); errors.As(err, &missing) {
 			return nil
 		}
 		return err
 	}
-	if _, err := newWall(ctx, c, found.Path, quiet()); err != nil {
+	if _, err := NewWall(ctx, c, found.Path, slog.New(slog.DiscardHandler)); err != nil {
 		return fmt.Errorf("not serving: %w", err)
 	}
 	return nil
 }
 
-// trialSpec makes the directories of an interpreter that is tried, and has the wall, nil
-// for none, admit it. The wall's Release is to follow.
-func trialSpec(wall *sandbox.Wall, name, home string) (sessions.Spec, error) {
-	spec := sessions.Spec{InterpreterID: name, Family: name, Home: home, Workdir: filepath.Join(home, "work"), FirstExecution: 1}
-	temporary := filepath.Join(home, "tmp")
-	for _, dir := range []string{temporary, spec.Workdir} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return spec, err
-		}
-	}
-	if wall == nil {
-		return spec, nil
-	}
-	// Whoever the interpreter runs as passes through.
-	return spec, errors.Join(os.Chmod(home, 0o711), wall.Admit(spec.Family, temporary, spec.Workdir))
-}
-
-// onTrial starts an interpreter of the server's own, whose home is the directory home and
-// which works in workdir, "" for one of its own, behind the wall of the sessions, has it do
-// something, and ends it. Its name is none that a session's can
-// have.
-func onTrial(ctx context.Context, starter sessions.Starter, wall *sandbox.Wall, name, home, workdir string, do func(sessions.Worker) error) (err error) {
-	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
-	spec, err := trialSpec(wall, name, home)
-	if err != nil {
-		return err
-	}
-	defer wall.Release(spec.Family)
-	spec.PrivateDir, spec.Workdir = spec.Workdir, cmp.Or(workdir, spec.Workdir) // nothing of ours is put where others work
-	worker, err := starter.Start(ctx, spec)
-	if err != nil {
-		return err
-	}
-	err = do(worker)
-	return errors.Join(err, worker.Close(ctx))
-}
-
-// trialHome returns what says where an interpreter on trial has its home: among those of
-// sessions, so that one that was forked ahead for them will do, and called as they are, so
-// that a later server tidies what a killed one has left.
-func (a *App) trialHome(name string) func(confined bool) (string, error) {
-	return func(confined bool) (string, error) {
-		remake := a.run.remake
-		if a.kept != nil {
-			remake = a.kept.remake
-		}
-		err := errors.Join(remake(), os.MkdirAll(a.python.homes, 0o700))
-		if err == nil && confined {
-			err = os.Chmod(a.python.homes, 0o711) // whoever the interpreter runs as passes through
-		}
-		return filepath.Join(a.python.homes, "home-."+name+"-"+filepath.Base(a.run.path)), err
-	}
-}
-
-var _, _ sessions.Confiner = (*pythons)(nil), (*waitingStarter)(nil)
+var _ sessions.Confiner = (*pythons)(nil)
 
 // Confines reports whether sessions are behind a wall.
 func (p *pythons) Confines() bool { return p.config.Serve.SandboxMode() != config.SandboxOff }
@@ -294,4 +219,55 @@ func (p *pythons) walled() *sandbox.Wall {
 		return usual.wall
 	}
 	return nil
+}
+
+// newEgress returns the proxy for the hosts of --allow-net; nil where sessions reach
+// nothing, or all. The addresses are those at which this server listens.
+func newEgress(hosts []string, own []netip.AddrPort, log *slog.Logger) (*egress.Proxy, error) {
+	if len(hosts) == 0 {
+		return nil, nil
+	}
+	if slices.Contains(hosts, config.NetAll) {
+		if len(hosts) > 1 {
+			return nil, fmt.Errorf("allow-net: %s stands alone, without hosts beside it", config.NetAll)
+		}
+		return nil, nil
+	}
+	p, err := egress.New(egress.Options{Hosts: hosts, Own: func() []netip.AddrPort { return own }, Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("allow-net: %w", err)
+	}
+	return p, nil
+}
+
+// serving is what a worker's listener for the proxy is handed to, nil without one.
+func serving(p *egress.Proxy) func(family string, l net.Listener) {
+	if p == nil {
+		return nil
+	}
+	return p.Serve
+}
+
+// ownPlaces are the addresses at which a server with these settings listens. A port
+// that the system chooses isn't among them: nobody can list it beforehand.
+func ownPlaces(s config.Serve) []netip.AddrPort {
+	var texts []string
+	if s.OverNetwork() && s.Socket == "" {
+		texts = append(texts, s.Addr)
+	}
+	if s.OverNetwork() && s.MetricsAddr != "" {
+		texts = append(texts, s.MetricsAddr)
+	}
+	var all []netip.AddrPort
+	for _, text := range texts {
+		// What can't be resolved can't be listened on, which Serve says.
+		if addr, err := net.ResolveTCPAddr("tcp", text); err == nil && addr.Port != 0 {
+			ip, _ := netip.AddrFromSlice(addr.IP)
+			if !ip.IsValid() { // all of them, as :8808 says
+				ip = netip.IPv6Unspecified()
+			}
+			all = append(all, netip.AddrPortFrom(ip.Unmap(), uint16(addr.Port)))
+		}
+	}
+	return all
 }

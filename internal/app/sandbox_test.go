@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,13 +14,14 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
 
 // serveConfig parses the settings of a server with the tests' Python.
 func serveConfig(t *testing.T, args ...string) *config.Config {
 	t.Helper()
-	c, err := config.Parse(config.Source{Args: append([]string{"serve", "--data-dir", t.TempDir(), "--python", testPython(t)}, args...)})
+	c, err := config.Parse(config.Source{Args: append([]string{"serve", "--data-dir", t.TempDir(), "--python", workertest.Python(t)}, args...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +38,7 @@ func needsLinux(t *testing.T) {
 func TestStdioHasNoWall(t *testing.T) {
 	var log bytes.Buffer
 	c := serveConfig(t)
-	wall, err := newWall(t.Context(), c, testPython(t), slog.New(slog.NewTextHandler(&log, nil)))
+	wall, err := NewWall(t.Context(), c, workertest.Python(t), slog.New(slog.NewTextHandler(&log, nil)))
 	if wall != nil || err != nil || toldWalls(c) != nil || log.Len() > 0 {
 		t.Errorf("%v %v %v %s", wall, err, toldWalls(c), &log)
 	}
@@ -48,7 +50,7 @@ func TestStdioHasNoWall(t *testing.T) {
 // TestAnOpenServerSaysSo: over a network it is worth a warning.
 func TestAnOpenServerSaysSo(t *testing.T) {
 	var log bytes.Buffer
-	wall, err := newWall(t.Context(), serveConfig(t, "--transport", "http", "--sandbox", "off"), testPython(t), slog.New(slog.NewTextHandler(&log, nil)))
+	wall, err := NewWall(t.Context(), serveConfig(t, "--transport", "http", "--sandbox", "off"), workertest.Python(t), slog.New(slog.NewTextHandler(&log, nil)))
 	if wall != nil || err != nil || !strings.Contains(log.String(), "level=WARN msg=\"there is no sandbox") {
 		t.Errorf("%v %v %s", wall, err, &log)
 	}
@@ -72,7 +74,7 @@ func TestWallSettings(t *testing.T) {
 	needsLinux(t)
 	read, write := t.TempDir(), t.TempDir()
 	c := serveConfig(t, "--transport", "http", "--sandbox", "standard", "--read", read, "--write", write, "--allow-net", "pypi.org", "--sandbox-floor", "rlimits", "--memory-limit", "1GB", "--disk-limit", "none")
-	got, err := wallSettings(t.Context(), c, testPython(t), quiet())
+	got, err := wallSettings(t.Context(), c, workertest.Python(t), quiet())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +88,7 @@ func TestWallSettings(t *testing.T) {
 	if !slices.Contains(got.Python, libraryDir(c)) || slices.Contains(got.Python, "/") {
 		t.Errorf("%q", got.Python)
 	}
-	all, err := wallSettings(t.Context(), serveConfig(t, "--transport", "http", "--sandbox", "standard", "--allow-net", "all"), testPython(t), quiet())
+	all, err := wallSettings(t.Context(), serveConfig(t, "--transport", "http", "--sandbox", "standard", "--allow-net", "all"), workertest.Python(t), quiet())
 	if err != nil || !all.Network.All || all.Network.Hosts != nil {
 		t.Errorf("%+v %v", all.Network, err)
 	}
@@ -98,7 +100,7 @@ func TestModulesBesideTheServersOwn(t *testing.T) {
 	c, other := serveConfig(t, "--transport", "http"), t.TempDir()
 	t.Setenv("PYTHONPATH", filepath.Dir(c.DataDir)+":"+other)
 	var log bytes.Buffer
-	found, err := pythonDirectories(t.Context(), c, testPython(t), slog.New(slog.NewTextHandler(&log, nil)))
+	found, err := pythonDirectories(t.Context(), c, workertest.Python(t), slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil || slices.Contains(found, filepath.Dir(c.DataDir)) || !slices.Contains(found, other) {
 		t.Errorf("%q %v", found, err)
 	}
@@ -118,10 +120,6 @@ func TestBelowTheFloor(t *testing.T) {
 		if !errors.Is(err, sandbox.ErrBelowFloor) || !strings.Contains(err.Error(), "not serving") || !strings.Contains(err.Error(), "landlock") {
 			t.Errorf("%q: %v", args, err)
 		}
-		var out bytes.Buffer
-		if err := Doctor(t.Context(), c, &out); !errors.Is(err, errUnfit) || !strings.Contains(out.String(), "failed   floor") {
-			t.Errorf("%v\n%s", err, &out)
-		}
 	}
 	// Without a floor it serves, as far as it goes, and says what is open.
 	var log bytes.Buffer
@@ -129,7 +127,7 @@ func TestBelowTheFloor(t *testing.T) {
 	if err := checkFloor(t.Context(), c); err != nil {
 		t.Error(err)
 	}
-	wall, err := newWall(t.Context(), c, python, slog.New(slog.NewTextHandler(&log, nil)))
+	wall, err := NewWall(t.Context(), c, python, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil || wall == nil || !strings.Contains(log.String(), "the sandbox leaves open: ") {
 		t.Errorf("%v %v %s", wall, err, &log)
 	}
@@ -141,32 +139,11 @@ func pythonOnABareHost(t *testing.T) string {
 	t.Helper()
 	no := `{"landlock":0,"user":1000,"seccomp":"not here","namespaces":"not here","users":"not here","proc":"not here","cgroup":"not here"}`
 	path := filepath.Join(t.TempDir(), "python")
-	text := "#!/bin/sh\nif [ \"$2\" = -S ] && [ \"$3\" = -c ]; then cat >/dev/null; echo '" + no + "'; exit; fi\nexec " + testPython(t) + " \"$@\"\n"
+	text := "#!/bin/sh\nif [ \"$2\" = -S ] && [ \"$3\" = -c ]; then cat >/dev/null; echo '" + no + "'; exit; fi\nexec " + workertest.Python(t) + " \"$@\"\n"
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// TestDoctorTellsOfTheSandbox: what there is, also where stdio has none.
-func TestDoctorTellsOfTheSandbox(t *testing.T) {
-	needsLinux(t)
-	out, err := doctor(t, "--data-dir", t.TempDir(), "--python", testPython(t))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for _, want := range []string{"\nSandbox\n", "rlimits", "landlock", "namespaces", "HTTP and SSE    standard: no network", "stdio           off: ", "--sandbox standard confines it", "none for an interpreter"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is not in\n%s", want, out)
-		}
-	}
-	t.Setenv("UNDERSTUDY_SANDBOX", "standard")
-	t.Setenv("UNDERSTUDY_ALLOW_NET", "pypi.org")
-	t.Setenv("UNDERSTUDY_MEMORY_LIMIT", "1GB")
-	out, err = doctor(t, "--data-dir", t.TempDir(), "--python", testPython(t))
-	if err != nil || !strings.Contains(out, "started and ran 1+1") || !strings.Contains(out, "standard: the hosts pypi.org") || !strings.Contains(out, "for an interpreter 1.0 GB of memory, 512 processes") {
-		t.Errorf("%v\n%s", err, out)
-	}
 }
 
 // TestBehindTheWall: a session of a server knows its wall, and a refusal names it.
@@ -214,7 +191,7 @@ func TestDirectoriesThatOnlyTheServersUserWrites(t *testing.T) {
 	if os.Geteuid() == 0 {
 		want = []string{closed}
 	}
-	if got := unwritable(c, apart); !slices.Equal(got, want) {
+	if got := Unwritable(c, apart); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -225,7 +202,54 @@ func TestLimitsReachWorkersAndSessions(t *testing.T) {
 	if l := limitsOf(c); l.Memory != 1_000_000_000 || l.Output != 2_000_000 || l.Processes != 0 {
 		t.Errorf("%+v", l)
 	}
-	if o := managerOptions(c, nil, t.TempDir(), quiet()); o.MemoryLimit != 1_000_000_000 || o.PrintLimit != 2_000_000 {
+	if o := sessionOptions(c, t.TempDir(), quiet()); o.MemoryLimit != 1_000_000_000 || o.PrintLimit != 2_000_000 {
 		t.Errorf("%d %d", o.MemoryLimit, o.PrintLimit)
+	}
+}
+
+func TestWhoGetsAProxy(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	for hosts, want := range map[string]bool{"": false, "all": false, "pypi.org,*.pythonhosted.org": true} {
+		var list []string
+		if hosts != "" {
+			list = strings.Split(hosts, ",")
+		}
+		p, err := newEgress(list, nil, log)
+		if err != nil || (p != nil) != want || (serving(p) != nil) != want {
+			t.Errorf("%q: %v, %v", hosts, p, err)
+		}
+		p.Close()
+	}
+	for _, list := range [][]string{{"all", "pypi.org"}, {"pypi.org/simple"}} {
+		if _, err := newEgress(list, nil, log); err == nil || !strings.HasPrefix(err.Error(), "allow-net: ") {
+			t.Errorf("%q: %v", list, err)
+		}
+	}
+}
+
+func TestWhereTheServerListens(t *testing.T) {
+	places := func(texts ...string) (all []netip.AddrPort) {
+		for _, text := range texts {
+			all = append(all, netip.MustParseAddrPort(text))
+		}
+		return all
+	}
+	network := func(addr, metrics, socket string) (s config.Serve) {
+		s.Transport, s.Addr, s.MetricsAddr, s.Socket = []string{config.TransportHTTP}, addr, metrics, socket
+		return s
+	}
+	for _, test := range []struct {
+		serve config.Serve
+		want  []netip.AddrPort
+	}{
+		{network("127.0.0.1:8808", "", ""), places("127.0.0.1:8808")},
+		{network("[::1]:8808", ":9090", ""), places("[::1]:8808", "[::]:9090")},
+		{network("0.0.0.0:8808", "127.0.0.1:0", ""), places("0.0.0.0:8808")},
+		{network("127.0.0.1:8808", "127.0.0.1:9090", "/run/u.sock"), places("127.0.0.1:9090")},
+		{config.Serve{Transport: []string{config.TransportStdio}, Addr: "127.0.0.1:8808"}, nil},
+	} {
+		if got := ownPlaces(test.serve); !slices.Equal(got, test.want) {
+			t.Errorf("%v, not %v", got, test.want)
+		}
 	}
 }

@@ -1,16 +1,6 @@
 package app
 
-import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"runtime"
-	"runtime/debug"
-
-	"github.com/mark3labs/mcp-go/mcp"
-
-	"understudy/internal/config"
-)
+import "runtime/debug"
 
 // version is set by the linker: -X understudy/internal/app.version=v1.2.3.
 var version string
@@ -43,27 +33,4 @@ func commit(settings []debug.BuildSetting) string {
 		}
 	}
 	return name
-}
-
-// versionInfo is what the command version says.
-type versionInfo struct {
-	Version  string `json:"version"`
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
-	Protocol string `json:"protocol"`
-}
-
-// PrintVersion is the command version.
-func PrintVersion(c *config.Config, out io.Writer) error {
-	info := versionInfo{
-		Version:  Version(),
-		Go:       runtime.Version(),
-		Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Protocol: mcp.LATEST_PROTOCOL_VERSION,
-	}
-	if c.Version.JSON {
-		return json.NewEncoder(out).Encode(info)
-	}
-	_, err := fmt.Fprintf(out, "understudy %s (%s, %s), MCP %s\n", info.Version, info.Go, info.Platform, info.Protocol)
-	return err
 }

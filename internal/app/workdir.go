@@ -4,8 +4,16 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/internal/config"
 )
@@ -19,9 +27,9 @@ type project struct {
 	unfit string
 }
 
-// homeProjectName is the directory's in the home directory that a server works in which
+// HomeProjectName is the directory's in the home directory that a server works in which
 // was started nowhere in particular.
-const homeProjectName = "understudy"
+const HomeProjectName = "understudy"
 
 // dataProjectName is the directory's in the data directory that takes its place.
 const dataProjectName = "project"
@@ -68,7 +76,7 @@ func homeProject(c *config.Config, unfit string) project {
 	if err != nil {
 		return dataProject(c, unfit+", and the home directory is unknown (HOME is not set)")
 	}
-	dir := filepath.Join(home, homeProjectName)
+	dir := filepath.Join(home, HomeProjectName)
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return project{dir: dir, why: unfit, unfit: unfit}
@@ -100,7 +108,7 @@ func unfitFor(dir string) string {
 	switch {
 	case filepath.Dir(dir) == dir:
 		return dir
-	case err == nil && sameFile(dir, home):
+	case err == nil && SameFile(dir, home):
 		return "the home directory"
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
@@ -146,4 +154,60 @@ func (a *App) locate(ctx context.Context) (dir, note string) {
 		}
 	}
 	return a.project.dir, "the working directory is " + a.project.dir + because
+}
+
+// SameFile reports whether two paths lead to one file that is there.
+func SameFile(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
+}
+
+// rootsPatience is how long a client may take to say where its user works.
+const rootsPatience = 5 * time.Second
+
+// clientRoots asks the client of a call for the directories that its user works in.
+// There are none of a client that can't be asked, which newer ones can't.
+func (a *App) clientRoots(ctx context.Context) (dirs []string) {
+	session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo)
+	if !ok || session.GetClientCapabilities().Roots == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, rootsPatience)
+	defer cancel()
+	result, err := a.server.RequestRoots(ctx, mcp.ListRootsRequest{})
+	if err != nil {
+		a.log.Debug("asking the client for its roots", "error", err)
+		return nil
+	}
+	for _, root := range result.Roots {
+		if dir := pathOfURI(root.URI, runtime.GOOS); dir != "" {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs
+}
+
+// drivePath is how the path of a file: URI begins that is on a drive of Windows.
+var drivePath = regexp.MustCompile(`^/[A-Za-z]:(/|$)`)
+
+// pathOfURI returns the absolute path of a file: URI on this machine, "" for others.
+func pathOfURI(uri, system string) string {
+	u, err := url.Parse(uri)
+	if err != nil || !strings.EqualFold(u.Scheme, "file") || u.Host != "" && !strings.EqualFold(u.Host, "localhost") {
+		return ""
+	}
+	path := u.Path // decoded
+	if system == "windows" {
+		if !drivePath.MatchString(path) {
+			return ""
+		}
+		path = path[1:]
+		if len(path) == len("C:") {
+			path += "/"
+		}
+	} else if !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0) {
+		return ""
+	}
+	return filepath.Clean(filepath.FromSlash(path))
 }

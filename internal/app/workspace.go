@@ -2,11 +2,13 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,9 +24,9 @@ import (
 // progressEvery is how often the log says how far a long preparation is.
 const progressEvery = 10 * time.Second
 
-// preparing is the workspace of --data. It is prepared in the background: clients
+// workspaceService is the workspace of --data. It is prepared in the background: clients
 // are greeted meanwhile, and only interpreters wait.
-type preparing struct {
+type workspaceService struct {
 	plan *workspace.Plan
 	home *workspace.Home // nil for the directory of --workspace, which stays
 	log  *slog.Logger
@@ -39,11 +41,11 @@ type preparing struct {
 
 // openWorkspace checks the data of --data and makes the directory for it; nil when
 // there is none.
-func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, error) {
+func openWorkspace(c *config.Config, run string, log *slog.Logger) (*workspaceService, error) {
 	if len(c.Serve.Data) == 0 {
 		return nil, nil
 	}
-	p := &preparing{log: log, done: make(chan struct{})}
+	p := &workspaceService{log: log, done: make(chan struct{})}
 	dir, err := c.Serve.Workspace, error(nil)
 	if dir != "" {
 		if err = os.MkdirAll(dir, 0o700); err == nil {
@@ -53,10 +55,10 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 		dir = p.home.Dir
 	}
 	if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
-		err = giveToSessions(dir, log)
+		err = GiveToSessions(dir, log)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("workspace: %w", err)
+		return nil, errors.Join(fmt.Errorf("workspace: %w", err), p.close())
 	}
 	p.plan, err = workspace.NewPlan(c.Serve.Data, workspace.Options{Dir: dir, Link: c.Serve.DataMode == config.DataLink, Logger: log})
 	if err != nil {
@@ -66,10 +68,10 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*preparing, 
 	return p, nil
 }
 
-// giveToSessions gives a directory that is empty yet to the user as whom all sessions
+// GiveToSessions gives a directory that is empty yet to the user as whom all sessions
 // of a confined server run that is root. One that holds something must be theirs, with
 // the data in it: a server without a sandbox made that for itself.
-func giveToSessions(dir string, log *slog.Logger) error {
+func GiveToSessions(dir string, log *slog.Logger) error {
 	user := sandbox.SharedUser()
 	dir, err := filepath.EvalSymlinks(dir) // or the link would be given
 	if err != nil || user == 0 {
@@ -110,45 +112,8 @@ func checkGiven(dir string, user, group int) error {
 	return nil
 }
 
-// workingIn returns the settings with the workspace as the directory that all share.
-func (p *preparing) workingIn(c *config.Config) *config.Config {
-	if p == nil {
-		return c
-	}
-	its := *c
-	its.Serve.Workdir = p.plan.Dir()
-	return &its
-}
-
-// dir is the directory of the workspace, "" where there is none.
-func (p *preparing) dir() string {
-	if p == nil {
-		return ""
-	}
-	return p.plan.Dir()
-}
-
-// equip has all interpreters work in the workspace, and wait for it.
-func (p *preparing) equip(o *sessions.Options) {
-	if p == nil {
-		return
-	}
-	o.Workdir = p.plan.Dir()
-	o.Starter = &waitingStarter{Starter: o.Starter, data: p}
-	ended := o.Ended
-	o.Ended = func(r sessions.Result) {
-		p.ran.Store(true)
-		if ended != nil {
-			ended(r)
-		}
-	}
-}
-
 // begin prepares the workspace in the background.
-func (p *preparing) begin() {
-	if p == nil {
-		return
-	}
+func (p *workspaceService) begin() {
 	p.work.Go(func() {
 		defer close(p.done)
 		began := time.Now()
@@ -169,7 +134,7 @@ func (p *preparing) begin() {
 }
 
 // tell logs what was prepared.
-func (p *preparing) tell(made workspace.Summary, took time.Duration) {
+func (p *workspaceService) tell(made workspace.Summary, took time.Duration) {
 	for _, note := range made.Notes {
 		p.log.Warn("preparing the workspace: " + note)
 	}
@@ -185,7 +150,7 @@ func (p *preparing) tell(made workspace.Summary, took time.Duration) {
 }
 
 // tellProgress logs how far a long preparation is.
-func (p *preparing) tellProgress() {
+func (p *workspaceService) tellProgress() {
 	tick := time.NewTicker(progressEvery)
 	defer tick.Stop()
 	for {
@@ -208,7 +173,7 @@ func soFar(now workspace.Progress) string {
 }
 
 // wait returns when the workspace is prepared, or says why it can't be.
-func (p *preparing) wait(ctx context.Context) error {
+func (p *workspaceService) wait(ctx context.Context) error {
 	select {
 	case <-p.done:
 		return p.err
@@ -218,7 +183,7 @@ func (p *preparing) wait(ctx context.Context) error {
 }
 
 // waiting says in a clause what a start waits for, "" once it waits for nothing.
-func (p *preparing) waiting() string {
+func (p *workspaceService) waiting() string {
 	select {
 	case <-p.done:
 		return ""
@@ -229,7 +194,7 @@ func (p *preparing) waiting() string {
 
 // waitAWhile returns when the workspace is prepared, or can't be, or that takes longer than
 // somebody waits who only wants to read what there is.
-func (p *preparing) waitAWhile(ctx context.Context) {
+func (p *workspaceService) waitAWhile(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, previewPatience)
 	defer cancel()
 	_ = p.wait(ctx)
@@ -237,33 +202,31 @@ func (p *preparing) waitAWhile(ctx context.Context) {
 
 // state says in a clause what is waited for, "" when for nothing, and why the workspace
 // can't be prepared.
-func (p *preparing) state() (string, error) {
+func (p *workspaceService) state() (string, error) {
 	if words := p.waiting(); words != "" {
 		return words, nil
 	}
 	return "", p.err
 }
 
-// use notes that something is about to run in the workspace.
-func (p *preparing) use() error {
-	if p.home == nil {
-		return nil
+// use returns when something may run in the workspace, as it is prepared, or says why
+// nothing can.
+func (p *workspaceService) use(ctx context.Context) error {
+	if err := p.wait(ctx); err != nil || p.home == nil {
+		return err
 	}
 	return p.home.Use()
 }
 
 // stop gives up what is not prepared yet.
-func (p *preparing) stop() {
-	if p == nil {
-		return
-	}
+func (p *workspaceService) stop() {
 	p.endLife()
 	p.work.Wait()
 }
 
 // close removes a workspace of this run that nothing ran in.
-func (p *preparing) close() error {
-	if p == nil || p.home == nil {
+func (p *workspaceService) close() error {
+	if p.home == nil {
 		return nil
 	}
 	removed, err := p.home.Close(p.ran.Load())
@@ -277,38 +240,129 @@ func (p *preparing) close() error {
 	return err
 }
 
-// waitingStarter starts interpreters once the workspace is prepared.
-type waitingStarter struct {
-	sessions.Starter
-	data *preparing
+const (
+	// previewPatience is how long a preview waits for a workspace that is being prepared:
+	// small data is copied by then, and no client gives a request up so soon.
+	previewPatience = 10 * time.Second
+	// previewFresh is for how long one is given without a look at the files.
+	previewFresh = 10 * time.Second
+	// previewTime bounds a look, with the start of its interpreter. The Python half ends
+	// by itself after some seconds.
+	previewTime = 60 * time.Second
+)
+
+// previewer has the files in input/ described by Python, in an interpreter of its own that
+// is behind the wall of the sessions and runs no code of theirs: what hostile files do to
+// it, they could do to a session. The text is kept while names, sizes and times of the
+// files stay what they are.
+type previewer struct {
+	input   string   // the absolute path of the directory
+	sources []string // those of the operator's data, where links in it may lead to
+	// run has an interpreter run code, and returns what that leaves in previewResult.
+	run func(ctx context.Context, code string) (json.RawMessage, error)
+	// waiting says in a clause how far the workspace is, "" once it is prepared, and why
+	// it can't be; nil: it is.
+	waiting func() (string, error)
+	now     func() time.Time
+	turn    chan struct{} // holds a value while one looks
+
+	text, print string
+	looked      time.Time
 }
 
-// Start waits for the workspace, as long as ctx allows.
-func (w *waitingStarter) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
-	if err := w.data.wait(ctx); err != nil {
+// preview is what pyworker/workspace/preview.py returns.
+type preview struct {
+	Print  string  `json:"print"`
+	Text   *string `json:"text"`   // nil: nothing has changed
+	Hasted bool    `json:"hasted"` // the time was not enough for everything
+	Error  string  `json:"error"`  // why the directory can't be described
+}
+
+func (a *App) newPreviewer() *previewer {
+	return &previewer{
+		input: a.workspace.plan.Input(), sources: a.workspace.plan.Sources(), run: a.describeData, waiting: a.workspace.state,
+		now: time.Now, turn: make(chan struct{}, 1),
+	}
+}
+
+// Text describes the directory as it was at most ten seconds ago. As long as the workspace
+// is being prepared it says how far that is.
+func (p *previewer) Text(ctx context.Context) (string, error) {
+	if p.waiting != nil {
+		words, err := p.waiting()
+		if err != nil {
+			return "There is no preview: " + err.Error() + ".\n", nil
+		}
+		if words != "" {
+			return "There is no preview yet: " + words + ". Read it again later, or look at input/ once a run has been answered.\n", nil
+		}
+	}
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if p.text != "" && p.now().Sub(p.looked) < previewFresh {
+		return p.text, nil
+	}
+	found, err := p.look(ctx)
+	if err != nil {
+		return "", err
+	}
+	if found.Error != "" { // code's doing, and no fault of the server's
+		return "There is no preview: " + found.Error + ".\n", nil
+	}
+	if found.Text != nil {
+		p.text, p.print = *found.Text, found.Print
+	}
+	if found.Hasted { // the next time may be better
+		p.print = ""
+	}
+	p.looked = p.now()
+	return p.text, nil
+}
+
+func (p *previewer) look(ctx context.Context) (preview, error) {
+	asked, err := json.Marshal(map[string]any{"directory": p.input, "roots": append([]string{}, p.sources...), "known": p.print})
+	if err != nil {
+		return preview{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewTime)
+	defer cancel()
+	// A JSON object of texts is a dictionary of Python's, too.
+	answer, err := p.run(ctx, fmt.Sprintf("from pyworker.workspace import preview\n%s = preview.describe(**%s)", previewResult, asked))
+	if err != nil {
+		return preview{}, err
+	}
+	var found preview
+	if err := json.Unmarshal(answer, &found); err != nil {
+		return preview{}, fmt.Errorf("reading what Python told of the data: %w", err)
+	}
+	return found, nil
+}
+
+// previewResult is the variable that the description is left in.
+const previewResult = "understudy_preview"
+
+// describeData runs code in an interpreter of its own and returns what it left in
+// previewResult.
+func (a *App) describeData(ctx context.Context, code string) (json.RawMessage, error) {
+	o, err := a.trialOptions(ctx, "preview")
+	if missing := (noPythonError{}); errors.As(err, &missing) { // which is no fault of the server's
+		return json.Marshal(preview{Error: err.Error()})
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := w.data.use(); err != nil {
-		return nil, err
-	}
-	return w.Starter.Start(ctx, spec)
+	var answer json.RawMessage
+	err = Try(ctx, o, func(t *Trial) error {
+		outcome, err := t.Run(ctx, t.Worker, sessions.Request{Execution: 1, Code: code, ResultVarName: previewResult})
+		if err == nil && outcome.Exception != nil {
+			err = errors.New(strings.TrimSpace(outcome.Exception.Traceback))
+		}
+		answer = outcome.Result
+		return err
+	})
+	return answer, err
 }
-
-// Confines reports whether there are walls around the interpreters.
-func (w *waitingStarter) Confines() bool {
-	c, ok := w.Starter.(sessions.Confiner)
-	return ok && c.Confines()
-}
-
-// Admit sees to the wall of a family of sessions.
-func (w *waitingStarter) Admit(ctx context.Context, family string, dirs ...string) error {
-	return w.Starter.(sessions.Confiner).Admit(ctx, family, dirs...) // Confines has said that it is one
-}
-
-// Release is told that a family has ended.
-func (w *waitingStarter) Release(family string) {
-	w.Starter.(sessions.Confiner).Release(family) // Confines has said that it is one
-}
-
-// Waiting says in a clause what starts wait for now, "" when for nothing.
-func (w *waitingStarter) Waiting() string { return w.data.waiting() }

@@ -23,7 +23,7 @@ func TestRootGivesAWorkspaceToItsSessions(t *testing.T) {
 	open := func(dir string) string {
 		c := dataConfig(t, false)
 		c.Serve.Workspace, c.Serve.Sandbox = dir, config.SandboxStandard
-		return mustOpenWorkspace(t, c, slog.New(slog.DiscardHandler)).dir()
+		return mustOpenWorkspace(t, c, slog.New(slog.DiscardHandler)).plan.Dir()
 	}
 	dir, given, link := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "link")
 	if err := errors.Join(os.Symlink(dir, link), os.Chown(given, 12345, 12345)); err != nil {
@@ -57,7 +57,7 @@ func TestAWorkspaceFromBeforeTheSandbox(t *testing.T) {
 	}
 	refused := func(user int) {
 		t.Helper()
-		err := giveToSessions(dir, slog.New(slog.DiscardHandler))
+		err := GiveToSessions(dir, slog.New(slog.DiscardHandler))
 		if want := fmt.Sprintf("chown -R %d:%d %s", user, user, dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}
@@ -70,7 +70,7 @@ func TestAWorkspaceFromBeforeTheSandbox(t *testing.T) {
 	if err := os.Chown(input, 12345, 12345); err != nil {
 		t.Fatal(err)
 	}
-	if err := giveToSessions(dir, slog.New(slog.DiscardHandler)); err != nil {
+	if err := GiveToSessions(dir, slog.New(slog.DiscardHandler)); err != nil {
 		t.Error(err)
 	}
 }

@@ -3,12 +3,14 @@ package app
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -16,17 +18,6 @@ import (
 	"understudy/internal/workspace"
 	"understudy/sessions"
 )
-
-// startCounter is a Starter that only counts.
-type startCounter struct {
-	sessions.Starter
-	starts int
-}
-
-func (s *startCounter) Start(context.Context, sessions.Spec) (sessions.Worker, error) {
-	s.starts++
-	return nil, nil
-}
 
 // dataConfig is the configuration of a server with one file of data.
 func dataConfig(t *testing.T, named bool) *config.Config {
@@ -43,7 +34,7 @@ func dataConfig(t *testing.T, named bool) *config.Config {
 	return c
 }
 
-func mustOpenWorkspace(t *testing.T, c *config.Config, log *slog.Logger) *preparing {
+func mustOpenWorkspace(t *testing.T, c *config.Config, log *slog.Logger) *workspaceService {
 	t.Helper()
 	p, err := openWorkspace(c, "run1", log)
 	if err != nil {
@@ -70,37 +61,29 @@ func held(t *testing.T, dir string) (release func()) {
 func TestStartsWaitForTheWorkspace(t *testing.T) {
 	p := mustOpenWorkspace(t, dataConfig(t, true), slog.New(slog.DiscardHandler))
 	release := held(t, p.plan.Dir())
-	counter := &startCounter{}
-	ended := 0
-	options := sessions.Options{Starter: counter, Ended: func(sessions.Result) { ended++ }}
-	p.equip(&options)
-	if info, err := os.Stat(options.Workdir); err != nil || !info.IsDir() {
+	if info, err := os.Stat(p.plan.Dir()); err != nil || !info.IsDir() {
 		t.Errorf("the working directory is not there at once: %v", err)
 	}
 	p.begin()
 
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := options.Starter.Start(impatient, sessions.Spec{}); !errors.Is(err, context.Canceled) || counter.starts != 0 {
-		t.Errorf("%v, %d starts", err, counter.starts)
+	starter := &pythons{workspace: p}
+	if _, err := starter.Start(impatient, sessions.Spec{}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
-	waiting := options.Starter.(interface{ Waiting() string })
-	if text := waiting.Waiting(); text != "the workspace is being prepared (looking through the data)" {
+	if text := starter.Waiting(); text != "the workspace is being prepared (looking through the data)" {
 		t.Errorf("waiting for %q", text)
 	}
 	release()
-	if _, err := options.Starter.Start(t.Context(), sessions.Spec{}); err != nil || counter.starts != 1 {
-		t.Errorf("%v, %d starts", err, counter.starts)
+	if err := p.use(t.Context()); err != nil {
+		t.Error(err)
 	}
-	if text := waiting.Waiting(); text != "" {
+	if text := starter.Waiting(); text != "" {
 		t.Errorf("waiting for %q", text)
 	}
 	if _, err := os.Stat(filepath.Join(p.plan.Input(), "x.csv")); err != nil {
 		t.Error(err)
-	}
-	options.Ended(sessions.Result{})
-	if ended != 1 {
-		t.Error("who was told of ends is not told any more")
 	}
 	p.stop()
 	if err := p.close(); err != nil {
@@ -115,11 +98,9 @@ func TestStoppedPreparation(t *testing.T) {
 	p := mustOpenWorkspace(t, c, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	release := held(t, p.plan.Dir())
 	defer release()
-	options := sessions.Options{Starter: &startCounter{}}
-	p.equip(&options)
 	p.begin()
 	p.stop()
-	if _, err := options.Starter.Start(t.Context(), sessions.Spec{}); err == nil {
+	if err := p.use(t.Context()); err == nil {
 		t.Error("an interpreter started in a workspace that is not prepared")
 	}
 	if err := p.close(); err != nil {
@@ -156,33 +137,46 @@ func TestSoFar(t *testing.T) {
 	}
 }
 
-// walledStarter is a Starter with walls that notes what it is asked.
-type walledStarter struct {
-	startCounter
-	admitted, released []string
-}
-
-func (*walledStarter) Confines() bool { return true }
-func (s *walledStarter) Admit(_ context.Context, family string, dirs ...string) error {
-	s.admitted = append(append(s.admitted, family), dirs...)
-	return nil
-}
-func (s *walledStarter) Release(family string) { s.released = append(s.released, family) }
-
-func TestAWaitingStarterConfinesAsTheOneThatItWaitsFor(t *testing.T) {
-	var waiting sessions.Starter = &waitingStarter{Starter: &startCounter{}}
-	if c, ok := waiting.(sessions.Confiner); !ok || c.Confines() {
-		t.Errorf("%v", ok)
+// TestPreview: as long as the workspace is prepared the text says so; then it is what
+// Python says, and is kept while nothing changes.
+func TestPreview(t *testing.T) {
+	var waiting, answer string
+	var broken, failed error
+	var asked []string
+	clock := time.Now()
+	p := &previewer{
+		input: "/w/input", sources: []string{"/data"}, turn: make(chan struct{}, 1), now: func() time.Time { return clock },
+		waiting: func() (string, error) { return waiting, broken },
+		run: func(_ context.Context, code string) (json.RawMessage, error) {
+			asked = append(asked, code)
+			return json.RawMessage(answer), failed
+		},
 	}
-	inner := &walledStarter{}
-	waiting = &waitingStarter{Starter: inner}
-	c, ok := waiting.(sessions.Confiner)
-	if !ok || !c.Confines() {
-		t.Fatal("it does not confine")
-	}
-	err := c.Admit(t.Context(), "f", "a", "b")
-	c.Release("f")
-	if err != nil || len(inner.admitted) != 3 || len(inner.released) != 1 {
-		t.Errorf("%v %q %q", err, inner.admitted, inner.released)
+	for i, step := range []struct {
+		waiting        string
+		broken, failed error
+		answer         string
+		later          time.Duration
+		want, asks     string // asks: of the code, "" for none
+	}{
+		{waiting: "preparing the workspace: 3.1 of 12 GB", want: "no preview yet: preparing the workspace: 3.1 of 12 GB."},
+		{broken: errors.New("it is no zip file"), want: "There is no preview: it is no zip file."},
+		{answer: `{"error":"input: gone"}`, want: "There is no preview: input: gone.", asks: `"known":""`},
+		{failed: errors.New("no Python"), want: "error: no Python", asks: "describe("},
+		{answer: `{"print":"1","text":"one","hasted":true}`, want: "one", asks: `"roots":["/data"]`},
+		{answer: "none", later: 9 * time.Second, want: "one"},
+		{answer: `{"print":"2","text":"two"}`, later: time.Second, want: "two", asks: `"known":""`},
+		{answer: `{"print":"2"}`, later: 10 * time.Second, want: "two", asks: `"known":"2"`},
+		{answer: "none", later: time.Second, want: "two"},
+	} {
+		waiting, broken, failed, answer, asked = step.waiting, step.broken, step.failed, step.answer, nil
+		clock = clock.Add(step.later)
+		text, err := p.Text(t.Context())
+		if err != nil {
+			text = "error: " + err.Error()
+		}
+		if code := strings.Join(asked, ""); !strings.Contains(text, step.want) || !strings.Contains(code, step.asks) || (code == "") != (step.asks == "") {
+			t.Errorf("%d: %q, after %q", i, text, asked)
+		}
 	}
 }

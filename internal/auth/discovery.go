@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 )
 
 // longestDocument bounds what an issuer may answer, in bytes.
@@ -20,10 +19,8 @@ const longestDocument = 1 << 20
 type issuer struct {
 	url     string
 	jwksURL string // asked for by the operator; "" is found out
+	found   string // where the keys were the last time
 	client  *http.Client
-
-	mu    sync.Mutex
-	found string // the jwks_uri of the issuer's metadata
 }
 
 // newClient returns a client that follows redirects only to where it might
@@ -76,48 +73,25 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// keys fetches the key set.
+// keys fetches the key set, from where the issuer says now that it is, or said the last
+// time where its metadata is not to be had. Only one caller at a time.
 func (i *issuer) keys(ctx context.Context) ([]byte, error) {
-	from, err := i.keysURL(ctx)
-	if err != nil {
-		return nil, err
-	}
-	text, err := i.get(ctx, from)
-	if err != nil {
-		i.forget() // it may have moved
-	}
-	return text, err
-}
-
-func (i *issuer) forget() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.found = ""
-}
-
-// keysURL finds out where the keys are, once.
-func (i *issuer) keysURL(ctx context.Context) (string, error) {
 	if i.jwksURL != "" {
-		return i.jwksURL, nil
-	}
-	i.mu.Lock()
-	found := i.found
-	i.mu.Unlock()
-	if found != "" {
-		return found, nil
+		return i.get(ctx, i.jwksURL)
 	}
 	var failures []error
 	for _, place := range i.places() {
-		found, err := i.discover(ctx, place)
+		from, err := i.discover(ctx, place)
 		if err == nil {
-			i.mu.Lock()
-			i.found = found
-			i.mu.Unlock()
-			return found, nil
+			i.found = from
+			return i.get(ctx, from)
 		}
 		failures = append(failures, err)
 	}
-	return "", fmt.Errorf("finding the issuer's keys (--auth-jwks-url names them): %w", errors.Join(failures...))
+	if i.found != "" {
+		return i.get(ctx, i.found)
+	}
+	return nil, fmt.Errorf("finding the issuer's keys (--auth-jwks-url names them): %w", errors.Join(failures...))
 }
 
 // places are where an issuer may have its metadata: RFC 8414 puts the

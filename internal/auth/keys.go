@@ -64,45 +64,34 @@ var errNoKeys = errors.New("the issuer's keys are not to be had")
 // all when the token names none. It returns none for a kid that the issuer
 // doesn't have, and errNoKeys when there are no keys to look among.
 func (s *keySet) find(ctx context.Context, kid string, algorithm jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
-	for range 2 {
-		s.mu.Lock()
-		now := s.now()
-		usable := !s.fetched.IsZero() && now.Sub(s.fetched) < staleAfter
-		var found []jose.JSONWebKey
-		if usable {
-			found = suitable(s.keys, kid, algorithm)
-		}
-		old := now.Sub(s.fetched) >= refreshEvery
-		var answer chan struct{}
-		if old || len(found) == 0 {
-			answer = s.refresh(now)
-		}
-		s.mu.Unlock()
-		switch {
-		case len(found) > 0: // a refresh goes on beside it
-			return found, nil
-		case answer == nil && usable:
-			return nil, nil
-		case answer == nil:
-			return nil, errNoKeys
-		}
+	found, usable, answer := s.look(kid, algorithm)
+	if len(found) == 0 && answer != nil {
 		select {
 		case <-answer:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+		found, usable, _ = s.look(kid, algorithm)
 	}
-	return nil, s.verdict()
+	if len(found) == 0 && !usable {
+		return nil, errNoKeys
+	}
+	return found, nil
 }
 
-// verdict is what a fetch without the wanted key in it means.
-func (s *keySet) verdict() error {
+// look returns the keys that there are, whether they may be used still, and the end of
+// a fetch of new ones where that is due; one goes on beside keys that do.
+func (s *keySet) look(kid string, algorithm jose.SignatureAlgorithm) (found []jose.JSONWebKey, usable bool, answer chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fetched.IsZero() || s.now().Sub(s.fetched) >= staleAfter {
-		return errNoKeys
+	now := s.now()
+	if usable = !s.fetched.IsZero() && now.Sub(s.fetched) < staleAfter; usable {
+		found = suitable(s.keys, kid, algorithm)
 	}
-	return nil
+	if len(found) == 0 || now.Sub(s.fetched) >= refreshEvery {
+		answer = s.refresh(now)
+	}
+	return found, usable, answer
 }
 
 // refresh begins to fetch the keys, unless that was done a moment ago. It

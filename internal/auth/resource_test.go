@@ -366,6 +366,23 @@ func TestWhereKeysAreFound(t *testing.T) {
 	}
 }
 
+// TestKeysAreFoundAgainWithoutMetadata: they are where they were.
+func TestKeysAreFoundAgainWithoutMetadata(t *testing.T) {
+	c, i := newClock(), newIssuer(t)
+	first, second := ecKey(t, "1"), ecKey(t, "2")
+	i.publish(first)
+	g := NewGate(GateOptions{Resource: i.resource(c, nil)})
+	if _, refusal := show(t, g, first.sign(t, i.claims(c, nil))); refusal != nil {
+		t.Fatal(refusal)
+	}
+	i.place = "/nowhere"
+	i.publish(second)
+	c.pass(time.Hour)
+	if _, refusal := show(t, g, second.sign(t, i.claims(c, nil))); refusal != nil {
+		t.Error(refusal)
+	}
+}
+
 func TestKeysThatAreNotUsed(t *testing.T) {
 	small := &key{"small", jose.RS256, makeRSA(1024)}
 	encrypting := ecKey(t, "enc").public()

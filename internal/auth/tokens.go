@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -28,20 +29,10 @@ type Tokens struct {
 
 	mu      sync.Mutex
 	entries []entry
+	text    []byte    // of the entries; nil when they are of no file
 	looked  time.Time // when the file was last looked at
-	stamp   stamp
-	text    []byte    // as it was last read, good or not
-	trouble string    // why it could not be read, as it was last logged
+	trouble string    // why it could not be used, as it was last logged
 	missed  time.Time // when the file was first found missing; zero while it is there
-}
-
-// stamp tells a changed file from an unchanged one.
-type stamp struct {
-	modified time.Time
-	size     int64
-	// settled is false when the file was changed just before it was read: it may
-	// be changed again without its time moving on.
-	settled bool
 }
 
 // lookEvery is how long a change of the file may go unseen.
@@ -50,9 +41,6 @@ const lookEvery = time.Second
 // goneFor is how long the tokens hold while there is no file: editors and secret
 // stores put a new one in its place, and in between there may be none.
 const goneFor = 10 * time.Second
-
-// settling is the coarsest step of file times, on file systems of old.
-const settling = 2 * time.Second
 
 // OpenTokens reads the file. It must have a token, and nobody but its owner may
 // be able to change it.
@@ -65,7 +53,7 @@ func openTokens(path string, log *slog.Logger, now func() time.Time) (*Tokens, e
 		log = slog.New(slog.DiscardHandler)
 	}
 	t := &Tokens{path: path, log: log, now: now}
-	if err := t.read(); err != nil {
+	if _, err := t.read(); err != nil {
 		return nil, fmt.Errorf("token file %s: %w", path, err)
 	}
 	if len(t.entries) == 0 {
@@ -118,7 +106,7 @@ func (t *Tokens) current() []entry {
 	}
 	t.looked = now
 	before := len(t.entries)
-	changed, err := t.reread()
+	changed, err := t.read()
 	t.miss(err, now)
 	switch {
 	case err != nil && err.Error() != t.trouble:
@@ -140,48 +128,30 @@ func (t *Tokens) miss(err error, now time.Time) {
 		t.missed = now
 	case now.Sub(t.missed) >= goneFor && t.entries != nil:
 		t.log.Error("the token file is gone; nobody comes in with a token of it until it is there again", "file", t.path)
-		t.entries, t.text, t.stamp = nil, nil, stamp{} // the same file may come back
+		t.entries, t.text = nil, nil // the same file may come back
 	}
 }
 
-// reread reads the file if it may have changed.
-func (t *Tokens) reread() (changed bool, err error) {
+// read takes over what the file says if that is new. The file is small, and its time
+// tells less of it than its text.
+func (t *Tokens) read() (changed bool, err error) {
 	info, err := os.Stat(t.path)
 	if err != nil {
 		return false, err
 	}
-	if t.stamp.settled && t.stamp.size == info.Size() && t.stamp.modified.Equal(info.ModTime()) {
-		if t.trouble != "" {
-			return false, errors.New(t.trouble)
-		}
-		return false, nil
-	}
-	before := t.text
-	err = t.read()
-	return !bytes.Equal(before, t.text), err
-}
-
-// read takes over what the file says.
-func (t *Tokens) read() error {
-	info, err := os.Stat(t.path)
-	if err != nil {
-		return err
-	}
 	if err := t.guarded(info); err != nil {
-		return err
+		return false, err
 	}
 	text, err := os.ReadFile(t.path)
-	if err != nil {
-		return err
+	if err != nil || t.text != nil && bytes.Equal(text, t.text) {
+		return false, err
 	}
-	t.text = text
-	t.stamp = stamp{info.ModTime(), info.Size(), t.now().Sub(info.ModTime()) > settling}
 	entries, err := parseEntries(text)
 	if err != nil {
-		return err
+		return false, err
 	}
-	t.entries = entries
-	return nil
+	t.text, t.entries = text, entries
+	return true, nil
 }
 
 // guarded refuses a file that others could write a token into.
@@ -190,13 +160,13 @@ func (t *Tokens) guarded(info fs.FileInfo) error {
 		return errors.New("it is not a regular file")
 	}
 	mode := info.Mode().Perm()
-	if !hasModes {
-		return nil
+	if runtime.GOOS == "windows" {
+		return nil // has access lists, which Go doesn't show
 	}
 	if mode&0o022 != 0 {
 		return fmt.Errorf("others than its owner can write to it (mode %#o); chmod go-w %s", mode, t.path)
 	}
-	if mode&0o004 != 0 && t.stamp == (stamp{}) { // said once
+	if mode&0o004 != 0 && t.text == nil { // said once
 		t.log.Warn("the token file can be read by everybody; its hashes don't give the tokens away, but nobody needs them", "file", t.path, "mode", fmt.Sprintf("%#o", mode))
 	}
 	return nil

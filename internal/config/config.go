@@ -101,8 +101,10 @@ type Serve struct {
 	Grace           time.Duration `default:"5s" group:"Time" help:"How long code may go on after it was interrupted at its time limit, before it is killed."`
 	RerunAfterCrash bool          `negatable:"" group:"Time" help:"Run code once more when it crashed its interpreter. Its side effects then happen twice."`
 
-	History          int     `default:"1" group:"State" help:"How many of an interpreter's runs can be undone; a copy of its process is kept for each. 0 keeps none, and crashes still cost only the run at fault."`
-	CheckpointMemory float64 `default:"0.5" group:"State" help:"Largest share of the machine's or container's memory that an interpreter may hold and still be copied, from 0 to 1; 0 makes no copies, so that a crash loses the variables."`
+	History          int           `default:"1" group:"State" help:"How many of an interpreter's runs can be undone; a copy of its process is kept for each. 0 keeps none; a copy for crashes is still made."`
+	CopyShare        float64       `default:"0.2" group:"State" help:"Largest share of an interpreter's time that making copies may take while calls follow one another at once. A crash among them brings back the newest copy, and the runs since are lost; once nobody calls the state is copied within a fifth of a second. 1 copies after each run whatever it costs."`
+	CopyIdle         time.Duration `default:"30s" group:"State" help:"After how long an idle interpreter needs no copy of its state: it is let go and made anew as the next call comes, before its code runs. What ends an idle process loses what its last run did to the variables, all of them where no earlier state is kept; the list says which have no copy. 0 keeps it."`
+	CheckpointMemory float64       `default:"0.5" group:"State" help:"Largest share of the machine's or container's memory that an interpreter may hold and still be copied, from 0 to 1; 0 makes no copies, so that a crash loses the variables."`
 
 	DefaultInterpreter   string        `enum:"client,none" default:"client" group:"State" help:"What a call gets that names no interpreter: ${enum}. client: the one of its client, made by its first call; none: an error, unless the client has authenticated. That is for a program that serves many people without tokens."`
 	IdleTTL              time.Duration `name:"idle-ttl" default:"0" group:"Limits" help:"End interpreters that ran nothing for this long; 0 never ends them."`
@@ -227,6 +229,8 @@ func (s Serve) Check() error {
 		s.Confine.check(s.SandboxMode(), runtime.GOOS),
 		atLeast("history", int64(s.History), 0),
 		checkShare("checkpoint-memory", s.CheckpointMemory),
+		checkCopyShare(s.CopyShare),
+		atLeast("copy-idle", int64(s.CopyIdle), 0),
 		atLeast("max-sessions-per-client", int64(s.MaxSessionsPerClient), 0),
 		atLeast("max-sessions", int64(s.MaxSessions), 1),
 		atLeast("queue", int64(s.Queue), 0),
@@ -286,6 +290,13 @@ func defaultStart(system string) string {
 func checkShare(name string, value float64) error {
 	if !(value >= 0 && value <= 1) {
 		return fmt.Errorf("%s is %g; it must be a share from 0 to 1, as 0.5 for half", name, value)
+	}
+	return nil
+}
+
+func checkCopyShare(value float64) error {
+	if !(value > 0 && value <= 1) {
+		return fmt.Errorf("copy-share is %g; it must be a share above 0 and up to 1, as 0.2 for a fifth; --checkpoint-memory 0 makes no copies", value)
 	}
 	return nil
 }

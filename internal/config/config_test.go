@@ -62,7 +62,7 @@ func TestDefaults(t *testing.T) {
 	want := Serve{
 		Transport: []string{"stdio"}, Addr: "127.0.0.1:8808", MaxRequest: 64 << 20, MaxConnections: 2048,
 		MaxCallsPerClient: 256, MaxRequestsPerSecond: 2000, ClientTTL: time.Hour, StopGrace: 10 * time.Second, Start: defaultStart(runtime.GOOS), Preload: []string{"numpy", "pandas", "matplotlib.pyplot"},
-		History: 1, CheckpointMemory: 0.5, WhenFull: "refuse", DefaultInterpreter: "client", Echo: "all", Traceback: "plain", Warnings: "default",
+		History: 1, CopyShare: 0.2, CopyIdle: 30 * time.Second, CheckpointMemory: 0.5, WhenFull: "refuse", DefaultInterpreter: "client", Echo: "all", Traceback: "plain", Warnings: "default",
 		Timeout: time.Hour, MaxTimeout: 24 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
 		AbandonedTTL: time.Hour, OnDisconnect: "keep",
 		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000, MaxUpload: 10_000_000,
@@ -268,6 +268,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"history":           {args: []string{"--history=-1"}, want: []string{"history", "at least 0"}},
 		"more than all":     {args: []string{"--checkpoint-memory", "50"}, want: []string{"checkpoint-memory is 50", "from 0 to 1"}},
 		"no number":         {args: []string{"--checkpoint-memory", "NaN"}, want: []string{"checkpoint-memory", "from 0 to 1"}},
+		"no copies":         {args: []string{"--copy-share", "0"}, want: []string{"copy-share is 0", "--checkpoint-memory 0"}},
 		"client's limit":    {args: []string{"--max-sessions-per-client=-1"}, want: []string{"max-sessions-per-client", "at least 0"}},
 		"no such default":   {args: []string{"--default-interpreter", "mine"}, want: []string{"--default-interpreter", "none"}},
 		"when full":         {args: []string{"--when-full", "wait"}, want: []string{"--when-full", "end-oldest"}},

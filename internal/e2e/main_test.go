@@ -15,7 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	_ "understudy/internal/app" // results are kept only as long as the binary is the same
+	_ "understudy/internal/command" // results are kept only as long as the binary is the same
 )
 
 // root is the way from here to the top of the project.
@@ -31,6 +31,11 @@ func TestMain(m *testing.M) {
 	// Under the race detector every program sleeps a second before it exits.
 	if os.Getenv("GORACE") == "" {
 		_ = os.Setenv("GORACE", "atexit_sleep_ms=10")
+	}
+	// What crashes and undos cost is exact then, however fast a test calls; burst.txtar has
+	// a share of its own.
+	if os.Getenv("UNDERSTUDY_COPY_SHARE") == "" {
+		_ = os.Setenv("UNDERSTUDY_COPY_SHARE", "1")
 	}
 	testscript.Main(built{m}, helpers)
 }
@@ -72,10 +77,10 @@ func lookForRaces() bool {
 
 // serve starts a server over stdio with a Python that has the scientific libraries; without
 // one the test is skipped.
-func serve(t *testing.T) *client.Client {
+func serve(t *testing.T, flags ...string) *client.Client {
 	t.Helper()
 	if os.Getenv("UNDERSTUDY_TEST_PYTHON") == "" {
 		t.Skip("UNDERSTUDY_TEST_PYTHON names no Python with the scientific libraries")
 	}
-	return spawn(t, command(t, "serve"))
+	return spawn(t, command(t, append([]string{"serve"}, flags...)...))
 }

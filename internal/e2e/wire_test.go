@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"understudy/tools"
+	answers "understudy/tools/answer"
 )
 
 // wire is a conversation in plain messages, of a server over stdio or of SSE.
@@ -323,7 +323,7 @@ func TestFloodsFitALine(t *testing.T) {
 		"--output-limit", "100MB", "--figures", "inline", "--structured-content", "always", "--wait", "9m"))
 	w.initialize("wire")
 	// The whole line counts where a client hangs up.
-	if size := len(w.py(`print("\x01" * 1_800_000)`)); size > tools.MessageLimit-1000 || size < 1_000_000 {
+	if size := len(w.py(`print("\x01" * 1_800_000)`)); size > answers.MessageLimit-1000 || size < 1_000_000 {
 		t.Errorf("an answer of %d bytes", size)
 	}
 	w.has(w.py("print('still', 'here')"), "still here")

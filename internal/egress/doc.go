@@ -15,7 +15,7 @@
 // The way of a request: the target is brought into its canonical form and held
 // against the rules; its name is resolved once; addresses of this machine and of
 // private networks are left out unless they are listed as such; what remains is
-// dialed, and nothing else. goproxy passes the bytes on. A tunnel to port 443 must
+// dialed, and nothing else. httputil.ReverseProxy passes plain HTTP on. A tunnel to port 443 must
 // begin with TLS for the same name, unless a rule names the port.
 //
 // What is in a TLS stream is not seen: a listed host may pass things on to others,

@@ -8,29 +8,26 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/elazarl/goproxy"
 )
 
-// Keys of what travels in a request's context.
-type (
-	inletKey struct{} // *inlet: the connection that it came on
-	wayKey   struct{} // *way: where it goes
-)
+// wayKey is of the *way of a request, in its context.
+type wayKey struct{}
 
 // handler answers the requests of one session. It is the session's own down to the
 // transport, so that no connection to a server is used for two sessions: some have
 // signed in.
 type handler struct {
 	served    *served
-	forward   *goproxy.ProxyHttpServer
 	transport *http.Transport
+	plain     *httputil.ReverseProxy
 }
 
 func newHandler(s *served) *handler {
-	h := &handler{served: s, forward: goproxy.NewProxyHttpServer()}
+	h := &handler{served: s}
 	h.transport = &http.Transport{
 		// No Proxy: what the server's own environment says is not for sessions.
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return h.dial(ctx, addr) },
@@ -41,20 +38,20 @@ func newHandler(s *served) *handler {
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: 1 << 20,
 	}
-	h.forward.Tr = h.transport
-	h.forward.KeepAcceptEncoding = true
-	h.forward.Logger = debugLog{s.log}
-	h.forward.ConnectDialWithReq = func(r *http.Request, _, addr string) (net.Conn, error) { return h.open(r, addr) }
-	h.forward.ConnectionErrHandler = func(w io.Writer, ctx *goproxy.ProxyCtx, err error) {
-		_, _ = w.Write(unreachable(ctx.Req, err).response())
+	h.plain = &httputil.ReverseProxy{
+		Rewrite: rewrite, Transport: h.transport, FlushInterval: -1,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			no := unreachable(r, err)
+			http.Error(w, no.text, no.status)
+		},
 	}
-	h.forward.OnResponse().DoFunc(answered)
 	return h
 }
 
 func (h *handler) close() { h.transport.CloseIdleConnections() }
 
-// ServeHTTP has goproxy pass on what may be; all that is refused is refused here.
+// ServeHTTP passes on what may be; all that is refused is refused here.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found, err := h.find(r)
 	if err != nil {
@@ -67,16 +64,29 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		deny(w, r, no)
 		return
 	}
-	dropHopByHop(r.Header)
 	// Everything after this sees the canonical name alone.
-	address := found.target.String()
-	r.URL.Host, r.Host = address, address
-	if r.Method != http.MethodConnect && found.target.port == 80 {
-		r.Host = strings.TrimSuffix(address, ":80")
+	r.URL.Host = found.target.String()
+	if r.Method == http.MethodConnect {
+		h.tunnel(w, r, found)
+		return
 	}
-	forwarded := r.WithContext(context.WithValue(r.Context(), wayKey{}, found))
-	forwarded.Close = false // that the client leaves ends its own connection alone
-	h.forward.ServeHTTP(w, forwarded)
+	h.plain.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), wayKey{}, found)))
+}
+
+// rewrite leaves a request as it is, but for what concerns the connection.
+func rewrite(r *httputil.ProxyRequest) {
+	r.Out.URL.RawQuery = r.In.URL.RawQuery
+	r.Out.Host = strings.TrimSuffix(r.In.URL.Host, ":80")
+	r.Out.Header.Del("Te")
+	if !strings.EqualFold(r.Out.Header.Get("Upgrade"), "websocket") {
+		r.Out.Header.Del("Upgrade")
+		r.Out.Header.Del("Connection")
+	}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if said, ok := r.In.Header[name]; ok {
+			r.Out.Header[name] = said
+		}
+	}
 }
 
 // find says where a request may go.
@@ -107,27 +117,52 @@ func (h *handler) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return h.served.proxy.connect(ctx, found)
 }
 
-// open connects a tunnel, and has its beginning checked where that is due.
-func (h *handler) open(r *http.Request, addr string) (net.Conn, error) {
-	conn, err := h.dial(r.Context(), addr)
+// tunnel passes on bytes in both directions, and has their beginning checked where that
+// is due.
+func (h *handler) tunnel(w http.ResponseWriter, r *http.Request, found *way) {
+	there, err := h.served.proxy.connect(r.Context(), found)
 	if err != nil {
-		return nil, err
+		deny(w, r, unreachable(r, err))
+		return
 	}
-	found := r.Context().Value(wayKey{}).(*way)
+	defer func() { _ = there.Close() }()
+	defer context.AfterFunc(h.served.life, func() { _ = there.Close() })()
+	here, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		deny(w, r, unreachable(r, err))
+		return
+	}
+	defer func() { _ = here.Close() }()
+	if _, err := io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		return
+	}
 	if found.target.port == 443 && !found.leave.anything {
-		r.Context().Value(inletKey{}).(*inlet).tunnel = &tunnel{found.target, h.served.note}
+		begin, answer, err := checkHello(buffered, found.target)
+		var no *refusal
+		if errors.As(err, &no) {
+			h.served.note(no) // first, so that whoever has the answer finds it logged
+			_, _ = here.Write(answer)
+		}
+		if err != nil {
+			return
+		}
+		if _, err := there.Write(begin); err != nil {
+			return
+		}
 	}
-	return conn, nil
-}
-
-// answered is for all that comes back, and for errors.
-func answered(response *http.Response, ctx *goproxy.ProxyCtx) *http.Response {
-	if response == nil {
-		no := unreachable(ctx.Req, ctx.Error)
-		return goproxy.NewResponse(ctx.Req, goproxy.ContentTypeText, no.status, no.text+"\n")
+	var both sync.WaitGroup
+	pass := func(to net.Conn, from io.Reader) {
+		if _, err := io.Copy(to, from); err != nil {
+			_, _ = here.Close(), there.Close()
+		} else if half, ok := to.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite() // the other direction may go on
+		} else {
+			_ = to.Close()
+		}
 	}
-	dropHopByHop(response.Header)
-	return response
+	both.Go(func() { pass(there, buffered) })
+	pass(here, there)
+	both.Wait()
 }
 
 // unreachable is the answer where the network, not the list, is in the way.
@@ -147,44 +182,4 @@ func deny(w http.ResponseWriter, r *http.Request, no *refusal) {
 		}
 	}
 	http.Error(w, no.text, no.status)
-}
-
-// hopByHop are the headers of a connection, not of a message (RFC 9110, 7.6.1).
-var hopByHop = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
-	"Proxy-Authentication-Info", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
-
-// dropHopByHop takes them out, and those that Connection names. A WebSocket keeps its
-// own.
-func dropHopByHop(header http.Header) {
-	isWebSocket := hasToken(header, "Connection", "upgrade") && hasToken(header, "Upgrade", "websocket")
-	for _, line := range header.Values("Connection") {
-		for name := range strings.SplitSeq(line, ",") {
-			header.Del(strings.TrimSpace(name))
-		}
-	}
-	for _, name := range hopByHop {
-		header.Del(name)
-	}
-	if isWebSocket {
-		header.Set("Connection", "Upgrade")
-		header.Set("Upgrade", "websocket")
-	}
-}
-
-func hasToken(header http.Header, name, token string) bool {
-	for _, line := range header.Values(name) {
-		for one := range strings.SplitSeq(line, ",") {
-			if strings.EqualFold(strings.TrimSpace(one), token) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// debugLog is goproxy's log.
-type debugLog struct{ log *slog.Logger }
-
-func (d debugLog) Printf(format string, args ...any) {
-	d.log.Debug("egress: " + strings.TrimSpace(fmt.Sprintf(format, args...)))
 }

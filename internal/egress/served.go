@@ -44,7 +44,6 @@ func (s *served) run() {
 		Handler: h, ReadHeaderTimeout: heading, IdleTimeout: s.proxy.idle, MaxHeaderBytes: headBytes,
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return s.life },
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, inletKey{}, c) },
 	}
 	err := server.Serve(s) // until the listener is closed
 	s.endLife()

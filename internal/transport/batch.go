@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -46,7 +45,7 @@ func joinBatch(answers [][]byte) []byte {
 func (l *lines) receiveBatch(line []byte) {
 	messages, refusal := splitBatch(line, l.ProtocolVersion())
 	if refusal != nil {
-		l.answer(refusal)
+		l.put(l.open, refusal)
 		return
 	}
 	answers := make([][]byte, len(messages))
@@ -61,7 +60,7 @@ func (l *lines) receiveBatch(line []byte) {
 	l.start(func() {
 		open.Wait()
 		if answer := joinBatch(answers); answer != nil {
-			l.answer(answer)
+			l.put(l.open, answer)
 		}
 	})
 }
@@ -76,9 +75,7 @@ func (h *HTTP) postBatch(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 	messages, refusal := splitBatch(body, version)
 	if refusal != nil {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = w.Write(refusal) // the client may be gone
+		writeJSON(w, http.StatusBadRequest, refusal)
 		return
 	}
 	records := make([]*record, len(messages))
@@ -97,7 +94,7 @@ func (h *HTTP) postBatch(w http.ResponseWriter, r *http.Request, body []byte) {
 	for i, one := range records {
 		answers[i] = one.message()
 		if answers[i] == nil && one.status >= http.StatusBadRequest { // which goes for all: there is no such session
-			http.Error(w, strings.TrimSpace(one.body.String()), one.status)
+			http.Error(w, string(bytes.TrimSpace(one.body)), one.status)
 			return
 		}
 	}
@@ -106,14 +103,13 @@ func (h *HTTP) postBatch(w http.ResponseWriter, r *http.Request, body []byte) {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(answer) // the client may be gone
+	writeJSON(w, http.StatusOK, answer)
 }
 
 // postOfBatch takes one message of an array.
 func (h *HTTP) postOfBatch(to *record, r *http.Request, body []byte) {
 	e := *exchangeFrom(r.Context())
-	r = r.Clone(context.WithValue(r.Context(), exchangeKey{}, &e))
+	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, &e))
 	response := newResponder(to, r, &h.options)
 	defer func() {
 		h.recovered(recover(), response, r)
@@ -122,27 +118,30 @@ func (h *HTTP) postOfBatch(to *record, r *http.Request, body []byte) {
 	h.postMessage(response, r, body)
 }
 
-// record is an answer that is not sent by itself.
+// record is an answer that is not sent by itself. It may come in pieces.
 type record struct {
 	header http.Header
 	status int
-	body   bytes.Buffer
+	body   []byte
 }
 
-func (a *record) Header() http.Header         { return a.header }
-func (a *record) WriteHeader(status int)      { a.status = status }
-func (a *record) Write(p []byte) (int, error) { return a.body.Write(p) }
-func (a *record) Flush()                      {}
+func (a *record) Header() http.Header    { return a.header }
+func (a *record) WriteHeader(status int) { a.status = status }
 
-// message is the one of JSON-RPC in the answer, the last of a stream; nil if there is
-// none.
+func (a *record) Write(p []byte) (int, error) {
+	a.body = append(a.body, p...)
+	return len(p), nil
+}
+
+// message is the one of JSON-RPC in the answer, of a stream of events the last, nil if
+// there is none.
 func (a *record) message() []byte {
-	text := a.body.Bytes()
-	if strings.HasPrefix(a.header.Get("Content-Type"), "text/event-stream") {
-		text = text[bytes.LastIndex(text, []byte("data: "))+len("data: "):]
-		text, _, _ = bytes.Cut(text, []byte("\n")) // a sign of life may follow
+	text := a.body
+	if at := bytes.LastIndex(text, []byte(eventStart)); at >= 0 {
+		text = text[at+len(eventStart):]
 	}
-	if text = bytes.TrimSpace(text); !json.Valid(text) {
+	text, _, _ = bytes.Cut(text, []byte("\n")) // signs of life may follow
+	if !json.Valid(text) {
 		return nil
 	}
 	return text

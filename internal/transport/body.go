@@ -57,14 +57,22 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, rele
 		tooLarge(w)
 		return nil, nil, false
 	}
-	memory := &share{of: b, owner: ownerOf(r, CallerFrom(r.Context()).Principal), ctx: r.Context()}
-	body, err := b.slowly(w, r, memory)
+	now := time.Now()
+	in := &incoming{
+		of: b, owner: ownerOf(r, CallerFrom(r.Context()).Principal), ctx: r.Context(),
+		from: http.MaxBytesReader(w, r.Body, b.limit), clock: http.NewResponseController(w),
+		until: now.Add(b.start), last: now.Add(wholeBody),
+	}
+	body, err := io.ReadAll(in)
 	if err != nil {
-		memory.release()
+		in.release()
 		refuseBody(w, err)
 		return nil, nil, false
 	}
-	return body, memory.release, true
+	// The deadline is the connection's, and an answer may take longer. After
+	// an error it stays: the server skips what is left of a body.
+	_ = in.clock.SetReadDeadline(time.Time{})
+	return body, in.release, true
 }
 
 func refuseBody(w http.ResponseWriter, err error) {
@@ -86,40 +94,47 @@ func tooLarge(w http.ResponseWriter) {
 	http.Error(w, "the message is too large; the operator can allow more with --max-request", http.StatusRequestEntityTooLarge)
 }
 
-// share is what one body has of the memory for large ones. It grows with what
-// has come: who announces much, or nothing, keeps nobody out by that.
-type share struct {
+// incoming is a body that is read. The deadline of its connection moves on as bytes come,
+// up to the last one: who sends a byte now and then holds nothing for long. Its part of the
+// memory for large ones grows with what has come: who announces much, or nothing, keeps
+// nobody out by that.
+type incoming struct {
 	of    *bodies
 	owner string
 	ctx   context.Context
-	taken int64
+
+	from        io.Reader
+	clock       *http.ResponseController
+	until, last time.Time
+	size        int64
+	taken       int64 // of the memory
 }
 
 var errNoMemory = errors.New("too many large messages at once; try again")
 
 // grow takes the memory for a body of this size.
-func (s *share) grow(size int64) error {
-	for size > largeBody+s.taken {
-		if !s.of.take(s.owner) {
+func (in *incoming) grow(size int64) error {
+	for size > largeBody+in.taken {
+		if !in.of.take(in.owner) {
 			return errNoMemory
 		}
-		ctx, cancel := context.WithTimeout(s.ctx, s.of.start)
-		err := s.of.memory.Acquire(ctx, bodyStep)
+		ctx, cancel := context.WithTimeout(in.ctx, in.of.start)
+		err := in.of.memory.Acquire(ctx, bodyStep)
 		cancel()
 		if err != nil {
-			s.of.giveBack(s.owner, bodyStep)
+			in.of.giveBack(in.owner, bodyStep)
 			return errNoMemory
 		}
-		s.taken += bodyStep
+		in.taken += bodyStep
 	}
 	return nil
 }
 
-func (s *share) release() {
-	if s.taken > 0 {
-		s.of.memory.Release(s.taken)
-		s.of.giveBack(s.owner, s.taken)
-		s.taken = 0
+func (in *incoming) release() {
+	if in.taken > 0 {
+		in.of.memory.Release(in.taken)
+		in.of.giveBack(in.owner, in.taken)
+		in.taken = 0
 	}
 }
 
@@ -142,45 +157,16 @@ func (b *bodies) giveBack(owner string, size int64) {
 	}
 }
 
-// slowly reads the body with a time for it that grows with what has come: who
-// sends a byte now and then holds nothing for long.
-func (b *bodies) slowly(w http.ResponseWriter, r *http.Request, memory *share) ([]byte, error) {
-	now := time.Now()
-	body := &timedBody{
-		in:    http.MaxBytesReader(w, r.Body, b.limit),
-		clock: http.NewResponseController(w), until: now.Add(b.start), last: now.Add(wholeBody), memory: memory,
-	}
-	whole, err := io.ReadAll(body)
-	if err == nil {
-		// The deadline is the connection's, and an answer may take longer. After
-		// an error it stays: the server skips what is left of a body.
-		_ = body.clock.SetReadDeadline(time.Time{})
-	}
-	return whole, err
-}
-
-// timedBody moves the deadline of its connection on as bytes come, up to the
-// last one.
-type timedBody struct {
-	in    io.Reader
-	clock *http.ResponseController
-	until time.Time
-	last  time.Time
-
-	memory *share
-	size   int64
-}
-
-func (t *timedBody) Read(p []byte) (int, error) {
+func (in *incoming) Read(p []byte) (int, error) {
 	// Not every connection has deadlines; those of tests have none.
-	_ = t.clock.SetReadDeadline(t.until)
-	n, err := t.in.Read(p)
-	t.until = t.until.Add(time.Duration(n) * time.Second / bodyRate)
-	if t.until.After(t.last) {
-		t.until = t.last
+	_ = in.clock.SetReadDeadline(in.until)
+	n, err := in.from.Read(p)
+	in.until = in.until.Add(time.Duration(n) * time.Second / bodyRate)
+	if in.until.After(in.last) {
+		in.until = in.last
 	}
-	t.size += int64(n)
-	if full := t.memory.grow(t.size); full != nil {
+	in.size += int64(n)
+	if full := in.grow(in.size); full != nil {
 		return n, full
 	}
 	return n, err

@@ -3,23 +3,24 @@
 //
 // A request over HTTP passes, from outside in:
 //
-//	observed      a response that keeps time (responder.go); panics end here; counters
+//	observed      a response that keeps time (exchange.go); panics end here; counters
 //	guard         Host, Origin, Sec-Fetch-Site; CORS for the origins that are allowed
 //	routes        exact paths, methods
 //	identified    the principal, with failures counted by address
 //	bodies        type, size, time and memory of a message; message.go reads its head
 //	peers, limits whose session it is, whether it is in use; calls, streams, rate
-//	mcp-go        streamable HTTP          stream.go   SSE, on mcp-go's HandleMessage
+//	session       what mcp-go's HandleMessage sees of a client (session.go, handle.go)
 //
-// Streamable HTTP is mcp-go's, with what it leaves open around it: session ids are ours and
-// belong to a principal; each call has a queue of notifications of its own, or some could be
-// lost before an answer; our own sweep forgets silent clients, never one whose call runs; an
-// id that mcp-go would change is an alias on its way there; an array of messages is taken
-// apart; cancellations of the newest era are not passed on, as without sessions mcp-go would
-// cancel any client's request of that number. Its SSE answers every origin, does not notice
-// that a client left, and reorders: ours is sse.go. On stdio it has one session for all and
-// handles the 101st call on the read loop; here a request is noted before the next line is
-// read, so a cancel right behind it counts.
+// Lines (stdio, a socket), SSE and streamable HTTP are our own, on HandleMessage: one kind
+// of session, and an outbox for each stream, out of which a notification that was sent
+// before an answer comes before it. mcp-go's transports answer every origin and do not
+// notice that a client left (SSE), have one session for all and lose a cancellation right
+// behind its call (stdio), mix the notifications of calls and have anybody's cancellation
+// of a number end any client's request of it (streamable HTTP), and round ids everywhere.
+// Here a request is noted before the next message is read, a call over HTTP has its own
+// outbox, ids come back as they were sent, and silent clients are forgotten, never one
+// whose call runs. Cancellations of the newest era over HTTP are not obeyed: it has no
+// sessions to say whose request is meant, and its clients close the connection.
 //
 // Serve stops in this order: no new calls and streams; what runs has its grace; the manager
 // ends all sessions, which answers their calls; streams; listeners, open so far for cancels

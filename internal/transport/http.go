@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"crypto/tls"
 	"log/slog"
 	"net/http"
@@ -67,27 +68,16 @@ func (o *HTTPOptions) setDefaults() {
 	if o.MaxRequest <= 0 {
 		o.MaxRequest = maxLine
 	}
-	if o.sending == 0 {
-		o.sending = sending
-	}
-	if o.reading == 0 {
-		o.reading = reading
-	}
-	if o.heartbeat == 0 {
-		o.heartbeat = heartbeat
-	}
-	if o.processSweep == 0 {
-		o.processSweep = processSweep
-	}
+	o.sending, o.reading = cmp.Or(o.sending, sending), cmp.Or(o.reading, reading)
+	o.heartbeat, o.processSweep = cmp.Or(o.heartbeat, heartbeat), cmp.Or(o.processSweep, processSweep)
 }
 
 // HTTP serves MCP over HTTP, both streamable and with SSE.
 type HTTP struct {
-	options    HTTPOptions
-	log        *slog.Logger
-	mcp        *server.MCPServer
-	streamable *server.StreamableHTTPServer
-	handler    http.Handler
+	options HTTPOptions
+	log     *slog.Logger
+	mcp     *server.MCPServer
+	handler http.Handler
 
 	peers     *peers
 	processes processes
@@ -106,7 +96,6 @@ func NewHTTP(s *server.MCPServer, options HTTPOptions) *HTTP {
 		bodies: newBodies(options.MaxRequest, options.sending), limits: newLimits(options.MaxCalls, options.MaxRate),
 		failures: newFailures(),
 	}
-	h.streamable = h.newStreamable()
 	guarded := newGuard(options.AllowOrigins, options.AllowHosts).protect(h.routes())
 	h.handler = h.observed(guarded)
 	return h

@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -24,63 +26,46 @@ type inflight struct {
 
 // inflightCall is one request that is being handled.
 type inflightCall struct {
-	of        *inflight
-	id        string
+	cancel    func()
 	cancelled bool
-	cancel    func() // nil until its handling can be cancelled
 }
 
-// begin notes a request; nil when it was cancelled before it came.
-func (f *inflight) begin(id string) *inflightCall {
+// begin notes a request, whose handling cancel ends, until end is called; that reports
+// whether its client has cancelled it, and so expects no answer. It is false for a
+// request that was cancelled before it came.
+func (f *inflight) begin(id string, cancel func()) (end func() (cancelled bool), ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	came, cancelled := f.early[id]
 	delete(f.early, id)
 	if cancelled && time.Since(came) < earlyFor {
-		return nil
+		return nil, false
 	}
 	if f.open == nil {
 		f.open = map[string]*inflightCall{}
 	}
-	c := &inflightCall{of: f, id: id}
+	c := &inflightCall{cancel: cancel}
 	f.open[id] = c // a client that uses an id twice at once can cancel the later one
-	return c
-}
-
-// onCancel has cancel called once when the client cancels the request: now if it
-// has.
-func (c *inflightCall) onCancel(cancel func()) {
-	c.of.mu.Lock()
-	c.cancel = cancel
-	cancelled := c.cancelled
-	c.of.mu.Unlock()
-	if cancelled {
-		cancel()
-	}
-}
-
-// end forgets the request. It reports whether the client had cancelled it, and so
-// expects no answer.
-func (c *inflightCall) end() (cancelled bool) {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	if c.of.open[c.id] == c {
-		delete(c.of.open, c.id)
-	}
-	return c.cancelled
+	return func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.open[id] == c {
+			delete(f.open, id)
+		}
+		return c.cancelled
+	}, true
 }
 
 // cancel ends the request of that id. It reports whether there is one.
 func (f *inflight) cancel(id string) bool {
 	f.mu.Lock()
 	c := f.open[id]
-	var cancel func()
 	if c != nil {
-		c.cancelled, cancel = true, c.cancel
+		c.cancelled = true
 	}
 	f.mu.Unlock()
-	if cancel != nil {
-		cancel()
+	if c != nil {
+		c.cancel()
 	}
 	return c != nil
 }
@@ -89,7 +74,7 @@ func (f *inflight) cancel(id string) bool {
 // its own, so that a cancellation may be read before its request: it is remembered
 // for a while.
 func (f *inflight) cancelEarly(id string) {
-	if f.cancel(id) {
+	if id == "" || f.cancel(id) {
 		return
 	}
 	f.mu.Lock()
@@ -114,3 +99,17 @@ func (f *inflight) count() int {
 	defer f.mu.Unlock()
 	return len(f.open)
 }
+
+// dropped is why the calls of a client end whose connection broke. Who handles
+// them may ask their context for the cause, and let what runs go on.
+type dropped struct{}
+
+func (dropped) Error() string { return "the client's connection is gone" }
+
+// Disconnected is true: nobody has cancelled anything.
+func (dropped) Disconnected() bool { return true }
+
+var errDropped error = dropped{}
+
+// Dropped reports whether ctx ended because the client's connection was lost.
+func Dropped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errDropped) }

@@ -40,7 +40,7 @@ func newLimits(calls int, perSecond float64) *limits {
 }
 
 // begin counts a call of the client's, or a stream, until end is called.
-// Otherwise it says why not, and when to try again.
+// Otherwise it says why not.
 func (l *limits) begin(client metered, isStream bool) (end func(), refusal *tooMany) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,7 +53,7 @@ func (l *limits) begin(client metered, isStream bool) (end func(), refusal *tooM
 		counter, what = &m.streams, "streams"
 	}
 	if most := l.calls * m.share; l.calls > 0 && *counter >= most {
-		return nil, &tooMany{"you have " + strconv.Itoa(most) + " " + what + " open, and more are not allowed; wait until one has ended", 1}
+		return nil, &tooMany{"you have " + strconv.Itoa(most) + " " + what + " open, and more are not allowed; wait until one has ended"}
 	}
 	*counter++
 	return func() {
@@ -73,7 +73,7 @@ func (l *limits) pass(client metered) *tooMany {
 
 func (m *meter) pace() *tooMany {
 	if m.limiter != nil && !m.limiter.Allow() {
-		return &tooMany{"too many requests a second; slow down", 1}
+		return &tooMany{"too many requests a second; slow down"}
 	}
 	return nil
 }
@@ -156,12 +156,9 @@ func network(ip netip.Addr) string {
 }
 
 // tooMany is why a client must wait.
-type tooMany struct {
-	text    string
-	seconds int
-}
+type tooMany struct{ text string }
 
 func (t *tooMany) answer(w http.ResponseWriter, id []byte) {
-	w.Header().Set("Retry-After", strconv.Itoa(t.seconds))
+	w.Header().Set("Retry-After", "1")
 	refuseMessage(w, id, http.StatusTooManyRequests, t.text)
 }

@@ -66,12 +66,11 @@ func converse(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Wri
 	defer end(nil)
 	open, silence := context.WithCancel(context.WithoutCancel(ctx))
 	defer silence()
-	l := &lines{stream: newStream(c.log), mcp: s, limit: maxLine}
-	l.id, l.ctx, l.open = c.id, s.WithContext(ctx, l.stream), open
-	if err := s.RegisterSession(l.ctx, l.stream); err != nil {
+	l := &lines{session: newSession(open, c.id, c.log), mcp: s, ctx: ctx, limit: maxLine}
+	if err := s.RegisterSession(ctx, l.session); err != nil {
 		return fmt.Errorf("opening the MCP session: %w", err)
 	}
-	defer s.UnregisterSession(l.ctx, c.id)
+	defer s.UnregisterSession(ctx, c.id)
 
 	l.out, l.broken = out, func() {
 		silence() // nobody reads any more: nobody is to wait for that
@@ -104,9 +103,10 @@ func converse(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Wri
 
 // lines is a connection whose messages are lines.
 type lines struct {
-	*stream
+	*session
 	mcp   *server.MCPServer
-	limit int // bytes of one message
+	ctx   context.Context // of its calls
+	limit int             // bytes of one message
 	calls inflight
 
 	writing sync.Mutex // one line at a time
@@ -155,12 +155,14 @@ func (l *lines) start(task func()) bool {
 // writeQueue writes what the client is told until nothing is left to tell, or it can't
 // be written.
 func (l *lines) writeQueue() {
-	for {
-		text, ok := l.next(l.open)
-		if !ok {
-			return
+	for ok := true; ok; {
+		var texts [][]byte
+		if texts, ok = l.next(l.open); !ok {
+			texts = l.pending()
 		}
-		l.write(text)
+		for _, text := range texts {
+			l.write(text)
+		}
 	}
 }
 
@@ -179,7 +181,7 @@ func (l *lines) read(in io.Reader) error {
 		switch {
 		case errors.Is(err, errLongLine):
 			l.log.Warn("a message is too long", "limit", l.limit)
-			l.answer(errorText(nil, mcp.PARSE_ERROR, fmt.Sprintf("the message is longer than %d bytes, the limit; nothing was done", l.limit)))
+			l.put(l.open, errorText(nil, mcp.PARSE_ERROR, fmt.Sprintf("the message is longer than %d bytes, the limit; nothing was done", l.limit)))
 		case len(line) > 0:
 			l.receive(line)
 		}
@@ -221,7 +223,7 @@ func (l *lines) receive(line []byte) {
 	}
 	l.take(line, func(answer []byte) {
 		if answer != nil {
-			l.answer(answer)
+			l.put(l.open, answer)
 		}
 	})
 }
@@ -241,11 +243,11 @@ func (l *lines) take(body []byte, reply func(answer []byte)) {
 	case m.isAnswer():
 		l.deliver(m)
 		reply(nil)
-	case m.cancelled != "": // mcp-go has nothing to do with it
+	case m.isCancellation(): // mcp-go has nothing to do with it
 		l.calls.cancel(m.cancelled)
 		reply(nil)
 	default:
-		l.handle(l.ctx, l.mcp, m, body) // what comes after a notification may build on it
+		l.handle(l.mcp.WithContext(l.ctx, l.session), l.mcp, m, body) // what comes after a notification may build on it
 		reply(nil)
 	}
 }
@@ -256,13 +258,12 @@ func (l *lines) begin(m message, body []byte, reply func(answer []byte)) {
 		reply(errorText(m.ID, codeRefused, fmt.Sprintf("%d requests of this connection are open, the limit; wait for their answers", mostInflight)))
 		return
 	}
-	call := l.calls.begin(string(m.ID))
 	ctx, cancel := context.WithCancel(l.ctx)
-	call.onCancel(cancel)
+	forget, _ := l.calls.begin(string(m.ID), cancel)
 	handle := func() {
 		defer cancel()
-		answer := l.handle(ctx, l.mcp, m, body)
-		if cancelled := call.end(); cancelled {
+		answer := l.respond(ctx, l.mcp, m, body)
+		if cancelled := forget(); cancelled {
 			answer = nil // as the specification wants it
 		}
 		reply(answer)
@@ -272,6 +273,6 @@ func (l *lines) begin(m message, body []byte, reply func(answer []byte)) {
 		handle() // what comes next depends on what is agreed on
 	case !l.start(handle):
 		cancel()
-		call.end()
+		forget()
 	}
 }

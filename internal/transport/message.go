@@ -1,9 +1,13 @@
 package transport
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"iter"
 	"net/http"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -14,6 +18,7 @@ type message struct {
 	Method string
 	Result json.RawMessage
 	Error  json.RawMessage
+	params json.RawMessage
 
 	version      string // of the protocol, as its metadata say
 	clientName   string // what the client calls itself there
@@ -45,7 +50,8 @@ func parse(body []byte) (message, error) {
 	if head["method"] != nil && json.Unmarshal(head["method"], &m.Method) != nil || m.Method == "" && !m.isAnswer() {
 		return m, errNoMessage
 	}
-	return m, m.readParams(head["params"])
+	m.params = head["params"]
+	return m, m.readParams()
 }
 
 // isID reports whether JSON-RPC and MCP take it for an id, or it is none at all. null
@@ -54,8 +60,8 @@ func isID(id json.RawMessage) bool {
 	return len(id) == 0 || id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9'
 }
 
-func (m *message) readParams(params json.RawMessage) error {
-	found, err := pick(params, "_meta", "requestId")
+func (m *message) readParams() error {
+	found, err := pick(m.params, "_meta", "requestId")
 	if err != nil {
 		return err
 	}
@@ -86,6 +92,9 @@ func (m message) isRequest() bool { return m.Method != "" && len(m.ID) > 0 }
 // isAnswer reports whether it answers a request of ours.
 func (m message) isAnswer() bool { return m.Method == "" && len(m.ID) > 0 }
 
+// isCancellation reports whether it cancels a request.
+func (m message) isCancellation() bool { return m.Method == methodCancelled && !m.isRequest() }
+
 // isListening reports whether it opens a stream of notifications, which lasts.
 func (m message) isListening() bool {
 	return m.isRequest() && m.Method == string(mcp.MethodSubscriptionsListen)
@@ -93,11 +102,7 @@ func (m message) isListening() bool {
 
 // isModern reports whether it is of the era without sessions, as mcp-go decides.
 func (m message) isModern(header http.Header) bool {
-	return mcp.IsModernProtocol(m.version) || isModern(header)
-}
-
-func isModern(header http.Header) bool {
-	return mcp.IsModernProtocol(header.Get(mcp.HeaderProtocolVersion))
+	return mcp.IsModernProtocol(m.version) || mcp.IsModernProtocol(header.Get(mcp.HeaderProtocolVersion))
 }
 
 // known are the methods that counters and logs may name: what a client makes
@@ -133,9 +138,26 @@ func codeOf(err error) int {
 }
 
 func refuseAs(w http.ResponseWriter, id json.RawMessage, status, code int, text string) {
+	writeJSON(w, status, errorText(id, code, text))
+}
+
+func writeJSON(w http.ResponseWriter, status int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(errorText(id, code, text)) // the client may be gone
+	_, _ = w.Write(text) // the client may be gone
+}
+
+func busy(w http.ResponseWriter, m message, text string) {
+	w.Header().Set("Retry-After", "5")
+	refuseMessage(w, m.ID, http.StatusServiceUnavailable, text)
+}
+
+// stopping refuses what would begin while the server stops. Its connection is
+// given up, so that the next attempt may reach another server behind the same
+// address.
+func stopping(w http.ResponseWriter, m message) {
+	w.Header().Set("Connection", "close")
+	busy(w, m, "the server is stopping")
 }
 
 // errorText is an error of JSON-RPC; without an id it is of null.
@@ -155,3 +177,106 @@ func errorText(id json.RawMessage, code int, text string) []byte {
 
 // codeRefused is of the range that JSON-RPC leaves to servers.
 const codeRefused = -32000
+
+// encoding/json takes "Method" for "method" and the last of two fields of one
+// name, so what one decoder sees of a message another may not. What we check
+// must be what mcp-go then acts on: messages that can be read in two ways are
+// refused.
+
+var (
+	errNoJSON    = errors.New("the message is not valid JSON")
+	errNoMessage = errors.New("the message is not one of JSON-RPC: it needs a method, or the id of a request that it answers")
+	errBadID     = errors.New("the id of a message must be a string or a number")
+)
+
+// pick returns those fields of a JSON object that have one of the names. One
+// that is there twice, or in another case, is refused. The object must be valid
+// JSON; what is none has no fields.
+func pick(object json.RawMessage, names ...string) (map[string]json.RawMessage, error) {
+	found := map[string]json.RawMessage{}
+	for key, value := range fields(object) {
+		for _, name := range names {
+			if !strings.EqualFold(key, name) {
+				continue
+			}
+			if _, twice := found[name]; twice || key != name {
+				return nil, fmt.Errorf("the field %q of the message is there twice, or written otherwise", name)
+			}
+			found[name] = value
+		}
+	}
+	return found, nil
+}
+
+// fields are the names and values of an object of valid JSON, in their order; parts of
+// it, not copies. (json.Decoder, which has no such view, takes longer for it than
+// mcp-go for the whole call.)
+func fields(object json.RawMessage) iter.Seq2[string, json.RawMessage] {
+	return func(yield func(string, json.RawMessage) bool) {
+		at := skip(object, 0, space)
+		if at == len(object) || object[at] != '{' {
+			return
+		}
+		for at = skip(object, at+1, space); at < len(object) && object[at] == '"'; at = skip(object, at, space+",") {
+			end := endOfValue(object, at)
+			name, ok := text(object[at:end])
+			at = skip(object, end, space+":")
+			end = endOfValue(object, at)
+			if !ok || !yield(name, object[at:end]) {
+				return
+			}
+			at = end
+		}
+	}
+}
+
+const space = " \t\r\n"
+
+// skip returns where the bytes end that are some of those.
+func skip(b []byte, at int, some string) int {
+	for at < len(b) && strings.IndexByte(some, b[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
+// endOfValue returns where the value of JSON ends that begins there.
+func endOfValue(b []byte, at int) int {
+	for depth := 0; at < len(b); at++ {
+		switch b[at] {
+		case '"':
+			for at++; at < len(b) && b[at] != '"'; at++ {
+				if b[at] == '\\' {
+					at++
+				}
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+		default:
+			if depth == 0 {
+				if end := bytes.IndexAny(b[at:], space+",:}]"); end >= 0 {
+					return at + end
+				}
+				return len(b)
+			}
+			continue
+		}
+		if depth == 0 {
+			return min(at+1, len(b))
+		}
+	}
+	return len(b)
+}
+
+// text is what a string of JSON says.
+func text(quoted []byte) (string, bool) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return string(quoted[1 : len(quoted)-1]), true
+	}
+	var said string
+	err := json.Unmarshal(quoted, &said)
+	return said, err == nil
+}

@@ -2,13 +2,9 @@ package transport
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/mark3labs/mcp-go/server"
 )
 
 // maxPeers is how many MCP sessions may be open at once; each costs some
@@ -17,13 +13,12 @@ const maxPeers = 10_000
 
 // peer is a client of an older era: an MCP session, of streamable HTTP or SSE.
 type peer struct {
-	id        string
-	principal string  // who opened it; nobody else may use it
-	owner     string  // whose use of the room for sessions it is
-	stream    *stream // of a client of SSE
+	session   *session
+	isSSE     bool
+	principal string // who opened it; nobody else may use it
+	owner     string // whose use of the room for sessions it is
 	last      time.Time
-	busy      int  // requests and streams that are being served
-	dismissed bool // by its client
+	busy      int // requests and streams that are being served
 	calls     inflight
 }
 
@@ -50,7 +45,7 @@ func (p *peers) room() (forgotten *peer, ok bool) {
 		of[one.owner]++
 	}
 	for _, one := range p.byID {
-		if one.stream != nil || one.busy > 0 {
+		if one.isSSE || one.busy > 0 {
 			continue
 		}
 		if forgotten == nil || of[one.owner] > of[forgotten.owner] ||
@@ -61,17 +56,8 @@ func (p *peers) room() (forgotten *peer, ok bool) {
 	if forgotten == nil {
 		return nil, false
 	}
-	delete(p.byID, forgotten.id)
+	delete(p.byID, forgotten.session.id)
 	return forgotten, true
-}
-
-// admit makes room for another client.
-func (h *HTTP) admit(ctx context.Context) bool {
-	forgotten, ok := h.peers.room()
-	if forgotten != nil {
-		h.forget(ctx, forgotten, "there are too many clients")
-	}
-	return ok
 }
 
 // ownerOf is who opens a session: a principal, else an address.
@@ -82,13 +68,13 @@ func ownerOf(r *http.Request, principal string) string {
 	return "address:" + address(r)
 }
 
-// add makes a session for a principal.
-func (p *peers) add(principal, owner string, s *stream) string {
-	one := &peer{id: rand.Text(), principal: principal, owner: owner, last: time.Now(), stream: s}
+// add makes a session known that a principal has opened.
+func (p *peers) add(principal, owner string, s *session, isSSE bool) *peer {
+	one := &peer{session: s, isSSE: isSSE, principal: principal, owner: owner, last: time.Now()}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.byID[one.id] = one
-	return one.id
+	p.byID[s.id] = one
+	return one
 }
 
 // enter returns the session, in use until leave is called. It is nil when there
@@ -97,8 +83,8 @@ func (p *peers) add(principal, owner string, s *stream) string {
 func (p *peers) enter(id, principal string) (one *peer, leave func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	one = p.owned(id, principal)
-	if one == nil {
+	one = p.byID[id]
+	if one == nil || one.principal != principal {
 		return nil, func() {}
 	}
 	one.busy++
@@ -110,40 +96,13 @@ func (p *peers) enter(id, principal string) (one *peer, leave func()) {
 	}
 }
 
-// owned finds the principal's session. The caller holds mu.
-func (p *peers) owned(id, principal string) *peer {
-	if one := p.byID[id]; one != nil && one.principal == principal {
-		return one
-	}
-	return nil
-}
-
-// has reports whether the session is there and the principal's.
-func (p *peers) has(id, principal string) bool {
+// remove forgets the session. It returns true to the first who does.
+func (p *peers) remove(one *peer) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.owned(id, principal) != nil
-}
-
-// remove forgets the session.
-func (p *peers) remove(id, principal string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.owned(id, principal) != nil {
-		delete(p.byID, id)
-	}
-}
-
-// dismiss returns true to the first who ends the session.
-func (p *peers) dismiss(id, principal string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	one := p.owned(id, principal)
-	if one == nil || one.dismissed {
-		return false
-	}
-	one.dismissed = true
-	return true
+	_, ok := p.byID[one.session.id]
+	delete(p.byID, one.session.id)
+	return ok
 }
 
 // silent returns the clients of streamable HTTP that have not been busy since
@@ -153,7 +112,7 @@ func (p *peers) silent(then time.Time) []*peer {
 	defer p.mu.Unlock()
 	var silent []*peer
 	for id, one := range p.byID {
-		if one.stream == nil && one.busy == 0 && one.last.Before(then) {
+		if !one.isSSE && one.busy == 0 && one.last.Before(then) {
 			delete(p.byID, id)
 			silent = append(silent, one)
 		}
@@ -161,37 +120,53 @@ func (p *peers) silent(then time.Time) []*peer {
 	return silent
 }
 
-var errNoSession = errors.New("no such session")
-
-// keeper is what mcp-go asks about the session ids of one request.
-type keeper struct {
-	peers     *peers
-	principal string
-	owner     string
-}
-
-// ResolveSessionIdManager binds the ids to who sends the request.
-//
-//nolint:staticcheck // ST1003: mcp-go chose the name
-func (p *peers) ResolveSessionIdManager(r *http.Request) server.SessionIdManager {
-	k := keeper{peers: p}
-	if r != nil {
-		k.principal = CallerFrom(r.Context()).Principal
-		k.owner = ownerOf(r, k.principal)
+// admit makes room for another client.
+func (h *HTTP) admit(ctx context.Context) bool {
+	forgotten, ok := h.peers.room()
+	if forgotten != nil {
+		h.forget(ctx, forgotten, "there are too many clients")
 	}
-	return k
+	return ok
 }
 
-func (k keeper) Generate() string { return k.peers.add(k.principal, k.owner, nil) }
-
-func (k keeper) Validate(id string) (terminated bool, err error) {
-	if !k.peers.has(id, k.principal) {
-		return false, errNoSession
+// sweep forgets clients of streamable HTTP that are silent for too long, until
+// ctx ends; never one whose call is running.
+func (h *HTTP) sweep(ctx context.Context) {
+	ttl := h.options.ClientTTL
+	if ttl <= 0 {
+		return
 	}
-	return false, nil
+	ticker := time.NewTicker(max(ttl/4, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			h.forgetSilent(ctx, now.Add(-ttl))
+		}
+	}
 }
 
-func (k keeper) Terminate(id string) (notAllowed bool, err error) {
-	k.peers.remove(id, k.principal)
-	return false, nil
+// forgetSilent forgets the clients of streamable HTTP that have not been busy since
+// then.
+func (h *HTTP) forgetSilent(ctx context.Context, then time.Time) {
+	for _, silent := range h.peers.silent(then) {
+		h.forget(ctx, silent, "it sent nothing for long")
+	}
+}
+
+// forget ends a session that is not to be found any more.
+func (h *HTTP) forget(ctx context.Context, p *peer, why string) {
+	id := p.session.id
+	h.log.Info("a client is forgotten: "+why, "session", id[:min(8, len(id))]) // too little of it to use it
+	h.mcp.UnregisterSession(ctx, id)
+	h.left(Caller{Principal: p.principal}.ofSession(id), false)
+}
+
+// left tells that a client is gone, unless it is a principal.
+func (h *HTTP) left(caller Caller, gone bool) {
+	if caller.Principal == "" && h.options.Left != nil && !h.work.isStopping() {
+		h.options.Left(caller.Client, gone)
+	}
 }

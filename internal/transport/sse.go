@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net/http"
 )
@@ -26,43 +27,26 @@ func (h *HTTP) openStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer end()
-	s := newStream(h.log)
-	s.id = h.peers.add(caller.Principal, ownerOf(r, caller.Principal), s)
-	caller = caller.ofSession(s.id)
+	id := rand.Text()
+	caller = caller.ofSession(id)
 	exchangeFrom(r.Context()).Caller = caller
 	ctx, drop := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))
-	s.ctx = h.mcp.WithContext(ctx, s)
-	s.open = s.ctx
-	defer func() {
-		h.peers.remove(s.id, caller.Principal)
-		h.mcp.UnregisterSession(ctx, s.id)
-		drop(errDropped)
-		h.left(caller, false)
-	}()
+	s := newSession(ctx, id, h.log)
 	if err := h.mcp.RegisterSession(ctx, s); err != nil {
+		drop(err)
 		http.Error(w, "the stream could not be opened", http.StatusInternalServerError)
 		return
 	}
+	one := h.peers.add(caller.Principal, ownerOf(r, caller.Principal), s, true)
+	defer func() {
+		h.peers.remove(one)
+		h.mcp.UnregisterSession(ctx, id)
+		drop(errDropped)
+		h.left(caller, false)
+	}()
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	reading, cancel := h.work.streaming(r.Context())
-	defer cancel()
-	s.send(reading, w)
-}
-
-// send writes what the client is told until it is gone.
-func (s *stream) send(ctx context.Context, w http.ResponseWriter) {
-	flusher := http.NewResponseController(w)
-	_, err := fmt.Fprintf(w, "event: endpoint\ndata: %s?sessionId=%s\n\n", MessagePath, s.id)
-	for err == nil {
-		if err = flusher.Flush(); err != nil {
-			return
-		}
-		text, ok := s.next(ctx)
-		if !ok {
-			return
-		}
-		_, err = w.Write(asEvent(text))
+	if _, err := fmt.Fprintf(w, "event: endpoint\ndata: %s?sessionId=%s\n\n", MessagePath, id); err == nil {
+		h.tell(w, r, s)
 	}
 }
 
@@ -72,11 +56,11 @@ func (h *HTTP) takeMessage(w http.ResponseWriter, r *http.Request) {
 	caller := CallerFrom(r.Context())
 	one, leave := h.peers.enter(r.URL.Query().Get("sessionId"), caller.Principal)
 	defer leave()
-	if one == nil || one.stream == nil {
+	if one == nil || !one.isSSE {
 		http.Error(w, "there is no such session; open a new stream at "+SSEPath, http.StatusNotFound)
 		return
 	}
-	caller = caller.ofSession(one.id)
+	caller = caller.ofSession(one.session.id)
 	exchangeFrom(r.Context()).Caller = caller
 	body, release, ok := h.bodies.read(w, r)
 	if !ok {
@@ -94,7 +78,7 @@ func (h *HTTP) takeMessage(w http.ResponseWriter, r *http.Request) {
 		release()
 		return
 	}
-	h.take(one, m, body, func() {
+	h.take(one, caller.of(m), m, body, func() {
 		end()
 		release()
 	})
@@ -102,33 +86,31 @@ func (h *HTTP) takeMessage(w http.ResponseWriter, r *http.Request) {
 }
 
 // take handles a message, a request in the background; end is called when it was.
-func (h *HTTP) take(one *peer, m message, body []byte, end func()) {
-	s := one.stream
+func (h *HTTP) take(one *peer, caller Caller, m message, body []byte, end func()) {
+	s, ctx := one.session, WithCaller(one.session.open, caller)
 	switch {
 	case m.isAnswer():
 		s.deliver(m)
-		end()
-	case m.cancelled != "":
+	case m.isCancellation():
 		one.calls.cancelEarly(m.cancelled)
-		end()
 	case m.isRequest():
-		call := one.calls.begin(string(m.ID))
-		if call == nil { // nobody waits for an answer to what was cancelled
-			end()
-			return
+		ctx, cancel := context.WithCancel(ctx)
+		forget, ok := one.calls.begin(string(m.ID), cancel)
+		if !ok { // nobody waits for an answer to what was cancelled
+			cancel()
+			break
 		}
-		ctx, cancel := context.WithCancel(WithCaller(s.ctx, CallerFrom(s.ctx).of(m)))
-		call.onCancel(cancel)
 		h.work.tasks.Go(func() {
 			defer end()
 			defer cancel()
-			answer := s.handle(ctx, h.mcp, m, body)
-			if cancelled := call.end(); answer != nil && !cancelled {
-				s.answer(answer)
+			answer := s.respond(ctx, h.mcp, m, body)
+			if cancelled := forget(); !cancelled {
+				s.put(s.open, answer)
 			}
 		})
+		return
 	default:
-		s.handle(s.ctx, h.mcp, m, body) // what comes after a notification may build on it
-		end()
+		s.handle(h.mcp.WithContext(ctx, s), h.mcp, m, body) // what comes after a notification may build on it
 	}
+	end()
 }

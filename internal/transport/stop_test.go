@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -153,5 +155,179 @@ func TestStoppingListens(t *testing.T) {
 	h.over <- nil
 	soon(t, running)
 	for stream.next() != "" { // to its end
+	}
+}
+
+// raw is a connection on which a test says what it likes.
+func (h *house) raw(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", h.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	// What the system would keep for a client that does not read is little.
+	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func (h *house) head(method, path string, lines ...string) string {
+	lines = append([]string{method + " " + path + " HTTP/1.1", "Host: " + h.addr}, lines...)
+	return strings.Join(lines, "\r\n") + "\r\n\r\n"
+}
+
+// TestSlowSenders: who sends a body slowly, or not at all, is not waited for,
+// whatever becomes of the request otherwise.
+func TestSlowSenders(t *testing.T) {
+	h := open(t, HTTPOptions{Authenticator: names{}, sending: 50 * time.Millisecond})
+	const json = "Content-Type: application/json"
+	for name, test := range map[string]struct {
+		head   string
+		status string
+	}{
+		"a call":        {h.head("POST", StreamablePath, json, "Authorization: Bearer ann", "Content-Length: 100"), "408"},
+		"in chunks":     {h.head("POST", StreamablePath, json, "Authorization: Bearer ann", "Transfer-Encoding: chunked") + "1\r\n{\r\n", "408"},
+		"not let in":    {h.head("POST", StreamablePath, json, "Content-Length: 100"), "401"},
+		"a foreign one": {h.head("POST", StreamablePath, json, "Origin: https://evil.example", "Content-Length: 100"), "403"},
+		"to nowhere":    {h.head("POST", "/nowhere", "Content-Length: 100"), "404"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := h.raw(t)
+			if _, err := io.WriteString(conn, test.head+"{"); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := io.ReadAll(conn) // to its end: the connection is closed
+			if err != nil {
+				t.Errorf("the connection stays open: %v", err)
+			}
+			if !strings.HasPrefix(string(answer), "HTTP/1.1 "+test.status) {
+				t.Errorf("%q", answer)
+			}
+		})
+	}
+}
+
+// TestALongCallOutlivesTheTimeForItsBody: and the connection is good for more.
+func TestALongCallOutlivesTheTimeForItsBody(t *testing.T) {
+	h := open(t, HTTPOptions{sending: 500 * time.Millisecond, reading: 500 * time.Millisecond, heartbeat: time.Hour})
+	conn := h.raw(t)
+	answers := bufio.NewReader(conn)
+	for range 2 {
+		q := inModern(t, post(calling(1, "wait", "")))
+		lines := []string{fmt.Sprint("Content-Length: ", len(q.body))}
+		for name, value := range q.header {
+			lines = append(lines, name+": "+value)
+		}
+		if _, err := io.WriteString(conn, h.head("POST", StreamablePath, lines...)+q.body); err != nil {
+			t.Fatal(err)
+		}
+		soon(t, h.tools.began)
+		time.Sleep(1500 * time.Millisecond) // longer than all deadlines: nothing may happen
+		h.tools.finish <- struct{}{}
+		response, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || textOf(t, string(body)) != "finished" {
+			t.Errorf("%q, %v", body, err)
+		}
+	}
+}
+
+// TestSlowReaders: who does not take what it asked for is given up.
+func TestSlowReaders(t *testing.T) {
+	left := make(chan string, 1)
+	answered := make(chan Exchange, 10)
+	h := open(t, HTTPOptions{
+		reading: 500 * time.Millisecond, Left: func(client string, _ bool) { left <- client }, Observe: func(e Exchange) { answered <- e },
+	})
+	large := inModern(t, post(calling(1, "large", `{"bytes":8000000}`)))
+	lines := []string{fmt.Sprint("Content-Length: ", len(large.body))}
+	for name, value := range large.header {
+		lines = append(lines, name+": "+value)
+	}
+	if _, err := io.WriteString(h.raw(t), h.head("POST", StreamablePath, lines...)+large.body); err != nil {
+		t.Fatal(err)
+	}
+	if e := soon(t, answered); e.RPC != "tools/call" || e.Sent >= 8_000_000 || !h.work.wait(0) {
+		t.Errorf("%+v", e)
+	}
+
+	conn := h.raw(t)
+	if _, err := io.WriteString(conn, h.head("GET", SSEPath)); err != nil {
+		t.Fatal(err)
+	}
+	var path string
+	for lines := bufio.NewScanner(conn); path == "" && lines.Scan(); {
+		_, path, _ = strings.Cut(lines.Text(), "data: ")
+	}
+	if response, body := h.send(t, at(post(calling(1, "large", `{"bytes":8000000}`)), path)); response.StatusCode != http.StatusAccepted {
+		t.Fatal(response.Status, body)
+	}
+	if client := soon(t, left); client != "session:"+path[strings.Index(path, "=")+1:] {
+		t.Error(client)
+	}
+}
+
+// TestSilentStreamsShowLife, so that proxies and clients keep them.
+func TestSilentStreamsShowLife(t *testing.T) {
+	h := open(t, HTTPOptions{heartbeat: 10 * time.Millisecond})
+	id := h.session(t)
+	sse, _ := h.stream(t.Context(), t)
+	listen := inModern(t, post(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`))
+	older, _ := h.follow(t.Context(), t, request{method: "GET", path: StreamablePath}.with(mcpSession, id, "Accept", "text/event-stream"))
+	newest, _ := h.follow(t.Context(), t, listen)
+	for name, stream := range map[string]*events{"SSE": sse, "older era": older, "newest era": newest} {
+		for beats := 0; beats < 3; {
+			event := soon(t, stream.all)
+			if event == "" {
+				t.Fatalf("%s: it ended", name)
+			}
+			if event == ":" {
+				beats++
+			}
+		}
+	}
+}
+
+// deadlines are those that a connection was given.
+type deadlines struct {
+	http.ResponseWriter
+	all []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(until time.Time) error {
+	d.all = append(d.all, until)
+	return nil
+}
+
+// TestABodyMayNotTakeForEver: what comes gives it time, but not without end.
+func TestABodyMayNotTakeForEver(t *testing.T) {
+	const size = 16 << 20 // at the slowest rate 17 minutes
+	b := newBodies(size, sending)
+	r := httptest.NewRequest(http.MethodPost, StreamablePath, strings.NewReader(strings.Repeat(" ", size)))
+	r.Header.Set("Content-Type", "application/json")
+	given := &deadlines{ResponseWriter: httptest.NewRecorder()}
+	began := time.Now()
+	_, release, ok := b.read(given, r)
+	if !ok {
+		t.Fatal("not read")
+	}
+	release()
+	var latest time.Time
+	for _, until := range given.all {
+		if until.After(latest) {
+			latest = until
+		}
+	}
+	if latest.Before(began.Add(wholeBody)) || latest.After(time.Now().Add(wholeBody)) {
+		t.Errorf("it had %s", latest.Sub(began))
 	}
 }

@@ -3,59 +3,16 @@ package transport
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
-	"log/slog"
+	"crypto/rand"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 )
 
 const mcpSession = server.HeaderKeySessionID
-
-func (h *HTTP) newStreamable() *server.StreamableHTTPServer {
-	return server.NewStreamableHTTPServer(h.mcp,
-		server.WithSessionIdManagerResolver(h.peers),
-		server.WithHTTPContextFunc(h.streamableContext),
-		server.WithStreamableHTTPLogger(slog.New(discreet{h.log.Handler()})),
-		server.WithDisableLocalhostProtection(true), // the guard is stricter
-	)
-}
-
-// streamableContext says who calls. mcp-go has decided the era by then: a
-// request of the newest one has no session, and its connection's end cancels
-// it. In the older eras a lost connection is no wish to cancel.
-func (h *HTTP) streamableContext(ctx context.Context, _ *http.Request) context.Context {
-	session := server.ClientSessionFromContext(ctx)
-	if session == nil {
-		return ctx
-	}
-	ctx = h.withAcknowledgement(h.withNotes(ctx, session), session)
-	if session.SessionID() == "" {
-		return ctx
-	}
-	detached, end := context.WithCancelCause(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() { end(errDropped) }) // at the latest when it was handled
-	if call, ok := ctx.Value(inflightKey{}).(*inflightCall); ok {
-		call.onCancel(func() { end(context.Canceled) })
-	}
-	return WithCaller(detached, CallerFrom(ctx).ofSession(session.SessionID()))
-}
-
-// dropped is why the calls of a client end whose connection broke. Who handles
-// them may ask their context for the cause, and let what runs go on.
-type dropped struct{}
-
-func (dropped) Error() string { return "the client's connection is gone" }
-
-// Disconnected is true: nobody has cancelled anything.
-func (dropped) Disconnected() bool { return true }
-
-var errDropped error = dropped{}
-
-// Dropped reports whether ctx ended because the client's connection was lost.
-func Dropped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errDropped) }
 
 // post takes a message, or several of them, over streamable HTTP.
 func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
@@ -75,76 +32,205 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 func (h *HTTP) postMessage(w http.ResponseWriter, r *http.Request, body []byte) {
 	m, err := parse(body)
 	noteMessage(r, m, len(body))
-	if err != nil {
-		refuseUnread(w, err)
-		return
-	}
-	if !m.isModern(r.Header) && m.Method != string(mcp.MethodInitialize) && r.Header.Get(mcpSession) == "" {
-		h.postWithoutSession(w, r, m, body)
-		return
-	}
-	var caller Caller
 	switch {
+	case err != nil:
+		refuseUnread(w, err)
 	case m.isModern(r.Header):
-		if m.Method == methodCancelled && !m.isRequest() {
-			// Without sessions mcp-go can't tell whose request is meant, and would
-			// cancel any client's of that id. Clients of this era cancel by closing
-			// the request's connection.
-			w.WriteHeader(http.StatusAccepted)
-			return
-		}
-		caller = h.withoutSession(r, m)
+		h.postModern(w, r, m, body)
 	case m.Method == string(mcp.MethodInitialize):
-		caller = CallerFrom(r.Context())
-		if !h.admit(context.WithoutCancel(r.Context())) {
-			busy(w, m, "too many clients are connected; try again later")
-			return
-		}
+		h.postInitialize(w, r, m, body)
+	case r.Header.Get(mcpSession) == "":
+		h.postWithoutSession(w, r, m, body)
 	default:
-		one, leave, ok := h.enter(w, r)
-		if !ok {
-			return
-		}
-		defer leave()
-		caller = exchangeFrom(r.Context()).Caller.of(m)
-		if m.cancelled != "" {
-			one.calls.cancelEarly(m.cancelled)
-		}
-		if m.isRequest() {
-			call := one.calls.begin(string(m.ID))
-			if call == nil {
-				refuseMessage(w, m.ID, http.StatusOK, "the request was cancelled before it came; nothing was done")
-				return
-			}
-			defer call.end()
-			r = r.WithContext(context.WithValue(r.Context(), inflightKey{}, call))
-		}
+		h.postInSession(w, r, m, body)
 	}
-	exchangeFrom(r.Context()).Caller = caller
-	r = r.WithContext(WithCaller(r.Context(), caller))
+}
+
+// postInitialize opens a session of an older era.
+func (h *HTTP) postInitialize(w http.ResponseWriter, r *http.Request, m message, body []byte) {
+	caller := CallerFrom(r.Context())
+	if !h.admit(context.WithoutCancel(r.Context())) {
+		busy(w, m, "too many clients are connected; try again later")
+		return
+	}
 	end, ok := h.begin(w, r, m, caller)
 	if !ok {
 		return
 	}
 	defer end()
-	if m.isListening() {
-		ctx, cancel := h.work.streaming(r.Context())
-		defer cancel()
-		r = r.WithContext(context.WithValue(ctx, listeningKey{}, w))
-	}
-	if response, isOurs := w.(*responder); isOurs && m.isRequest() {
-		ctx, code := watchCode(r.Context())
-		body, response.alias = aliased(m, body)
-		response.code = code
-		if m.Method == string(mcp.MethodToolsCall) {
-			notes := response.note()
-			defer notes.end()
-			ctx = context.WithValue(ctx, notesKey{}, notes)
+	s := newSession(context.Background(), rand.Text(), h.log)
+	s.Initialize()
+	ctx := WithCaller(r.Context(), caller.ofSession(s.id))
+	answer, code := s.handle(h.mcp.WithContext(ctx, s), h.mcp, m, body)
+	switch {
+	case answer == nil:
+		w.WriteHeader(http.StatusAccepted)
+		return
+	case code == 0:
+		h.peers.add(caller.Principal, ownerOf(r, caller.Principal), s, false)
+		if err := h.mcp.RegisterSession(context.WithoutCancel(ctx), s); err != nil {
+			h.log.Error("opening an MCP session", "error", err)
 		}
-		r = r.WithContext(ctx)
+		w.Header().Set(mcpSession, s.id)
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	h.streamable.ServeHTTP(w, r)
+	writeJSON(w, http.StatusOK, answer)
+}
+
+// postWithoutSession takes a message of an older era that names no session, as some
+// clients send it: claude.ai's connectors never send the id back of the one that they
+// opened. It is served like one of the newest era.
+func (h *HTTP) postWithoutSession(w http.ResponseWriter, r *http.Request, m message, body []byte) {
+	caller := h.withoutSession(r, m)
+	end, ok := h.begin(w, r, m, caller)
+	if !ok {
+		return
+	}
+	defer end()
+	if !m.isRequest() { // there is nothing that it could build on, or cancel
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	s := newSession(r.Context(), "", h.log)
+	s.Initialize()
+	s.SetProtocolVersion(r.Header.Get(mcp.HeaderProtocolVersion))
+	takesEvents := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+	h.answer(WithCaller(r.Context(), caller), w, s, s, m, body, takesEvents)
+}
+
+// postInSession takes a message of an older era. That its connection is lost is no wish
+// to cancel.
+func (h *HTTP) postInSession(w http.ResponseWriter, r *http.Request, m message, body []byte) {
+	one, leave, ok := h.enter(w, r)
+	if !ok {
+		return
+	}
+	defer leave()
+	caller := exchangeFrom(r.Context()).Caller.of(m)
+	exchangeFrom(r.Context()).Caller = caller
+	ctx, cancel := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))
+	defer cancel(errDropped)
+	if m.isRequest() {
+		forget, ok := one.calls.begin(string(m.ID), func() { cancel(context.Canceled) })
+		if !ok {
+			refuseMessage(w, m.ID, http.StatusOK, "the request was cancelled before it came; nothing was done")
+			return
+		}
+		defer forget()
+	}
+	end, ok := h.begin(w, r, m, caller)
+	if !ok {
+		return
+	}
+	defer end()
+	switch {
+	case m.isAnswer():
+		one.session.deliver(m)
+	case m.isCancellation():
+		one.calls.cancelEarly(m.cancelled)
+	case m.isRequest():
+		defer context.AfterFunc(r.Context(), func() { cancel(errDropped) })()
+		s := one.session.apart()
+		h.answer(ctx, w, s, s, m, body, true)
+		return
+	default:
+		one.session.handle(h.mcp.WithContext(ctx, one.session), h.mcp, m, body)
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// answer has a request handled, and answers with one message, or with a stream of
+// events when there is something to tell before and the client takes it. As is how
+// mcp-go sees the session.
+func (h *HTTP) answer(
+	ctx context.Context, w http.ResponseWriter, s *session, as server.ClientSession,
+	m message, body []byte, takesEvents bool,
+) {
+	began := false
+	event := func(text []byte) {
+		if !takesEvents {
+			return
+		}
+		if !began {
+			began = true
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		_, _ = w.Write(asEvent(text)) // a client that is gone ends ctx
+		_ = http.NewResponseController(w).Flush()
+	}
+	answer, code := s.converse(ctx, h.mcp, as, m, body, event)
+	switch {
+	case began:
+		event(answer)
+	case mcp.IsModernProtocol(m.version):
+		writeJSON(w, statusOf(code), answer)
+	default:
+		writeJSON(w, http.StatusOK, answer)
+	}
+}
+
+const eventStart = "event: message\ndata: "
+
+// asEvent is a message as a stream of events carries it.
+func asEvent(text []byte) []byte {
+	return slices.Concat([]byte(eventStart), text, []byte("\n\n"))
+}
+
+// listen is the stream over which a client of an older era is told what belongs
+// to none of its requests.
+func (h *HTTP) listen(w http.ResponseWriter, r *http.Request) {
+	one, leave, ok := h.enter(w, r)
+	if !ok {
+		return
+	}
+	defer leave()
+	if h.work.isStopping() {
+		stopping(w, message{})
+		return
+	}
+	end, refusal := h.limits.begin(meteredAs(exchangeFrom(r.Context()).Caller, r), true)
+	if refusal != nil {
+		refusal.answer(w, nil)
+		return
+	}
+	defer end()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	h.tell(w, r, one.session)
+}
+
+// tell writes what a client is told until it is gone, or the server stops.
+func (h *HTTP) tell(w http.ResponseWriter, r *http.Request, s *session) {
+	ctx, cancel := h.work.streaming(r.Context())
+	defer cancel()
+	flusher := http.NewResponseController(w)
+	for ok := true; ok && flusher.Flush() == nil; {
+		var texts [][]byte
+		texts, ok = s.next(ctx)
+		if !ok && r.Context().Err() == nil { // else the session's next stream tells what is left
+			texts = s.pending()
+		}
+		for _, text := range texts {
+			if _, err := w.Write(asEvent(text)); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// goodbye ends the session of a client of an older era.
+func (h *HTTP) goodbye(w http.ResponseWriter, r *http.Request) {
+	one, leave, ok := h.enter(w, r)
+	if !ok {
+		return
+	}
+	defer leave()
+	if !h.peers.remove(one) {
+		http.Error(w, "there is no such session any more", http.StatusNotFound)
+		return
+	}
+	h.mcp.UnregisterSession(r.Context(), one.session.id)
+	w.WriteHeader(http.StatusOK)
+	h.left(exchangeFrom(r.Context()).Caller, true)
 }
 
 // enter finds the session that a request of an older era names, which is in use
@@ -152,17 +238,25 @@ func (h *HTTP) postMessage(w http.ResponseWriter, r *http.Request, body []byte) 
 func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (one *peer, leave func(), ok bool) {
 	caller := CallerFrom(r.Context())
 	id := r.Header.Get(mcpSession)
-	if id == "" && r.Method == http.MethodGet { // what clients take for: there is no such stream, and go on without
+	switch {
+	case r.Method != http.MethodPost && mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "this version of the protocol has no sessions and only POST; subscriptions/listen is its stream", http.StatusMethodNotAllowed)
+		return nil, nil, false
+	case id == "" && r.Method == http.MethodGet: // what clients take for: there is no such stream, and go on without
 		w.Header().Set("Allow", http.MethodPost)
 		http.Error(w, "the header "+mcpSession+" is missing; only a session has such a stream", http.StatusMethodNotAllowed)
 		return nil, nil, false
-	}
-	if id == "" {
+	case id == "":
 		http.Error(w, "the header "+mcpSession+" is missing; initialize a session first", http.StatusBadRequest)
 		return nil, nil, false
 	}
+	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
+		http.Error(w, "this version of the protocol is not supported", http.StatusBadRequest)
+		return nil, nil, false
+	}
 	one, leave = h.peers.enter(id, caller.Principal)
-	if one == nil || one.stream != nil {
+	if one == nil || one.isSSE {
 		leave()
 		http.Error(w, "there is no such session; initialize a new one", http.StatusNotFound)
 		return nil, nil, false
@@ -171,12 +265,11 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (one *peer, leave f
 	return one, leave, true
 }
 
-type inflightKey struct{}
-
 // begin counts a message of the caller's until end is called. Otherwise it has
 // answered the request.
 func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller Caller) (end func(), ok bool) {
-	if m.isAnswer() || m.Method == methodCancelled && !m.isRequest() {
+	exchangeFrom(r.Context()).Caller = caller
+	if m.isAnswer() || m.isCancellation() {
 		return func() {}, true // it ends what is open; refused it would be lost
 	}
 	if !m.isRequest() {
@@ -208,82 +301,4 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller C
 		done()
 		leave()
 	}, true
-}
-
-func busy(w http.ResponseWriter, m message, text string) {
-	w.Header().Set("Retry-After", "5")
-	refuseMessage(w, m.ID, http.StatusServiceUnavailable, text)
-}
-
-// stopping refuses what would begin while the server stops. Its connection is
-// given up, so that the next attempt may reach another server behind the same
-// address.
-func stopping(w http.ResponseWriter, m message) {
-	w.Header().Set("Connection", "close")
-	busy(w, m, "the server is stopping")
-}
-
-// noteMessage adds what was asked to what is told of the request.
-func noteMessage(r *http.Request, m message, size int) {
-	e := exchangeFrom(r.Context())
-	e.Received = int64(size)
-	if isKnown(m.Method) {
-		e.RPC = m.Method
-	}
-}
-
-// listen is the stream over which a client of an older era is told what belongs
-// to none of its requests.
-func (h *HTTP) listen(w http.ResponseWriter, r *http.Request) {
-	if isModern(r.Header) {
-		h.streamable.ServeHTTP(w, r) // says that this era has no such stream
-		return
-	}
-	if h.work.isStopping() {
-		stopping(w, message{})
-		return
-	}
-	_, leave, ok := h.enter(w, r)
-	if !ok {
-		return
-	}
-	defer leave()
-	caller := exchangeFrom(r.Context()).Caller
-	end, refusal := h.limits.begin(meteredAs(caller, r), true)
-	if refusal != nil {
-		refusal.answer(w, nil)
-		return
-	}
-	defer end()
-	ctx, cancel := h.work.streaming(r.Context())
-	defer cancel()
-	h.streamable.ServeHTTP(w, r.WithContext(ctx))
-}
-
-// goodbye ends the session of a client of an older era.
-func (h *HTTP) goodbye(w http.ResponseWriter, r *http.Request) {
-	if isModern(r.Header) {
-		h.streamable.ServeHTTP(w, r)
-		return
-	}
-	one, leave, ok := h.enter(w, r)
-	if !ok {
-		return
-	}
-	defer leave()
-	if !h.peers.dismiss(one.id, one.principal) {
-		http.Error(w, "there is no such session any more", http.StatusNotFound)
-		return
-	}
-	h.streamable.ServeHTTP(w, r)
-	if !h.peers.has(one.id, one.principal) {
-		h.left(exchangeFrom(r.Context()).Caller, true)
-	}
-}
-
-// left tells that a client is gone, unless it is a principal.
-func (h *HTTP) left(caller Caller, gone bool) {
-	if caller.Principal == "" && h.options.Left != nil && !h.work.isStopping() {
-		h.options.Left(caller.Client, gone)
-	}
 }

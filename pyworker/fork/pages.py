@@ -29,6 +29,7 @@ _SHARED = re.compile(b"\x80+")  # as above, but mapped by another one, too
 _ENTRY = 8  # bytes of an entry, the lowest first
 _LONGEST = 64 << 20  # bytes: a longer mapping holds data, and takes long to look at
 _MOST = 8 << 20  # bytes that are made ours at once at most
+_ASK = 64 << 10  # bytes between two looks at whether somebody waits: a system call
 _FORKS = 32  # after as many the pages are looked at again
 
 _monotonic = time.monotonic
@@ -123,12 +124,16 @@ def _runs(kind, start, entries):
 
 
 def _make_ours(runs, stop):
-    left, advise = _MOST, _madvise()
+    left, ask, advise = _MOST, _MOST, _madvise()
     with open("/proc/self/pagemap", "rb", buffering=0) as file:
         for address, size in runs:
             left -= size
-            if left < 0 or stop():
+            if left < 0:
                 return
+            if left <= ask:
+                if stop():
+                    return
+                ask = left - _ASK
             # What was found some forks ago may be another mapping by now, of a
             # file that others see.
             for run in _runs(_SHARED, address, _entries(file.fileno(), address, size)):

@@ -20,9 +20,9 @@ LONGEST = 900  # seconds: the slowest module takes 125 on two busy processors
 def find_modules(root):
     """Returns the names of the modules that unittest would discover."""
     return [
-        f"{package}.tests.{path.stem}"
+        ".".join(path.relative_to(root).with_suffix("").parts)
         for package in PACKAGES
-        for path in sorted(root.glob(f"{package}/tests/test*.py"))
+        for path in sorted(root.glob(f"{package}/tests/**/test*.py"))
     ]
 
 

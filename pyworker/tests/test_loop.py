@@ -5,7 +5,7 @@ import socket
 import unittest
 
 from pyworker.interrupt import NUDGE
-from pyworker.tests.forker import CopyCase
+from pyworker.tests.fork.forker import CopyCase
 from pyworker.tests.worker import WorkerCase
 
 JOB = "import asyncio\nasync def job(x=7):\n    await asyncio.sleep(0)\n    return x\n"

@@ -11,9 +11,7 @@ import unittest
 
 from pyworker import protocol
 from pyworker.tests import conversations
-from pyworker.tests.worker import WorkerCase
-
-FAKES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake")
+from pyworker.tests.worker import FAKES, WorkerCase
 
 
 def decode_all(data, chunk=None):

@@ -4,7 +4,7 @@ import os
 import sys
 import unittest
 
-from pyworker.tests.forker import wait_for_end
+from pyworker.tests.fork.forker import wait_for_end
 from pyworker.tests.worker import WorkerCase
 
 

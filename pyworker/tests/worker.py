@@ -14,6 +14,7 @@ from pyworker import protocol
 from pyworker.interrupt import NUDGE
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FAKES = os.path.join(ROOT, "pyworker", "tests", "fake")
 ANSWER_SECONDS = 60  # a worker that is silent for longer hangs
 _FIRST_NUDGE = 0.05  # seconds after an interrupt, as of Go's
 START = {

@@ -1,0 +1,211 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"understudy/internal/auth"
+	"understudy/internal/config"
+	"understudy/internal/sandbox"
+	"understudy/internal/transport"
+	"understudy/sessions"
+)
+
+// network is where clients connect, before there is a server to answer them.
+type network struct {
+	listener net.Listener
+	tls      *tls.Config  // nil for plain HTTP
+	door     *door        // nil: everybody may come in
+	watchers net.Listener // nil: they come the clients' way
+}
+
+func openNetwork(c *config.Config, log *slog.Logger) (_ *network, err error) {
+	n := &network{}
+	defer func() {
+		if err != nil {
+			n.close()
+		}
+	}()
+	if n.door, err = openDoor(c, log); err != nil {
+		return nil, err
+	}
+	if c.Serve.TLSCert != "" {
+		if n.tls, err = transport.TLSConfig(c.Serve.TLSCert, c.Serve.TLSKey, log); err != nil {
+			return nil, err
+		}
+	}
+	if n.watchers, err = listenForWatchers(c.Serve.MetricsAddr); err != nil {
+		return nil, err
+	}
+	if c.Serve.Socket != "" {
+		n.listener, err = transport.ListenSocket(c.Serve.Socket)
+		if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
+			n.listener = sandbox.Outsiders(n.listener, log)
+		}
+	} else {
+		n.listener, err = net.Listen("tcp", c.Serve.Addr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// close frees the address, if it was not done already.
+func (n *network) close() {
+	if n.listener != nil {
+		_ = n.listener.Close()
+	}
+	n.door.close()
+	if n.watchers != nil {
+		_ = n.watchers.Close()
+	}
+}
+
+// serve answers clients until ctx ends and their calls have been answered.
+func (n *network) serve(ctx context.Context, a *App) error {
+	options := a.httpOptions()
+	options.TLS = n.tls
+	n.operate(a, &options)
+	defer n.watch(a)()
+	defer context.AfterFunc(ctx, a.ready.stop)()
+	return transport.NewHTTP(a.server, options).Serve(ctx, n.listener)
+}
+
+func (a *App) httpOptions() transport.HTTPOptions {
+	s := a.config.Serve
+	return transport.HTTPOptions{
+		Streamable: s.Has(config.TransportHTTP), SSE: s.Has(config.TransportSSE),
+		AllowOrigins: s.AllowOrigin, AllowHosts: a.hosts(s.Addr),
+		MaxRequest: s.MaxRequest, MaxConnections: s.MaxConnections,
+		MaxCalls: s.MaxCallsPerClient, MaxRate: s.MaxRequestsPerSecond,
+		Left: a.left, ClientTTL: s.ClientTTL, StopGrace: s.StopGrace, Interrupt: a.interrupt,
+		Logger: a.log,
+	}
+}
+
+// hosts are the names that clients may use for an address of ours.
+func (a *App) hosts(addr string) []string {
+	hosts := a.config.Serve.AllowHost
+	if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
+		hosts = append([]string{host}, hosts...)
+	}
+	return hosts
+}
+
+// left treats the sessions of a client that is gone. When it said so itself they
+// are ended, for which nobody waits here.
+func (a *App) left(client string, bye bool) {
+	a.shown.Leave(sessions.Client(client))
+	if !bye {
+		a.manager.Leave(context.Background(), sessions.Client(client), false)
+		return
+	}
+	a.leaving.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		a.manager.Leave(ctx, sessions.Client(client), true)
+	})
+}
+
+// interrupt ends all sessions, so that their calls are answered with what they
+// have come to.
+func (a *App) interrupt() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	a.manager.Close(ctx)
+}
+
+// door is who may come in over a network.
+type door struct {
+	tokens   *auth.Tokens   // nil without --auth-tokens
+	resource *auth.Resource // nil without --auth-issuer
+}
+
+// openDoor reads what the settings name. It returns nil when everybody may
+// come in.
+func openDoor(c *config.Config, log *slog.Logger) (d *door, err error) {
+	s := c.Serve.Auth
+	if !s.Authenticates() {
+		return nil, nil
+	}
+	d = &door{}
+	if s.AuthTokens != "" {
+		if d.tokens, err = auth.OpenTokens(s.AuthTokens, log); err != nil {
+			return nil, err
+		}
+		log.Info("clients come in with a token of the file", "file", s.AuthTokens, "tokens", d.tokens.Count())
+	}
+	if s.AuthIssuer == "" {
+		return d, nil
+	}
+	d.resource, err = auth.NewResource(auth.ResourceOptions{
+		Issuer: s.AuthIssuer, Audience: s.AuthAudience, Scopes: s.AuthScopes, JWKSURL: s.AuthJWKSURL,
+		PrincipalClaim: s.AuthPrincipalClaim, PublicURL: s.PublicURL, Logger: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	log.Info("clients come in with a token of the issuer", "issuer", s.AuthIssuer)
+	return d, nil
+}
+
+func (d *door) close() {
+	if d != nil && d.resource != nil {
+		d.resource.Close()
+	}
+}
+
+// gate lets in who has a token for scope.
+func (d *door) gate(scope string) *auth.Gate {
+	return auth.NewGate(auth.GateOptions{Tokens: d.tokens, Resource: d.resource, Scope: scope})
+}
+
+// admit has the transport ask who sends a request, and tells clients where
+// tokens are to be had.
+func (d *door) admit(options *transport.HTTPOptions) {
+	if d == nil {
+		return
+	}
+	options.Authenticator = d.gate(auth.ScopeMCP)
+	if d.resource == nil {
+		return
+	}
+	var served []string
+	if options.Streamable {
+		served = append(served, transport.StreamablePath)
+	}
+	if options.SSE {
+		served = append(served, transport.SSEPath)
+	}
+	for path, handler := range d.resource.Metadata(served) {
+		options.Routes[path] = handler
+	}
+}
+
+// guard lets through who has a token for scope. Without a door it is open.
+func (d *door) guard(scope string, next http.Handler) http.Handler {
+	if d == nil {
+		return next
+	}
+	gate := d.gate(scope)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := gate.Authenticate(r)
+		var refusal *auth.Refusal
+		switch {
+		case err == nil:
+			next.ServeHTTP(w, r)
+		case errors.As(err, &refusal):
+			if challenge := refusal.Challenge(); challenge != "" {
+				w.Header().Set("WWW-Authenticate", challenge)
+			}
+			http.Error(w, refusal.Error(), refusal.Status())
+		default: // Authenticate gives no other error
+			http.Error(w, "authentication does not work at the moment", http.StatusInternalServerError)
+		}
+	})
+}

@@ -1,0 +1,282 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/internal/app"
+	"understudy/internal/config"
+	"understudy/sessions"
+)
+
+//go:embed demo/*.py demo/penguins.csv
+var demoFiles embed.FS
+
+const demoData = "penguins.csv"
+
+// Demo plays an agent: a client of this very program over stdio, which works
+// on a real data set. It prints the conversation and says where the plots are.
+func Demo(ctx context.Context, c *config.Config, out io.Writer) error {
+	dir, err := prepareDemo(c.Demo.Dir)
+	if err != nil {
+		return err
+	}
+	steps, err := demoSteps()
+	if err != nil {
+		return err
+	}
+	d := &demo{out: out, dir: dir, style: styleFor(out)}
+	if err := d.connect(ctx, c); err != nil {
+		return err
+	}
+	err = d.play(ctx, steps)
+	return errors.Join(err, d.agent.Close())
+}
+
+// prepareDemo makes the working directory with the data in it.
+func prepareDemo(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("preparing the demo: %w", err)
+	}
+	if err := errors.Join(os.MkdirAll(dir, 0o755), app.GiveToSessions(dir, quiet())); err != nil {
+		return "", fmt.Errorf("preparing the demo: %w", err)
+	}
+	data, err := demoFiles.ReadFile("demo/" + demoData)
+	if err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(filepath.Join(dir, demoData), data, 0o644)
+}
+
+// demoStep is one call of the demo.
+type demoStep struct {
+	say, code, result string
+	wait              float64 // seconds; 0 is the server's default
+	then              string  // an operation of manage_interpreters after the code
+}
+
+func demoSteps() ([]demoStep, error) {
+	names, err := fs.Glob(demoFiles, "demo/*.py") // sorted
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]demoStep, 0, len(names))
+	for _, name := range names {
+		text, err := demoFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		step, err := parseStep(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if needsUnderstudy(name) && runtime.GOOS != "linux" {
+			continue
+		}
+		steps = append(steps, step)
+	}
+	return steps, nil
+}
+
+// needsUnderstudy reports whether a step shows what only Linux can: variables
+// that outlive their process.
+func needsUnderstudy(name string) bool {
+	number, _, _ := strings.Cut(path.Base(name), "_")
+	return number >= "7"
+}
+
+// parseStep splits a demo file into its heading comments and its code.
+func parseStep(text string) (demoStep, error) {
+	var step demoStep
+	for {
+		line, rest, _ := strings.Cut(text, "\n")
+		key, value, found := strings.Cut(strings.TrimPrefix(line, "# "), ": ")
+		if !strings.HasPrefix(line, "# ") || !found {
+			step.code = text
+			return step, nil
+		}
+		switch key {
+		case "say":
+			step.say = value
+		case "result":
+			step.result = value
+		case "then":
+			step.then = value
+		case "wait":
+			seconds, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				return step, err
+			}
+			step.wait = seconds
+		default:
+			return step, fmt.Errorf("unknown heading %q", key)
+		}
+		text = rest
+	}
+}
+
+// demo is a conversation under way.
+type demo struct {
+	out     io.Writer
+	dir     string
+	style   style
+	agent   *client.Client
+	figures int
+	saved   string // the directory of the last figure's file
+}
+
+func (d *demo) connect(ctx context.Context, c *config.Config) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding our own program: %w", err)
+	}
+	args := []string{"serve", "--workdir", d.dir, "--data-dir", c.DataDir, "--log-level", "warn"}
+	args = append(args, "--copy-share", "1") // its calls come at once, and it undoes one
+	if c.Python != "" {
+		args = append(args, "--python", c.Python)
+	}
+	d.agent, err = client.NewStdioMCPClientWithOptions(self, os.Environ(), args, transport.WithCommandStderrWriter(os.Stderr))
+	if err != nil {
+		return fmt.Errorf("starting the server: %w", err)
+	}
+	d.agent.OnNotification(d.progress)
+	if err := d.agent.Start(ctx); err != nil { // the process runs already; this begins the notifications
+		return errors.Join(fmt.Errorf("connecting to the server: %w", err), d.agent.Close())
+	}
+	hello := mcp.InitializeRequest{}
+	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
+	hello.Params.ClientInfo = mcp.Implementation{Name: "understudy-demo", Version: app.Version()}
+	if _, err := d.agent.Initialize(ctx, hello); err != nil {
+		return errors.Join(fmt.Errorf("greeting the server: %w", err), d.agent.Close())
+	}
+	return nil
+}
+
+// play makes the calls one after the other; figures come with them.
+func (d *demo) play(ctx context.Context, steps []demoStep) error {
+	fmt.Fprintf(d.out, "An agent talks MCP to %s over stdio, in %s\n", d.style.bold("understudy serve"), d.dir)
+	for i, step := range steps {
+		fmt.Fprintf(d.out, "\n%s\n", d.style.bold(fmt.Sprintf("%d. %s", i+1, step.say)))
+		if err := d.step(ctx, step); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(d.out, "\n%s\n", d.style.bold(fmt.Sprintf("%d. What do I have?", len(steps)+1)))
+	if _, err := d.call(ctx, "manage_interpreters", map[string]any{"operation": "variables"}); err != nil {
+		return err
+	}
+	if d.figures == 0 {
+		return errors.New("no figure came back; `understudy doctor` says what is missing")
+	}
+	fmt.Fprintf(d.out, "\n%d figures came back as images; the files are in %s\n", d.figures, d.saved)
+	return nil
+}
+
+// step runs code and, when it takes longer than it was waited for, goes on waiting.
+func (d *demo) step(ctx context.Context, step demoStep) error {
+	args := map[string]any{"code": step.code}
+	if step.result != "" {
+		args["result_var_name"] = step.result
+	}
+	if step.wait != 0 {
+		args["wait"] = step.wait
+	}
+	d.block("  │ ", step.code)
+	running, err := d.call(ctx, "run_python_code", args)
+	for running && err == nil {
+		fmt.Fprintf(d.out, "%s\n", d.style.bold("   The agent does something else meanwhile, then goes on waiting."))
+		running, err = d.call(ctx, "manage_interpreters", map[string]any{"operation": "wait", "wait": 30})
+	}
+	if err == nil && step.then != "" {
+		_, err = d.call(ctx, "manage_interpreters", map[string]any{"operation": step.then})
+	}
+	return err
+}
+
+// call makes one tool call, shows what a model would read, and reports
+// whether the code is still running.
+func (d *demo) call(ctx context.Context, tool string, args map[string]any) (running bool, err error) {
+	request := mcp.CallToolRequest{}
+	request.Params.Name, request.Params.Arguments = tool, args
+	request.Params.Meta = &mcp.Meta{ProgressToken: tool}
+	began := time.Now()
+	result, err := d.agent.CallTool(ctx, request)
+	if err != nil {
+		return false, fmt.Errorf("calling %s: %w", tool, err)
+	}
+	fmt.Fprintf(d.out, "  %s\n", d.style.dim(fmt.Sprintf("%s → answered in %s", tool, time.Since(began).Round(time.Millisecond))))
+	for _, content := range result.Content {
+		switch c := content.(type) {
+		case mcp.TextContent:
+			d.block("  ", c.Text)
+		case mcp.ImageContent:
+			d.figures++
+			d.block("  ", fmt.Sprintf("[an image, %s, %d bytes of base64]", c.MIMEType, len(c.Data)))
+		}
+	}
+	if result.IsError {
+		return false, fmt.Errorf("%s was refused", tool)
+	}
+	record, _ := result.StructuredContent.(map[string]any)
+	if paths, _ := record["fig_storage_path"].([]any); len(paths) > 0 {
+		d.saved = filepath.Dir(fmt.Sprint(paths[len(paths)-1]))
+	}
+	return record["status"] == string(sessions.StatusRunning), nil
+}
+
+func (d *demo) progress(n mcp.JSONRPCNotification) {
+	if n.Method != "notifications/progress" {
+		return
+	}
+	if message, ok := n.Params.AdditionalFields["message"].(string); ok {
+		fmt.Fprintf(d.out, "  %s\n", d.style.dim("progress: "+message))
+	}
+}
+
+// block prints text with every line indented.
+func (d *demo) block(indent, text string) {
+	lines := bufio.NewScanner(strings.NewReader(strings.TrimRight(text, "\n")))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		fmt.Fprintf(d.out, "%s%s\n", d.style.dim(indent), lines.Text())
+	}
+}
+
+// style marks text up for terminals and leaves it plain elsewhere.
+type style struct{ on bool }
+
+func styleFor(out io.Writer) style {
+	file, ok := out.(*os.File)
+	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return style{}
+	}
+	info, err := file.Stat()
+	return style{err == nil && info.Mode()&os.ModeCharDevice != 0}
+}
+
+func (s style) bold(text string) string { return s.mark("1", text) }
+func (s style) dim(text string) string  { return s.mark("2", text) }
+
+func (s style) mark(code, text string) string {
+	if !s.on {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}

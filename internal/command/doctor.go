@@ -1,0 +1,239 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"understudy/internal/app"
+	"understudy/internal/config"
+	"understudy/internal/pythonenv"
+)
+
+// state says how a check ended.
+type state string
+
+const (
+	stateOK      state = "ok"
+	stateNote    state = "note"    // works, with a limit worth knowing
+	stateMissing state = "missing" // something optional is not there
+	stateFailed  state = "failed"  // the main job does not work
+)
+
+// check is one line of the doctor's findings.
+type check struct {
+	Group  string `json:"group"`
+	Name   string `json:"name"`
+	State  state  `json:"state"`
+	Detail string `json:"detail"`
+}
+
+// findings are all lines.
+type findings struct {
+	Works  bool    `json:"works"`
+	Checks []check `json:"checks"`
+}
+
+// errUnfit is the doctor's error when the main job does not work here.
+var errUnfit = errors.New("the main job does not work here: see what failed above")
+
+// Doctor is the command doctor: it tries what the server does, says what works
+// and what does not, and returns an error when the main job can't.
+func Doctor(ctx context.Context, c *config.Config, out io.Writer) error {
+	found := examine(ctx, c)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := found.print(out, c.Doctor.JSON); err != nil {
+		return err
+	}
+	if !found.Works {
+		return errUnfit
+	}
+	return nil
+}
+
+// group is a heading of the table.
+type group string
+
+// The headings.
+const (
+	groupProject   group = "Project"
+	groupPython    group = "Python"
+	groupGuards    group = "Guard rails"
+	groupSandbox   group = "Sandbox"
+	groupLibraries group = "Libraries"
+	groupSystem    group = "System"
+	groupClients   group = "Clients"
+)
+
+func (f *findings) add(g group, name string, s state, format string, args ...any) {
+	f.Checks = append(f.Checks, check{string(g), name, s, fmt.Sprintf(format, args...)})
+	if s == stateFailed {
+		f.Works = false
+	}
+}
+
+// settingsChecks look at the settings alone; one without a state has nothing to say.
+var settingsChecks = []struct {
+	group group
+	name  string
+	look  func(*config.Config) (state, string)
+}{
+	{groupProject, "directory", checkDirectory},
+	{groupGuards, "mode", checkMode},
+	{groupGuards, "plugins", checkPlugins},
+	{groupGuards, "configuration", checkIgnored},
+	{groupSandbox, "HTTP and SSE", checkSandboxOver(true)},
+	{groupSandbox, "stdio", checkSandboxOver(false)},
+	{groupSandbox, "home directory", checkSharedHome},
+	{groupSandbox, "limits", checkLimits},
+	{groupSandbox, "limits, HTTP", checkLimitsOverHTTP},
+	{groupSystem, "start", checkStart},
+	{groupSystem, "journal", checkJournal},
+}
+
+func examine(ctx context.Context, c *config.Config) *findings {
+	f := &findings{Works: true}
+	dataDirWorks := f.dataDir(c.DataDir)
+	if python := f.python(ctx, c); python != nil {
+		f.pythons(ctx, c, python)
+		f.libraries(ctx, c, python)
+		wall, fits := f.sandbox(ctx, c, python)
+		if dataDirWorks && fits { // workers run files that are kept there
+			f.worker(ctx, c, python, wall)
+		}
+		f.policy(ctx, c, python)
+	}
+	for _, check := range settingsChecks {
+		if s, detail := check.look(c); s != "" {
+			f.add(check.group, check.name, s, "%s", detail)
+		}
+	}
+	f.limits()
+	f.cleanUp()
+	f.clients(c)
+	return f
+}
+
+func (f *findings) python(ctx context.Context, c *config.Config) *pythonenv.Found {
+	found, err := app.FindPython(ctx, c)
+	if err != nil {
+		f.add(groupPython, "interpreter", stateFailed, "%v", err)
+		return nil
+	}
+	f.add(groupPython, "interpreter", stateOK, "%s (%s), %s", found.Path, found.Version, found.Why)
+	for _, passed := range found.Passed {
+		f.add(groupPython, "passed over", stateNote, "%s", passed)
+	}
+	return found
+}
+
+func (f *findings) libraries(ctx context.Context, c *config.Config, python *pythonenv.Found) {
+	versions, err := pythonenv.Versions(ctx, python.Path)
+	if err != nil {
+		f.add(groupLibraries, "all", stateFailed, "%v", err)
+		return
+	}
+	var batteries, missing []string
+	for _, p := range pythonenv.Packages {
+		version, ok := versions[p.Name]
+		switch {
+		case p.Battery && ok:
+			batteries = append(batteries, p.Name+" "+version)
+		case p.Battery:
+			missing = append(missing, p.Name)
+		case ok:
+			f.add(groupLibraries, p.Name, stateOK, "%s", version)
+		default:
+			f.add(groupLibraries, p.Name, stateMissing, "%s", p.Without)
+		}
+	}
+	if len(batteries) > 0 {
+		f.add(groupLibraries, "more", stateOK, "%s", strings.Join(batteries, ", "))
+	}
+	if len(missing) > 0 {
+		f.add(groupLibraries, "more", stateMissing, "%s", strings.Join(missing, ", "))
+	}
+	f.howToInstall(c, python, len(versions) < len(pythonenv.Packages))
+}
+
+// howToInstall says how the libraries get better.
+func (f *findings) howToInstall(c *config.Config, python *pythonenv.Found, lacks bool) {
+	lock, err := requirements()
+	current, whole := pythonenv.Installed(c.DataDir, lock)
+	switch {
+	case err != nil:
+		f.add(groupLibraries, "versions", stateFailed, "%v", err)
+	case python.FromSetup() && !current:
+		f.add(groupLibraries, "versions", stateNote, "of an older understudy; \"understudy setup\" brings them up to date")
+	case !lacks:
+	case !python.FromSetup() && current && whole:
+		f.add(groupLibraries, "versions", stateNote, "the environment that setup made has them: agents can create an interpreter with python \"own\"; or install them into this one")
+	case !python.FromSetup():
+		f.add(groupLibraries, "versions", stateNote, "\"understudy setup\" makes an environment with all of them")
+	case !whole:
+		f.add(groupLibraries, "versions", stateNote, "\"understudy setup\" adds what is missing (--minimal has left it out)")
+	default:
+		f.add(groupLibraries, "versions", stateNote, "what is missing was removed after setup; \"%s -m pip install NAME\" brings it back", python.Path)
+	}
+}
+
+// lowDisk is the free space below which a session soon fails.
+const lowDisk = 200_000_000
+
+// dataDir reports whether the server can keep its files.
+func (f *findings) dataDir(path string) bool {
+	if err := tryWriting(path); err != nil {
+		f.add(groupSystem, "data directory", stateFailed, "%v; choose another with --data-dir", err)
+		return false
+	}
+	f.add(groupSystem, "data directory", stateOK, "%s", path)
+	free, err := freeSpace(path)
+	switch {
+	case err != nil:
+		f.add(groupSystem, "disk space", stateNote, "unknown: %v", err)
+	case free < lowDisk:
+		f.add(groupSystem, "disk space", stateNote, "only %s are free in the data directory", humanize.Bytes(free))
+	default:
+		f.add(groupSystem, "disk space", stateOK, "%s are free in the data directory", humanize.Bytes(free))
+	}
+	return true
+}
+
+func tryWriting(directory string) error {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(directory, "doctor-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString("written by understudy doctor\n")
+	return errors.Join(err, file.Close(), os.Remove(file.Name()))
+}
+
+func (f *findings) print(out io.Writer, asJSON bool) error {
+	if asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(f)
+	}
+	var text strings.Builder
+	for _, g := range []group{groupProject, groupPython, groupLibraries, groupGuards, groupSandbox, groupSystem, groupClients} {
+		fmt.Fprintln(&text, g)
+		for _, check := range f.Checks {
+			if check.Group == string(g) {
+				fmt.Fprintf(&text, "  %-8s %-15s %s\n", check.State, check.Name, check.Detail)
+			}
+		}
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}

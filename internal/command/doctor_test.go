@@ -1,0 +1,330 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"understudy/internal/config"
+	"understudy/internal/pythonenv"
+	"understudy/internal/worker/workertest"
+	"understudy/sessions"
+)
+
+func doctor(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	c, err := config.Parse(config.Source{Args: append([]string{"doctor"}, args...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	err = Doctor(t.Context(), c, &out)
+	return out.String(), err
+}
+
+func TestDoctorTriesARealWorker(t *testing.T) {
+	out, err := doctor(t, "--data-dir", t.TempDir(), "--python", workertest.Python(t))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"asked for with --python", "started and ran 1+1", "figures", "numpy", "disk space", "--start", "full: Python code"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+}
+
+// TestDoctorNamesLibraries: what understudy knows best has a line each, all else has one,
+// and what is missing says where it is to be had.
+func TestDoctorNamesLibraries(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("stands for Python with a shell script")
+	}
+	whole := map[string]string{}
+	for _, p := range pythonenv.Packages {
+		whole[p.Name] = "1.0"
+	}
+	minimal := map[string]string{"pillow": "1.0"} // which matplotlib brings
+	for _, name := range pythonenv.Minimal() {
+		minimal[name] = "1.0"
+	}
+	lock, err := requirements()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256(lock))
+	const more, lacks = "openpyxl 1.0, pyarrow 1.0, polars 1.0", "openpyxl, pyarrow, polars, duckdb"
+	for _, test := range []struct {
+		name, why, stamp string
+		versions         map[string]string
+		lines            int
+		want             []string
+	}{
+		{"all", "made by understudy setup", `{"lock": "` + sum + `"}`, whole, len(pythonenv.Minimal()) + 1, []string{more}},
+		{"minimal", "made by understudy setup", `{"lock": "` + sum + `", "only": ["numpy"]}`, minimal, len(pythonenv.Minimal()) + 3, []string{"pillow 1.0", lacks, `"understudy setup" adds what is missing`}},
+		{"removed", "made by understudy setup", `{"lock": "` + sum + `"}`, minimal, len(pythonenv.Minimal()) + 3, []string{"removed after setup"}},
+		{"older", "made by understudy setup", `{"lock": "of old"}`, minimal, len(pythonenv.Minimal()) + 3, []string{lacks, "brings them up to date"}},
+		{"another", "on PATH", "", map[string]string{}, len(pythonenv.Minimal()) + 2, []string{lacks, "figures are not captured", "makes an environment with all of them"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			data := t.TempDir()
+			versions, err := json.Marshal(test.versions)
+			python := filepath.Join(data, "stand-in")
+			if err = errors.Join(err,
+				os.Mkdir(filepath.Join(data, "python"), 0o755),
+				os.WriteFile(filepath.Join(data, "python", "understudy-setup.json"), []byte(test.stamp), 0o644),
+				os.WriteFile(python, []byte("#!/bin/sh\necho '"+string(versions)+"'\n"), 0o755)); err != nil {
+				t.Fatal(err)
+			}
+			f := &findings{}
+			f.libraries(t.Context(), &config.Config{Shared: config.Shared{DataDir: data}}, &pythonenv.Found{Python: pythonenv.Python{Path: python, Why: test.why}})
+			var out bytes.Buffer
+			if err := f.print(&out, false); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("%q is not in\n%s", want, &out)
+				}
+			}
+			if len(f.Checks) != test.lines {
+				t.Errorf("%d lines, not %d:\n%s", len(f.Checks), test.lines, &out)
+			}
+		})
+	}
+}
+
+func TestDoctorTriesThePolicy(t *testing.T) {
+	const note = "code may do whatever this user may"
+	if out, _ := doctor(t, "--data-dir", t.TempDir(), "--python", workertest.Python(t)); !strings.Contains(out, note) {
+		t.Errorf("no word about the missing policy:\n%s", out)
+	}
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	t.Setenv("UNDERSTUDY_POLICY", path)
+	for rules, want := range map[string]string{"blocked_module: []": "policy.yaml, line 1", "blocked_modules: [socket]": "it has base rules"} {
+		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := doctor(t, "--data-dir", t.TempDir(), "--python", workertest.Python(t))
+		if works := strings.HasPrefix(rules, "blocked_modules"); works != (err == nil) || !strings.Contains(out, want) {
+			t.Errorf("%v:\n%s", err, out)
+		}
+	}
+}
+
+// A journal that can't be opened is a failure if it was asked for.
+func TestDoctorLooksAtTheJournal(t *testing.T) {
+	blocked := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(blocked, []byte(strings.Repeat("no journal ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args []string
+		want state
+	}{
+		{nil, stateOK},
+		{[]string{"--data-dir", blocked}, stateNote},
+		{[]string{"--journal", blocked}, stateFailed},
+		{[]string{"--data-dir", blocked, "--trials"}, stateFailed},
+		{[]string{"--journal", blocked, "--no-journal"}, stateNote},
+	} {
+		c := configOf(t, append([]string{"serve", "--data-dir", t.TempDir()}, test.args...)...)
+		if s, detail := checkJournal(c); s != test.want {
+			t.Errorf("%q: %s %s", test.args, s, detail)
+		}
+	}
+}
+
+func TestDoctorWithoutPython(t *testing.T) {
+	out, err := doctor(t, "--json", "--data-dir", t.TempDir(), "--python", "/nowhere/python")
+	if !errors.Is(err, errUnfit) {
+		t.Errorf("error is %v", err)
+	}
+	var found findings
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		t.Fatal(err)
+	}
+	if found.Works || !hasCheck(found, "interpreter", stateFailed, "/nowhere/python") {
+		t.Errorf("found %+v", found)
+	}
+}
+
+func TestDoctorWithoutAPlaceForFiles(t *testing.T) {
+	blocked := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := doctor(t, "--data-dir", filepath.Join(blocked, "data"), "--python", workertest.Python(t))
+	if !errors.Is(err, errUnfit) || !strings.Contains(out, "choose another with --data-dir") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func hasCheck(f findings, name string, s state, detail string) bool {
+	for _, check := range f.Checks {
+		if check.Name == name && check.State == s && strings.Contains(check.Detail, detail) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestDoctorDistrustsTheWorker(t *testing.T) {
+	says := func(text string, figures int) func(context.Context, sessions.Request, sessions.Sink) (sessions.Outcome, error) {
+		return func(_ context.Context, request sessions.Request, sink sessions.Sink) (sessions.Outcome, error) {
+			if request.Execution == 1 {
+				sink.Output(sessions.Stdout, []byte(text))
+			}
+			for range figures * (request.Execution - 1) {
+				sink.Figure(sessions.Figure{Width: 640, Height: 480})
+			}
+			return sessions.Outcome{OK: true}, nil
+		}
+	}
+	for name, test := range map[string]struct {
+		run  func(context.Context, sessions.Request, sessions.Sink) (sessions.Outcome, error)
+		want string // of the error
+	}{
+		"right":       {says("2\n", 1), ""},
+		"wrong":       {says("3\n", 1), `1+1 gave "3"`},
+		"silent":      {says("", 1), `1+1 gave ""`},
+		"no figure":   {says("2\n", 0), "a plot gave 0 figures"},
+		"two figures": {says("2\n", 2), "a plot gave 2 figures"},
+		"raises": {func(context.Context, sessions.Request, sessions.Sink) (sessions.Outcome, error) {
+			return sessions.Outcome{Exception: &sessions.Exception{Traceback: "ImportError: libx\n"}}, nil
+		}, "ImportError: libx"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &findings{Works: true}
+			err := f.tryWorker(t.Context(), fakeStarter{test.run}, nil)
+			if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("error is %v, want %q", err, test.want)
+			}
+			if test.want == "" && !hasCheck(*f, "figures", stateOK, "640×480") {
+				t.Errorf("found %+v", f)
+			}
+		})
+	}
+}
+
+func TestDoctorKillsAWorkerThatHangs(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	started := fakeStarter{}
+	done := make(chan error)
+	go func() { done <- (&findings{}).tryWorker(ctx, started, nil) }()
+	cancel()
+	if err := <-done; err == nil {
+		t.Error("a worker that hangs passed")
+	}
+}
+
+// In a project the doctor says where interpreters work, which Python they run and what was
+// passed over, and which clients run this program there.
+func TestDoctorInAProject(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	t.Setenv("VIRTUAL_ENV", "")
+	t.Setenv("CONDA_PREFIX", "")
+	if out, err := exec.CommandContext(t.Context(), workertest.Python(t), "-m", "venv", "--without-pip", "venv").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("HOME", t.TempDir())
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		".mcp.json":        `{"mcpServers":{"understudy":{"command":"/nowhere/understudy"},"other":{"command":"ls"}}}`,
+		".cursor/mcp.json": `{"mcpServers":{"understudy":{"command":"` + self + `","args":["serve"]}}}`,
+		".vscode/mcp.json": `{"servers":{"understudy":{"command":"sh"}}}`,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "env"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".venv"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := &findings{Works: true}
+	c := configOf(t, "serve")
+	c.Python = ""
+	_, detail := checkDirectory(c)
+	f.add(groupProject, "directory", stateOK, "%s", detail)
+	f.python(t.Context(), c)
+	f.clients(c)
+	for _, want := range []check{
+		{"Project", "directory", stateOK, dir + ", where the server was started"},
+		{"Python", "interpreter", stateOK, "this project's venv"},
+		{"Python", "passed over", stateNote, ".venv/bin/python (this project's .venv): it does not run"},
+		{"Clients", "Claude Code", stateMissing, "/nowhere/understudy: there is no such program"},
+		{"Clients", "Cursor", stateOK, self + " serve"},
+		{"Clients", "VS Code", stateNote, "runs sh: another program than this one"},
+	} {
+		if !hasCheck(*f, want.Name, want.State, want.Detail) {
+			t.Errorf("%+v is not among %+v", want, f.Checks)
+		}
+	}
+	if !f.Works {
+		t.Error("a client that is not set up well keeps the main job from working")
+	}
+}
+
+// TestDoctorTellsOfTheSandbox: what there is, also where stdio has none.
+func TestDoctorTellsOfTheSandbox(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no sandbox but on Linux")
+	}
+	out, err := doctor(t, "--data-dir", t.TempDir(), "--python", workertest.Python(t))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"\nSandbox\n", "rlimits", "landlock", "namespaces", "HTTP and SSE    standard: no network", "stdio           off: ", "--sandbox standard confines it", "none for an interpreter"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	t.Setenv("UNDERSTUDY_SANDBOX", "standard")
+	t.Setenv("UNDERSTUDY_ALLOW_NET", "pypi.org")
+	t.Setenv("UNDERSTUDY_MEMORY_LIMIT", "1GB")
+	out, err = doctor(t, "--data-dir", t.TempDir(), "--python", workertest.Python(t))
+	if err != nil || !strings.Contains(out, "started and ran 1+1") || !strings.Contains(out, "standard: the hosts pypi.org") || !strings.Contains(out, "for an interpreter 1.0 GB of memory, 512 processes") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestDoctorBelowTheFloor: a Python that says the host allows nothing stands for one that
+// does.
+func TestDoctorBelowTheFloor(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no sandbox but on Linux")
+	}
+	no := `{"landlock":0,"user":1000,"seccomp":"not here","namespaces":"not here","users":"not here","proc":"not here","cgroup":"not here"}`
+	path := filepath.Join(t.TempDir(), "python")
+	text := "#!/bin/sh\nif [ \"$2\" = -S ] && [ \"$3\" = -c ]; then cat >/dev/null; echo '" + no + "'; exit; fi\nexec " + workertest.Python(t) + " \"$@\"\n"
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--sandbox", "strict"}, {"--sandbox", "standard", "--sandbox-floor", "landlock"}} {
+		c := configOf(t, append([]string{"serve", "--data-dir", t.TempDir(), "--transport", "http", "--python", path}, args...)...)
+		var out bytes.Buffer
+		if err := Doctor(t.Context(), c, &out); !errors.Is(err, errUnfit) || !strings.Contains(out.String(), "failed   floor") {
+			t.Errorf("%v\n%s", err, &out)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package command
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"understudy/internal/config"
+	"understudy/internal/journal"
+	"understudy/internal/report"
+	"understudy/sessions"
+)
+
+// recordTrials records one execution and two trials of one client as a server does,
+// with a saver, and returns the settings of a command that reads them.
+func recordTrials(t *testing.T) *config.Config {
+	t.Helper()
+	dir := t.TempDir()
+	path, runDir := filepath.Join(dir, "journal.db"), filepath.Join(dir, "experiments")
+	j, err := journal.Open(path, journal.Options{
+		Run: journal.Run{Version: "1.0.0", Config: "trials: true\n", Steps: 3, RunDir: runDir},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader, err := journal.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	saver := report.NewSaver(report.SaverOptions{Source: reader, RunDir: runDir, Log: slog.New(slog.DiscardHandler), Run: j.RunID()})
+	j.Notify(saver.Changed)
+	for i, trial := range []*sessions.Trial{nil, {Plan: "Begin.", MetricVarName: "score", Maximize: true}, {Plan: "Go on.", MetricVarName: "score", Maximize: true}} {
+		value := float64(i)
+		e := sessions.Entry{
+			InterpreterID: "3fa9c0de11112222", Execution: i + 1, Client: sessions.Client("stdio"), Kind: sessions.RunsCode, Code: "score = " + string(rune('0'+i)),
+			Started: time.Now(), Trial: trial, Result: &sessions.Result{Status: sessions.StatusOK, Success: true},
+			Parent: sessions.Place{InterpreterID: "3fa9c0de11112222", Execution: i},
+		}
+		e.Follows, e.Present = e.Parent, sessions.Place{InterpreterID: e.InterpreterID, Execution: i + 1}
+		if trial != nil {
+			e.Metric = &sessions.Metric{Value: &value}
+		}
+		if _, err := j.Record(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, end := range []error{j.Close(t.Context()), saver.Close(t.Context()), reader.Close()} {
+		if end != nil {
+			t.Fatal(end)
+		}
+	}
+	return &config.Config{Shared: config.Shared{DataDir: dir}}
+}
+
+func TestReportWritesAnExperimentsFiles(t *testing.T) {
+	c := recordTrials(t)
+	saved, err := filepath.Glob(filepath.Join(c.DataDir, "experiments", "*", "report.md"))
+	if err != nil || len(saved) != 1 {
+		t.Fatalf("the server wrote %v, %v", saved, err)
+	}
+	c.Report.Dir = filepath.Join(t.TempDir(), "out")
+	var out strings.Builder
+	if err := Report(t.Context(), c, &out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "2 trials; the best is trial 2 with score = 2 (higher is better)") || !strings.Contains(out.String(), filepath.Join(c.Report.Dir, "tree_plot.html")) {
+		t.Error(out.String())
+	}
+	for name, want := range map[string]string{
+		"report.md":        "improve of trial 1",
+		"best_solution.py": "score = 0\n\n# %% [2] 3fa9c0de@2, trial 1 (draft)\n# Begin.\nscore = 1\n",
+		"config.yaml":      "trials: true\n",
+		"journal.json":     `"best": "3fa9c0de11112222@3"`,
+		"metric.svg":       "<svg ",
+	} {
+		text, err := os.ReadFile(filepath.Join(c.Report.Dir, name))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %q, %v:\n%s", name, want, err, text)
+		}
+	}
+	again := *c
+	again.Report.Dir = ""
+	out.Reset()
+	if err := Report(t.Context(), &again, &out); err != nil || !strings.Contains(out.String(), saved[0]) {
+		t.Errorf("it is not written where the server did: %v, %s", err, out.String())
+	}
+}
+
+func TestReportLeavesOthersFilesAlone(t *testing.T) {
+	c := recordTrials(t)
+	c.Report.Dir = t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		path := filepath.Join(c.Report.Dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	mine := write("config.yaml", "mine")
+	for _, journal := range []string{"", "{}", `{"nodes": []}`, "[1]"} {
+		if journal != "" {
+			write("journal.json", journal)
+		}
+		err := Report(t.Context(), c, &strings.Builder{})
+		if err == nil || !strings.Contains(err.Error(), "--out") {
+			t.Errorf("with journal.json %q: %v", journal, err)
+		}
+		if text, err := os.ReadFile(mine); err != nil || string(text) != "mine" {
+			t.Fatalf("the file is %q now, %v", text, err)
+		}
+	}
+	write("journal.json", `{"run": {"id": "ABCDEFGH12"}, "nodes": [], "node2parent": {}}`)
+	stale := []string{write("figures/trial-7-1.png", "x"), write("figures/3fa9c0de-2-1.svg", "x"), write("figures/my-run.2-3fa9c0de-2-1.png", "x")}
+	others := []string{write("notes.txt", "x")}
+	for _, name := range []string{"mine", "2024-05-01", "loss-2024-05-01", "my-trial-1-1"} {
+		others = append(others, write("figures/"+name+".png", "x"))
+	}
+	if err := Report(t.Context(), c, &strings.Builder{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range stale {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s of another run is still there", path)
+		}
+	}
+	for _, path := range others {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := Report(t.Context(), c, &strings.Builder{}); err != nil { // into its own again
+		t.Error(err)
+	}
+}
+
+func TestReportSaysWhatIsNotThere(t *testing.T) {
+	c := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}
+	if err := Report(t.Context(), c, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "--journal") {
+		t.Errorf("without a journal: %v", err)
+	}
+	j, err := journal.Open(filepath.Join(c.DataDir, "journal.db"), journal.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := Report(t.Context(), c, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "no executions yet") {
+		t.Errorf("of an empty journal: %v", err)
+	}
+	c.Report.Run = "ZZ"
+	if err := Report(t.Context(), c, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), `"ZZ"`) {
+		t.Errorf("of an unknown run: %v", err)
+	}
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
+
+func TestReportSaysThatItCannotSay(t *testing.T) {
+	if err := Report(t.Context(), recordTrials(t), full{}); err == nil {
+		t.Error("what can't be written is no error")
+	}
+}

@@ -1,0 +1,56 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"understudy/internal/auth"
+	"understudy/internal/config"
+)
+
+func TestToken(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	try := func(wanted config.Token) (out, hints string, err error) {
+		var a, b bytes.Buffer
+		err = Token(&config.Config{Token: wanted}, &a, &b)
+		return a.String(), b.String(), err
+	}
+	out, hints, err := try(config.Token{Name: "alice", AddTo: path, For: "mcp,metrics", Expires: "90d"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := strings.TrimSpace(out)
+	file, err := os.ReadFile(path)
+	if err != nil || strings.Contains(string(file)+hints, token) || !strings.Contains(string(file), "alice sha256:") ||
+		!strings.Contains(string(file), "scopes=mcp,metrics expires=") {
+		t.Errorf("%q %q %v", file, hints, err)
+	}
+	if out, hints, err = try(config.Token{Name: "bob"}); err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(hints, "\nbob sha256:") {
+		t.Errorf("%q %q %v", out, hints, err)
+	}
+	redirected := filepath.Join(t.TempDir(), "tokens") // 2>tokens
+	if err := os.WriteFile(redirected, []byte(hints), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if known, err := auth.OpenTokens(redirected, nil); err != nil || known.Count() != 1 {
+		t.Errorf("what goes to standard error is no token file: %v\n%s", err, hints)
+	}
+	for words, wrong := range map[string]config.Token{
+		"nothing was added":         {Name: "alice", AddTo: path},
+		"can't be a name":           {Name: "a b"},
+		"neither mcp nor metrics":   {Name: "a", For: "all"},
+		"is not a day":              {Name: "a", Expires: "soon"},
+		"2020-01-01 is over":        {Name: "a", Expires: "2020-01-01"},
+		"no such file or directory": {Name: "a", AddTo: filepath.Join(path, "x", "y")},
+	} {
+		if words == "no such file or directory" {
+			words = "" // systems word it differently
+		}
+		if out, _, err := try(wrong); err == nil || !strings.Contains(err.Error(), words) || out != "" {
+			t.Errorf("%+v: %q %v", wrong, out, err)
+		}
+	}
+}

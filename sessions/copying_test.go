@@ -1,0 +1,313 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// bursting returns a manager whose copies take 5 ms each, of a fifth of the time.
+func bursting(t *testing.T, f *fakeStarter, change func(*Options)) *Manager {
+	t.Helper()
+	f.forking = func(context.Context, *fakeWorker, Purpose) error {
+		time.Sleep(5 * time.Millisecond)
+		return nil
+	}
+	return surviving(t, f, func(o *Options) {
+		o.CopyShare = 0.2
+		if change != nil {
+			change(o)
+		}
+	})
+}
+
+func TestACrashInABurstCostsTheCallsSinceTheLastCopy(t *testing.T) {
+	for _, history := range []int{0, 1, 3} {
+		bubble(t, func(t *testing.T) {
+			f := remembers()
+			m := bursting(t, f, func(o *Options) { o.History = history })
+			for _, code := range []string{"a", "b", "c", "d"} {
+				wantState(t, run(t, m, code), "", true)
+			}
+			r := run(t, m, "crash")
+			wantState(t, r, "lost", true)
+			const want = "what executions 2 to 4 did to the variables could not be brought back: calls came faster than copies are made (--copy-share)"
+			if r.StateBefore != 2 || !strings.Contains(notes(r), want) {
+				t.Errorf("history %d: %d %q", history, r.StateBefore, r.Notes)
+			}
+			for range 3 { // what was brought back has another copy at once
+				wantState(t, run(t, m, "crash"), "restored", true)
+			}
+			if r := run(t, m, "e"); r.Stdout != "a e" {
+				t.Errorf("history %d: %+v", history, r)
+			}
+		})
+	}
+}
+
+func TestABurstEndsWithACopy(t *testing.T) {
+	for name, pause := range map[string]func(*testing.T, *Manager){
+		"a quiet moment": func(*testing.T, *Manager) { time.Sleep(20 * time.Millisecond) },
+		"a listing":      func(t *testing.T, m *Manager) { list(t, m) },
+	} {
+		bubble(t, func(t *testing.T) {
+			f := remembers()
+			m := bursting(t, f, nil)
+			for _, code := range []string{"a", "b", "c"} {
+				run(t, m, code)
+			}
+			if all, _ := f.copies(); len(all) != 1 {
+				t.Errorf("%s: %d copies before it", name, len(all))
+			}
+			pause(t, m)
+			synctest.Wait()
+			if l := list(t, m)[0]; !l.Recoverable || l.Obstacle != "" {
+				t.Errorf("%s: %+v", name, l)
+			}
+			if all, asleep := f.copies(); len(all) != 2 || asleep != 2 {
+				t.Errorf("%s: %d copies after it, %d asleep", name, len(all), asleep)
+			}
+			wantState(t, run(t, m, "crash"), "restored", true)
+			if r := run(t, m, "d"); r.Stdout != "a b c d" {
+				t.Errorf("%s: %+v", name, r)
+			}
+		})
+	}
+}
+
+// TestCopiesTakeTheirShare of the time, however many calls there are.
+func TestCopiesTakeTheirShare(t *testing.T) {
+	for share, want := range map[float64]int{0.2: 4, 0.5: 10, 1: 100} {
+		bubble(t, func(t *testing.T) {
+			f := remembers()
+			m := bursting(t, f, func(o *Options) { o.CopyShare = share })
+			began := time.Now()
+			calls := 0
+			for calls < 100 && (share == 1 || time.Since(began) < 100*time.Millisecond) {
+				run(t, m, "a")
+				calls++
+				if share < 1 {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			list(t, m)
+			if all, _ := f.copies(); len(all) < want || len(all) > want+1 {
+				t.Errorf("share %g: %d copies of %d calls in %s", share, len(all), calls, time.Since(began))
+			}
+		})
+	}
+}
+
+// TestUndoAfterABurst is exact, or refused with the nearest state.
+func TestUndoAfterABurst(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := bursting(t, remembers(), nil)
+		run(t, m, "a")
+		run(t, m, "b")
+		if u := undo(t, m); u.Execution != 2 {
+			t.Errorf("%+v", u)
+		}
+		run(t, m, "c")
+		run(t, m, "d")
+		const refusal = "execution 4 can't be undone: the variables as they were before it can't be brought back: calls came faster than copies are made (--copy-share); the nearest state that is kept is that after execution 1"
+		undoRefused(t, m, CodeInvalid, refusal)
+		list(t, m)
+		undoRefused(t, m, CodeInvalid, refusal)
+		run(t, m, "e")
+		if u := undo(t, m); u.Execution != 5 || !strings.Contains(u.Message, "There is no earlier state to undo to") {
+			t.Errorf("%+v", u)
+		}
+		if r := run(t, m, "f"); r.Stdout != "a c d f" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestAStandInThatDiesIsReplaced by a copy of the state that it stood in for, before
+// anything else runs.
+func TestAStandInThatDiesIsReplaced(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := bursting(t, f, nil)
+		run(t, m, "a")
+		run(t, m, "b")
+		all, _ := f.copies()
+		all[0].die()
+		run(t, m, "c")
+		if r := run(t, m, "crash"); r.StateBefore != 3 {
+			t.Errorf("%d %q", r.StateBefore, r.Notes)
+		}
+		if r := run(t, m, "d"); r.Stdout != "a b d" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestACopyThatFailedIsTriedAgainAtOnce, however long the attempt took.
+func TestACopyThatFailedIsTriedAgainAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := bursting(t, f, nil)
+		run(t, m, "a")
+		time.Sleep(time.Second)
+		works := f.forking
+		f.forking = func(context.Context, *fakeWorker, Purpose) error {
+			f.forking = works
+			time.Sleep(time.Second)
+			return errors.New("no room")
+		}
+		run(t, m, "b")
+		run(t, m, "c")
+		wantState(t, run(t, m, "crash"), "restored", true)
+		if r := run(t, m, "d"); r.Stdout != "a b c d" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestAnIdleSessionHasNoCopyOfItsState until the next call comes, before its code runs.
+func TestAnIdleSessionHasNoCopyOfItsState(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := surviving(t, f, func(o *Options) { o.CopyIdle = 30 * time.Second })
+		asleep := func(after time.Duration, want int) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			if _, asleep := f.copies(); asleep != want {
+				t.Errorf("%d copies are asleep, not %d", asleep, want)
+			}
+		}
+		run(t, m, "a")
+		run(t, m, "b")
+		asleep(29*time.Second, 2)
+		run(t, m, "c")
+		asleep(29*time.Second, 2)
+		if l := list(t, m)[0]; l.Uncopied || !l.Recoverable {
+			t.Errorf("%+v", l)
+		}
+		asleep(2*time.Second, 1)
+		if l := list(t, m)[0]; !l.Uncopied || !l.Recoverable || l.Obstacle != "" || l.Ended != "" {
+			t.Errorf("%+v", l)
+		}
+		wantState(t, run(t, m, "crash"), "restored", true)
+		asleep(31*time.Second, 1)
+		undo(t, m) // of the crash, which left nothing
+		if u := undo(t, m); u.Execution != 3 {
+			t.Errorf("%+v", u)
+		}
+		if r := run(t, m, "d"); r.Stdout != "a b d" {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// TestWhatKillsAnIdleSessionLosesItsState, and the listing says what is left.
+func TestWhatKillsAnIdleSessionLosesItsState(t *testing.T) {
+	for code, want := range map[string]string{
+		"a":  "its process has ended; its variables are lost: while it is idle no copy of them is kept (--copy-idle)",
+		"ab": "its process has ended; the next run brings its variables back as they were before execution 2; execution 2 is lost: while it is idle no copy of them is kept (--copy-idle)",
+	} {
+		bubble(t, func(t *testing.T) {
+			f := remembers()
+			m := surviving(t, f, func(o *Options) { o.CopyIdle = 30 * time.Second })
+			for _, one := range strings.Split(code, "") {
+				run(t, m, one)
+			}
+			time.Sleep(time.Minute)
+			f.lead().die("killed by SIGKILL")
+			if l := list(t, m)[0]; l.Ended != want || l.Recoverable || l.Uncopied {
+				t.Errorf("%s: %+v", code, l)
+			}
+			wantState(t, run(t, m, "c"), "lost", true)
+		})
+	}
+}
+
+// TestTheDeadKeepTheirCopies, however late the next call comes and whoever looks before it.
+func TestTheDeadKeepTheirCopies(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*Options)
+		code   string
+		state  string
+		stdout string
+	}{
+		"idle":                 {func(o *Options) { o.CopyIdle = 30 * time.Second }, "a", "restored", "a z"},
+		"put off, no history":  {func(o *Options) { o.History = 0 }, "abc", "lost", "a z"},
+		"put off, and history": {func(o *Options) { o.History = 1 }, "abc", "lost", "a z"},
+	} {
+		bubble(t, func(t *testing.T) {
+			f := remembers()
+			m := bursting(t, f, test.change)
+			for _, code := range strings.Split(test.code, "") {
+				run(t, m, code)
+			}
+			f.lead().die("killed by SIGKILL")
+			list(t, m)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			r := run(t, m, "z")
+			wantState(t, r, test.state, true)
+			if r.Stdout != test.stdout {
+				t.Errorf("%s: %q: %q", name, r.Stdout, r.Notes)
+			}
+		})
+	}
+}
+
+// TestCodeThatRunsOnceMoreFindsItsState, not an older one.
+func TestCodeThatRunsOnceMoreFindsItsState(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := bursting(t, f, func(o *Options) { o.RerunAfterCrash = true })
+		for _, code := range []string{"a", "b", "c"} {
+			run(t, m, code)
+		}
+		wantState(t, run(t, m, "crash"), "restored", true)
+	})
+}
+
+// TestASlowCopyPutsOffTheNextForAFifthOfASecond, no longer: then nobody calls.
+func TestASlowCopyPutsOffTheNextForAFifthOfASecond(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		m := bursting(t, f, nil)
+		f.forking = func(context.Context, *fakeWorker, Purpose) error {
+			time.Sleep(3 * time.Second)
+			return nil
+		}
+		run(t, m, "a")
+		run(t, m, "b")
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		wantState(t, run(t, m, "crash"), "restored", true)
+	})
+}
+
+// TestTasksOfTheEventLoopKeepTheirCopy: it is what they are brought back from.
+func TestTasksOfTheEventLoopKeepTheirCopy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := remembers()
+		works := f.start
+		f.start = func(spec Spec) (*fakeWorker, error) {
+			w, err := works(spec)
+			does := w.run
+			w.run = func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+				o, err := does(w, r, sink)
+				o.Tasks = 1
+				return o, err
+			}
+			return w, err
+		}
+		m := surviving(t, f, func(o *Options) { o.CopyIdle, o.CopyShare = 30*time.Second, 0.2 })
+		run(t, m, "a")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if _, asleep := f.copies(); asleep != 1 {
+			t.Errorf("%d copies are asleep", asleep)
+		}
+	})
+}

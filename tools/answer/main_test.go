@@ -1,0 +1,26 @@
+package answer
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"go.uber.org/goleak"
+)
+
+// update rewrites the golden texts.
+var update = flag.Bool("update", false, "rewrite testdata")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// text returns the one text of an answer, its first content.
+func text(t *testing.T, r *mcp.CallToolResult) string {
+	t.Helper()
+	for i, content := range r.Content {
+		if _, isText := mcp.AsTextContent(content); isText != (i == 0) {
+			t.Fatalf("content %d of %d is a %T: want one text, and it first", i, len(r.Content), content)
+		}
+	}
+	first, _ := mcp.AsTextContent(r.Content[0])
+	return first.Text
+}

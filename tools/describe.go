@@ -1,0 +1,170 @@
+package tools
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"understudy/sessions"
+	"understudy/tools/answer"
+)
+
+// describe fills the operator's figures into a description.
+func (b *toolbox) describe(text string) string {
+	return strings.TrimSpace(strings.NewReplacer(
+		"{wait}", sessions.InWords(b.DefaultWait),
+		"{timeout}", b.timeAllowed(),
+		"{history}", b.depth(),
+		"{characters}", humanize.Comma(int64(answer.SmallestText(b.Answers.TextBudget))),
+		"{lines}", b.notebookLines(),
+		"{rules}\n", item(b.ruled()),
+		"{walls}\n", item(b.walled()),
+		"{files}\n", item(b.tellsOfFiles()),
+		"{branch_files}", word(b.SharedFiles, " (files are shared)", " and working directory"),
+		"{branch_only_files}", word(b.SharedFiles, ", which works on the same files", " with a copy of the working directory"),
+		"{delete_files}", word(b.FilesEnd, " with its files", ""),
+		"{trials}\n", item(b.tellsOfTrials()),
+	).Replace(b.inMode(b.withoutUntold(text))))
+}
+
+// timeAllowed says how long code may run.
+func (b *toolbox) timeAllowed() string {
+	if b.DefaultTimeout < 0 {
+		return "as long as it takes"
+	}
+	return sessions.InWords(b.DefaultTimeout)
+}
+
+// item is a line of a description's list, none for an empty text.
+func item(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "- " + text + "\n"
+}
+
+// depth says how far undo goes back.
+func (b *toolbox) depth() string {
+	switch b.History {
+	case 0:
+		return "turned off here (--history 0)"
+	case 1:
+		return "one run back, not more"
+	default:
+		return fmt.Sprintf("up to %d runs back, one with each call", b.History)
+	}
+}
+
+// withoutUntold leaves out the lines "- name: …" of operations that this server does not have,
+// or that are of no use there.
+func (b *toolbox) withoutUntold(text string) string {
+	for _, o := range operations {
+		before, line, found := strings.Cut(text, "- "+o.name+": ")
+		if found && !o.isTold(b) {
+			_, after, _ := strings.Cut(line, "\n")
+			text = before + after
+		}
+	}
+	return text
+}
+
+// tellsOfFiles says whose the files are that code works on.
+func (b *toolbox) tellsOfFiles() string {
+	switch {
+	case b.FilesEnd:
+		return "Files in the working directory are deleted with the interpreter."
+	case b.SharedFiles:
+		return "The working directory has the user's own files; it is shared and lasts."
+	}
+	return ""
+}
+
+// word is one of two.
+func word(condition bool, yes, no string) string {
+	if condition {
+		return yes
+	}
+	return no
+}
+
+// Rules are what a model is told of the policy, so that it need not learn it by a
+// refusal. They are those of everybody, as the server starts with them: what holds
+// for one principal, or since then, a refusal says.
+type Rules struct {
+	NoShell bool // !command is refused
+	NoPip   bool // %pip install is refused
+}
+
+// notebookLines tells of what a cell may have that is no Python, as far as it may. Behind
+// a wall %pip is the way to install: the environment that a pip in a child process would
+// install into, the server's, is read-only there.
+func (o Options) notebookLines() string {
+	rules := o.Rules
+	if rules == nil {
+		rules = &Rules{}
+	}
+	lines := "%magics, "
+	switch {
+	case rules.NoPip || o.offline(): // it would find no package
+	case o.Walls != nil:
+		lines += "%pip install (a pip in a subprocess can't), "
+	default:
+		lines += "%pip install, "
+	}
+	if !rules.NoShell {
+		lines += "!commands with Python's $names, "
+	}
+	return lines
+}
+
+// ruled tells that there is a policy.
+func (o Options) ruled() string {
+	switch {
+	case o.Rules == nil:
+		return ""
+	case o.Mode == ModeCLIOnly:
+		return "Some commands are not allowed here; a refusal names them, and nothing has run."
+	}
+	return "A policy may not allow some modules and functions; a refusal names them, and nothing has run."
+}
+
+// Walls are what a model is told of the sandbox, so that it need not try what can't be.
+type Walls struct {
+	// Network are the hosts that code may reach, sessions.NetworkAll for all; none if
+	// empty.
+	Network []string
+	// Write are paths that it may write to beside its own.
+	Write []string
+}
+
+// mostToldOfWalls is how many hosts, and paths, are named; more are only counted.
+const mostToldOfWalls = 5
+
+// walled tells that there is a sandbox.
+func (o Options) walled() string {
+	if o.Walls == nil {
+		return ""
+	}
+	text := "There is no network"
+	switch {
+	case slices.Contains(o.Walls.Network, sessions.NetworkAll):
+		text = "The network can be used"
+	case len(o.Walls.Network) > 0:
+		text = "The network reaches only " + few(o.Walls.Network)
+	}
+	text += "; files can be written only in the working and the temporary directory"
+	if len(o.Walls.Write) > 0 {
+		text += ", and in " + few(o.Walls.Write)
+	}
+	return text + "."
+}
+
+// offline reports whether code reaches no host at all.
+func (o Options) offline() bool { return o.Walls != nil && len(o.Walls.Network) == 0 }
+
+func few(names []string) string {
+	shown := min(len(names), mostToldOfWalls)
+	return answer.SomeNames(names[:shown], len(names)-shown)
+}

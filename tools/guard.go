@@ -1,0 +1,126 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/schemas"
+	"understudy/sessions"
+	"understudy/tools/answer"
+)
+
+// failure tells the agent that nothing ran, and what to do. What it can't act
+// on is logged with its cause and told as one plain sentence.
+func (b *toolbox) failure(tool string, err error) *mcp.CallToolResult {
+	var argument *schemas.ArgumentError
+	var known *sessions.Error
+	switch {
+	case errors.As(err, &argument):
+		return answer.Refusal(string(sessions.CodeInvalid), argument.Message)
+	case errors.As(err, &known):
+		if known.Err != nil {
+			b.Logger.Warn("call refused", "tool", tool, "code", known.Code, "message", known.Message, "cause", known.Err)
+		}
+		return answer.Refusal(string(known.Code), b.inMode(known.Message))
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return answer.Refusal("cancelled", "the call was cancelled")
+	}
+	b.Logger.Error("call failed", "tool", tool, "error", err)
+	return answer.Refusal("fault", fmt.Sprintf(
+		"%s failed through a fault of the server, which has been logged; try once more, and if it fails again restart the interpreter with manage_interpreters", tool))
+}
+
+// guard keeps a panic of a handler from ending the server and with it every
+// session. Clients that get no records get none of refusals either.
+func (b *toolbox) guard(tool string, handle server.ToolHandlerFunc) server.ToolHandlerFunc {
+	return func(ctx context.Context, request mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
+		ctx, end := b.observed(ctx, tool)
+		defer func() {
+			if cause := recover(); cause != nil {
+				result, err = b.failure(tool, fmt.Errorf("panic: %v\n%s", cause, debug.Stack())), nil
+			}
+			end(result, err)
+			if result != nil && result.IsError && !b.answers.Profile(ctx, request).Record {
+				result.StructuredContent = nil
+			}
+		}()
+		return handle(ctx, request)
+	}
+}
+
+// Call is what a call of a tool came to, for who counts and logs calls. What was said,
+// code and output, is not in it.
+type Call struct {
+	Tool string
+	// Operation is run, or that of manage_interpreters; "" where its arguments can't be used.
+	Operation string
+	// InterpreterID is of the interpreter that answered, or what the client sent for one,
+	// which may be anything.
+	InterpreterID string
+	Execution     int
+	// Outcome is the status of a run, ok, or the code of a refusal.
+	Outcome string
+	Took    time.Duration
+}
+
+type callKey struct{}
+
+// observed tells Options.Observe of a call, whose handler is given the context.
+func (b *toolbox) observed(ctx context.Context, tool string) (_ context.Context, end func(*mcp.CallToolResult, error)) {
+	if b.Observe == nil {
+		return ctx, func(*mcp.CallToolResult, error) {}
+	}
+	began, call := time.Now(), &Call{Tool: tool}
+	return context.WithValue(ctx, callKey{}, call), func(result *mcp.CallToolResult, err error) {
+		call.Took = time.Since(began)
+		switch {
+		case err != nil || result == nil:
+			call.Outcome = "fault"
+		case result.IsError:
+			refused, _ := result.StructuredContent.(map[string]any)
+			call.Outcome, _ = refused["code"].(string)
+		default:
+			call.Outcome = cmp.Or(call.Outcome, string(sessions.StatusOK))
+		}
+		b.Observe(ctx, *call)
+	}
+}
+
+// note says what a call has asked the Manager for.
+func note(ctx context.Context, operation, id string) *Call {
+	call, _ := ctx.Value(callKey{}).(*Call)
+	if call == nil {
+		call = &Call{}
+	}
+	call.Operation, call.InterpreterID = operation, id
+	return call
+}
+
+// noteReply says what an operation has come to that is answered by a reply.
+func noteReply(ctx context.Context, args ManageInterpretersArgs, r reply, err error) {
+	call := note(ctx, args.Operation, args.InterpreterID)
+	if err != nil {
+		return
+	}
+	if id, ok := r.record["interpreter_id"].(string); ok {
+		call.InterpreterID = id
+	}
+	if i, ok := r.record["interruption"].(*sessions.Interruption); ok {
+		call.Execution = i.Execution
+	}
+}
+
+// noteRun says how the run stands that a call has asked for, nil if it was refused.
+func noteRun(ctx context.Context, operation, id string, r *sessions.Result) {
+	call := note(ctx, operation, id)
+	if r != nil {
+		call.InterpreterID, call.Execution, call.Outcome = r.InterpreterID, r.Execution, string(r.Status)
+	}
+}

@@ -1,0 +1,159 @@
+package tools
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/schemas"
+	"understudy/sessions"
+	"understudy/tools/answer"
+)
+
+// The handlers of the operations that are answered in a few lines.
+
+func (b *toolbox) create(ctx context.Context, c operationCall) (reply, error) {
+	made, err := b.manager.Create(ctx, c.client, sessions.CreateRequest{InterpreterID: c.InterpreterID, Python: c.Python})
+	return aboutOne(made, fmt.Sprintf("Created interpreter %s (%s). Pass it as interpreter_id to run_python_code.", made.ID, place(made))), err
+}
+
+func (b *toolbox) restart(ctx context.Context, c operationCall) (reply, error) {
+	fresh, err := b.manager.Restart(ctx, c.client, c.InterpreterID)
+	return aboutOne(fresh, fmt.Sprintf("Restarted interpreter %s (%s). It has no variables now.", fresh.ID, place(fresh))), err
+}
+
+func (b *toolbox) branch(ctx context.Context, c operationCall) (reply, error) {
+	made, err := b.manager.Branch(ctx, c.client, c.InterpreterID)
+	return aboutOne(made, fmt.Sprintf("Branched interpreter %s from %s, with its variables (%s). Pass it as interpreter_id to run_python_code; the two go on independently.", made.ID, made.Parent, place(made))), err
+}
+
+// aboutOne is a reply about the interpreter that has come of an operation.
+func aboutOne(l sessions.Listing, text string) reply {
+	return reply{answer.Sections(text, notes(l.Notes), initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
+}
+
+func (b *toolbox) delete(ctx context.Context, c operationCall) (reply, error) {
+	id := c.InterpreterID
+	if id == "" {
+		return reply{}, sessions.Errorf(sessions.CodeInvalid, "interpreter_id is required for delete operation")
+	}
+	text := fmt.Sprintf("Deleted interpreter %s; its variables%s are gone.", id, word(b.FilesEnd, " and files", ""))
+	return reply{text, map[string]any{"interpreter_id": id}}, b.manager.Delete(ctx, c.client, id)
+}
+
+func (b *toolbox) interrupt(ctx context.Context, c operationCall) (reply, error) {
+	i, err := b.manager.Interrupt(ctx, c.client, c.InterpreterID)
+	if err != nil {
+		return reply{}, err
+	}
+	record := map[string]any{"interpreter_id": i.InterpreterID, "interruption": i, "elapsed": i.Elapsed.Seconds()}
+	return reply{answer.Sections(sentence(i.Message), notes(i.Notes)), record}, nil
+}
+
+func (b *toolbox) undo(ctx context.Context, c operationCall) (reply, error) {
+	u, err := b.manager.Undo(ctx, c.client, c.InterpreterID)
+	if err != nil {
+		return reply{}, err
+	}
+	record := map[string]any{"interpreter_id": u.InterpreterID, "undone": u}
+	return reply{answer.Sections(sentence(u.Message), notes(u.Notes)), record}, nil
+}
+
+func (b *toolbox) variables(ctx context.Context, c operationCall) (reply, error) {
+	match, err := newMatch(c.Match)
+	if err != nil {
+		return reply{}, err
+	}
+	names, remarks, err := b.manager.Variables(ctx, c.client, c.InterpreterID)
+	return described(match.of(names), remarks, b.answers.Profile(ctx, c.request).Text), err
+}
+
+// wait goes on waiting for an execution, which operation answer gives what it asks for; its
+// answer looks like run_python_code's.
+func (b *toolbox) wait(ctx context.Context, c operationCall) (*mcp.CallToolResult, error) {
+	lines, err := typed(c.ManageInterpretersArgs)
+	if err != nil {
+		return nil, err
+	}
+	r := sessions.WaitRequest{InterpreterID: c.InterpreterID, Lines: lines, Wait: seconds(c.Wait)}
+	call := answer.Call{Named: c.InterpreterID != "", Answers: len(lines) > 0}
+	return b.follow(ctx, c.request, "wait", r, func(r sessions.WaitRequest) (*sessions.Result, error) {
+		return b.manager.Await(ctx, c.client, r)
+	}, func(*sessions.Result) answer.Call { return call })
+}
+
+// typed are the lines that operation answer passes on, none for another.
+func typed(args ManageInterpretersArgs) ([]string, error) {
+	switch {
+	case args.Operation != "answer":
+		return nil, nil
+	case args.Text == nil:
+		return nil, &schemas.ArgumentError{Argument: "text", Message: `operation answer needs "text", the line that the code asks for: "" for an empty one, "\u0004" (Ctrl-D) for the end of input`}
+	}
+	lines := strings.Split(strings.TrimSuffix(*args.Text, "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSuffix(line, "\r")
+	}
+	return lines, nil
+}
+
+// list lists the client's interpreters, and says when it has no default one. A caller who
+// can have none of its own sees the one that it names.
+func (b *toolbox) list(ctx context.Context, c operationCall) (reply, error) {
+	var all []sessions.Listing
+	var farewell string
+	var err error
+	switch {
+	case c.client != sessions.Anonymous:
+		all, err = b.manager.List(ctx, c.client)
+		farewell = b.manager.Farewell(c.client)
+	case c.InterpreterID == "":
+		farewell = "this connection has none of its own; pass the interpreter_id that an earlier answer named to see that one"
+	default:
+		all = make([]sessions.Listing, 1)
+		all[0], err = b.manager.Show(ctx, c.client, c.InterpreterID)
+	}
+	return listed(all, farewell, b.answers.Profile(ctx, c.request).Text), err
+}
+
+// setVariables sets session variables.
+func (b *toolbox) setVariables(ctx context.Context, c operationCall) (reply, error) {
+	set, err := b.manager.SetVariables(ctx, c.client, c.InterpreterID, c.Variables)
+	if err != nil {
+		return reply{}, err
+	}
+	text := settled(set)
+	if c.client == sessions.Anonymous && c.InterpreterID == "" { // it may have been made for this
+		text += fmt.Sprintf(" Pass %s as interpreter_id to run_python_code.", set.InterpreterID)
+	}
+	return reply{text, map[string]any{"interpreter_id": set.InterpreterID, "set_variables": set}}, nil
+}
+
+func settled(s *sessions.Setting) string {
+	var did []string
+	if len(s.Set) > 0 {
+		did = append(did, "set "+quoted(s.Set))
+	}
+	if len(s.Removed) > 0 {
+		did = append(did, "removed "+quoted(s.Removed))
+	}
+	if len(did) == 0 {
+		did = []string{"there was nothing to remove"}
+	}
+	text := fmt.Sprintf("Session variables of interpreter %s: %s.", s.InterpreterID, strings.Join(did, ", "))
+	if len(s.Names) == 0 {
+		return text + " None is set now."
+	}
+	return text + fmt.Sprintf(" Plugins find %s from the next run on.", quoted(s.Names))
+}
+
+// quoted writes names with commas between, a bounded text.
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = fmt.Sprintf("%q", name)
+	}
+	return answer.Clip(strings.Join(all, ", "), 2000)
+}

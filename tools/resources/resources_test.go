@@ -1,0 +1,289 @@
+package resources
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/sessions"
+	"understudy/tools/resources/uri"
+)
+
+func TestResourcesAreRead(t *testing.T) {
+	h := newHouse(t, time.Hour)
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			c, _ := h.connect(t, options...)
+			_, id := run(t, c, `{"code":"one\ntwo\nfigure f.png pixels"}`)
+			root := uri.OfInterpreter(id)
+			if got := readText(t, c, root+"/executions/1/stdout"); got != "one\ntwo\n" {
+				t.Errorf("%q", got)
+			}
+			want := "1: one\n[1 of lines 1 to 1 match; 8 bytes in all; read on: " + root + "/executions/1/stdout?from=2&lines=1&match=o]"
+			if got := readText(t, c, root+"/executions/1/stdout?match=o&lines=1"); got != want {
+				t.Errorf("%q", got)
+			}
+			if got := readText(t, c, root+"/executions/1/stdout?from=-1"); got != "two\n[line 2; 8 bytes in all]" {
+				t.Errorf("%q", got)
+			}
+			if got := readText(t, c, root+"/executions/1/stderr"); got != "" {
+				t.Errorf("%q", got)
+			}
+			contents, err := read(c, root+"/figures/f.png")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if blob := contents[0].(mcp.BlobResourceContents); blob.Blob != "cGl4ZWxz" || blob.MIMEType != "image/png" {
+				t.Errorf("%+v", blob)
+			}
+			call(t, c, "manage_interpreters", `{"operation":"upload","path":"data/é.csv","content":"1,2\n3,4\n"}`)
+			if got := readText(t, c, uri.OfFile(id, "data/é.csv")); got != "1,2\n3,4\n" {
+				t.Errorf("%q", got)
+			}
+			if got := readText(t, c, uri.OfFile(id, "data/é.csv")+"?from=2"); got != "3,4\n[line 2; 8 bytes in all]" {
+				t.Errorf("%q", got)
+			}
+			checkJSON(t, readText(t, c, root), map[string]any{"id": id, "runs.0.uri": root + "/executions/1", "runs.0.stdout_bytes": 8., "runs.0.figure_uris.0": root + "/figures/f.png"})
+			checkJSON(t, readText(t, c, root+"/executions/1"), map[string]any{
+				"code": "one\ntwo\nfigure f.png pixels", "status": "ok", "stdout": "one\ntwo\n", "stdout_uri": root + "/executions/1/stdout", "figures.0.uri": root + "/figures/f.png"})
+			checkJSON(t, readText(t, c, root+"/files?path=data"), map[string]any{"path": "data", "entries.0.path": "data/é.csv", "entries.0.size": 8., "entries.0.uri": uri.OfFile(id, "data/é.csv")})
+		})
+	}
+}
+
+// checkJSON compares what is at dotted paths of a JSON text.
+func checkJSON(t *testing.T, text string, want map[string]any) {
+	t.Helper()
+	var all any
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for path, value := range want {
+		at := all
+		for _, key := range strings.Split(path, ".") {
+			switch v := at.(type) {
+			case map[string]any:
+				at = v[key]
+			case []any:
+				var i int
+				_, _ = fmt.Sscan(key, &i)
+				at = v[i]
+			}
+		}
+		if at != value {
+			t.Errorf("%s is %v, not %v", path, at, value)
+		}
+	}
+}
+
+func TestResourcesThatAreNotRead(t *testing.T) {
+	h := newHouse(t, time.Hour)
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			c, _ := h.connect(t, options...)
+			stranger, _ := h.connect(t, options...)
+			_, id := run(t, c, `{"code":"one"}`)
+			root := uri.OfInterpreter(id)
+			for _, address := range []string{root, root + "/executions/1", root + "/executions/1/stdout", root + "/files", root + "/files/x", root + "/figures/x"} {
+				checkRefusal(t, stranger, address, "Interpreter "+id+" not found")
+			}
+			checkRefusal(t, c, root+"/executions/2", "executions 1 to 1 are")
+			checkRefusal(t, c, root+"/figures/x.png", "has shown no figure")
+			checkRefusal(t, c, root+"/files/none", "no \"none\" in the working directory")
+			checkRefusal(t, c, "test://nothing", "no such resource")
+			checkRefusal(t, c, readURI, "no such resource")
+			checkRefusal(t, c, root+"/files/../x", "inside the working directory")
+			checkRefusal(t, c, root+"/files//etc/passwd", "relative")
+			checkRefusal(t, c, root+"/executions/1/stdout?form=1", `unknown parameter "form"`)
+		})
+	}
+}
+
+func checkRefusal(t *testing.T, c *client.Client, address, words string) {
+	t.Helper()
+	_, err := read(c, address)
+	// Whether it was "not found" is a code that the transports write.
+	if err == nil || !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "handler") {
+		t.Errorf("%s: %v", address, err)
+	}
+}
+
+func TestResourcesAreListed(t *testing.T) {
+	h := newHouse(t, time.Hour)
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			c, _ := h.connect(t, options...)
+			stranger, _ := h.connect(t, options...)
+			if uris := listedURIs(t, c); len(uris) != 0 {
+				t.Errorf("%v", uris)
+			}
+			long, _ := json.Marshal(map[string]any{"code": strings.Repeat("long\n", 1000)})
+			_, id := run(t, c, `{"code":"short\nfigure a.png x\nfigure b.png x"}`)
+			run(t, c, string(long))
+			root := uri.OfInterpreter(id)
+			want := []string{root, root + "/files", root + "/executions/2/stdout", root + "/figures/a.png", root + "/figures/b.png"}
+			if diff := cmp.Diff(want, listedURIs(t, c)); diff != "" {
+				t.Error(diff)
+			}
+			if uris := listedURIs(t, stranger); len(uris) != 0 {
+				t.Errorf("%v", uris)
+			}
+			templates, err := c.ListResourceTemplates(t.Context(), mcp.ListResourceTemplatesRequest{})
+			if err != nil || len(templates.ResourceTemplates) != 8 {
+				t.Errorf("%v %v", templates, err)
+			}
+		})
+	}
+}
+
+func listedURIs(t *testing.T, c *client.Client) []string {
+	t.Helper()
+	listed, err := c.ListResources(t.Context(), mcp.ListResourcesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uris []string
+	for _, r := range listed.Resources {
+		if r.Name == "" {
+			t.Errorf("%+v", r)
+		}
+		uris = append(uris, r.URI)
+	}
+	return uris
+}
+
+func TestListsAreBounded(t *testing.T) {
+	h := newHouse(t, time.Hour)
+	c, _ := h.connect(t)
+	for range 5 {
+		made := call(t, c, "manage_interpreters", `{"operation":"create"}`).StructuredContent.(map[string]any)
+		id := made["interpreter_id"]
+		for i := range 40 {
+			run(t, c, fmt.Sprintf(`{"interpreter_id":%q,"code":"figure %d.png x"}`, id, i))
+		}
+	}
+	if uris := listedURIs(t, c); len(uris) != mostListed || !strings.HasSuffix(uris[2], "/figures/39.png") {
+		t.Errorf("%d listed: %v", len(uris), uris[:3])
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	h := newHouse(t, time.Hour)
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			c, _ := h.connect(t, options...)
+			stranger, _ := h.connect(t, options...)
+			_, id := run(t, c, `{"code":"figure a.png x"}`)
+			run(t, c, `{"code":"figure b.png x"}`)
+			call(t, c, "manage_interpreters", `{"operation":"upload","path":"data/x.csv","content":""}`)
+			for _, test := range []struct {
+				name, value string
+				want        []string
+			}{
+				{"id", "", []string{id}}, {"id", id[:3], []string{id}}, {"id", "x", []string{}},
+				{"n", "", []string{"2", "1"}}, {"name", "a", []string{"a.png"}}, {"path", "", []string{"data/"}},
+				{"path", "data/", []string{"data/x.csv"}}, {"path", "d", []string{"data/"}}, {"path", "../", []string{}}, {"path", "/", []string{}}, {"other", "", []string{}},
+			} {
+				if diff := cmp.Diff(test.want, complete(t, c, test.name, test.value, nil)); diff != "" {
+					t.Errorf("%s %q: %s", test.name, test.value, diff)
+				}
+				if theirs := complete(t, stranger, test.name, test.value, map[string]string{"id": id}); len(theirs) != 0 {
+					t.Errorf("%s %q: a stranger gets %v", test.name, test.value, theirs)
+				}
+			}
+			call(t, c, "manage_interpreters", `{"operation":"create"}`)
+			if numbers := complete(t, c, "n", "", nil); len(numbers) != 0 {
+				t.Errorf("of which interpreter? %v", numbers)
+			}
+			if numbers := complete(t, c, "n", "", map[string]string{"id": id}); len(numbers) != 2 {
+				t.Errorf("%v", numbers)
+			}
+		})
+	}
+}
+
+func complete(t *testing.T, c *client.Client, name, value string, around map[string]string) []string {
+	t.Helper()
+	var request mcp.CompleteRequest
+	request.Params.Ref = mcp.ResourceReference{Type: "ref/resource", URI: uri.Of(uri.Figure).String()}
+	request.Params.Argument = mcp.CompleteArgument{Name: name, Value: value}
+	request.Params.Context = mcp.CompleteContext{Arguments: around}
+	result, err := c.Complete(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Completion.Values
+}
+
+// TestAnswersLinkToTheWhole: what was cut is linked, named in the text, and can
+// be read.
+func TestAnswersLinkToTheWhole(t *testing.T) {
+	h := newHouse(t, time.Hour)
+	code, _ := json.Marshal(map[string]any{"code": numbered(2000) + "figure a.png x"})
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			c, _ := h.connect(t, options...)
+			got, id := run(t, c, string(code))
+			output, figure := uri.OfOutput(id, 1, 0), uri.OfFigure(id, sessions.Figure{Path: "a.png"})
+			var links []string
+			for _, content := range got.Content[1:] {
+				link, ok := content.(mcp.ResourceLink)
+				if !ok {
+					t.Fatalf("%T", content)
+				}
+				links = append(links, fmt.Sprint(link.URI, " ", link.Name, " ", link.MIMEType))
+				if link.URI == output && (link.Size == nil || *link.Size != int64(len(numbered(2000)))) {
+					t.Errorf("%+v", link)
+				}
+			}
+			if diff := cmp.Diff([]string{output + " stdout of run 1 text/plain", figure + " Title of a.png image/png"}, links); diff != "" {
+				t.Error(diff)
+			}
+			shown := got.Content[0].(mcp.TextContent).Text
+			if !strings.Contains(shown, "[whole output] "+output+", file ") || !strings.Contains(shown, "; in full: "+figure) {
+				t.Error(shown)
+			}
+			record := got.StructuredContent.(map[string]any)
+			if record["output_uri"] != output || record["output_path"] == nil || record["figures"].([]any)[0].(map[string]any)["uri"] != figure {
+				t.Errorf("%v", record)
+			}
+			if whole := readText(t, c, output); whole != numbered(2000) {
+				t.Errorf("%d bytes", len(whole))
+			}
+		})
+	}
+	old, _ := h.connect(t, client.WithLegacyProtocolOnly())
+	var hello mcp.InitializeRequest
+	hello.Params.ProtocolVersion = "2025-03-26"
+	if _, err := old.Initialize(t.Context(), hello); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := run(t, old, string(code)); len(got.Content) != 1 {
+		t.Errorf("a client of an era without links got %d contents", len(got.Content))
+	}
+}
+
+// TestReadsAreTold: also those that find nothing, under the uri.Address that was asked for.
+func TestReadsAreTold(t *testing.T) {
+	h := newHouse(t, time.Hour)
+	told := map[string]sessions.Code{}
+	h.resources.Read = func(_ context.Context, address string, err error, _ time.Duration) {
+		told[address] = sessions.CodeOf(err)
+	}
+	c, _ := h.connect(t)
+	_, id := run(t, c, `{"code":"one"}`)
+	for _, path := range []string{"", "/files/none"} {
+		_, _ = read(c, uri.OfInterpreter(id)+path) // what it said is told, too
+	}
+	want := map[string]sessions.Code{uri.OfInterpreter(id): "", uri.OfInterpreter(id) + "/files/none": sessions.CodeNotFound}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,319 @@
+package resources
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/sessions"
+	"understudy/tools/answer"
+)
+
+const (
+	// mostSubscriptions is how many resources one subscriber may name; mostOfClient and
+	// mostInAll are how many the subscribers of one client that is known, and all of them,
+	// may name: each is looked at once a second.
+	mostSubscriptions, mostOfClient, mostInAll = 100, 500, 10_000
+	// mostSubscribers bounds clients that disconnect without unsubscribing.
+	mostSubscribers = 10_000
+	// patienceWith is how many times in a row a subscriber may fail to take a
+	// notification; then it is forgotten.
+	patienceWith = 60
+	// looksAtOnce is how many subscribers are seen to at the same time, and lookTime how
+	// long one look may take: what was left out comes with the next.
+	looksAtOnce = 8
+	lookTime    = 10 * time.Second
+)
+
+// updates tells subscribers of resources that changed. mcp-go keeps no subscriptions; it
+// only lets the requests pass by the hooks. Each subscriber has a goroutine that compares
+// what it was told with what is: once a second while something can change without a call,
+// and after calls.
+type updates struct {
+	*Server
+	life  context.Context // ends with the server
+	stop  context.CancelFunc
+	looks chan struct{} // a token for each look under way
+
+	mu          sync.Mutex
+	subscribers map[any]*subscriber // by MCP session id, or by the listen request itself
+	stirred     chan struct{}       // closed when something may have changed
+	watches     sync.WaitGroup
+}
+
+// subscriber is one stream of notifications: of an MCP session, or of a request
+// subscriptions/listen. All but what is set at the beginning belongs to mu.
+type subscriber struct {
+	client sessions.Client
+	since  time.Time
+	send   func(method string, params map[string]any) error
+	life   context.Context // ends when it is forgotten
+	stop   context.CancelFunc
+
+	told     map[string]string // by URI, the state that it knows
+	list     bool              // it wants to know of changes of its list
+	listed   string            // the list that it knows
+	failures int
+}
+
+func newUpdates(l *Server) *updates {
+	u := &updates{Server: l, subscribers: map[any]*subscriber{}, stirred: make(chan struct{}), looks: make(chan struct{}, looksAtOnce)}
+	u.life, u.stop = context.WithCancel(context.Background())
+	return u
+}
+
+func (u *updates) hook(hooks *server.Hooks) {
+	hooks.AddOnRequestInitialization(u.refuse)
+	hooks.AddBeforeSubscribe(u.subscribe)
+	hooks.AddAfterUnsubscribe(u.unsubscribe)
+	hooks.AddBeforeSubscriptionsListen(u.listen)
+	hooks.AddOnUnregisterSession(u.left)
+	hooks.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) { u.stir() })
+}
+
+// close ends all subscriptions; nothing is looked at any more.
+func (u *updates) close() {
+	u.mu.Lock()
+	u.stop() // add begins no more watches
+	u.mu.Unlock()
+	u.end(func(*subscriber) bool { return true })
+	u.watches.Wait()
+}
+
+// end forgets the subscribers that are meant, for good even if a look is under way.
+func (u *updates) end(meant func(*subscriber) bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for key, s := range u.subscribers {
+		if meant(s) {
+			u.forget(key, s)
+		}
+	}
+}
+
+// forget ends a subscriber. The caller holds mu.
+func (u *updates) forget(key any, s *subscriber) {
+	s.stop()
+	if u.subscribers[key] == s {
+		delete(u.subscribers, key)
+	}
+}
+
+// room is how many more resources the client may name. The caller holds mu.
+func (u *updates) room(client sessions.Client) int {
+	all, own := 0, 0
+	for _, s := range u.subscribers {
+		all += len(s.told)
+		if s.client == client && client != sessions.Anonymous { // who are many, not to be in each other's way
+			own += len(s.told)
+		}
+	}
+	return max(0, min(mostInAll-all, mostOfClient-own))
+}
+
+// refuse answers a subscription to what the caller can't see, or to too much, which the
+// later hooks can't. It reads only what may be one; who escapes the letters of the method's
+// name is refused by subscribe, in fewer words.
+func (u *updates) refuse(ctx context.Context, _, message any) error {
+	raw, ok := message.(json.RawMessage)
+	if !ok || len(raw) > 64<<10 || !bytes.Contains(raw, []byte("subscribe")) {
+		return nil
+	}
+	var request struct {
+		Method mcp.MCPMethod `json:"method"`
+		Params struct {
+			URI  string    `json:"uri"`
+			Meta *mcp.Meta `json:"_meta"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(raw, &request) != nil || request.Method != mcp.MethodResourcesSubscribe {
+		return nil
+	}
+	if mcp.IsModernProtocol(request.Params.Meta.ProtocolVersion()) {
+		return nil // that era has no such method, which is for the library to say
+	}
+	_, err := u.allow(ctx, request.Params.URI)
+	return err
+}
+
+// allow returns how a resource stands that a client may subscribe to.
+func (u *updates) allow(ctx context.Context, address string) (string, error) {
+	client := u.Client(ctx)
+	state, err := u.state(ctx, client, address)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", answer.Clip(address, 300), err)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	session := server.ClientSessionFromContext(ctx)
+	if session != nil && u.subscribers[session.SessionID()] != nil && len(u.subscribers[session.SessionID()].told) >= mostSubscriptions {
+		return "", fmt.Errorf("you have %d subscriptions, the limit; unsubscribe from some first", mostSubscriptions)
+	}
+	if u.room(client) == 0 {
+		return "", errors.New("there are too many subscriptions already; unsubscribe from some first, or try again later")
+	}
+	return state, nil
+}
+
+// subscribe is for the eras before 2026-07-28. What refuse let pass by is refused here by
+// taking its address away.
+func (u *updates) subscribe(ctx context.Context, _ any, request *mcp.SubscribeRequest) {
+	state, err := u.allow(ctx, request.Params.URI)
+	if err != nil {
+		request.Params.URI = ""
+		return
+	}
+	u.withSession(ctx, func(s *subscriber) { s.told[request.Params.URI] = state })
+}
+
+// withSession changes the subscriber of the caller's MCP session, where it has one.
+func (u *updates) withSession(ctx context.Context, change func(*subscriber)) {
+	session := server.ClientSessionFromContext(ctx)
+	if session == nil || session.SessionID() == "" {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	id, client := session.SessionID(), u.Client(ctx)
+	s := u.subscribers[id]
+	if s == nil || s.client != client {
+		s = &subscriber{client: client, told: map[string]string{}, send: func(method string, params map[string]any) error {
+			return u.server.SendNotificationToSpecificClient(id, method, params)
+		}}
+		u.add(id, s)
+	}
+	change(s)
+	u.wake()
+}
+
+func (u *updates) unsubscribe(ctx context.Context, _ any, request *mcp.UnsubscribeRequest, _ *mcp.EmptyResult) {
+	session := server.ClientSessionFromContext(ctx)
+	if session == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s := u.subscribers[session.SessionID()]; s != nil {
+		delete(s.told, request.Params.URI)
+	}
+}
+
+// listed notes which list a client of the earlier eras has seen: it is told when
+// that changes. One that never asked is not. In the newer era who wants to know
+// says so with subscriptions/listen.
+func (u *updates) listed(ctx context.Context, resources []mcp.Resource) {
+	if !server.IsModernRequest(ctx) {
+		u.withSession(ctx, func(s *subscriber) { s.list, s.listed = true, listState(resources) })
+	}
+}
+
+// add begins to watch for a subscriber. It makes room by forgetting the oldest. The caller
+// holds mu.
+func (u *updates) add(key any, s *subscriber) {
+	s.since = time.Now()
+	s.life, s.stop = context.WithCancel(u.life)
+	if u.life.Err() != nil {
+		return
+	}
+	if before := u.subscribers[key]; before != nil {
+		u.forget(key, before)
+	}
+	if len(u.subscribers) >= mostSubscribers {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(u.subscribers)), func(a, b any) int {
+			return u.subscribers[a].since.Compare(u.subscribers[b].since)
+		})
+		u.forget(oldest, u.subscribers[oldest])
+	}
+	u.subscribers[key] = s
+	u.watches.Go(func() { u.watch(key, s) })
+}
+
+// left forgets the subscriber of an MCP session that has ended. One over streamable HTTP
+// goes on without its stream, and has one again when the client comes back.
+func (u *updates) left(_ context.Context, session server.ClientSession) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s := u.subscribers[session.SessionID()]; s != nil {
+		u.forget(session.SessionID(), s)
+	}
+}
+
+// listen is for the era 2026-07-28: one request is one stream. Resources that
+// the caller can't see are taken out, and the acknowledgement says which are left.
+func (u *updates) listen(ctx context.Context, id any, request *mcp.SubscriptionsListenRequest) {
+	session := server.ClientSessionFromContext(ctx)
+	if session == nil {
+		return
+	}
+	wanted := &request.Params.Notifications
+	s := &subscriber{client: u.Client(ctx), told: map[string]string{}, list: wanted.ResourcesListChanged}
+	states := map[string]string{}
+	for _, address := range wanted.ResourceSubscriptions[:min(len(wanted.ResourceSubscriptions), mostSubscriptions)] {
+		if state, err := u.state(ctx, s.client, address); err == nil {
+			states[address] = state
+		}
+	}
+	if s.list {
+		s.listed = listState(u.own(s.client))
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	room := min(u.room(s.client), mostSubscriptions)
+	var allowed []string
+	for _, address := range wanted.ResourceSubscriptions {
+		if state, seen := states[address]; seen && len(s.told) < room {
+			s.told[address] = state
+			allowed = append(allowed, address)
+		}
+	}
+	wanted.ResourceSubscriptions = allowed
+	if len(allowed) == 0 && !s.list {
+		return
+	}
+	s.send = func(method string, params map[string]any) error { return push(session, id, method, params) }
+	u.add(s, s)
+	context.AfterFunc(ctx, func() {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.forget(s, s)
+	})
+}
+
+// push puts a notification on the stream of a listen request, which nothing else
+// of mcp-go's reaches. It waits for nobody.
+func push(session server.ClientSession, id any, method string, params map[string]any) error {
+	notification := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
+		Method: method,
+		Params: mcp.NotificationParams{Meta: map[string]any{mcp.MetaKeySubscriptionID: id}, AdditionalFields: params},
+	}}
+	select {
+	case session.NotificationChannel() <- notification:
+		return nil
+	default:
+		return server.ErrNotificationChannelBlocked
+	}
+}
+
+// stir says that something may have changed.
+func (u *updates) stir() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.wake()
+}
+
+// wake has all subscribers looked after. The caller holds mu.
+func (u *updates) wake() {
+	if len(u.subscribers) > 0 {
+		close(u.stirred)
+		u.stirred = make(chan struct{})
+	}
+}
