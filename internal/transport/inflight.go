@@ -1,8 +1,6 @@
 package transport
 
 import (
-	"context"
-	"errors"
 	"sync"
 	"time"
 )
@@ -110,6 +108,3 @@ func (dropped) Error() string { return "the client's connection is gone" }
 func (dropped) Disconnected() bool { return true }
 
 var errDropped error = dropped{}
-
-// Dropped reports whether ctx ended because the client's connection was lost.
-func Dropped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errDropped) }
