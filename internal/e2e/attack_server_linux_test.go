@@ -284,6 +284,7 @@ func (a *attacked) start(t *testing.T, flags []string) {
 	cmd := exec.Command(a.path("bin", a.program), append([]string{
 		"serve", "--transport", "http", "--addr", "127.0.0.1:0", "--preload", "none", "--structured-content", "always", "--wait", "9m",
 		"--auth-tokens", a.path("tokens"), "--plugins", a.path("plugins"), "--grace", "1s", "--stop-grace", "1s",
+		"--copy-share", "1", // what is attempted after an undo needs that undo at once
 	}, flags...)...)
 	cmd.Env, cmd.Dir, cmd.SysProcAttr = env, "/", asUser(a.user.uid)
 	a.seat(t, cmd)
