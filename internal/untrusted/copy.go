@@ -39,11 +39,11 @@ type tree struct {
 }
 
 // CopyDir copies what the directory from holds into the directory to: files
-// with their modes and times, links as they are, all for of, the owner of from. It
+// with their modes and times, links as they are, all for owner, that of from. It
 // returns the names of what can't be copied by its nature. A file that vanishes meanwhile
 // is left out. A copy that would take more than room bytes of the disk is an ErrNoRoom.
-func CopyDir(ctx context.Context, to, from *os.Root, of *Owner, room int64) (left []string, err error) {
-	t := &tree{from: from, to: to, owner: of, room: room, names: map[fileID]string{}}
+func CopyDir(ctx context.Context, to, from *os.Root, owner *Owner, room int64) (left []string, err error) {
+	t := &tree{from: from, to: to, owner: owner, room: room, names: map[fileID]string{}}
 	err = fs.WalkDir(t.from.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -119,7 +119,8 @@ func (t *tree) copyFile(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(t.owner.take(target), t.copyBytes(ctx, target, source, info.Size())) // its mode comes last: it may run as its owner
+	// Its mode comes last: it may run as its owner.
+	err = errors.Join(t.owner.take(target), t.copyBytes(ctx, target, source, info.Size()))
 	if err = errors.Join(err, target.Close()); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
