@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
+
+	"understudy/internal/untrusted"
 )
 
 // firstCopyPatience bounds how long the answer about a branch waits for the
@@ -169,7 +172,7 @@ func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []strin
 		return []string{"both interpreters work in " + s.workdir + " and share its files: what one writes or deletes there, the other finds so"}, s.admit(ctx)
 	}
 	left, err := s.copyFiles(ctx, parent)
-	if errors.Is(err, errNoRoom) {
+	if errors.Is(err, untrusted.ErrNoRoom) {
 		return nil, Errorf(CodeLimit, "interpreter %q could not be branched: a copy of its files would pass the limit of %s (--disk-limit) for it and its branches; delete files below %s that are not needed, or a branch", parent.name, SizeInWords(s.options.DiskLimit), parent.workdir)
 	}
 	if err != nil {
@@ -195,7 +198,7 @@ func (s *Session) copyFiles(ctx context.Context, parent *Session) (left []string
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	of, err := parent.ownerOf(from)
+	owner, err := parent.ownerOf(from)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +210,30 @@ func (s *Session) copyFiles(ctx context.Context, parent *Session) (left []string
 	if err != nil {
 		return nil, err
 	}
-	return copyDir(ctx, to, from, of, room)
+	return untrusted.CopyDir(ctx, to, from, owner, room)
+}
+
+// roomForCopy is how many bytes the copy of a working directory may take of the disk:
+// what the directories that DiskLimit is about leave of it. Without a home of the
+// family's each working directory has the limit for itself.
+func (s *Session) roomForCopy(ctx context.Context) (int64, error) {
+	if s.options.DiskLimit <= 0 {
+		return math.MaxInt64, nil
+	}
+	if s.family.made() == "" {
+		return s.options.DiskLimit, nil
+	}
+	root, err := s.options.homes.open(s.options)
+	if err != nil {
+		return 0, err
+	}
+	home, err := untrusted.OpenDir(root, homeName(s.family.id))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = home.Close() }() // it was only read
+	used, err := untrusted.DiskUsage(ctx, home, s.options.DiskLimit)
+	return s.options.DiskLimit - used, err
 }
 
 // discardFiles removes what was copied for a branch that was not made, also

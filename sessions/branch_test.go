@@ -340,3 +340,33 @@ func TestBranchesGoOnAtTheSameTime(t *testing.T) {
 		}
 	}
 }
+
+func TestABranchNamesWhatDidNotComeAlong(t *testing.T) {
+	m := surviving(t, remembers(), nil)
+	run(t, m, "a")
+	if err := makeFIFO(filepath.Join(list(t, m)[0].Workdir, "pipe")); err != nil {
+		t.Skip(err)
+	}
+	child := branch(t, m, "")
+	if got := strings.Join(child.Notes, "\n"); !strings.Contains(got, "1 special file of the working directory can't be copied and did not come along: pipe") {
+		t.Error(got)
+	}
+}
+
+func TestABranchWithAFileThatCanNotBeRead(t *testing.T) {
+	if os.Getuid() <= 0 {
+		t.Skip("root may read every file, and on Windows everybody may read this one")
+	}
+	m := surviving(t, remembers(), nil)
+	run(t, m, "a")
+	dir := list(t, m)[0].Workdir
+	write(t, dir, "secret", "x")
+	if err := os.Chmod(filepath.Join(dir, "secret"), 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err := m.Branch(t.Context(), me, "")
+	wantCode(t, err, CodeStart, "secret", "permission denied")
+	if n := len(list(t, m)); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+}

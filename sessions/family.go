@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"understudy/internal/untrusted"
 )
 
 // family is a session that no other was branched from, with its branches and theirs.
@@ -171,16 +173,16 @@ func (f *family) removeHome(ctx context.Context) error {
 	}
 	name := homeName(f.id)
 	if !f.options.keepsFiles() {
-		return RemoveTree(ctx, root, name)
+		return untrusted.RemoveTree(ctx, root, name)
 	}
-	home, err := openBelow(root, name)
+	home, err := untrusted.OpenDir(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	err = errors.Join(RemoveTree(ctx, home, homeTmp), RemoveTree(ctx, home, homePackages), home.Close())
+	err = errors.Join(untrusted.RemoveTree(ctx, home, homeTmp), untrusted.RemoveTree(ctx, home, homePackages), home.Close())
 	_ = root.Remove(name) // it stays while something is in it
 	return err
 }

@@ -308,3 +308,16 @@ func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
 		t.Error(home)
 	}
 }
+
+func TestBranchesShareTheDiskLimit(t *testing.T) {
+	m, _, root := walled(t, func(o *Options) { o.DiskLimit = 3 << 20 })
+	run(t, m, "a")
+	parent := list(t, m)[0]
+	write(t, parent.Workdir, "data", strings.Repeat("x", 1<<20))
+	child := branch(t, m, parent.ID)
+	_, err := m.Branch(t.Context(), me, child.ID)
+	wantCode(t, err, CodeLimit, "limit of 3 MiB (--disk-limit)", "delete files below "+child.Workdir)
+	wantEntries(t, filepath.Join(root, "home-"+parent.ID), "tmp", "packages", parent.ID, parent.ID+".files", child.ID, child.ID+".files")
+	remove(t, m, parent.ID)
+	branch(t, m, child.ID)
+}

@@ -13,16 +13,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"understudy/internal/untrusted"
 )
 
-// Bounds of a listing of files.
 const (
-	mostEntries  = 1_000  // that are told
-	mostNames    = 20_000 // that are read of a directory, in no order
-	sniffedBytes = 8_000  // by which text is told from other files
+	mostEntries  = 1_000 // of a directory, that are told
+	sniffedBytes = 8_000 // by which text is told from other files
 )
 
 // Entry kinds of a FileInfo.
@@ -114,65 +113,19 @@ func (m *Manager) Files(ctx context.Context, client Client, id, dir string) (*Di
 		return nil, err
 	}
 	defer leave()
-	of, err := s.ownerOf(root)
+	owner, err := s.ownerOf(root)
 	if err != nil {
 		return nil, err
 	}
-	var listed *Directory
-	err = of.as(func() error {
-		listed, err = listDirectory(ctx, root, local)
-		return err
-	})
-	return listed, err
-}
-
-// listDirectory lists what is in a directory below root.
-func listDirectory(ctx context.Context, root *os.Root, local string) (*Directory, error) {
-	dir := filepath.ToSlash(local)
-	info, err := root.Stat(local)
+	entries, left, err := owner.List(ctx, root, local, mostEntries)
 	if err != nil {
-		return nil, unreadable(dir, err)
+		return nil, unreadable(filepath.ToSlash(local), err)
 	}
-	if !info.IsDir() {
-		return nil, Errorf(CodeInvalid, "path %q is not a directory", dir)
-	}
-	names, left, err := namesIn(ctx, root, local)
-	if err != nil {
-		return nil, unreadable(dir, err)
-	}
-	listed := &Directory{Path: dir, Left: left, Entries: []FileInfo{}}
-	for _, name := range names {
-		inner := filepath.Join(local, name)
-		info, err := root.Lstat(inner)
-		if err != nil { // it has just gone
-			continue
-		}
-		listed.Entries = append(listed.Entries, describeFile(inner, info))
+	listed := &Directory{Path: filepath.ToSlash(local), Left: left, Entries: []FileInfo{}}
+	for _, info := range entries {
+		listed.Entries = append(listed.Entries, describeFile(filepath.Join(local, info.Name()), info))
 	}
 	return listed, nil
-}
-
-// namesIn returns the first names of a directory, sorted, and how many more
-// there are.
-func namesIn(ctx context.Context, root *os.Root, local string) (names []string, left int, err error) {
-	dir, err := root.OpenFile(local, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer func() { _ = dir.Close() }() // it was only read
-	for len(names) < mostNames && err == nil {
-		var some []string
-		if err = ctx.Err(); err == nil {
-			some, err = dir.Readdirnames(1000)
-		}
-		names = append(names, some...)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, 0, err
-	}
-	slices.Sort(names)
-	left = max(0, len(names)-mostEntries)
-	return names[:len(names)-left], left, nil
 }
 
 func describeFile(local string, info fs.FileInfo) FileInfo {
@@ -200,15 +153,11 @@ func (m *Manager) Stat(ctx context.Context, client Client, id, name string) (Fil
 		return FileInfo{}, err
 	}
 	defer leave()
-	of, err := s.ownerOf(root)
+	owner, err := s.ownerOf(root)
 	if err != nil {
 		return FileInfo{}, err
 	}
-	var info fs.FileInfo
-	err = of.as(func() error {
-		info, err = root.Stat(local)
-		return err
-	})
+	info, err := owner.Stat(root, local)
 	if err != nil {
 		return FileInfo{}, unreadable(name, err)
 	}
@@ -283,66 +232,33 @@ func looksLikeText(start []byte) bool {
 	return utf8.Valid(start[:wholeCharacters(start)]) && bytes.IndexByte(start, 0) < 0
 }
 
-// openRegular opens a file for reading, and nothing that is not one: opening a
-// pipe or a device may wait for ever, or do something. As root it opens nothing that the
-// code itself may not read.
-func (s *Session) openRegular(root *os.Root, local string) (opened *os.File, info fs.FileInfo, err error) {
-	of, err := s.ownerOf(root)
+// openRegular opens a file for reading, if it is one that the code may read.
+func (s *Session) openRegular(root *os.Root, local string) (*os.File, fs.FileInfo, error) {
+	owner, err := s.ownerOf(root)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = of.as(func() error {
-		opened, info, err = openRegular(root, local, of)
-		return err
-	})
-	return opened, info, err
-}
-
-func openRegular(root *os.Root, local string, of *owner) (*os.File, fs.FileInfo, error) {
-	name := filepath.ToSlash(local)
-	info, err := root.Stat(local)
+	opened, info, err := owner.OpenFile(root, local)
 	if err != nil {
-		return nil, nil, unreadable(name, err)
-	}
-	if err := regular(name, info); err != nil {
-		return nil, nil, err
-	}
-	// Not to block: it may have become a pipe since.
-	opened, err := root.OpenFile(local, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, unreadable(name, err)
-	}
-	info, err = opened.Stat()
-	if err == nil {
-		err = regular(name, info)
-	}
-	if err == nil {
-		if err = of.mayRead(name, info); err != nil {
-			err = unreadable(name, err)
-		}
-	}
-	if err != nil {
-		_ = opened.Close() // it was not even read
-		return nil, nil, err
+		return nil, nil, unreadable(filepath.ToSlash(local), err)
 	}
 	return opened, info, nil
-}
-
-func regular(name string, info fs.FileInfo) error {
-	switch {
-	case info.IsDir():
-		return Errorf(CodeInvalid, "%q is a directory; list it with …/files?path=%s", name, name)
-	case !info.Mode().IsRegular():
-		return Errorf(CodeInvalid, "%q is no regular file (%s), so it is not opened", name, info.Mode().Type())
-	}
-	return nil
 }
 
 // unreadable says why a path of a working directory leads nowhere. The error of
 // a root names no path outside of it.
 func unreadable(name string, err error) error {
+	var other *untrusted.NotRegularError
 	var at *fs.PathError
 	switch {
+	case errors.Is(err, untrusted.ErrImpersonate):
+		return err
+	case errors.Is(err, untrusted.ErrNotDir):
+		return Errorf(CodeInvalid, "path %q is not a directory", name)
+	case errors.As(err, &other) && other.Type.IsDir():
+		return Errorf(CodeInvalid, "%q is a directory; list it with …/files?path=%s", name, name)
+	case errors.As(err, &other):
+		return Errorf(CodeInvalid, "%q is no regular file (%s), so it is not opened", name, other.Type)
 	case errors.Is(err, fs.ErrNotExist):
 		return Errorf(CodeNotFound, "there is no %q in the working directory", name)
 	case errors.As(err, &at) && strings.Contains(at.Err.Error(), "escapes"): // os keeps that error to itself

@@ -3,8 +3,6 @@ package sessions
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -328,72 +326,5 @@ func TestAFailedUploadLeavesNoSession(t *testing.T) {
 	wantCode(t, err, CodeInvalid)
 	if n := len(m.sessions); n != 0 {
 		t.Errorf("%d sessions are left", n)
-	}
-}
-
-// TestAnUploadThatMeetsAnother has a file of a user's come to be, or change, while the
-// upload is written: it stays.
-func TestAnUploadThatMeetsAnother(t *testing.T) {
-	for name, start := range map[string]string{"made": "", "changed": "uploaded before"} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			root, err := os.OpenRoot(dir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer root.Close()
-			path := filepath.Join(dir, "notes")
-			if start != "" {
-				if err := os.WriteFile(path, []byte(start), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			check := func() (fs.FileInfo, error) {
-				return replaceable(root, "notes", "notes", nil, func(_ string, there fs.FileInfo) error {
-					if there.Size() != int64(len("uploaded before")) {
-						return errNotUploaded
-					}
-					return nil
-				})
-			}
-			there, err := check()
-			if err != nil || (there != nil) != (start != "") {
-				t.Fatal(there, err)
-			}
-			if err := os.WriteFile(path, []byte("the user's"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := putNew(root, "notes", []byte("x"), there, nil, check); !errors.Is(err, errNotUploaded) {
-				t.Error(err)
-			}
-			if text, err := os.ReadFile(path); err != nil || string(text) != "the user's" {
-				t.Errorf("%q, %v", text, err)
-			}
-			if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-				t.Errorf("%v, %v", left, err)
-			}
-		})
-	}
-	// What goes away meanwhile is not missed.
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	check := func() (fs.FileInfo, error) {
-		return replaceable(root, "notes", "notes", nil, func(string, fs.FileInfo) error { return nil })
-	}
-	if replaced, err := putNew(root, "notes", []byte("x"), nil, nil, check); replaced || err != nil {
-		t.Error(replaced, err)
-	}
-	there, err := check()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := root.Remove("notes"); err != nil {
-		t.Fatal(err)
-	}
-	if replaced, err := putNew(root, "notes", []byte("y"), there, nil, check); replaced || err != nil {
-		t.Error(replaced, err)
 	}
 }

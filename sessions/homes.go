@@ -3,12 +3,13 @@ package sessions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"understudy/internal/untrusted"
 )
 
 // homes are the directories that sessions' directories are in: WorkdirRoot, and what
@@ -29,7 +30,7 @@ type homes struct {
 func (h *homes) open(o *Options) (*os.Root, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.root != nil && !isGone(h.root, o.WorkdirRoot) {
+	if h.root != nil && !untrusted.IsGone(h.root, o.WorkdirRoot) {
 		return h.root, nil
 	}
 	if h.root != nil {
@@ -57,41 +58,14 @@ func (h *homes) open(o *Options) (*os.Root, error) {
 	return root, nil
 }
 
-// isGone reports whether the directory that was opened by a path is no longer there: the
-// path leads nowhere, or to a directory that was made since. A link counts for neither.
-func isGone(opened *os.Root, path string) bool {
-	there, err := os.Lstat(path)
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	was, err := opened.Stat(".")
-	return err == nil && there.IsDir() && !os.SameFile(there, was)
-}
-
 // openShared opens what the shared directory is in, once that is there.
 func (h *homes) openShared(o *Options) (above *os.Root, name string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.above == nil {
-		h.above, h.shared, err = openAbove(o.Workdir)
+		h.above, h.shared, err = untrusted.OpenParent(o.Workdir)
 	}
 	return h.above, h.shared, err
-}
-
-// openAbove opens the directory that dir is in, and returns dir's name there; or,
-// where that can't be, dir itself.
-func openAbove(dir string) (*os.Root, string, error) {
-	dir, err := filepath.EvalSymlinks(dir) // it is the operator's: only what changes from now on counts
-	if err != nil {
-		return nil, "", err
-	}
-	if parent := filepath.Dir(dir); parent != dir {
-		if root, err := os.OpenRoot(parent); err == nil {
-			return root, filepath.Base(dir), nil
-		}
-	}
-	root, err := os.OpenRoot(dir)
-	return root, ".", err
 }
 
 func (h *homes) close() {
@@ -197,7 +171,7 @@ func (s *Session) besideOwn(do func(above *os.Root) error) error {
 	if s.options.confiner() == nil {
 		return do(root)
 	}
-	home, err := openBelow(root, homeName(s.family.id))
+	home, err := untrusted.OpenDir(root, homeName(s.family.id))
 	if err != nil {
 		return err
 	}
@@ -213,7 +187,7 @@ func (s *Session) openWorkdir() (root *os.Root, err error) {
 	}
 	above, name, err := s.options.homes.openShared(s.options)
 	if err == nil {
-		root, err = openBelow(above, name)
+		root, err = untrusted.OpenDir(above, name)
 	}
 	if err != nil {
 		return nil, Errorf(CodeNotFound, "the working directory of interpreter %s can't be opened: %w", s.name, err)
@@ -228,13 +202,36 @@ func (s *Session) openPrivate() (*os.Root, error) {
 
 func (s *Session) openOwn(what, name string) (root *os.Root, err error) {
 	err = s.besideOwn(func(above *os.Root) error {
-		root, err = openBelow(above, name)
+		root, err = untrusted.OpenDir(above, name)
 		return err
 	})
 	if err != nil {
 		return nil, Errorf(CodeNotFound, "the %s of interpreter %s can't be opened: %w", what, s.name, err)
 	}
 	return root, nil
+}
+
+// ownerOf returns to whom the session's working directory belongs.
+func (s *Session) ownerOf(workdir *os.Root) (*untrusted.Owner, error) {
+	if os.Geteuid() != 0 {
+		return nil, nil
+	}
+	info, err := workdir.Stat(".")
+	if err != nil {
+		return nil, err
+	}
+	if s.options.confiner() == nil {
+		return untrusted.NewOwner(info, nil), nil
+	}
+	root, err := s.options.homes.open(s.options)
+	if err != nil {
+		return nil, err
+	}
+	tmp, err := root.Lstat(filepath.Join(homeName(s.family.id), homeTmp)) // the wall has given it to the code
+	if err != nil {
+		return nil, err
+	}
+	return untrusted.NewOwner(info, tmp), nil
 }
 
 const (
@@ -256,7 +253,7 @@ func (s *Session) removeOwn(ctx context.Context, name string) error {
 	if err := s.takeBack(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Debug("closing a directory before it is removed", "dir", name, "error", err)
 	}
-	err := s.besideOwn(func(above *os.Root) error { return RemoveTree(ctx, above, name) })
+	err := s.besideOwn(func(above *os.Root) error { return untrusted.RemoveTree(ctx, above, name) })
 	if errors.Is(err, context.DeadlineExceeded) && s.options.confiner() != nil {
 		s.log.Info("the rest of the session's files goes with those of its branches", "dir", name)
 		return nil
@@ -291,7 +288,7 @@ func (s *Session) removeCode() {
 	defer cancel()
 	root, err := s.openPrivate()
 	if err == nil {
-		err = errors.Join(RemoveTree(ctx, root, codeDir), root.Close())
+		err = errors.Join(untrusted.RemoveTree(ctx, root, codeDir), root.Close())
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Warn("removing the code file", "error", err)
@@ -305,26 +302,5 @@ func (s *Session) takeBack(name string) error {
 	if s.options.confiner() == nil {
 		return nil
 	}
-	return s.besideOwn(func(above *os.Root) error { return takeBackDir(above, name) })
-}
-
-// openBelow opens a directory of that name in home, and no link.
-func openBelow(home *os.Root, name string) (*os.Root, error) {
-	there, err := home.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !there.IsDir() {
-		return nil, fmt.Errorf("it is no directory any more (%s)", there.Mode().Type())
-	}
-	// With the dot it is opened as a directory only, should it have become a pipe.
-	root, err := home.OpenRoot(name + string(filepath.Separator) + ".")
-	if err != nil {
-		return nil, err
-	}
-	if opened, err := root.Stat("."); err != nil || !os.SameFile(there, opened) {
-		_ = root.Close() // it was not even read
-		return nil, fmt.Errorf("it was replaced while it was opened; try again")
-	}
-	return root, nil
+	return s.besideOwn(func(above *os.Root) error { return untrusted.Reclaim(above, name) })
 }

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"understudy/internal/untrusted"
 )
 
 // TakeBackHomes does for homes below root, a WorkdirRoot, what the server could not do
@@ -42,7 +44,7 @@ func TidyFiles(ctx context.Context, root *os.Root) error {
 		if !entry.IsDir() {
 			continue
 		}
-		dir, failed := openBelow(root, entry.Name())
+		dir, failed := untrusted.OpenDir(root, entry.Name())
 		if failed != nil {
 			err = errors.Join(err, failed)
 			continue
@@ -50,7 +52,7 @@ func TidyFiles(ctx context.Context, root *os.Root) error {
 		if strings.HasPrefix(entry.Name(), homeName("")) {
 			failed = TidyFiles(ctx, dir)
 		} else {
-			failed = RemoveTree(ctx, dir, codeDir)
+			failed = untrusted.RemoveTree(ctx, dir, codeDir)
 		}
 		err = errors.Join(err, failed, dir.Close())
 		_ = root.Remove(entry.Name()) // it stays while something is in it
@@ -60,39 +62,24 @@ func TidyFiles(ctx context.Context, root *os.Root) error {
 
 // takeBackHome ends with the directory by which TakeBackHomes tells what it has to do.
 func takeBackHome(ctx context.Context, root *os.Root, name string) error {
-	home, err := openBelow(root, name)
+	home, err := untrusted.OpenDir(root, name)
 	if err != nil {
 		return err
 	}
 	entries, err := fs.ReadDir(home.FS(), ".")
 	for _, entry := range entries {
 		if inside := entry.Name(); inside != homeTmp && inside != homePackages {
-			err = errors.Join(err, takeBackDir(home, inside))
+			err = errors.Join(err, untrusted.Reclaim(home, inside))
 		}
 	}
 	if err == nil {
-		err = RemoveTree(ctx, home, homePackages)
+		err = untrusted.RemoveTree(ctx, home, homePackages)
 	}
 	if err == nil {
-		err = RemoveTree(ctx, home, homeTmp)
+		err = untrusted.RemoveTree(ctx, home, homeTmp)
 	}
 	if err = errors.Join(err, home.Close()); err == nil {
 		_ = root.Remove(name) // it stays while a working directory is in it
 	}
 	return err
-}
-
-// takeBackDir makes a directory the server's user's alone.
-func takeBackDir(above *os.Root, name string) error {
-	if os.Geteuid() != 0 {
-		return nil // it is
-	}
-	dir, err := openBelow(above, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Chown(".", 0, 0), dir.Chmod(".", 0o700), dir.Close())
 }

@@ -52,6 +52,11 @@ func wantOwner(t *testing.T, dir string, uid int) {
 	}
 }
 
+func idsOf(info fs.FileInfo) (uid, gid int) {
+	sys := info.Sys().(*syscall.Stat_t)
+	return int(sys.Uid), int(sys.Gid)
+}
+
 func upload(t *testing.T, m *Manager, name, text string) *Upload {
 	t.Helper()
 	u, err := m.Upload(t.Context(), me, "", name, []byte(text))

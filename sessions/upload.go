@@ -2,13 +2,14 @@ package sessions
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"understudy/internal/untrusted"
 )
 
 // Upload is a file that was put into a working directory.
@@ -65,18 +66,16 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 	}
 	defer func() { _ = root.Close() }() // what was written is closed by itself
 	u := &Upload{InterpreterID: s.name, Path: filepath.ToSlash(local), File: filepath.Join(s.workdir, local), Size: len(data)}
-	to, err := s.ownerOf(root)
+	owner, err := s.ownerOf(root)
 	if err != nil {
 		return nil, err
 	}
-	err = to.as(func() error {
-		u.Replaced, err = put(root, local, data, to, s.mayReplace)
-		return err
-	})
-	if err == nil {
-		s.noteUpload(root, local)
+	mayReplace := func(there fs.FileInfo) error { return s.mayReplace(local, there) }
+	if u.Replaced, err = owner.WriteFile(root, local, data, mayReplace); err != nil {
+		return nil, unwritable(local, err)
 	}
-	return u, err
+	s.noteUpload(root, local)
+	return u, nil
 }
 
 // errNotUploaded says that a file may be a user's.
@@ -128,108 +127,23 @@ func (s *Session) verifyUpload(ctx context.Context, local string, data []byte) e
 	return err
 }
 
-// put writes a file by way of a temporary one beside it. The file belongs to whom the
-// working directory belongs to.
-func put(root *os.Root, local string, data []byte, to *owner, mayReplace func(string, fs.FileInfo) error) (replaced bool, err error) {
-	if err := makeParents(root, local, to); err != nil {
-		return false, unwritable(local, err)
-	}
-	dir, err := root.OpenRoot(filepath.Dir(local) + string(filepath.Separator) + ".") // a directory, or an error: what is checked is what is written to
-	if err != nil {
-		return false, unwritable(local, err)
-	}
-	defer func() { _ = dir.Close() }() // what was written is closed by itself
-	name := filepath.Base(local)
-	check := func() (fs.FileInfo, error) { return replaceable(dir, name, local, to, mayReplace) }
-	there, err := check()
-	if err == nil {
-		replaced, err = putNew(dir, name, data, there, to, check)
-	}
-	var told *Error
-	switch {
-	case errors.As(err, &told):
-		return false, err
-	case err != nil:
-		return false, unwritable(local, err)
-	}
-	return replaced, nil
-}
-
-// replaceable returns the file of that name in dir, which an upload may replace, or nil
-// if there is none.
-func replaceable(dir *os.Root, name, local string, to *owner, mayReplace func(string, fs.FileInfo) error) (fs.FileInfo, error) {
-	info, err := dir.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case info.IsDir():
-		return nil, Errorf(CodeInvalid, "path %q is a directory; give the name of a file in it", filepath.ToSlash(local))
-	case !info.Mode().IsRegular():
-		return nil, Errorf(CodeInvalid, "path %q is no regular file (%s) and is not replaced; give another name", filepath.ToSlash(local), info.Mode().Type())
-	}
-	if err := to.mayReplace(info); err != nil {
-		return nil, err
-	}
-	return info, mayReplace(local, info)
-}
-
-// putNew writes a file beside the one of that name in dir, and gives it the name, in
-// place of what is there. What has come there meanwhile is replaced only if check, which
-// returns it, allows that.
-func putNew(dir *os.Root, name string, data []byte, there fs.FileInfo, to *owner, check func() (fs.FileInfo, error)) (replaced bool, err error) {
-	its, err := dir.Stat(".")
-	if err != nil {
-		return false, err
-	}
-	if err := to.mayWriteTo(its); err != nil {
-		return false, err
-	}
-	mode := fs.FileMode(0o644)
-	if there != nil {
-		mode = there.Mode().Perm()
-	}
-	beside := ".upload-" + rand.Text()
-	defer func() { _ = dir.Remove(beside) }() // it is not there any more if it was renamed
-	if err := writeNew(dir, beside, data, mode, to); err != nil {
-		return false, err
-	}
-	if there == nil && dir.Link(beside, name) == nil { // which replaces nothing
-		return false, nil
-	}
-	// Something is there, or the file system has no links.
-	if there, err = check(); err != nil {
-		return false, err
-	}
-	return there != nil, dir.Rename(beside, name)
-}
-
-// writeNew writes a file that is not there yet. Its mode and its owner are set by its
-// descriptor: code may put another file in its place meanwhile.
-func writeNew(root *os.Root, name string, data []byte, mode fs.FileMode, to *owner) error {
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	if err == nil {
-		err = to.take(file)
-	}
-	if err == nil {
-		err = file.Chmod(mode)
-	}
-	return errors.Join(err, file.Close())
-}
-
+// unwritable says why a file of a working directory was not written.
 func unwritable(local string, err error) error {
-	cause := err
+	name, cause := filepath.ToSlash(local), err
+	var other *untrusted.NotRegularError
 	var at *fs.PathError
 	var link *os.LinkError
-	if errors.As(err, &at) {
+	switch {
+	case errors.Is(err, untrusted.ErrImpersonate):
+		return err
+	case errors.As(err, &other) && other.Type.IsDir():
+		return Errorf(CodeInvalid, "path %q is a directory; give the name of a file in it", name)
+	case errors.As(err, &other):
+		return Errorf(CodeInvalid, "path %q is no regular file (%s) and is not replaced; give another name", name, other.Type)
+	case errors.As(err, &at):
 		cause = at.Err
-	} else if errors.As(err, &link) {
+	case errors.As(err, &link):
 		cause = link.Err
 	}
-	return Errorf(CodeInvalid, "%q could not be written into the working directory: %v", filepath.ToSlash(local), cause)
+	return Errorf(CodeInvalid, "%q could not be written into the working directory: %v", name, cause)
 }

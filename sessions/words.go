@@ -70,3 +70,13 @@ func plural(one bool, noun string) string {
 		return noun + "s"
 	}
 }
+
+// someOf lists at most five names.
+func someOf(names []string) string {
+	const most = 5
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 )
@@ -37,5 +38,15 @@ func TestInWords(t *testing.T) {
 		if got := InWords(d); got != want {
 			t.Errorf("%d ns: %q, want %q", d, got, want)
 		}
+	}
+}
+
+func TestSomeOf(t *testing.T) {
+	names := slices.Repeat([]string{"a"}, 7)
+	if got := someOf(names); got != "a, a, a, a, a and 2 more" {
+		t.Error(got)
+	}
+	if got := someOf(names[:2]); got != "a, a" {
+		t.Error(got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"understudy/internal/config"
+	"understudy/internal/untrusted"
 	"understudy/sessions"
 )
 
@@ -111,7 +112,7 @@ func (s keptSweep) sweep(ctx context.Context, dir string) error {
 			continue
 		}
 		s.log.Info("removing the figures and outputs of an old run", "dir", filepath.Join(dir, run.Name()))
-		failed = errors.Join(failed, sessions.RemoveTree(ctx, root, run.Name()))
+		failed = errors.Join(failed, untrusted.RemoveTree(ctx, root, run.Name()))
 	}
 	return failed
 }

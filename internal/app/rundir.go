@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"understudy/internal/config"
+	"understudy/internal/untrusted"
 	"understudy/sessions"
 )
 
@@ -184,7 +185,7 @@ func removeRun(ctx context.Context, dir string, lock *flock.Flock) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
 		if entry.Name() != lockName {
-			err = errors.Join(err, sessions.RemoveTree(ctx, root, entry.Name()))
+			err = errors.Join(err, untrusted.RemoveTree(ctx, root, entry.Name()))
 		}
 	}
 	if err = errors.Join(err, root.Close()); err != nil {

@@ -1,4 +1,4 @@
-package sessions
+package untrusted
 
 import (
 	"context"
@@ -7,13 +7,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 )
 
-// copyPath is copyDir for directories that nobody moves.
+// copyPath is CopyDir for directories that nobody moves.
 func copyPath(ctx context.Context, to, from string) ([]string, error) {
 	source, err := os.OpenRoot(from)
 	if err != nil {
@@ -25,7 +25,7 @@ func copyPath(ctx context.Context, to, from string) ([]string, error) {
 		return nil, err
 	}
 	defer target.Close()
-	return copyDir(ctx, target, source, nil, math.MaxInt64)
+	return CopyDir(ctx, target, source, nil, math.MaxInt64)
 }
 
 func TestCopyDirCopiesWhatADirectoryHolds(t *testing.T) {
@@ -121,12 +121,43 @@ func TestCopyDirNamesTheFileItCanNotWrite(t *testing.T) {
 	}
 }
 
-func TestSomeOf(t *testing.T) {
-	names := slices.Repeat([]string{"a"}, 7)
-	if got := someOf(names); got != "a, a, a, a, a and 2 more" {
-		t.Error(got)
+func TestCopyDirRefusesWhatIsTooDeep(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	nest(t, from, deepest+50)
+	if _, err := copyPath(t.Context(), to, from); err == nil || !strings.Contains(err.Error(), "directories are nested") {
+		t.Error(err)
 	}
-	if got := someOf(names[:2]); got != "a, a" {
-		t.Error(got)
+}
+
+// TestNamesOfOneFileStayThat: code can give a file thousands of names that take no room.
+func TestNamesOfOneFileStayThat(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	write(t, from, "a", strings.Repeat("x", 1<<20))
+	if err := os.Mkdir(filepath.Join(from, "d"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		if err := os.Link(filepath.Join(from, "a"), filepath.Join(from, "d", strconv.Itoa(i))); err != nil {
+			t.Skipf("no hard links here: %v", err)
+		}
+	}
+	if _, shared := manyNames(statOf(t, filepath.Join(from, "a"))); !shared {
+		t.Skip("nobody can tell here that two names are of one file")
+	}
+	if _, err := CopyDir(t.Context(), openRoot(t, to), openRoot(t, from), nil, 2<<20); err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(statOf(t, filepath.Join(to, "a")), statOf(t, filepath.Join(to, "d", "29"))) {
+		t.Error("they are two files now")
+	}
+	if used, err := DiskUsage(t.Context(), openRoot(t, to), math.MaxInt64); err != nil || used > 2<<20 {
+		t.Errorf("%d bytes, %v", used, err)
+	}
+	for i := range 300 {
+		write(t, from, "small"+strconv.Itoa(i), "x") // a block each
+	}
+	_, err := CopyDir(t.Context(), openRoot(t, t.TempDir()), openRoot(t, from), nil, 2<<20)
+	if !errors.Is(err, ErrNoRoom) {
+		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package sessions
+package untrusted
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,24 +20,30 @@ const deepest = 200
 // copyStep is how many bytes of a file are copied between two looks at the context.
 const copyStep = 256 << 20
 
+// blockSize is what is counted for a file's beginning, and for a directory.
+const blockSize = 4096
+
+// ErrNoRoom says that a copy would take more of the disk than it may.
+var ErrNoRoom = errors.New("the copy takes more than is left of the disk limit")
+
 // tree copies one directory into another. Both are roots, so that no link,
 // however it changes meanwhile, leads a copy outside of them. Nobody else may be at
 // work in to.
 type tree struct {
 	from, to *os.Root
-	owner    *owner            // of from, and of all copies
+	owner    *Owner            // of from, and of all copies
 	dirs     []string          // made so far, parents first
 	left     []string          // sockets, pipes and devices, which can't be copied
 	room     int64             // bytes of the disk that the rest may take
 	names    map[fileID]string // of the copies of files that have several
 }
 
-// copyDir copies what the directory from holds into the directory to: files
-// with their modes and times, links as they are, all for of, the owner of from. It
+// CopyDir copies what the directory from holds into the directory to: files
+// with their modes and times, links as they are, all for owner, that of from. It
 // returns the names of what can't be copied by its nature. A file that vanishes meanwhile
-// is left out. A copy that would take more than room bytes of the disk is an errNoRoom.
-func copyDir(ctx context.Context, to, from *os.Root, of *owner, room int64) (left []string, err error) {
-	t := &tree{from: from, to: to, owner: of, room: room, names: map[fileID]string{}}
+// is left out. A copy that would take more than room bytes of the disk is an ErrNoRoom.
+func CopyDir(ctx context.Context, to, from *os.Root, owner *Owner, room int64) (left []string, err error) {
+	t := &tree{from: from, to: to, owner: owner, room: room, names: map[fileID]string{}}
 	err = fs.WalkDir(t.from.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -112,7 +119,8 @@ func (t *tree) copyFile(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(t.owner.take(target), t.copyBytes(ctx, target, source, info.Size())) // its mode comes last: it may run as its owner
+	// Its mode comes last: it may run as its owner.
+	err = errors.Join(t.owner.take(target), t.copyBytes(ctx, target, source, info.Size()))
 	if err = errors.Join(err, target.Close()); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -203,12 +211,57 @@ func (t *tree) finish() error {
 	return nil
 }
 
-// someOf lists at most five names.
-func someOf(names []string) string {
-	const most = 5
-	text := strings.Join(names[:min(most, len(names))], ", ")
-	if more := len(names) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+// take counts what is about to be written.
+func (t *tree) take(size int64) error {
+	if t.room -= (size + blockSize - 1) / blockSize * blockSize; t.room < 0 {
+		return ErrNoRoom
 	}
-	return text
+	return nil
+}
+
+// linked reports whether a file is there already under another name, and then makes its
+// copy another name of that one's: what code can multiply without using any room takes
+// none when it is copied.
+func (t *tree) linked(name string, info fs.FileInfo) bool {
+	id, shared := manyNames(info)
+	if !shared {
+		return false
+	}
+	if first, ok := t.names[id]; ok && t.to.Link(first, name) == nil {
+		return true
+	}
+	t.names[id] = filepath.Clean(name) // it may have as many names as there can be
+	return false
+}
+
+// DiskUsage is how many bytes of the disk a directory takes, counted no further than to
+// enough. What goes meanwhile doesn't count, nor what is too deep to be copied.
+func DiskUsage(ctx context.Context, dir *os.Root, enough int64) (used int64, err error) {
+	seen := map[fileID]bool{}
+	err = fs.WalkDir(dir.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return nil
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return nil
+		}
+		if id, shared := manyNames(info); !shared || !seen[id] {
+			used += onDisk(info)
+			if shared {
+				seen[id] = true
+			}
+		}
+		switch {
+		case used > enough:
+			return fs.SkipAll
+		case entry.IsDir() && strings.Count(name, "/") > deepest:
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return used, err
 }

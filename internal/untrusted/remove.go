@@ -1,4 +1,4 @@
-package sessions
+package untrusted
 
 import (
 	"context"
@@ -77,7 +77,7 @@ func (r *remover) remove(dir *os.Root, name, path string, depth int) bool {
 // empty removes what is in a directory, and reports whether that was all when it was
 // read. Its names are read in parts, as there may be a million.
 func (r *remover) empty(dir *os.Root, name, path string, depth int) bool {
-	inside, err := openBelow(dir, name)
+	inside, err := OpenDir(dir, name)
 	if err != nil {
 		return r.fail(err)
 	}

@@ -1,20 +1,16 @@
-package sessions
+package untrusted
 
 import (
-	"errors"
 	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// errNotOther says that this process may not act as another user.
-var errNotOther = errors.New("the server can't open files as the interpreter's user; it lacks the capabilities SETUID and SETGID")
-
-// as does what it is told with the rights to files that the code has, and no others: in
+// impersonate does what it is told with the rights to files that the code has, and no others: in
 // a directory that sessions share, others' files may be. The kernel has such rights for
 // each thread; one that has given up root's is used for nothing else, and ends.
-func (o *owner) as(do func() error) error {
+func (o *Owner) impersonate(do func() error) error {
 	if o == nil || o.codeUID == 0 {
 		return do()
 	}
@@ -35,7 +31,7 @@ func (o *owner) as(do func() error) error {
 func becomeForFiles(uid, gid int) error {
 	// Not syscall.Setgroups, which is for all threads.
 	if _, _, failed := syscall.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); failed != 0 {
-		return errNotOther
+		return ErrImpersonate
 	}
 	for _, set := range []struct {
 		set func(int) (int, error)
@@ -43,7 +39,7 @@ func becomeForFiles(uid, gid int) error {
 	}{{unix.SetfsgidRetGid, gid}, {unix.SetfsuidRetUid, uid}} {
 		_, _ = set.set(set.id)                                    // neither call says whether it worked,
 		if now, err := set.set(-1); err != nil || now != set.id { // but the next one who it is
-			return errNotOther
+			return ErrImpersonate
 		}
 	}
 	return nil

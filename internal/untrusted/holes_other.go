@@ -1,6 +1,6 @@
 //go:build !linux
 
-package sessions
+package untrusted
 
 import "os"
 
