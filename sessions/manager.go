@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"understudy/sessions/output"
 )
 
 // Manager owns all sessions and knows which client each belongs to.
@@ -78,7 +80,7 @@ func NewManager(options Options) *Manager {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	options.tally, options.homes, options.images = &tally{}, &homes{}, &imageRoom{left: maxAllImages}
+	options.tally, options.homes, options.images = &tally{}, &homes{}, output.AllImages()
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
 		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[defaultKey]*Session{}, numbers: map[Client]int{},

@@ -32,7 +32,7 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 	defer alive()
 
 	e.onStop(l.begin)
-	e.transcript.before(w.Between())
+	e.transcript.Between(w.Between())
 	outcome, err := w.Run(context.Background(), e.request, sink{e.transcript, &e.questions})
 	e.questions.end()
 	close(l.answered)
@@ -130,7 +130,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	if a.fault != nil {
 		s.log.Error("execution failed", "execution", e.number, "error", a.fault)
 	}
-	e.transcript.finish()
+	e.transcript.Finish()
 	result := s.report(e, a, note)
 	if n := e.questions.unread(); n > 0 {
 		result.note(fmt.Sprintf("%s of the answer went nowhere: the code asked no more", Counted(n, "line")))
@@ -151,7 +151,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	if s.options.Ended != nil {
 		s.options.Ended(*result)
 	}
-	e.transcript.close()
+	e.transcript.Close()
 	s.turn.tidy()
 	s.finished(e)
 	e.finish(result)

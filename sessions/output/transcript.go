@@ -1,4 +1,4 @@
-package sessions
+package output
 
 import (
 	"fmt"
@@ -10,29 +10,40 @@ import (
 	"understudy/internal/screen"
 )
 
-// transcript collects what one execution prints and draws while it runs, in
-// bounded memory. take hands out each piece exactly once.
-type transcript struct {
+// Transcript collects what one execution prints and shows while it runs. Take hands out
+// each piece exactly once.
+type Transcript struct {
 	mu       sync.Mutex
 	marks    [2]screen.Splitter
 	decoders [2]decoder
 	spools   [2]spool
-	lines    [2]lineIndex
 	shown    []Figure   // all of them, without previews
 	keeps    []Artifact // the same, without images
 	fresh    pieces     // what nobody has taken yet
 	between  string     // what was printed since the execution before
 	told     bool       // that was taken
 	all      *pieces    // what a Recorder is to get; nil without one
-	images   *imageRoom // that of the session
+	images   *ImageRoom // that of the session
 	previews int        // bytes of images that nobody has taken yet
 	said     int        // bytes of what is said of figures and artifacts
 	untold   int        // figures and artifacts past maxShown or maxSaid
 
 	printLimit int64 // bytes of both streams; 0 is none
 	bytes      int64 // printed so far
-	// overflow is called once, when more than the limit was printed. It doesn't wait.
-	overflow func()
+	// Overflow is called once, when more than the limit was printed. It must not wait.
+	Overflow func()
+}
+
+// Options say how much of an execution's output is kept, and where.
+type Options struct {
+	Limit      int   // bytes of each stream in memory: half its head, half its tail
+	SpoolAfter int   // bytes that a stream may print before it gets a file
+	SpoolLimit int64 // bytes of each stream in its file
+	PrintLimit int64 // bytes of both streams before Overflow is called; 0 is no limit
+	// Record has all output kept for Recorded, whoever takes it before.
+	Record bool
+	// Images is the room for images that nobody has taken yet.
+	Images *ImageRoom
 }
 
 // pieces are an execution's output and figures, or those since the last take.
@@ -44,17 +55,21 @@ type pieces struct {
 	artifacts []Artifact
 }
 
-// excerpt is pieces as a record holds them.
-type excerpt struct {
-	stdout, stderr                   string
-	stdoutTruncated, stderrTruncated int64
-	pieces                           []screen.Piece
-	figures                          []Figure
-	artifacts                        []Artifact
-	outputPath                       string
-	between                          string
-	notes                            []string
+// Excerpt is what a Transcript hands out.
+type Excerpt struct {
+	Text      [2]string      // by Stream, with a Marker where Truncated characters were left out
+	Truncated [2]int64       // by Stream
+	Pieces    []screen.Piece // both streams in order of arrival, with the marks of display()
+	Figures   []Figure
+	Artifacts []Artifact
+	Path      string // of the file with the whole of a long stream, or ""
+	Between   string // what was printed since the execution before
+	Notes     []string
 }
+
+// Interleaved returns the text of Pieces as it was printed, the streams by turns, with an
+// entry for what was left out.
+func (x *Excerpt) Interleaved() []string { return inTurn(x.Pieces) }
 
 const (
 	// maxShown is how many figures, and how many artifacts, of one execution are told of.
@@ -63,13 +78,11 @@ const (
 	maxSaid = 1 << 20
 )
 
-// newTranscript returns a transcript that keeps OutputLimit bytes of each
-// stream in memory, half of them from its head and half from its tail, and
-// spools the whole of a long one below dir.
-func newTranscript(dir string, o *Options) *transcript {
-	limit := max(o.OutputLimit/2, utf8.UTFMax)
-	t := &transcript{fresh: newPieces(limit), printLimit: o.PrintLimit, images: &imageRoom{left: MaxImages}}
-	if o.Recorder != nil {
+// NewTranscript returns one that puts the whole of a long stream into a file below dir.
+func NewTranscript(dir string, o Options) *Transcript {
+	limit := o.half()
+	t := &Transcript{fresh: newPieces(limit), printLimit: o.PrintLimit, images: o.Images}
+	if o.Record {
 		all := newPieces(limit)
 		t.all = &all
 	}
@@ -78,6 +91,9 @@ func newTranscript(dir string, o *Options) *transcript {
 	}
 	return t
 }
+
+// half is how many bytes are kept of a head, and of a tail.
+func (o Options) half() int { return max(o.Limit/2, utf8.UTFMax) }
 
 func newPieces(limit int) pieces {
 	return pieces{limit: limit, clips: [2]clip{{limit: limit}, {limit: limit}}, term: termText{limit: limit}}
@@ -89,27 +105,26 @@ func (p *pieces) write(stream Stream, text []byte) {
 }
 
 // take empties p but for the line that is shown as progress.
-func (p *pieces) take() excerpt {
-	var x excerpt
-	x.stdout, x.stdoutTruncated = p.clips[Stdout].text()
-	x.stderr, x.stderrTruncated = p.clips[Stderr].text()
-	x.pieces, x.figures, x.artifacts = p.term.take(), p.figures, p.artifacts
-	p.figures, p.artifacts = nil, nil
+func (p *pieces) take() Excerpt {
+	var x Excerpt
 	for stream := range p.clips {
+		x.Text[stream], x.Truncated[stream] = p.clips[stream].text()
 		p.clips[stream] = clip{limit: p.limit}
 	}
+	x.Pieces, x.Figures, x.Artifacts = p.term.take(), p.figures, p.artifacts
+	p.figures, p.artifacts = nil, nil
 	return x
 }
 
 // Output takes bytes as the worker read them.
-func (t *transcript) Output(stream Stream, p []byte) {
+func (t *Transcript) Output(stream Stream, p []byte) {
 	if t.takeOutput(stream, p) {
-		t.overflow()
+		t.Overflow()
 	}
 }
 
 // takeOutput reports whether the limit on output is passed with p.
-func (t *transcript) takeOutput(stream Stream, p []byte) (passed bool) {
+func (t *Transcript) takeOutput(stream Stream, p []byte) (passed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.marks[stream].Split(p, func(p []byte, mark bool) {
@@ -122,12 +137,12 @@ func (t *transcript) takeOutput(stream Stream, p []byte) (passed bool) {
 	})
 	before := t.bytes
 	t.bytes += int64(len(p))
-	return t.printLimit > 0 && before <= t.printLimit && t.bytes > t.printLimit && t.overflow != nil
+	return t.printLimit > 0 && before <= t.printLimit && t.bytes > t.printLimit && t.Overflow != nil
 }
 
-// before takes what was printed since the execution before. It stands in the whole
+// Between takes what was printed since the execution before. It stands in the whole
 // output, under a heading, and apart from what this execution prints.
-func (t *transcript) before(pieces []Piece) {
+func (t *Transcript) Between(pieces []Piece) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.between = inOrder(pieces, t.fresh.limit)
@@ -144,8 +159,9 @@ func (t *transcript) before(pieces []Piece) {
 	}
 }
 
-// inOrder is what was printed between calls as one text: at most limit bytes of its
-// head and of its tail.
+// Interleave returns what was printed between calls as one text, of a long one head and tail.
+func (o Options) Interleave(pieces []Piece) string { return inOrder(pieces, o.half()) }
+
 func inOrder(pieces []Piece, limit int) string {
 	term := termText{limit: limit}
 	var decoders [2]decoder
@@ -160,14 +176,14 @@ func inOrder(pieces []Piece, limit int) string {
 
 // mark takes what display() and clear_output() say of the text. Only who shows the text
 // gets it.
-func (t *transcript) mark(stream Stream, p []byte) {
+func (t *Transcript) mark(stream Stream, p []byte) {
 	t.fresh.term.write(stream, p)
 	if t.all != nil {
 		t.all.term.write(stream, p)
 	}
 }
 
-func (t *transcript) append(stream Stream, text []byte) {
+func (t *Transcript) append(stream Stream, text []byte) {
 	if len(text) == 0 {
 		return
 	}
@@ -177,8 +193,8 @@ func (t *transcript) append(stream Stream, text []byte) {
 	}
 }
 
-// finish ends the text: no more output belongs to this execution.
-func (t *transcript) finish() {
+// Finish ends the text: no more output belongs to this execution.
+func (t *Transcript) Finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for stream := range t.decoders {
@@ -190,37 +206,37 @@ func (t *transcript) finish() {
 	}
 }
 
-// take returns what came since the last take.
-func (t *transcript) take() excerpt {
+// Take returns what came since the last take.
+func (t *Transcript) Take() Excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.located(t.fresh.take())
 	t.images.give(t.previews)
 	t.previews = 0
 	if t.untold > 0 {
-		x.notes = append(x.notes, fmt.Sprintf("%d more figures or artifacts are files only: a run tells of %d, in %s", t.untold, maxShown, SizeInWords(maxSaid)))
+		x.Notes = append(x.Notes, fmt.Sprintf("%d more figures or artifacts are files only: a run tells of %d, in %d MiB", t.untold, maxShown, maxSaid>>20))
 		t.untold = 0
 	}
 	if !t.told {
-		x.between, t.told = t.between, true
+		x.Between, t.told = t.between, true
 	}
 	return x
 }
 
-// recorded returns all that came, for the Recorder. Until it is recorded a Pulse has it,
-// too: the server may be killed before.
-func (t *transcript) recorded() excerpt {
+// Recorded returns all that came, whoever took it. SoFar goes on telling of it until Close:
+// the server may be killed before it is recorded.
+func (t *Transcript) Recorded() Excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := *t.all
 	x := t.located(all.take())
-	x.between = t.between
+	x.Between = t.between
 	return x
 }
 
-// printed returns the whole of both streams. What is long, and what was cut from
+// Printed returns the whole of both streams. What is long, and what was cut from
 // memory, is in a file then.
-func (t *transcript) printed() (all [2]Printed) {
+func (t *Transcript) Printed() (all [2]Printed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for stream := range t.spools {
@@ -234,10 +250,9 @@ func (t *transcript) printed() (all [2]Printed) {
 }
 
 // located adds to x where the whole of a long stream is.
-func (t *transcript) located(x excerpt) excerpt {
-	dropped := [2]int64{x.stdoutTruncated, x.stderrTruncated}
+func (t *Transcript) located(x Excerpt) Excerpt {
 	for stream := range t.spools {
-		if s := &t.spools[stream]; dropped[stream] > 0 || s.file != nil {
+		if s := &t.spools[stream]; x.Truncated[stream] > 0 || s.file != nil {
 			s.locate(&x)
 		}
 	}
@@ -245,23 +260,23 @@ func (t *transcript) located(x excerpt) excerpt {
 }
 
 // locate names the place of the whole text in x, and says what is not there.
-func (s *spool) locate(x *excerpt) {
+func (s *spool) locate(x *Excerpt) {
 	s.materialize()
 	if s.failure != nil {
-		x.notes = append(x.notes, fmt.Sprintf("the whole output could not be kept: %v", s.failure))
+		x.Notes = append(x.Notes, fmt.Sprintf("the whole output could not be kept: %v", s.failure))
 		return
 	}
-	if x.outputPath == "" {
-		x.outputPath = s.path
+	if x.Path == "" {
+		x.Path = s.path
 	}
 	if s.lost > 0 {
-		x.notes = append(x.notes, fmt.Sprintf("%s holds the first %d bytes; %d more were not kept", s.path, s.size, s.lost))
+		x.Notes = append(x.Notes, fmt.Sprintf("%s holds the first %d bytes; %d more were not kept", s.path, s.size, s.lost))
 	}
 }
 
-// close lets go of the spool files; they stay on disk, and what is short stays
+// Close lets go of the spool files; they stay on disk, and what is short stays
 // in memory. What was cut from memory is written to a file first.
-func (t *transcript) close() {
+func (t *Transcript) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for stream := range t.spools {
@@ -273,8 +288,8 @@ func (t *transcript) close() {
 	t.all = nil // it is recorded
 }
 
-// lastLine returns the last line that isn't blank, cut to 200 characters.
-func (t *transcript) lastLine() string {
+// LastLine returns the last line that isn't blank, cut to 200 characters.
+func (t *Transcript) LastLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := strings.TrimRight(screen.Text(t.fresh.term.end(lastSize)), " \t\n")

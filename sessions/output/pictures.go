@@ -1,9 +1,9 @@
-package sessions
+package output
 
 import "slices"
 
 // Figure takes a figure that was shown; it takes the place of one with its DisplayID.
-func (t *transcript) Figure(f Figure) {
+func (t *Transcript) Figure(f Figure) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	replaced := 0
@@ -32,7 +32,7 @@ func (t *transcript) Figure(f Figure) {
 }
 
 // mayTell reports whether so many more bytes may be said of what is shown.
-func (t *transcript) mayTell(size int) bool {
+func (t *Transcript) mayTell(size int) bool {
 	if t.said+size > maxSaid {
 		t.untold++
 		return false
@@ -59,7 +59,7 @@ func (a Artifact) size() int {
 }
 
 // withRoom returns an image if there is room for it until it is taken.
-func (t *transcript) withRoom(image []byte) []byte {
+func (t *Transcript) withRoom(image []byte) []byte {
 	if !t.images.take(len(image)) {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (t *transcript) withRoom(image []byte) []byte {
 	return image
 }
 
-func (t *transcript) dropImage(image []byte) {
+func (t *Transcript) dropImage(image []byte) {
 	t.images.give(len(image))
 	t.previews -= len(image)
 }
@@ -93,7 +93,7 @@ func addLatest(figures *[]Figure, f Figure) (added bool) {
 }
 
 // Clear takes back what was shown. What nobody has been told of yet is forgotten.
-func (t *transcript) Clear(c Cleared) {
+func (t *Transcript) Clear(c Cleared) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	figures, artifacts := t.fresh.clear(c)
@@ -134,7 +134,7 @@ func (p *pieces) clear(c Cleared) (figures []Figure, artifacts []Artifact) {
 }
 
 // Artifact takes a file that was kept.
-func (t *transcript) Artifact(a Artifact) {
+func (t *Transcript) Artifact(a Artifact) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	replaced := 0

@@ -1,6 +1,14 @@
-package sessions
+package output
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// IsText reports whether the beginning of a file is UTF-8 without NULs.
+func IsText(start []byte) bool {
+	return utf8.Valid(start[:wholeCharacters(start)]) && bytes.IndexByte(start, 0) < 0
+}
 
 // decoder turns bytes into valid UTF-8 as they come: an invalid byte becomes
 // U+FFFD, a character split between two writes is kept until it is whole.

@@ -1,4 +1,4 @@
-package sessions
+package output
 
 import (
 	"os"
@@ -13,6 +13,7 @@ type spool struct {
 	after int   // bytes
 	limit int64 // bytes; what comes after is not kept
 
+	lines   lineIndex
 	start   []byte // what came before there was a file
 	file    *os.File
 	size    int64

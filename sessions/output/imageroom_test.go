@@ -1,4 +1,4 @@
-package sessions
+package output
 
 import (
 	"strings"
@@ -8,10 +8,10 @@ import (
 // What one session's answers hold that nobody fetches leaves room for others', and all of
 // it is there again when they are fetched, or their session ends.
 func TestImageRoom(t *testing.T) {
-	all := &imageRoom{left: 10}
-	one, other := &imageRoom{above: all, left: 8}, &imageRoom{above: all, left: 8}
+	all := &ImageRoom{left: 10}
+	one, other := &ImageRoom{above: all, left: 8}, &ImageRoom{above: all, left: 8}
 	for i, step := range []struct {
-		room *imageRoom
+		room *ImageRoom
 		take int // give where it is less than 0
 		want bool
 	}{
@@ -28,9 +28,9 @@ func TestImageRoom(t *testing.T) {
 			t.Errorf("step %d: %t", i, got)
 		}
 	}
-	other.close()
+	other.Close()
 	other.give(8) // by who still has an answer of it
-	other.close()
+	other.Close()
 	if all.left != 8 || other.take(1) || !one.take(6) {
 		t.Errorf("%d left in all, %d and %d of each", all.left, one.left, other.left)
 	}
@@ -41,18 +41,18 @@ func TestImageRoom(t *testing.T) {
 func TestTranscriptBoundsWhatItSays(t *testing.T) {
 	long, half := strings.Repeat("x", maxSaid), strings.Repeat("x", maxSaid*2/3)
 	for name, step := range map[string]struct {
-		do           func(*transcript)
+		do           func(*Transcript)
 		told, untold int
 	}{
-		"a title":    {func(tr *transcript) { tr.Figure(Figure{Title: long}) }, 0, 1},
-		"names":      {func(tr *transcript) { tr.Figure(Figure{Names: make([]string, maxSaid/16)}) }, 0, 1},
-		"an id":      {func(tr *transcript) { tr.Figure(Figure{DisplayID: long}) }, 0, 1},
-		"a name":     {func(tr *transcript) { tr.Artifact(Artifact{Name: long}) }, 0, 1},
-		"a preview":  {func(tr *transcript) { tr.Artifact(Artifact{Preview: long}) }, 0, 1},
-		"both":       {func(tr *transcript) { tr.Figure(Figure{Path: half}); tr.Artifact(Artifact{Path: half}) }, 1, 1},
-		"a display":  {func(tr *transcript) { f := Figure{DisplayID: "a", Title: half}; tr.Figure(f); tr.Figure(f) }, 1, 0},
-		"one's name": {func(tr *transcript) { a := Artifact{Name: half}; tr.Artifact(a); tr.Artifact(a) }, 1, 0},
-		"cleared": {func(tr *transcript) {
+		"a title":    {func(tr *Transcript) { tr.Figure(Figure{Title: long}) }, 0, 1},
+		"names":      {func(tr *Transcript) { tr.Figure(Figure{Names: make([]string, maxSaid/16)}) }, 0, 1},
+		"an id":      {func(tr *Transcript) { tr.Figure(Figure{DisplayID: long}) }, 0, 1},
+		"a name":     {func(tr *Transcript) { tr.Artifact(Artifact{Name: long}) }, 0, 1},
+		"a preview":  {func(tr *Transcript) { tr.Artifact(Artifact{Preview: long}) }, 0, 1},
+		"both":       {func(tr *Transcript) { tr.Figure(Figure{Path: half}); tr.Artifact(Artifact{Path: half}) }, 1, 1},
+		"a display":  {func(tr *Transcript) { f := Figure{DisplayID: "a", Title: half}; tr.Figure(f); tr.Figure(f) }, 1, 0},
+		"one's name": {func(tr *Transcript) { a := Artifact{Name: half}; tr.Artifact(a); tr.Artifact(a) }, 1, 0},
+		"cleared": {func(tr *Transcript) {
 			tr.Figure(Figure{Title: half})
 			tr.Clear(Cleared{Figures: true})
 			tr.Figure(Figure{Title: half})
@@ -61,7 +61,7 @@ func TestTranscriptBoundsWhatItSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := testTranscript(t.TempDir(), 100, 100)
 			step.do(tr)
-			memory, _ := tr.held()
+			memory, _ := tr.Held()
 			if told := len(tr.shown) + len(tr.keeps); told != step.told || tr.untold != step.untold || memory > maxSaid {
 				t.Errorf("%d told, %d not, %d bytes", told, tr.untold, memory)
 			}

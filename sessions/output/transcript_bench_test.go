@@ -1,4 +1,4 @@
-package sessions
+package output
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ func BenchmarkTranscript(b *testing.B) {
 		for range 1526 {
 			t.Output(Stdout, piece)
 		}
-		t.finish()
-		t.take()
-		t.close()
+		t.Finish()
+		t.Take()
+		t.Close()
 	}
 }

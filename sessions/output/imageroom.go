@@ -1,4 +1,4 @@
-package sessions
+package output
 
 import "sync"
 
@@ -11,9 +11,9 @@ const (
 	maxAllImages = 64 << 20
 )
 
-// imageRoom is what is left of that, of a session or of all.
-type imageRoom struct {
-	above *imageRoom // that of all sessions
+// ImageRoom is what is left of that, of a session or of all.
+type ImageRoom struct {
+	above *ImageRoom // that of all sessions
 
 	mu    sync.Mutex
 	left  int
@@ -22,7 +22,7 @@ type imageRoom struct {
 }
 
 // take reports whether there is room for an image, which then has it.
-func (r *imageRoom) take(size int) bool {
+func (r *ImageRoom) take(size int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over || size > r.left || r.above != nil && !r.above.take(size) {
@@ -33,7 +33,7 @@ func (r *imageRoom) take(size int) bool {
 }
 
 // give takes room back.
-func (r *imageRoom) give(size int) {
+func (r *ImageRoom) give(size int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over {
@@ -45,8 +45,14 @@ func (r *imageRoom) give(size int) {
 	}
 }
 
-// close takes back what a session had that has ended: nobody will fetch its images.
-func (r *imageRoom) close() {
+// AllImages returns the room for the images of all sessions.
+func AllImages() *ImageRoom { return &ImageRoom{left: maxAllImages} }
+
+// ForOne returns that of one session.
+func (r *ImageRoom) ForOne() *ImageRoom { return &ImageRoom{above: r, left: MaxImages} }
+
+// Close takes back what a session had that has ended: nobody will fetch its images.
+func (r *ImageRoom) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.over && r.above != nil {

@@ -1,10 +1,11 @@
-package sessions
+package output
 
 import (
 	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"regexp"
@@ -38,12 +39,20 @@ func (r Range) IsZero() bool { return r == Range{} }
 func (r Range) check() error {
 	switch {
 	case r.Lines < 0:
-		return Errorf(CodeInvalid, "lines must be at least 1, not %d", r.Lines)
+		return &RangeError{Reason: fmt.Sprintf("lines must be at least 1, not %d", r.Lines)}
 	case len(r.Match) > longestWords:
-		return Errorf(CodeInvalid, "match is %d bytes long, and at most %d are taken", len(r.Match), longestWords)
+		return &RangeError{Reason: fmt.Sprintf("match is %d bytes long, and at most %d are taken", len(r.Match), longestWords)}
 	}
 	return nil
 }
+
+// RangeError says why a Range can't be read.
+type RangeError struct {
+	Reason string
+	TooFar bool // nothing is wrong with the Range: one read does not come that far
+}
+
+func (e *RangeError) Error() string { return e.Reason }
 
 // Page is a part of a text.
 type Page struct {
