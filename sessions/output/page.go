@@ -10,7 +10,6 @@ import (
 	"math"
 	"regexp"
 	"strconv"
-	"unicode/utf8"
 )
 
 // Bounds of one read of a text.
@@ -157,7 +156,7 @@ func (d document) lineUp(page *Page, at int64, most int) error {
 	case wanted && end == 0:
 		end, page.Last, page.Cut = wholeCharacters(part), page.Last+1, true
 	}
-	page.Text = decodeAll(part[:end])
+	page.Text = string(valid(part[:end]))
 	if at+int64(end) < d.size {
 		page.Next = page.Last + 1
 	}
@@ -252,18 +251,5 @@ func matchLine(number int, line []byte, found []int) string {
 			line = line[:wholeCharacters(line)]
 		}
 	}
-	return strconv.Itoa(number) + ": " + before + decodeAll(line) + after + "\n"
-}
-
-// wholeCharacters returns how many bytes of p are left without a character that
-// is cut at its end.
-func wholeCharacters(p []byte) int { return len(p) - incomplete(p) }
-
-// decodeAll returns the text of p, U+FFFD for each invalid byte.
-func decodeAll(p []byte) string {
-	if utf8.Valid(p) {
-		return string(p)
-	}
-	var d decoder
-	return string(d.replace(p))
+	return strconv.Itoa(number) + ": " + before + string(valid(line)) + after + "\n"
 }

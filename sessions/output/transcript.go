@@ -3,6 +3,7 @@ package output
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -19,9 +20,10 @@ type Transcript struct {
 	spools   [2]spool
 	shown    []Figure   // all of them, without previews
 	keeps    []Artifact // the same, without images
-	fresh    pieces     // what nobody has taken yet
+	fresh    *pieces    // what nobody has taken yet
 	between  string     // what was printed since the execution before
 	told     bool       // that was taken
+	recent   []byte     // the end of what was printed, for who watches
 	all      *pieces    // what a Recorder is to get; nil without one
 	images   *ImageRoom // that of the session
 	previews int        // bytes of images that nobody has taken yet
@@ -48,9 +50,8 @@ type Options struct {
 
 // pieces are an execution's output and figures, or those since the last take.
 type pieces struct {
-	limit     int // bytes of head, and of tail, of each stream
-	clips     [2]clip
-	term      termText
+	streams   [2]buffer
+	both      buffer // in order of arrival, with marks
 	figures   []Figure
 	artifacts []Artifact
 }
@@ -69,9 +70,11 @@ type Excerpt struct {
 
 // Interleaved returns the text of Pieces as it was printed, the streams by turns, with an
 // entry for what was left out.
-func (x *Excerpt) Interleaved() []string { return inTurn(x.Pieces) }
+func (x *Excerpt) Interleaved() []string { return interleaved(x.Pieces) }
 
 const (
+	// recentBytes is how much of the end of the output there is for who watches.
+	recentBytes = 1 << 10
 	// maxShown is how many figures, and how many artifacts, of one execution are told of.
 	maxShown = 1000
 	// maxSaid is how many bytes what is said of them may have: names, titles, paths.
@@ -83,8 +86,7 @@ func NewTranscript(dir string, o Options) *Transcript {
 	limit := o.half()
 	t := &Transcript{fresh: newPieces(limit), printLimit: o.PrintLimit, images: o.Images}
 	if o.Record {
-		all := newPieces(limit)
-		t.all = &all
+		t.all = newPieces(limit)
 	}
 	for stream := range t.spools {
 		t.spools[stream] = spool{path: filepath.Join(dir, Stream(stream).String()), after: o.SpoolAfter, limit: o.SpoolLimit}
@@ -95,24 +97,17 @@ func NewTranscript(dir string, o Options) *Transcript {
 // half is how many bytes are kept of a head, and of a tail.
 func (o Options) half() int { return max(o.Limit/2, utf8.UTFMax) }
 
-func newPieces(limit int) pieces {
-	return pieces{limit: limit, clips: [2]clip{{limit: limit}, {limit: limit}}, term: termText{limit: limit}}
+func newPieces(limit int) *pieces {
+	return &pieces{streams: [2]buffer{{limit: limit}, {limit: limit}}, both: buffer{limit: limit}}
 }
 
-func (p *pieces) write(stream Stream, text []byte) {
-	p.clips[stream].write(text)
-	p.term.write(stream, text)
-}
-
-// take empties p but for the line that is shown as progress.
-func (p *pieces) take() Excerpt {
+// excerpt returns what p holds, as a record has it.
+func (p *pieces) excerpt() Excerpt {
 	var x Excerpt
-	for stream := range p.clips {
-		x.Text[stream], x.Truncated[stream] = p.clips[stream].text()
-		p.clips[stream] = clip{limit: p.limit}
+	for stream := range p.streams {
+		x.Text[stream], x.Truncated[stream] = p.streams[stream].text()
 	}
-	x.Pieces, x.Figures, x.Artifacts = p.term.take(), p.figures, p.artifacts
-	p.figures, p.artifacts = nil, nil
+	x.Pieces, x.Figures, x.Artifacts = p.both.pieces(), p.figures, p.artifacts
 	return x
 }
 
@@ -128,12 +123,11 @@ func (t *Transcript) takeOutput(stream Stream, p []byte) (passed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.marks[stream].Split(p, func(p []byte, mark bool) {
-		if mark {
-			t.mark(stream, p)
-			return
+		if !mark {
+			t.spools[stream].write(p)
+			p = t.decoders[stream].decode(p)
 		}
-		t.spools[stream].write(p)
-		t.append(stream, t.decoders[stream].decode(p))
+		t.append(stream, p, mark)
 	})
 	before := t.bytes
 	t.bytes += int64(len(p))
@@ -145,7 +139,7 @@ func (t *Transcript) takeOutput(stream Stream, p []byte) (passed bool) {
 func (t *Transcript) Between(pieces []Piece) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.between = inOrder(pieces, t.fresh.limit)
+	t.between = interleave(pieces, t.fresh.both.limit)
 	for stream := range t.spools {
 		var text []byte
 		for _, piece := range pieces {
@@ -154,42 +148,42 @@ func (t *Transcript) Between(pieces []Piece) {
 			}
 		}
 		if len(text) > 0 {
-			t.spools[stream].write(fmt.Appendf(nil, "[between calls]\n%s\n[this call]\n", strings.TrimSuffix(screen.Unmarked(string(text)), "\n")))
+			before := strings.TrimSuffix(screen.Unmarked(string(text)), "\n")
+			t.spools[stream].write(fmt.Appendf(nil, "[between calls]\n%s\n[this call]\n", before))
 		}
 	}
 }
 
 // Interleave returns what was printed between calls as one text, of a long one head and tail.
-func (o Options) Interleave(pieces []Piece) string { return inOrder(pieces, o.half()) }
+func (o Options) Interleave(pieces []Piece) string { return interleave(pieces, o.half()) }
 
-func inOrder(pieces []Piece, limit int) string {
-	term := termText{limit: limit}
+func interleave(pieces []Piece, limit int) string {
+	both := buffer{limit: limit}
 	var decoders [2]decoder
 	for _, piece := range pieces {
-		term.write(piece.Stream, decoders[piece.Stream].decode(piece.Text))
+		both.write(piece.Stream, decoders[piece.Stream].decode(piece.Text))
 	}
 	for stream := range decoders {
-		term.write(Stream(stream), decoders[stream].flush())
+		both.write(Stream(stream), decoders[stream].flush())
 	}
-	return strings.Join(inTurn(term.take()), "")
+	return strings.Join(interleaved(both.pieces()), "")
 }
 
-// mark takes what display() and clear_output() say of the text. Only who shows the text
-// gets it.
-func (t *Transcript) mark(stream Stream, p []byte) {
-	t.fresh.term.write(stream, p)
-	if t.all != nil {
-		t.all.term.write(stream, p)
+// append takes text, or a mark: what display() and clear_output() say of the text, which
+// only who shows the text gets.
+func (t *Transcript) append(stream Stream, p []byte, mark bool) {
+	t.recent = append(t.recent, p[max(0, len(p)-recentBytes):]...)
+	if excess := len(t.recent) - recentBytes; excess > 0 {
+		t.recent = append(t.recent[:0], t.recent[excess:]...)
 	}
-}
-
-func (t *Transcript) append(stream Stream, text []byte) {
-	if len(text) == 0 {
-		return
-	}
-	t.fresh.write(stream, text)
-	if t.all != nil {
-		t.all.write(stream, text)
+	for _, kept := range []*pieces{t.fresh, t.all} {
+		if kept == nil {
+			continue
+		}
+		kept.both.write(stream, p)
+		if !mark {
+			kept.streams[stream].write(stream, p)
+		}
 	}
 }
 
@@ -200,9 +194,9 @@ func (t *Transcript) Finish() {
 	for stream := range t.decoders {
 		if held := t.marks[stream].Flush(); len(held) > 0 {
 			t.spools[stream].write(held)
-			t.append(Stream(stream), t.decoders[stream].decode(held))
+			t.append(Stream(stream), t.decoders[stream].decode(held), false)
 		}
-		t.append(Stream(stream), t.decoders[stream].flush())
+		t.append(Stream(stream), t.decoders[stream].flush(), false)
 	}
 }
 
@@ -210,7 +204,8 @@ func (t *Transcript) Finish() {
 func (t *Transcript) Take() Excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	x := t.located(t.fresh.take())
+	x := t.located(t.fresh.excerpt())
+	t.fresh = newPieces(t.fresh.both.limit)
 	t.images.give(t.previews)
 	t.previews = 0
 	if t.untold > 0 {
@@ -228,10 +223,44 @@ func (t *Transcript) Take() Excerpt {
 func (t *Transcript) Recorded() Excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := *t.all
-	x := t.located(all.take())
+	x := t.located(t.all.excerpt())
 	x.Between = t.between
 	return x
+}
+
+// Inventory is what there is to be recalled of an execution.
+type Inventory struct {
+	// Printed is how many bytes of each stream there are to be read, by Stream, and Long
+	// whether they are too many for an answer.
+	Printed [2]int64
+	Long    [2]bool
+	// Figures are without their previews, Artifacts without their images.
+	Figures   []Figure
+	Artifacts []Artifact
+}
+
+// Inventory tells of what there is to be recalled.
+func (t *Transcript) Inventory() (i Inventory) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for stream := range t.spools {
+		s := &t.spools[stream]
+		i.Printed[stream] = s.size + int64(len(s.start))
+		i.Long[stream] = s.file != nil
+	}
+	i.Figures, i.Artifacts = slices.Clone(t.shown), slices.Clone(t.keeps)
+	return i
+}
+
+// Held returns how many bytes of memory and of disk the transcript holds for good.
+func (t *Transcript) Held() (memory int, spooled int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for stream := range t.spools {
+		memory += len(t.spools[stream].start)
+		spooled += t.spools[stream].size
+	}
+	return memory + t.said, spooled
 }
 
 // Printed returns the whole of both streams. What is long, and what was cut from
@@ -259,28 +288,13 @@ func (t *Transcript) located(x Excerpt) Excerpt {
 	return x
 }
 
-// locate names the place of the whole text in x, and says what is not there.
-func (s *spool) locate(x *Excerpt) {
-	s.materialize()
-	if s.failure != nil {
-		x.Notes = append(x.Notes, fmt.Sprintf("the whole output could not be kept: %v", s.failure))
-		return
-	}
-	if x.Path == "" {
-		x.Path = s.path
-	}
-	if s.lost > 0 {
-		x.Notes = append(x.Notes, fmt.Sprintf("%s holds the first %d bytes; %d more were not kept", s.path, s.size, s.lost))
-	}
-}
-
 // Close lets go of the spool files; they stay on disk, and what is short stays
 // in memory. What was cut from memory is written to a file first.
 func (t *Transcript) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for stream := range t.spools {
-		if t.fresh.clips[stream].dropped() > 0 {
+		if t.fresh.streams[stream].dropped > 0 {
 			t.spools[stream].materialize()
 		}
 		t.spools[stream].close()
@@ -292,7 +306,7 @@ func (t *Transcript) Close() {
 func (t *Transcript) LastLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text := strings.TrimRight(screen.Text(t.fresh.term.end(lastSize)), " \t\n")
+	text := strings.TrimRight(screen.Text(t.ending(recentBytes)), " \t\n")
 	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
 		text = text[i+1:]
 	}
@@ -300,4 +314,21 @@ func (t *Transcript) LastLine() string {
 		text = string(runes[:200]) + "…"
 	}
 	return strings.TrimSpace(text)
+}
+
+// SoFar returns what was printed, of both streams in order: all of it if it fits into
+// room, else its last whole lines behind a Marker.
+func (t *Transcript) SoFar(room int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.all == nil { // without a record nobody needs more
+		return screen.Unmarked(t.ending(room))
+	}
+	marker, text := t.all.both.ending(room)
+	return marker + screen.Unmarked(text)
+}
+
+// ending returns at most room bytes of what is recent, from a character on.
+func (t *Transcript) ending(room int) string {
+	return string(t.recent[runeStart(t.recent, max(0, len(t.recent)-room)):])
 }

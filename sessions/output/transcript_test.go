@@ -277,11 +277,27 @@ func TestOutputSoFar(t *testing.T) {
 	} {
 		tr := NewTranscript(t.TempDir(), Options{Limit: 2 * test.keep, Record: true, Images: AllImages().ForOne()})
 		for i, c := range []string{"a", "b", "c", "d"} {
-			tr.append(Stream(i%2), []byte(line(c)))
+			tr.append(Stream(i%2), []byte(line(c)), false)
 			tr.Take() // what an answer has is not gone
 		}
 		if got := tr.SoFar(test.room); got != test.want {
 			t.Errorf("%s: %q, not %q", test.what, got, test.want)
 		}
+	}
+}
+
+// BenchmarkTranscript takes 100 MB as the worker reads it.
+func BenchmarkTranscript(b *testing.B) {
+	piece := bytes.Repeat(append(bytes.Repeat([]byte("x"), 99), '\n'), 655)
+	dir := b.TempDir()
+	b.SetBytes(int64(len(piece)) * 1526)
+	for b.Loop() {
+		t := testTranscript(dir, 1_000_000, 1<<30)
+		for range 1526 {
+			t.Output(Stdout, piece)
+		}
+		t.Finish()
+		t.Take()
+		t.Close()
 	}
 }
