@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"understudy/internal/phrase"
 	"understudy/sessions/output"
 )
 
@@ -389,7 +390,7 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) (name
 	case errors.As(err, &crash):
 		return names, nil, Errorf(CodeStart, "the interpreter's process has just ended (%s); try again", crash.Reason)
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return names, nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.name, InWords(m.options.Wait))
+		return names, nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.name, phrase.Duration(m.options.Wait))
 	case err != nil:
 		return names, nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"understudy/internal/phrase"
 	"understudy/internal/screen"
 )
 
@@ -137,12 +138,12 @@ func (r *Result) ErrorText() string {
 func (r *Result) TimeLine() string {
 	limit := "none"
 	if r.TimeLimit > 0 {
-		limit = InWords(SecondsOf(r.TimeLimit))
+		limit = phrase.Duration(SecondsOf(r.TimeLimit))
 	}
 	if r.Status == StatusTimeout {
 		return fmt.Sprintf("TimeoutError: Execution exceeded the time limit of %s.", limit)
 	}
-	return fmt.Sprintf("Execution time: %s (time limit is %s).", InWords(SecondsOf(r.ExecTime)), limit)
+	return fmt.Sprintf("Execution time: %s (time limit is %s).", phrase.Duration(SecondsOf(r.ExecTime)), limit)
 }
 
 // SecondsOf turns a record's seconds into a Duration.
