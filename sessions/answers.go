@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -200,4 +201,21 @@ func (r *Result) remainder() string {
 	default:
 		return "the variables are lost"
 	}
+}
+
+// errPrinted says that nothing runs, but something was printed since the last execution.
+var errPrinted = errors.New("there is output of the time between the calls")
+
+// printedBetween is the record of what was printed since the last execution.
+func (s *Session) printedBetween() *Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &Result{
+		InterpreterID: s.name, Execution: s.count, Status: StatusOK, Success: true,
+		Heading: fmt.Sprintf("Nothing is running; this was printed since execution %d.", s.count),
+	}
+	if s.worker != nil {
+		r.Between = s.options.output().Interleave(s.worker.Between())
+	}
+	return r
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"understudy/sessions/output"
 )
 
 // Asking is how a call can put a question of the code's, from input() or a
@@ -79,7 +81,7 @@ func (qs *questions) Ask(question Question) {
 
 // sink is where what an execution says goes.
 type sink struct {
-	*transcript
+	*output.Transcript
 	questions *questions
 }
 
@@ -250,7 +252,7 @@ func (e *execution) asks(interpreterID string, q *openQuestion, asking Asking) *
 	r.Status, r.Prompt = StatusAsking, q.Prompt // it may have been answered this moment
 	r.PersonAsked = r.PersonAsked || asking.Return
 	if asking.WithOutput || !asking.Return {
-		r.fill(e.transcript.take())
+		r.fill(e.transcript.Take())
 	}
 	if asking.Return {
 		r.Question = &q.Asked

@@ -20,7 +20,7 @@ func TestOutputBetweenCallsIsToldApart(t *testing.T) {
 	m := newTestManager(t, f, func(o *Options) { o.Recorder = &entries })
 	defer m.Close(context.Background())
 	run(t, m, "first")
-	f.lead().prints(Piece{Stdout, []byte("caf\xc3")}, Piece{Stderr, []byte("oops\n")}, Piece{Stdout, []byte("\xa9\n")})
+	f.lead().prints(Piece{Stream: Stdout, Text: []byte("caf\xc3")}, Piece{Stream: Stderr, Text: []byte("oops\n")}, Piece{Stream: Stdout, Text: []byte("\xa9\n")})
 	r := run(t, m, "second")
 	if r.Between != "cafoops\né\n" || r.Stdout != "second" {
 		t.Errorf("got %q and %q", r.Between, r.Stdout)
@@ -43,7 +43,7 @@ func TestWaitHandsOutWhatWasPrintedBetweenCalls(t *testing.T) {
 	m := newTestManager(t, f, func(o *Options) { o.OutputLimit = 200 })
 	defer m.Close(context.Background())
 	run(t, m, "first")
-	f.lead().prints(Piece{Stdout, []byte(strings.Repeat("x", 1000))})
+	f.lead().prints(Piece{Stream: Stdout, Text: []byte(strings.Repeat("x", 1000))})
 	if l := list(t, m)[0]; l.Printed != 1000 {
 		t.Errorf("the listing says %d bytes", l.Printed)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"understudy/internal/phrase"
 	"understudy/internal/untrusted"
 )
 
@@ -173,7 +174,7 @@ func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []strin
 	}
 	left, err := s.copyFiles(ctx, parent)
 	if errors.Is(err, untrusted.ErrNoRoom) {
-		return nil, Errorf(CodeLimit, "interpreter %q could not be branched: a copy of its files would pass the limit of %s (--disk-limit) for it and its branches; delete files below %s that are not needed, or a branch", parent.name, SizeInWords(s.options.DiskLimit), parent.workdir)
+		return nil, Errorf(CodeLimit, "interpreter %q could not be branched: a copy of its files would pass the limit of %s (--disk-limit) for it and its branches; delete files below %s that are not needed, or a branch", parent.name, phrase.Size(s.options.DiskLimit), parent.workdir)
 	}
 	if err != nil {
 		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.name, err)
@@ -182,7 +183,7 @@ func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []strin
 		return nil, err
 	}
 	if len(left) > 0 {
-		notes = append(notes, fmt.Sprintf("%s of the working directory can't be copied and did not come along: %s", Counted(len(left), "special file"), someOf(left)))
+		notes = append(notes, fmt.Sprintf("%s of the working directory can't be copied and did not come along: %s", phrase.Count(len(left), "special file"), someOf(left)))
 	}
 	return notes, nil
 }
@@ -255,4 +256,14 @@ func (s *Session) leave() {
 		return
 	}
 	s.turn.release()
+}
+
+// someOf lists at most five names.
+func someOf(names []string) string {
+	const most = 5
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

@@ -370,3 +370,13 @@ func TestABranchWithAFileThatCanNotBeRead(t *testing.T) {
 		t.Errorf("%d sessions", n)
 	}
 }
+
+func TestSomeOf(t *testing.T) {
+	names := slices.Repeat([]string{"a"}, 7)
+	if got := someOf(names); got != "a, a, a, a, a and 2 more" {
+		t.Error(got)
+	}
+	if got := someOf(names[:2]); got != "a, a" {
+		t.Error(got)
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 const (
@@ -204,7 +206,7 @@ func (s *Session) fork(ctx context.Context, purpose Purpose) (Understudy, error)
 		s.log.Warn("copying the interpreter", "error", err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("%w %s", errTooSlow, InWords(within))
+		return nil, fmt.Errorf("%w %s", errTooSlow, phrase.Duration(within))
 	}
 	return nil, fmt.Errorf("it could not be copied: %w", err)
 }

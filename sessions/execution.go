@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"understudy/sessions/output"
 )
 
 // stopCause says why an execution is to be stopped before its own end.
@@ -29,7 +31,7 @@ type execution struct {
 	lineage    lineage
 	limit      time.Duration
 	started    time.Time
-	transcript *transcript
+	transcript *output.Transcript
 	questions  questions
 	done       chan struct{} // closed when result is set
 	killed     bool          // it ignored the interrupt; set before done
@@ -62,7 +64,7 @@ type execution struct {
 	collected bool
 }
 
-func newExecution(number int, r RunRequest, t *transcript, l lineage) *execution {
+func newExecution(number int, r RunRequest, t *output.Transcript, l lineage) *execution {
 	life, end := context.WithCancelCause(context.Background())
 	request := Request{Execution: number, Kind: r.kind(), Code: r.Code, Arguments: r.Arguments, ResultVarName: r.ResultVarName}
 	if r.Trial != nil {
@@ -74,7 +76,7 @@ func newExecution(number int, r RunRequest, t *transcript, l lineage) *execution
 		done: make(chan struct{}), life: life, end: end,
 	}
 	if t != nil {
-		t.overflow = func() { e.requestStop(stoppedByOutput) }
+		t.Overflow = func() { e.requestStop(stoppedByOutput) }
 	}
 	return e
 }
@@ -127,7 +129,7 @@ func (e *execution) collect() *Result {
 	}
 	e.collected = true
 	r := *e.result
-	r.fill(e.transcript.take())
+	r.fill(e.transcript.Take())
 	return &r
 }
 
@@ -141,7 +143,7 @@ func (e *execution) isCollected() bool {
 // the last one.
 func (e *execution) snapshot(interpreterID string) *Result {
 	r := e.standing(interpreterID)
-	r.fill(e.transcript.take())
+	r.fill(e.transcript.Take())
 	return r
 }
 
@@ -159,18 +161,18 @@ func (e *execution) standing(interpreterID string) *Result {
 }
 
 func (e *execution) progress() Progress {
-	return Progress{Elapsed: time.Since(e.started), Limit: e.limit, LastLine: e.transcript.lastLine()}
+	return Progress{Elapsed: time.Since(e.started), Limit: e.limit, LastLine: e.transcript.LastLine()}
 }
 
 // fill adds what the transcript handed out.
-func (r *Result) fill(x excerpt) {
-	r.Stdout, r.StdoutTruncated = x.stdout, x.stdoutTruncated
-	r.Stderr, r.StderrTruncated = x.stderr, x.stderrTruncated
-	r.Pieces, r.TermOut = x.pieces, inTurn(x.pieces)
-	r.Figures, r.Artifacts, r.OutputPath = x.figures, x.artifacts, x.outputPath
-	r.Between = x.between
-	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], x.notes...)
-	for _, f := range x.figures {
+func (r *Result) fill(x output.Excerpt) {
+	r.Stdout, r.StdoutTruncated = x.Text[Stdout], x.Truncated[Stdout]
+	r.Stderr, r.StderrTruncated = x.Text[Stderr], x.Truncated[Stderr]
+	r.Pieces, r.TermOut = x.Pieces, x.Interleaved()
+	r.Figures, r.Artifacts, r.OutputPath = x.Figures, x.Artifacts, x.Path
+	r.Between = x.Between
+	r.Notes = append(r.Notes[:len(r.Notes):len(r.Notes)], x.Notes...)
+	for _, f := range x.Figures {
 		if f.Path != "" {
 			r.FigStoragePath = append(r.FigStoragePath, f.Path)
 		}

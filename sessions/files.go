@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"understudy/internal/untrusted"
+	"understudy/sessions/output"
 )
 
 const (
@@ -195,16 +195,15 @@ func (s *Session) readFile(ctx context.Context, root *os.Root, local string, r R
 	if n, err := io.ReadFull(opened, start); err != nil {
 		start = start[:n] // it has shrunk
 	}
-	f.Text = looksLikeText(start)
+	f.Text = output.IsText(start)
 	switch {
 	case !r.IsZero() && !f.Text:
 		return nil, Errorf(CodeInvalid, "%q is no text, so it has no lines; read it without from, lines and match", name)
 	case !r.IsZero():
-		d := document{opened, info.Size(), s.indexes.of(filepath.Join(root.Name(), local), info)}
-		if f.Page, err = d.read(ctx, r); errors.Is(err, io.ErrUnexpectedEOF) {
+		if f.Page, err = s.pager.Read(ctx, filepath.Join(root.Name(), local), opened, info, r); errors.Is(err, io.ErrUnexpectedEOF) {
 			err = Errorf(CodeNotFound, "%q was cut while it was read; try again", name)
 		}
-		return f, err
+		return f, rangeError(err)
 	case info.Size() > most:
 		return nil, tooLarge(f.FileInfo, f.Text, most)
 	}
@@ -225,11 +224,6 @@ func tooLarge(f FileInfo, text bool, most int64) error {
 		part = "read a part with from and lines, as in ?from=1&lines=500 (from=-100 counts from the end), or search with match"
 	}
 	return Errorf(CodeLimit, "%q is larger (%d bytes) than the %d bytes that one answer holds; %s", f.Path, f.Size, most, part)
-}
-
-// looksLikeText reports whether the beginning of a file is UTF-8 without NULs.
-func looksLikeText(start []byte) bool {
-	return utf8.Valid(start[:wholeCharacters(start)]) && bytes.IndexByte(start, 0) < 0
 }
 
 // openRegular opens a file for reading, if it is one that the code may read.

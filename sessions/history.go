@@ -2,12 +2,16 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
+
+	"understudy/sessions/output"
 )
 
 // Bounds of what a session remembers of its executions. The newest is always
@@ -40,13 +44,7 @@ type Brief struct {
 	Execution int
 	Status    Status
 	Started   time.Time
-	// Printed is how many bytes of each stream there are to be read, by Stream,
-	// and Long whether they are too many for an answer.
-	Printed [2]int64
-	Long    [2]bool
-	// Figures are without their previews, Artifacts without their images.
-	Figures   []Figure
-	Artifacts []Artifact
+	output.Inventory
 }
 
 func (h *history) add(e *execution) {
@@ -55,9 +53,8 @@ func (h *history) add(e *execution) {
 	h.all = append(h.all, e)
 }
 
-// settle counts e, which is over, and returns those that have to go for it.
+// settle counts e, which is over and weighed, and returns those that have to go for it.
 func (h *history) settle(e *execution, spoolLimit int64) (dropped []*execution) {
-	e.memory, e.spooled = e.weight()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.memory += e.memory
@@ -93,7 +90,7 @@ func (e *execution) weight() (memory int, spooled int64) {
 	e.mu.Lock()
 	memory = len(e.request.Code) + e.reported
 	e.mu.Unlock()
-	short, spooled := e.transcript.held()
+	short, spooled := e.transcript.Held()
 	return memory + short, spooled
 }
 
@@ -117,6 +114,7 @@ func (h *history) answered(dropped []*execution) (answered []*execution) {
 
 // remember keeps e, which is over, and forgets what there is no more room for.
 func (s *Session) remember(e *execution) {
+	e.memory, e.spooled = e.weight()
 	for _, old := range s.history.answered(s.history.settle(e, s.options.SpoolLimit)) {
 		if err := os.RemoveAll(s.executionDir(old.number)); err != nil {
 			s.log.Warn("removing the output of an old execution", "execution", old.number, "error", err)
@@ -222,10 +220,7 @@ func (s *Session) forgotten(number int) error {
 }
 
 func (e *execution) brief() Brief {
-	b := Brief{Execution: e.number, Status: e.status(), Started: e.started}
-	i := e.transcript.inventory()
-	b.Printed, b.Long, b.Figures, b.Artifacts = i.printed, i.long, i.figures, i.artifacts
-	return b
+	return Brief{Execution: e.number, Status: e.status(), Started: e.started, Inventory: e.transcript.Inventory()}
 }
 
 // status says how the execution stands.
@@ -268,16 +263,16 @@ func (m *Manager) Execution(client Client, id string, number int) (*Record, erro
 }
 
 // recall adds what was printed and shown.
-func (r *Record) recall(t *transcript) (err error) {
-	i := t.inventory()
-	r.Figures, r.Artifacts = i.figures, i.artifacts
+func (r *Record) recall(t *output.Transcript) (err error) {
+	i := t.Inventory()
+	r.Figures, r.Artifacts = i.Figures, i.Artifacts
 	for _, figure := range r.Figures {
 		r.FigStoragePath = append(r.FigStoragePath, figure.Path)
 	}
-	if r.Stdout, r.StdoutTruncated, err = t.ends(Stdout); err != nil {
+	if r.Stdout, r.StdoutTruncated, err = t.Ends(Stdout); err != nil {
 		return err
 	}
-	r.Stderr, r.StderrTruncated, err = t.ends(Stderr)
+	r.Stderr, r.StderrTruncated, err = t.Ends(Stderr)
 	return err
 }
 
@@ -293,17 +288,47 @@ func (m *Manager) Output(ctx context.Context, client Client, id string, number i
 	}
 	defer leave()
 	running := e.outcome() == nil
-	d, source, err := e.transcript.open(stream)
+	page, err := e.transcript.Read(ctx, stream, r)
 	if err != nil {
 		return nil, s.unrecalled(e, err)
 	}
-	defer source.close()
-	page, err := d.read(ctx, r)
-	if err != nil {
-		return nil, s.unrecalled(e, err)
-	}
-	page.Path, page.Lost, page.Running = source.path, source.lost, running
+	page.Running = running
 	return page, nil
+}
+
+// unrecalled says why what e printed can't be read.
+func (s *Session) unrecalled(e *execution, err error) error {
+	gone := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case gone && s.history.find(e.number) == nil:
+		return s.forgotten(e.number)
+	case gone, errors.Is(err, output.ErrChanged):
+		return Errorf(CodeNotFound, "the output of execution %d was changed from outside and can't be read any more", e.number)
+	}
+	if err = rangeError(err); CodeOf(err) != "" {
+		return err
+	}
+	return fmt.Errorf("reading the output of execution %d: %w", e.number, err)
+}
+
+// rangeError gives an error of reading a Range its code: CodeInvalid where the Range is
+// wrong, CodeLimit where one read does not come that far.
+func rangeError(err error) error {
+	var refused *output.RangeError
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.TooFar:
+		return Errorf(CodeLimit, "%w", refused)
+	default:
+		return Errorf(CodeInvalid, "%w", refused)
+	}
+}
+
+func (s *Session) newTranscript(number int) *output.Transcript {
+	o := s.options.output()
+	o.Images = s.images
+	return output.NewTranscript(s.executionDir(number), o)
 }
 
 func (s *Session) executionDir(number int) string {

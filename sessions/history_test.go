@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"understudy/sessions/output"
 )
 
 func TestExecutionsAreRemembered(t *testing.T) {
@@ -30,7 +32,7 @@ func TestExecutionsAreRemembered(t *testing.T) {
 		t.Errorf("%+v %v", page, err)
 	}
 	record, err := m.Execution(me, id, 2)
-	if err != nil || record.Code != strings.Repeat("a line\n", 5000) || !strings.Contains(record.Stdout, Marker(27_000)) || record.StdoutTruncated != 27_000 || record.Status != StatusOK {
+	if err != nil || record.Code != strings.Repeat("a line\n", 5000) || !strings.Contains(record.Stdout, output.Marker(27_000)) || record.StdoutTruncated != 27_000 || record.Status != StatusOK {
 		t.Errorf("%+v %v", record, err)
 	}
 	for _, number := range []int{0, 3, -1} {
@@ -227,16 +229,15 @@ func TestAReadThatComesTooLate(t *testing.T) {
 	if err := os.RemoveAll(s.executionDir(1)); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := e.transcript.open(Stdout)
+	_, err := e.transcript.Read(t.Context(), Stdout, Range{})
 	wantCode(t, s.unrecalled(e, err), CodeNotFound, "executions 2 to 2 are")
 }
 
 func TestWeighsWhatItKeeps(t *testing.T) {
 	var h history
 	add := func(number, code int, spooled int64) []*execution {
-		e := newExecution(number, RunRequest{Code: strings.Repeat("x", code)}, newTranscript(t.TempDir(), &Options{OutputLimit: 100, SpoolAfter: 100}), lineage{})
-		e.transcript.spools[Stdout].size = spooled
-		e.result = &Result{}
+		e := newExecution(number, RunRequest{}, nil, lineage{})
+		e.memory, e.spooled, e.result = code, spooled, &Result{}
 		h.add(e)
 		return h.settle(e, 1000)
 	}

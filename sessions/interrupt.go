@@ -3,6 +3,8 @@ package sessions
 import (
 	"fmt"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 // interruption says what stopping e did; e is done. whoGets is a sentence about
@@ -37,7 +39,7 @@ func (i *Interruption) sentence(r *Result, ending string) string {
 	if !i.Stopped {
 		return fmt.Sprintf("execution %d came to its own end (%s) before the interrupt reached it", i.Execution, r.Status)
 	}
-	text := fmt.Sprintf("stopped execution %d after %s", i.Execution, InWords(i.Elapsed))
+	text := fmt.Sprintf("stopped execution %d after %s", i.Execution, phrase.Duration(i.Elapsed))
 	if i.Where != nil {
 		text += fmt.Sprintf(" at line %d of %s", i.Where.Line, i.Where.File)
 		if i.Where.Text != "" {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 // closeTime bounds an orderly end of a worker; past it, it is killed.
@@ -279,7 +281,7 @@ func (s *Session) wake(life context.Context, u Understudy) (w Worker, err error)
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("their copy did not wake within %s", InWords(wakeTime))
+		return nil, fmt.Errorf("their copy did not wake within %s", phrase.Duration(wakeTime))
 	case err != nil:
 		return nil, fmt.Errorf("their copy did not wake: %w", err)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 // birth says what a new session is to be.
@@ -145,9 +147,9 @@ func (m *Manager) makeRoom(of defaultKey, origin string, b birth) (oldest *Sessi
 // fullFor says to the client that it has as many as one may have. The caller holds mu.
 func (m *Manager) fullFor(client Client) *Error {
 	if len(m.owned[client]) < m.options.MaxPerClient {
-		return Errorf(CodeLimit, "your program has %s already, by all its names and connections together, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", Counted(m.options.MaxPerClient, "interpreter"))
+		return Errorf(CodeLimit, "your program has %s already, by all its names and connections together, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", phrase.Count(m.options.MaxPerClient, "interpreter"))
 	}
-	return Errorf(CodeLimit, "you have %s already, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", Counted(len(m.owned[client]), "interpreter"))
+	return Errorf(CodeLimit, "you have %s already, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", phrase.Count(len(m.owned[client]), "interpreter"))
 }
 
 // fullOf says to the client that the limit of all together is reached. The caller
@@ -155,7 +157,7 @@ func (m *Manager) fullFor(client Client) *Error {
 func (m *Manager) fullOf(client Client) *Error {
 	switch {
 	case client == Anonymous:
-		return Errorf(CodeLimit, "the limit of %s of callers without authentication (three quarters of --max-sessions) is reached, and all are in use; pass the interpreter_id of the one you have, or try again later", Counted(m.mostOfNobody(), "interpreter"))
+		return Errorf(CodeLimit, "the limit of %s of callers without authentication (three quarters of --max-sessions) is reached, and all are in use; pass the interpreter_id of the one you have, or try again later", phrase.Count(m.mostOfNobody(), "interpreter"))
 	case len(m.owned[client]) > 0:
 		return Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached; delete one with manage_interpreters first", m.options.MaxSessions)
 	}

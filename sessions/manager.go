@@ -8,6 +8,9 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"understudy/internal/phrase"
+	"understudy/sessions/output"
 )
 
 // Manager owns all sessions and knows which client each belongs to.
@@ -78,7 +81,7 @@ func NewManager(options Options) *Manager {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	options.tally, options.homes, options.images = &tally{}, &homes{}, &imageRoom{left: maxAllImages}
+	options.tally, options.homes, options.images = &tally{}, &homes{}, output.AllImages()
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
 		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[defaultKey]*Session{}, numbers: map[Client]int{},
@@ -387,7 +390,7 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) (name
 	case errors.As(err, &crash):
 		return names, nil, Errorf(CodeStart, "the interpreter's process has just ended (%s); try again", crash.Reason)
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		return names, nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.name, InWords(m.options.Wait))
+		return names, nil, Errorf(CodeBusy, "interpreter %q did not list its variables within %s; try again, or look at them with code", s.name, phrase.Duration(m.options.Wait))
 	case err != nil:
 		return names, nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 // Operator is the person whose server it is, at a prompt beside the agent. It sees
@@ -82,9 +84,9 @@ func (s *Session) foreign(operator bool) string {
 	case e == nil || e.operator == operator:
 		return ""
 	case e.operator:
-		return fmt.Sprintf("a person has been running execution %d in it for %s (understudy attach)", e.number, InWords(time.Since(e.started)))
+		return fmt.Sprintf("a person has been running execution %d in it for %s (understudy attach)", e.number, phrase.Duration(time.Since(e.started)))
 	default:
-		return fmt.Sprintf("the agent's execution %d has been running in it for %s", e.number, InWords(time.Since(e.started)))
+		return fmt.Sprintf("the agent's execution %d has been running in it for %s", e.number, phrase.Duration(time.Since(e.started)))
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"path/filepath"
 	"time"
+
+	"understudy/sessions/output"
 )
 
 // Options are the operator's choices for all sessions.
@@ -109,7 +111,15 @@ type Options struct {
 	tally *tally // the Manager's
 	homes *homes // likewise
 	// images is the room for those of all sessions; likewise.
-	images *imageRoom
+	images *output.ImageRoom
+}
+
+// output says how much of an execution's output is kept.
+func (o *Options) output() output.Options {
+	return output.Options{
+		Limit: o.OutputLimit, SpoolAfter: o.SpoolAfter, SpoolLimit: o.SpoolLimit,
+		PrintLimit: o.PrintLimit, Record: o.Recorder != nil,
+	}
 }
 
 // confiner returns who makes the sessions' walls, nil where there are none.

@@ -1,10 +1,6 @@
 package sessions
 
-import (
-	"time"
-
-	"understudy/internal/screen"
-)
+import "time"
 
 const (
 	// mostTail is how much of a run's output a Pulse has, in bytes: what is left of it
@@ -58,18 +54,6 @@ func (s *Session) pulse(room int) Pulse {
 		return p
 	}
 	p.Execution, p.Code, p.Started, p.Limit = e.number, e.request.Code, e.started, e.limit
-	p.Tail = e.transcript.soFar(room)
+	p.Tail = e.transcript.SoFar(room)
 	return p
-}
-
-// soFar returns what was printed, of both streams in order: all of it if it fits into
-// room, else its last whole lines behind a Marker.
-func (t *transcript) soFar(room int) string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.all == nil { // without a Recorder nobody needs more
-		return screen.Unmarked(t.fresh.term.end(room))
-	}
-	marker, text := t.all.term.ending(room)
-	return marker + screen.Unmarked(text)
 }

@@ -3,6 +3,8 @@ package sessions
 import (
 	"context"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 // unclaimedTTL is how long a session lives, at most, that an anonymous call made
@@ -42,7 +44,7 @@ func (m *Manager) takeIdle(now time.Time) []*Session {
 		if ttl == 0 || !s.lastUsed().Before(now.Add(-ttl)) {
 			continue
 		}
-		if m.evict(s, "after being idle for "+InWords(ttl)+setting) {
+		if m.evict(s, "after being idle for "+phrase.Duration(ttl)+setting) {
 			idle = append(idle, s)
 		}
 	}

@@ -83,17 +83,6 @@ type Entry struct {
 	Memory uint64
 }
 
-// Printed is the whole of a stream, as it was printed, UTF-8 or not: a text where it
-// is short, else a file, whole when Record gets it and not written any more. The file
-// lives as long as the session remembers the execution: who wants to keep it links or
-// copies it before Record returns.
-type Printed struct {
-	Text []byte
-	Path string
-	Size int64 // bytes that were kept, in Text or in the file
-	Lost int64 // bytes that were not
-}
-
 // Standing is how an interpreter stands.
 type Standing struct {
 	InterpreterID string

@@ -103,10 +103,10 @@ func (s *Session) record(e *execution, a attempt, result *Result) {
 		return
 	}
 	whole := *result
-	whole.fill(e.transcript.recorded())
+	whole.fill(e.transcript.Recorded())
 	entry := s.entry(e)
 	entry.Parent, entry.Present = a.began, s.states.place()
-	entry.Result, entry.Metric, entry.Printed = &whole, a.outcome.Metric, e.transcript.printed()
+	entry.Result, entry.Metric, entry.Printed = &whole, a.outcome.Metric, e.transcript.Printed()
 	entry.Open = s.openMade
 	if w := s.lead(); w != nil {
 		entry.Memory = w.Resident()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 // report builds the record of a finished execution, but for its output.
@@ -27,7 +29,7 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	r.Success = r.Status == StatusOK
 	switch r.Status {
 	case StatusTimeout:
-		r.excuse("TimeoutError", fmt.Sprintf("Execution exceeded the time limit of %s", InWords(e.limit)))
+		r.excuse("TimeoutError", fmt.Sprintf("Execution exceeded the time limit of %s", phrase.Duration(e.limit)))
 	case StatusInterrupted:
 		r.excuse("KeyboardInterrupt", s.whyStopped(a.cause))
 		if a.cause == stoppedByOutput { // nobody has asked for it, so that it is news
@@ -126,7 +128,7 @@ func (a attempt) endedBefore(e *execution) bool {
 // whyStopped says what an execution was interrupted for.
 func (s *Session) whyStopped(cause stopCause) string {
 	if cause == stoppedByOutput {
-		return fmt.Sprintf("output limit of %s reached (--print-limit); print less, or write to a file", SizeInWords(s.options.PrintLimit))
+		return fmt.Sprintf("output limit of %s reached (--print-limit); print less, or write to a file", phrase.Size(s.options.PrintLimit))
 	}
 	return cause.sentence()
 }
@@ -139,9 +141,9 @@ func (s *Session) explainMemory(r *Result) {
 	switch {
 	case limit <= 0:
 	case strings.HasSuffix(r.ExcType, "MemoryError"):
-		r.note(fmt.Sprintf("the memory limit is %s (--memory-limit)", SizeInWords(limit)))
+		r.note(fmt.Sprintf("the memory limit is %s (--memory-limit)", phrase.Size(limit)))
 	case r.ExcType == "RuntimeError" && r.ExcInfo != nil && saysOnly(r.ExcInfo.Args, "can't start new thread"):
-		r.note(fmt.Sprintf("each thread's stack, mostly 8 MB, counts for the memory limit of %s (--memory-limit): call threading.stack_size(1 << 20) before threads are started, or start fewer; --process-limit bounds them too", SizeInWords(limit)))
+		r.note(fmt.Sprintf("each thread's stack, mostly 8 MB, counts for the memory limit of %s (--memory-limit): call threading.stack_size(1 << 20) before threads are started, or start fewer; --process-limit bounds them too", phrase.Size(limit)))
 	}
 }
 
@@ -191,7 +193,7 @@ func (r *Result) excuse(excType, message string) {
 // explain says how the code was stopped and what went with it.
 func (r *Result) explain(a attempt, endedBefore bool) {
 	if a.ended > 0 {
-		r.note(Counted(a.ended, "other process") + " ended with it")
+		r.note(phrase.Count(a.ended, "other process") + " ended with it")
 	}
 	if a.cause != notStopped && a.crash == nil && a.outcome.Signalled && a.outcome.OK && !endedBefore {
 		r.note("the code caught the interrupt and came to its own end")

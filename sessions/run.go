@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 // attempt is what one try of running code on a worker came to.
@@ -32,7 +34,7 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 	defer alive()
 
 	e.onStop(l.begin)
-	e.transcript.before(w.Between())
+	e.transcript.Between(w.Between())
 	outcome, err := w.Run(context.Background(), e.request, sink{e.transcript, &e.questions})
 	e.questions.end()
 	close(l.answered)
@@ -130,10 +132,10 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	if a.fault != nil {
 		s.log.Error("execution failed", "execution", e.number, "error", a.fault)
 	}
-	e.transcript.finish()
+	e.transcript.Finish()
 	result := s.report(e, a, note)
 	if n := e.questions.unread(); n > 0 {
-		result.note(fmt.Sprintf("%s of the answer went nowhere: the code asked no more", Counted(n, "line")))
+		result.note(fmt.Sprintf("%s of the answer went nowhere: the code asked no more", phrase.Count(n, "line")))
 	}
 	if e.operator {
 		s.foretold = foretold // the owner has still to hear of what is new
@@ -151,7 +153,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 	if s.options.Ended != nil {
 		s.options.Ended(*result)
 	}
-	e.transcript.close()
+	e.transcript.Close()
 	s.turn.tidy()
 	s.finished(e)
 	e.finish(result)
@@ -210,7 +212,7 @@ func (s *Session) replaceWorker(e *execution, a attempt) restartNote {
 	switch {
 	case a.cause == stoppedByEnd:
 	case a.killed:
-		note.reason = fmt.Sprintf("the code ignored the interrupt for %s and its process was killed", InWords(s.options.Grace))
+		note.reason = fmt.Sprintf("the code ignored the interrupt for %s and its process was killed", phrase.Duration(s.options.Grace))
 	default:
 		note.reason = a.crash.Reason
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"understudy/sessions/output"
 )
 
 // Why an execution is ended without grace.
@@ -67,8 +69,8 @@ type Session struct {
 	next    *time.Timer // of upkeep
 	states  checkpoints
 	history history
-	indexes indexes
-	images  *imageRoom
+	pager   output.Pager
+	images  *output.ImageRoom
 
 	// worker belongs to whoever has the turn; mu guards reading it without.
 	mu          sync.Mutex
@@ -107,7 +109,7 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 		own: keyOf(id), workdir: options.Workdir,
 		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
 		sessionVariables: options.SessionVariables,
-		images:           &imageRoom{above: options.images, left: MaxImages},
+		images:           options.images.ForOne(),
 	}
 	s.life, s.endLife = context.WithCancel(context.Background())
 	s.keepSecret(options.SessionVariables)
@@ -257,8 +259,7 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		return nil, err
 	}
 	number := s.ran() + 1 // only who has the turn changes it
-	e = newExecution(number, r, newTranscript(s.executionDir(number), s.options), s.lineage())
-	e.transcript.images = s.images
+	e = newExecution(number, r, s.newTranscript(number), s.lineage())
 	e.request.Judged, e.request.CompileOnly, e.request.PackagesDir = judged, compileOnly, packages
 	if err := s.announce(ctx, e); err != nil {
 		return nil, err
@@ -333,7 +334,7 @@ func (s *Session) end(ctx context.Context) {
 	}
 	s.running.Wait()
 	s.states.end()
-	s.images.close()
+	s.images.Close()
 	s.dropWorker(ctx)
 	if err == nil {
 		s.turn.release()

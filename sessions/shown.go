@@ -85,7 +85,7 @@ func (s *Session) openMade(path string) (*os.File, error) {
 // shown finds a figure by the name of its file, the newest first.
 func (s *Session) shown(name string) (Figure, bool) {
 	for _, e := range slices.Backward(s.history.list()) {
-		for _, f := range e.transcript.inventory().figures {
+		for _, f := range e.transcript.Inventory().Figures {
 			if filepath.Base(f.Path) == name {
 				return f, true
 			}
@@ -97,7 +97,7 @@ func (s *Session) shown(name string) (Figure, bool) {
 // kept finds an artifact by its name, the newest first.
 func (s *Session) kept(name string) (Artifact, bool) {
 	for _, e := range slices.Backward(s.history.list()) {
-		for _, a := range slices.Backward(e.transcript.inventory().artifacts) {
+		for _, a := range slices.Backward(e.transcript.Inventory().Artifacts) {
 			if a.Name == name {
 				return a, true
 			}

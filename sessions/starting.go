@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 // startingSince is when the start of a worker began that is under way, zero if none is.
@@ -46,7 +48,7 @@ func (s *Session) stillStarting(notDone string) error {
 		return Errorf(CodeBusy, "interpreter %q is still starting: %s; %s. Try again in a minute", s.name, why, notDone)
 	}
 	if since := s.startingSince(); !since.IsZero() && time.Since(since) > 2*startPatience {
-		return Errorf(CodeBusy, "interpreter %q is still starting, for %s by now; %s. Try again in a minute; if it never gets there, the server's start-up code (--init-code) may not end, which is for its operator to mend", s.name, InWords(time.Since(since)), notDone)
+		return Errorf(CodeBusy, "interpreter %q is still starting, for %s by now; %s. Try again in a minute; if it never gets there, the server's start-up code (--init-code) may not end, which is for its operator to mend", s.name, phrase.Duration(time.Since(since)), notDone)
 	}
 	return Errorf(CodeBusy, "interpreter %q is still starting; %s. Try again in a few seconds", s.name, notDone)
 }
@@ -70,8 +72,8 @@ func (s *Session) busy(notDone string) error {
 	}
 	limit := "no time limit"
 	if s.current.limit > 0 {
-		limit = "limit " + InWords(s.current.limit)
+		limit = "limit " + phrase.Duration(s.current.limit)
 	}
 	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (%s)%s; %s. Call manage_interpreters with operation %s or \"interrupt\" to stop it, or create another interpreter",
-		s.name, s.current.number, InWords(time.Since(s.current.started)), limit, asks, notDone, remedy)
+		s.name, s.current.number, phrase.Duration(time.Since(s.current.started)), limit, asks, notDone, remedy)
 }

@@ -208,3 +208,11 @@ func numbers(all []int, between string) string {
 
 // capital begins a sentence.
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// be is the verb for a number of things.
+func be(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}

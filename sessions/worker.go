@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"understudy/sessions/output"
 )
 
 // Starter starts workers: by spawning a process, or by forking a warm one.
@@ -229,12 +231,31 @@ type Sink interface {
 	Ask(question Question)
 }
 
-// Cleared says which figures and artifacts of an execution are not shown any more:
-// all figures so far, or none, and artifacts by name. Their files stay.
-type Cleared struct {
-	Figures   bool
-	Artifacts []string
-}
+// The words for what code prints and shows are those of package output.
+type (
+	// Stream is where a piece of output came from: Stdout or Stderr.
+	Stream = output.Stream
+	// Piece is output of one stream.
+	Piece = output.Piece
+	// Printed is the whole of a stream.
+	Printed = output.Printed
+	// Figure is one matplotlib figure that an execution showed.
+	Figure = output.Figure
+	// Artifact is a file that an execution has kept for its reader.
+	Artifact = output.Artifact
+	// Cleared says which figures and artifacts are not shown any more.
+	Cleared = output.Cleared
+	// Range says which lines of a text to read.
+	Range = output.Range
+	// Page is a part of a text.
+	Page = output.Page
+)
+
+// The two streams of a process.
+const (
+	Stdout = output.Stdout
+	Stderr = output.Stderr
+)
 
 // Question is what the code asks a person with input().
 type Question struct {
@@ -248,66 +269,6 @@ type Reply struct {
 	Text    string
 	Refusal string
 	Unasked bool // nobody was asked: the question stands
-}
-
-// Piece is output of one stream.
-type Piece struct {
-	Stream Stream
-	Text   []byte
-}
-
-// Stream is where a piece of output came from.
-type Stream int
-
-// The two streams of a process.
-const (
-	Stdout Stream = iota
-	Stderr
-)
-
-func (s Stream) String() string {
-	if s == Stderr {
-		return "stderr"
-	}
-	return "stdout"
-}
-
-// Figure is one matplotlib figure that an execution showed.
-type Figure struct {
-	// Path is the absolute path of the file in full resolution.
-	Path     string `json:"path"`
-	URI      string `json:"uri,omitempty"`
-	MIMEType string `json:"mime_type"`
-	// Width and Height are those of the file, in pixels.
-	Width  int    `json:"width"`
-	Height int    `json:"height"`
-	Title  string `json:"title,omitempty"`
-	// Names are those of the files that the code itself has saved the figure in.
-	Names []string `json:"saved_as,omitempty"`
-	// Preview is a PNG small enough for a model: the file itself when that
-	// fits the limit on the longest side, else a smaller rendering.
-	Preview []byte `json:"-"`
-	// DisplayID is what a later figure of the same execution has that replaces this one.
-	DisplayID string `json:"-"`
-}
-
-// Artifact is a file that an execution has kept for its reader: a chart, an
-// image, a table, a page.
-type Artifact struct {
-	// Name is unique in its session.
-	Name string `json:"name"`
-	Kind string `json:"kind" jsonschema:"enum=chart,enum=image,enum=df,enum=file,enum=txt,enum=svg,enum=html"`
-	// Path is the absolute path of the file.
-	Path     string `json:"path"`
-	URI      string `json:"uri,omitempty"`
-	MIMEType string `json:"mime_type"`
-	Size     int64  `json:"size"` // bytes
-	// Preview says in some lines what is in it, as the head of a table.
-	Preview string `json:"preview,omitempty"`
-	// Image is a PNG or JPEG small enough for a model, nil where there is none.
-	Image []byte `json:"-"`
-	// Replaced is how many of its name the same execution has kept before it.
-	Replaced int `json:"-"`
 }
 
 // Outcome is what the worker reports of one finished execution, before the

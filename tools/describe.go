@@ -7,6 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"understudy/internal/phrase"
 	"understudy/sessions"
 	"understudy/tools/answer"
 )
@@ -14,7 +15,7 @@ import (
 // describe fills the operator's figures into a description.
 func (b *toolbox) describe(text string) string {
 	return strings.TrimSpace(strings.NewReplacer(
-		"{wait}", sessions.InWords(b.DefaultWait),
+		"{wait}", phrase.Duration(b.DefaultWait),
 		"{timeout}", b.timeAllowed(),
 		"{history}", b.depth(),
 		"{characters}", humanize.Comma(int64(answer.SmallestText(b.Answers.TextBudget))),
@@ -34,7 +35,7 @@ func (b *toolbox) timeAllowed() string {
 	if b.DefaultTimeout < 0 {
 		return "as long as it takes"
 	}
-	return sessions.InWords(b.DefaultTimeout)
+	return phrase.Duration(b.DefaultTimeout)
 }
 
 // item is a line of a description's list, none for an empty text.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"understudy/internal/phrase"
 	"understudy/sessions"
 	"understudy/tools/answer"
 )
@@ -26,7 +27,7 @@ func listed(all []sessions.Listing, farewell string, budget int) reply {
 	case len(all) == 0:
 		return reply{sentence("you have no interpreter: " + farewell), record}
 	}
-	lines := []string{sessions.Counted(len(all), "interpreter") + ":"}
+	lines := []string{phrase.Count(len(all), "interpreter") + ":"}
 	for _, l := range all {
 		lines = append(lines, listingLine(l))
 		if l.InitError != "" {
@@ -73,7 +74,7 @@ func listingLine(l sessions.Listing) string {
 	}
 	facts := []string{activity(l)}
 	if l.Running == 0 {
-		facts = append(facts, sessions.Counted(l.Executions, "run"))
+		facts = append(facts, phrase.Count(l.Executions, "run"))
 	}
 	if l.Ended == "" && l.Running == 0 && l.Status != "starting" {
 		facts = append(facts, "idle "+answer.ShortAge(sessions.SecondsOf(l.Idle)))
@@ -82,10 +83,10 @@ func listingLine(l sessions.Listing) string {
 		facts = append(facts, failures(l.Failures))
 	}
 	if l.Waiting > 0 {
-		facts = append(facts, sessions.Counted(l.Waiting, "call")+" waiting")
+		facts = append(facts, phrase.Count(l.Waiting, "call")+" waiting")
 	}
 	if l.Unfetched > 0 {
-		facts = append(facts, sessions.Counted(l.Unfetched, "answer")+" not fetched")
+		facts = append(facts, phrase.Count(l.Unfetched, "answer")+" not fetched")
 	}
 	if l.Printed > 0 {
 		facts = append(facts, "printed something since (operation wait shows it)")

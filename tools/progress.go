@@ -7,6 +7,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"understudy/internal/phrase"
 	"understudy/sessions"
 )
 
@@ -75,7 +76,7 @@ func (p *progress) report(s sessions.Progress) {
 }
 
 func progressMessage(s sessions.Progress) string {
-	elapsed := sessions.InWords(s.Elapsed.Truncate(time.Second))
+	elapsed := phrase.Duration(s.Elapsed.Truncate(time.Second))
 	if s.Phase != "" {
 		return s.Phase + ", " + elapsed + " so far"
 	}
@@ -84,7 +85,7 @@ func progressMessage(s sessions.Progress) string {
 	}
 	text := elapsed
 	if s.Limit > 0 {
-		text += " of " + sessions.InWords(s.Limit)
+		text += " of " + phrase.Duration(s.Limit)
 	}
 	if s.LastLine != "" {
 		text += ": " + s.LastLine

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"understudy/internal/phrase"
 	"understudy/schemas"
 	"understudy/sessions"
 	"understudy/tools/answer"
@@ -137,13 +138,13 @@ func (f found) title() string {
 		return "No variables are defined."
 	case f.pattern != "" && len(f.Variables) == 0:
 		if f.LeftOut > 0 {
-			return fmt.Sprintf("None of the first %s of %s matches %q.", humanize.Comma(int64(f.all-f.LeftOut)), sessions.Counted(f.all, "variable"), answer.Clip(f.asked, 60))
+			return fmt.Sprintf("None of the first %s of %s matches %q.", humanize.Comma(int64(f.all-f.LeftOut)), phrase.Count(f.all, "variable"), answer.Clip(f.asked, 60))
 		}
-		return fmt.Sprintf("None of %s matches %q.", sessions.Counted(f.all, "variable"), answer.Clip(f.asked, 60))
+		return fmt.Sprintf("None of %s matches %q.", phrase.Count(f.all, "variable"), answer.Clip(f.asked, 60))
 	case f.pattern != "":
-		return fmt.Sprintf("%d of %s:", len(f.Variables), sessions.Counted(f.all, "variable"))
+		return fmt.Sprintf("%d of %s:", len(f.Variables), phrase.Count(f.all, "variable"))
 	}
-	return sessions.Counted(f.all, "variable") + ":"
+	return phrase.Count(f.all, "variable") + ":"
 }
 
 // rest tells of what is not listed, and how to see it.
@@ -153,7 +154,7 @@ func (f found) rest(shown int) string {
 		parts = append(parts, fmt.Sprintf("[%s more left out; narrow the list with match, or look them up with code]", humanize.Comma(int64(left))))
 	}
 	if f.pattern != "" && f.LeftOut > 0 {
-		parts = append(parts, fmt.Sprintf("[of %s only the first %s were looked at]", sessions.Counted(f.all, "variable"), humanize.Comma(int64(f.all-f.LeftOut))))
+		parts = append(parts, fmt.Sprintf("[of %s only the first %s were looked at]", phrase.Count(f.all, "variable"), humanize.Comma(int64(f.all-f.LeftOut))))
 	}
 	return strings.Join(parts, "\n")
 }

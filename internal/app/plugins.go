@@ -15,6 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/internal/config"
+	"understudy/internal/phrase"
 	"understudy/internal/plugins"
 	"understudy/sessions"
 	"understudy/tools"
@@ -257,7 +258,7 @@ func load(ctx context.Context, t *Trial, set plugins.Set, p plugins.Plugin) (pro
 	file := filepath.Base(p.File) + ": "
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return file + "it is not loaded after " + sessions.InWords(pluginTime), nil
+		return file + "it is not loaded after " + phrase.Duration(pluginTime), nil
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:

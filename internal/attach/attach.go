@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"understudy/internal/connect"
+	"understudy/internal/phrase"
 	"understudy/sessions"
 )
 
@@ -76,7 +77,7 @@ type prompt struct {
 // greet says where the person is.
 func (p *prompt) greet(c candidate) {
 	fmt.Fprintf(p.notes, "Attached to interpreter %s of %s, in %s (Python %s, %s so far).\n",
-		c.ID, c.Client, c.Workdir, c.Python, sessions.Counted(c.Executions, "run"))
+		c.ID, c.Client, c.Workdir, c.Python, phrase.Count(c.Executions, "run"))
 	fmt.Fprintln(p.notes, "What is typed here runs in the agent's own state, with its variables; its calls and yours take turns.")
 	fmt.Fprintln(p.notes, "Ctrl-C interrupts the code, Ctrl-D leaves; the interpreter stays.")
 }
@@ -186,7 +187,7 @@ func choose(ctx context.Context, o Options) (candidate, error) {
 	case len(all) == 0 && o.ID != "":
 		return candidate{}, fmt.Errorf("no running server has an interpreter %q; understudy attach without one lists them", o.ID)
 	case len(all) == 0:
-		return candidate{}, fmt.Errorf("%s here, without an interpreter so far: one appears with the agent's first run", sessions.Counted(len(servers), "server"))
+		return candidate{}, fmt.Errorf("%s here, without an interpreter so far: one appears with the agent's first run", phrase.Count(len(servers), "server"))
 	}
 	return candidate{}, errors.New(table(meant))
 }
@@ -204,7 +205,7 @@ func table(all []candidate) string {
 	var b strings.Builder
 	b.WriteString("several interpreters are running; name one, as in: understudy attach " + all[0].shortName(all) + "\n")
 	for _, c := range all {
-		used := "last used " + sessions.InWords(time.Duration(c.Idle*float64(time.Second))) + " ago"
+		used := "last used " + phrase.Duration(time.Duration(c.Idle*float64(time.Second))) + " ago"
 		if c.Running > 0 {
 			used = "busy"
 		}

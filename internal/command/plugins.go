@@ -16,6 +16,7 @@ import (
 
 	"understudy/internal/app"
 	"understudy/internal/config"
+	"understudy/internal/phrase"
 	"understudy/internal/plugins"
 	"understudy/sessions"
 )
@@ -222,7 +223,7 @@ func (b *bench) each(ctx context.Context, out io.Writer, try attempt) error {
 		}
 	}
 	if bad > 0 {
-		return fmt.Errorf("%d of %s can't be used as they are", bad, sessions.Counted(len(b.chosen), "plugin"))
+		return fmt.Errorf("%d of %s can't be used as they are", bad, phrase.Count(len(b.chosen), "plugin"))
 	}
 	return nil
 }
@@ -243,7 +244,7 @@ func (b *bench) options() (app.TrialOptions, error) {
 // run runs code in a fresh interpreter that has the plugins. The verdict is bad, in these
 // words, on what raises an exception or takes its worker with it; else it has no words yet.
 func (b *bench) run(ctx context.Context, bad string, r sessions.Request) (outcome sessions.Outcome, v verdict) {
-	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, fmt.Errorf("it took longer than %s", sessions.InWords(trialTime)))
+	ctx, cancel := context.WithTimeoutCause(ctx, trialTime, fmt.Errorf("it took longer than %s", phrase.Duration(trialTime)))
 	defer cancel()
 	r.Execution, r.Kind = 1, sessions.RunsCode
 	o, err := b.options()

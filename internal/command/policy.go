@@ -10,6 +10,7 @@ import (
 
 	"understudy/internal/app"
 	"understudy/internal/config"
+	"understudy/internal/phrase"
 	"understudy/internal/policy"
 	"understudy/internal/pythonenv"
 	"understudy/internal/worker"
@@ -93,7 +94,7 @@ func inWords(b *policy.Book) string {
 		base = "it has base rules, for everybody without rules of their own"
 	}
 	if n := b.Principals(); n > 0 {
-		base += ", and rules for " + sessions.Counted(n, "principal")
+		base += ", and rules for " + phrase.Count(n, "principal")
 	}
 	return base
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"understudy/sessions"
+	"understudy/sessions/output"
 )
 
 const (
@@ -208,7 +209,7 @@ func cutPieces(pieces []string, dropped int64) []string {
 	}
 	missing := dropped
 	if dropped > 0 {
-		missing -= int64(utf8.RuneCountInString(sessions.Marker(dropped)))
+		missing -= int64(utf8.RuneCountInString(output.Marker(dropped)))
 	}
 	var head, tail []string
 	at := 0
@@ -230,5 +231,5 @@ func cutPieces(pieces []string, dropped int64) []string {
 		missing += int64(utf8.RuneCountInString(piece[first:last]))
 		at += len(piece)
 	}
-	return append(append(head, sessions.Marker(missing)), tail...)
+	return append(append(head, output.Marker(missing)), tail...)
 }

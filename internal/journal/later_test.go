@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/sessions"
+	"understudy/sessions/output"
 )
 
 // spoolOf makes an execution that printed a long text, which is in a file.
@@ -20,7 +21,7 @@ func spoolOf(t *testing.T, a *agent, text string) sessions.Entry {
 	}
 	e := a.next("print(secret)", nil)
 	e.Printed[sessions.Stdout] = sessions.Printed{Text: []byte{}, Path: file, Size: int64(len(text))}
-	return a.done(e, sessions.Result{Stdout: text[:10] + sessions.Marker(int64(len(text)-20)) + text[len(text)-10:], StdoutTruncated: int64(len(text) - 20)})
+	return a.done(e, sessions.Result{Stdout: text[:10] + output.Marker(int64(len(text)-20)) + text[len(text)-10:], StdoutTruncated: int64(len(text) - 20)})
 }
 
 func only(t *testing.T, file string) *Detail {

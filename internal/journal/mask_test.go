@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"understudy/sessions"
+	"understudy/sessions/output"
 )
 
 func TestMask(t *testing.T) {
@@ -120,7 +121,7 @@ func TestMaskAtCuts(t *testing.T) {
 	m := newMasker([]string{secret})
 	for text, want := range map[string]string{
 		"x " + secret[:20] + "… [3000 characters left out]":                      "x " + masked + "… [3000 characters left out]",
-		"x " + secret[:20] + sessions.Marker(9) + secret[25:] + " y":             "x " + masked + sessions.Marker(9) + masked + " y",
+		"x " + secret[:20] + output.Marker(9) + secret[25:] + " y":               "x " + masked + output.Marker(9) + masked + " y",
 		"1 column: " + secret[:31] + "…":                                         "1 column: " + masked + "…",
 		"SEKR… SEKRET no cut":                                                    masked + "… SEKRET no cut",
 		secret[:9] + "\n[7 characters left out]\n" + secret[20:] + secret + " …": masked + "\n[7 characters left out]\n" + masked + masked + " …",
@@ -138,13 +139,13 @@ func TestMaskStreams(t *testing.T) {
 	for _, test := range []struct{ pieces, want []string }{
 		{[]string{"a " + secret[:9], "err", secret[9:] + " b", "took 1 s"}, []string{"a " + masked + " b", "err", "", "took 1 s"}},
 		{[]string{secret[:5], secret[:7], secret[5:9], secret[7:], secret[9:] + secret}, []string{masked + masked, masked, "", "", ""}},
-		{[]string{"a" + secret[:9], sessions.Marker(3), secret[9:], "e"}, []string{"a" + masked, sessions.Marker(3), masked, "e"}},
+		{[]string{"a" + secret[:9], output.Marker(3), secret[9:], "e"}, []string{"a" + masked, output.Marker(3), masked, "e"}},
 		{
-			[]string{secret[:5], "e", secret[5:] + "x", "e", "y " + secret[:9], sessions.Marker(3), secret[20:], "e"},
-			[]string{masked + "xy " + masked, "e", "", "e", "", sessions.Marker(3), masked, "e"},
+			[]string{secret[:5], "e", secret[5:] + "x", "e", "y " + secret[:9], output.Marker(3), secret[20:], "e"},
+			[]string{masked + "xy " + masked, "e", "", "e", "", output.Marker(3), masked, "e"},
 		},
-		{[]string{"y " + secret[:6], "e", secret[6:9], sessions.Marker(3), "e", secret[9:20], "e2", secret[20:]},
-			[]string{"y " + masked, "e", "", sessions.Marker(3), "e", masked, "e2", ""}},
+		{[]string{"y " + secret[:6], "e", secret[6:9], output.Marker(3), "e", secret[9:20], "e2", secret[20:]},
+			[]string{"y " + masked, "e", "", output.Marker(3), "e", masked, "e2", ""}},
 		{[]string{"plain"}, []string{"plain"}},
 		{nil, nil},
 	} {

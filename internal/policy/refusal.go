@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"understudy/internal/phrase"
 	"understudy/sessions"
 )
 
@@ -33,7 +34,7 @@ func wordingOf(kind sessions.Kind) wording {
 func refusal(kind sessions.Kind, violations []Violation) error {
 	var b strings.Builder
 	violations, more := counted(violations)
-	words, things, verb := wordingOf(kind), sessions.Counted(len(violations), "thing"), "is"
+	words, things, verb := wordingOf(kind), phrase.Count(len(violations), "thing"), "is"
 	if len(violations) > 1 || more != "" {
 		verb = "are"
 	}

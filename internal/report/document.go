@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"understudy/internal/journal"
+	"understudy/internal/phrase"
 	"understudy/sessions"
 )
 
@@ -176,7 +177,7 @@ func (d *Document) facts() []string {
 		}
 	}
 	if skipped > 0 {
-		facts = append(facts, fmt.Sprintf("What is not run here is shown as text: %s.", sessions.Counted(skipped, "execution")))
+		facts = append(facts, fmt.Sprintf("What is not run here is shown as text: %s.", phrase.Count(skipped, "execution")))
 	}
 	return facts
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"understudy/internal/journal"
-	"understudy/sessions"
+	"understudy/internal/phrase"
 )
 
 // Source is what a journal.Reader gives.
@@ -95,7 +95,7 @@ func (x *Experiment) policy() string {
 	if x.Run.Steps > 0 { // as the prompt has it
 		drafts = min(drafts, max(1, x.Run.Steps/2))
 	}
-	text := sessions.Counted(drafts, "draft") + " to begin with; "
+	text := phrase.Count(drafts, "draft") + " to begin with; "
 	if s.DebugProb == 0 {
 		return text + "nothing is debugged"
 	}
@@ -103,15 +103,15 @@ func (x *Experiment) policy() string {
 	if s.DebugProb < 1 {
 		share = fmt.Sprintf("%g%% of what", 100*s.DebugProb)
 	}
-	return text + fmt.Sprintf("%s is buggy is debugged, up to %s in a row", share, sessions.Counted(s.DebugDepth, "time"))
+	return text + fmt.Sprintf("%s is buggy is debugged, up to %s in a row", share, phrase.Count(s.DebugDepth, "time"))
 }
 
 // Summary says in a sentence what came of it.
 func (x *Experiment) Summary() string {
 	if x.Name == "" {
-		return fmt.Sprintf("Run %s: %s.", x.Run.ID, sessions.Counted(len(x.Executions), "execution"))
+		return fmt.Sprintf("Run %s: %s.", x.Run.ID, phrase.Count(len(x.Executions), "execution"))
 	}
-	trials := sessions.Counted(len(x.Executions), "trial")
+	trials := phrase.Count(len(x.Executions), "trial")
 	if x.Best == nil {
 		return fmt.Sprintf("Run %s: %s, and none with a metric.", x.Run.ID, trials)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"understudy/internal/journal"
+	"understudy/internal/phrase"
 	"understudy/sessions"
 )
 
@@ -26,7 +27,7 @@ const (
 var reportSource string
 
 var reportTemplate = template.Must(template.New("report.md").Funcs(template.FuncMap{
-	"inline": inline, "code": inlineCode, "quoted": quoted, "fenced": fenced, "count": sessions.Counted,
+	"inline": inline, "code": inlineCode, "quoted": quoted, "fenced": fenced, "count": phrase.Count,
 	"short":  func(text string, characters int) string { return inline(cutLine(text, characters)) },
 	"number": func(value *float64) string { return number(*value) },
 	"place":  placeName, "took": took, "duration": shortDuration, "outcome": outcome, "change": change,
@@ -99,7 +100,7 @@ func (p *reportPage) Stages() string {
 		{sessions.StageImprove, "improvement", " of what worked"},
 	} {
 		if n := trials[stage[0]]; n > 0 {
-			parts = append(parts, sessions.Counted(n, stage[1])+stage[2])
+			parts = append(parts, phrase.Count(n, stage[1])+stage[2])
 		}
 	}
 	if last := len(parts) - 1; last > 0 {

@@ -3,8 +3,8 @@ package worker
 import (
 	"fmt"
 
+	"understudy/internal/phrase"
 	"understudy/internal/sandbox"
-	"understudy/sessions"
 )
 
 // bounds are what holds the processes of a line to its limits without anybody who
@@ -75,9 +75,9 @@ func (b *bounds) forget() {
 }
 
 func memoryCause(limit int64, used uint64) string {
-	cause := fmt.Sprintf("memory limit of %s reached", sessions.SizeInWords(limit))
+	cause := fmt.Sprintf("memory limit of %s reached", phrase.Size(limit))
 	if used > 0 {
-		cause += fmt.Sprintf(" (%s used)", sessions.SizeInWords(int64(used)))
+		cause += fmt.Sprintf(" (%s used)", phrase.Size(int64(used)))
 	}
 	return cause
 }

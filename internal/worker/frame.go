@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
-	"understudy/sessions"
+	"understudy/sessions/output"
 )
 
 // A protocolError says that the peer broke the protocol. It ends the worker,
@@ -206,7 +206,7 @@ func readAttachment(r io.Reader, size int) ([]byte, error) {
 		return readExactly(r, size)
 	}
 	defer reading.Add(-int64(size))
-	if reading.Add(int64(size)) > maxReading || size > sessions.MaxImages {
+	if reading.Add(int64(size)) > maxReading || size > output.MaxImages {
 		_, err := io.CopyN(io.Discard, r, int64(size))
 		return nil, unexpected(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"understudy/sessions"
+	"understudy/internal/phrase"
 )
 
 const (
@@ -77,7 +77,7 @@ func (d *warden) dying(now time.Time) (frees uint64) {
 // sacrifice ends a worker for the sake of all others.
 func (d *warden) sacrifice(c candidate, frees uint64, now time.Time) {
 	d.cases[c.worker].frees, d.cases[c.worker].since = frees, now
-	d.end(c.worker, fmt.Sprintf("the machine's memory is nearly used up, and of all that run this interpreter used the most (%s)", sessions.SizeInWords(int64(c.memory))))
+	d.end(c.worker, fmt.Sprintf("the machine's memory is nearly used up, and of all that run this interpreter used the most (%s)", phrase.Size(int64(c.memory))))
 	d.running.Go(c.process.hasten)
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"understudy/sessions"
+	"understudy/internal/phrase"
 )
 
 const (
@@ -63,7 +63,7 @@ func (d *warden) endRun(s *store, w *worker, met *trouble) (notes []string) {
 	}
 	switch {
 	case r.held && !s.isFull():
-		return append(notes, fmt.Sprintf("the disk limit of %s (--disk-limit) was reached during this run; there is room again", sessions.SizeInWords(s.most)))
+		return append(notes, fmt.Sprintf("the disk limit of %s (--disk-limit) was reached during this run; there is room again", phrase.Size(s.most)))
 	case r.held && !r.unheld:
 		return append(notes, "files could not grow any more in this run (File too large): "+s.report(largest, deleted))
 	case s.isFull():
@@ -81,7 +81,7 @@ func (s *store) report(largest *largestFiles, deleted int64) string {
 	if s.common {
 		used, where = used-(s.limit-s.most), "were added to "+s.place+" since this server first ran code there"
 	}
-	text := fmt.Sprintf("disk limit of %s (--disk-limit) reached: %s %s", sessions.SizeInWords(s.most), sessions.SizeInWords(used), where)
+	text := fmt.Sprintf("disk limit of %s (--disk-limit) reached: %s %s", phrase.Size(s.most), phrase.Size(used), where)
 	if largest.count > 1 {
 		text += fmt.Sprintf(" (%d files)", largest.count)
 	}
@@ -89,7 +89,7 @@ func (s *store) report(largest *largestFiles, deleted int64) string {
 		text += "; largest: " + names
 	}
 	if deleted > s.most/10 {
-		text += fmt.Sprintf("; %s in deleted files that are still open: close them", sessions.SizeInWords(deleted))
+		text += fmt.Sprintf("; %s in deleted files that are still open: close them", phrase.Size(deleted))
 	}
 	if s.common {
 		return text + ". Delete what your code wrote there and doesn't need, and nothing else, or have the limit raised"
@@ -101,14 +101,14 @@ func (s *store) report(largest *largestFiles, deleted int64) string {
 func (d *warden) fileNotes(workdir string, met *trouble, told bool) (notes []string) {
 	most := d.limits.FileSize
 	if most > 0 && !met.held && (met.raised || met.file != "") && !(told && most >= d.limits.Disk) {
-		text := fmt.Sprintf("a file may become %s at most (--file-size-limit)", sessions.SizeInWords(most))
+		text := fmt.Sprintf("a file may become %s at most (--file-size-limit)", phrase.Size(most))
 		if met.file != "" {
 			text += ", as " + met.file + " is"
 		}
 		notes = append(notes, text+": write several smaller ones, or have the limit raised")
 	}
 	if free := freeOn(workdir); met.full && free < diskFull {
-		notes = append(notes, fmt.Sprintf("the disk of %s is full (%s free): delete what is not needed", workdir, sessions.SizeInWords(int64(free))))
+		notes = append(notes, fmt.Sprintf("the disk of %s is full (%s free): delete what is not needed", workdir, phrase.Size(int64(free))))
 	}
 	return notes
 }
@@ -165,7 +165,7 @@ func (l *largestFiles) names(below string) string {
 		if err != nil {
 			path = file.path
 		}
-		texts = append(texts, fmt.Sprintf("%.200s (%s)", path, sessions.SizeInWords(file.size)))
+		texts = append(texts, fmt.Sprintf("%.200s (%s)", path, phrase.Size(file.size)))
 	}
 	return strings.Join(texts, ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"understudy/internal/phrase"
 	"understudy/sessions"
 	"understudy/tools/resources/uri"
 )
@@ -148,7 +149,7 @@ func (v view) closing() string {
 		parts = append(parts, shortSpan(sessions.SecondsOf(v.ExecTime)))
 	}
 	if v.TimeLimit > 0 && v.ExecTime > v.TimeLimit/2 {
-		parts = append(parts, "time limit "+sessions.InWords(sessions.SecondsOf(v.TimeLimit)))
+		parts = append(parts, "time limit "+phrase.Duration(sessions.SecondsOf(v.TimeLimit)))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"understudy/sessions"
+	"understudy/sessions/output"
 )
 
 // Cut keeps head and tail of a text, limit characters in all, with a marker
@@ -17,7 +17,7 @@ import (
 func Cut(text string, limit int, earlier int64) (string, int64) {
 	head, tail, marked := text, text, false
 	if earlier > 0 {
-		head, tail, marked = strings.Cut(text, sessions.Marker(earlier))
+		head, tail, marked = strings.Cut(text, output.Marker(earlier))
 	}
 	if !marked {
 		earlier = 0
@@ -25,17 +25,17 @@ func Cut(text string, limit int, earlier int64) (string, int64) {
 	if utf8.RuneCountInString(text) <= limit {
 		return text, 0
 	}
-	limit = max(0, limit-len(sessions.Marker(int64(len(text))+earlier)))
+	limit = max(0, limit-len(output.Marker(int64(len(text))+earlier)))
 	if !marked {
 		total := utf8.RuneCountInString(text)
 		head, tail = First(text, limit-limit/2), last(text, limit/2)
 		dropped := int64(total - utf8.RuneCountInString(head) - utf8.RuneCountInString(tail))
-		return head + sessions.Marker(dropped) + tail, dropped
+		return head + output.Marker(dropped) + tail, dropped
 	}
 	heads, tails := utf8.RuneCountInString(head), utf8.RuneCountInString(tail)
 	shares := share(limit, heads, tails)
 	dropped := int64(heads - shares[0] + tails - shares[1])
-	return First(head, shares[0]) + sessions.Marker(earlier+dropped) + last(tail, shares[1]), dropped
+	return First(head, shares[0]) + output.Marker(earlier+dropped) + last(tail, shares[1]), dropped
 }
 
 // CutBytes is Cut for a text that must also travel in at most size bytes:

@@ -7,6 +7,7 @@ import (
 
 	"understudy/internal/screen"
 	"understudy/sessions"
+	"understudy/sessions/output"
 	"understudy/tools/resources/uri"
 )
 
@@ -49,7 +50,7 @@ func inOrder(pieces []screen.Piece) (text string, gap int64) {
 	}
 	for _, p := range pieces {
 		if p.Gap > 0 {
-			b.WriteString(sessions.Marker(p.Gap))
+			b.WriteString(output.Marker(p.Gap))
 			gap = p.Gap
 		}
 		if p.Stream != stream && p.Text != "" {
@@ -84,7 +85,7 @@ func (v view) output(room int) string {
 	whole := text
 	text, dropped := Cut(whole, affordable(whole, room), gap)
 	if dropped > 0 {
-		text = relabelled(whole, text, sessions.Marker(gap+dropped))
+		text = relabelled(whole, text, output.Marker(gap+dropped))
 	}
 	cut := v.lost()
 	if dropped+gap > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"understudy/internal/phrase"
 	"understudy/internal/screen"
 	"understudy/sessions"
 )
@@ -159,9 +160,9 @@ func (v view) ending() string {
 		if v.Kind == sessions.RunsInstall { // which takes none
 			next = "install fewer packages at a time, or ask the user to raise --timeout"
 		}
-		return fmt.Sprintf("[timeout] The %s was stopped at its time limit of %s; %s.", v.subject(), sessions.InWords(sessions.SecondsOf(v.TimeLimit)), next)
+		return fmt.Sprintf("[timeout] The %s was stopped at its time limit of %s; %s.", v.subject(), phrase.Duration(sessions.SecondsOf(v.TimeLimit)), next)
 	case sessions.StatusInterrupted:
-		return fmt.Sprintf("[interrupted] The %s was interrupted after %s.", v.subject(), sessions.InWords(sessions.SecondsOf(v.ExecTime)))
+		return fmt.Sprintf("[interrupted] The %s was interrupted after %s.", v.subject(), phrase.Duration(sessions.SecondsOf(v.ExecTime)))
 	case sessions.StatusCrashed:
 		return fmt.Sprintf("[crashed] The Python process died while it ran the %s.", v.subject())
 	}
@@ -265,10 +266,10 @@ func (v view) running() string {
 	}
 	limit := "no time limit"
 	if v.TimeLimit > 0 {
-		limit = "time limit " + sessions.InWords(sessions.SecondsOf(v.TimeLimit))
+		limit = "time limit " + phrase.Duration(sessions.SecondsOf(v.TimeLimit))
 	}
 	return fmt.Sprintf(`[running] Still running after %s (%s). Call manage_interpreters with operation "wait" and interpreter_id %q to go on waiting, or "interrupt" to stop it.`,
-		sessions.InWords(sessions.SecondsOf(v.ExecTime)), limit, v.InterpreterID)
+		phrase.Duration(sessions.SecondsOf(v.ExecTime)), limit, v.InterpreterID)
 }
 
 // handle tells a caller how to come back that may have no default interpreter then.

@@ -15,6 +15,7 @@ import (
 
 	"understudy/internal/screen"
 	"understudy/sessions"
+	"understudy/sessions/output"
 )
 
 // id is the interpreter of every example.
@@ -209,7 +210,7 @@ var examples = []struct {
 	})},
 	{"no limit", "", example(func(r *sessions.Result) { r.TimeLimit = 0 })},
 	{"whole output kept", "", example(func(r *sessions.Result) {
-		r.Stdout, r.StdoutTruncated, r.OutputPath = "head"+sessions.Marker(9000)+"tail\n", 9000, "/data/s/output/3/stdout"
+		r.Stdout, r.StdoutTruncated, r.OutputPath = "head"+output.Marker(9000)+"tail\n", 9000, "/data/s/output/3/stdout"
 	})},
 	{"long output", "", example(func(r *sessions.Result) {
 		r.Stdout, r.Stderr = numbered(300), strings.Repeat("!", 100)

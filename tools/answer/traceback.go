@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"understudy/sessions"
+	"understudy/internal/phrase"
 )
 
 // A traceback as Python prints it: the line of a frame, which in a group of exceptions has
@@ -111,7 +111,7 @@ func fold(b *strings.Builder, frames []frame) {
 			hidden, shown, frames = frames[:n-1], frames[n-1:], nil
 		}
 		if len(hidden) > 0 {
-			fmt.Fprintf(b, "%s… %s in %s\n", hidden[0].indent, sessions.Counted(len(hidden), "frame"), librariesOf(hidden))
+			fmt.Fprintf(b, "%s… %s in %s\n", hidden[0].indent, phrase.Count(len(hidden), "frame"), librariesOf(hidden))
 		}
 		for _, f := range shown {
 			for _, line := range f.lines {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"understudy/internal/phrase"
 	"understudy/sessions"
 )
 
@@ -110,7 +111,7 @@ func advised(result *sessions.Result, search sessions.Search) *sessions.Result {
 	r := *result
 	r.Stop = ""
 	if t := r.Trial; t.Buggy && t.Depth >= search.DebugDepth {
-		r.Stop = fmt.Sprintf("Still buggy after %s in a row: give this line up; improve the best trial, or draft something else.", sessions.Counted(t.Depth, "debug"))
+		r.Stop = fmt.Sprintf("Still buggy after %s in a row: give this line up; improve the best trial, or draft something else.", phrase.Count(t.Depth, "debug"))
 	}
 	return &r
 }

@@ -1,8 +1,9 @@
-package sessions
+package output
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,7 +76,10 @@ func TestPagesEndBetweenCharacters(t *testing.T) {
 func TestWrongRanges(t *testing.T) {
 	for _, r := range []Range{{Lines: -1}, {Match: strings.Repeat("x", longestWords+1)}} {
 		_, err := documentOf("x").read(t.Context(), r)
-		wantCode(t, err, CodeInvalid)
+		var refused *RangeError
+		if !errors.As(err, &refused) || refused.TooFar {
+			t.Errorf("%+v: %v", r, err)
+		}
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -141,7 +145,15 @@ func (zeros) ReadAt(p []byte, _ int64) (int, error) {
 func TestLinesThatAreTooFar(t *testing.T) {
 	d := document{zeros{}, 3*scanBytes/2 + 10, &lineIndex{}}
 	_, err := d.read(t.Context(), Range{From: -1})
-	wantCode(t, err, CodeLimit, fmt.Sprintf("first %d bytes", scanBytes), "hold 0 lines", "Read again")
+	var refused *RangeError
+	if !errors.As(err, &refused) || !refused.TooFar {
+		t.Fatal(err)
+	}
+	for _, want := range []string{fmt.Sprintf("first %d bytes", scanBytes), "hold 0 lines", "Read again"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q lacks %q", err, want)
+		}
+	}
 	page, err := d.read(t.Context(), Range{From: -1, Lines: 1})
 	if err != nil || page.First != 1 || !page.Cut {
 		t.Errorf("%+v %v", page, err)
@@ -149,7 +161,7 @@ func TestLinesThatAreTooFar(t *testing.T) {
 }
 
 func TestLinesOfFilesAreRemembered(t *testing.T) {
-	var x indexes
+	var x Pager
 	path := filepath.Join(t.TempDir(), "a")
 	of := func(text string) *lineIndex {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -162,7 +174,7 @@ func TestLinesOfFilesAreRemembered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return x.of(path, info)
+		return x.linesOf(path, info)
 	}
 	first := of("one")
 	if of("one") != first || of("longer") == first || len(x.all) != 1 {

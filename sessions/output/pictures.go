@@ -1,9 +1,12 @@
-package sessions
+package output
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Figure takes a figure that was shown; it takes the place of one with its DisplayID.
-func (t *transcript) Figure(f Figure) {
+func (t *Transcript) Figure(f Figure) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	replaced := 0
@@ -32,7 +35,7 @@ func (t *transcript) Figure(f Figure) {
 }
 
 // mayTell reports whether so many more bytes may be said of what is shown.
-func (t *transcript) mayTell(size int) bool {
+func (t *Transcript) mayTell(size int) bool {
 	if t.said+size > maxSaid {
 		t.untold++
 		return false
@@ -59,7 +62,7 @@ func (a Artifact) size() int {
 }
 
 // withRoom returns an image if there is room for it until it is taken.
-func (t *transcript) withRoom(image []byte) []byte {
+func (t *Transcript) withRoom(image []byte) []byte {
 	if !t.images.take(len(image)) {
 		return nil
 	}
@@ -67,7 +70,7 @@ func (t *transcript) withRoom(image []byte) []byte {
 	return image
 }
 
-func (t *transcript) dropImage(image []byte) {
+func (t *Transcript) dropImage(image []byte) {
 	t.images.give(len(image))
 	t.previews -= len(image)
 }
@@ -93,7 +96,7 @@ func addLatest(figures *[]Figure, f Figure) (added bool) {
 }
 
 // Clear takes back what was shown. What nobody has been told of yet is forgotten.
-func (t *transcript) Clear(c Cleared) {
+func (t *Transcript) Clear(c Cleared) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	figures, artifacts := t.fresh.clear(c)
@@ -134,7 +137,7 @@ func (p *pieces) clear(c Cleared) (figures []Figure, artifacts []Artifact) {
 }
 
 // Artifact takes a file that was kept.
-func (t *transcript) Artifact(a Artifact) {
+func (t *Transcript) Artifact(a Artifact) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	replaced := 0
@@ -171,4 +174,63 @@ func addNewest(artifacts *[]Artifact, a Artifact) (added bool) {
 	}
 	*artifacts = append(*artifacts, a)
 	return true
+}
+
+const (
+	// MaxImages is how many bytes of images that nobody has fetched yet one session may
+	// have in memory, of all its executions; further figures are files only. One answer
+	// holds no more: 10 MiB in base64.
+	MaxImages = 8 << 20
+	// maxAllImages is how many all sessions may have together.
+	maxAllImages = 64 << 20
+)
+
+// ImageRoom is what is left of that, of a session or of all.
+type ImageRoom struct {
+	above *ImageRoom // that of all sessions
+
+	mu    sync.Mutex
+	left  int
+	taken int
+	over  bool // the session has ended
+}
+
+// take reports whether there is room for an image, which then has it.
+func (r *ImageRoom) take(size int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || size > r.left || r.above != nil && !r.above.take(size) {
+		return false
+	}
+	r.left, r.taken = r.left-size, r.taken+size
+	return true
+}
+
+// give takes room back.
+func (r *ImageRoom) give(size int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
+	}
+	r.left, r.taken = r.left+size, r.taken-size
+	if r.above != nil {
+		r.above.give(size)
+	}
+}
+
+// AllImages returns the room for the images of all sessions.
+func AllImages() *ImageRoom { return &ImageRoom{left: maxAllImages} }
+
+// ForOne returns that of one session.
+func (r *ImageRoom) ForOne() *ImageRoom { return &ImageRoom{above: r, left: MaxImages} }
+
+// Close takes back what a session had that has ended: nobody will fetch its images.
+func (r *ImageRoom) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.over && r.above != nil {
+		r.above.give(r.taken)
+	}
+	r.over = true
 }

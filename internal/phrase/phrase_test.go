@@ -1,4 +1,4 @@
-package sessions
+package phrase
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestInWords(t *testing.T) {
+func TestDuration(t *testing.T) {
 	const ms = time.Millisecond
 	for d, want := range map[time.Duration]string{
 		-time.Second:                     "0 seconds",
@@ -35,18 +35,19 @@ func TestInWords(t *testing.T) {
 		49 * time.Hour:                   "2 days 1 hour",
 		time.Duration(math.MaxInt64 - 1): "106751 days 23 hours",
 	} {
-		if got := InWords(d); got != want {
+		if got := Duration(d); got != want {
 			t.Errorf("%d ns: %q, want %q", d, got, want)
 		}
 	}
 }
 
-func TestSomeOf(t *testing.T) {
-	names := slices.Repeat([]string{"a"}, 7)
-	if got := someOf(names); got != "a, a, a, a, a and 2 more" {
-		t.Error(got)
-	}
-	if got := someOf(names[:2]); got != "a, a" {
-		t.Error(got)
+func TestSize(t *testing.T) {
+	for bytes, want := range map[int64]string{
+		0: "0 bytes", 999: "999 bytes", 4096: "4 KiB", 10e6: "10 MB", 10e9: "10 GB", 1 << 30: "1.0 GiB",
+		1288490188: "1.2 GiB", 512 << 20: "512 MiB", 1500e6: "1500 MB", -1: "0 bytes",
+	} {
+		if got := Size(bytes); got != want {
+			t.Errorf("%d is %q, not %q", bytes, got, want)
+		}
 	}
 }

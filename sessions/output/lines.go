@@ -1,8 +1,9 @@
-package sessions
+package output
 
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -67,7 +68,7 @@ func (x *lineIndex) offset(ctx context.Context, text io.ReaderAt, size int64, be
 
 // tooFar says how far a read came that looked for lines.
 func (x *lineIndex) tooFar(size int64) error {
-	return Errorf(CodeLimit, "the text is long (%d bytes): its first %d bytes have been looked through and hold %d lines. Read again to look further, or read lines before that, or let code read it", size, x.seen(), x.last())
+	return &RangeError{TooFar: true, Reason: fmt.Sprintf("the text is long (%d bytes): its first %d bytes have been looked through and hold %d lines. Read again to look further, or read lines before that, or let code read it", size, x.seen(), x.last())}
 }
 
 // last returns the newlines before the last mark, which lies at seen.
@@ -105,13 +106,20 @@ func readFull(text io.ReaderAt, p []byte, at int64) error {
 	return err
 }
 
-// keptIndexes is how many working files a session remembers the lines of.
+// keptIndexes is how many files a Pager remembers the lines of.
 const keptIndexes = 8
 
-// indexes are those of the working files that were read last, the latest first.
-type indexes struct {
+// Pager reads files a page at a time, and remembers where the lines begin in those that were
+// read last.
+type Pager struct {
 	mu  sync.Mutex
-	all []indexed
+	all []indexed // the latest first
+}
+
+// Read returns the lines of a file that r asks for. Its errors are a *RangeError, and
+// io.ErrUnexpectedEOF where the file was cut meanwhile. path tells it from other files.
+func (p *Pager) Read(ctx context.Context, path string, file io.ReaderAt, info fs.FileInfo, r Range) (*Page, error) {
+	return document{file, info.Size(), p.linesOf(path, info)}.read(ctx, r)
 }
 
 // indexed is a file as it was when its lines were counted.
@@ -122,12 +130,12 @@ type indexed struct {
 	lines *lineIndex
 }
 
-// of returns the index of a file: a new one if it has changed since.
-func (x *indexes) of(path string, info fs.FileInfo) *lineIndex {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+// linesOf returns the index of a file: a new one if it has changed since.
+func (p *Pager) linesOf(path string, info fs.FileInfo) *lineIndex {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	wanted := indexed{path, info.Size(), info.ModTime(), &lineIndex{}}
-	x.all = slices.DeleteFunc(x.all, func(other indexed) bool {
+	p.all = slices.DeleteFunc(p.all, func(other indexed) bool {
 		if other.path != path {
 			return false
 		}
@@ -136,6 +144,6 @@ func (x *indexes) of(path string, info fs.FileInfo) *lineIndex {
 		}
 		return true
 	})
-	x.all = append([]indexed{wanted}, x.all...)[:min(len(x.all)+1, keptIndexes)]
+	p.all = append([]indexed{wanted}, p.all...)[:min(len(p.all)+1, keptIndexes)]
 	return wanted.lines
 }

@@ -1,15 +1,15 @@
-package sessions
+package output
 
 import (
 	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"regexp"
 	"strconv"
-	"unicode/utf8"
 )
 
 // Bounds of one read of a text.
@@ -38,12 +38,20 @@ func (r Range) IsZero() bool { return r == Range{} }
 func (r Range) check() error {
 	switch {
 	case r.Lines < 0:
-		return Errorf(CodeInvalid, "lines must be at least 1, not %d", r.Lines)
+		return &RangeError{Reason: fmt.Sprintf("lines must be at least 1, not %d", r.Lines)}
 	case len(r.Match) > longestWords:
-		return Errorf(CodeInvalid, "match is %d bytes long, and at most %d are taken", len(r.Match), longestWords)
+		return &RangeError{Reason: fmt.Sprintf("match is %d bytes long, and at most %d are taken", len(r.Match), longestWords)}
 	}
 	return nil
 }
+
+// RangeError says why a Range can't be read.
+type RangeError struct {
+	Reason string
+	TooFar bool // nothing is wrong with the Range: one read does not come that far
+}
+
+func (e *RangeError) Error() string { return e.Reason }
 
 // Page is a part of a text.
 type Page struct {
@@ -148,7 +156,7 @@ func (d document) lineUp(page *Page, at int64, most int) error {
 	case wanted && end == 0:
 		end, page.Last, page.Cut = wholeCharacters(part), page.Last+1, true
 	}
-	page.Text = decodeAll(part[:end])
+	page.Text = string(valid(part[:end]))
 	if at+int64(end) < d.size {
 		page.Next = page.Last + 1
 	}
@@ -243,18 +251,5 @@ func matchLine(number int, line []byte, found []int) string {
 			line = line[:wholeCharacters(line)]
 		}
 	}
-	return strconv.Itoa(number) + ": " + before + decodeAll(line) + after + "\n"
-}
-
-// wholeCharacters returns how many bytes of p are left without a character that
-// is cut at its end.
-func wholeCharacters(p []byte) int { return len(p) - incomplete(p) }
-
-// decodeAll returns the text of p, U+FFFD for each invalid byte.
-func decodeAll(p []byte) string {
-	if utf8.Valid(p) {
-		return string(p)
-	}
-	var d decoder
-	return string(d.replace(p))
+	return strconv.Itoa(number) + ": " + before + string(valid(line)) + after + "\n"
 }
