@@ -2,7 +2,11 @@
 
 package worker
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"understudy/internal/worker/wire"
+)
 
 // Limits are kept on Linux only.
 type (
@@ -15,8 +19,8 @@ func (*bounds) release()        {}
 
 func newWarden(*Spawner) *warden { return nil }
 func (*warden) begin()           {}
-func (*warden) letRun(*worker) func(*doneMessage) []string {
-	return func(*doneMessage) []string { return nil }
+func (*warden) letRun(*worker) func(*wire.Done) []string {
+	return func(*wire.Done) []string { return nil }
 }
 func (*warden) close() {}
 

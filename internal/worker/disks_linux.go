@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
 
@@ -60,7 +61,7 @@ func (d *warden) store(place string, common bool) *store {
 
 // letRun is told that a worker is about to run something. What it returns is called
 // when that is over, with what came of it, and says what there is to say of limits.
-func (d *warden) letRun(w *worker) (over func(*doneMessage) []string) {
+func (d *warden) letRun(w *worker) (over func(*wire.Done) []string) {
 	if d == nil {
 		return noNotes
 	}
@@ -84,7 +85,7 @@ func (d *warden) letRun(w *worker) (over func(*doneMessage) []string) {
 		}
 	}
 	began := time.Now()
-	return func(done *doneMessage) (notes []string) {
+	return func(done *wire.Done) (notes []string) {
 		trouble := w.troubleOf(done)
 		if time.Since(began) > diskQuick { // in less nobody writes much
 			now, _ := writtenBy(w.process.pid)
@@ -99,7 +100,7 @@ func (d *warden) letRun(w *worker) (over func(*doneMessage) []string) {
 	}
 }
 
-func noNotes(*doneMessage) []string { return nil }
+func noNotes(*wire.Done) []string { return nil }
 
 // letWrite lets a run begin. Where little room is left, or nobody has looked yet, it
 // counts first, so that all that comes later is the run's.

@@ -4,7 +4,7 @@
 // A worker has these roads to the server:
 //
 //	        Spawner ── Start ──► process ── own group, own kin
-//	frames   conn    ◄────────►  fd 3     one socket, see protocol.go
+//	frames   conn    ◄────────►  fd 3     one socket, see wire
 //	stdout   outputs ◄────────   fd 1     a pipe, read all the time
 //	stderr   outputs ◄────────   fd 2     a pipe, read all the time
 //	fault    process ◄────────   fd 4     a pipe, read when the process is dead

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
 
@@ -25,13 +26,13 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 	if err != nil {
 		return nil, &sessions.ForkError{Reason: fmt.Sprintf("no socket could be made: %v", err)}
 	}
-	err = w.askFork(ctx, forkMessage{Detached: purpose == sessions.ToBranch}, theirs)
+	err = w.askFork(ctx, wire.Fork{Detached: purpose == sessions.ToBranch}, theirs)
 	_ = theirs.Close()
 	if err != nil {
 		_ = stream.Close()
 		return nil, err
 	}
-	u := &understudy{spawner: w.spawner, conn: newSmallConn(stream, w.log), log: w.log}
+	u := &understudy{spawner: w.spawner, conn: wire.NewSmallConn(stream, w.log), log: w.log}
 	if purpose == sessions.ToStandBy {
 		u.line = w.line
 		u.line.hold()
@@ -39,7 +40,7 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 		u.network = w.line.network.hold()
 	}
 	if err := u.meet(ctx, w); err != nil {
-		u.conn.close()
+		u.conn.Close()
 		u.letGo()
 		return nil, fmt.Errorf("the copy was lost: %w", err)
 	}
@@ -47,22 +48,22 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 }
 
 // askFork returns nil when there is a copy.
-func (w *worker) askFork(ctx context.Context, message forkMessage, frames *os.File) error {
+func (w *worker) askFork(ctx context.Context, message wire.Fork, frames *os.File) error {
 	if w.process.hasExited() {
 		return w.process.crash
 	}
-	request, err := encodeFrameWith(typeFork, message, 1)
+	request, err := wire.EncodeWith(wire.TypeFork, message, 1)
 	if err != nil {
 		return err
 	}
-	var answer forkedMessage
-	err = w.conn.pass(request, []*os.File{frames})
+	var answer wire.Forked
+	err = w.conn.Pass(request, []*os.File{frames})
 	if err == nil {
-		err = w.answer(ctx, typeForked, &answer)
+		err = w.answer(ctx, wire.TypeForked, &answer)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		w.owed = append(w.owed, typeForked)
+		w.owed = append(w.owed, wire.TypeForked)
 		return &sessions.ForkError{Reason: "the interpreter did not copy itself in time"}
 	case err != nil:
 		return w.bury(err)
@@ -80,7 +81,7 @@ type understudy struct {
 	network *network // of that one, held until its own line does
 	process *process
 	body    *forked
-	conn    *conn
+	conn    *wire.Conn
 	log     *slog.Logger
 
 	mu   sync.Mutex
@@ -89,13 +90,13 @@ type understudy struct {
 
 // meet waits until the copy of w sleeps.
 func (u *understudy) meet(ctx context.Context, w *worker) error {
-	var ready readyMessage
-	f, err := u.conn.receive(ctx)
-	if err == nil && f.kind != typeReady {
-		err = broken("turn", "it began with %s", f.kind)
+	var ready wire.Ready
+	f, err := u.conn.Receive(ctx)
+	if err == nil && f.Kind != wire.TypeReady {
+		err = wire.Errorf("turn", "it began with %s", f.Kind)
 	}
 	if err == nil {
-		err = f.decode(&ready)
+		err = f.Decode(&ready)
 	}
 	if err == nil {
 		err = u.verify(ready.PID, w)
@@ -160,7 +161,7 @@ func (u *understudy) Dismiss() {
 	if !u.take() {
 		return
 	}
-	u.conn.close()
+	u.conn.Close()
 	if u.line != nil {
 		u.line.dismiss(u.process)
 	}
@@ -182,12 +183,12 @@ func (u *understudy) Rouse(ctx context.Context) error {
 		return errOver
 	}
 	u.body.signal(unix.SIGCONT) // somebody may have stopped it
-	request, err := encodeFrame(typeRouse, emptyMessage{})
+	request, err := wire.Encode(wire.TypeRouse, wire.Empty{})
 	if err == nil {
-		err = u.conn.ask(ctx, request, nil, typeReady, &readyMessage{})
+		err = u.conn.Ask(ctx, request, nil, wire.TypeReady, &wire.Ready{})
 	}
-	if err == nil && u.conn.reader.Buffered() > 0 { // which Wake would not read
-		err = broken("turn", "it said more than it was asked")
+	if err == nil && u.conn.Buffered() > 0 { // which Wake would not read
+		err = wire.Errorf("turn", "it said more than it was asked")
 	}
 	if err == nil {
 		return nil
@@ -229,8 +230,8 @@ func (u *understudy) follow(ctx context.Context, spec sessions.Spec) (*worker, e
 	u.process.lead(u.line.kin, u.line.fault)
 	w := u.spawner.newWorker(u.process, u.line) // holds the line in our place
 	w.spec.Store(&spec)
-	w.join(newConn(u.conn.stream, u.log))
-	err := w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: u.line.kin.mark.value}, nil)
+	w.join(u.conn.Enlarged())
+	err := w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: u.line.kin.mark.value}, nil)
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
 	}
@@ -243,7 +244,7 @@ func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, e
 	ends, output, err := openBranch()
 	if err != nil {
 		u.process.kill("it could not be given descriptors")
-		u.conn.close()
+		u.conn.Close()
 		u.letGo()
 		return nil, err
 	}
@@ -255,8 +256,8 @@ func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, e
 	line.network = u.network
 	w := u.spawner.newWorker(u.process, line)
 	w.spec.Store(&spec)
-	w.join(newConn(u.conn.stream, u.log))
-	err = w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.value, Tag: mark.tag}, ends.child)
+	w.join(u.conn.Enlarged())
+	err = w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.value, Tag: mark.tag}, ends.child)
 	ends.started()
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
@@ -278,15 +279,15 @@ func openBranch() (*ends, *outputs, error) {
 }
 
 // wake has the handshake with a copy that is to work.
-func (w *worker) wake(ctx context.Context, message wakeMessage, descriptors []*os.File) error {
+func (w *worker) wake(ctx context.Context, message wire.Wake, descriptors []*os.File) error {
 	stop := context.AfterFunc(ctx, func() { w.process.kill("") })
 	defer stop()
-	request, err := encodeFrameWith(typeWake, message, len(descriptors))
+	request, err := wire.EncodeWith(wire.TypeWake, message, len(descriptors))
 	if err != nil {
 		return err
 	}
-	var ready readyMessage
-	if err := w.conn.ask(context.Background(), request, descriptors, typeReady, &ready); err != nil {
+	var ready wire.Ready
+	if err := w.conn.Ask(context.Background(), request, descriptors, wire.TypeReady, &ready); err != nil {
 		return w.startFault(ctx, err)
 	}
 	if !stop() { // it is being killed

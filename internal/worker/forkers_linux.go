@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/wire"
 )
 
 // forkers are the root and the zygote of a server. Each is replaced when it
@@ -153,7 +154,7 @@ func (f *forkers) see(ctx context.Context, it *forker) time.Duration {
 	case <-ctx.Done():
 		it.close(context.Background())
 	}
-	it.conn.close()
+	it.conn.Close()
 	return time.Since(began)
 }
 
@@ -218,7 +219,7 @@ func (f *forkers) present() (zygote *forker, changed <-chan struct{}) {
 // forkWorker has a forker fork a worker that gets the child's side of ends. It puts ahead
 // into force at once; nil for nothing.
 func (f *forkers) forkWorker(by *forker, ends *ends, ahead *sandbox.Base) (int, body, error) {
-	pid, err := by.spawn(spawnMessage{Kind: kindWorker, Ahead: ahead}, ends.child)
+	pid, err := by.spawn(wire.Spawn{Kind: wire.KindWorker, Ahead: ahead}, ends.child)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -274,13 +275,13 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 	}
 	root := f.newForker("root", cmd.Process.Pid, &child{cmd, f.log}, stream)
 	f.roots.running.Go(func() { logLines(said, root.process.exited, f.log) })
-	var ready readyMessage
-	if err := root.hear(ctx, f.spawner.options.StartTimeout, typeReady, &ready); err != nil {
+	var ready wire.Ready
+	if err := root.hear(ctx, f.spawner.options.StartTimeout, wire.TypeReady, &ready); err != nil {
 		return nil, err
 	}
-	if ready.Protocol != protocolVersion {
+	if ready.Protocol != wire.Version {
 		root.close(ctx)
-		return nil, fmt.Errorf("it speaks version %d of the protocol, the server version %d", ready.Protocol, protocolVersion)
+		return nil, fmt.Errorf("it speaks version %d of the protocol, the server version %d", ready.Protocol, wire.Version)
 	}
 	return root, nil
 }
@@ -315,7 +316,7 @@ func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error
 	if err != nil {
 		return nil, err
 	}
-	pid, err := root.spawn(spawnMessage{Kind: kindZygote, Preload: f.preload}, []*os.File{theirs})
+	pid, err := root.spawn(wire.Spawn{Kind: wire.KindZygote, Preload: f.preload}, []*os.File{theirs})
 	_ = theirs.Close()
 	if err != nil {
 		_ = stream.Close()
@@ -330,8 +331,8 @@ func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error
 	body.own()
 	zygote := f.newForker("zygote", pid, body, stream)
 	f.change(func() { f.all[pid] = zygote })
-	var preloaded preloadedMessage
-	if err := zygote.hear(ctx, preloadPatience, typePreloaded, &preloaded); err != nil {
+	var preloaded wire.Preloaded
+	if err := zygote.hear(ctx, preloadPatience, wire.TypePreloaded, &preloaded); err != nil {
 		f.change(func() { delete(f.all, pid) })
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
 
@@ -23,7 +24,7 @@ const (
 )
 
 // troubleOf says what the run that ends now has met, by its text, its notes and its exception.
-func (w *worker) troubleOf(done *doneMessage) *trouble {
+func (w *worker) troubleOf(done *wire.Done) *trouble {
 	w.line.output.drain()
 	found := w.line.output.found()
 	said := strings.Join(done.Notes, "\n") // of commands, how they ended

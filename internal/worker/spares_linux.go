@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/wire"
 )
 
 const (
@@ -190,7 +191,7 @@ func (s *spares) engage(sp *spare, mark mark) (w *worker) {
 		sp.process.lead(kin, sp.ends.fault)
 		sp.process.body.(*forked).signal(unix.SIGCONT) // somebody may have stopped it
 		w = s.spawner.newWorker(sp.process, newLine(sp.output, sp.ends.fault, kin))
-		w.join(newConn(sp.ends.frames, s.spawner.log))
+		w.join(wire.NewConn(sp.ends.frames, s.spawner.log))
 	})
 	return w
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
 
@@ -76,6 +77,9 @@ type Options struct {
 	// Logger gets what concerns the operator; by default nobody does.
 	Logger *slog.Logger
 }
+
+// Environment is what is said of a Python and of installing packages into it.
+type Environment = wire.Environment
 
 func (o Options) withDefaults() Options {
 	o.Echo = orDefault(o.Echo, "all")
@@ -222,7 +226,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 		return nil, err
 	}
 	message.Hosts = s.hosts()
-	frame, err := encodeFrame(typeStart, message)
+	frame, err := wire.Encode(wire.TypeStart, message)
 	if err != nil {
 		return nil, err
 	}
@@ -385,7 +389,7 @@ func (s *Spawner) assemble(ctx context.Context, mark mark, begin func(*ends) (in
 	if err != nil {
 		return nil, errors.Join(w.startFault(ctx, err), w.Close(context.Background()))
 	}
-	w.join(newConn(stream, s.log))
+	w.join(wire.NewConn(stream, s.log))
 	return w, nil
 }
 
@@ -459,9 +463,9 @@ func (s *Spawner) environment(dir string, mark mark) []string {
 	return append(env, s.options.Env...)
 }
 
-func (s *Spawner) startMessage(spec sessions.Spec, mark mark) startMessage {
-	return startMessage{
-		Protocol:        protocolVersion,
+func (s *Spawner) startMessage(spec sessions.Spec, mark mark) wire.Start {
+	return wire.Start{
+		Protocol:        wire.Version,
 		InterpreterID:   spec.InterpreterID,
 		Workdir:         spec.Workdir,
 		PrivateDir:      spec.PrivateDir,

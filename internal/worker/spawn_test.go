@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"understudy/internal/worker/wire"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -265,7 +266,7 @@ func (f sinkFunc) Ask(sessions.Question)                      {}
 
 func TestCodeBeyondTheLimitIsRefused(t *testing.T) {
 	w := start(t, fakeSpawner(t))
-	_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: strings.Repeat("#", maxHeader)}, workertest.NewRecorder())
+	_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: strings.Repeat("#", wire.MaxHeader)}, workertest.NewRecorder())
 	if sessions.CodeOf(err) != sessions.CodeInvalid {
 		t.Errorf("got %v", err)
 	}

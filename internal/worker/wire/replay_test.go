@@ -1,4 +1,4 @@
-package worker
+package wire
 
 import (
 	"bytes"
@@ -17,27 +17,27 @@ import (
 
 // messages are the structs that each type of frame is read into, by sender.
 var messages = map[string]func() any{
-	"go-start":     func() any { return &startMessage{} },
-	"go-run":       func() any { return &runMessage{} },
-	"go-answer":    func() any { return &answerMessage{} },
-	"go-variables": func() any { return &emptyMessage{} },
-	"go-stop":      func() any { return &emptyMessage{} },
-	"py-listener":  func() any { return &listenerMessage{} },
-	"py-ready":     func() any { return &readyMessage{} },
-	"py-figure":    func() any { return &figureMessage{} },
-	"py-artifact":  func() any { return &artifactMessage{} },
-	"py-clear":     func() any { return &clearMessage{} },
-	"py-ask":       func() any { return &askMessage{} },
-	"py-done":      func() any { return &doneMessage{} },
-	"py-variables": func() any { return &variablesMessage{} },
-	"py-log":       func() any { return &logMessage{} },
+	"go-start":     func() any { return &Start{} },
+	"go-run":       func() any { return &Run{} },
+	"go-answer":    func() any { return &Answer{} },
+	"go-variables": func() any { return &Empty{} },
+	"go-stop":      func() any { return &Empty{} },
+	"py-listener":  func() any { return &Listener{} },
+	"py-ready":     func() any { return &Ready{} },
+	"py-figure":    func() any { return &Figure{} },
+	"py-artifact":  func() any { return &Artifact{} },
+	"py-clear":     func() any { return &Clear{} },
+	"py-ask":       func() any { return &Ask{} },
+	"py-done":      func() any { return &Done{} },
+	"py-variables": func() any { return &Variables{} },
+	"py-log":       func() any { return &Log{} },
 }
 
 // TestRecordedConversations replays the archives that the Python half is tested
 // with. Their format is described in hello.txtar.
 func TestRecordedConversations(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob("../../pyworker/testdata/*.txtar")
+	paths, err := filepath.Glob("../../../pyworker/testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no recorded conversations: %v", err)
 	}
@@ -64,7 +64,7 @@ func replayBroken(t *testing.T, word string, text []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = readFrame(bytes.NewReader(data)); wordOf(err) != word {
+	if _, err = Read(bytes.NewReader(data)); wordOf(err) != word {
 		t.Errorf("got %v (%s), want an error of the kind %s", err, wordOf(err), word)
 	}
 }
@@ -115,7 +115,7 @@ func replayFrame(t *testing.T, name string, r recorded) {
 	if !ok {
 		t.Fatalf("no message for %s", name)
 	}
-	f, err := readFrame(bytes.NewReader(r.bytes(t)))
+	f, err := Read(bytes.NewReader(r.bytes(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func replayFrame(t *testing.T, name string, r recorded) {
 	delete(fields, "attachments")
 	delete(fields, "type")
 	strictly(t, fields, message)
-	written, err := encodeFrame(f.kind, message)
+	written, err := Encode(f.Kind, message)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package worker
+package wire
 
 import (
 	"bytes"
@@ -15,31 +15,33 @@ import (
 	"understudy/sessions"
 )
 
-// A protocolError says that the peer broke the protocol. It ends the worker,
+// An Error says that the peer broke the protocol. It ends the worker,
 // never the server.
-type protocolError struct {
+type Error struct {
 	// word is the kind of break, as the recorded conversations name it.
 	word string
-	what string
+	// What says it in a sentence.
+	What string
 }
 
-func (e *protocolError) Error() string { return e.what }
+func (e *Error) Error() string { return e.What }
 
-func broken(word, format string, args ...any) error {
-	return &protocolError{word, fmt.Sprintf(format, args...)}
+// Errorf returns an Error of a kind.
+func Errorf(word, format string, args ...any) error {
+	return &Error{word, fmt.Sprintf(format, args...)}
 }
 
-// A frame is one message as it travels.
-type frame struct {
-	kind        string
+// A Frame is one message as it travels.
+type Frame struct {
+	Kind        string
 	header      []byte // the JSON object, "type" and "attachments" included
 	attachments [][]byte
 }
 
-// decode fills message from the frame's header. Unknown fields are ignored.
-func (f frame) decode(message any) error {
+// Decode fills message from the frame's header. Unknown fields are ignored.
+func (f Frame) Decode(message any) error {
 	if err := unmarshal(f.header, message); err != nil {
-		return broken("fields", "the header of a %q frame has a wrong form: %v", f.kind, err)
+		return Errorf("fields", "the header of a %q frame has a wrong form: %v", f.Kind, err)
 	}
 	return nil
 }
@@ -85,13 +87,13 @@ func (f *few[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// encodeFrame returns the bytes of a frame without attachments; Go sends none.
-func encodeFrame(kind string, message any) ([]byte, error) {
-	return encodeFrameWith(kind, message, 0)
+// Encode returns the bytes of a frame without attachments; Go sends none.
+func Encode(kind string, message any) ([]byte, error) {
+	return EncodeWith(kind, message, 0)
 }
 
-// encodeFrameWith is encodeFrame for a frame that descriptors come with.
-func encodeFrameWith(kind string, message any, descriptors int) ([]byte, error) {
+// EncodeWith is Encode for a frame that descriptors come with.
+func EncodeWith(kind string, message any, descriptors int) ([]byte, error) {
 	fields, err := json.Marshal(message)
 	if err != nil {
 		return nil, err
@@ -104,8 +106,8 @@ func encodeFrameWith(kind string, message any, descriptors int) ([]byte, error) 
 		head += ","
 	}
 	size := len(head) + len(fields) - 1
-	if size > maxHeader {
-		return nil, broken("header", "a frame's header would have %d bytes; at most %d are allowed", size, maxHeader)
+	if size > MaxHeader {
+		return nil, Errorf("header", "a frame's header would have %d bytes; at most %d are allowed", size, MaxHeader)
 	}
 	data := make([]byte, 0, 4+size)
 	data = binary.BigEndian.AppendUint32(data, uint32(size))
@@ -113,30 +115,30 @@ func encodeFrameWith(kind string, message any, descriptors int) ([]byte, error) 
 	return append(data, fields[1:]...), nil
 }
 
-// readFrame reads one frame. io.EOF means that the peer has closed the stream
+// Read reads one frame. io.EOF means that the peer has closed the stream
 // between two frames.
-func readFrame(r io.Reader) (frame, error) {
+func Read(r io.Reader) (Frame, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return frame{}, err
+		return Frame{}, err
 	}
 	size := binary.BigEndian.Uint32(length[:])
 	if size == 0 || size > maxReport {
-		return frame{}, broken("header", "a frame announces a header of %d bytes; 1 to %d are allowed", size, maxReport)
+		return Frame{}, Errorf("header", "a frame announces a header of %d bytes; 1 to %d are allowed", size, maxReport)
 	}
 	header, err := readExactly(r, int(size))
 	if err != nil {
-		return frame{}, err
+		return Frame{}, err
 	}
 	kind, sizes, err := parseHeader(header)
 	if err != nil {
-		return frame{}, err
+		return Frame{}, err
 	}
-	f := frame{kind: kind, header: header}
+	f := Frame{Kind: kind, header: header}
 	for _, size := range sizes {
 		data, err := readAttachment(r, size)
 		if err != nil {
-			return frame{}, err
+			return Frame{}, err
 		}
 		f.attachments = append(f.attachments, data)
 	}
@@ -146,44 +148,44 @@ func readFrame(r io.Reader) (frame, error) {
 // parseHeader returns what a frame's header says about the frame itself.
 func parseHeader(header []byte) (kind string, sizes []int, err error) {
 	if !utf8.Valid(header) {
-		return "", nil, broken("json", "a frame's header is not UTF-8")
+		return "", nil, Errorf("json", "a frame's header is not UTF-8")
 	}
 	var fields struct {
 		Type        json.RawMessage `json:"type"`
 		Attachments json.RawMessage `json:"attachments"`
 	}
 	if err := unmarshal(header, &fields); errors.As(err, new(*json.SyntaxError)) {
-		return "", nil, broken("json", "a frame's header is not JSON: %v", err)
+		return "", nil, Errorf("json", "a frame's header is not JSON: %v", err)
 	}
 	if bytes.TrimLeft(header, " \t\r\n")[0] != '{' {
-		return "", nil, broken("object", "a frame's header is not a JSON object")
+		return "", nil, Errorf("object", "a frame's header is not a JSON object")
 	}
 	if len(fields.Type) == 0 || fields.Type[0] != '"' || json.Unmarshal(fields.Type, &kind) != nil {
-		return "", nil, broken("type", "a frame's header has no type")
+		return "", nil, Errorf("type", "a frame's header has no type")
 	}
 	if !knownTypes[kind] {
-		return "", nil, broken("unknown", "a frame has the unknown type %q", kind)
+		return "", nil, Errorf("unknown", "a frame has the unknown type %q", kind)
 	}
 	if mentions[kind] && len(header) > maxMention {
-		return "", nil, broken("header", "a %s frame has a header of %d bytes; at most %d are allowed", kind, len(header), maxMention)
+		return "", nil, Errorf("header", "a %s frame has a header of %d bytes; at most %d are allowed", kind, len(header), maxMention)
 	}
 	if fields.Attachments == nil {
 		return kind, nil, nil
 	}
 	if err := json.Unmarshal(fields.Attachments, &sizes); err != nil {
-		return "", nil, broken("attachments", "a frame's attachments are no list of sizes")
+		return "", nil, Errorf("attachments", "a frame's attachments are no list of sizes")
 	}
 	return kind, sizes, checkSizes(sizes)
 }
 
 func checkSizes(sizes []int) error {
 	if len(sizes) > maxAttachments {
-		return broken("attachments", "a frame announces %d attachments; at most %d are allowed", len(sizes), maxAttachments)
+		return Errorf("attachments", "a frame announces %d attachments; at most %d are allowed", len(sizes), maxAttachments)
 	}
 	total := 0
 	for _, size := range sizes {
 		if size < 0 || size > maxAttached-total {
-			return broken("attachments", "a frame announces an attachment of %d bytes; at most %d are allowed in all", size, maxAttached)
+			return Errorf("attachments", "a frame announces an attachment of %d bytes; at most %d are allowed in all", size, maxAttached)
 		}
 		total += size
 	}

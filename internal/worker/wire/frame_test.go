@@ -1,4 +1,4 @@
-package worker
+package wire
 
 import (
 	"bytes"
@@ -27,18 +27,18 @@ func TestReadFrameWithAttachments(t *testing.T) {
 	data := rawFrame(`{"type":"figure","attachments":[3,0,2]}`, "abc", "", "de")
 	data = append(data, rawFrame(`{"type":"done"}`)...)
 	r := iotest.OneByteReader(bytes.NewReader(data))
-	f, err := readFrame(r)
+	f, err := Read(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := [][]byte{[]byte("abc"), {}, []byte("de")}
-	if f.kind != typeFigure || !cmp.Equal(f.attachments, want) {
-		t.Errorf("got %s with %q, want figure with %q", f.kind, f.attachments, want)
+	if f.Kind != TypeFigure || !cmp.Equal(f.attachments, want) {
+		t.Errorf("got %s with %q, want figure with %q", f.Kind, f.attachments, want)
 	}
-	if f, err = readFrame(r); err != nil || f.kind != typeDone {
-		t.Errorf("second frame: %s, %v", f.kind, err)
+	if f, err = Read(r); err != nil || f.Kind != TypeDone {
+		t.Errorf("second frame: %s, %v", f.Kind, err)
 	}
-	if _, err = readFrame(r); err != io.EOF {
+	if _, err = Read(r); err != io.EOF {
 		t.Errorf("between frames the end is %v, want io.EOF", err)
 	}
 }
@@ -47,11 +47,11 @@ func TestReadFrameOfMoreThanIsTrusted(t *testing.T) {
 	t.Parallel()
 	big := bytes.Repeat([]byte{7}, 3*trustedSize)
 	data := rawFrame(`{"type":"figure","attachments":[3145728]}`, string(big))
-	f, err := readFrame(bytes.NewReader(data))
+	f, err := Read(bytes.NewReader(data))
 	if err != nil || !bytes.Equal(f.attachments[0], big) {
 		t.Errorf("got %d bytes, %v", len(f.attachments), err)
 	}
-	if _, err := readFrame(bytes.NewReader(data[:len(data)-1])); err != io.ErrUnexpectedEOF {
+	if _, err := Read(bytes.NewReader(data[:len(data)-1])); err != io.ErrUnexpectedEOF {
 		t.Errorf("a cut attachment gives %v, want io.ErrUnexpectedEOF", err)
 	}
 }
@@ -61,38 +61,38 @@ func TestReadFrameWithoutRoom(t *testing.T) {
 	reading.Add(maxReading)
 	defer reading.Add(-maxReading)
 	data := rawFrame(`{"type":"figure","attachments":[2097152,3]}`, string(make([]byte, 2<<20)), "abc")
-	f, err := readFrame(bytes.NewReader(data))
+	f, err := Read(bytes.NewReader(data))
 	if err != nil || f.attachments[0] != nil || string(f.attachments[1]) != "abc" {
 		t.Errorf("%d attachments, %v", len(f.attachments), err)
 	}
-	if _, err := readFrame(bytes.NewReader(data[:2<<20])); err != io.ErrUnexpectedEOF {
+	if _, err := Read(bytes.NewReader(data[:2<<20])); err != io.ErrUnexpectedEOF {
 		t.Errorf("a cut attachment gives %v", err)
 	}
 }
 
 func TestEncodeFrameReadsBack(t *testing.T) {
 	t.Parallel()
-	sent := runMessage{Execution: 3, Kind: sessions.RunsCode, Arguments: json.RawMessage("{}"), Code: "print('\x00 ä \u2028')", ResultVarName: "x"}
-	data, err := encodeFrame(typeRun, sent)
+	sent := Run{Execution: 3, Kind: sessions.RunsCode, Arguments: json.RawMessage("{}"), Code: "print('\x00 ä \u2028')", ResultVarName: "x"}
+	data, err := Encode(TypeRun, sent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := readFrame(bytes.NewReader(data))
+	f, err := Read(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got runMessage
-	if err := f.decode(&got); err != nil || !cmp.Equal(got, sent) || f.kind != typeRun {
-		t.Errorf("got %s %+v, %v", f.kind, got, err)
+	var got Run
+	if err := f.Decode(&got); err != nil || !cmp.Equal(got, sent) || f.Kind != TypeRun {
+		t.Errorf("got %s %+v, %v", f.Kind, got, err)
 	}
-	if data, _ = encodeFrame(typeStop, emptyMessage{}); string(data[4:]) != `{"type":"stop"}` {
+	if data, _ = Encode(typeStop, Empty{}); string(data[4:]) != `{"type":"stop"}` {
 		t.Errorf("an empty message is %s", data[4:])
 	}
 }
 
 func TestEncodeFrameRefusesTooMuch(t *testing.T) {
 	t.Parallel()
-	_, err := encodeFrame(typeRun, runMessage{Code: strings.Repeat("x", maxHeader)})
+	_, err := Encode(TypeRun, Run{Code: strings.Repeat("x", MaxHeader)})
 	if wordOf(err) != "header" {
 		t.Errorf("got %v", err)
 	}
@@ -100,7 +100,7 @@ func TestEncodeFrameRefusesTooMuch(t *testing.T) {
 
 // wordOf returns the kind of break that err tells, as the archives name it.
 func wordOf(err error) string {
-	var protocol *protocolError
+	var protocol *Error
 	switch {
 	case errors.As(err, &protocol):
 		return protocol.word
@@ -120,7 +120,7 @@ func FuzzReadFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := bytes.NewReader(data)
 		for {
-			frame, err := readFrame(r)
+			frame, err := Read(r)
 			if err != nil {
 				if err != io.EOF && wordOf(err) == "" {
 					t.Errorf("an error of no known kind: %v", err)
@@ -133,10 +133,10 @@ func FuzzReadFrame(f *testing.F) {
 }
 
 // checkFrame checks what must hold for every frame that was read.
-func checkFrame(t *testing.T, f frame) {
+func checkFrame(t *testing.T, f Frame) {
 	t.Helper()
-	if !knownTypes[f.kind] || !json.Valid(f.header) {
-		t.Errorf("accepted type %q, header %q", f.kind, f.header)
+	if !knownTypes[f.Kind] || !json.Valid(f.header) {
+		t.Errorf("accepted type %q, header %q", f.Kind, f.header)
 	}
 	var fields struct{ Attachments []int }
 	if err := json.Unmarshal(f.header, &fields); err != nil {
@@ -150,8 +150,8 @@ func checkFrame(t *testing.T, f frame) {
 			t.Errorf("attachment %d has %d bytes, announced were %d", i, len(f.attachments[i]), size)
 		}
 	}
-	for _, message := range []any{&readyMessage{}, &figureMessage{}, &artifactMessage{}, &doneMessage{}, &variablesMessage{}, &logMessage{}} {
-		if err := f.decode(message); err != nil && wordOf(err) != "fields" {
+	for _, message := range []any{&Ready{}, &Figure{}, &Artifact{}, &Done{}, &Variables{}, &Log{}} {
+		if err := f.Decode(message); err != nil && wordOf(err) != "fields" {
 			t.Errorf("decoding: %v", err)
 		}
 	}
@@ -168,7 +168,7 @@ func TestMutatedFrames(t *testing.T) {
 			data[random.IntN(len(data))] = byte(random.IntN(256))
 		}
 		data = data[:random.IntN(len(data)+1)]
-		f, err := readFrame(bytes.NewReader(data))
+		f, err := Read(bytes.NewReader(data))
 		if err == nil {
 			checkFrame(t, f)
 		} else if err != io.EOF && wordOf(err) == "" {
@@ -193,9 +193,9 @@ func TestFew(t *testing.T) {
 		"no list":         {`{"notes":"a"}`, false},
 		"other elements":  {`{"notes":["a",{}]}`, false},
 	} {
-		var message doneMessage
-		err := frame{kind: typeDone, header: []byte(test.header)}.decode(&message)
-		var protocol *protocolError
+		var message Done
+		err := Frame{Kind: TypeDone, header: []byte(test.header)}.Decode(&message)
+		var protocol *Error
 		if (err == nil) != test.ok || err != nil && !errors.As(err, &protocol) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -1,13 +1,10 @@
-package worker
-
-import (
-	"encoding/json"
-
-	"understudy/internal/sandbox"
-	"understudy/sessions"
-)
-
-// The twin of pyworker/protocol.py. A frame is a 4-byte big-endian length, a
+// Package wire is what the server and a Python process tell one another: frames on a
+// socket, the messages in them, and the connection that they travel on. It starts and ends
+// no process. What comes from a worker is a claim, for code of the user's may have sent it:
+// everything is bounded, and what is broken is an Error that ends the worker, never the
+// server.
+//
+// It is the twin of pyworker/protocol.py. A frame is a 4-byte big-endian length, a
 // header of that many bytes (a JSON object), then the attachments whose sizes
 // in bytes the header lists under "attachments". With a frame to Python, and with
 // listener, may come descriptors, as many as its header says under "descriptors".
@@ -45,64 +42,76 @@ import (
 //
 // But for answer, Go sends no second request before the first is answered. Output takes
 // another way: two pipes.
-const (
-	// protocolVersion is compared in the handshake; both halves are shipped
-	// in one binary, so another version means a foreign library directory.
-	protocolVersion = 5
+package wire
 
-	maxHeader      = 64 << 20 // bytes of one header to Python
+import (
+	"encoding/json"
+
+	"understudy/internal/sandbox"
+	"understudy/sessions"
+)
+
+// What both halves agree on.
+const (
+	// Version is compared in the handshake; both halves are shipped
+	// in one binary, so another version means a foreign library directory.
+	Version = 5
+
+	// MaxHeader is how many bytes the header of one frame to Python may have.
+	MaxHeader      = 64 << 20
 	maxReport      = 4 << 20  // bytes of one header from Python: the user's code may have made it
 	maxMention     = 32 << 10 // bytes of one of which an execution may send many
 	maxAttachments = 64       // attachments of one frame
 	maxAttached    = 16 << 20 // bytes of all attachments of one frame
 
-	// exitProtocol is the exit code of a worker that read a broken frame.
-	exitProtocol = 70
-	// exitNoMemory is that of one that had no memory left for its own work.
-	exitNoMemory = 72
+	// ExitProtocol is the exit code of a worker that read a broken frame.
+	ExitProtocol = 70
+	// ExitNoMemory is that of one that had no memory left for its own work.
+	ExitNoMemory = 72
 )
 
 // The types of frames.
 const (
-	typeStart     = "start"
-	typeRun       = "run"
-	typeEquip     = "equip"
-	typeAnswer    = "answer"
-	typeVariables = "variables"
-	typeFork      = "fork"
-	typeRouse     = "rouse"
-	typeWake      = "wake"
+	TypeStart     = "start"
+	TypeRun       = "run"
+	TypeEquip     = "equip"
+	TypeAnswer    = "answer"
+	TypeVariables = "variables"
+	TypeFork      = "fork"
+	TypeRouse     = "rouse"
+	TypeWake      = "wake"
 	typeStop      = "stop"
-	typeSpawn     = "spawn"
-	typeAdopt     = "adopt"
-	typeReap      = "reap"
-	typeListener  = "listener"
-	typeReady     = "ready"
-	typeEquipped  = "equipped"
-	typeFigure    = "figure"
-	typeArtifact  = "artifact"
-	typeClear     = "clear"
-	typeAsk       = "ask"
-	typeDone      = "done"
-	typeForked    = "forked"
-	typeSpawned   = "spawned"
-	typePreloaded = "preloaded"
-	typeReaped    = "reaped"
+	TypeSpawn     = "spawn"
+	TypeAdopt     = "adopt"
+	TypeReap      = "reap"
+	TypeListener  = "listener"
+	TypeReady     = "ready"
+	TypeEquipped  = "equipped"
+	TypeFigure    = "figure"
+	TypeArtifact  = "artifact"
+	TypeClear     = "clear"
+	TypeAsk       = "ask"
+	TypeDone      = "done"
+	TypeForked    = "forked"
+	TypeSpawned   = "spawned"
+	TypePreloaded = "preloaded"
+	TypeReaped    = "reaped"
 	typeLog       = "log"
 )
 
 var knownTypes = map[string]bool{
-	typeStart: true, typeRun: true, typeEquip: true, typeAnswer: true, typeVariables: true, typeFork: true, typeRouse: true, typeWake: true, typeStop: true,
-	typeSpawn: true, typeAdopt: true, typeReap: true,
-	typeListener: true, typeReady: true, typeEquipped: true, typeFigure: true, typeArtifact: true, typeClear: true, typeAsk: true, typeDone: true, typeForked: true, typeLog: true,
-	typeSpawned: true, typePreloaded: true, typeReaped: true,
+	TypeStart: true, TypeRun: true, TypeEquip: true, TypeAnswer: true, TypeVariables: true, TypeFork: true, TypeRouse: true, TypeWake: true, typeStop: true,
+	TypeSpawn: true, TypeAdopt: true, TypeReap: true,
+	TypeListener: true, TypeReady: true, TypeEquipped: true, TypeFigure: true, TypeArtifact: true, TypeClear: true, TypeAsk: true, TypeDone: true, TypeForked: true, typeLog: true,
+	TypeSpawned: true, TypePreloaded: true, TypeReaped: true,
 }
 
 // mentions are the types of frames of which an execution may send many, and the server
 // keeps them.
-var mentions = map[string]bool{typeFigure: true, typeArtifact: true, typeAsk: true, typeLog: true}
+var mentions = map[string]bool{TypeFigure: true, TypeArtifact: true, TypeAsk: true, typeLog: true}
 
-type startMessage struct {
+// Start makes a new process the worker of a session.
+type Start struct {
 	Protocol       int    `json:"protocol"`
 	InterpreterID  string `json:"interpreter_id"`
 	Workdir        string `json:"workdir"`
@@ -115,10 +124,10 @@ type startMessage struct {
 	InitCode       string `json:"init_code"`
 	FigureMaxSide  int    `json:"figure_max_side"` // pixels
 	ResultLimit    int    `json:"result_limit"`    // bytes
-	// Mark is the value of markVariable; "" leaves the environment alone.
+	// Mark is for the environment, which children inherit; "" leaves the environment alone.
 	Mark string `json:"mark"`
 	// Tag is what the worker takes for one before anything else: it may be another
-	// user's before the server has seen it; see setTag.
+	// user's before the server has seen it.
 	Tag uint64 `json:"tag"`
 	// CheckpointLimit is how many bytes of memory of its own the worker may
 	// have and still be copied; 0: it is never copied.
@@ -155,21 +164,22 @@ type Environment struct {
 	Install bool `json:"install"`
 }
 
-// A forkMessage comes with the copy's end of its frames' socket.
-type forkMessage struct {
+// A Fork comes with the copy's end of its frames' socket.
+type Fork struct {
 	Detached bool `json:"detached"` // not to be a child of the worker
 }
 
-type forkedMessage struct {
+// Forked says whether there is a copy.
+type Forked struct {
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason"`
 }
 
-// A wakeMessage comes with the descriptors of stdout, stderr and fault, when the copy is
+// A Wake comes with the descriptors of stdout, stderr and fault, when the copy is
 // to be a worker of its own; with none it takes the place of its dead worker. The tag is
 // a branch's, for where the server can't give it one; where users are not apart, code may
 // not change one, and neither may the copy.
-type wakeMessage struct {
+type Wake struct {
 	InterpreterID string `json:"interpreter_id"`
 	Workdir       string `json:"workdir"`
 	PrivateDir    string `json:"private_dir"`
@@ -177,9 +187,9 @@ type wakeMessage struct {
 	Tag           uint64 `json:"tag,omitempty"`
 }
 
-// A spawnMessage comes with the descriptors of the new process: a worker's
+// A Spawn comes with the descriptors of the new process: a worker's
 // stdout, stderr, frames and fault; a zygote's control.
-type spawnMessage struct {
+type Spawn struct {
 	Kind    string   `json:"kind"`
 	Preload []string `json:"preload"`
 	// Ahead is the part of a worker's wall that it puts into force before it is known
@@ -189,31 +199,36 @@ type spawnMessage struct {
 
 // The kinds of processes that a forker forks.
 const (
-	kindWorker = "worker"
-	kindZygote = "zygote"
+	KindWorker = "worker"
+	KindZygote = "zygote"
 )
 
-type spawnedMessage struct {
+// Spawned names the new process.
+type Spawned struct {
 	PID    int    `json:"pid"` // 0 if there is none
 	Reason string `json:"reason"`
 }
 
-type preloadedMessage struct {
+// Preloaded says what a zygote could import.
+type Preloaded struct {
 	PID      int         `json:"pid"`
 	Imported []string    `json:"imported"`
 	Failed   [][2]string `json:"failed"` // name and reason
 }
 
-type pidMessage struct {
+// A Child is to be left to reap, or to be reaped.
+type Child struct {
 	PID int `json:"pid"`
 }
 
-type reapedMessage struct {
+// Reaped says how a child has ended.
+type Reaped struct {
 	PID    int `json:"pid"`
 	Status int `json:"status"` // as of waitpid; -1 if it is no dead child
 }
 
-type runMessage struct {
+// Run is one execution.
+type Run struct {
 	Execution     int             `json:"execution"`
 	Kind          sessions.Kind   `json:"kind"`
 	Code          string          `json:"code"`
@@ -234,10 +249,10 @@ type runMessage struct {
 	PackagesDir string `json:"packages_dir,omitempty"`
 }
 
-// newRunMessage is the message of a request. What was judged runs in the place of the
+// NewRun is the message of a request. What was judged runs in the place of the
 // code as it was written.
-func newRunMessage(r sessions.Request) runMessage {
-	m := runMessage{
+func NewRun(r sessions.Request) Run {
+	m := Run{
 		Execution: r.Execution, Kind: r.Kind, Code: r.Code, Arguments: r.Arguments,
 		ResultVarName: r.ResultVarName, MetricVarName: r.MetricVarName,
 		CompileOnly: r.CompileOnly, PackagesDir: r.PackagesDir,
@@ -251,30 +266,35 @@ func newRunMessage(r sessions.Request) runMessage {
 	return m
 }
 
-type equipMessage struct {
+// Equip is what executions find from now on.
+type Equip struct {
 	Plugins          []sessions.Plugin `json:"plugins"`
 	SessionVariables map[string]string `json:"session_variables"`
 }
 
-type askMessage struct {
+// Ask is what code wants to know of a person.
+type Ask struct {
 	Question int    `json:"question"` // its number, of this process
 	Prompt   string `json:"prompt"`
 }
 
-type answerMessage struct {
+// Answer is what the person has said.
+type Answer struct {
 	Question int    `json:"question"`
 	Text     string `json:"text"`
 	Refusal  string `json:"refusal"` // why there is no answer, "" if there is one
 }
 
-type emptyMessage struct{}
+// Empty is the message of a frame that says all by its type.
+type Empty struct{}
 
-// A listenerMessage comes with the socket that it is named for.
-type listenerMessage struct {
+// A Listener comes with the socket that it is named for.
+type Listener struct {
 	Descriptors int `json:"descriptors"`
 }
 
-type readyMessage struct {
+// Ready is what a process says of itself that can work.
+type Ready struct {
 	Protocol  int    `json:"protocol"`
 	PID       int    `json:"pid"`
 	Python    string `json:"python"`
@@ -283,7 +303,8 @@ type readyMessage struct {
 	Notes []string `json:"notes"`
 }
 
-type figureMessage struct {
+// A Figure was shown.
+type Figure struct {
 	Execution int    `json:"execution"`
 	Path      string `json:"path"`
 	MIMEType  string `json:"mime_type"`
@@ -297,14 +318,15 @@ type figureMessage struct {
 	Names []string `json:"names"`
 }
 
-// A clearMessage takes back what the execution has shown so far; the files stay.
-type clearMessage struct {
+// A Clear takes back what the execution has shown so far; the files stay.
+type Clear struct {
 	Execution int         `json:"execution"`
 	Figures   bool        `json:"figures"`   // all of them
 	Artifacts few[string] `json:"artifacts"` // by name
 }
 
-type artifactMessage struct {
+// An Artifact was kept.
+type Artifact struct {
 	Execution int    `json:"execution"`
 	Name      string `json:"name"`
 	Kind      string `json:"kind"`
@@ -314,27 +336,28 @@ type artifactMessage struct {
 	Preview   string `json:"preview"`
 }
 
-type doneMessage struct {
-	Execution      int               `json:"execution"`
-	OK             bool              `json:"ok"`
-	Signalled      bool              `json:"signalled"`
-	ExecTime       float64           `json:"exec_time"` // seconds
-	Result         json.RawMessage   `json:"result,omitempty"`
-	ResultType     string            `json:"result_type,omitempty"`
-	ResultEncoding string            `json:"result_encoding,omitempty"`
-	Notes          few[string]       `json:"notes,omitempty"`
-	ExitCode       *int              `json:"exit_code,omitempty"` // of a command that came to its end
-	Exception      *exceptionMessage `json:"exception,omitempty"`
-	Variables      changesMessage    `json:"variables"`
-	Obstacle       string            `json:"obstacle"`
-	Tasks          int               `json:"tasks,omitempty"` // that go on in the event loop
-	Metric         *metricMessage    `json:"metric,omitempty"`
+// Done is the end of an execution.
+type Done struct {
+	Execution      int             `json:"execution"`
+	OK             bool            `json:"ok"`
+	Signalled      bool            `json:"signalled"`
+	ExecTime       float64         `json:"exec_time"` // seconds
+	Result         json.RawMessage `json:"result,omitempty"`
+	ResultType     string          `json:"result_type,omitempty"`
+	ResultEncoding string          `json:"result_encoding,omitempty"`
+	Notes          few[string]     `json:"notes,omitempty"`
+	ExitCode       *int            `json:"exit_code,omitempty"` // of a command that came to its end
+	Exception      *Exception      `json:"exception,omitempty"`
+	Variables      Changes         `json:"variables"`
+	Obstacle       string          `json:"obstacle"`
+	Tasks          int             `json:"tasks,omitempty"` // that go on in the event loop
+	Metric         *Metric         `json:"metric,omitempty"`
 
 	size int // bytes of the header
 }
 
-// changesMessage is a sessions.VariableDiff whose lists are short.
-type changesMessage struct {
+// Changes is a sessions.VariableDiff whose lists are short.
+type Changes struct {
 	Added       few[string]    `json:"added,omitempty"`
 	Changed     few[string]    `json:"changed,omitempty"`
 	Removed     few[string]    `json:"removed,omitempty"`
@@ -342,22 +365,25 @@ type changesMessage struct {
 	More        map[string]int `json:"more,omitempty"`
 }
 
-// metricMessage is a number that is finite, or why there is none.
-type metricMessage struct {
+// Metric is a number that is finite, or why there is none.
+type Metric struct {
 	Value   *float64 `json:"value,omitempty"`
 	Problem string   `json:"problem,omitempty"`
 }
 
-type exceptionMessage struct {
+// An Exception is what code has raised and not caught.
+type Exception struct {
 	Type      string                   `json:"type"`
 	Info      sessions.ExceptionInfo   `json:"info"`
 	Stack     few[sessions.StackFrame] `json:"stack"`
 	Traceback string                   `json:"traceback"`
 }
 
-type variablesMessage struct{ sessions.Namespace }
+// Variables is what the namespace holds.
+type Variables struct{ sessions.Namespace }
 
-type logMessage struct {
+// Log is for the log of the server.
+type Log struct {
 	Level   string `json:"level"`
 	Message string `json:"message"`
 }
