@@ -16,6 +16,7 @@ import (
 	"understudy/internal/config"
 	"understudy/internal/transport"
 	"understudy/internal/worker"
+	"understudy/internal/worker/proc"
 )
 
 // Serve is the command serve: MCP on standard input and output, which carry
@@ -53,7 +54,7 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		defer network.close()
 		serve = func(a *App) error { return network.serve(ctx, a) }
 	}
-	worker.Shelter(log)
+	proc.Shelter(log)
 	a, err := Open(c, log)
 	if err != nil {
 		return err

@@ -3,8 +3,6 @@
 package worker
 
 import (
-	"log/slog"
-
 	"understudy/internal/worker/wire"
 )
 
@@ -30,6 +28,3 @@ func enoughDescriptors() error { return nil }
 
 // CheckDescriptors checks nothing here.
 func CheckDescriptors() error { return nil }
-
-// Shelter does nothing on this system.
-func Shelter(*slog.Logger) {}

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os/exec"
 
+	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 
@@ -15,7 +16,7 @@ type child struct {
 
 // wait reaps the process, and waits for its death if need be.
 func (c *child) wait() {
-	if err := waitChild(c.cmd); err != nil && c.cmd.ProcessState == nil {
+	if err := proc.WaitChild(c.cmd); err != nil && c.cmd.ProcessState == nil {
 		c.log.Error("a worker's exit status was lost", "error", err)
 	}
 }

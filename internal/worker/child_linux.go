@@ -5,14 +5,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 
 func (c *child) awaitDeath() {
 	pid := c.cmd.Process.Pid
-	if fd, err := openPidfd(pid); err == nil {
-		fd.awaitDeath()
-		fd.close()
+	if fd, err := proc.OpenPidfd(pid); err == nil {
+		fd.AwaitDeath()
+		fd.Close()
 		return
 	}
 	for { // before Linux 5.3

@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
@@ -88,7 +86,7 @@ func (d *warden) letRun(w *worker) (over func(*wire.Done) []string) {
 	return func(done *wire.Done) (notes []string) {
 		trouble := w.troubleOf(done)
 		if time.Since(began) > diskQuick { // in less nobody writes much
-			now, _ := writtenBy(w.process.pid)
+			now, _ := proc.WrittenBy(w.process.pid)
 			trouble.written, w.written = int64(now-min(now, w.written)), now
 		}
 		for _, s := range stores { // what is deleted and still open counts in each: once is enough
@@ -243,22 +241,13 @@ func (s *store) size(ctx context.Context, enough int64, workers []*worker, large
 	if err != nil || enough >= 0 && size > enough {
 		return size, 0, err
 	}
-	deleted := deletedFiles{seen: map[fileID]bool{}, devices: map[uint64]bool{}}
-	var stat unix.Stat_t
-	if unix.Stat(s.place, &stat) == nil {
-		deleted.devices[stat.Dev] = true
-	}
+	deleted := proc.NewDeletedFiles(s.place)
 	for _, w := range workers {
-		c := census{registry: w.spawner.registry, children: childrenFinder(), seen: map[int]bool{}}
-		w.process.withPID(func() { c.add(w.process.pid) })
-		more := atMost(mostOpen)
-		// In any order, so that what is not looked at now may be the next time.
-		rand.Shuffle(len(c.pids), func(i, j int) { c.pids[i], c.pids[j] = c.pids[j], c.pids[i] })
-		for _, pid := range c.pids {
-			deleted.add(pid, func() bool { return ctx.Err() == nil && more() })
-		}
+		c := proc.NewCount(w.spawner.registry)
+		w.process.withPID(func() { c.Add(w.process.pid) })
+		deleted.Add(ctx, c.PIDs)
 	}
-	return size + deleted.size, deleted.size, ctx.Err()
+	return size + deleted.Size, deleted.Size, ctx.Err()
 }
 
 func isBelow(dir, other string) bool {

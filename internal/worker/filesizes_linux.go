@@ -5,65 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
-	"os"
 	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
-
-type fileID struct{ device, inode uint64 }
-
-// deletedFiles adds up files without a name that processes have open, on some devices.
-type deletedFiles struct {
-	devices map[uint64]bool
-	seen    map[fileID]bool
-	size    int64 // bytes
-}
-
-func (f *deletedFiles) add(pid int, goOn func() bool) {
-	for stat := range openFiles(pid, goOn) {
-		if id := (fileID{stat.Dev, stat.Ino}); stat.Nlink == 0 && f.devices[stat.Dev] && !f.seen[id] {
-			f.seen[id] = true
-			f.size += stat.Blocks * 512
-		}
-	}
-}
-
-// mostOpen is how many descriptors of a worker and its kin are looked at. Code can have
-// millions, and all others wait for their turn meanwhile.
-const mostOpen = 5_000
-
-// atMost returns what says so often to go on.
-func atMost(n int) (goOn func() bool) {
-	return func() bool { n--; return n >= 0 }
-}
-
-// openFiles yields the files that a process has open, directories and devices left out.
-// Where that can't be seen, or the process is gone, there are none. It asks before each
-// descriptor whether to go on.
-func openFiles(pid int, goOn func() bool) iter.Seq[unix.Stat_t] {
-	return func(yield func(unix.Stat_t) bool) {
-		if !goOn() {
-			return
-		}
-		dir := fmt.Sprintf("/proc/%d/fd", pid)
-		entries, _ := os.ReadDir(dir)
-		for _, entry := range entries {
-			var stat unix.Stat_t
-			if !goOn() {
-				return
-			}
-			if unix.Stat(filepath.Join(dir, entry.Name()), &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
-				continue
-			}
-			if !yield(stat) {
-				return
-			}
-		}
-	}
-}
 
 // freeOn is how many bytes are free on the file system of a directory, 0 if that can't
 // be told.

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
@@ -107,7 +108,7 @@ func (u *understudy) meet(ctx context.Context, w *worker) error {
 	if u.body, err = newForked(ready.PID, u.spawner.forkers, u.log); err != nil {
 		return err
 	}
-	u.process = adopt(ready.PID, u.body, ofWorker, nil, nil, u.spawner.registry, u.log)
+	u.process = adopt(ready.PID, u.body, proc.Worker, nil, nil, u.spawner)
 	return nil
 }
 
@@ -115,12 +116,12 @@ func (u *understudy) meet(ctx context.Context, w *worker) error {
 // a process in which the user's code could have changed anything, and the id is
 // going to be sent signals.
 func (u *understudy) verify(pid int, w *worker) error {
-	p, found := readProc(pid)
-	stranger := !found || u.spawner.registry.has(pid)
+	p, found := proc.Read(pid)
+	stranger := !found || u.spawner.registry.Has(pid)
 	if u.line != nil {
-		stranger = stranger || p.parent != w.process.pid
+		stranger = stranger || p.Parent != w.process.pid
 	} else {
-		stranger = stranger || !u.spawner.forkers.adopts(p.parent) || !hasTag(pid, w.tag())
+		stranger = stranger || !u.spawner.forkers.adopts(p.Parent) || !proc.HasTag(pid, w.tag())
 	}
 	if stranger {
 		return &sessions.ForkError{Reason: fmt.Sprintf("the copy says that it is process %d, which is none of its copies", pid)}
@@ -132,11 +133,11 @@ func (u *understudy) verify(pid int, w *worker) error {
 // neither take one nor be given one: where root without CAP_SYS_RESOURCE runs all code as
 // one user, a branch keeps its original's. Where code may change its tag it is not asked.
 func (w *worker) tag() uint64 {
-	found, ok := tagOf(w.process.pid)
-	if ok && !w.spawner.registry.byUser && found>>tagBits == w.spawner.nonce.prefix() {
+	found, ok := proc.TagOf(w.process.pid)
+	if ok && !w.spawner.registry.ByUser && w.spawner.nonce.Owns(found) {
 		return found
 	}
-	return w.line.kin.mark.tag
+	return w.line.kin.Mark.Tag
 }
 
 // take makes the caller the one who decides about the copy.
@@ -193,7 +194,7 @@ func (u *understudy) Rouse(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() == nil && u.process.wait(ctx, killGrace) {
+	if ctx.Err() == nil && u.process.wait(ctx, proc.KillGrace) {
 		err = fmt.Errorf("python %w", exitError(u.process.crash))
 	}
 	u.Dismiss()
@@ -226,12 +227,12 @@ func (u *understudy) Wake(ctx context.Context, spec sessions.Spec) (sessions.Wor
 
 // follow takes the place of the worker, which is dead.
 func (u *understudy) follow(ctx context.Context, spec sessions.Spec) (*worker, error) {
-	u.line.kin.follow(u.process.pid)
+	u.line.kin.Follow(u.process.pid)
 	u.process.lead(u.line.kin, u.line.fault)
 	w := u.spawner.newWorker(u.process, u.line) // holds the line in our place
 	w.spec.Store(&spec)
 	w.join(u.conn.Enlarged())
-	err := w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: u.line.kin.mark.value}, nil)
+	err := w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: u.line.kin.Mark.Value}, nil)
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
 	}
@@ -249,15 +250,15 @@ func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, e
 		return nil, err
 	}
 	mark := u.spawner.newMark(spec.InterpreterID)
-	setTag(u.process.pid, mark.tag)
-	kin := newKin(u.process.pid, mark, u.spawner.registry, u.log)
+	proc.SetTag(u.process.pid, mark.Tag)
+	kin := proc.NewKin(u.process.pid, mark, u.spawner.registry, u.log)
 	u.process.lead(kin, ends.fault)
 	line := newLine(output, ends.fault, kin)
 	line.network = u.network
 	w := u.spawner.newWorker(u.process, line)
 	w.spec.Store(&spec)
 	w.join(u.conn.Enlarged())
-	err = w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.value, Tag: mark.tag}, ends.child)
+	err = w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.Value, Tag: mark.Tag}, ends.child)
 	ends.started()
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 )
 
@@ -141,7 +142,7 @@ func (f *forker) letGo() {
 // close lets it go: it ends, and the root ends all its descendants first.
 func (f *forker) close(ctx context.Context) {
 	f.letGo()
-	if !f.process.wait(ctx, killGrace) {
+	if !f.process.wait(ctx, proc.KillGrace) {
 		f.process.kill("ended by the server")
 	}
 }

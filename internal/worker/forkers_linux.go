@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 )
 
@@ -268,7 +269,7 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 	}
 	defer says.Close()
 	cmd := f.command(dir, mark, theirs, says)
-	if err := startChild(cmd); err != nil {
+	if err := proc.StartChild(cmd); err != nil {
 		closeFiles([]*os.File{said})
 		_ = stream.Close()
 		return nil, err
@@ -290,7 +291,7 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 // killed with the server by the kernel: it ends its descendants first. A session of its
 // own keeps confined ones from the terminal that the server was started from: a worker's
 // user may have no right to the device, but one's own terminal is /dev/tty for everybody.
-func (f *forkers) command(dir string, mark mark, control, says *os.File) *exec.Cmd {
+func (f *forkers) command(dir string, mark proc.Mark, control, says *os.File) *exec.Cmd {
 	cmd := exec.Command(f.spawner.options.Python, "-u", "-m", "pyworker", "--root", "3", string(f.spawner.nonce))
 	cmd.Dir = dir
 	cmd.Env = f.spawner.environment(dir, mark)
@@ -305,7 +306,7 @@ func (f *forkers) command(dir string, mark mark, control, says *os.File) *exec.C
 
 // newForker joins a process with its conversation.
 func (f *forkers) newForker(name string, pid int, body body, stream net.Conn) *forker {
-	it := newForker(name, adopt(pid, body, ofForker, nil, nil, f.spawner.registry, f.log), stream)
+	it := newForker(name, adopt(pid, body, proc.Forker, nil, nil, f.spawner), stream)
 	f.roots.running.Go(it.watch)
 	return it
 }
@@ -349,7 +350,7 @@ func (f *forkers) resume() {
 	if f == nil {
 		return
 	}
-	for _, pid := range f.spawner.registry.forkers() {
+	for _, pid := range f.spawner.registry.All(proc.Forker) {
 		var stopped unix.Siginfo // stays empty for the zygote, which is no child of ours
 		err := unix.Waitid(unix.P_PID, pid, &stopped, unix.WSTOPPED|unix.WNOHANG, nil)
 		if err == nil && stopped.Signo != 0 && unix.Kill(pid, unix.SIGCONT) == nil {

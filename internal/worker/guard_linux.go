@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 
@@ -57,7 +58,7 @@ func (d *warden) makeRoom(left, least uint64, candidates []candidate, now time.T
 		if left >= least+least/2 {
 			return
 		}
-		if frees := c.private() + c.unmapped; frees >= worthwhile {
+		if frees := c.Private() + c.unmapped; frees >= worthwhile {
 			left += frees
 			d.sacrifice(c, frees, now)
 		}
@@ -77,14 +78,14 @@ func (d *warden) dying(now time.Time) (frees uint64) {
 // sacrifice ends a worker for the sake of all others.
 func (d *warden) sacrifice(c candidate, frees uint64, now time.Time) {
 	d.cases[c.worker].frees, d.cases[c.worker].since = frees, now
-	d.end(c.worker, fmt.Sprintf("the machine's memory is nearly used up, and of all that run this interpreter used the most (%s)", sessions.SizeInWords(int64(c.memory))))
+	d.end(c.worker, fmt.Sprintf("the machine's memory is nearly used up, and of all that run this interpreter used the most (%s)", sessions.SizeInWords(int64(c.Memory))))
 	d.running.Go(c.process.hasten)
 }
 
 // candidate is a worker that might be ended.
 type candidate struct {
 	*worker
-	footprint
+	proc.Footprint
 	unmapped uint64 // bytes of files in memory, beside what the footprint has
 }
 
@@ -96,13 +97,13 @@ func (d *warden) largest(workers map[*worker]bool, busy bool) (all []candidate) 
 			continue
 		}
 		f := d.footprint(w)
-		unmapped := f.unmapped()
-		f.memory += unmapped
-		if f.memory >= worthwhile {
+		unmapped := f.Unmapped()
+		f.Memory += unmapped
+		if f.Memory >= worthwhile {
 			all = append(all, candidate{w, f, unmapped})
 		}
 	}
-	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(b.memory, a.memory) })
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(b.Memory, a.Memory) })
 	return all
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 )
 
@@ -82,17 +83,17 @@ for n in range(20):
         while True: time.sleep(1000)
 os.close(done); os.read(ready, 1)`)
 	f := s.warden.footprintOf(w)
-	if seen := f.unmapped(); len(f.pids) != 21 || seen >= 80<<20 {
-		t.Errorf("%d processes, and the last one's %d bytes are seen", len(f.pids), seen)
+	if seen := f.Unmapped(); len(f.PIDs) != 21 || seen >= 80<<20 {
+		t.Errorf("%d processes, and the last one's %d bytes are seen", len(f.PIDs), seen)
 	}
-	f.pids = f.pids[20:]
-	if seen := f.unmapped(); seen < 80<<20 {
+	f.PIDs = f.PIDs[20:]
+	if seen := f.Unmapped(); seen < 80<<20 {
 		t.Errorf("%d bytes are seen", seen)
 	}
 }
 
 // footprintOf is a worker's for a warden that doesn't watch.
-func (d *warden) footprintOf(w *worker) footprint {
+func (d *warden) footprintOf(w *worker) proc.Footprint {
 	apart := newWarden(d.spawner)
 	apart.forget(map[*worker]bool{w: true})
 	return apart.footprint(w)

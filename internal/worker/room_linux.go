@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
@@ -179,9 +180,9 @@ func (s *store) setFileSizes(workers []*worker, hold bool) (could bool) {
 		kin, _ := w.livingKin() // those who are being ended write no more
 		written, set := map[int]uint64{}, true
 		for _, each := range kin {
-			if p, ok := readProc(each.pid); ok && p.procID == each {
-				set = setFileSize(each.pid, hold) && set
-				written[each.pid], _ = writtenBy(each.pid)
+			if p, ok := proc.Read(each.PID); ok && p.ID == each {
+				set = setFileSize(each.PID, hold) && set
+				written[each.PID], _ = proc.WrittenBy(each.PID)
 			}
 		}
 		if r := s.runs[w]; r != nil && hold {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
 )
 
 const (
@@ -89,7 +90,7 @@ func newWarden(s *Spawner) *warden {
 	}
 	life, stop := context.WithCancel(context.Background())
 	return &warden{
-		spawner: s, limits: limits, log: s.log, available: machineMemory(),
+		spawner: s, limits: limits, log: s.log, available: proc.MemoryLeft(),
 		toDie: dyingTime, toCount: diskCount,
 		life: life, stop: stop, poke: make(chan struct{}, 1), cases: map[*worker]*wardenCase{},
 		stores: map[string]*store{}, pokeDisks: make(chan struct{}, 1),
@@ -213,14 +214,14 @@ func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
 		c.looked = now
 		f := d.footprint(w)
 		if d.limits.Memory > 0 && now.Sub(c.counted) >= wardenShare*d.limits.Poll {
-			c.unmapped, c.counted = f.unmapped(), now
+			c.unmapped, c.counted = f.Unmapped(), now
 		}
 		used, over := d.overMemory(c, f, now)
 		switch {
 		case over:
 			d.end(w, memoryCause(d.limits.Memory, used))
-		case d.limits.Processes > 0 && f.tasks > d.limits.Processes:
-			d.end(w, fmt.Sprintf("process limit of %d reached (%d processes and threads)", d.limits.Processes, f.tasks))
+		case d.limits.Processes > 0 && f.Tasks > d.limits.Processes:
+			d.end(w, fmt.Sprintf("process limit of %d reached (%d processes and threads)", d.limits.Processes, f.Tasks))
 		}
 	}
 }
@@ -229,15 +230,15 @@ func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
 // high is followed by an exact count, and that by another one when the estimate has
 // grown by what was missing, or after a while: forks that write to what they share
 // use more, and the estimate doesn't tell.
-func (d *warden) overMemory(c *wardenCase, f footprint, now time.Time) (used uint64, over bool) {
+func (d *warden) overMemory(c *wardenCase, f proc.Footprint, now time.Time) (used uint64, over bool) {
 	allowed := uint64(d.limits.Memory)
-	if len(f.pids) == 1 || f.own > allowed {
+	if len(f.PIDs) == 1 || f.Own > allowed {
 		// What RLIMIT_DATA refuses is a MemoryError, which leaves the session as it
 		// is: that comes first, unless the memory is of a kind that doesn't count there.
 		// Who has come so far may start programs as before.
 		allowed += sandbox.MemoryAllowance
 	}
-	estimate := f.memory + c.unmapped
+	estimate := f.Memory + c.unmapped
 	if d.limits.Memory <= 0 || estimate <= allowed {
 		return 0, false
 	}
@@ -245,44 +246,27 @@ func (d *warden) overMemory(c *wardenCase, f footprint, now time.Time) (used uin
 	if now.Before(c.again) && c.exact+grown <= allowed {
 		return 0, false
 	}
-	c.exact, c.estimate = f.exactly()+c.unmapped, estimate
+	c.exact, c.estimate = f.Exactly()+c.unmapped, estimate
 	c.again = now.Add(max(wardenRest, 5*wardenShare*time.Since(now)))
 	return c.exact, c.exact > allowed
 }
 
 // footprint counts what a worker and its kin use.
-func (d *warden) footprint(w *worker) footprint {
+func (d *warden) footprint(w *worker) proc.Footprint {
 	d.seekStrays()
-	c := census{registry: d.spawner.registry, children: childrenFinder(), seen: map[int]bool{}}
+	c := proc.NewCount(d.spawner.registry)
 	user := 0
 	w.process.withPID(func() {
-		c.add(w.process.pid)
-		user = w.line.kin.user(w.process.pid)
+		c.Add(w.process.pid)
+		user = w.line.kin.User(w.process.pid)
 	})
-	for _, stray := range d.strays[w.line.kin.mark.tag] {
-		c.add(stray)
+	for _, stray := range d.strays[w.line.kin.Mark.Tag] {
+		c.Add(stray)
 	}
 	for _, stray := range d.loose[user] {
-		c.add(stray)
+		c.Add(stray)
 	}
-	return c.footprint
-}
-
-// childrenFinder lists children one by one, or by one look at all processes where
-// the kernel doesn't list them.
-func childrenFinder() func(pid int) []int {
-	if canListChildren() {
-		return func(pid int) []int {
-			children, _ := childrenOf(pid) // whom it can't see now it sees next time
-			return children
-		}
-	}
-	all := map[int][]int{}
-	procs, _ := listProcs()
-	for _, p := range procs {
-		all[p.parent] = append(all[p.parent], p.pid)
-	}
-	return func(pid int) []int { return all[pid] }
+	return c.Footprint
 }
 
 // seekStrays finds the orphans among the workers' kin: code that forks twice has
@@ -294,16 +278,16 @@ func (d *warden) seekStrays() {
 		return
 	}
 	d.sought, d.strays, d.loose = now, map[uint64][]int{}, map[int][]int{}
-	find := childrenFinder()
+	find := proc.ChildrenFinder()
 	for w := range d.cases {
-		w.process.withPID(func() { w.line.kin.user(w.process.pid) }) // is made known
+		w.process.withPID(func() { w.line.kin.User(w.process.pid) }) // is made known
 	}
-	for _, adoptive := range append(d.spawner.registry.forkers(), os.Getpid()) {
+	for _, adoptive := range append(d.spawner.registry.All(proc.Forker), os.Getpid()) {
 		for _, pid := range find(adoptive) {
-			if d.spawner.registry.has(pid) {
+			if d.spawner.registry.Has(pid) {
 				continue
 			}
-			tag, tagged := tagOf(pid)
+			tag, tagged := proc.TagOf(pid)
 			if user := d.looseUser(pid, tag); user != 0 {
 				d.loose[user] = append(d.loose[user], pid)
 			} else if tagged {
@@ -315,14 +299,14 @@ func (d *warden) seekStrays() {
 
 // looseUser returns whose an orphan is that has no tag of its user's, else 0.
 func (d *warden) looseUser(pid int, tag uint64) int {
-	if !d.spawner.registry.byUser {
+	if !d.spawner.registry.ByUser {
 		return 0
 	}
-	s, ok := statusOf(pid)
-	if !ok || !d.spawner.registry.isLoose(tag, s.user) {
+	s, ok := proc.StatusOf(pid)
+	if !ok || !d.spawner.registry.IsUntagged(tag, s.User) {
 		return 0
 	}
-	return s.user
+	return s.User
 }
 
 // end kills a worker. It does not wait for that.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"understudy/internal/sandbox"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
@@ -139,7 +141,8 @@ for pid in children: os.kill(pid, 9)
 
 // A child that has its parent's memory, as between vfork and exec, has none of its own.
 func TestAMemoryOfTwoCountsOnce(t *testing.T) {
-	if !haveOneMemory(os.Getpid(), os.Getpid()) {
+	self, ofMemory := uintptr(os.Getpid()), uintptr(1) // KCMP_VM
+	if _, _, failed := unix.Syscall6(unix.SYS_KCMP, self, self, ofMemory, 0, 0, 0); failed != 0 {
 		t.Skip("the kernel may not be asked here")
 	}
 	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
@@ -370,4 +373,12 @@ func TestScarceMemoryIsLookedAtSeldomWhileNothingRuns(t *testing.T) {
 		t.Errorf("%v, %v", pause, busy)
 	}
 	w.interrupts.end()
+}
+
+func TestReserve(t *testing.T) {
+	for all, want := range map[uint64]uint64{512 << 20: 64 << 20, 4 << 30: 256 << 20, 100 << 30: (100 << 30) / 25} {
+		if got := reserve(all); got != want {
+			t.Errorf("%d of %d, want %d", got, all, want)
+		}
+	}
 }

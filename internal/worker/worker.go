@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
@@ -148,7 +149,7 @@ func (w *worker) startFault(ctx context.Context, err error) error {
 	default:
 		// Who has hung up is of no use any more, and most often dying: its end says why,
 		// though on a busy machine it may take its time.
-		if !w.process.wait(ctx, killGrace) {
+		if !w.process.wait(ctx, proc.KillGrace) {
 			break
 		}
 		err = fmt.Errorf("python %w", exitError(w.process.crash))
@@ -360,7 +361,7 @@ func (w *worker) bury(err error) error {
 	case !w.process.dies(hangUpGrace):
 		w.process.kill(causeHungUp)
 	}
-	if !w.process.wait(context.Background(), 2*killGrace) {
+	if !w.process.wait(context.Background(), 2*proc.KillGrace) {
 		return &sessions.CrashError{Reason: "does not answer and can't be killed", ExitCode: -1}
 	}
 	return w.process.crash
@@ -421,6 +422,12 @@ func (w *worker) Ended() *sessions.CrashError {
 	}
 	return w.process.crash
 }
+
+// Usage says what the worker's process uses now.
+func (w *worker) Usage() (sessions.Usage, error) { return w.process.usage() }
+
+// Resident is how many bytes of memory the worker's process has.
+func (w *worker) Resident() uint64 { return w.process.resident() }
 
 // Info says what was learnt when the worker started.
 func (w *worker) Info() sessions.WorkerInfo { return w.info }

@@ -1,4 +1,4 @@
-package worker
+package proc
 
 import (
 	"errors"
@@ -26,8 +26,8 @@ var children = struct {
 	pids map[int]bool
 }{pids: map[int]bool{}}
 
-// startChild starts a command that waitChild is to wait for.
-func startChild(cmd *exec.Cmd) error {
+// StartChild starts a command that WaitChild is to wait for.
+func StartChild(cmd *exec.Cmd) error {
 	children.Lock()
 	defer children.Unlock()
 	if err := cmd.Start(); err != nil {
@@ -38,9 +38,10 @@ func startChild(cmd *exec.Cmd) error {
 	return nil
 }
 
-func waitChild(cmd *exec.Cmd) error {
+// WaitChild waits for such a command and lets go of its process id.
+func WaitChild(cmd *exec.Cmd) error {
 	err := cmd.Wait()
-	dropChild(cmd.Process.Pid)
+	DropChild(cmd.Process.Pid)
 	return err
 }
 
@@ -53,7 +54,7 @@ func reapOrphans() {
 		if children.pids[pid] {
 			continue
 		}
-		if p, ok := readProc(pid); ok && p.dead && p.group != own {
+		if p, ok := Read(pid); ok && p.Dead && p.group != own {
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
 		}
 	}
@@ -68,22 +69,22 @@ var canListChildren = sync.OnceValue(func() bool {
 // childPIDs lists the children of this process.
 func childPIDs() []int {
 	if canListChildren() {
-		pids, _ := childrenOf(os.Getpid())
+		pids, _ := ChildrenOf(os.Getpid())
 		return pids
 	}
-	procs, _ := listProcs()
+	procs, _ := List()
 	var pids []int
 	for _, p := range procs {
-		if p.parent == os.Getpid() {
-			pids = append(pids, p.pid)
+		if p.Parent == os.Getpid() {
+			pids = append(pids, p.PID)
 		}
 	}
 	return pids
 }
 
-// childrenOf lists the children of all threads of a process; with an error, some
+// ChildrenOf lists the children of all threads of a process; with an error, some
 // may be missing.
-func childrenOf(pid int) (pids []int, err error) {
+func ChildrenOf(pid int) (pids []int, err error) {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {
 		return nil, unlessGone(err)
@@ -102,54 +103,74 @@ func childrenOf(pid int) (pids []int, err error) {
 	return pids, err
 }
 
-// keepChild leaves a process to be reaped by its owner, should it ever come to
-// this one as an orphan; dropChild ends that.
-func keepChild(pid int) {
+// ChildrenFinder lists children one by one, or by one look at all processes where
+// the kernel doesn't list them.
+func ChildrenFinder() func(pid int) []int {
+	if canListChildren() {
+		return func(pid int) []int {
+			children, _ := ChildrenOf(pid) // whom it can't see now it sees next time
+			return children
+		}
+	}
+	all := map[int][]int{}
+	procs, _ := List()
+	for _, p := range procs {
+		all[p.Parent] = append(all[p.Parent], p.PID)
+	}
+	return func(pid int) []int { return all[pid] }
+}
+
+// KeepChild leaves a process to be reaped by its owner, should it ever come to
+// this one as an orphan; DropChild ends that.
+func KeepChild(pid int) {
 	children.Lock()
 	defer children.Unlock()
 	children.pids[pid] = true
 }
 
-func dropChild(pid int) {
+// DropChild is called when the process has been reaped, or needs no owner any more.
+func DropChild(pid int) {
 	children.Lock()
 	defer children.Unlock()
 	delete(children.pids, pid)
 }
 
-// reaper reaps orphans as they die.
-type reaper struct {
+// A Reaper reaps orphans as they die.
+type Reaper struct {
 	signals chan os.Signal
 	done    sync.WaitGroup
 }
 
-// adoptOrphans makes this process the one that orphans come to. It holds for
+// AdoptOrphans makes this process the one that orphans come to. It holds for
 // the process's life.
-func adoptOrphans(log *slog.Logger) {
+func AdoptOrphans(log *slog.Logger) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		log.Warn("orphaned processes can't be adopted", "error", err)
 	}
 }
 
-// keepDescriptors keeps from all later children what this process itself has
+// KeepDescriptors keeps from all later children what this process itself has
 // inherited: some launchers leave files and pipes of their own open. Those that
 // a command passes on purpose are not touched. Before Linux 5.11 it can't.
-func keepDescriptors() {
+func KeepDescriptors() {
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
-func startReaper(f *forkers) *reaper {
-	r := &reaper{signals: make(chan os.Signal, 1)}
+// StartReaper has orphans reaped as they die. It calls also whenever a child has changed.
+func StartReaper(also func()) *Reaper {
+	r := &Reaper{signals: make(chan os.Signal, 1)}
 	signal.Notify(r.signals, unix.SIGCHLD)
 	r.done.Go(func() {
 		for range r.signals {
-			f.resume()
+			also()
 			reapOrphans()
 		}
 	})
 	return r
 }
 
-func (r *reaper) close() {
+// Close reaps those who are dead, for the last time.
+func (r *Reaper) Close() {
 	signal.Stop(r.signals)
 	close(r.signals)
 	r.done.Wait()

@@ -1,16 +1,13 @@
-package worker
+package proc
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 )
 
 func TestMachineMemory(t *testing.T) {
-	left, all := machineMemory()()
+	left, all := MemoryLeft()()
 	if left == 0 || left > all {
 		t.Errorf("%d of %d", left, all)
 	}
@@ -44,35 +41,5 @@ func TestMemoryOfAGroup(t *testing.T) {
 				t.Errorf("%d, %v", left, ok)
 			}
 		})
-	}
-}
-
-func TestReserve(t *testing.T) {
-	for all, want := range map[uint64]uint64{512 << 20: 64 << 20, 4 << 30: 256 << 20, 100 << 30: (100 << 30) / 25} {
-		if got := reserve(all); got != want {
-			t.Errorf("%d of %d, want %d", got, all, want)
-		}
-	}
-}
-
-// The server's children have the score that it had, whatever it has given itself.
-func TestShelterIsTheServersOwn(t *testing.T) {
-	score := func(pid string) int {
-		data, err := os.ReadFile("/proc/" + pid + "/oom_score_adj")
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, _ := strconv.Atoi(strings.TrimSpace(string(data)))
-		return n
-	}
-	before := score("self")
-	Shelter(slog.New(slog.DiscardHandler))
-	t.Cleanup(func() { _ = setScore("self", before) })
-	if now := score("self"); now != before && now != shelterScore {
-		t.Errorf("%d", now)
-	}
-	s := fakeSpawner(t)
-	if got := score(strconv.Itoa(start(t, s).process.pid)); got != before {
-		t.Errorf("the worker has %d, the server had %d", got, before)
 	}
 }

@@ -1,4 +1,4 @@
-package worker
+package proc
 
 import (
 	"bytes"
@@ -11,31 +11,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A proc is a process as /proc shows it.
-type proc struct {
-	procID
-	parent, group, session int
-	dead                   bool // a zombie without living threads
+// A Process is a process as /proc shows it.
+type Process struct {
+	ID
+	Parent, group, session int
+	Dead                   bool // a zombie without living threads
 }
 
-// procID names a process for ever: ids are used again, start times are not.
-type procID struct {
-	pid   int
-	start uint64 // clock ticks since boot
+// An ID names a process for ever: ids are used again, start times are not.
+type ID struct {
+	PID   int
+	Start uint64 // clock ticks since boot
 }
 
-// readProc returns false if there is no such process, or it can't be seen.
-func readProc(pid int) (proc, bool) {
+// Read returns false if there is no such process, or it can't be seen.
+func Read(pid int) (Process, bool) {
 	p, ok, _ := lookAt(pid)
 	return p, ok
 }
 
 // lookAt returns false if there is no such process. An error means that there
 // may be one, as when this process may open no more files.
-func lookAt(pid int) (proc, bool, error) {
+func lookAt(pid int) (Process, bool, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return proc{}, false, unlessGone(err)
+		return Process{}, false, unlessGone(err)
 	}
 	p, ok := parseStat(pid, string(data))
 	return p, ok, nil
@@ -51,24 +51,24 @@ func unlessGone(err error) error {
 
 // parseStat reads /proc/PID/stat. The second field is the program's name in
 // parentheses and may hold anything, parentheses too.
-func parseStat(pid int, stat string) (proc, bool) {
+func parseStat(pid int, stat string) (Process, bool) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
 	const last = 19 // starttime, counted from the state
 	if len(fields) <= last {
-		return proc{}, false
+		return Process{}, false
 	}
-	p := proc{procID: procID{pid: pid}}
-	p.parent, _ = strconv.Atoi(fields[1])
+	p := Process{ID: ID{PID: pid}}
+	p.Parent, _ = strconv.Atoi(fields[1])
 	p.group, _ = strconv.Atoi(fields[2])
 	p.session, _ = strconv.Atoi(fields[3])
 	threads, _ := strconv.Atoi(fields[17])
-	p.start, _ = strconv.ParseUint(fields[last], 10, 64)
-	p.dead = (fields[0] == "Z" || fields[0] == "X") && threads <= 1
+	p.Start, _ = strconv.ParseUint(fields[last], 10, 64)
+	p.Dead = (fields[0] == "Z" || fields[0] == "X") && threads <= 1
 	return p, true
 }
 
-// listProcs returns all processes.
-func listProcs() ([]proc, error) {
+// List returns all processes.
+func List() ([]Process, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil, err
@@ -78,13 +78,13 @@ func listProcs() ([]proc, error) {
 	if err != nil {
 		return nil, err
 	}
-	var procs []proc
+	var procs []Process
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		if p, ok := readProc(pid); ok {
+		if p, ok := Read(pid); ok {
 			procs = append(procs, p)
 		}
 	}
@@ -104,9 +104,9 @@ func environHas(pid int, text string, whole bool) bool {
 	return bytes.HasPrefix(data, []byte(text)) || bytes.Contains(data, []byte("\x00"+text))
 }
 
-// tagOf returns the tag of a process: its limit on file locks, which Linux has
+// TagOf returns the tag of a process: its limit on file locks, which Linux has
 // kept, inherited and ignored since 2.4.25. Every user may read it.
-func tagOf(pid int) (uint64, bool) {
+func TagOf(pid int) (uint64, bool) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
 	if err != nil {
 		return 0, false
@@ -120,9 +120,9 @@ func tagOf(pid int) (uint64, bool) {
 	return tag, err == nil
 }
 
-// setTag gives a process its tag. It fails where that is another user's and this one is a
+// SetTag gives a process its tag. It fails where that is another user's and this one is a
 // root without CAP_SYS_RESOURCE, as in most containers.
-func setTag(pid int, tag uint64) {
+func SetTag(pid int, tag uint64) {
 	_ = unix.Prlimit(pid, unix.RLIMIT_LOCKS, &unix.Rlimit{Cur: tag, Max: tag}, nil)
 }
 
@@ -137,18 +137,18 @@ func forbidCoreDumps(pid int) {
 	}
 }
 
-// killExactly sends SIGKILL to the process and to no later one of the same id.
+// Kill sends SIGKILL to the process and to no later one of the same id.
 // It reports whether the signal was allowed.
-func killExactly(id procID) bool {
-	fd, err := unix.PidfdOpen(id.pid, 0)
+func Kill(id ID) bool {
+	fd, err := unix.PidfdOpen(id.PID, 0)
 	if err == nil {
 		defer unix.Close(fd)
 	}
-	if now, ok := readProc(id.pid); !ok || now.start != id.start {
+	if now, ok := Read(id.PID); !ok || now.Start != id.Start {
 		return true
 	}
 	if err == nil {
 		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) != unix.EPERM
 	}
-	return unix.Kill(id.pid, unix.SIGKILL) != unix.EPERM // before Linux 5.3
+	return unix.Kill(id.PID, unix.SIGKILL) != unix.EPERM // before Linux 5.3
 }

@@ -1,4 +1,4 @@
-package worker
+package proc
 
 import (
 	"log/slog"
@@ -7,16 +7,17 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// kin is a job object that holds a worker's process and all it starts. The job
+// Kin is a job object that holds a worker's process and all it starts. The job
 // ends them when its last handle is closed, so also when the server dies.
-type kin struct {
+type Kin struct {
 	pid int
 	job windows.Handle
 	log *slog.Logger
 }
 
-func newKin(pid int, _ mark, _ *registry, log *slog.Logger) *kin {
-	k := &kin{pid: pid, log: log}
+// NewKin puts a worker that has just been started into a job of its own.
+func NewKin(pid int, _ Mark, _ *Registry, log *slog.Logger) *Kin {
+	k := &Kin{pid: pid, log: log}
 	job, err := newJob(pid)
 	if err != nil {
 		log.Warn("a worker has no job object; its child processes may outlive it", "error", err)
@@ -55,9 +56,9 @@ func withProcess(pid int, act func(windows.Handle) error) error {
 	return act(process)
 }
 
-// end kills the job, or the process alone where there is none. How many
+// End kills the job, or the process alone where there is none. How many
 // processes it had is not told.
-func (k *kin) end() int {
+func (k *Kin) End() int {
 	const killed = 1 // their exit code
 	if k.job != 0 {
 		_ = windows.TerminateJobObject(k.job, killed)
@@ -69,7 +70,8 @@ func (k *kin) end() int {
 	return 0
 }
 
-func (k *kin) close() {
+// Close ends who is left in the job.
+func (k *Kin) Close() {
 	if k.job != 0 {
 		_ = windows.CloseHandle(k.job)
 	}
