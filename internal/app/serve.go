@@ -15,7 +15,6 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/transport"
-	"understudy/internal/worker"
 	"understudy/internal/worker/proc"
 )
 
@@ -25,7 +24,7 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	collectSeldom()
 	out := os.Stdout
 	os.Stdout = os.Stderr // a stray print of any library must not reach the protocol
-	if err := worker.CheckDescriptors(); err != nil {
+	if err := proc.CheckDescriptors(); err != nil {
 		return fmt.Errorf("not serving: %w", err)
 	}
 	if len(c.Ignored) > 0 {

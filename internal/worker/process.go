@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"os/exec"
 	"sync"
 	"time"
 
@@ -227,3 +228,18 @@ func (p *process) resident() (memory uint64) {
 	p.withPID(func() { memory = proc.Resident(p.pid) })
 	return memory
 }
+
+// child is a process that the server itself has started. It is a body.
+type child struct {
+	cmd *exec.Cmd
+	log *slog.Logger
+}
+
+// wait reaps the process, and waits for its death if need be.
+func (c *child) wait() {
+	if err := proc.WaitChild(c.cmd); err != nil && c.cmd.ProcessState == nil {
+		c.log.Error("a worker's exit status was lost", "error", err)
+	}
+}
+
+func (c *child) ended() sessions.CrashError { return exitOf(c.cmd.ProcessState) }

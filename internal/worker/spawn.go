@@ -210,7 +210,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	} else if !info.IsDir() || !filepath.IsAbs(spec.Workdir) {
 		return nil, fmt.Errorf("working directory: %s is not the absolute path of a directory", spec.Workdir)
 	}
-	if err := enoughDescriptors(); err != nil {
+	if err := proc.EnoughDescriptors(); err != nil {
 		return nil, err
 	}
 	s.forkers.begin()

@@ -2,7 +2,14 @@
 
 package worker
 
-import "understudy/sessions"
+import (
+	"errors"
+
+	"understudy/sessions"
+)
+
+// limitMemory does nothing: elsewhere one process can't set the limits of another.
+func limitMemory(int, uint64) error { return errors.ErrUnsupported }
 
 // awaitDeath reaps the process at once: elsewhere than on Linux there is no
 // waiting without.

@@ -2,11 +2,18 @@ package worker
 
 import (
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/windows"
 
 	"understudy/sessions"
 )
+
+// processAttributes puts a worker into a group of its own, which CTRL_BREAK can
+// be sent to.
+func processAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
+}
 
 // interrupt sends CTRL_BREAK to the process's group.
 func (p *process) interrupt() error {

@@ -1,4 +1,4 @@
-package worker
+package proc
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ func CheckDescriptors() error {
 	return fmt.Errorf("the server may have %d files open, and needs %d to run code at all, and about ten for each interpreter: raise its limit (ulimit -n, or LimitNOFILE= of a systemd service)", limit.Cur, fewest)
 }
 
-// enoughDescriptors returns an error when a worker more would leave the server too few.
-func enoughDescriptors() error {
+// EnoughDescriptors returns an error when a worker more would leave the server too few.
+func EnoughDescriptors() error {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
 		return nil
