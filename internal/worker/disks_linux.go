@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"understudy/internal/worker/disk"
 	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
@@ -111,7 +112,7 @@ func (d *warden) letWrite(s *store, w *worker) {
 		}
 	}
 	setFileSize(w.process.pid, false) // it has to be able to delete, and to write in the place of that
-	begins := &run{base: uncounted, began: time.Now(), free: freeOn(s.place)}
+	begins := &run{base: uncounted, began: time.Now(), free: disk.Free(s.place)}
 	if s.known && !s.unseen && !s.short {
 		begins.base = s.last
 	}
@@ -121,18 +122,18 @@ func (d *warden) letWrite(s *store, w *worker) {
 }
 
 // count counts all of a store while runs wait. The caller has the store's lock.
-func (d *warden) count(s *store, largest *largestFiles) (deleted int64, err error) {
+func (d *warden) count(s *store, largest *disk.Largest) (deleted int64, err error) {
 	ctx, cancel := context.WithTimeout(d.life, d.toCount)
 	defer cancel()
 	began := time.Now()
-	free := freeOn(s.place)
+	free := disk.Free(s.place)
 	size, deleted, err := s.size(ctx, uncounted, d.holders(s), largest)
 	s.took = time.Since(began)
 	if err == nil {
 		s.looked, s.free = began, free
 		s.take(size, s.begun)
 	} else if largest != nil { // a part of the files
-		largest.count, largest.files = 0, nil
+		largest.Forget()
 	}
 	return deleted, err
 }
@@ -191,7 +192,7 @@ func (d *warden) forgetStores(used map[*store][]*worker) {
 
 // lookAtFiles counts a store's files if that is due, and reports whether anything runs.
 func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
-	now, free := time.Now(), freeOn(s.place)
+	now, free := time.Now(), disk.Free(s.place)
 	s.mu.Lock()
 	busy = len(s.runs) > 0
 	due, begun, enough := s.isDue(now, free, d.limits.Poll), s.begun, s.enough()
@@ -236,8 +237,8 @@ func (d *warden) holders(s *store) (all []*worker) {
 }
 
 // size counts what the files take, in bytes, those too that are deleted and still open.
-func (s *store) size(ctx context.Context, enough int64, workers []*worker, largest *largestFiles) (size, unnamed int64, err error) {
-	size, err = sizeOnDisk(ctx, enough, s.place, largest)
+func (s *store) size(ctx context.Context, enough int64, workers []*worker, largest *disk.Largest) (size, unnamed int64, err error) {
+	size, err = disk.Size(ctx, enough, s.place, largest)
 	if err != nil || enough >= 0 && size > enough {
 		return size, 0, err
 	}

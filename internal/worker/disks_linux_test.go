@@ -358,16 +358,3 @@ for n in range(50):
 		t.Error(told)
 	}
 }
-
-// Directories that are nested beyond all sense take no more of the server's descriptors,
-// and are more than enough.
-func TestSizeOfDirectoriesWithoutEnd(t *testing.T) {
-	walk := diskWalk{ctx: t.Context(), enough: 1000, rests: mostRests}
-	if err := walk.addRest(t.TempDir()); err != errEnough || walk.size <= walk.enough {
-		t.Error(err, walk.size)
-	}
-	walk = diskWalk{ctx: t.Context(), enough: -1, rests: mostRests}
-	if err := walk.addRest(t.TempDir()); fmt.Sprint(err) != "skip this directory" {
-		t.Error(err)
-	}
-}

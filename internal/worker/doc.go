@@ -9,16 +9,9 @@
 //	stderr   outputs ◄────────   fd 2     a pipe, read all the time
 //	fault    process ◄────────   fd 4     a pipe, read when the process is dead
 //
-// The words:
+// The words, beside those of wire, proc and disk:
 //
-//   - kin: the processes that a worker's code has started, and theirs,
-//     however they try to get away: children, members of their process groups
-//     and sessions, and whatever carries the worker's mark.
-//   - mark: what kin inherit and keep: an environment variable and a resource
-//     limit that nothing uses, both unique to one worker.
-//   - orphan: a process whose parent died before it; on Linux the nearest
-//     ancestor that adopts (root or the server, which are child subreapers)
-//     reaps it.
+//   - kin, mark, orphan: who belongs to a worker, and how they are known; see proc.
 //   - forker: a Python that forks workers and runs no code of the user's: root,
 //     bare and always awake, and the zygote, its fork with libraries imported.
 //     Each ends all kin when the server is killed.
