@@ -334,13 +334,6 @@ func (c *checkpoints) undoable(history int) ([]int, refusal) {
 	}
 }
 
-// obstacle says why the present state can't be brought back, "" when it can.
-func (c *checkpoints) obstacle() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.present.obstacle()
-}
-
 // copied reports whether there is a copy of the present state.
 func (c *checkpoints) copied() bool {
 	c.mu.Lock()

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
 // anonymously runs code for a caller that can't be told from others.
+
 func anonymously(t *testing.T, m *Manager, id, code string) *Result {
 	t.Helper()
 	r, err := m.Run(t.Context(), Anonymous, RunRequest{Code: code, InterpreterID: id})
@@ -53,6 +53,7 @@ func TestAnonymousCallersOwnNothing(t *testing.T) {
 }
 
 // everyOperation does with a session all that can be done with one.
+
 func everyOperation(ctx context.Context, m *Manager, client Client, id string) map[string]error {
 	failed := map[string]error{}
 	_, failed["run"] = m.Run(ctx, client, RunRequest{Code: "x", InterpreterID: id})
@@ -69,6 +70,7 @@ func everyOperation(ctx context.Context, m *Manager, client Client, id string) m
 }
 
 // TestOthersAreNotFound: another's session can't be told from none at all.
+
 func TestOthersAreNotFound(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	mine := mustCreate(t, m).ID
@@ -105,7 +107,9 @@ func TestAnonymousCallersMustNameTheirs(t *testing.T) {
 }
 
 // TestAnonymousFlood: sessions that nobody comes back to make room for others, and
+
 // those that somebody has come back to never do.
+
 func TestAnonymousFlood(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 8 })
@@ -166,6 +170,7 @@ func TestNobodysSessionsEnd(t *testing.T) {
 }
 
 // TestACallThatFailsLeavesNoSession that nobody knows of.
+
 func TestACallThatFailsLeavesNoSession(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), nil)
@@ -183,105 +188,23 @@ func TestACallThatFailsLeavesNoSession(t *testing.T) {
 }
 
 // departure is a client with one run under way, one in the queue, and one that
-// looks on, when it leaves.
-type departure struct {
-	m       *Manager
-	id      string
-	queued  chan error
-	waiting chan error
-}
 
-func depart(t *testing.T, interrupts bool) departure {
-	t.Helper()
-	m := newTestManager(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts })
-	t.Cleanup(func() { m.Close(context.WithoutCancel(t.Context())) })
-	d := departure{m, mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID, make(chan error, 1), make(chan error, 1)}
-	go func() {
-		_, err := m.Run(t.Context(), me, RunRequest{Code: "y", Wait: time.Hour})
-		d.queued <- err
-	}()
-	go func() {
-		_, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Hour})
-		d.waiting <- err
-	}()
-	synctest.Wait()
-	m.Leave(t.Context(), me, false)
-	if err := <-d.queued; !errors.Is(err, context.Canceled) {
-		t.Errorf("the queued call: %v", err)
-	}
-	if err := <-d.waiting; !errors.Is(err, context.Canceled) {
-		t.Errorf("the waiting call: %v", err)
-	}
-	return d
-}
+// looks on, when it leaves.
 
 // TestRunsOutliveTheirClient, and who shows the id gets the result and the
-// session.
-func TestRunsOutliveTheirClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := depart(t, false)
-		if all, _ := d.m.List(t.Context(), me); len(all) != 0 {
-			t.Errorf("%+v", all)
-		}
-		_, err := d.m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: -1})
-		wantCode(t, err, CodeNotFound, "no interpreter yet")
-		if _, err := d.m.Interrupt(t.Context(), other, d.id); err != nil {
-			t.Error(err)
-		}
-		r, err := d.m.Await(t.Context(), other, WaitRequest{InterpreterID: d.id, Wait: time.Second})
-		if err != nil || r.Status != StatusInterrupted || !strings.HasSuffix(r.Stdout, "stopping\n") || r.Execution != 1 {
-			t.Errorf("%+v, %v", r, err)
-		}
-		if all, _ := d.m.List(t.Context(), other); !slices.Equal(ids(all), []string{d.id}) || all[0].Default || all[0].Executions != 1 {
-			t.Errorf("%+v", all)
-		}
-		_, err = d.m.Show(t.Context(), me, d.id)
-		wantCode(t, err, CodeNotFound)
-	})
-}
 
-func TestRunsEndWithTheirClient(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := depart(t, true)
-		r, err := d.m.Await(t.Context(), Anonymous, WaitRequest{InterpreterID: d.id, Wait: time.Minute})
-		if err != nil || r.Status != StatusInterrupted || !strings.Contains(r.ExcInfo.Msg, "--on-disconnect") {
-			t.Errorf("%+v, %v", r, err)
-		}
-	})
-}
+// session.
 
 // TestGoodbyeEndsSessions at once where their ids are no keys. Where they are, the
+
 // client may open a connection for each call: who shows the id goes on, with what
+
 // runs, too.
-func TestGoodbyeEndsSessions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), func(o *Options) { o.AbandonedTTL = time.Hour })
-		defer m.Close(t.Context())
-		theirs, err := m.Create(t.Context(), other, CreateRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		keyed := mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID
-		forgotten := mustCreate(t, m).ID
-		m.Leave(t.Context(), other, true)
-		for _, client := range []Client{me, other, Anonymous} {
-			if _, err := m.Show(t.Context(), client, theirs.ID); err == nil {
-				t.Errorf("%s still has it", client)
-			}
-		}
-		m.Leave(t.Context(), me, true)
-		if r, err := m.Await(t.Context(), "me again", WaitRequest{InterpreterID: keyed, Wait: time.Second}); err != nil || r.Status != StatusRunning {
-			t.Errorf("%+v, %v", r, err)
-		}
-		m.Leave(t.Context(), Anonymous, true)
-		if _, err := m.Show(t.Context(), "me again", forgotten); err != nil {
-			t.Error(err)
-		}
-	})
-}
 
 // TestAHandleIsAKey from any connection without authentication, also to what has an
+
 // owner. That keeps it, and its default.
+
 func TestAHandleIsAKey(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	id := run(t, m, "a").InterpreterID
@@ -307,6 +230,7 @@ func TestAHandleIsAKey(t *testing.T) {
 }
 
 // TestConversations have a default each, of a client that owns them all.
+
 func TestConversations(t *testing.T) {
 	type chatKey struct{}
 	m := surviving(t, remembers(), func(o *Options) {
@@ -344,7 +268,9 @@ func TestConversations(t *testing.T) {
 }
 
 // TestSeventyCalls that each come as a new client never meet the limit, whoever they
+
 // are, and take nothing from who came back.
+
 func TestSeventyCalls(t *testing.T) {
 	for name, client := range map[string]func(i int) Client{
 		"anonymous":    func(int) Client { return Anonymous },
@@ -376,7 +302,9 @@ func TestSeventyCalls(t *testing.T) {
 }
 
 // TestAFloodEvictsItsOwn: who has just made its first call keeps its interpreter,
+
 // whatever another program does in how many names.
+
 func TestAFloodEvictsItsOwn(t *testing.T) {
 	type placeKey struct{}
 	bubble(t, func(t *testing.T) {
@@ -409,7 +337,9 @@ func TestAFloodEvictsItsOwn(t *testing.T) {
 }
 
 // TestAProgramIsOneClient for the limit, by whatever names and in however many MCP
+
 // sessions it calls. What it has not come back to gives way when it asks for no more.
+
 func TestAProgramIsOneClient(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) {
@@ -443,6 +373,7 @@ func TestAProgramIsOneClient(t *testing.T) {
 }
 
 // TestAProcessComesBack if it was taken for ended, and an MCP session does not.
+
 func TestAProcessComesBack(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	for client, comesBack := range map[Client]bool{"process:7.1 x": true, "session:x": false} {
@@ -454,6 +385,7 @@ func TestAProcessComesBack(t *testing.T) {
 }
 
 // TestNoDefaultInterpreter: each call of such a client must name one, and is told how.
+
 func TestNoDefaultInterpreter(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.NeedsHandle = func(c Client) bool { return c != other } })
 	for _, client := range []Client{me, Anonymous, "stdio"} {
@@ -472,30 +404,11 @@ func TestNoDefaultInterpreter(t *testing.T) {
 }
 
 // lost is a connection's end as a transport reports it.
-type lost struct{}
-
-func (lost) Error() string      { return "connection reset" }
-func (lost) Disconnected() bool { return true }
 
 // TestALostConnectionIsNoCancellation, unless the operator wants that.
-func TestALostConnectionIsNoCancellation(t *testing.T) {
-	for interrupts, want := range map[bool]Status{false: StatusRunning, true: StatusInterrupted} {
-		synctest.Test(t, func(t *testing.T) {
-			m := newTestManager(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts })
-			defer m.Close(t.Context())
-			ctx, lose := context.WithCancelCause(t.Context())
-			time.AfterFunc(time.Second, func() { lose(lost{}) })
-			if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-			if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second}); err != nil || r.Status != want {
-				t.Errorf("interrupts %t: %+v, %v", interrupts, r, err)
-			}
-		})
-	}
-}
 
 // TestAFullClientMayUseNobodysSession but gets no more than it may have.
+
 func TestAFullClientMayUseNobodysSession(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.MaxPerClient = 1 })
 	mine := mustCreate(t, m).ID
@@ -509,7 +422,9 @@ func TestAFullClientMayUseNobodysSession(t *testing.T) {
 }
 
 // TestManyClientsNeverMix: each of two hundred, of three kinds, keeps a state of
+
 // its own while some leave, come back and cancel.
+
 func TestManyClientsNeverMix(t *testing.T) {
 	const clients, rounds = 200, 8
 	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.History = 3*clients, 0 })
@@ -525,7 +440,9 @@ func TestManyClientsNeverMix(t *testing.T) {
 }
 
 // TestLookingTakesNothing: who only looks at nobody's session does not get it,
+
 // so that one who has left can't keep it from others.
+
 func TestLookingTakesNothing(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	id := run(t, m, "a").InterpreterID
@@ -552,51 +469,13 @@ func TestLookingTakesNothing(t *testing.T) {
 }
 
 // TestCallsOfADepartedClientMakeNothing that nobody would ever reach or reap,
-// whether they were under way when it left or come late.
-func TestCallsOfADepartedClientMakeNothing(t *testing.T) {
-	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 100 })
-	nobodys := anonymously(t, m, "", "a").InterpreterID
-	ctx := t.Context()
-	for bye, client := range map[bool]Client{false: "dropped", true: "said goodbye"} {
-		under, depart := m.attend(ctx, client)
-		m.Leave(ctx, client, bye)
-		_, _, err := m.admit(under, client, birth{isDefault: true})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("under way: %v", err)
-		}
-		depart()
-		for name, call := range map[string]func() error{
-			"run":    func() error { _, err := m.Run(ctx, client, RunRequest{Code: "x"}); return err },
-			"at id":  func() error { _, err := m.Run(ctx, client, RunRequest{Code: "x", InterpreterID: nobodys}); return err },
-			"create": func() error { _, err := m.Create(ctx, client, CreateRequest{}); return err },
-			"branch": func() error { _, err := m.Branch(ctx, client, nobodys); return err },
-			"upload": func() error { _, err := m.Upload(ctx, client, "", "f", nil); return err },
-		} {
-			if err := call(); !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.sessions) != 1 || len(m.calls) != 0 || len(m.owned[Anonymous]) != 1 {
-		t.Errorf("%d sessions, %d of nobody; calls %v", len(m.sessions), len(m.owned[Anonymous]), m.calls)
-	}
-}
 
-func TestDeparturesAreForgotten(t *testing.T) {
-	var d departures
-	for i := range keptDepartures + 10 {
-		d.add(Client(fmt.Sprint(i)))
-		d.add(Client(fmt.Sprint(i)))
-	}
-	if len(d.gone) != keptDepartures || d.gone["9"] || !d.gone["10"] {
-		t.Errorf("%d kept", len(d.gone))
-	}
-}
+// whether they were under way when it left or come late.
 
 // TestAbandonedSessionsMakeRoom: clients that connect once for each call lock
+
 // nobody out, and who comes back keeps what it has.
+
 func TestAbandonedSessionsMakeRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.AbandonedTTL = 8, time.Hour })
@@ -642,7 +521,9 @@ func TestAbandonedSessionsMakeRoom(t *testing.T) {
 }
 
 // live is the life of one client of three kinds: one with a name, one that is
+
 // anonymous, and one that loses its connection after each call.
+
 func live(ctx context.Context, m *Manager, i, rounds int) error {
 	kind, client, id := i%3, Client(fmt.Sprint("client ", i)), ""
 	if kind == 1 {
