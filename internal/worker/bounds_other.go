@@ -8,18 +8,18 @@ import (
 
 // Limits are kept on Linux only.
 type (
-	bounds struct{}
-	warden struct{}
+	bounds  struct{}
+	limiter struct{}
 )
 
 func (*bounds) verdict() string { return "" }
 func (*bounds) release()        {}
 
-func newWarden(*Spawner) *warden { return nil }
-func (*warden) begin()           {}
-func (*warden) letRun(*worker) func(*wire.Done) []string {
+func newLimiter(*Spawner) *limiter { return nil }
+func (*limiter) begin()            {}
+func (*limiter) letRun(*worker) func(*wire.Done) []string {
 	return func(*wire.Done) []string { return nil }
 }
-func (*warden) close() {}
+func (*limiter) close() {}
 
 func (s *Spawner) bind(*worker) {}

@@ -36,7 +36,7 @@ const (
 // storesOf returns the stores of a worker's files: the home of the session and its
 // branches, with their /tmp, or else its private directory; and the working directory
 // where it is another.
-func (d *warden) storesOf(spec *sessions.Spec) (all []*store) {
+func (d *limiter) storesOf(spec *sessions.Spec) (all []*store) {
 	d.storing.Lock()
 	defer d.storing.Unlock()
 	if spec.Home != "" {
@@ -51,7 +51,7 @@ func (d *warden) storesOf(spec *sessions.Spec) (all []*store) {
 }
 
 // store is for a caller that has storing.
-func (d *warden) store(place string, common bool) *store {
+func (d *limiter) store(place string, common bool) *store {
 	if d.stores[place] == nil {
 		d.stores[place] = newStore(place, common, d.limits.Disk)
 	}
@@ -60,7 +60,7 @@ func (d *warden) store(place string, common bool) *store {
 
 // letRun is told that a worker is about to run something. What it returns is called
 // when that is over, with what came of it, and says what there is to say of limits.
-func (d *warden) letRun(w *worker) (over func(*wire.Done) []string) {
+func (d *limiter) letRun(w *worker) (over func(*wire.Done) []string) {
 	if d == nil {
 		return noNotes
 	}
@@ -103,7 +103,7 @@ func noNotes(*wire.Done) []string { return nil }
 
 // letWrite lets a run begin. Where little room is left, or nobody has looked yet, it
 // counts first, so that all that comes later is the run's.
-func (d *warden) letWrite(s *store, w *worker) {
+func (d *limiter) letWrite(s *store, w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waits() {
@@ -122,7 +122,7 @@ func (d *warden) letWrite(s *store, w *worker) {
 }
 
 // count counts all of a store while runs wait. The caller has the store's lock.
-func (d *warden) count(s *store, largest *disk.Largest) (deleted int64, err error) {
+func (d *limiter) count(s *store, largest *disk.Largest) (deleted int64, err error) {
 	ctx, cancel := context.WithTimeout(d.life, d.toCount)
 	defer cancel()
 	began := time.Now()
@@ -140,7 +140,7 @@ func (d *warden) count(s *store, largest *disk.Largest) (deleted int64, err erro
 
 // watchDisks sees to it that runs write no more files than they may. It has a goroutine
 // of its own, for a walk over many files takes a while.
-func (d *warden) watchDisks() {
+func (d *limiter) watchDisks() {
 	for d.life.Err() == nil {
 		d.disksRest.Store(true) // before it looks who runs, so that whoever begins later pokes
 		began := time.Now()
@@ -149,7 +149,7 @@ func (d *warden) watchDisks() {
 			d.disksRest.Store(false)
 			pause = d.limits.Poll
 		}
-		timer := time.NewTimer(max(pause, wardenShare*time.Since(began)))
+		timer := time.NewTimer(max(pause, limiterShare*time.Since(began)))
 		select {
 		case <-d.life.Done():
 		case <-timer.C:
@@ -160,7 +160,7 @@ func (d *warden) watchDisks() {
 }
 
 // lookAtDisks looks at those stores that are due, and reports whether anything runs.
-func (d *warden) lookAtDisks() (busy bool) {
+func (d *limiter) lookAtDisks() (busy bool) {
 	workers := map[*store][]*worker{}
 	for w := range d.spawner.present() {
 		if spec := w.spec.Load(); spec != nil {
@@ -177,7 +177,7 @@ func (d *warden) lookAtDisks() (busy bool) {
 }
 
 // forgetStores forgets those whose directories have gone with their last worker.
-func (d *warden) forgetStores(used map[*store][]*worker) {
+func (d *limiter) forgetStores(used map[*store][]*worker) {
 	d.storing.Lock()
 	defer d.storing.Unlock()
 	for key, s := range d.stores {
@@ -191,7 +191,7 @@ func (d *warden) forgetStores(used map[*store][]*worker) {
 }
 
 // lookAtFiles counts a store's files if that is due, and reports whether anything runs.
-func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
+func (d *limiter) lookAtFiles(s *store, workers []*worker) (busy bool) {
 	now, free := time.Now(), disk.Free(s.place)
 	s.mu.Lock()
 	busy = len(s.runs) > 0
@@ -227,7 +227,7 @@ func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
 }
 
 // holders are the workers whose files are those of the store.
-func (d *warden) holders(s *store) (all []*worker) {
+func (d *limiter) holders(s *store) (all []*worker) {
 	for w := range d.spawner.present() {
 		if spec := w.spec.Load(); spec != nil && slices.Contains(d.storesOf(spec), s) {
 			all = append(all, w)

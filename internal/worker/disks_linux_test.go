@@ -157,7 +157,7 @@ os.unlink("f")`)
 
 // A count that runs out of time is not waited for again, and nothing is said by it.
 func TestACountOutOfTime(t *testing.T) {
-	d := newWarden(limited(t, sandbox.Limits{Disk: 20 << 20}))
+	d := newLimiter(limited(t, sandbox.Limits{Disk: 20 << 20}))
 	d.toCount = 0
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "much"), 30)
@@ -332,7 +332,7 @@ func TestRunsDoNotWaitForTheDisk(t *testing.T) {
 // A count that a run could not wait for holds although runs have begun since.
 func TestACountThatTakesLongIsTaken(t *testing.T) {
 	s := limited(t, sandbox.Limits{Disk: 20 << 20})
-	d := newWarden(s)
+	d := newLimiter(s)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "much"), 30)
 	files := d.store(dir, true)

@@ -36,7 +36,7 @@
 //
 // Limits have three keepers. Rlimits are put on a process from outside before code runs in
 // it. A cgroup bounds a line far above the memory limit, as its copies are in it too. The
-// warden counts a worker, its descendants and orphans with its tag: /proc/PID/status first,
+// limiter counts a worker, its descendants and orphans with its tag: /proc/PID/status first,
 // which counts what forks share once for each, and smaps_rollup only when that passes the
 // limit. A worker without children may have 256 MiB more, since RLIMIT_DATA gives it a
 // MemoryError first, which leaves the session as it is. The guard looks at the machine.

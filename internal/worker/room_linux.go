@@ -30,7 +30,7 @@ func (w *worker) troubleOf(done *wire.Done) *trouble {
 
 // endRun lets a run end, and returns what there is to say of the disk limit. It counts
 // where the run may have reached it.
-func (d *warden) endRun(s *store, w *worker, met *trouble) (notes []string) {
+func (d *limiter) endRun(s *store, w *worker, met *trouble) (notes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.runs[w]
@@ -91,7 +91,7 @@ func (s *store) report(largest *disk.Largest, deleted int64) string {
 }
 
 // fileNotes says what there is to say of the size of a single file, and of a full disk.
-func (d *warden) fileNotes(workdir string, met *trouble, told bool) (notes []string) {
+func (d *limiter) fileNotes(workdir string, met *trouble, told bool) (notes []string) {
 	most := d.limits.FileSize
 	if most > 0 && !met.held && (met.raised || met.file != "") && !(told && most >= d.limits.Disk) {
 		text := fmt.Sprintf("a file may become %s at most (--file-size-limit)", sessions.SizeInWords(most))

@@ -126,7 +126,7 @@ type Spawner struct {
 	checkpointLimit int64
 	obstacle        string   // why workers are never copied, as a clause
 	forkers         *forkers // of a Zygote, or the guard; nil without
-	warden          *warden  // nil without limits
+	limiter         *limiter // nil without limits
 	// launch starts a process and joins it to a worker, which it may have
 	// greeted already.
 	launch func(ctx context.Context, spec sessions.Spec, mark proc.Mark, greeting []byte) (*worker, error)
@@ -180,7 +180,7 @@ func NewSpawner(options Options) *Spawner {
 	s.registry.ByUser = options.Wall.TellsByUser()
 	s.launch = s.spawn
 	s.forkers = newGuard(s)
-	s.warden = newWarden(s)
+	s.limiter = newLimiter(s)
 	return s
 }
 
@@ -489,7 +489,7 @@ func (s *Spawner) keep(w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.workers[w] = true
-	s.warden.begin()
+	s.limiter.begin()
 }
 
 // present returns the workers that are not closed yet.
@@ -519,7 +519,7 @@ func (s *Spawner) Close(ctx context.Context) error {
 	s.starting.Wait()
 	err := s.closeWorkers(ctx)
 	s.forkers.close()
-	s.warden.close()
+	s.limiter.close()
 	if s.launcher != nil {
 		s.launcher.close()
 		s.reaper.Close()

@@ -208,7 +208,7 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (done wi
 	}
 	w.interrupts.begin()
 	defer w.interrupts.end()
-	over := w.spawner.warden.letRun(w)
+	over := w.spawner.limiter.letRun(w)
 	defer func() { done.Notes = append(done.Notes, over(&done)...) }()
 	if err := w.conn.Write(run); err != nil {
 		return done, err

@@ -10,7 +10,7 @@ import (
 // they have started where only that has. Space can also be taken without: of that one is
 // guilty who is alone with files of its own. Whoever goes on is measured anew when they
 // have ended. The caller has the store's lock.
-func (d *warden) endWriters(s *store, tooMuch []*worker, alone bool) {
+func (d *limiter) endWriters(s *store, tooMuch []*worker, alone bool) {
 	var ending []*worker
 	for _, w := range tooMuch {
 		r := s.runs[w]

@@ -27,7 +27,7 @@ func limited(t testing.TB, limits sandbox.Limits) *Spawner {
 		CheckpointShare: 0.5, Limits: limits, Preload: []string{"json"},
 	})
 	// On a busy machine what these wait for takes longer than it should.
-	if d := z.warden; d != nil {
+	if d := z.limiter; d != nil {
 		d.toDie, d.toCount = time.Minute, time.Minute
 	}
 	t.Cleanup(func() {
@@ -289,7 +289,7 @@ func TestMachineGuard(t *testing.T) {
 	s := limited(t, sandbox.Limits{Memory: 4 << 30})
 	var mu sync.Mutex
 	var greedy []*worker // memory is short as long as one of them lives
-	s.warden.available = func() (left, all uint64) {
+	s.limiter.available = func() (left, all uint64) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, w := range greedy {
@@ -344,7 +344,7 @@ func TestMachineGuardWhileSomebodyEnds(t *testing.T) {
 	s := limited(t, sandbox.Limits{Memory: 4 << 30})
 	idler, dying := start(t, s), start(t, s)
 	workertest.Run(t, idler, grab+"grab(200)")
-	d := newWarden(s)
+	d := newLimiter(s)
 	d.available = func() (left, all uint64) {
 		dying.Kill()
 		return 1 << 20, 8 << 30
@@ -352,9 +352,9 @@ func TestMachineGuardWhileSomebodyEnds(t *testing.T) {
 	workers := map[*worker]bool{idler: true, dying: true}
 	d.forget(workers)
 	now := time.Now()
-	*d.cases[dying] = wardenCase{ending: true, frees: 1 << 30, since: now}
-	if scarce := d.protect(workers, now); !scarce || d.cases[idler].ending {
-		t.Errorf("scarce %v, and the idle one is ended: %v", scarce, d.cases[idler].ending)
+	*d.records[dying] = usageRecord{ending: true, frees: 1 << 30, since: now}
+	if scarce := d.protect(workers, now); !scarce || d.records[idler].ending {
+		t.Errorf("scarce %v, and the idle one is ended: %v", scarce, d.records[idler].ending)
 	}
 	d.close()
 }
@@ -362,7 +362,7 @@ func TestMachineGuardWhileSomebodyEnds(t *testing.T) {
 // While nothing runs, memory that is short is no reason to look all the time.
 func TestScarceMemoryIsLookedAtSeldomWhileNothingRuns(t *testing.T) {
 	s := limited(t, sandbox.Limits{Memory: 4 << 30})
-	d := newWarden(s)
+	d := newLimiter(s)
 	d.available = func() (left, all uint64) { return 1 << 30, 16 << 30 }
 	if pause, busy := d.round(time.Now()); busy || pause != d.limits.Poll {
 		t.Errorf("%v, %v", pause, busy)

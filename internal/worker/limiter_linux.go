@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// wardenPoll is how often workers that run something are looked at.
-	wardenPoll = 100 * time.Millisecond
-	// wardenRest is how often the others are, and how often orphans are sought.
-	wardenRest = 2 * time.Second
-	// wardenShare bounds what the looking costs: after a look that took a while it
+	// limiterPoll is how often workers that run something are looked at.
+	limiterPoll = 100 * time.Millisecond
+	// limiterRest is how often the others are, and how often orphans are sought.
+	limiterRest = 2 * time.Second
+	// limiterShare bounds what the looking costs: after a look that took a while it
 	// rests so many times as long.
-	wardenShare = 10
+	limiterShare = 10
 	// guardShare is how often it looks at the machine's memory, when little is left,
 	// for once at each worker.
 	guardShare = 10
 )
 
-// warden ends workers that use more than they may, where the kernel does not see to
+// limiter ends workers that use more than they may, where the kernel does not see to
 // it, and the largest of all when the machine's memory is nearly used up.
-type warden struct {
+type limiter struct {
 	spawner *Spawner
 	limits  sandbox.Limits
 	log     *slog.Logger
@@ -56,16 +56,16 @@ type warden struct {
 	disksRest atomic.Bool // those are looked at seldom, as nothing runs
 
 	// The rest is its goroutine's alone.
-	cases    map[*worker]*wardenCase
-	strays   map[uint64][]int // orphans, by the tag of their line
-	loose    map[int][]int    // those without the tag of one of their user's lines, by user
+	records  map[*worker]*usageRecord
+	orphans  map[uint64][]int // by the tag of their line
+	untagged map[int][]int    // those without the tag of one of their user's lines, by user
 	sought   time.Time        // when they were
 	nextLook time.Time
 	guard    guard
 }
 
-// wardenCase is what is remembered of a worker.
-type wardenCase struct {
+// usageRecord is what is remembered of a worker.
+type usageRecord struct {
 	ending bool      // it is being killed
 	looked time.Time // idle workers are looked at seldom
 	// What its end is going to free, in bytes, and since when.
@@ -79,30 +79,30 @@ type wardenCase struct {
 	counted  time.Time
 }
 
-// newWarden returns nil when there is nothing to watch for.
-func newWarden(s *Spawner) *warden {
+// newLimiter returns nil when there is nothing to watch for.
+func newLimiter(s *Spawner) *limiter {
 	limits := s.options.Limits
 	if limits == (sandbox.Limits{}) && s.options.Wall == nil {
 		return nil
 	}
 	if limits.Poll <= 0 {
-		limits.Poll = wardenPoll
+		limits.Poll = limiterPoll
 	}
 	life, stop := context.WithCancel(context.Background())
-	return &warden{
+	return &limiter{
 		spawner: s, limits: limits, log: s.log, available: proc.MemoryLeft(),
 		toDie: dyingTime, toCount: diskCount,
-		life: life, stop: stop, poke: make(chan struct{}, 1), cases: map[*worker]*wardenCase{},
+		life: life, stop: stop, poke: make(chan struct{}, 1), records: map[*worker]*usageRecord{},
 		stores: map[string]*store{}, pokeDisks: make(chan struct{}, 1),
 	}
 }
 
-// openCgroups opens those of this process once, for the wardens of all its Pythons: it
-// removes groups that nobody is in, as one is that another warden has just made.
+// openCgroups opens those of this process once, for the limiters of all its Pythons: it
+// removes groups that nobody is in, as one is that another limiter has just made.
 var openCgroups = sync.OnceValues(sandbox.OpenCgroups)
 
 // groups are the cgroups of sessions; nil where there are none.
-func (d *warden) groups() *sandbox.Groups {
+func (d *limiter) groups() *sandbox.Groups {
 	d.grouping.Do(func() {
 		groups, err := openCgroups()
 		if err != nil {
@@ -115,7 +115,7 @@ func (d *warden) groups() *sandbox.Groups {
 }
 
 // begin has it watch, once there is a worker.
-func (d *warden) begin() {
+func (d *limiter) begin() {
 	if d == nil {
 		return
 	}
@@ -128,7 +128,7 @@ func (d *warden) begin() {
 }
 
 // wake is told that a worker begins to run something.
-func (d *warden) wake() {
+func (d *limiter) wake() {
 	if !d.resting.Load() {
 		return
 	}
@@ -138,14 +138,14 @@ func (d *warden) wake() {
 	}
 }
 
-func (d *warden) close() {
+func (d *limiter) close() {
 	if d != nil {
 		d.stop()
 		d.running.Wait()
 	}
 }
 
-func (d *warden) watch() {
+func (d *limiter) watch() {
 	for d.life.Err() == nil {
 		d.resting.Store(true) // before it looks who runs, so that whoever begins later pokes
 		pause, busy := d.round(time.Now())
@@ -162,10 +162,10 @@ func (d *warden) watch() {
 
 // round looks once at the machine and at whoever is due, and returns how long to
 // pause, and whether anything runs.
-func (d *warden) round(now time.Time) (pause time.Duration, busy bool) {
+func (d *limiter) round(now time.Time) (pause time.Duration, busy bool) {
 	workers := d.spawner.present()
 	d.forget(workers)
-	pause = wardenRest
+	pause = limiterRest
 	scarce := d.protect(workers, now)
 	for w := range workers {
 		busy = busy || w.interrupts.busy()
@@ -181,25 +181,25 @@ func (d *warden) round(now time.Time) (pause time.Duration, busy bool) {
 	}
 	d.lookAt(workers, now)
 	took := time.Since(now)
-	d.nextLook = now.Add(max(d.limits.Poll, wardenShare*took))
+	d.nextLook = now.Add(max(d.limits.Poll, limiterShare*took))
 	return pause, busy
 }
 
-func (d *warden) forget(present map[*worker]bool) {
-	for w := range d.cases {
+func (d *limiter) forget(present map[*worker]bool) {
+	for w := range d.records {
 		if !present[w] {
-			delete(d.cases, w)
+			delete(d.records, w)
 		}
 	}
 	for w := range present {
-		if d.cases[w] == nil {
-			d.cases[w] = &wardenCase{}
+		if d.records[w] == nil {
+			d.records[w] = &usageRecord{}
 		}
 	}
 }
 
 // lookAt holds those who are due to their limits.
-func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
+func (d *limiter) lookAt(workers map[*worker]bool, now time.Time) {
 	if d.limits.Memory <= 0 && d.limits.Processes <= 0 {
 		return
 	}
@@ -207,13 +207,13 @@ func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
 		if time.Since(d.guard.looked) > d.limits.Poll/guardShare { // a look at many takes a while
 			d.protect(workers, time.Now())
 		}
-		c := d.cases[w]
-		if c.ending || !w.interrupts.busy() && now.Sub(c.looked) < wardenRest {
+		c := d.records[w]
+		if c.ending || !w.interrupts.busy() && now.Sub(c.looked) < limiterRest {
 			continue
 		}
 		c.looked = now
 		f := d.footprint(w)
-		if d.limits.Memory > 0 && now.Sub(c.counted) >= wardenShare*d.limits.Poll {
+		if d.limits.Memory > 0 && now.Sub(c.counted) >= limiterShare*d.limits.Poll {
 			c.unmapped, c.counted = f.Unmapped(), now
 		}
 		used, over := d.overMemory(c, f, now)
@@ -230,7 +230,7 @@ func (d *warden) lookAt(workers map[*worker]bool, now time.Time) {
 // high is followed by an exact count, and that by another one when the estimate has
 // grown by what was missing, or after a while: forks that write to what they share
 // use more, and the estimate doesn't tell.
-func (d *warden) overMemory(c *wardenCase, f proc.Footprint, now time.Time) (used uint64, over bool) {
+func (d *limiter) overMemory(c *usageRecord, f proc.Footprint, now time.Time) (used uint64, over bool) {
 	allowed := uint64(d.limits.Memory)
 	if len(f.PIDs) == 1 || f.Own > allowed {
 		// What RLIMIT_DATA refuses is a MemoryError, which leaves the session as it
@@ -247,39 +247,39 @@ func (d *warden) overMemory(c *wardenCase, f proc.Footprint, now time.Time) (use
 		return 0, false
 	}
 	c.exact, c.estimate = f.Exactly()+c.unmapped, estimate
-	c.again = now.Add(max(wardenRest, 5*wardenShare*time.Since(now)))
+	c.again = now.Add(max(limiterRest, 5*limiterShare*time.Since(now)))
 	return c.exact, c.exact > allowed
 }
 
 // footprint counts what a worker and its kin use.
-func (d *warden) footprint(w *worker) proc.Footprint {
-	d.seekStrays()
+func (d *limiter) footprint(w *worker) proc.Footprint {
+	d.seekOrphans()
 	c := proc.NewCount(d.spawner.registry)
 	user := 0
 	w.process.withPID(func() {
 		c.Add(w.process.pid)
 		user = w.line.kin.User(w.process.pid)
 	})
-	for _, stray := range d.strays[w.line.kin.Mark.Tag] {
-		c.Add(stray)
+	for _, pid := range d.orphans[w.line.kin.Mark.Tag] {
+		c.Add(pid)
 	}
-	for _, stray := range d.loose[user] {
-		c.Add(stray)
+	for _, pid := range d.untagged[user] {
+		c.Add(pid)
 	}
 	return c.Footprint
 }
 
-// seekStrays finds the orphans among the workers' kin: code that forks twice has
+// seekOrphans finds the orphans among the workers' kin: code that forks twice has
 // them adopted. Their tag tells whose they are, or their user, whose workers then share
 // the blame. It does so now and then.
-func (d *warden) seekStrays() {
+func (d *limiter) seekOrphans() {
 	now := time.Now()
-	if now.Sub(d.sought) < wardenShare*d.limits.Poll {
+	if now.Sub(d.sought) < limiterShare*d.limits.Poll {
 		return
 	}
-	d.sought, d.strays, d.loose = now, map[uint64][]int{}, map[int][]int{}
+	d.sought, d.orphans, d.untagged = now, map[uint64][]int{}, map[int][]int{}
 	find := proc.ChildrenFinder()
-	for w := range d.cases {
+	for w := range d.records {
 		w.process.withPID(func() { w.line.kin.User(w.process.pid) }) // is made known
 	}
 	for _, adoptive := range append(d.spawner.registry.All(proc.Forker), os.Getpid()) {
@@ -288,17 +288,17 @@ func (d *warden) seekStrays() {
 				continue
 			}
 			tag, tagged := proc.TagOf(pid)
-			if user := d.looseUser(pid, tag); user != 0 {
-				d.loose[user] = append(d.loose[user], pid)
+			if user := d.untaggedUser(pid, tag); user != 0 {
+				d.untagged[user] = append(d.untagged[user], pid)
 			} else if tagged {
-				d.strays[tag] = append(d.strays[tag], pid)
+				d.orphans[tag] = append(d.orphans[tag], pid)
 			}
 		}
 	}
 }
 
-// looseUser returns whose an orphan is that has no tag of its user's, else 0.
-func (d *warden) looseUser(pid int, tag uint64) int {
+// untaggedUser returns whose an orphan is that has no tag of its user's, else 0.
+func (d *limiter) untaggedUser(pid int, tag uint64) int {
 	if !d.spawner.registry.ByUser {
 		return 0
 	}
@@ -310,8 +310,8 @@ func (d *warden) looseUser(pid int, tag uint64) int {
 }
 
 // end kills a worker. It does not wait for that.
-func (d *warden) end(w *worker, cause string) {
-	d.cases[w].ending = true
+func (d *limiter) end(w *worker, cause string) {
+	d.records[w].ending = true
 	d.log.Info("an interpreter is ended", "pid", w.process.pid, "reason", cause)
 	w.process.blame(cause)
 	d.running.Go(func() { w.process.kill(cause) })
