@@ -16,7 +16,7 @@ import (
 	"understudy/internal/egress"
 	"understudy/internal/pythonenv"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker"
+	"understudy/internal/worker/proc"
 	"understudy/pyworker"
 	"understudy/sessions"
 )
@@ -84,7 +84,7 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 // limitsOf are the limits of one interpreter. What was asked for holds without a wall
 // too.
 func limitsOf(c *config.Config) sandbox.Limits {
-	l := c.Serve.ResolvedLimits(worker.MachineMemory())
+	l := c.Serve.ResolvedLimits(proc.MachineMemory())
 	return sandbox.Limits{
 		Memory: l.Memory, Processes: int(l.Processes), CPUs: l.CPUs, OpenFiles: int(l.OpenFiles),
 		FileSize: l.FileSize, Disk: l.Disk, Output: l.Output,

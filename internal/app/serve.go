@@ -15,7 +15,7 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/transport"
-	"understudy/internal/worker"
+	"understudy/internal/worker/proc"
 )
 
 // Serve is the command serve: MCP on standard input and output, which carry
@@ -24,7 +24,7 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	collectSeldom()
 	out := os.Stdout
 	os.Stdout = os.Stderr // a stray print of any library must not reach the protocol
-	if err := worker.CheckDescriptors(); err != nil {
+	if err := proc.CheckDescriptors(); err != nil {
 		return fmt.Errorf("not serving: %w", err)
 	}
 	if len(c.Ignored) > 0 {
@@ -53,7 +53,7 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		defer network.close()
 		serve = func(a *App) error { return network.serve(ctx, a) }
 	}
-	worker.Shelter(log)
+	proc.Shelter(log)
 	a, err := Open(c, log)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"understudy/internal/config"
 	"understudy/internal/pythonenv"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker"
+	"understudy/internal/worker/proc"
 )
 
 // sandbox says what the wall is made of here and what it leaves open, also where it is
@@ -83,7 +83,7 @@ func checkSharedHome(c *config.Config) (state, string) {
 }
 
 func checkLimits(c *config.Config) (state, string) {
-	return stateOK, limitsInWords(c.Serve.ResolvedLimits(worker.MachineMemory()))
+	return stateOK, limitsInWords(c.Serve.ResolvedLimits(proc.MachineMemory()))
 }
 
 // checkLimitsOverHTTP has something to say where there is a sandbox over HTTP only.
@@ -93,7 +93,7 @@ func checkLimitsOverHTTP(c *config.Config) (state, string) {
 		return "", ""
 	}
 	s.Transport = []string{"http"}
-	return stateOK, limitsInWords(s.ResolvedLimits(worker.MachineMemory()))
+	return stateOK, limitsInWords(s.ResolvedLimits(proc.MachineMemory()))
 }
 
 // reachable says what code in the sandbox may reach.

@@ -8,7 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
-	"understudy/internal/worker"
+	"understudy/internal/worker/proc"
 )
 
 // fewFiles is a limit on open files that a few dozen sessions would reach;
@@ -24,7 +24,7 @@ func freeSpace(directory string) (uint64, error) {
 }
 
 func (f *findings) limits() {
-	if err := worker.CheckDescriptors(); err != nil {
+	if err := proc.CheckDescriptors(); err != nil {
 		f.add(groupSystem, "open files", stateFailed, "%v", err)
 	} else {
 		f.limit("open files", unix.RLIMIT_NOFILE, fewFiles)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
 
@@ -19,9 +20,9 @@ type asking struct {
 }
 
 // ask passes a question on. What was printed before it comes first.
-func (w *worker) ask(f frame, sink sessions.Sink) error {
-	var message askMessage
-	if err := f.decode(&message); err != nil {
+func (w *worker) ask(f wire.Frame, sink sessions.Sink) error {
+	var message wire.Ask
+	if err := f.Decode(&message); err != nil {
 		return err
 	}
 	w.line.output.drain()
@@ -45,7 +46,7 @@ func (w *worker) reply(question int, r sessions.Reply) {
 		return
 	}
 	w.asking.open = false
-	if err := w.conn.send(typeAnswer, answerMessage{question, r.Text, r.Refusal}); err != nil {
+	if err := w.conn.Send(wire.TypeAnswer, wire.Answer{Question: question, Text: r.Text, Refusal: r.Refusal}); err != nil {
 		w.log.Debug("answering the code's question", "error", err) // the worker is dead, as Run will find
 	}
 }

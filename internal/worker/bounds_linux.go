@@ -41,7 +41,7 @@ func (s *Spawner) bind(w *worker) {
 
 func (s *Spawner) newBounds(pid int) *bounds {
 	b := &bounds{limits: s.options.Limits}
-	groups := s.warden.groups()
+	groups := s.limiter.groups()
 	if groups == nil {
 		return b
 	}

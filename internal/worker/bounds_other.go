@@ -2,30 +2,24 @@
 
 package worker
 
-import "log/slog"
+import (
+	"understudy/internal/worker/wire"
+)
 
 // Limits are kept on Linux only.
 type (
-	bounds struct{}
-	warden struct{}
+	bounds  struct{}
+	limiter struct{}
 )
 
 func (*bounds) verdict() string { return "" }
 func (*bounds) release()        {}
 
-func newWarden(*Spawner) *warden { return nil }
-func (*warden) begin()           {}
-func (*warden) letRun(*worker) func(*doneMessage) []string {
-	return func(*doneMessage) []string { return nil }
+func newLimiter(*Spawner) *limiter { return nil }
+func (*limiter) begin()            {}
+func (*limiter) letRun(*worker) func(*wire.Done) []string {
+	return func(*wire.Done) []string { return nil }
 }
-func (*warden) close() {}
+func (*limiter) close() {}
 
 func (s *Spawner) bind(*worker) {}
-
-func enoughDescriptors() error { return nil }
-
-// CheckDescriptors checks nothing here.
-func CheckDescriptors() error { return nil }
-
-// Shelter does nothing on this system.
-func Shelter(*slog.Logger) {}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/pyworker"
 	"understudy/sessions"
@@ -106,7 +107,7 @@ func TestIndexesReachSessionsWithoutPasswords(t *testing.T) {
 	}
 	wall := testWall(t, sandbox.Settings{})
 	s := testSpawner(t, func(o *Options) { o.Wall = wall })
-	env := s.environment("/lib", s.nonce.worker("id", 1))
+	env := s.environment("/lib", s.nonce.Mark("id", 1))
 	if !slices.Contains(env, "PIP_INDEX_URL=https://index.corp.example/simple/") || strings.Contains(strings.Join(env, "\n"), "secret") {
 		t.Errorf("%q", env)
 	}
@@ -149,7 +150,7 @@ func TestTagsAreTaken(t *testing.T) {
 	change := func(o *Options) { o.LibraryDir, o.Wall = library, wall }
 	tagged := func(how string, started sessions.Worker) {
 		w := started.(*worker)
-		if !hasTag(w.process.pid, w.line.kin.mark.tag) {
+		if !proc.HasTag(w.process.pid, w.line.kin.Mark.Tag) {
 			t.Errorf("%s has no tag", how)
 		}
 	}

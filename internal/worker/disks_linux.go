@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"understudy/internal/worker/disk"
+	"understudy/internal/worker/proc"
+	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
 
@@ -36,7 +36,7 @@ const (
 // storesOf returns the stores of a worker's files: the home of the session and its
 // branches, with their /tmp, or else its private directory; and the working directory
 // where it is another.
-func (d *warden) storesOf(spec *sessions.Spec) (all []*store) {
+func (d *limiter) storesOf(spec *sessions.Spec) (all []*store) {
 	d.storing.Lock()
 	defer d.storing.Unlock()
 	if spec.Home != "" {
@@ -51,7 +51,7 @@ func (d *warden) storesOf(spec *sessions.Spec) (all []*store) {
 }
 
 // store is for a caller that has storing.
-func (d *warden) store(place string, common bool) *store {
+func (d *limiter) store(place string, common bool) *store {
 	if d.stores[place] == nil {
 		d.stores[place] = newStore(place, common, d.limits.Disk)
 	}
@@ -60,7 +60,7 @@ func (d *warden) store(place string, common bool) *store {
 
 // letRun is told that a worker is about to run something. What it returns is called
 // when that is over, with what came of it, and says what there is to say of limits.
-func (d *warden) letRun(w *worker) (over func(*doneMessage) []string) {
+func (d *limiter) letRun(w *worker) (over func(*wire.Done) []string) {
 	if d == nil {
 		return noNotes
 	}
@@ -84,10 +84,10 @@ func (d *warden) letRun(w *worker) (over func(*doneMessage) []string) {
 		}
 	}
 	began := time.Now()
-	return func(done *doneMessage) (notes []string) {
+	return func(done *wire.Done) (notes []string) {
 		trouble := w.troubleOf(done)
 		if time.Since(began) > diskQuick { // in less nobody writes much
-			now, _ := writtenBy(w.process.pid)
+			now, _ := proc.WrittenBy(w.process.pid)
 			trouble.written, w.written = int64(now-min(now, w.written)), now
 		}
 		for _, s := range stores { // what is deleted and still open counts in each: once is enough
@@ -99,11 +99,11 @@ func (d *warden) letRun(w *worker) (over func(*doneMessage) []string) {
 	}
 }
 
-func noNotes(*doneMessage) []string { return nil }
+func noNotes(*wire.Done) []string { return nil }
 
 // letWrite lets a run begin. Where little room is left, or nobody has looked yet, it
 // counts first, so that all that comes later is the run's.
-func (d *warden) letWrite(s *store, w *worker) {
+func (d *limiter) letWrite(s *store, w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waits() {
@@ -112,7 +112,7 @@ func (d *warden) letWrite(s *store, w *worker) {
 		}
 	}
 	setFileSize(w.process.pid, false) // it has to be able to delete, and to write in the place of that
-	begins := &run{base: uncounted, began: time.Now(), free: freeOn(s.place)}
+	begins := &run{base: uncounted, began: time.Now(), free: disk.Free(s.place)}
 	if s.known && !s.unseen && !s.short {
 		begins.base = s.last
 	}
@@ -122,25 +122,25 @@ func (d *warden) letWrite(s *store, w *worker) {
 }
 
 // count counts all of a store while runs wait. The caller has the store's lock.
-func (d *warden) count(s *store, largest *largestFiles) (deleted int64, err error) {
+func (d *limiter) count(s *store, largest *disk.Largest) (deleted int64, err error) {
 	ctx, cancel := context.WithTimeout(d.life, d.toCount)
 	defer cancel()
 	began := time.Now()
-	free := freeOn(s.place)
+	free := disk.Free(s.place)
 	size, deleted, err := s.size(ctx, uncounted, d.holders(s), largest)
 	s.took = time.Since(began)
 	if err == nil {
 		s.looked, s.free = began, free
 		s.take(size, s.begun)
 	} else if largest != nil { // a part of the files
-		largest.count, largest.files = 0, nil
+		largest.Forget()
 	}
 	return deleted, err
 }
 
 // watchDisks sees to it that runs write no more files than they may. It has a goroutine
 // of its own, for a walk over many files takes a while.
-func (d *warden) watchDisks() {
+func (d *limiter) watchDisks() {
 	for d.life.Err() == nil {
 		d.disksRest.Store(true) // before it looks who runs, so that whoever begins later pokes
 		began := time.Now()
@@ -149,7 +149,7 @@ func (d *warden) watchDisks() {
 			d.disksRest.Store(false)
 			pause = d.limits.Poll
 		}
-		timer := time.NewTimer(max(pause, wardenShare*time.Since(began)))
+		timer := time.NewTimer(max(pause, limiterShare*time.Since(began)))
 		select {
 		case <-d.life.Done():
 		case <-timer.C:
@@ -160,7 +160,7 @@ func (d *warden) watchDisks() {
 }
 
 // lookAtDisks looks at those stores that are due, and reports whether anything runs.
-func (d *warden) lookAtDisks() (busy bool) {
+func (d *limiter) lookAtDisks() (busy bool) {
 	workers := map[*store][]*worker{}
 	for w := range d.spawner.present() {
 		if spec := w.spec.Load(); spec != nil {
@@ -177,7 +177,7 @@ func (d *warden) lookAtDisks() (busy bool) {
 }
 
 // forgetStores forgets those whose directories have gone with their last worker.
-func (d *warden) forgetStores(used map[*store][]*worker) {
+func (d *limiter) forgetStores(used map[*store][]*worker) {
 	d.storing.Lock()
 	defer d.storing.Unlock()
 	for key, s := range d.stores {
@@ -191,8 +191,8 @@ func (d *warden) forgetStores(used map[*store][]*worker) {
 }
 
 // lookAtFiles counts a store's files if that is due, and reports whether anything runs.
-func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
-	now, free := time.Now(), freeOn(s.place)
+func (d *limiter) lookAtFiles(s *store, workers []*worker) (busy bool) {
+	now, free := time.Now(), disk.Free(s.place)
 	s.mu.Lock()
 	busy = len(s.runs) > 0
 	due, begun, enough := s.isDue(now, free, d.limits.Poll), s.begun, s.enough()
@@ -227,7 +227,7 @@ func (d *warden) lookAtFiles(s *store, workers []*worker) (busy bool) {
 }
 
 // holders are the workers whose files are those of the store.
-func (d *warden) holders(s *store) (all []*worker) {
+func (d *limiter) holders(s *store) (all []*worker) {
 	for w := range d.spawner.present() {
 		if spec := w.spec.Load(); spec != nil && slices.Contains(d.storesOf(spec), s) {
 			all = append(all, w)
@@ -237,27 +237,18 @@ func (d *warden) holders(s *store) (all []*worker) {
 }
 
 // size counts what the files take, in bytes, those too that are deleted and still open.
-func (s *store) size(ctx context.Context, enough int64, workers []*worker, largest *largestFiles) (size, unnamed int64, err error) {
-	size, err = sizeOnDisk(ctx, enough, s.place, largest)
+func (s *store) size(ctx context.Context, enough int64, workers []*worker, largest *disk.Largest) (size, unnamed int64, err error) {
+	size, err = disk.Size(ctx, enough, s.place, largest)
 	if err != nil || enough >= 0 && size > enough {
 		return size, 0, err
 	}
-	deleted := deletedFiles{seen: map[fileID]bool{}, devices: map[uint64]bool{}}
-	var stat unix.Stat_t
-	if unix.Stat(s.place, &stat) == nil {
-		deleted.devices[stat.Dev] = true
-	}
+	deleted := proc.NewDeletedFiles(s.place)
 	for _, w := range workers {
-		c := census{registry: w.spawner.registry, children: childrenFinder(), seen: map[int]bool{}}
-		w.process.withPID(func() { c.add(w.process.pid) })
-		more := atMost(mostOpen)
-		// In any order, so that what is not looked at now may be the next time.
-		rand.Shuffle(len(c.pids), func(i, j int) { c.pids[i], c.pids[j] = c.pids[j], c.pids[i] })
-		for _, pid := range c.pids {
-			deleted.add(pid, func() bool { return ctx.Err() == nil && more() })
-		}
+		c := proc.NewCount(w.spawner.registry)
+		w.process.withPID(func() { c.Add(w.process.pid) })
+		deleted.Add(ctx, c.PIDs)
 	}
-	return size + deleted.size, deleted.size, ctx.Err()
+	return size + deleted.Size, deleted.Size, ctx.Err()
 }
 
 func isBelow(dir, other string) bool {

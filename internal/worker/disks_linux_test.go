@@ -157,7 +157,7 @@ os.unlink("f")`)
 
 // A count that runs out of time is not waited for again, and nothing is said by it.
 func TestACountOutOfTime(t *testing.T) {
-	d := newWarden(limited(t, sandbox.Limits{Disk: 20 << 20}))
+	d := newLimiter(limited(t, sandbox.Limits{Disk: 20 << 20}))
 	d.toCount = 0
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "much"), 30)
@@ -332,7 +332,7 @@ func TestRunsDoNotWaitForTheDisk(t *testing.T) {
 // A count that a run could not wait for holds although runs have begun since.
 func TestACountThatTakesLongIsTaken(t *testing.T) {
 	s := limited(t, sandbox.Limits{Disk: 20 << 20})
-	d := newWarden(s)
+	d := newLimiter(s)
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "much"), 30)
 	files := d.store(dir, true)
@@ -356,18 +356,5 @@ for n in range(50):
 	outcome, err := w.Run(t.Context(), sessions.Request{Execution: 1, Code: code}, workertest.NewRecorder())
 	if told := strings.Join(outcome.Notes, ""); err != nil || !strings.Contains(told, "disk limit of 20 MiB (--disk-limit) reached") {
 		t.Error(told)
-	}
-}
-
-// Directories that are nested beyond all sense take no more of the server's descriptors,
-// and are more than enough.
-func TestSizeOfDirectoriesWithoutEnd(t *testing.T) {
-	walk := diskWalk{ctx: t.Context(), enough: 1000, rests: mostRests}
-	if err := walk.addRest(t.TempDir()); err != errEnough || walk.size <= walk.enough {
-		t.Error(err, walk.size)
-	}
-	walk = diskWalk{ctx: t.Context(), enough: -1, rests: mostRests}
-	if err := walk.addRest(t.TempDir()); fmt.Sprint(err) != "skip this directory" {
-		t.Error(err)
 	}
 }

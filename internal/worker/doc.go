@@ -4,21 +4,14 @@
 // A worker has these roads to the server:
 //
 //	        Spawner ── Start ──► process ── own group, own kin
-//	frames   conn    ◄────────►  fd 3     one socket, see protocol.go
+//	frames   conn    ◄────────►  fd 3     one socket, see wire
 //	stdout   outputs ◄────────   fd 1     a pipe, read all the time
 //	stderr   outputs ◄────────   fd 2     a pipe, read all the time
 //	fault    process ◄────────   fd 4     a pipe, read when the process is dead
 //
-// The words:
+// The words, beside those of wire, proc and disk:
 //
-//   - kin: the processes that a worker's code has started, and theirs,
-//     however they try to get away: children, members of their process groups
-//     and sessions, and whatever carries the worker's mark.
-//   - mark: what kin inherit and keep: an environment variable and a resource
-//     limit that nothing uses, both unique to one worker.
-//   - orphan: a process whose parent died before it; on Linux the nearest
-//     ancestor that adopts (root or the server, which are child subreapers)
-//     reaps it.
+//   - kin, mark, orphan: who belongs to a worker, and how they are known; see proc.
 //   - forker: a Python that forks workers and runs no code of the user's: root,
 //     bare and always awake, and the zygote, its fork with libraries imported.
 //     Each ends all kin when the server is killed.
@@ -43,7 +36,7 @@
 //
 // Limits have three keepers. Rlimits are put on a process from outside before code runs in
 // it. A cgroup bounds a line far above the memory limit, as its copies are in it too. The
-// warden counts a worker, its descendants and orphans with its tag: /proc/PID/status first,
+// limiter counts a worker, its descendants and orphans with its tag: /proc/PID/status first,
 // which counts what forks share once for each, and smaps_rollup only when that passes the
 // limit. A worker without children may have 256 MiB more, since RLIMIT_DATA gives it a
 // MemoryError first, which leaves the session as it is. The guard looks at the machine.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
 
@@ -128,10 +129,10 @@ func endedItself(crash *sessions.CrashError) bool {
 
 func exitReason(crash *sessions.CrashError) string {
 	switch {
-	case crash.Signal == "" && crash.ExitCode == exitProtocol:
-		return fmt.Sprintf("exited with code %d (it could not read what the server sent)", exitProtocol)
-	case crash.Signal == "" && crash.ExitCode == exitNoMemory:
-		return fmt.Sprintf("exited with code %d (no memory was left to go on with: the memory limit, --memory-limit, was reached)", exitNoMemory)
+	case crash.Signal == "" && crash.ExitCode == wire.ExitProtocol:
+		return fmt.Sprintf("exited with code %d (it could not read what the server sent)", wire.ExitProtocol)
+	case crash.Signal == "" && crash.ExitCode == wire.ExitNoMemory:
+		return fmt.Sprintf("exited with code %d (no memory was left to go on with: the memory limit, --memory-limit, was reached)", wire.ExitNoMemory)
 	case crash.Signal == "" && crash.ExitCode < 0:
 		return "ended in an unknown way"
 	case crash.Signal == "":

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -62,11 +63,11 @@ func TestForgedTags(t *testing.T) {
 	for _, name := range []string{"another's", "nobody's"} {
 		t.Run(name, func(t *testing.T) {
 			forger, victim := begin("forger of "+name+" tag"), begin("victim of "+name+" tag") // later, so lower
-			tag := victim.line.kin.mark.tag
+			tag := victim.line.kin.Mark.Tag
 			if name == "nobody's" {
 				tag = 1
 			}
-			s, _ := statusOf(forger.process.pid)
+			s, _ := proc.StatusOf(forger.process.pid)
 			ended := make(chan error, 1)
 			go func() {
 				_, err := victim.Run(context.Background(), sessions.Request{Execution: 1, Code: "import time\nwhile True: time.sleep(.01)"}, workertest.NewRecorder())
@@ -75,14 +76,14 @@ func TestForgedTags(t *testing.T) {
 			if reason := breaks(t, forger, fmt.Sprintf(forge, tag)); !strings.HasPrefix(reason, "memory limit of 300 MiB reached (") {
 				t.Error(reason)
 			}
-			forger.process.wait(context.Background(), killGrace)
-			procs, err := listProcs()
+			forger.process.wait(context.Background(), proc.KillGrace)
+			procs, err := proc.List()
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, p := range procs {
-				if now, ok := statusOf(p.pid); ok && now.user == s.user && !p.dead {
-					t.Errorf("process %d lives on", p.pid)
+				if now, ok := proc.StatusOf(p.PID); ok && now.User == s.User && !p.Dead {
+					t.Errorf("process %d lives on", p.PID)
 				}
 			}
 			if err := victim.Interrupt(); err != nil {
@@ -105,11 +106,11 @@ func TestATagIsKnownAheadOfItsWorker(t *testing.T) {
 	}
 	defer ends.close()
 	const user = 12345
-	own := mark{value: "own", tag: 77}
-	if !z.registry.isLoose(own.tag, user) {
+	own := proc.Mark{Value: "own", Tag: 77}
+	if !z.registry.IsUntagged(own.Tag, user) {
 		t.Error("it is known already")
 	}
-	if !z.greetAhead(ends, own, []byte("{}")) || z.registry.isLoose(own.tag, user) {
+	if !z.greetAhead(ends, own, []byte("{}")) || z.registry.IsUntagged(own.Tag, user) {
 		t.Error("it was not greeted, or is not known")
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/proc"
+	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
 
@@ -25,13 +27,13 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 	if err != nil {
 		return nil, &sessions.ForkError{Reason: fmt.Sprintf("no socket could be made: %v", err)}
 	}
-	err = w.askFork(ctx, forkMessage{Detached: purpose == sessions.ToBranch}, theirs)
+	err = w.askFork(ctx, wire.Fork{Detached: purpose == sessions.ToBranch}, theirs)
 	_ = theirs.Close()
 	if err != nil {
 		_ = stream.Close()
 		return nil, err
 	}
-	u := &understudy{spawner: w.spawner, conn: newSmallConn(stream, w.log), log: w.log}
+	u := &understudy{spawner: w.spawner, conn: wire.NewSmallConn(stream, w.log), log: w.log}
 	if purpose == sessions.ToStandBy {
 		u.line = w.line
 		u.line.hold()
@@ -39,7 +41,7 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 		u.network = w.line.network.hold()
 	}
 	if err := u.meet(ctx, w); err != nil {
-		u.conn.close()
+		u.conn.Close()
 		u.letGo()
 		return nil, fmt.Errorf("the copy was lost: %w", err)
 	}
@@ -47,22 +49,22 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 }
 
 // askFork returns nil when there is a copy.
-func (w *worker) askFork(ctx context.Context, message forkMessage, frames *os.File) error {
+func (w *worker) askFork(ctx context.Context, message wire.Fork, frames *os.File) error {
 	if w.process.hasExited() {
 		return w.process.crash
 	}
-	request, err := encodeFrameWith(typeFork, message, 1)
+	request, err := wire.EncodeWith(wire.TypeFork, message, 1)
 	if err != nil {
 		return err
 	}
-	var answer forkedMessage
-	err = w.conn.pass(request, []*os.File{frames})
+	var answer wire.Forked
+	err = w.conn.Pass(request, []*os.File{frames})
 	if err == nil {
-		err = w.answer(ctx, typeForked, &answer)
+		err = w.answer(ctx, wire.TypeForked, &answer)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		w.owed = append(w.owed, typeForked)
+		w.owed = append(w.owed, wire.TypeForked)
 		return &sessions.ForkError{Reason: "the interpreter did not copy itself in time"}
 	case err != nil:
 		return w.bury(err)
@@ -80,7 +82,7 @@ type understudy struct {
 	network *network // of that one, held until its own line does
 	process *process
 	body    *forked
-	conn    *conn
+	conn    *wire.Conn
 	log     *slog.Logger
 
 	mu   sync.Mutex
@@ -89,13 +91,13 @@ type understudy struct {
 
 // meet waits until the copy of w sleeps.
 func (u *understudy) meet(ctx context.Context, w *worker) error {
-	var ready readyMessage
-	f, err := u.conn.receive(ctx)
-	if err == nil && f.kind != typeReady {
-		err = broken("turn", "it began with %s", f.kind)
+	var ready wire.Ready
+	f, err := u.conn.Receive(ctx)
+	if err == nil && f.Kind != wire.TypeReady {
+		err = wire.Errorf("turn", "it began with %s", f.Kind)
 	}
 	if err == nil {
-		err = f.decode(&ready)
+		err = f.Decode(&ready)
 	}
 	if err == nil {
 		err = u.verify(ready.PID, w)
@@ -106,7 +108,7 @@ func (u *understudy) meet(ctx context.Context, w *worker) error {
 	if u.body, err = newForked(ready.PID, u.spawner.forkers, u.log); err != nil {
 		return err
 	}
-	u.process = adopt(ready.PID, u.body, ofWorker, nil, nil, u.spawner.registry, u.log)
+	u.process = adopt(ready.PID, u.body, proc.Worker, nil, nil, u.spawner)
 	return nil
 }
 
@@ -114,12 +116,12 @@ func (u *understudy) meet(ctx context.Context, w *worker) error {
 // a process in which the user's code could have changed anything, and the id is
 // going to be sent signals.
 func (u *understudy) verify(pid int, w *worker) error {
-	p, found := readProc(pid)
-	stranger := !found || u.spawner.registry.has(pid)
+	p, found := proc.Read(pid)
+	stranger := !found || u.spawner.registry.Has(pid)
 	if u.line != nil {
-		stranger = stranger || p.parent != w.process.pid
+		stranger = stranger || p.Parent != w.process.pid
 	} else {
-		stranger = stranger || !u.spawner.forkers.adopts(p.parent) || !hasTag(pid, w.tag())
+		stranger = stranger || !u.spawner.forkers.adopts(p.Parent) || !proc.HasTag(pid, w.tag())
 	}
 	if stranger {
 		return &sessions.ForkError{Reason: fmt.Sprintf("the copy says that it is process %d, which is none of its copies", pid)}
@@ -131,11 +133,11 @@ func (u *understudy) verify(pid int, w *worker) error {
 // neither take one nor be given one: where root without CAP_SYS_RESOURCE runs all code as
 // one user, a branch keeps its original's. Where code may change its tag it is not asked.
 func (w *worker) tag() uint64 {
-	found, ok := tagOf(w.process.pid)
-	if ok && !w.spawner.registry.byUser && found>>tagBits == w.spawner.nonce.prefix() {
+	found, ok := proc.TagOf(w.process.pid)
+	if ok && !w.spawner.registry.ByUser && w.spawner.nonce.Owns(found) {
 		return found
 	}
-	return w.line.kin.mark.tag
+	return w.line.kin.Mark.Tag
 }
 
 // take makes the caller the one who decides about the copy.
@@ -160,7 +162,7 @@ func (u *understudy) Dismiss() {
 	if !u.take() {
 		return
 	}
-	u.conn.close()
+	u.conn.Close()
 	if u.line != nil {
 		u.line.dismiss(u.process)
 	}
@@ -182,17 +184,17 @@ func (u *understudy) Rouse(ctx context.Context) error {
 		return errOver
 	}
 	u.body.signal(unix.SIGCONT) // somebody may have stopped it
-	request, err := encodeFrame(typeRouse, emptyMessage{})
+	request, err := wire.Encode(wire.TypeRouse, wire.Empty{})
 	if err == nil {
-		err = u.conn.ask(ctx, request, nil, typeReady, &readyMessage{})
+		err = u.conn.Ask(ctx, request, nil, wire.TypeReady, &wire.Ready{})
 	}
-	if err == nil && u.conn.reader.Buffered() > 0 { // which Wake would not read
-		err = broken("turn", "it said more than it was asked")
+	if err == nil && u.conn.Buffered() > 0 { // which Wake would not read
+		err = wire.Errorf("turn", "it said more than it was asked")
 	}
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() == nil && u.process.wait(ctx, killGrace) {
+	if ctx.Err() == nil && u.process.wait(ctx, proc.KillGrace) {
 		err = fmt.Errorf("python %w", exitError(u.process.crash))
 	}
 	u.Dismiss()
@@ -225,12 +227,12 @@ func (u *understudy) Wake(ctx context.Context, spec sessions.Spec) (sessions.Wor
 
 // follow takes the place of the worker, which is dead.
 func (u *understudy) follow(ctx context.Context, spec sessions.Spec) (*worker, error) {
-	u.line.kin.follow(u.process.pid)
+	u.line.kin.Follow(u.process.pid)
 	u.process.lead(u.line.kin, u.line.fault)
 	w := u.spawner.newWorker(u.process, u.line) // holds the line in our place
 	w.spec.Store(&spec)
-	w.join(newConn(u.conn.stream, u.log))
-	err := w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: u.line.kin.mark.value}, nil)
+	w.join(u.conn.Enlarged())
+	err := w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: u.line.kin.Mark.Value}, nil)
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
 	}
@@ -243,20 +245,20 @@ func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, e
 	ends, output, err := openBranch()
 	if err != nil {
 		u.process.kill("it could not be given descriptors")
-		u.conn.close()
+		u.conn.Close()
 		u.letGo()
 		return nil, err
 	}
 	mark := u.spawner.newMark(spec.InterpreterID)
-	setTag(u.process.pid, mark.tag)
-	kin := newKin(u.process.pid, mark, u.spawner.registry, u.log)
+	proc.SetTag(u.process.pid, mark.Tag)
+	kin := proc.NewKin(u.process.pid, mark, u.spawner.registry, u.log)
 	u.process.lead(kin, ends.fault)
 	line := newLine(output, ends.fault, kin)
 	line.network = u.network
 	w := u.spawner.newWorker(u.process, line)
 	w.spec.Store(&spec)
-	w.join(newConn(u.conn.stream, u.log))
-	err = w.wake(ctx, wakeMessage{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.value, Tag: mark.tag}, ends.child)
+	w.join(u.conn.Enlarged())
+	err = w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.Value, Tag: mark.Tag}, ends.child)
 	ends.started()
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
@@ -278,15 +280,15 @@ func openBranch() (*ends, *outputs, error) {
 }
 
 // wake has the handshake with a copy that is to work.
-func (w *worker) wake(ctx context.Context, message wakeMessage, descriptors []*os.File) error {
+func (w *worker) wake(ctx context.Context, message wire.Wake, descriptors []*os.File) error {
 	stop := context.AfterFunc(ctx, func() { w.process.kill("") })
 	defer stop()
-	request, err := encodeFrameWith(typeWake, message, len(descriptors))
+	request, err := wire.EncodeWith(wire.TypeWake, message, len(descriptors))
 	if err != nil {
 		return err
 	}
-	var ready readyMessage
-	if err := w.conn.ask(context.Background(), request, descriptors, typeReady, &ready); err != nil {
+	var ready wire.Ready
+	if err := w.conn.Ask(context.Background(), request, descriptors, wire.TypeReady, &ready); err != nil {
 		return w.startFault(ctx, err)
 	}
 	if !stop() { // it is being killed

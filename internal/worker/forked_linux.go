@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 
@@ -18,7 +19,7 @@ import (
 // a child of the root or of this server, whichever is the nearest to adopt it.
 type forked struct {
 	pid     int
-	fd      *pidfd
+	fd      *proc.Pidfd
 	forkers *forkers
 	log     *slog.Logger
 	// owned says that its exit status is ours to ask for. A copy that sleeps
@@ -27,7 +28,7 @@ type forked struct {
 }
 
 func newForked(pid int, f *forkers, log *slog.Logger) (*forked, error) {
-	fd, err := openPidfd(pid)
+	fd, err := proc.OpenPidfd(pid)
 	if err != nil {
 		return nil, err
 	}
@@ -37,18 +38,18 @@ func newForked(pid int, f *forkers, log *slog.Logger) (*forked, error) {
 // own sees to it that nobody else reaps the process.
 func (f *forked) own() {
 	f.owned.Store(true)
-	keepChild(f.pid)
+	proc.KeepChild(f.pid)
 	f.forkers.adopt(f.pid)
 }
 
-func (f *forked) awaitDeath() { f.fd.awaitDeath() }
+func (f *forked) awaitDeath() { f.fd.AwaitDeath() }
 
 func (f *forked) reap() sessions.CrashError {
-	defer f.fd.close()
+	defer f.fd.Close()
 	if !f.owned.Load() {
 		return sessions.CrashError{ExitCode: -1}
 	}
-	defer dropChild(f.pid)
+	defer proc.DropChild(f.pid)
 	deadline := time.Now().Add(2 * forkerPatience)
 	for pause := 100 * time.Microsecond; time.Now().Before(deadline); pause *= 2 {
 		if status, ok := f.reapFrom(); ok {
@@ -65,19 +66,16 @@ func (f *forked) reap() sessions.CrashError {
 
 // reapFrom asks the present parent.
 func (f *forked) reapFrom() (status syscall.WaitStatus, ok bool) {
-	p, found := readProc(f.pid)
-	if found && p.parent != os.Getpid() {
-		return f.forkers.reap(p.parent, f.pid)
+	p, found := proc.Read(f.pid)
+	if found && p.Parent != os.Getpid() {
+		return f.forkers.reap(p.Parent, f.pid)
 	}
 	var waited unix.WaitStatus
 	pid, err := unix.Wait4(f.pid, &waited, unix.WNOHANG, nil)
 	return syscall.WaitStatus(waited), err == nil && pid == f.pid
 }
 
-func (f *forked) signal(number syscall.Signal) {
-	// Control fails when the descriptor has been closed: the process is dead.
-	_ = f.fd.raw.Control(func(fd uintptr) { _ = unix.PidfdSendSignal(int(fd), number, nil, 0) })
-}
+func (f *forked) signal(number syscall.Signal) { f.fd.Signal(number) }
 
 // destroy kills a process that has no kin.
 func (p *process) destroy() {

@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/internal/worker/proc"
+	"understudy/internal/worker/wire"
 )
 
 const (
@@ -25,20 +28,20 @@ const (
 type forker struct {
 	name    string
 	process *process
-	conn    *conn
+	conn    *wire.Conn
 	// turn is held by the one request that is under way.
 	turn chan struct{}
 }
 
 func newForker(name string, p *process, stream net.Conn) *forker {
-	f := &forker{name: name, process: p, conn: newSmallConn(stream, p.log), turn: make(chan struct{}, 1)}
+	f := &forker{name: name, process: p, conn: wire.NewSmallConn(stream, p.log), turn: make(chan struct{}, 1)}
 	return f
 }
 
 // watch ends the conversation when the process has ended.
 func (f *forker) watch() {
 	<-f.process.exited
-	f.conn.shut()
+	f.conn.Shut()
 }
 
 // hear waits for the first word of a new forker, which is ended if it does not
@@ -46,12 +49,12 @@ func (f *forker) watch() {
 func (f *forker) hear(ctx context.Context, patience time.Duration, kind string, message any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the %s was not ready within %s", f.name, patience))
 	defer cancel()
-	frame, err := f.conn.receive(ctx)
-	if err == nil && frame.kind != kind {
-		err = broken("turn", "it began with %s", frame.kind)
+	frame, err := f.conn.Receive(ctx)
+	if err == nil && frame.Kind != kind {
+		err = wire.Errorf("turn", "it began with %s", frame.Kind)
 	}
 	if err == nil {
-		err = frame.decode(message)
+		err = frame.Decode(message)
 	}
 	if err == nil {
 		return nil
@@ -74,17 +77,17 @@ func (f *forker) hear(ctx context.Context, patience time.Duration, kind string, 
 func (f *forker) ask(kind string, message any, descriptors []*os.File, answerKind string, answer any) error {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
-	request, err := encodeFrameWith(kind, message, len(descriptors))
+	request, err := wire.EncodeWith(kind, message, len(descriptors))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), forkerPatience)
 	defer cancel()
-	_ = f.conn.stream.SetWriteDeadline(time.Now().Add(forkerPatience))
+	f.conn.LimitWrites(forkerPatience)
 	if answerKind == "" {
-		err = f.conn.pass(request, descriptors)
+		err = f.conn.Pass(request, descriptors)
 	} else {
-		err = f.conn.ask(ctx, request, descriptors, answerKind, answer)
+		err = f.conn.Ask(ctx, request, descriptors, answerKind, answer)
 	}
 	if err != nil {
 		f.process.kill(fmt.Sprintf("it did not answer: %v", err))
@@ -94,12 +97,12 @@ func (f *forker) ask(kind string, message any, descriptors []*os.File, answerKin
 }
 
 // spawn has it fork a process that gets the descriptors.
-func (f *forker) spawn(message spawnMessage, descriptors []*os.File) (pid int, err error) {
-	var answer spawnedMessage
+func (f *forker) spawn(message wire.Spawn, descriptors []*os.File) (pid int, err error) {
+	var answer wire.Spawned
 	if message.Preload == nil {
 		message.Preload = []string{}
 	}
-	if err := f.ask(typeSpawn, message, descriptors, typeSpawned, &answer); err != nil {
+	if err := f.ask(wire.TypeSpawn, message, descriptors, wire.TypeSpawned, &answer); err != nil {
 		return 0, err
 	}
 	if answer.PID <= 0 {
@@ -109,12 +112,12 @@ func (f *forker) spawn(message spawnMessage, descriptors []*os.File) (pid int, e
 }
 
 // adopt tells it that a process is reaped on request only.
-func (f *forker) adopt(pid int) { _ = f.ask(typeAdopt, pidMessage{pid}, nil, "", nil) }
+func (f *forker) adopt(pid int) { _ = f.ask(wire.TypeAdopt, wire.Child{PID: pid}, nil, "", nil) }
 
 // reap has it reap its dead child.
 func (f *forker) reap(pid int) (syscall.WaitStatus, bool) {
-	var answer reapedMessage
-	if f.ask(typeReap, pidMessage{pid}, nil, typeReaped, &answer) != nil || answer.Status < 0 {
+	var answer wire.Reaped
+	if f.ask(wire.TypeReap, wire.Child{PID: pid}, nil, wire.TypeReaped, &answer) != nil || answer.Status < 0 {
 		return 0, false
 	}
 	return syscall.WaitStatus(answer.Status), true
@@ -132,14 +135,14 @@ func (f *forker) alive() bool { return !f.process.hasExited() }
 // letGo tells it to end. Were its socket closed without a word the server would be
 // dead, and all that its workers have started were to be ended.
 func (f *forker) letGo() {
-	f.conn.sayStop()
-	f.conn.close()
+	f.conn.SayStop()
+	f.conn.Close()
 }
 
 // close lets it go: it ends, and the root ends all its descendants first.
 func (f *forker) close(ctx context.Context) {
 	f.letGo()
-	if !f.process.wait(ctx, killGrace) {
+	if !f.process.wait(ctx, proc.KillGrace) {
 		f.process.kill("ended by the server")
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
+	"understudy/internal/worker/wire"
 )
 
 // forkers are the root and the zygote of a server. Each is replaced when it
@@ -153,7 +155,7 @@ func (f *forkers) see(ctx context.Context, it *forker) time.Duration {
 	case <-ctx.Done():
 		it.close(context.Background())
 	}
-	it.conn.close()
+	it.conn.Close()
 	return time.Since(began)
 }
 
@@ -218,7 +220,7 @@ func (f *forkers) present() (zygote *forker, changed <-chan struct{}) {
 // forkWorker has a forker fork a worker that gets the child's side of ends. It puts ahead
 // into force at once; nil for nothing.
 func (f *forkers) forkWorker(by *forker, ends *ends, ahead *sandbox.Base) (int, body, error) {
-	pid, err := by.spawn(spawnMessage{Kind: kindWorker, Ahead: ahead}, ends.child)
+	pid, err := by.spawn(wire.Spawn{Kind: wire.KindWorker, Ahead: ahead}, ends.child)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -267,20 +269,20 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 	}
 	defer says.Close()
 	cmd := f.command(dir, mark, theirs, says)
-	if err := startChild(cmd); err != nil {
+	if err := proc.StartChild(cmd); err != nil {
 		closeFiles([]*os.File{said})
 		_ = stream.Close()
 		return nil, err
 	}
 	root := f.newForker("root", cmd.Process.Pid, &child{cmd, f.log}, stream)
 	f.roots.running.Go(func() { logLines(said, root.process.exited, f.log) })
-	var ready readyMessage
-	if err := root.hear(ctx, f.spawner.options.StartTimeout, typeReady, &ready); err != nil {
+	var ready wire.Ready
+	if err := root.hear(ctx, f.spawner.options.StartTimeout, wire.TypeReady, &ready); err != nil {
 		return nil, err
 	}
-	if ready.Protocol != protocolVersion {
+	if ready.Protocol != wire.Version {
 		root.close(ctx)
-		return nil, fmt.Errorf("it speaks version %d of the protocol, the server version %d", ready.Protocol, protocolVersion)
+		return nil, fmt.Errorf("it speaks version %d of the protocol, the server version %d", ready.Protocol, wire.Version)
 	}
 	return root, nil
 }
@@ -289,7 +291,7 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 // killed with the server by the kernel: it ends its descendants first. A session of its
 // own keeps confined ones from the terminal that the server was started from: a worker's
 // user may have no right to the device, but one's own terminal is /dev/tty for everybody.
-func (f *forkers) command(dir string, mark mark, control, says *os.File) *exec.Cmd {
+func (f *forkers) command(dir string, mark proc.Mark, control, says *os.File) *exec.Cmd {
 	cmd := exec.Command(f.spawner.options.Python, "-u", "-m", "pyworker", "--root", "3", string(f.spawner.nonce))
 	cmd.Dir = dir
 	cmd.Env = f.spawner.environment(dir, mark)
@@ -304,7 +306,7 @@ func (f *forkers) command(dir string, mark mark, control, says *os.File) *exec.C
 
 // newForker joins a process with its conversation.
 func (f *forkers) newForker(name string, pid int, body body, stream net.Conn) *forker {
-	it := newForker(name, adopt(pid, body, ofForker, nil, nil, f.spawner.registry, f.log), stream)
+	it := newForker(name, adopt(pid, body, proc.Forker, nil, nil, f.spawner), stream)
 	f.roots.running.Go(it.watch)
 	return it
 }
@@ -315,7 +317,7 @@ func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error
 	if err != nil {
 		return nil, err
 	}
-	pid, err := root.spawn(spawnMessage{Kind: kindZygote, Preload: f.preload}, []*os.File{theirs})
+	pid, err := root.spawn(wire.Spawn{Kind: wire.KindZygote, Preload: f.preload}, []*os.File{theirs})
 	_ = theirs.Close()
 	if err != nil {
 		_ = stream.Close()
@@ -330,8 +332,8 @@ func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error
 	body.own()
 	zygote := f.newForker("zygote", pid, body, stream)
 	f.change(func() { f.all[pid] = zygote })
-	var preloaded preloadedMessage
-	if err := zygote.hear(ctx, preloadPatience, typePreloaded, &preloaded); err != nil {
+	var preloaded wire.Preloaded
+	if err := zygote.hear(ctx, preloadPatience, wire.TypePreloaded, &preloaded); err != nil {
 		f.change(func() { delete(f.all, pid) })
 		return nil, err
 	}
@@ -348,7 +350,7 @@ func (f *forkers) resume() {
 	if f == nil {
 		return
 	}
-	for _, pid := range f.spawner.registry.forkers() {
+	for _, pid := range f.spawner.registry.All(proc.Forker) {
 		var stopped unix.Siginfo // stays empty for the zygote, which is no child of ours
 		err := unix.Waitid(unix.P_PID, pid, &stopped, unix.WSTOPPED|unix.WNOHANG, nil)
 		if err == nil && stopped.Signo != 0 && unix.Kill(pid, unix.SIGCONT) == nil {

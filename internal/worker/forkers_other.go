@@ -9,4 +9,6 @@ func newGuard(*Spawner) *forkers { return nil }
 
 func (*forkers) begin() {}
 
+func (*forkers) resume() {}
+
 func (*forkers) close() {}

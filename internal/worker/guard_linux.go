@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/phrase"
+	"understudy/internal/worker/proc"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 	dyingTime = time.Second
 )
 
-// guard is what the warden remembers of the machine's memory.
+// guard is what the limiter remembers of the machine's memory.
 type guard struct {
 	looked time.Time
 }
@@ -33,7 +34,7 @@ func reserve(all uint64) uint64 { return min(max(256<<20, all/25), all/8) }
 // until what they are going to free is enough: those that run something, as the others
 // don't ask for more. It reports whether there is so little left that it should look
 // again soon.
-func (d *warden) protect(workers map[*worker]bool, now time.Time) (scarce bool) {
+func (d *limiter) protect(workers map[*worker]bool, now time.Time) (scarce bool) {
 	d.guard.looked = now
 	dying := d.dying(now) // before the look at what is left: whoever ends in between has freed it
 	left, all := d.available()
@@ -49,7 +50,7 @@ func (d *warden) protect(workers map[*worker]bool, now time.Time) (scarce bool) 
 }
 
 // makeRoom ends candidates until there is room, and somewhat more.
-func (d *warden) makeRoom(left, least uint64, candidates []candidate, now time.Time) {
+func (d *limiter) makeRoom(left, least uint64, candidates []candidate, now time.Time) {
 	if left >= least {
 		return
 	}
@@ -57,16 +58,16 @@ func (d *warden) makeRoom(left, least uint64, candidates []candidate, now time.T
 		if left >= least+least/2 {
 			return
 		}
-		if frees := c.private() + c.unmapped; frees >= worthwhile {
+		if frees := c.Private() + c.unmapped; frees >= worthwhile {
 			left += frees
-			d.sacrifice(c, frees, now)
+			d.killForMemory(c, frees, now)
 		}
 	}
 }
 
 // dying is what workers that were ended are about to free, in bytes.
-func (d *warden) dying(now time.Time) (frees uint64) {
-	for w, c := range d.cases {
+func (d *limiter) dying(now time.Time) (frees uint64) {
+	for w, c := range d.records {
 		if c.frees > 0 && now.Sub(c.since) < d.toDie && !w.process.hasExited() {
 			frees += c.frees
 		}
@@ -74,35 +75,35 @@ func (d *warden) dying(now time.Time) (frees uint64) {
 	return frees
 }
 
-// sacrifice ends a worker for the sake of all others.
-func (d *warden) sacrifice(c candidate, frees uint64, now time.Time) {
-	d.cases[c.worker].frees, d.cases[c.worker].since = frees, now
-	d.end(c.worker, fmt.Sprintf("the machine's memory is nearly used up, and of all that run this interpreter used the most (%s)", phrase.Size(int64(c.memory))))
+// killForMemory ends a worker for the sake of all others.
+func (d *limiter) killForMemory(c candidate, frees uint64, now time.Time) {
+	d.records[c.worker].frees, d.records[c.worker].since = frees, now
+	d.end(c.worker, fmt.Sprintf("the machine's memory is nearly used up, and of all that run this interpreter used the most (%s)", phrase.Size(int64(c.Memory))))
 	d.running.Go(c.process.hasten)
 }
 
 // candidate is a worker that might be ended.
 type candidate struct {
 	*worker
-	footprint
+	proc.Footprint
 	unmapped uint64 // bytes of files in memory, beside what the footprint has
 }
 
 // largest returns those that run something, or those that don't, as far as they may be
 // worthwhile, the largest first.
-func (d *warden) largest(workers map[*worker]bool, busy bool) (all []candidate) {
+func (d *limiter) largest(workers map[*worker]bool, busy bool) (all []candidate) {
 	for w := range workers {
-		if d.cases[w].ending || w.interrupts.busy() != busy {
+		if d.records[w].ending || w.interrupts.busy() != busy {
 			continue
 		}
 		f := d.footprint(w)
-		unmapped := f.unmapped()
-		f.memory += unmapped
-		if f.memory >= worthwhile {
+		unmapped := f.Unmapped()
+		f.Memory += unmapped
+		if f.Memory >= worthwhile {
 			all = append(all, candidate{w, f, unmapped})
 		}
 	}
-	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(b.memory, a.memory) })
+	slices.SortFunc(all, func(a, b candidate) int { return cmp.Compare(b.Memory, a.Memory) })
 	return all
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"understudy/internal/worker/proc"
 	"understudy/pyworker"
 )
 
@@ -54,14 +55,14 @@ func (s *Spawner) Helper(file string) (*Helper, error) {
 	if h.out, err = cmd.StdoutPipe(); err != nil {
 		return nil, err
 	}
-	if err := s.launcher.run(func() error { return startChild(cmd) }); err != nil {
+	if err := s.launcher.run(func() error { return proc.StartChild(cmd) }); err != nil {
 		return nil, err
 	}
 	if err := limitMemory(cmd.Process.Pid, HelperMemory); err != nil {
 		s.log.Debug("the memory of a helper is not limited", "error", err)
 	}
 	go func() {
-		_ = waitChild(cmd)
+		_ = proc.WaitChild(cmd)
 		close(h.ended)
 	}()
 	go func() {

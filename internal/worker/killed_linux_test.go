@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -100,19 +101,24 @@ func serveAndDie() int {
 		fmt.Println(err)
 		return 1
 	}
-	all := tree{registry: newRegistry(), seen: map[int]bool{}}
-	all.growChildren(os.Getpid())
-	for _, p := range all.procs {
-		if !p.dead {
-			fmt.Println(p.pid)
-		}
-	}
+	printDescendants(os.Getpid())
 	fmt.Print(printed)
 	if with := s.forkerNow(os.Getenv("WORKER_TEST_DIES_WITH")); with != nil {
 		_ = unix.Kill(with.process.pid, unix.SIGKILL)
 	}
 	_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 	return 1
+}
+
+// printDescendants prints the ids of those that live.
+func printDescendants(pid int) {
+	children, _ := proc.ChildrenOf(pid)
+	for _, child := range children {
+		if p, ok := proc.Read(child); ok && !p.Dead {
+			fmt.Println(child)
+		}
+		printDescendants(child)
+	}
 }
 
 // serve returns a server that has run the code, and what that has printed.

@@ -2,8 +2,8 @@ package worker
 
 import (
 	"context"
+	"log/slog"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -77,8 +78,8 @@ func pids(t *testing.T, sink *workertest.Recorder) []int {
 }
 
 func alive(pid int) bool {
-	p, ok := readProc(pid)
-	return ok && !p.dead
+	p, ok := proc.Read(pid)
+	return ok && !p.Dead
 }
 
 // mustBeGone fails for processes that live. They must be gone at once: who
@@ -102,20 +103,27 @@ func mustLive(t *testing.T, pids ...int) {
 	}
 }
 
-// strangersView is a worker's kin as one sees them who has seen none before.
-func strangersView(w *worker, root procID, mark mark) *kin {
-	own := w.process.kin
-	return &kin{root: root, since: own.since, mark: mark, registry: own.registry, known: map[procID]bool{}}
+// strangersView are the ids of a worker's living kin, without itself, as one sees them who
+// has seen none before.
+func strangersView(t *testing.T, w *worker, pid int, mark proc.Mark) map[int]bool {
+	t.Helper()
+	all, known := proc.NewKin(pid, mark, w.spawner.registry, w.log).Living()
+	if !known {
+		t.Fatal("they can't be looked for")
+	}
+	found := map[int]bool{}
+	for _, id := range all {
+		if id.PID != pid {
+			found[id.PID] = true
+		}
+	}
+	return found
 }
 
 // countKin counts a worker's living kin as a stranger would.
 func countKin(t *testing.T, w *worker) int {
 	t.Helper()
-	k := strangersView(w, w.process.kin.root, w.process.kin.mark)
-	if _, err := k.find(); err != nil {
-		t.Fatal(err)
-	}
-	return len(k.known)
+	return len(strangersView(t, w, w.process.pid, w.line.kin.Mark))
 }
 
 func TestCloseLeavesNoKin(t *testing.T) {
@@ -148,17 +156,14 @@ func TestMarkIsTwofold(t *testing.T) {
 	for _, pid := range pids(t, sink) {
 		eventually(t, "it is an orphan", func() bool { return parentOf(t, pid) == os.Getpid() })
 	}
-	own := w.process.kin
-	for name, mark := range map[string]mark{
-		"environment": {value: own.mark.value, tag: 1},
-		"limit":       {value: "other", tag: own.mark.tag},
+	own := w.line.kin.Mark
+	for name, mark := range map[string]proc.Mark{
+		"environment": {Value: own.Value, Tag: 1},
+		"limit":       {Value: "other", Tag: own.Tag},
 	} {
-		k := strangersView(w, procID{pid: -1}, mark)
-		if _, err := k.find(); err != nil {
-			t.Fatal(err)
-		}
+		found := strangersView(t, w, -1, mark)
 		for _, pid := range pids(t, sink) {
-			if p, _ := readProc(pid); !k.known[p.procID] {
+			if !found[pid] {
 				t.Errorf("by its %s process %d is not found", name, pid)
 			}
 		}
@@ -231,25 +236,9 @@ print(os.read(r, 100).decode())
 `)
 	pid := pids(t, sink)[0]
 	eventually(t, "the orphan is reaped", func() bool {
-		_, found := readProc(pid)
+		_, found := proc.Read(pid)
 		return !found
 	})
-}
-
-// The reaper must leave commands alone that other packages wait for.
-func TestReaperStealsNoStatus(t *testing.T) {
-	start(t, fakeSpawner(t))
-	for range 50 {
-		cmd := exec.Command("sh", "-c", "exit 3")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, "the command ends", func() bool { return !alive(cmd.Process.Pid) })
-		reapOrphans()
-		if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 3 {
-			t.Fatalf("got %v", err)
-		}
-	}
 }
 
 func TestCloseOfAStoppedWorker(t *testing.T) {
@@ -295,39 +284,9 @@ func TestManyWorkersLeaveNothing(t *testing.T) {
 	// The reaper has some of its own while it looks for the dead.
 	eventually(t, "descriptors are given back", func() bool { return openDescriptors(t) <= descriptors })
 	eventually(t, "all children are reaped", func() bool {
-		return !slices.ContainsFunc(childPIDs(), func(pid int) bool { _, found := readProc(pid); return found })
+		children, _ := proc.ChildrenOf(os.Getpid())
+		return !slices.ContainsFunc(children, func(pid int) bool { _, found := proc.Read(pid); return found })
 	})
-}
-
-func TestParseStat(t *testing.T) {
-	t.Parallel()
-	const line = "77 (a ) b (c) R 2) S 5 6 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 12345 1 2"
-	p, ok := parseStat(77, line)
-	want := proc{procID: procID{77, 12345}, parent: 5, group: 6, session: 7}
-	if !ok || p != want {
-		t.Errorf("got %+v, want %+v", p, want)
-	}
-	if _, ok := parseStat(77, "77 (x"); ok {
-		t.Error("a broken line was read")
-	}
-	// The first thread of a process may be gone while others run.
-	if p, _ = parseStat(77, strings.Replace(line, " S ", " Z ", 1)); p.dead {
-		t.Error("a process with threads counts as dead")
-	}
-}
-
-func TestKillExactlySparesALaterProcess(t *testing.T) {
-	cmd := exec.Command("sleep", "1000")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p, _ := readProc(cmd.Process.Pid)
-	killExactly(procID{p.pid, p.start - 1})
-	mustLive(t, p.pid)
-	killExactly(p.procID)
-	if err := cmd.Wait(); err == nil {
-		t.Error("it was not killed")
-	}
 }
 
 func TestUsage(t *testing.T) {
@@ -340,5 +299,27 @@ func TestUsage(t *testing.T) {
 	w.Kill()
 	if _, err := w.Usage(); err == nil {
 		t.Error("a dead worker uses something")
+	}
+}
+
+// The server's children have the score that it had, whatever it has given itself.
+func TestShelterIsTheServersOwn(t *testing.T) {
+	score := func(pid string) int {
+		data, err := os.ReadFile("/proc/" + pid + "/oom_score_adj")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := strconv.Atoi(strings.TrimSpace(string(data)))
+		return n
+	}
+	before := score("self")
+	proc.Shelter(slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(before)), 0) })
+	if now := score("self"); now != before && now != -500 {
+		t.Errorf("%d", now)
+	}
+	s := fakeSpawner(t)
+	if got := score(strconv.Itoa(start(t, s).process.pid)); got != before {
+		t.Errorf("the worker has %d, the server had %d", got, before)
 	}
 }

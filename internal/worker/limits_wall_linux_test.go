@@ -21,7 +21,7 @@ func behindWall(t *testing.T, limits sandbox.Limits) *worker {
 	return workertest.Start(t, walled{z, wall, t}).(*worker)
 }
 
-// What the warden does without a wall it does with one: no namespace, user or missing
+// What the limiter does without a wall it does with one: no namespace, user or missing
 // privilege hides what a worker uses.
 func TestLimitsBehindTheWall(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestLimitsBehindTheWall(t *testing.T) {
 	})
 	t.Run("processes", func(t *testing.T) {
 		w := behindWall(t, sandbox.Limits{Processes: 20})
-		// Either the kernel refuses the fork, or the warden sees too many.
+		// Either the kernel refuses the fork, or the limiter sees too many.
 		outcome, err := w.Run(t.Context(), sessions.Request{Execution: 1, Code: "import os, time\nfor _ in range(40):\n    if not os.fork(): time.sleep(1000)\ntime.sleep(1000)"}, workertest.NewRecorder())
 		refused := outcome.Exception != nil && outcome.Exception.Type == "BlockingIOError"
 		if !refused && (err == nil || !strings.HasPrefix(err.Error(), "process limit of 20 reached")) {

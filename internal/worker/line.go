@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"understudy/internal/worker/proc"
 )
 
 // A line is a worker and its copies that stand by for it: one after the other
@@ -14,7 +16,7 @@ import (
 type line struct {
 	output  *outputs
 	fault   *os.File // reading end; nil where faults go to stderr
-	kin     *kin
+	kin     *proc.Kin
 	bounds  *bounds // nil without limits
 	network *network
 
@@ -24,7 +26,7 @@ type line struct {
 }
 
 // newLine returns a line with one holder.
-func newLine(output *outputs, fault *os.File, kin *kin) *line {
+func newLine(output *outputs, fault *os.File, kin *proc.Kin) *line {
 	return &line{output: output, fault: fault, kin: kin, holders: 1, leaving: map[*process]bool{}}
 }
 
@@ -47,7 +49,7 @@ func (l *line) release() {
 	if l.fault != nil {
 		_ = l.fault.Close()
 	}
-	l.kin.close()
+	l.kin.Close()
 	l.bounds.release()
 	l.network.release()
 }

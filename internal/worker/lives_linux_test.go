@@ -377,7 +377,7 @@ func TestUnderstudyDiesAsItWakes(t *testing.T) {
 		if err := w.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if root := w.(*worker).line.kin.root.pid; root <= 1 {
+		if root := w.(*worker).line.kin.Root.PID; root <= 1 {
 			t.Errorf("the kin of process %d would be killed", root)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 )
 
@@ -47,7 +48,7 @@ func TestGuardSeesFilesInMemory(t *testing.T) {
 		return err == nil
 	})
 	other.interrupts.begin()
-	all := s.warden.largestOf(other, holder)
+	all := s.limiter.largestOf(other, holder)
 	other.interrupts.end()
 	if len(all) != 2 || all[0].worker != holder || all[0].unmapped < 150<<20 || all[1].unmapped > 1<<20 {
 		t.Errorf("%+v", all)
@@ -56,9 +57,9 @@ func TestGuardSeesFilesInMemory(t *testing.T) {
 	<-ended
 }
 
-// largestOf are the candidates among workers that run, of a warden that doesn't watch.
-func (d *warden) largestOf(workers ...*worker) []candidate {
-	apart := newWarden(d.spawner)
+// largestOf are the candidates among workers that run, of a limiter that doesn't watch.
+func (d *limiter) largestOf(workers ...*worker) []candidate {
+	apart := newLimiter(d.spawner)
 	present := map[*worker]bool{}
 	for _, w := range workers {
 		present[w] = true
@@ -81,19 +82,19 @@ for n in range(20):
         except OSError: os.close(done)
         while True: time.sleep(1000)
 os.close(done); os.read(ready, 1)`)
-	f := s.warden.footprintOf(w)
-	if seen := f.unmapped(); len(f.pids) != 21 || seen >= 80<<20 {
-		t.Errorf("%d processes, and the last one's %d bytes are seen", len(f.pids), seen)
+	f := s.limiter.footprintOf(w)
+	if seen := f.Unmapped(); len(f.PIDs) != 21 || seen >= 80<<20 {
+		t.Errorf("%d processes, and the last one's %d bytes are seen", len(f.PIDs), seen)
 	}
-	f.pids = f.pids[20:]
-	if seen := f.unmapped(); seen < 80<<20 {
+	f.PIDs = f.PIDs[20:]
+	if seen := f.Unmapped(); seen < 80<<20 {
 		t.Errorf("%d bytes are seen", seen)
 	}
 }
 
-// footprintOf is a worker's for a warden that doesn't watch.
-func (d *warden) footprintOf(w *worker) footprint {
-	apart := newWarden(d.spawner)
+// footprintOf is a worker's for a limiter that doesn't watch.
+func (d *limiter) footprintOf(w *worker) proc.Footprint {
+	apart := newLimiter(d.spawner)
 	apart.forget(map[*worker]bool{w: true})
 	return apart.footprint(w)
 }

@@ -4,17 +4,19 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"os/exec"
 	"sync"
 	"time"
 
+	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 
-// The ladder of endings: how long each step may take before the next.
+// The ladder of endings: how long each step may take before the next; killing
+// may take proc.KillGrace.
 const (
-	stopGrace = time.Second     // asked over the frames' socket, or closed
-	termGrace = time.Second     // asked by SIGTERM
-	killGrace = 5 * time.Second // killed: longer only in an uninterruptible wait
+	stopGrace = time.Second // asked over the frames' socket, or closed
+	termGrace = time.Second // asked by SIGTERM
 )
 
 // body is a process as whoever started it has it.
@@ -29,10 +31,10 @@ type body interface {
 // process owns one Python process and its kin, from its start to its end. Its
 // goroutine own is the only one that waits for it.
 type process struct {
-	pid      int
-	body     body
-	registry *registry
-	log      *slog.Logger
+	pid     int
+	body    body
+	spawner *Spawner
+	log     *slog.Logger
 
 	// dead is closed when the process itself has ended.
 	dead chan struct{}
@@ -47,38 +49,38 @@ type process struct {
 	reaped bool
 
 	mu     sync.Mutex
-	kin    *kin     // nil for a copy that sleeps: it has none of its own
-	fault  *os.File // reading end; nil where faults go to stderr
-	cause  string   // why we ended it, if we did; the first one told counts
-	bounds *bounds  // of its line; nil without limits, and while it sleeps
+	kin    *proc.Kin // nil for a copy that sleeps: it has none of its own
+	fault  *os.File  // reading end; nil where faults go to stderr
+	cause  string    // why we ended it, if we did; the first one told counts
+	bounds *bounds   // of its line; nil without limits, and while it sleeps
 }
 
 // adopt makes a started Python a process. Without kin it is a forker, or a copy
 // that sleeps; see lead.
-func adopt(pid int, body body, as role, kin *kin, fault *os.File, registry *registry, log *slog.Logger) *process {
+func adopt(pid int, body body, as proc.Role, kin *proc.Kin, fault *os.File, s *Spawner) *process {
 	p := &process{
-		pid:      pid,
-		body:     body,
-		registry: registry,
-		kin:      kin,
-		fault:    fault,
-		log:      log.With("pid", pid),
-		dead:     make(chan struct{}),
-		exited:   make(chan struct{}),
+		pid:     pid,
+		body:    body,
+		spawner: s,
+		kin:     kin,
+		fault:   fault,
+		log:     s.log.With("pid", pid),
+		dead:    make(chan struct{}),
+		exited:  make(chan struct{}),
 	}
-	registry.add(pid, as)
+	s.registry.Add(pid, as)
 	go p.own()
 	return p
 }
 
 // lead gives a process that slept the kin and the fault pipe it leads from now on.
-func (p *process) lead(kin *kin, fault *os.File) {
+func (p *process) lead(kin *proc.Kin, fault *os.File) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.kin, p.fault = kin, fault
 }
 
-func (p *process) family() *kin {
+func (p *process) family() *proc.Kin {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.kin
@@ -91,9 +93,9 @@ func (p *process) own() {
 	close(p.dead)
 	kin := p.family()
 	if kin != nil {
-		kin.end()
+		kin.End()
 	}
-	p.registry.remove(p.pid)
+	p.spawner.registry.Remove(p.pid)
 	p.alive.Lock()
 	ended := p.body.reap()
 	p.reaped = true
@@ -124,7 +126,8 @@ func (p *process) describe(crash sessions.CrashError) *sessions.CrashError {
 		cause = p.bounds.verdict()
 	}
 	crash.Reason = reason(&crash, cause)
-	crash.Trace, crash.Reason = underName(crash.Trace, p.registry.codeFile), underName(crash.Reason, p.registry.codeFile)
+	file := p.spawner.options.CodeFile
+	crash.Trace, crash.Reason = underName(crash.Trace, file), underName(crash.Reason, file)
 	return &crash
 }
 
@@ -135,12 +138,12 @@ func (p *process) kill(cause string) int {
 	ended := 0
 	p.withPID(func() {
 		if kin := p.family(); kin != nil {
-			ended = kin.end()
+			ended = kin.End()
 		} else {
 			p.destroy()
 		}
 	})
-	if !p.wait(context.Background(), killGrace) {
+	if !p.wait(context.Background(), proc.KillGrace) {
 		p.log.Error("a killed worker does not end")
 	}
 	return ended
@@ -202,3 +205,41 @@ func (p *process) end(ctx context.Context) bool {
 	p.kill("ended by the server")
 	return p.hasExited()
 }
+
+// usage says what the process uses now; nothing where the system doesn't tell.
+func (p *process) usage() (usage sessions.Usage, err error) {
+	err = os.ErrProcessDone
+	select {
+	case <-p.dead: // it may take a while to be reaped
+		return usage, err
+	default:
+	}
+	p.withPID(func() { usage.Memory, usage.Private, err = proc.Memory(p.pid) })
+	return usage, err
+}
+
+// resident is the cheaper half of it, 0 of a process that has ended.
+func (p *process) resident() (memory uint64) {
+	select {
+	case <-p.dead:
+		return 0
+	default:
+	}
+	p.withPID(func() { memory = proc.Resident(p.pid) })
+	return memory
+}
+
+// child is a process that the server itself has started. It is a body.
+type child struct {
+	cmd *exec.Cmd
+	log *slog.Logger
+}
+
+// wait reaps the process, and waits for its death if need be.
+func (c *child) wait() {
+	if err := proc.WaitChild(c.cmd); err != nil && c.cmd.ProcessState == nil {
+		c.log.Error("a worker's exit status was lost", "error", err)
+	}
+}
+
+func (c *child) ended() sessions.CrashError { return exitOf(c.cmd.ProcessState) }

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
+	"understudy/internal/worker/wire"
 )
 
 const (
@@ -143,7 +145,7 @@ func (s *spares) add(zygote *forker) error {
 		return err
 	}
 	ends.started()
-	p := adopt(pid, body, ofWorker, nil, nil, s.spawner.registry, s.spawner.log)
+	p := adopt(pid, body, proc.Worker, nil, nil, s.spawner)
 	sp := &spare{zygote: zygote, forked: time.Now(), process: p, ends: ends, output: output, ahead: ahead, left: make(chan struct{})}
 	s.running.Go(func() { s.watch(sp) })
 	s.mu.Lock()
@@ -168,7 +170,7 @@ func (s *spares) watch(sp *spare) {
 // take hands out the oldest spare as the worker of that mark, nil when there is
 // none. It has yet to be greeted. One that has another base in force, as a directory was
 // replaced since, is of no use.
-func (s *spares) take(mark mark, base *sandbox.Base) *worker {
+func (s *spares) take(mark proc.Mark, base *sandbox.Base) *worker {
 	s.losses.forgive()
 	for sp := s.oldest(); sp != nil; sp = s.oldest() {
 		s.prod()
@@ -183,14 +185,14 @@ func (s *spares) take(mark mark, base *sandbox.Base) *worker {
 }
 
 // engage makes a spare a worker, nil if its id may be another process's by now.
-func (s *spares) engage(sp *spare, mark mark) (w *worker) {
+func (s *spares) engage(sp *spare, mark proc.Mark) (w *worker) {
 	sp.process.withPID(func() {
 		close(sp.left)
-		kin := newKin(sp.process.pid, mark, s.spawner.registry, s.spawner.log)
+		kin := proc.NewKin(sp.process.pid, mark, s.spawner.registry, s.spawner.log)
 		sp.process.lead(kin, sp.ends.fault)
 		sp.process.body.(*forked).signal(unix.SIGCONT) // somebody may have stopped it
 		w = s.spawner.newWorker(sp.process, newLine(sp.output, sp.ends.fault, kin))
-		w.join(newConn(sp.ends.frames, s.spawner.log))
+		w.join(wire.NewConn(sp.ends.frames, s.spawner.log))
 	})
 	return w
 }

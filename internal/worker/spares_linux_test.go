@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -156,7 +157,7 @@ func TestReapedSpareIsNotTaken(t *testing.T) {
 		sp := s.oldest()
 		kill(t, sp.process.pid, unix.SIGKILL)
 		eventually(t, "it has ended", sp.process.hasExited)
-		if w := s.engage(sp, mark{}); w != nil {
+		if w := s.engage(sp, proc.Mark{}); w != nil {
 			t.Errorf("process %d is a worker", sp.process.pid)
 		}
 		s.dismiss(sp)
@@ -257,8 +258,8 @@ func TestSparesEndWithTheServer(t *testing.T) {
 	if left := z.forkers.spares.count(); left != 0 {
 		t.Errorf("%d spares are left", left)
 	}
-	if len(z.registry.roles) != 0 {
-		t.Errorf("processes are still known: %v", z.registry.roles)
+	if left := append(z.registry.All(proc.Worker), z.registry.All(proc.Forker)...); len(left) != 0 {
+		t.Errorf("processes are still known: %v", left)
 	}
 	if now := openDescriptors(t); now >= descriptors {
 		t.Errorf("%d descriptors before the end, %d after", descriptors, now)

@@ -19,6 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
+	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
 
@@ -77,6 +79,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// Environment is what is said of a Python and of installing packages into it.
+type Environment = wire.Environment
+
 func (o Options) withDefaults() Options {
 	o.Echo = orDefault(o.Echo, "all")
 	o.Traceback = orDefault(o.Traceback, "plain")
@@ -107,7 +112,7 @@ const UsualSpares = 2
 // sessions.Starter.
 type Spawner struct {
 	options Options
-	nonce   nonce
+	nonce   proc.Nonce
 	log     *slog.Logger
 	// packages are the Python packages of the library.
 	packages map[string]fs.FS
@@ -115,24 +120,24 @@ type Spawner struct {
 	life    context.Context
 	endLife context.CancelFunc
 
-	registry *registry
+	registry *proc.Registry
 	// checkpointLimit is how many bytes of its own a worker may have and still
 	// be copied; 0: it never is.
 	checkpointLimit int64
 	obstacle        string   // why workers are never copied, as a clause
 	forkers         *forkers // of a Zygote, or the guard; nil without
-	warden          *warden  // nil without limits
+	limiter         *limiter // nil without limits
 	// launch starts a process and joins it to a worker, which it may have
 	// greeted already.
-	launch func(ctx context.Context, spec sessions.Spec, mark mark, greeting []byte) (*worker, error)
+	launch func(ctx context.Context, spec sessions.Spec, mark proc.Mark, greeting []byte) (*worker, error)
 	// standby hands out a worker that was started ahead, behind that part of a wall, and
 	// only has to be greeted; nil where there is none.
-	standby func(mark mark, base *sandbox.Base) *worker
+	standby func(mark proc.Mark, base *sandbox.Base) *worker
 
 	mu       sync.Mutex
 	library  *library // nil before the first start, as the next two
 	launcher *launcher
-	reaper   *reaper
+	reaper   *proc.Reaper
 	started  uint64
 	workers  map[*worker]bool // not closed yet
 	starting sync.WaitGroup
@@ -157,25 +162,25 @@ func NewSpawner(options Options) *Spawner {
 			options.Python = path
 		}
 	}
-	adoptOrphans(options.Logger)
-	keepDescriptors()
+	proc.AdoptOrphans(options.Logger)
+	proc.KeepDescriptors()
 	life, endLife := context.WithCancel(context.Background())
 	s := &Spawner{
 		life:     life,
 		endLife:  endLife,
 		options:  options,
-		nonce:    newNonce(),
+		nonce:    proc.NewNonce(),
 		log:      options.Logger,
 		packages: embedded,
-		registry: newRegistry(),
+		registry: proc.NewRegistry(),
 		obstacle: ObstacleSpawned,
 		workers:  map[*worker]bool{},
-		standby:  func(mark, *sandbox.Base) *worker { return nil },
+		standby:  func(proc.Mark, *sandbox.Base) *worker { return nil },
 	}
-	s.registry.byUser, s.registry.codeFile = options.Wall.TellsByUser(), options.CodeFile
+	s.registry.ByUser = options.Wall.TellsByUser()
 	s.launch = s.spawn
 	s.forkers = newGuard(s)
-	s.warden = newWarden(s)
+	s.limiter = newLimiter(s)
 	return s
 }
 
@@ -205,7 +210,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	} else if !info.IsDir() || !filepath.IsAbs(spec.Workdir) {
 		return nil, fmt.Errorf("working directory: %s is not the absolute path of a directory", spec.Workdir)
 	}
-	if err := enoughDescriptors(); err != nil {
+	if err := proc.EnoughDescriptors(); err != nil {
 		return nil, err
 	}
 	s.forkers.begin()
@@ -216,13 +221,13 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	defer s.starting.Done()
 	ctx, cancel := s.bound(ctx)
 	defer cancel()
-	mark := s.nonce.worker(spec.InterpreterID, number)
+	mark := s.nonce.Mark(spec.InterpreterID, number)
 	message := s.startMessage(spec, mark)
 	if message.Confine, err = s.confinement(spec); err != nil {
 		return nil, err
 	}
 	message.Hosts = s.hosts()
-	frame, err := encodeFrame(typeStart, message)
+	frame, err := wire.Encode(wire.TypeStart, message)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +243,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 }
 
 // startAnew launches a process and begins a session in it.
-func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark mark, greeting greeting) (*worker, error) {
+func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark proc.Mark, greeting greeting) (*worker, error) {
 	w, err := s.launch(ctx, spec, mark, greeting.frame)
 	if err != nil {
 		return nil, err
@@ -252,7 +257,7 @@ func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark mark, 
 // startAhead begins a session in a worker that was started ahead. It returns none
 // when there is none, or when that one has come to nothing and no code of the
 // operator's can have run in it: there is none, or it has not read it.
-func (s *Spawner) startAhead(ctx context.Context, mark mark, greeting greeting) (*worker, error) {
+func (s *Spawner) startAhead(ctx context.Context, mark proc.Mark, greeting greeting) (*worker, error) {
 	w := s.standby(mark, greeting.base)
 	if w == nil {
 		return nil, nil
@@ -295,7 +300,7 @@ func (s *Spawner) begin() (uint64, error) {
 	}
 	if s.launcher == nil {
 		s.launcher = newLauncher()
-		s.reaper = startReaper(s.forkers)
+		s.reaper = proc.StartReaper(s.forkers.resume)
 	}
 	s.starting.Add(1)
 	return s.nextNumber(), nil
@@ -303,21 +308,21 @@ func (s *Spawner) begin() (uint64, error) {
 
 // prepareForker makes ready what a forker needs and returns its directory and
 // its mark.
-func (s *Spawner) prepareForker(name string) (dir string, m mark, err error) {
+func (s *Spawner) prepareForker(name string) (dir string, m proc.Mark, err error) {
 	number, err := s.begin()
 	if err != nil {
 		return "", m, err
 	}
 	defer s.starting.Done()
 	dir, err = s.library.ensure()
-	return dir, s.nonce.worker(name, number), err
+	return dir, s.nonce.Mark(name, number), err
 }
 
 // newMark returns the mark of a session that a copy is for.
-func (s *Spawner) newMark(interpreterID string) mark {
+func (s *Spawner) newMark(interpreterID string) proc.Mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.nonce.worker(interpreterID, s.nextNumber())
+	return s.nonce.Mark(interpreterID, s.nextNumber())
 }
 
 // nextNumber numbers the marks. The caller has the lock.
@@ -345,7 +350,7 @@ func (s *Spawner) prepareLibrary() (err error) {
 }
 
 // spawn starts the process as a child of this one.
-func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark mark, _ []byte) (*worker, error) {
+func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark proc.Mark, _ []byte) (*worker, error) {
 	dir, err := s.library.ensure()
 	if err != nil {
 		return nil, err
@@ -353,7 +358,7 @@ func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark mark, _ []
 	return s.assemble(ctx, mark, func(ends *ends) (int, body, error) {
 		cmd := s.command(dir, mark, ends)
 		s.options.Wall.Enclose(cmd, spec.Home, spec.Workdir)
-		err := s.launcher.run(func() error { return startChild(cmd) })
+		err := s.launcher.run(func() error { return proc.StartChild(cmd) })
 		if err != nil {
 			return 0, nil, err
 		}
@@ -362,7 +367,7 @@ func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark mark, _ []
 }
 
 // assemble makes a worker of a process that begin starts with its ends.
-func (s *Spawner) assemble(ctx context.Context, mark mark, begin func(*ends) (int, body, error)) (*worker, error) {
+func (s *Spawner) assemble(ctx context.Context, mark proc.Mark, begin func(*ends) (int, body, error)) (*worker, error) {
 	ends, err := openEnds()
 	if err != nil {
 		return nil, err
@@ -379,13 +384,13 @@ func (s *Spawner) assemble(ctx context.Context, mark mark, begin func(*ends) (in
 		return nil, err
 	}
 	ends.started()
-	kin := newKin(pid, mark, s.registry, s.log)
-	w := s.newWorker(adopt(pid, body, ofWorker, kin, ends.fault, s.registry, s.log), newLine(output, ends.fault, kin))
+	kin := proc.NewKin(pid, mark, s.registry, s.log)
+	w := s.newWorker(adopt(pid, body, proc.Worker, kin, ends.fault, s), newLine(output, ends.fault, kin))
 	stream, err := ends.connect(ctx)
 	if err != nil {
 		return nil, errors.Join(w.startFault(ctx, err), w.Close(context.Background()))
 	}
-	w.join(newConn(stream, s.log))
+	w.join(wire.NewConn(stream, s.log))
 	return w, nil
 }
 
@@ -402,7 +407,7 @@ func (s *Spawner) newWorker(p *process, l *line) *worker {
 // directory, because -m puts the directory it starts in before the standard
 // library: a random.py in the working directory would be taken for a module of
 // ours. The worker goes to the working directory itself.
-func (s *Spawner) command(dir string, mark mark, ends *ends) *exec.Cmd {
+func (s *Spawner) command(dir string, mark proc.Mark, ends *ends) *exec.Cmd {
 	cmd := exec.Command(s.options.Python)
 	cmd.Dir = dir
 	cmd.Env = s.environment(dir, mark)
@@ -435,7 +440,7 @@ func isArrowMalloc(entry string) bool { return strings.HasPrefix(entry, arrowMal
 // environment returns the worker's environment: the server's, less what would
 // disturb the worker and what configures the server, plus what the worker and
 // the Pythons that its code starts need.
-func (s *Spawner) environment(dir string, mark mark) []string {
+func (s *Spawner) environment(dir string, mark proc.Mark) []string {
 	var env []string
 	path := dir
 	for _, entry := range os.Environ() {
@@ -454,14 +459,14 @@ func (s *Spawner) environment(dir string, mark mark) []string {
 	}
 	env = append(env,
 		"PYTHONPATH="+path,
-		markVariable+"="+mark.value,
+		proc.Variable+"="+mark.Value,
 	)
 	return append(env, s.options.Env...)
 }
 
-func (s *Spawner) startMessage(spec sessions.Spec, mark mark) startMessage {
-	return startMessage{
-		Protocol:        protocolVersion,
+func (s *Spawner) startMessage(spec sessions.Spec, mark proc.Mark) wire.Start {
+	return wire.Start{
+		Protocol:        wire.Version,
 		InterpreterID:   spec.InterpreterID,
 		Workdir:         spec.Workdir,
 		PrivateDir:      spec.PrivateDir,
@@ -473,8 +478,8 @@ func (s *Spawner) startMessage(spec sessions.Spec, mark mark) startMessage {
 		InitCode:        s.options.InitCode,
 		FigureMaxSide:   s.options.FigureMaxSide,
 		ResultLimit:     s.options.ResultLimit,
-		Mark:            mark.value,
-		Tag:             mark.tag,
+		Mark:            mark.Value,
+		Tag:             mark.Tag,
 		Python:          &s.options.Environment,
 		CheckpointLimit: s.checkpointLimit,
 	}
@@ -484,7 +489,7 @@ func (s *Spawner) keep(w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.workers[w] = true
-	s.warden.begin()
+	s.limiter.begin()
 }
 
 // present returns the workers that are not closed yet.
@@ -514,10 +519,10 @@ func (s *Spawner) Close(ctx context.Context) error {
 	s.starting.Wait()
 	err := s.closeWorkers(ctx)
 	s.forkers.close()
-	s.warden.close()
+	s.limiter.close()
 	if s.launcher != nil {
 		s.launcher.close()
-		s.reaper.close()
+		s.reaper.Close()
 	}
 	return err
 }

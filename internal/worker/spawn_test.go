@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"understudy/internal/worker/proc"
+	"understudy/internal/worker/wire"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -127,11 +129,11 @@ func TestEnvironment(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	env := s.environment("/lib", s.nonce.worker("id", 1))
+	env := s.environment("/lib", s.nonce.Mark("id", 1))
 	for _, want := range []string{
 		"PYTHONPATH=/lib" + string(os.PathListSeparator) + "/mine",
 		"KEPT=yes", "JE_ARROW_MALLOC_CONF=background_thread:false",
-		markVariable + "=" + string(s.nonce) + "/id/1",
+		proc.Variable + "=" + string(s.nonce) + "/id/1",
 	} {
 		if !slices.Contains(env, want) {
 			t.Errorf("%s is missing", want)
@@ -146,7 +148,7 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("the operator's variables are not last: %v", env)
 	}
 	t.Setenv("JE_ARROW_MALLOC_CONF", "narenas:1")
-	env = s.environment("/lib", s.nonce.worker("id", 1))
+	env = s.environment("/lib", s.nonce.Mark("id", 1))
 	if i := slices.IndexFunc(env, isArrowMalloc); i < 0 || env[i] != "JE_ARROW_MALLOC_CONF=narenas:1" || slices.ContainsFunc(env[i+1:], isArrowMalloc) {
 		t.Errorf("the user's own setting of pyarrow's allocator is not kept: %v", env)
 	}
@@ -265,7 +267,7 @@ func (f sinkFunc) Ask(sessions.Question)                      {}
 
 func TestCodeBeyondTheLimitIsRefused(t *testing.T) {
 	w := start(t, fakeSpawner(t))
-	_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: strings.Repeat("#", maxHeader)}, workertest.NewRecorder())
+	_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: strings.Repeat("#", wire.MaxHeader)}, workertest.NewRecorder())
 	if sessions.CodeOf(err) != sessions.CodeInvalid {
 		t.Errorf("got %v", err)
 	}

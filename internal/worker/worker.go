@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
+	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
 
@@ -51,7 +53,7 @@ type worker struct {
 	owed []string
 
 	connMu sync.Mutex
-	conn   *conn          // nil until the worker has called, on Windows
+	conn   *wire.Conn     // nil until the worker has called, on Windows
 	watch  sync.WaitGroup // for the process's end, to shut conn
 
 	closing sync.Once
@@ -60,7 +62,7 @@ type worker struct {
 }
 
 // join gives the worker its connection.
-func (w *worker) join(c *conn) {
+func (w *worker) join(c *wire.Conn) {
 	w.connMu.Lock()
 	defer w.connMu.Unlock()
 	w.conn = c
@@ -68,7 +70,7 @@ func (w *worker) join(c *conn) {
 	// waiting.
 	w.watch.Go(func() {
 		<-w.process.exited
-		c.shut()
+		c.Shut()
 	})
 }
 
@@ -98,7 +100,7 @@ func (w *worker) greet(ctx context.Context, greeting greeting) error {
 	return nil
 }
 
-func (w *worker) infoOf(ready readyMessage) sessions.WorkerInfo {
+func (w *worker) infoOf(ready wire.Ready) sessions.WorkerInfo {
 	options := w.spawner.options
 	return sessions.WorkerInfo{
 		PID: w.process.pid, Python: ready.Python, Environment: options.Environment.Label, Introduction: options.Environment.Introduction,
@@ -106,10 +108,10 @@ func (w *worker) infoOf(ready readyMessage) sessions.WorkerInfo {
 	}
 }
 
-func (w *worker) handshake(greeting greeting) (readyMessage, error) {
-	var ready readyMessage
+func (w *worker) handshake(greeting greeting) (wire.Ready, error) {
+	var ready wire.Ready
 	if !w.greeted {
-		if err := w.conn.write(greeting.frame); err != nil {
+		if err := w.conn.Write(greeting.frame); err != nil {
 			return ready, err
 		}
 	}
@@ -118,19 +120,19 @@ func (w *worker) handshake(greeting greeting) (readyMessage, error) {
 			return ready, err
 		}
 	}
-	f, err := w.conn.receive(context.Background())
+	f, err := w.conn.Receive(context.Background())
 	if err != nil {
 		return ready, err
 	}
-	if f.kind != typeReady {
-		return ready, broken("turn", "it answered start with %s", f.kind)
+	if f.Kind != wire.TypeReady {
+		return ready, wire.Errorf("turn", "it answered start with %s", f.Kind)
 	}
-	if err := f.decode(&ready); err != nil {
+	if err := f.Decode(&ready); err != nil {
 		return ready, err
 	}
-	if ready.Protocol != protocolVersion {
-		return ready, broken("version", "it speaks version %d of the protocol, the server version %d",
-			ready.Protocol, protocolVersion)
+	if ready.Protocol != wire.Version {
+		return ready, wire.Errorf("version", "it speaks version %d of the protocol, the server version %d",
+			ready.Protocol, wire.Version)
 	}
 	return ready, nil
 }
@@ -138,7 +140,7 @@ func (w *worker) handshake(greeting greeting) (readyMessage, error) {
 // startFault says why a worker did not become ready: the end of the process
 // and the end of its stderr tell more than the broken connection.
 func (w *worker) startFault(ctx context.Context, err error) error {
-	var protocol *protocolError
+	var protocol *wire.Error
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
@@ -147,7 +149,7 @@ func (w *worker) startFault(ctx context.Context, err error) error {
 	default:
 		// Who has hung up is of no use any more, and most often dying: its end says why,
 		// though on a busy machine it may take its time.
-		if !w.process.wait(ctx, killGrace) {
+		if !w.process.wait(ctx, proc.KillGrace) {
 			break
 		}
 		err = fmt.Errorf("python %w", exitError(w.process.crash))
@@ -176,10 +178,10 @@ func (w *worker) Run(ctx context.Context, request sessions.Request, sink session
 	if request.Arguments == nil {
 		request.Arguments = json.RawMessage("{}")
 	}
-	message, err := encodeFrame(typeRun, newRunMessage(request))
+	message, err := wire.Encode(wire.TypeRun, wire.NewRun(request))
 	if err != nil {
 		return sessions.Outcome{}, sessions.Errorf(sessions.CodeInvalid,
-			"code is too long (%d bytes); pass at most %d bytes, and read the rest from a file", len(request.Code), maxHeader/2)
+			"code is too long (%d bytes); pass at most %d bytes, and read the rest from a file", len(request.Code), wire.MaxHeader/2)
 	}
 	w.turn.Lock()
 	defer w.turn.Unlock()
@@ -193,11 +195,11 @@ func (w *worker) Run(ctx context.Context, request sessions.Request, sink session
 	if err != nil {
 		return sessions.Outcome{}, w.bury(err)
 	}
-	return done.outcome(), nil
+	return done.Outcome(), nil
 }
 
 // execute sends the run frame and returns the done frame, whatever comes between.
-func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (done doneMessage, err error) {
+func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (done wire.Done, err error) {
 	if w.process.hasExited() {
 		return done, w.process.crash
 	}
@@ -206,43 +208,36 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (done do
 	}
 	w.interrupts.begin()
 	defer w.interrupts.end()
-	over := w.spawner.warden.letRun(w)
+	over := w.spawner.limiter.letRun(w)
 	defer func() { done.Notes = append(done.Notes, over(&done)...) }()
-	if err := w.conn.write(run); err != nil {
+	if err := w.conn.Write(run); err != nil {
 		return done, err
 	}
 	w.interrupts.started()
 	defer w.rouse()()
 	defer w.asking.end()
 	for {
-		f, err := w.conn.receive(context.Background())
+		f, err := w.conn.Receive(context.Background())
 		if err != nil {
 			return done, err
 		}
 		switch {
-		case f.kind == typeFigure:
-			if err := deliverFigure(f, sink); err != nil {
-				return done, err
-			}
-		case f.kind == typeArtifact:
-			if err := deliverArtifact(f, sink); err != nil {
-				return done, err
-			}
-		case f.kind == typeClear:
-			var message clearMessage
-			if err := f.decode(&message); err != nil {
-				return done, err
-			}
-			sink.Clear(sessions.Cleared{Figures: message.Figures, Artifacts: message.Artifacts})
-		case f.kind == typeAsk:
-			if err := w.ask(f, sink); err != nil {
-				return done, err
-			}
-		case f.kind == typeDone:
-			return readDone(f, execution)
+		case f.Kind == wire.TypeFigure:
+			err = deliver(f.Figure, sink.Figure)
+		case f.Kind == wire.TypeArtifact:
+			err = deliver(f.Artifact, sink.Artifact)
+		case f.Kind == wire.TypeClear:
+			err = deliver(f.Cleared, sink.Clear)
+		case f.Kind == wire.TypeAsk:
+			err = w.ask(f, sink)
+		case f.Kind == wire.TypeDone:
+			return f.Done(execution)
 		case w.settles(f):
 		default:
-			return done, broken("turn", "it answered run with %s", f.kind)
+			err = wire.Errorf("turn", "it answered run with %s", f.Kind)
+		}
+		if err != nil {
+			return done, err
 		}
 	}
 }
@@ -258,79 +253,13 @@ func (w *worker) settle() error {
 	return err
 }
 
-func readDone(f frame, execution int) (done doneMessage, err error) {
-	if err := f.decode(&done); err != nil {
-		return done, err
+// deliver hands what a frame says to the sink.
+func deliver[T any](read func() (T, error), to func(T)) error {
+	said, err := read()
+	if err == nil {
+		to(said)
 	}
-	done.size = len(f.header)
-	if done.Execution != execution {
-		return done, broken("turn", "it answered execution %d with %d", execution, done.Execution)
-	}
-	return done, nil
-}
-
-func deliverFigure(f frame, sink sessions.Sink) error {
-	var message figureMessage
-	if err := f.decode(&message); err != nil {
-		return err
-	}
-	if len(f.attachments) != 1 {
-		return broken("figure", "a figure frame has %d attachments in place of one", len(f.attachments))
-	}
-	sink.Figure(sessions.Figure{
-		Path:     message.Path,
-		MIMEType: message.MIMEType,
-		Width:    message.Width,
-		Height:   message.Height,
-		Title:    message.Title,
-		Names:    message.Names,
-		Preview:  f.attachments[0],
-
-		DisplayID: message.DisplayID,
-	})
-	return nil
-}
-
-func deliverArtifact(f frame, sink sessions.Sink) error {
-	var m artifactMessage
-	if err := f.decode(&m); err != nil {
-		return err
-	}
-	if len(f.attachments) > 1 {
-		return broken("artifact", "an artifact frame has %d attachments, not one or none", len(f.attachments))
-	}
-	a := sessions.Artifact{Name: m.Name, Kind: m.Kind, Path: m.Path, MIMEType: m.MIMEType, Size: m.Size, Preview: m.Preview}
-	if len(f.attachments) == 1 {
-		a.Image = f.attachments[0]
-	}
-	sink.Artifact(a)
-	return nil
-}
-
-// outcome is the done frame as the session knows it.
-func (m doneMessage) outcome() sessions.Outcome {
-	outcome := sessions.Outcome{
-		OK:             m.OK,
-		Signalled:      m.Signalled,
-		ExecTime:       time.Duration(m.ExecTime * float64(time.Second)),
-		Result:         m.Result,
-		ResultType:     m.ResultType,
-		ResultEncoding: m.ResultEncoding,
-		Notes:          m.Notes,
-		ExitCode:       m.ExitCode,
-		Variables:      sessions.VariableDiff{Added: m.Variables.Added, Changed: m.Variables.Changed, Removed: m.Variables.Removed, NotCompared: m.Variables.NotCompared, More: m.Variables.More},
-		Obstacle:       m.Obstacle,
-		Tasks:          m.Tasks,
-		Size:           m.size,
-	}
-	if m.Metric != nil {
-		outcome.Metric = &sessions.Metric{Value: m.Metric.Value, Problem: m.Metric.Problem}
-	}
-	if m.Exception != nil {
-		e := m.Exception
-		outcome.Exception = &sessions.Exception{Type: e.Type, Info: e.Info, Stack: e.Stack, Traceback: e.Traceback}
-	}
-	return outcome
+	return err
 }
 
 // Equip says what executions find from now on.
@@ -340,7 +269,7 @@ func (w *worker) Equip(ctx context.Context, equipment sessions.Equipment) error 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	message := equipMessage{Plugins: equipment.Plugins, SessionVariables: equipment.Variables}
+	message := wire.Equip{Plugins: equipment.Plugins, SessionVariables: equipment.Variables}
 	if message.Plugins == nil {
 		message.Plugins = []sessions.Plugin{}
 	}
@@ -350,15 +279,15 @@ func (w *worker) Equip(ctx context.Context, equipment sessions.Equipment) error 
 	if w.process.hasExited() {
 		return w.process.crash
 	}
-	err := w.conn.send(typeEquip, message)
+	err := w.conn.Send(wire.TypeEquip, message)
 	if err == nil {
-		err = w.answer(ctx, typeEquipped, &emptyMessage{})
+		err = w.answer(ctx, wire.TypeEquipped, &wire.Empty{})
 	}
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		w.owed = append(w.owed, typeEquipped)
+		w.owed = append(w.owed, wire.TypeEquipped)
 		return err
 	default:
 		return w.bury(err)
@@ -377,44 +306,44 @@ func (w *worker) Variables(ctx context.Context) (names sessions.Namespace, err e
 	case err == nil:
 		return message.Namespace, nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		w.owed = append(w.owed, typeVariables)
+		w.owed = append(w.owed, wire.TypeVariables)
 		return names, err
 	default:
 		return names, w.bury(err)
 	}
 }
 
-func (w *worker) askVariables(ctx context.Context) (variablesMessage, error) {
-	var message variablesMessage
+func (w *worker) askVariables(ctx context.Context) (wire.Variables, error) {
+	var message wire.Variables
 	if w.process.hasExited() {
 		return message, w.process.crash
 	}
-	if err := w.conn.send(typeVariables, emptyMessage{}); err != nil {
+	if err := w.conn.Send(wire.TypeVariables, wire.Empty{}); err != nil {
 		return message, err
 	}
-	return message, w.answer(ctx, typeVariables, &message)
+	return message, w.answer(ctx, wire.TypeVariables, &message)
 }
 
 // answer receives the answer to a request, of the given type.
 func (w *worker) answer(ctx context.Context, kind string, message any) error {
 	defer w.rouse()()
 	for {
-		f, err := w.conn.receive(ctx)
+		f, err := w.conn.Receive(ctx)
 		switch {
 		case err != nil:
 			return err
 		case w.settles(f):
-		case f.kind != kind:
-			return broken("turn", "it answered with %s in place of %s", f.kind, kind)
+		case f.Kind != kind:
+			return wire.Errorf("turn", "it answered with %s in place of %s", f.Kind, kind)
 		default:
-			return f.decode(message)
+			return f.Decode(message)
 		}
 	}
 }
 
 // settles reports whether a frame is an answer that nobody waits for.
-func (w *worker) settles(f frame) bool {
-	if len(w.owed) == 0 || f.kind != w.owed[0] {
+func (w *worker) settles(f wire.Frame) bool {
+	if len(w.owed) == 0 || f.Kind != w.owed[0] {
 		return false
 	}
 	w.owed = w.owed[1:]
@@ -425,14 +354,14 @@ func (w *worker) settles(f frame) bool {
 // reason. It comes from the connection, so from a process that has died, or has
 // lost its descriptors, or talks nonsense.
 func (w *worker) bury(err error) error {
-	var protocol *protocolError
+	var protocol *wire.Error
 	switch {
 	case errors.As(err, &protocol):
-		w.process.kill("killed because it broke the protocol: " + protocol.what)
+		w.process.kill("killed because it broke the protocol: " + protocol.What)
 	case !w.process.dies(hangUpGrace):
 		w.process.kill(causeHungUp)
 	}
-	if !w.process.wait(context.Background(), 2*killGrace) {
+	if !w.process.wait(context.Background(), 2*proc.KillGrace) {
 		return &sessions.CrashError{Reason: "does not answer and can't be killed", ExitCode: -1}
 	}
 	return w.process.crash
@@ -449,7 +378,7 @@ const (
 // waiting: code of its event loop, if that runs and doesn't end, is interrupted then.
 func (w *worker) rouse() (end func() bool) {
 	timer := time.AfterFunc(rouseAfter, func() {
-		for w.conn.unread() && !w.process.hasExited() {
+		for w.conn.Unread() && !w.process.hasExited() {
 			w.interrupts.nudge()
 			time.Sleep(rouseAgain)
 		}
@@ -494,6 +423,12 @@ func (w *worker) Ended() *sessions.CrashError {
 	return w.process.crash
 }
 
+// Usage says what the worker's process uses now.
+func (w *worker) Usage() (sessions.Usage, error) { return w.process.usage() }
+
+// Resident is how many bytes of memory the worker's process has.
+func (w *worker) Resident() uint64 { return w.process.resident() }
+
 // Info says what was learnt when the worker started.
 func (w *worker) Info() sessions.WorkerInfo { return w.info }
 
@@ -534,7 +469,7 @@ func (w *worker) sayStop() {
 	w.connMu.Lock()
 	defer w.connMu.Unlock()
 	if w.conn != nil {
-		w.conn.sayStop()
+		w.conn.SayStop()
 	}
 }
 
@@ -543,14 +478,14 @@ func (w *worker) sayStop() {
 func (w *worker) hangUp() {
 	w.connMu.Lock()
 	if w.conn != nil && w.process.hasExited() {
-		w.conn.shut()
+		w.conn.Shut()
 	} else if w.conn != nil {
-		w.conn.close()
+		w.conn.Close()
 	}
 	w.connMu.Unlock()
 	w.turn.Lock()
 	defer w.turn.Unlock()
 	if w.conn != nil {
-		w.conn.close()
+		w.conn.Close()
 	}
 }

@@ -1,19 +1,16 @@
 package worker
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"strconv"
-
 	"golang.org/x/sys/unix"
+
+	"understudy/internal/worker/proc"
 )
 
 // endWriters ends those of the workers, whose runs are too much, that have written, or what
 // they have started where only that has. Space can also be taken without: of that one is
 // guilty who is alone with files of its own. Whoever goes on is measured anew when they
 // have ended. The caller has the store's lock.
-func (d *warden) endWriters(s *store, tooMuch []*worker, alone bool) {
+func (d *limiter) endWriters(s *store, tooMuch []*worker, alone bool) {
 	var ending []*worker
 	for _, w := range tooMuch {
 		r := s.runs[w]
@@ -24,8 +21,8 @@ func (d *warden) endWriters(s *store, tooMuch []*worker, alone bool) {
 			ending = append(ending, w)
 		default:
 			for _, each := range started {
-				d.log.Info("a process is ended that went on writing beyond the disk limit", "pid", each.pid)
-				if killExactly(each) {
+				d.log.Info("a process is ended that went on writing beyond the disk limit", "pid", each.PID)
+				if proc.Kill(each) {
 					r.killed++
 				}
 			}
@@ -54,19 +51,19 @@ func (d *warden) endWriters(s *store, tooMuch []*worker, alone bool) {
 // kernel doesn't count, and of processes that the server may not look at (root without the
 // capability SYS_PTRACE): in a common directory nobody is ended for what another, as likely,
 // has written.
-func (s *store) writers(w *worker, r *run) (itself bool, started []procID, known bool) {
+func (s *store) writers(w *worker, r *run) (itself bool, started []proc.ID, known bool) {
 	var stat unix.Statfs_t
 	if unix.Statfs(s.place, &stat) != nil || stat.Type == unix.TMPFS_MAGIC {
 		return false, nil, false
 	}
 	kin, known := w.livingKin()
 	for _, each := range kin {
-		n, ok := writtenBy(each.pid)
+		n, ok := proc.WrittenBy(each.PID)
 		switch {
 		case !ok:
-			known = known && each.pid != w.process.pid
-		case n < r.written[each.pid]+diskLittle:
-		case each.pid == w.process.pid:
+			known = known && each.PID != w.process.pid
+		case n < r.written[each.PID]+diskLittle:
+		case each.PID == w.process.pid:
 			return true, nil, true
 		default:
 			started = append(started, each)
@@ -77,29 +74,14 @@ func (s *store) writers(w *worker, r *run) (itself bool, started []procID, known
 
 // livingKin returns the living kin of a worker, itself included; not known while they are
 // being ended, or have been. It waits for nobody.
-func (w *worker) livingKin() (all []procID, known bool) {
-	p, kin := w.process, w.line.kin
+func (w *worker) livingKin() (all []proc.ID, known bool) {
+	p := w.process
 	if !p.alive.TryRLock() {
 		return nil, false
 	}
 	defer p.alive.RUnlock()
-	if p.reaped || !kin.mu.TryLock() {
+	if p.reaped {
 		return nil, false
 	}
-	defer kin.mu.Unlock()
-	all, err := kin.find()
-	return all, err == nil
-}
-
-// writtenBy is how many bytes a process, and those of its children that have ended, have
-// had written to disks; not ok if that can't be told.
-func writtenBy(pid int) (n uint64, ok bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
-	if err != nil {
-		return 0, false
-	}
-	_, rest, ok := bytes.Cut(data, []byte("\nwrite_bytes: "))
-	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	n, err = strconv.ParseUint(string(line), 10, 64)
-	return n, ok && err == nil
+	return w.line.kin.Living()
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 
@@ -24,7 +25,7 @@ func NewZygote(options Options) *Zygote {
 	}
 	z.forkers = newForkers(z.Spawner, options.Preload)
 	if z.obstacle == "" {
-		z.checkpointLimit = int64(options.CheckpointShare * float64(memoryOfMachine()))
+		z.checkpointLimit = int64(options.CheckpointShare * float64(proc.MachineMemory()))
 	}
 	z.launch = z.fork
 	z.standby = z.forkers.spares.take
@@ -42,11 +43,11 @@ func ForkObstacle(checkpointShare float64) string {
 
 // systemObstacle says what the system lacks for forked workers.
 var systemObstacle = sync.OnceValue(func() string {
-	fd, err := openPidfd(os.Getpid())
+	fd, err := proc.OpenPidfd(os.Getpid())
 	if err != nil {
 		return fmt.Sprintf("this system has no pidfds, as Linux has since 5.3 (%v)", err)
 	}
-	fd.close()
+	fd.Close()
 	return ""
 })
 
@@ -54,7 +55,7 @@ var systemObstacle = sync.OnceValue(func() string {
 func (z *Zygote) Name() string { return "zygote" }
 
 // fork has the process forked by whoever can.
-func (z *Zygote) fork(ctx context.Context, spec sessions.Spec, mark mark, greeting []byte) (*worker, error) {
+func (z *Zygote) fork(ctx context.Context, spec sessions.Spec, mark proc.Mark, greeting []byte) (*worker, error) {
 	if w := z.forkBy(ctx, z.forkers.warm(), mark, greeting); w != nil {
 		return w, nil
 	}
@@ -68,7 +69,7 @@ func (z *Zygote) fork(ctx context.Context, spec sessions.Spec, mark mark, greeti
 }
 
 // forkBy has one forker do it, if there is one; nil means that it could not.
-func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark mark, greeting []byte) *worker {
+func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark proc.Mark, greeting []byte) *worker {
 	if forker == nil {
 		return nil
 	}
@@ -78,7 +79,7 @@ func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark mark, greeting
 		return z.forkers.forkWorker(forker, ends, nil)
 	})
 	if err != nil {
-		z.registry.end(mark.tag)
+		z.registry.End(mark.Tag)
 		z.log.Warn("an interpreter could not be forked; another way is tried", "by", forker.name, "error", err)
 		return nil
 	}
@@ -91,12 +92,12 @@ func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark mark, greeting
 // sent later, and so is code of the operator's, which must not start processes
 // before the server knows the worker. Its tag is known from then on: whoever ends another
 // line of the same user's meanwhile must not take it for one that code has made up.
-func (z *Zygote) greetAhead(ends *ends, mark mark, greeting []byte) bool {
+func (z *Zygote) greetAhead(ends *ends, mark proc.Mark, greeting []byte) bool {
 	const fits = 32 << 10
 	if len(greeting) > fits || z.options.InitCode != "" {
 		return false
 	}
-	z.registry.begin(mark.tag)
+	z.registry.Begin(mark.Tag)
 	_, err := ends.frames.Write(greeting)
 	return err == nil
 }

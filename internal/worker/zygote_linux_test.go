@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -77,11 +78,11 @@ func (s *Spawner) forkerNow(name string) *forker {
 
 func parentOf(t testing.TB, pid int) int {
 	t.Helper()
-	p, ok := readProc(pid)
+	p, ok := proc.Read(pid)
 	if !ok {
 		t.Fatalf("there is no process %d", pid)
 	}
-	return p.parent
+	return p.Parent
 }
 
 func TestZygote(t *testing.T) {
@@ -400,13 +401,11 @@ func TestManyCopiesLeaveNothing(t *testing.T) {
 	eventually(t, "descriptors are given back", func() bool { return openDescriptors(t) <= descriptors })
 	root := z.forkerNow("root").process.pid
 	eventually(t, "the root has reaped all", func() bool {
-		mine, _ := childrenOf(root)
+		mine, _ := proc.ChildrenOf(root)
 		return len(mine) == 2 && slices.Contains(mine, w.Info().PID) // and the zygote
 	})
-	z.registry.mu.Lock()
-	defer z.registry.mu.Unlock()
-	if len(z.registry.roles) != 3 { // worker, root, zygote
-		t.Errorf("%d processes are known", len(z.registry.roles))
+	if workers, forkers := z.registry.All(proc.Worker), z.registry.All(proc.Forker); len(workers) != 1 || len(forkers) != 2 {
+		t.Errorf("known are the workers %v and the forkers %v", workers, forkers)
 	}
 }
 

@@ -1,0 +1,384 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/internal/sandbox"
+	"understudy/internal/worker/workertest"
+	"understudy/sessions"
+)
+
+// limited returns a Zygote, whose workers can be copied, with these limits.
+func limited(t testing.TB, limits sandbox.Limits) *Spawner {
+	t.Helper()
+	limits.Poll = 20 * time.Millisecond
+	z := NewZygote(Options{
+		Python: workertest.Python(t), LibraryDir: filepath.Join(t.TempDir(), "lib"),
+		CheckpointShare: 0.5, Limits: limits, Preload: []string{"json"},
+	})
+	// On a busy machine what these wait for takes longer than it should.
+	if d := z.limiter; d != nil {
+		d.toDie, d.toCount = time.Minute, time.Minute
+	}
+	t.Cleanup(func() {
+		if err := z.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return z.Spawner
+}
+
+// breaks runs code that must end its worker, and returns why it says it ended.
+func breaks(t testing.TB, w *worker, code string) string {
+	t.Helper()
+	sink := workertest.NewRecorder()
+	outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink)
+	var crash *sessions.CrashError
+	if !errors.As(err, &crash) {
+		t.Fatalf("it ended as %+v, %v\n%s", outcome.Exception, err, sink.All())
+	}
+	return crash.Reason
+}
+
+const grab = `
+held = []
+def grab(megabytes):
+    held.append(bytearray(megabytes << 20))
+    held[-1][::4096] = b"x" * len(held[-1][::4096])
+`
+
+func TestMemoryLimitIsAMemoryError(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
+	workertest.Run(t, w, "import os\nif not os.fork(): os._exit(0)") // the dead are no second process
+	// Grown step by step, it ends like that too, and the session goes on.
+	for _, code := range []string{grab + "grab(2000)", "n = 0\nwhile True:\n    grab(10); n += 1"} {
+		outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, workertest.NewRecorder())
+		if err != nil || outcome.Exception == nil || outcome.Exception.Type != "MemoryError" {
+			t.Errorf("%+v, %v", outcome.Exception, err)
+		}
+	}
+	if _, sink := workertest.Run(t, w, "print(n > 20); held.clear()"); sink.All() != "True\n" {
+		t.Errorf("%q", sink.All())
+	}
+}
+
+// Code that leaves no byte has its answer, and the next can free what it holds.
+func TestMemoryFullToTheBrim(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 100 << 20}))
+	for range 2 {
+		_, sink := workertest.Run(t, w, `
+kept, big = 1, []
+for size in (1 << 20, 4000, 400):
+    try:
+        while True: big.append(bytearray(size))
+    except MemoryError: pass
+print("full")`)
+		if sink.All() != "full\n" {
+			t.Errorf("%q", sink.All())
+		}
+		if _, sink := workertest.Run(t, w, "big.clear(); print(kept)"); sink.All() != "1\n" {
+			t.Errorf("%q", sink.All())
+		}
+	}
+}
+
+// Each process has less than the limit, all together have more.
+func TestMemoryLimitOfAllProcesses(t *testing.T) {
+	for name, start_ := range map[string]string{
+		"children": "pid = os.fork()",
+		"orphans":  "pid = os.fork()\n    if not pid:\n        os.setsid()\n        if os.fork(): os._exit(0)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
+			reason := breaks(t, w, grab+`
+import os, time
+for _ in range(4):
+    `+start_+`
+    if not pid:
+        grab(120)
+        time.sleep(1000)
+time.sleep(1000)
+`)
+			if !strings.HasPrefix(reason, "memory limit of 300 MiB reached (") || !strings.HasSuffix(reason, " used)") {
+				t.Error(reason)
+			}
+		})
+	}
+}
+
+// What a fork shares with its parent counts once, and what a copy shares too.
+func TestSharedMemoryCountsOnce(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 400 << 20}))
+	workertest.Run(t, w, grab+"grab(250)")
+	if _, err := w.Fork(context.Background(), sessions.ToStandBy); err != nil {
+		t.Fatal(err)
+	}
+	outcome, sink := workertest.Run(t, w, `
+import os, time
+children = [os.fork() for _ in range(1)]
+if not children[0]: time.sleep(1000)
+for _ in range(4):
+    if not (pid := os.fork()): time.sleep(1000)
+    children.append(pid)
+time.sleep(1)
+print(len(children))
+for pid in children: os.kill(pid, 9)
+`)
+	if !outcome.OK || sink.All() != "5\n" {
+		t.Errorf("%+v %q", outcome, sink.All())
+	}
+}
+
+// A child that has its parent's memory, as between vfork and exec, has none of its own.
+func TestAMemoryOfTwoCountsOnce(t *testing.T) {
+	self, ofMemory := uintptr(os.Getpid()), uintptr(1) // KCMP_VM
+	if _, _, failed := unix.Syscall6(unix.SYS_KCMP, self, self, ofMemory, 0, 0, 0); failed != 0 {
+		t.Skip("the kernel may not be asked here")
+	}
+	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
+	outcome, sink := workertest.Run(t, w, grab+`
+grab(200)
+import ctypes, os, time
+c = ctypes.CDLL(None)
+stack = ctypes.create_string_buffer(1 << 16)
+top = ctypes.c_void_p((ctypes.addressof(stack) + len(stack)) & ~15)
+child = c.clone(ctypes.cast(c.pause, ctypes.c_void_p), top, 0x100 | 17, None)  # CLONE_VM, SIGCHLD
+time.sleep(1)
+os.kill(child, 9)
+print(child > 0)
+`)
+	if !outcome.OK || sink.All() != "True\n" {
+		t.Errorf("%+v %q", outcome, sink.All())
+	}
+}
+
+// Who has come beyond the limit before a MemoryError may start programs all the same.
+func TestFullInterpreterStartsPrograms(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 100 << 20}))
+	outcome, sink := workertest.Run(t, w, grab+`
+grab(200)
+import subprocess
+print(subprocess.run(["sleep", "1"]).returncode)
+`)
+	if !outcome.OK || sink.All() != "0\n" {
+		t.Errorf("%+v %q", outcome, sink.All())
+	}
+}
+
+func TestUnderstudyTakesOverAfterABreach(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
+	workertest.Run(t, w, grab+"x = 42")
+	u, err := w.Fork(context.Background(), sessions.ToStandBy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := "import mmap\nm = mmap.mmap(-1, 800 << 20)\nwhile True:\n    for i in range(0, len(m), 4096): m[i] = 1"
+	if reason := breaks(t, w, "print('so far')\n"+shared); !strings.HasPrefix(reason, "memory limit of 300 MiB reached") {
+		t.Error(reason)
+	}
+	next, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = next.Close(context.Background()) })
+	if _, sink := workertest.Run(t, next, "print(x)"); sink.All() != "42\n" {
+		t.Errorf("%q", sink.All())
+	}
+	if reason := breaks(t, next.(*worker), shared); !strings.HasPrefix(reason, "memory limit of 300 MiB reached") {
+		t.Error(reason)
+	}
+}
+
+func TestProcessLimit(t *testing.T) {
+	for name, code := range map[string]string{
+		"processes": "import os, time\nfor _ in range(30):\n    if not os.fork(): time.sleep(1000)\ntime.sleep(1000)",
+		"threads":   "import threading, time\nfor _ in range(30): threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\ntime.sleep(1000)",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, limited(t, sandbox.Limits{Processes: 20}))
+			if reason := breaks(t, w, code); !strings.HasPrefix(reason, "process limit of 20 reached") {
+				t.Error(reason)
+			}
+		})
+	}
+}
+
+func TestLimitsOfEachProcess(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{OpenFiles: 100, FileSize: 1 << 20, CPUs: 0.5}))
+	_, sink := workertest.Run(t, w, `
+import errno, os, subprocess, sys
+print(len(os.sched_getaffinity(0)))
+try:
+    with open("big", "wb") as f: f.write(bytes(2 << 20))
+except OSError as e: print(errno.errorcode[e.errno])
+try: fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(200)]
+except OSError as e: print(errno.errorcode[e.errno])
+`)
+	if got := sink.All(); got != "1\nEFBIG\nEMFILE\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Small files can still be written when none may grow: who goes on with them is ended, and
+// the next run may read and delete.
+func TestDiskLimit(t *testing.T) {
+	s := limited(t, sandbox.Limits{Disk: 20 << 20})
+	dir := t.TempDir()
+	w := inDirectory(t, s, dir)
+	reason := breaks(t, w, manyFiles+"write(1000)")
+	if want := "it went on writing: disk limit of 20 MiB (--disk-limit) reached: "; !strings.HasPrefix(reason, want) {
+		t.Error(reason)
+	}
+	next := inDirectory(t, s, dir)
+	_, sink := workertest.Run(t, next, "import os, time\nfor _ in range(5): time.sleep(0.3)\nprint(len(os.listdir()) > 10)")
+	if sink.All() != "True\n" {
+		t.Errorf("%q", sink.All())
+	}
+	if reason := breaks(t, next, manyFiles+"write(1000)"); !strings.Contains(reason, "disk limit") {
+		t.Error(reason)
+	}
+}
+
+// However often files are held, the room that the next run has is not what the last took.
+func TestStoreGivesNoMoreRoom(t *testing.T) {
+	const mib = 1 << 20
+	s := &store{most: 1000 * mib, limit: 1000 * mib}
+	for _, step := range []struct {
+		what          string
+		size, allowed int64
+	}{
+		{"it is new", 0, 1000},
+		{"a short run has written too much", 1500, 1510},
+		{"within the margin", 1505, 1510},
+		{"another has", 1700, 1510},
+		{"some was deleted", 1300, 1310},
+		{"all was deleted", 10, 1000},
+	} {
+		if s.take(step.size*mib, 0); s.allowed() != step.allowed*mib {
+			t.Errorf("%s: %d", step.what, s.allowed()/mib)
+		}
+	}
+}
+
+func TestWorkersBeginWithTheirLimitsWhereverTheyComeFrom(t *testing.T) {
+	for name, s := range map[string]*Spawner{
+		"spawn": testSpawner(t, func(o *Options) { o.Limits.OpenFiles = 77 }),
+		"fork":  limited(t, sandbox.Limits{OpenFiles: 77}),
+	} {
+		w := start(t, s)
+		_, sink := workertest.Run(t, w, "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))")
+		if sink.All() != "(77, 77)\n" {
+			t.Errorf("%s: %q", name, sink.All())
+		}
+	}
+}
+
+// TestMachineGuard: while the machine's memory is short, the largest that run are
+// ended, and the idle ones and small ones are spared.
+func TestMachineGuard(t *testing.T) {
+	s := limited(t, sandbox.Limits{Memory: 4 << 30})
+	var mu sync.Mutex
+	var greedy []*worker // memory is short as long as one of them lives
+	s.limiter.available = func() (left, all uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, w := range greedy {
+			if !w.process.hasExited() {
+				return 1 << 20, 8 << 30
+			}
+		}
+		return 4 << 30, 8 << 30
+	}
+	idler := start(t, s)
+	workertest.Run(t, idler, grab+"grab(200)")
+	small := start(t, s)
+	const runners = 6
+	var all []*worker
+	var ended sync.WaitGroup
+	reasons := make([]string, runners)
+	ready := make(chan struct{}, runners+1)
+	go func() {
+		workertest.Run(t, small, "import time; time.sleep(3)")
+		ready <- struct{}{}
+	}()
+	for i := range runners {
+		w := start(t, s)
+		all = append(all, w)
+		workertest.Run(t, w, grab)
+		ended.Go(func() {
+			reasons[i] = breaks(t, w, fmt.Sprintf("import time; grab(%d); open('there', 'w').close(); time.sleep(1000)", 100+i))
+		})
+		eventually(t, "it has its memory", func() bool {
+			_, err := os.Stat(filepath.Join(w.spec.Load().Workdir, "there"))
+			return err == nil
+		})
+	}
+	mu.Lock()
+	greedy = all
+	mu.Unlock()
+	ended.Wait()
+	for _, reason := range reasons {
+		if !strings.HasPrefix(reason, "the machine's memory is nearly used up, and of all that run this interpreter used the most (") {
+			t.Error(reason)
+		}
+	}
+	<-ready
+	if _, sink := workertest.Run(t, idler, "print(len(held))"); sink.All() != "1\n" {
+		t.Errorf("the idle one: %q", sink.All())
+	}
+}
+
+// Who ends just when the machine's memory has been looked at has freed what is missing:
+// no idle one goes for that.
+func TestMachineGuardWhileSomebodyEnds(t *testing.T) {
+	s := limited(t, sandbox.Limits{Memory: 4 << 30})
+	idler, dying := start(t, s), start(t, s)
+	workertest.Run(t, idler, grab+"grab(200)")
+	d := newLimiter(s)
+	d.available = func() (left, all uint64) {
+		dying.Kill()
+		return 1 << 20, 8 << 30
+	}
+	workers := map[*worker]bool{idler: true, dying: true}
+	d.forget(workers)
+	now := time.Now()
+	*d.records[dying] = usageRecord{ending: true, frees: 1 << 30, since: now}
+	if scarce := d.protect(workers, now); !scarce || d.records[idler].ending {
+		t.Errorf("scarce %v, and the idle one is ended: %v", scarce, d.records[idler].ending)
+	}
+	d.close()
+}
+
+// While nothing runs, memory that is short is no reason to look all the time.
+func TestScarceMemoryIsLookedAtSeldomWhileNothingRuns(t *testing.T) {
+	s := limited(t, sandbox.Limits{Memory: 4 << 30})
+	d := newLimiter(s)
+	d.available = func() (left, all uint64) { return 1 << 30, 16 << 30 }
+	if pause, busy := d.round(time.Now()); busy || pause != d.limits.Poll {
+		t.Errorf("%v, %v", pause, busy)
+	}
+	w := start(t, s)
+	w.interrupts.begin()
+	if pause, busy := d.round(time.Now()); !busy || pause != d.limits.Poll/guardShare {
+		t.Errorf("%v, %v", pause, busy)
+	}
+	w.interrupts.end()
+}
+
+func TestReserve(t *testing.T) {
+	for all, want := range map[uint64]uint64{512 << 20: 64 << 20, 4 << 30: 256 << 20, 100 << 30: (100 << 30) / 25} {
+		if got := reserve(all); got != want {
+			t.Errorf("%d of %d, want %d", got, all, want)
+		}
+	}
+}

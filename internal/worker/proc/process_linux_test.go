@@ -1,0 +1,69 @@
+package proc
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// awaitDead waits until a child is dead, and leaves it to be reaped.
+func awaitDead(t *testing.T, pid int) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+		if p, ok := Read(pid); !ok || p.Dead {
+			return
+		}
+	}
+	t.Fatal("in vain: the command ends")
+}
+
+// The reaper must leave commands alone that other packages wait for.
+func TestReaperStealsNoStatus(t *testing.T) {
+	r := StartReaper(func() {})
+	defer r.Close()
+	for range 50 {
+		cmd := exec.Command("sh", "-c", "exit 3")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		awaitDead(t, cmd.Process.Pid)
+		reapOrphans()
+		if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 3 {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	t.Parallel()
+	const line = "77 (a ) b (c) R 2) S 5 6 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 12345 1 2"
+	p, ok := parseStat(77, line)
+	want := Process{ID: ID{77, 12345}, Parent: 5, group: 6, session: 7}
+	if !ok || p != want {
+		t.Errorf("got %+v, want %+v", p, want)
+	}
+	if _, ok := parseStat(77, "77 (x"); ok {
+		t.Error("a broken line was read")
+	}
+	// The first thread of a process may be gone while others run.
+	if p, _ = parseStat(77, strings.Replace(line, " S ", " Z ", 1)); p.Dead {
+		t.Error("a process with threads counts as dead")
+	}
+}
+
+func TestKillExactlySparesALaterProcess(t *testing.T) {
+	cmd := exec.Command("sleep", "1000")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := Read(cmd.Process.Pid)
+	Kill(ID{p.PID, p.Start - 1})
+	if now, ok := Read(p.PID); !ok || now.Dead {
+		t.Error("a later process was killed")
+	}
+	Kill(p.ID)
+	if err := cmd.Wait(); err == nil {
+		t.Error("it was not killed")
+	}
+}
