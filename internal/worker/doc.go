@@ -25,8 +25,8 @@
 // One execution:
 //
 //	outputs.attach(sink)            held output goes to the sink first
-//	conn.send(run)
-//	loop conn.receive()             figure → sink; done → outcome
+//	conn.Write(run)
+//	loop conn.Receive()             figure → sink; done → outcome
 //	outputs.detach()                what is in the pipes goes to the sink, then
 //	                                the sink is let go
 //

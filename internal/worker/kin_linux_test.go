@@ -104,7 +104,7 @@ func mustLive(t *testing.T, pids ...int) {
 }
 
 // strangersView are the ids of a worker's living kin, without itself, as one sees them who
-// has seen none before.
+// has seen none before: for workers that no copy has followed, and without users of their own.
 func strangersView(t *testing.T, w *worker, pid int, mark proc.Mark) map[int]bool {
 	t.Helper()
 	all, known := proc.NewKin(pid, mark, w.spawner.registry, w.log).Living()
