@@ -319,9 +319,9 @@ func rangeError(err error) error {
 	case !errors.As(err, &refused):
 		return err
 	case refused.TooFar:
-		return Errorf(CodeLimit, "%w", refused)
+		return Errorf(CodeLimit, "%s", refused.Reason)
 	default:
-		return Errorf(CodeInvalid, "%w", refused)
+		return Errorf(CodeInvalid, "%s", refused.Reason)
 	}
 }
 

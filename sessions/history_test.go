@@ -1,7 +1,9 @@
 package sessions
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -231,6 +233,32 @@ func TestAReadThatComesTooLate(t *testing.T) {
 	}
 	_, err := e.transcript.Read(t.Context(), Stdout, Range{})
 	wantCode(t, s.unrecalled(e, err), CodeNotFound, "executions 2 to 2 are")
+}
+
+// TestWhatARunWeighs: its code and what it printed, until its session forgets it.
+func TestWhatARunWeighs(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	code := strings.Repeat("x", 5000) // which it prints
+	s := m.sessions[mustRun(t, m, RunRequest{Code: code}).InterpreterID]
+	list(t, m) // the run has been remembered
+	s.history.mu.Lock()
+	defer s.history.mu.Unlock()
+	if got := s.history.memory; got < 2*len(code) || got > 3*len(code) {
+		t.Errorf("it weighs %d", got)
+	}
+}
+
+func TestRangesThatAreRefused(t *testing.T) {
+	for code, refused := range map[Code]error{
+		CodeInvalid: &output.RangeError{Reason: "from is 0"},
+		CodeLimit:   fmt.Errorf("reading: %w", &output.RangeError{Reason: "from is 9", TooFar: true}),
+	} {
+		wantCode(t, rangeError(refused), code, "from is")
+	}
+	if err := io.ErrUnexpectedEOF; !errors.Is(rangeError(err), err) {
+		t.Error("another error has changed")
+	}
 }
 
 func TestWeighsWhatItKeeps(t *testing.T) {

@@ -44,7 +44,7 @@ type Options struct {
 	PrintLimit int64 // bytes of both streams before Overflow is called; 0 is no limit
 	// Record has all output kept for Recorded, whoever takes it before.
 	Record bool
-	// Images is the room for images that nobody has taken yet.
+	// Images is the room for images that nobody has taken yet. It must be set.
 	Images *ImageRoom
 }
 
