@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,14 +152,18 @@ func TestACopyThatFailedIsTriedAgainAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := remembers()
 		m := bursting(t, f, nil)
+		var fails atomic.Bool
+		works := f.forking
+		f.forking = func(ctx context.Context, w *fakeWorker, p Purpose) error {
+			if fails.Swap(false) {
+				time.Sleep(time.Second)
+				return errors.New("no room")
+			}
+			return works(ctx, w, p)
+		}
 		run(t, m, "a")
 		time.Sleep(time.Second)
-		works := f.forking
-		f.forking = func(context.Context, *fakeWorker, Purpose) error {
-			f.forking = works
-			time.Sleep(time.Second)
-			return errors.New("no room")
-		}
+		fails.Store(true)
 		run(t, m, "b")
 		run(t, m, "c")
 		wantState(t, run(t, m, "crash"), "restored", true)

@@ -50,8 +50,9 @@ type Journal struct {
 	writes  atomic.Int64  // transactions
 	wake    chan struct{} // for a checkpoint
 	queue   chan *kept    // files to be copied
-	// patience is how long a call waits for the lock; tests wait longer.
-	patience time.Duration
+	// patience is how long a call waits for the lock, closing how long the end of the run
+	// waits for that queue; tests wait longer.
+	patience, closing time.Duration
 
 	masksMu sync.Mutex
 	masks   map[string]*masker // by the secrets
@@ -84,7 +85,7 @@ func Open(path string, options Options) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{
-		path: path, options: options, run: rand.Text()[:10], started: time.Now(), log: options.Logger, patience: patience,
+		path: path, options: options, run: rand.Text()[:10], started: time.Now(), log: options.Logger, patience: patience, closing: closingTime,
 		masks: map[string]*masker{}, statements: map[string]*sql.Stmt{},
 		known: map[string]bool{}, unrecorded: map[sessions.Place]bool{},
 		wake: make(chan struct{}, 1), queue: make(chan *kept, mostLater),

@@ -19,7 +19,7 @@ const (
 )
 
 // closingTime bounds how long the end of a run waits for them.
-var closingTime = 3 * time.Second
+const closingTime = 3 * time.Second
 
 // kept is a file that is to be kept. It is open: its session may remove it.
 type kept struct {
@@ -102,7 +102,7 @@ func (j *Journal) keep(files []*kept) {
 func (j *Journal) keepQueued() {
 	copying, stop := context.WithCancel(context.Background())
 	defer stop()
-	defer context.AfterFunc(j.life, func() { time.AfterFunc(closingTime, stop) })()
+	defer context.AfterFunc(j.life, func() { time.AfterFunc(j.closing, stop) })()
 	for {
 		select {
 		case k := <-j.queue:

@@ -36,15 +36,13 @@ func only(t *testing.T, file string) *Detail {
 // A long output is searched for secrets after the answer, though its own file goes.
 func TestLongOutputIsKeptLater(t *testing.T) {
 	const secret = "sk-0123456789abcdef"
-	patient := closingTime
-	defer func() { closingTime = patient }()
-	closingTime = time.Hour // however long it takes
 	for what, text := range map[string]string{
 		"a secret": strings.Repeat("line\n", longestWait/2) + secret + "\n",
 		"none":     strings.Repeat("line\n", longestWait/2),
 	} {
 		file := newPath(t)
 		j := begin(t, file, Options{})
+		j.closing = time.Hour // however long it takes
 		a := newAgent(t, j, "a", "c")
 		a.secrets = []string{secret}
 		e := spoolOf(t, a, text)
