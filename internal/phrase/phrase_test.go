@@ -2,7 +2,6 @@ package phrase
 
 import (
 	"math"
-	"slices"
 	"testing"
 	"time"
 )
