@@ -334,11 +334,11 @@ func (c *checkpoints) undoable(history int) ([]int, refusal) {
 	}
 }
 
-// copied reports whether there is a copy of the present state.
-func (c *checkpoints) copied() bool {
+// now is the present state.
+func (c *checkpoints) now() checkpoint {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.present.understudy != nil && c.present.obstacle() == ""
+	return c.present
 }
 
 // understudies returns all copies that live.

@@ -84,7 +84,7 @@ func (s *Session) upkeep() {
 	if s.ended || s.current != nil || s.worker == nil || hasExited(s.worker) {
 		return // the dead are brought back from the copies that there are
 	}
-	idle, putOff := s.options.CopyIdle, s.states.isPutOff()
+	idle, putOff := s.options.CopyIdle, s.states.now().putOff
 	left := idle - time.Since(s.used)
 	switch {
 	case !putOff && idle == 0:
@@ -148,21 +148,6 @@ func (c *checkpoints) rest() {
 	}
 }
 
-// standing is obstacle, and whether that is only that the copy of the present state was
-// let go while nobody called.
-func (c *checkpoints) standing() (obstacle string, resting bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.present.obstacle(), c.present.resting
-}
-
-// isPutOff reports whether the copy of the present state was put off.
-func (c *checkpoints) isPutOff() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.present.putOff
-}
-
 // understudy returns a copy of the worker, or the reason why there is none;
 // refused says that the worker lives and could not copy itself, though nothing
 // was known to stand against it.
@@ -218,7 +203,7 @@ var errTooSlow = errors.New("it could not be copied within")
 // last execution, as the next one begins. A worker whose tasks let it do nothing else,
 // interrupted or not, is brought back from the copy before. The caller has the turn.
 func (s *Session) renewCopy(ctx context.Context) error {
-	if !s.live || s.lead() == nil || !s.states.copied() {
+	if now := s.states.now(); !s.live || s.lead() == nil || now.understudy == nil || now.obstacle() != "" {
 		return nil
 	}
 	u, err := s.fork(s.life, ToStandBy)

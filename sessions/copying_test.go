@@ -250,6 +250,7 @@ func TestTheDeadKeepTheirCopies(t *testing.T) {
 			for _, code := range strings.Split(test.code, "") {
 				run(t, m, code)
 			}
+			time.Sleep(10 * time.Millisecond) // until a is copied, and before c is
 			f.lead().die("killed by SIGKILL")
 			list(t, m)
 			time.Sleep(time.Minute)

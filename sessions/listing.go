@@ -111,22 +111,19 @@ type Progress struct {
 
 // listing describes the session to its owner, but for its memory.
 func (s *Session) listing() Listing {
-	obstacle, resting := s.states.standing()
-	if none := s.options.Starter.ForkObstacle(); none != "" {
-		obstacle = none
-	}
+	now := s.states.now()
+	obstacle := cmp.Or(s.options.Starter.ForkObstacle(), now.obstacle())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
 	l := Listing{
 		ID: s.name, Status: "running", Executions: s.count, Failures: s.failures, Waiting: s.turn.queued(),
 		Unfetched: s.unfetched(), Created: s.created, LastUsed: s.used, Workdir: s.workdir, Parent: s.client.Handle(s.parent),
-		Age: now.Sub(s.created).Seconds(), Idle: now.Sub(s.used).Seconds(),
+		Age: time.Since(s.created).Seconds(), Idle: time.Since(s.used).Seconds(),
 		SessionVariables: slices.Sorted(maps.Keys(s.sessionVariables)),
 		Memory:           s.resident, Recoverable: obstacle == "", Obstacle: obstacle,
 	}
 	if since := s.startingSince(); s.worker == nil && !since.IsZero() {
-		l.Status, l.Idle = "starting", now.Sub(since).Seconds()
+		l.Status, l.Idle = "starting", time.Since(since).Seconds()
 	}
 	if s.worker != nil {
 		l.Printed = s.worker.Unclaimed()
@@ -142,7 +139,7 @@ func (s *Session) listing() Listing {
 		l.Memory = 0
 		return l
 	}
-	if resting { // the next run's copy is made before it begins
+	if now.resting { // the next run's copy is made before it begins
 		l.Uncopied, l.Recoverable, l.Obstacle = true, true, ""
 	}
 	if s.worker != nil {
@@ -157,7 +154,7 @@ func (s *Session) listing() Listing {
 // ends: only then is it known whether its state could be copied. A copy that was put off
 // is made now.
 func (s *Session) settle(ctx context.Context) {
-	if s.states.isPutOff() {
+	if s.states.now().putOff {
 		s.upkeep()
 	}
 	if tidied := s.turn.tidied(); tidied != nil {

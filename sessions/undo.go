@@ -84,7 +84,7 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 		return nil, notUndone(refused)
 	}
 	s.states.takeUp()
-	s.keep("") // of the present state, should the earlier one not wake
+	s.keep("") // what the present state needs, should the earlier one not wake
 	earlier, ok := s.states.takeEarlier()
 	if !ok { // its copy died this moment
 		return nil, notUndone(refusal{text: fmt.Sprintf("execution %d can't be undone: the process that held the earlier state has ended", undoable[0])})

@@ -104,7 +104,7 @@ func listingLine(l sessions.Listing) string {
 		facts = append(facts, "session variables "+quoted(l.SessionVariables))
 	}
 	if l.Uncopied {
-		facts = append(facts, "no copy while it is idle: if its process ended now, the last run's variables would be lost")
+		facts = append(facts, "no copy while it is idle: if its process ended now, what the last run did to its variables would be lost")
 	}
 	if l.Ended == "" && !l.Recoverable { // it comes last: the reason may be long
 		facts = append(facts, "not recoverable: "+answer.Clip(l.Obstacle, 500))

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -230,15 +229,11 @@ func (b *bench) each(ctx context.Context, out io.Writer, try attempt) error {
 
 // options are those of a fresh interpreter in a directory of its own.
 func (b *bench) options() (app.TrialOptions, error) {
-	made, err := os.MkdirTemp("", "understudy-plugins-")
-	if err != nil {
-		return app.TrialOptions{}, err
+	home, err := os.MkdirTemp("", "understudy-plugins-")
+	if err == nil {
+		home, err = filepath.EvalSymlinks(home)
 	}
-	home, err := filepath.EvalSymlinks(made)
-	if err != nil {
-		return app.TrialOptions{}, errors.Join(err, os.Remove(made))
-	}
-	return app.TrialOptions{Starter: b.starter, Name: "plugins", Home: home}, nil
+	return app.TrialOptions{Starter: b.starter, Name: "plugins", Home: home}, err
 }
 
 // run runs code in a fresh interpreter that has the plugins. The verdict is bad, in these

@@ -125,6 +125,7 @@ func TestVariablesOutliveTheirClient(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Error(err)
 	}
+	comesTrue(t, "the server knows that the first is gone", func() bool { return d.server().Clients == 1 })
 	again := d.enter("editor")
 	d.is(again, "x += 1", "x", 42.0)
 	other := d.enter("another program")
@@ -228,6 +229,8 @@ func TestKillsInAnyOrder(t *testing.T) {
 			if slices.Contains(order, "server") {
 				d.gone()
 				want = "lost"
+			} else { // a program that runs beside the first would have interpreters of its own
+				comesTrue(t, "the server knows that nobody is there", func() bool { return d.server().Clients == 0 })
 			}
 			d.is(d.enter("editor"), "x = globals().get('x', 'lost')", "x", want)
 		})

@@ -47,7 +47,7 @@ func ServeStdio(ctx context.Context, s *server.MCPServer, in io.Reader, out io.W
 // process may serve many, until in ends, out can't be written to any more, or ctx
 // ends. The calls in flight have ended when it returns, unless the client does not
 // take their answers. When it was the connection that ended, their contexts end
-// because it was lost (see Dropped), which is no wish to cancel. A read from in
+// because it was lost, which is no wish to cancel: their cause is Disconnected. A read from in
 // may still be waiting when it returns: close the connection.
 func ServeLines(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer, caller Caller, log *slog.Logger) error {
 	return converse(ctx, s, in, out, conversation{id: rand.Text(), caller: caller, lost: errDropped, log: log})

@@ -53,15 +53,15 @@ func (u *updates) tell(key any, s *subscriber) (restless bool) {
 	err := u.tellAll(ctx, s)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if err == nil && ctx.Err() == nil {
+	switch {
+	case err == nil && ctx.Err() == nil:
 		s.failures = 0
-	}
-	if err != nil {
-		s.failures++
-	}
-	if s.failures == patienceWith {
-		u.Logger.Info("a subscriber takes no notifications and is forgotten", "error", err)
-		u.forget(key, s)
+	case err == nil: // there was no time to find out
+	default:
+		if s.failures++; s.failures == patienceWith {
+			u.Logger.Info("a subscriber takes no notifications and is forgotten", "error", err)
+			u.forget(key, s)
+		}
 	}
 	return len(s.told) > 0 || s.failures > 0 || s.list && u.runs(s.client)
 }
