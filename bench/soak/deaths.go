@@ -126,7 +126,6 @@ func (s *session) listedAs(recoverable bool) (l listing) {
 // killIdle kills the process while nothing runs and its state has been copied.
 func (s *session) killIdle() {
 	s.kill(s.settled())
-	s.counts.add("killed while idle", 1)
 	s.afterKill(true)
 }
 
@@ -136,7 +135,6 @@ func (s *session) killJustAfter() {
 	pid := s.settled()
 	s.work()
 	s.kill(pid)
-	s.counts.add("killed just after an answer", 1)
 	s.afterKill(false)
 }
 
@@ -194,7 +192,6 @@ func (s *session) killSometime() {
 	a := s.send(runTool, s.arguments(t, nil))
 	fail(<-killed)
 	s.awaitDeath(pid)
-	s.counts.add("killed at any time", 1)
 	switch {
 	case a.record.Status == "crashed":
 		s.died("SIGKILL from outside", a)
@@ -261,7 +258,6 @@ func (s *session) killUnderstudiesInCall() {
 	s.model.killUnderstudies()
 	l.step.stderr += e.stderr
 	s.openGate()
-	s.counts.add("lost on purpose", 1)
 	w := crash(e.reason)
 	w.lost = "from outside"
 	l.endCrashed(w, e.name)
@@ -282,6 +278,5 @@ func (s *session) killAll(pids []int) {
 	for _, pid := range pids {
 		s.kill(pid)
 	}
-	s.counts.add("understudies killed", len(pids))
 	s.listedAs(false)
 }

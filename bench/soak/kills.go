@@ -126,10 +126,8 @@ func (k *kills) judge(ids []string, killed time.Time, acknowledged int) {
 		if e.Detail != nil {
 			text = e.Detail.Stdout.Text
 		}
-		i := slices.IndexFunc(ids, func(id string) bool {
-			return id != "" && (strings.HasPrefix(e.Place.InterpreterID, id+"-") || e.Place.InterpreterID == id)
-		})
-		switch {
+		id, _, _ := strings.Cut(e.Place.InterpreterID, "-") // the journal tells those of one name apart
+		switch i := slices.Index(ids, id); {
 		case i >= 0:
 			k.total++
 			ids[i] = ""

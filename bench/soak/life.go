@@ -77,9 +77,7 @@ func (k *soak) begin() *life {
 func (l *life) visit() {
 	random := rand.New(rand.NewPCG(l.seed, 1))
 	for _, kind := range l.kinds {
-		s := l.newSession(random, kind)
-		fail(s.guard(func() {
-			s.open(false)
+		fail(l.converse(random, kind, false, func(s *session) {
 			if l.python == nil {
 				s.lookAround()
 			}
@@ -87,7 +85,6 @@ func (l *life) visit() {
 				s.work()
 				s.giveUp()
 			}
-			s.remove()
 		}))
 	}
 	if l.forks() {
@@ -102,7 +99,12 @@ func (l *life) run(long time.Duration, end func(*life)) error {
 		victim := l.newSession(branchRandom(l.random), legacyHTTP)
 		fail(victim.guard(func() { victim.open(false) }))
 		l.victim = victim.id
-		l.spawn(func() error { return victim.guard(victim.stay) })
+		l.spawn(func() error {
+			return victim.guard(func() {
+				victim.stay()
+				victim.remove()
+			})
+		})
 		l.group.Go(func() error { return guard(func() { l.watchMemory(long) }) })
 	} else if l.forks() {
 		random := branchRandom(l.random)
@@ -139,16 +141,21 @@ func (l *life) unlessOver(err error) error {
 	return err
 }
 
+// converse is what happens in one session, from its beginning to its end.
+func (l *life) converse(random *rand.Rand, kind kind, byDefault bool, do func(*session)) error {
+	s := l.newSession(random, kind)
+	return s.guard(func() {
+		s.open(byDefault)
+		do(s)
+		s.remove()
+	})
+}
+
 // slot has one session live after the other.
 func (l *life) slot(random *rand.Rand, kind kind, byDefault bool) error {
 	for !l.winding.Load() && !l.over.Load() {
-		s := l.newSession(random, kind)
-		err := s.guard(func() {
-			s.open(byDefault)
-			l.counts.add("sessions", 1)
-			s.drive()
-		})
-		if err != nil {
+		l.counts.add("sessions", 1)
+		if err := l.converse(random, kind, byDefault, (*session).drive); err != nil {
 			return err
 		}
 	}
@@ -226,11 +233,8 @@ func (l *life) misfortunes(random *rand.Rand) {
 			continue // it is being replaced
 		}
 		l.counts.add(name, 1)
-		s := l.newSession(random, stdio)
-		fail(s.guard(func() {
-			s.open(false)
+		fail(l.converse(random, stdio, false, func(s *session) {
 			s.ok(step{code: "v_0 = 6 * 7\nv_0", stdout: "42\n", change: set("v_0", number(42))})
-			s.remove()
 		}))
 	}
 }

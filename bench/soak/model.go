@@ -98,7 +98,7 @@ func newModel(forks bool, history int) model {
 
 // recoverable reports whether a crash of the next call must leave the state as
 // it is now.
-func (m *model) recoverable() bool { return m.forks && m.now.obstacle() == "" }
+func (m *model) recoverable() bool { return m.branchable() == "" }
 
 // finished is what an execution did that came to its own end.
 func (m *model) finished(change func(*state)) {
@@ -184,6 +184,14 @@ func (m *model) woken() {
 	for i := range m.kept {
 		m.kept[i].orphan = true
 	}
+}
+
+// branchable returns the reason why a branch must be refused, "" if it must work.
+func (m *model) branchable() string {
+	if !m.forks {
+		return "--start"
+	}
+	return m.now.obstacle()
 }
 
 // undoable returns the reason why undo must be refused, "" if it must work.

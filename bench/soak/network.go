@@ -23,7 +23,6 @@ func (s *session) giveUp() {
 		failf("a call of ten minutes was answered")
 	}
 	s.model.slack++
-	s.counts.add("calls given up", 1)
 	call := s.link.http.calls.Load()
 	s.sayCancelled(call)
 	s.settle(fmt.Sprintf("given = %d", s.given), func() { s.sayCancelled(call) })
@@ -84,7 +83,6 @@ func (s *session) comeBack() {
 	<-ended
 	fail(err)
 	s.model.slack++
-	s.counts.add("came back", 1)
 	s.reconnect()
 }
 
@@ -100,11 +98,10 @@ func (s *session) reconnect() {
 	s.link = s.server.connect(s.link.kind)
 	if !s.settle("pass", func() {}) {
 		s.counts.add("not found again", 1)
-		s.id, s.model = "", s.newModel()
+		s.id, s.model = "", s.newSession(s.random, s.link.kind).model
 		s.open(false)
 		return
 	}
-	s.counts.add("found again", 1)
 	s.checkCame()
 }
 
@@ -134,5 +131,4 @@ func (s *session) intrude() {
 	if a := s.send(manageTool, arguments{"operation": "list"}); strings.Contains(a.text, s.victim) {
 		failf("another client's interpreter is listed: %s", a.text)
 	}
-	s.counts.add("intruders refused", 1)
 }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +13,7 @@ import (
 // operation is something that a session does or suffers, with its weight on stdio and
 // over the network. Afterwards all its variables are read back.
 type operation struct {
+	name               string // under which it is counted
 	onStdio, onNetwork int
 	fits               func(*session) bool
 	do                 func(*session)
@@ -22,43 +23,43 @@ type operation struct {
 // or a call, network.go those that end a connection.
 func operations() []operation {
 	return []operation{
-		{60, 40, always, (*session).work},
-		{4, 0, always, (*session).workAfterReset},
-		{4, 2, always, (*session).raise},
-		{2, 4, always, func(s *session) { s.ok(s.bulk()) }},
-		{1, 6, hasMatplotlib, (*session).show},
-		{4, 2, always, (*session).crowd},
-		{2, 0, hasNoChild, func(s *session) { s.ok(startChild()) }},
-		{3, 0, hasNoThread, (*session).thread},
-		{4, 0, hasThread, func(s *session) { s.ok(endThread()) }},
+		{"steps", 60, 40, always, (*session).work},
+		{"resets", 4, 0, always, (*session).workAfterReset},
+		{"exceptions", 4, 2, always, (*session).raise},
+		{"floods", 2, 4, always, func(s *session) { s.ok(s.bulk()) }},
+		{"figures", 1, 6, hasMatplotlib, func(s *session) { s.ok(s.showFigure()) }},
+		{"calls at once", 4, 2, always, (*session).crowd},
+		{"children", 2, 0, hasNoChild, func(s *session) { s.ok(startChild()) }},
+		{"threads", 3, 0, hasNoThread, func(s *session) { s.ok(startThread()) }},
+		{"threads ended", 4, 0, hasThread, func(s *session) { s.ok(endThread()) }},
 
-		{24, 0, always, (*session).die},
-		{3, 0, always, (*session).dieInFlood},
-		{6, 0, hasNoChild, (*session).dieWithChild},
-		{5, 0, hasRun, (*session).killIdle},
-		{4, 0, hasRun, (*session).killJustAfter},
-		{5, 0, always, (*session).killRunning},
-		{3, 0, hasRun, (*session).killSometime},
-		{1, 0, always, (*session).killFlood},
-		{4, 0, hasUnderstudies, (*session).killUnderstudies},
-		{3, 0, hasUnderstudies, (*session).killUnderstudiesInCall},
+		{"ended by their code", 24, 0, always, (*session).die},
+		{"ended in a flood", 3, 0, always, (*session).dieInFlood},
+		{"ended with a child", 6, 0, hasNoChild, (*session).dieWithChild},
+		{"killed while idle", 5, 0, hasRun, (*session).killIdle},
+		{"killed just after an answer", 4, 0, hasRun, (*session).killJustAfter},
+		{"killed while running", 5, 0, always, (*session).killRunning},
+		{"killed at any time", 3, 0, hasRun, (*session).killSometime},
+		{"killed in a flood", 1, 0, always, (*session).killFlood},
+		{"understudies killed", 4, 0, hasUnderstudies, (*session).killUnderstudies},
+		{"understudies killed in a call", 3, 0, hasUnderstudies, (*session).killUnderstudiesInCall},
 
-		{2, 0, hasNoChild, (*session).exceed},
-		{2, 0, always, (*session).hang},
-		{4, 0, hasNoChild, (*session).interrupt},
-		{3, 0, hasNoChild, (*session).cancel},
-		{3, 8, always, (*session).awaitLong},
-		{2, 0, hasNoChild, (*session).findBusy},
-		{3, 0, hasNoThread, (*session).leaveUnfetched},
+		{"time limits", 2, 0, hasNoChild, (*session).exceed},
+		{"time limits ignored", 2, 0, always, (*session).hang},
+		{"interrupts", 4, 0, hasNoChild, (*session).interrupt},
+		{"calls cancelled", 3, 0, hasNoChild, (*session).cancel},
+		{"waits", 3, 8, always, (*session).awaitLong},
+		{"busy interpreters", 2, 0, hasNoChild, (*session).findBusy},
+		{"answers fetched late", 3, 0, hasNoThread, (*session).leaveUnfetched},
 
-		{6, 0, always, (*session).branch},
-		{8, 0, always, (*session).undo},
-		{2, 0, always, (*session).restart},
+		{"branches", 6, 0, isRoom, (*session).branch},
+		{"undos", 8, 0, always, (*session).undo},
+		{"restarts", 2, 0, always, (*session).restart},
 
-		{0, 8, always, (*session).giveUp},
-		{0, 6, always, (*session).comeBack},
-		{0, 4, always, (*session).renew},
-		{0, 4, isNoVictim, (*session).intrude},
+		{"calls given up", 0, 8, always, (*session).giveUp},
+		{"came back in a call", 0, 6, always, (*session).comeBack},
+		{"came back between calls", 0, 4, always, (*session).renew},
+		{"intruders", 0, 4, isNoVictim, (*session).intrude},
 	}
 }
 
@@ -90,6 +91,8 @@ func hasNoChild(s *session) bool { return !s.model.now.hasChild() }
 // there is one.
 func hasUnderstudies(s *session) bool { return hasRun(s) && s.model.recoverable() && hasNoChild(s) }
 
+func isRoom(s *session) bool { return s.live.Load() < mostSessions }
+
 func isNoVictim(s *session) bool { return s.id != s.victim }
 
 // work runs a step that comes to its end.
@@ -100,7 +103,6 @@ func (s *session) workAfterReset() {
 	n := s.small()
 	t := step{code: fmt.Sprintf("v_0 = %d", n), change: set("v_0", number(n)), added: []string{"v_0"}}
 	s.run(t, arguments{"reset": true}, fine)
-	s.counts.add("resets", 1)
 }
 
 // raise runs a step that ends with an exception, which takes nothing back.
@@ -114,17 +116,6 @@ func (s *session) raise() {
 		[2]string{"no_such_name", "NameError"},
 	)
 	s.run(s.anyStep().then(ending[0]), nil, want{status: "error", excType: ending[1]})
-	s.counts.add("exceptions", 1)
-}
-
-func (s *session) show() {
-	s.counts.add("figures", 1)
-	s.ok(showFigure(s))
-}
-
-func (s *session) thread() {
-	s.counts.add("threads", 1)
-	s.ok(startThread())
 }
 
 // crowd makes several calls at once, which must run one after the other: the
@@ -142,7 +133,6 @@ func (s *session) crowd() {
 		})
 	}
 	fail(calls.Wait())
-	s.counts.add("queued calls", len(answers))
 	slices.SortFunc(answers, func(a, b answer) int { return a.record.Execution - b.record.Execution })
 	order := []int64{}
 	for _, a := range answers {
@@ -158,18 +148,11 @@ func (s *session) crowd() {
 // branch makes a session of its own from this one's present state. Both go on; the
 // branch's first look is at what it has been given.
 func (s *session) branch() {
-	if !s.model.forks {
-		s.refused("branch", "--start")
+	if why := s.model.branchable(); why != "" {
+		s.refused("branch", why)
 		return
 	}
-	if obstacle := s.model.now.obstacle(); obstacle != "" {
-		s.refused("branch", obstacle)
-		return
-	}
-	if s.live.Load() >= mostSessions {
-		return
-	}
-	b := s.newSession(rand.New(rand.NewPCG(s.random.Uint64(), s.random.Uint64())), s.link.kind)
+	b := s.newSession(branchRandom(s.random), s.link.kind)
 	b.id, b.model = s.manage("branch", nil).record.InterpreterID, s.model.branch()
 	b.trail.follow(&s.trail)
 	l := b.listed()
@@ -178,11 +161,11 @@ func (s *session) branch() {
 	if b.id == s.id {
 		failf("the branch is no other: %+v", l)
 	}
-	s.counts.add("branches", 1)
 	s.spawn(func() error {
 		return b.guard(func() {
 			b.check()
 			b.drive()
+			b.remove()
 		})
 	})
 }
@@ -211,7 +194,7 @@ func (s *session) takeBack() {
 	a := s.tryManage("undo", nil)
 	switch {
 	case a.refused && s.model.burst && contains("", a.text, "--copy-share", "--history") == nil:
-		s.counts.add("undos refused in a burst", 1)
+		s.counts.add("undos too soon", 1)
 	case a.refused && why == "":
 		failf("undo was refused: %s", a.text)
 	case a.refused:
@@ -220,13 +203,11 @@ func (s *session) takeBack() {
 		failf("undo was done; it should have been refused because of %q", why)
 	default:
 		s.model.undo()
-		s.counts.add("undos", 1)
 	}
 }
 
 // restart drops all variables, sometimes while code runs.
 func (s *session) restart() {
-	s.counts.add("restarts", 1)
 	if s.random.IntN(2) == 0 {
 		s.manage("restart", nil)
 		s.model.restart()
@@ -236,9 +217,7 @@ func (s *session) restart() {
 	s.manage("restart", nil)
 	l.wait()
 	s.model.executions++
-	for name, text := range l.step.files {
-		s.model.files[name] = text
-	}
+	maps.Copy(s.model.files, l.step.files)
 	s.model.restart()
 	fail(
 		same("status", l.last.record.Status, "interrupted"),

@@ -27,7 +27,7 @@ func (c *counts) line() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []string
-	for _, name := range []string{"calls", "deaths", "restored", "branches", "undos", "calls given up", "came back"} {
+	for _, name := range []string{"calls", "deaths", "restored", "branches", "undos", "calls given up", "came back in a call"} {
 		if n := c.numbers[name]; n > 0 {
 			all = append(all, fmt.Sprintf("%d %s", n, name))
 		}

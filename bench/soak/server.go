@@ -89,17 +89,12 @@ func (s *server) begin() {
 		out = must(s.cmd.StdoutPipe())
 	}
 	fail(s.cmd.Start())
-	err := guard(func() {
-		if s.socket == "" { // before Wait, which closes our ends of the pipes
-			s.stdio = s.connectPipes(out)
-		}
-	})
 	go func() {
 		s.err = s.cmd.Wait()
 		close(s.ended)
 	}()
-	fail(err)
 	if s.socket == "" {
+		s.stdio = s.connectPipes(out)
 		return
 	}
 	eventually(s.ctx, answerTime, func() error {
@@ -144,7 +139,7 @@ func (s *server) awaitEnd() {
 	}
 	eventually(s.ctx, endTime, func() error {
 		if left := marked(s.mark); len(left) > 0 {
-			return fmt.Errorf("the server has ended, and these processes are left: %v", left)
+			return fmt.Errorf("the server has ended (%s), and these processes are left: %v", s.log, left)
 		}
 		return nil
 	})
@@ -169,22 +164,28 @@ func (s *server) dump() string {
 	return string(text[min(before, int64(len(text))):])
 }
 
-// lastWords ends the servers that still run, and returns the ends of their logs.
+func (s *server) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// lastWords ends the servers that still run, and returns the ends of their logs, and of
+// the newest one's.
 func (k *soak) lastWords() string {
 	const most = 6000
 	var words strings.Builder
-	for _, s := range k.servers {
-		select {
-		case <-s.ended:
-			continue
-		default:
-		}
-		if s.cmd.Process == nil { // it didn't start
+	for i, s := range k.servers {
+		newest := i == len(k.servers)-1
+		if s.cmd.Process == nil || s.hasEnded() && !newest { // it didn't start, or did what it had to
 			continue
 		}
 		text, err := os.ReadFile(s.log)
 		_ = s.cmd.Process.Kill() // it may have ended
-		if err := errors.Join(err, s.raceFree(), guard(s.awaitEnd)); err != nil {
+		if err := errors.Join(err, guard(s.awaitEnd)); err != nil {
 			fmt.Fprintln(&words, err)
 		}
 		fmt.Fprintf(&words, "the end of the server's log, %s:\n%s\n", s.log, text[max(0, len(text)-most):])

@@ -33,17 +33,12 @@ type session struct {
 }
 
 func (l *life) newSession(random *mathrand.Rand, kind kind) *session {
-	s := &session{life: l, random: random, prefix: rand.Text()[:10] + "_", link: l.server.stdio, model: l.newModel()}
+	s := &session{life: l, random: random, prefix: rand.Text()[:10] + "_", link: l.server.stdio, model: newModel(l.forks(), l.history)}
+	s.model.burst = l.burst
 	if kind != stdio {
 		s.link = &link{kind: kind} // to be connected
 	}
 	return s
-}
-
-func (l *life) newModel() model {
-	m := newModel(l.forks(), l.history)
-	m.burst = l.burst
-	return m
 }
 
 // guard returns the fault that f has met, with the session's last calls, unless the
@@ -179,22 +174,22 @@ func (s *session) lookAround() {
 	s.model.executions++
 }
 
-// drive has a session act for a while, and deletes it.
+// drive has a session act for a while.
 func (s *session) drive() {
 	for range 5 + s.random.IntN(60) {
-		if s.winding.Load() {
-			break
+		if !s.winding.Load() {
+			s.act()
 		}
-		s.act()
 	}
-	s.remove()
 }
 
 // act does one operation and reads all back.
 func (s *session) act() {
 	all := operations()
-	all[weighted(s.random, len(all), func(i int) int { return all[i].weightFor(s) })].do(s)
+	o := all[weighted(s.random, len(all), func(i int) int { return all[i].weightFor(s) })]
+	o.do(s)
 	s.check()
+	s.counts.add(o.name, 1)
 }
 
 // stay works now and then: somebody must be there for others to intrude on.
@@ -204,7 +199,6 @@ func (s *session) stay() {
 		s.check()
 		pause(s.ctx, abandonedTime/10)
 	}
-	s.remove()
 }
 
 // check reads all variables and files back.

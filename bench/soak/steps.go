@@ -250,7 +250,7 @@ func displaySome(s *session) (step, bool) {
 }
 
 // showFigure shows a figure and keeps its object.
-func showFigure(s *session) step {
+func (s *session) showFigure() step {
 	name, lines := s.name(), 1+s.small()%3
 	code := fmt.Sprintf("import matplotlib.pyplot as plt\n%s = plt.figure(figsize=(2, 2))\nfor k in range(%d):\n    plt.plot([k, 1]);\nplt.show()", name, lines)
 	return step{code: code, change: set(name, figure(lines)), figures: 1, slow: true}

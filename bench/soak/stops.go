@@ -45,7 +45,6 @@ func (s *session) overrun(b blocker, w want) answer {
 
 // exceed runs into the time limit, which interrupts it and keeps its state.
 func (s *session) exceed() {
-	s.counts.add("time limits", 1)
 	s.overrun(pick(s.random, endless...), want{})
 }
 
@@ -127,7 +126,6 @@ func (l *long) end(w want) {
 func (s *session) interrupt() {
 	l := s.begin(s.anyStep(), pick(s.random, endless...))
 	a := s.manage("interrupt", nil)
-	s.counts.add("interrupts", 1)
 	l.end(interrupted)
 	if i := a.record.Interruption; i == nil || !i.Stopped || !i.StateKept {
 		failf("the interrupt says %+v", i)
@@ -152,7 +150,6 @@ func (s *session) cancel() {
 	case err == nil:
 		failf("a call was answered although it was cancelled")
 	}
-	s.counts.add("cancelled calls", 1)
 	l := &long{session: s, step: t}
 	l.end(interrupted)
 }
@@ -168,7 +165,6 @@ func (s *session) awaitLong() {
 	}
 	s.openGate()
 	l.step.stdout += "went on\n"
-	s.counts.add("waits", 1)
 	l.end(fine)
 }
 
@@ -180,7 +176,6 @@ func (s *session) leaveUnfetched() {
 	next := step{code: "print('next')", stdout: "next\n"}
 	a := s.send(runTool, s.arguments(next, nil))
 	l.end(fine)
-	s.counts.add("answers fetched late", 1)
 	s.judge(a, next, fine)
 	fail(contains("the notes", strings.Join(a.record.Notes, "\n"),
 		fmt.Sprintf("execution %d has ended (ok) and its answer was not fetched", l.last.record.Execution)))
