@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,7 +104,7 @@ func TestNoReplyIsTooLong(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := call(t, c, "manage_interpreters", string(arguments))
-			if size := answer.Size(got); size > min(answer.OrDefault(o.Answers.ImageBudget, 900_000), answer.MostBytes) {
+			if size := answer.Size(got); size > min(cmp.Or(o.Answers.ImageBudget, 900_000), answer.MostBytes) {
 				t.Errorf("%.20s: %d bytes", operation, size)
 			}
 		}

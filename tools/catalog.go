@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -15,26 +16,6 @@ import (
 	"understudy/sessions"
 	"understudy/tools/answer"
 )
-
-// Manager is what the tools need of *sessions.Manager.
-type Manager interface {
-	Run(ctx context.Context, client sessions.Client, r sessions.RunRequest) (*sessions.Result, error)
-	Await(ctx context.Context, client sessions.Client, r sessions.WaitRequest) (*sessions.Result, error)
-	Create(ctx context.Context, client sessions.Client, r sessions.CreateRequest) (sessions.Listing, error)
-	List(ctx context.Context, client sessions.Client) ([]sessions.Listing, error)
-	Show(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
-	Delete(ctx context.Context, client sessions.Client, id string) error
-	Restart(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
-	Interrupt(ctx context.Context, client sessions.Client, id string) (*sessions.Interruption, error)
-	Branch(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
-	Undo(ctx context.Context, client sessions.Client, id string) (*sessions.Undone, error)
-	Variables(ctx context.Context, client sessions.Client, id string) (names sessions.Namespace, notes []string, err error)
-	SetVariables(ctx context.Context, client sessions.Client, id string, variables map[string]*string) (*sessions.Setting, error)
-	Upload(ctx context.Context, client sessions.Client, id, path string, data []byte) (*sessions.Upload, error)
-	Farewell(client sessions.Client) string
-}
-
-var _ Manager = (*sessions.Manager)(nil)
 
 // Options are the operator's choices about what agents see. What is left zero
 // takes the default that is named with it.
@@ -101,12 +82,12 @@ func (o Options) withDefaults() Options {
 	if o.Client == nil {
 		o.Client = func(context.Context) sessions.Client { return "client" }
 	}
-	o.Mode = answer.OrDefault(o.Mode, ModeFull)
-	o.Steps = answer.OrDefault(o.Steps, 20)
-	o.Search = answer.OrDefault(o.Search, sessions.Search{Drafts: 5, DebugDepth: 3, DebugProb: 1})
-	o.MaxUpload = answer.OrDefault(o.MaxUpload, 10_000_000)
-	o.DefaultWait = answer.OrDefault(o.DefaultWait, 45*time.Second)
-	o.DefaultTimeout = answer.OrDefault(o.DefaultTimeout, time.Hour)
+	o.Mode = cmp.Or(o.Mode, ModeFull)
+	o.Steps = cmp.Or(o.Steps, 20)
+	o.Search = cmp.Or(o.Search, sessions.Search{Drafts: 5, DebugDepth: 3, DebugProb: 1})
+	o.MaxUpload = cmp.Or(o.MaxUpload, 10_000_000)
+	o.DefaultWait = cmp.Or(o.DefaultWait, 45*time.Second)
+	o.DefaultTimeout = cmp.Or(o.DefaultTimeout, time.Hour)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -144,11 +125,6 @@ func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
 	}
 	a := b.Answers
 	a.Client, a.Trials, a.Search, a.Logger = b.Client, b.Trials, b.Search, b.Logger
-	if library, ok := m.(interface {
-		Brief(client sessions.Client, id string, number int) (sessions.Brief, error)
-	}); ok {
-		a.Brief = library.Brief
-	}
 	b.answers = answer.New(a)
 	b.manArgs = arguments[ManageInterpretersArgs](manageInterpretersName, b.manageOptions()...)
 	return b

@@ -93,34 +93,12 @@ func (b *toolbox) observed(ctx context.Context, tool string) (_ context.Context,
 	}
 }
 
-// note says what a call has asked the Manager for.
+// note says what a call has asked the Manager for; what it notes further is told too.
 func note(ctx context.Context, operation, id string) *Call {
-	call, _ := ctx.Value(callKey{}).(*Call)
-	if call == nil {
+	call, observed := ctx.Value(callKey{}).(*Call)
+	if !observed {
 		call = &Call{}
 	}
 	call.Operation, call.InterpreterID = operation, id
 	return call
-}
-
-// noteReply says what an operation has come to that is answered by a reply.
-func noteReply(ctx context.Context, args ManageInterpretersArgs, r reply, err error) {
-	call := note(ctx, args.Operation, args.InterpreterID)
-	if err != nil {
-		return
-	}
-	if id, ok := r.record["interpreter_id"].(string); ok {
-		call.InterpreterID = id
-	}
-	if i, ok := r.record["interruption"].(*sessions.Interruption); ok {
-		call.Execution = i.Execution
-	}
-}
-
-// noteRun says how the run stands that a call has asked for, nil if it was refused.
-func noteRun(ctx context.Context, operation, id string, r *sessions.Result) {
-	call := note(ctx, operation, id)
-	if r != nil {
-		call.InterpreterID, call.Execution, call.Outcome = r.InterpreterID, r.Execution, string(r.Status)
-	}
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -74,7 +72,7 @@ func (o *InstallOptions) request(packages []string) (r sessions.RunRequest, err 
 	}
 	for _, each := range packages {
 		each = strings.TrimSpace(each)
-		if err := o.check(each); err != nil {
+		if err := check(each); err != nil {
 			return r, err
 		}
 		wanted.Packages = append(wanted.Packages, each)
@@ -94,8 +92,8 @@ func packagesFault(format string, args ...any) error {
 // addressed finds what a requirement has of a URL: its scheme.
 var addressed = regexp.MustCompile(`^(?:[^@:/\\]*@\s*)?([A-Za-z][A-Za-z0-9+.-]+):`)
 
-// check refuses what is no requirement, or from where nothing may come.
-func (o *InstallOptions) check(requirement string) error {
+// check refuses what is no requirement. Which hosts can be reached is for the sandbox to say.
+func check(requirement string) error {
 	shown := answer.Clip(requirement, 100)
 	switch {
 	case requirement == "":
@@ -107,46 +105,10 @@ func (o *InstallOptions) check(requirement string) error {
 	case strings.ContainsFunc(requirement, unicode.IsControl):
 		return packagesFault("has a control character in %q; write each requirement as an item of its own", shown)
 	}
-	scheme := addressed.FindStringSubmatch(requirement)
-	if scheme == nil {
-		return nil
-	}
-	if !strings.EqualFold(scheme[1], "https") {
+	if scheme := addressed.FindStringSubmatch(requirement); scheme != nil && !strings.EqualFold(scheme[1], "https") {
 		return packagesFault("has %q: of addresses only those with https:// are taken; for a file give its path, as ./file.whl", shown)
 	}
-	_, rest, _ := strings.Cut(requirement, scheme[1]+":") // which is there: it was found
-	place, err := url.Parse(scheme[1] + ":" + rest)
-	if err != nil || place.Host == "" {
-		return packagesFault("has %q, which can't be read as an address", shown)
-	}
-	return o.reaches(place, shown)
-}
-
-// reaches refuses an address that code can't reach.
-func (o *InstallOptions) reaches(place *url.URL, shown string) error {
-	switch {
-	case !o.Restricted:
-		return nil
-	case len(o.Hosts) == 0:
-		return packagesFault("has %q, and the sandbox has no network: start the server with --allow-net %s", shown, place.Hostname())
-	case !slices.ContainsFunc(o.Hosts, func(pattern string) bool { return isHost(pattern, place) }):
-		return packagesFault("has %q, and the sandbox reaches %s only (--allow-net)", shown, strings.Join(o.Hosts, ", "))
-	}
 	return nil
-}
-
-// isHost reports whether a pattern of --allow-net is about the host of an address.
-func isHost(pattern string, place *url.URL) bool {
-	port := place.Port()
-	if port == "" {
-		port = "443"
-	}
-	name := strings.ToLower(place.Hostname())
-	pattern = strings.ToLower(strings.TrimSuffix(pattern, ":"+port))
-	if ending, ok := strings.CutPrefix(pattern, "*"); ok && strings.HasPrefix(ending, ".") {
-		return strings.HasSuffix(name, ending)
-	}
-	return name == pattern
 }
 
 // pipLine is the line of code that installs the same: it is what a policy judges, and

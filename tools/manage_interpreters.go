@@ -139,9 +139,12 @@ type reply struct {
 func replying(do func(*toolbox, context.Context, operationCall) (reply, error)) func(*toolbox, context.Context, operationCall) (*mcp.CallToolResult, error) {
 	return func(b *toolbox, ctx context.Context, c operationCall) (*mcp.CallToolResult, error) {
 		r, err := do(b, ctx, c)
-		noteReply(ctx, c.ManageInterpretersArgs, r, err)
+		call := note(ctx, c.Operation, c.InterpreterID)
 		if err != nil {
 			return nil, err
+		}
+		if id, ok := r.record["interpreter_id"].(string); ok {
+			call.InterpreterID = id
 		}
 		return b.answers.Reply(ctx, c.request, b.inMode(r.text), r.record), nil
 	}

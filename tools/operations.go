@@ -12,7 +12,25 @@ import (
 	"understudy/tools/answer"
 )
 
-// The handlers of the operations that are answered in a few lines.
+// Manager is what the tools need of *sessions.Manager.
+type Manager interface {
+	Run(ctx context.Context, client sessions.Client, r sessions.RunRequest) (*sessions.Result, error)
+	Await(ctx context.Context, client sessions.Client, r sessions.WaitRequest) (*sessions.Result, error)
+	Create(ctx context.Context, client sessions.Client, r sessions.CreateRequest) (sessions.Listing, error)
+	List(ctx context.Context, client sessions.Client) ([]sessions.Listing, error)
+	Show(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
+	Delete(ctx context.Context, client sessions.Client, id string) error
+	Restart(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
+	Interrupt(ctx context.Context, client sessions.Client, id string) (*sessions.Interruption, error)
+	Branch(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
+	Undo(ctx context.Context, client sessions.Client, id string) (*sessions.Undone, error)
+	Variables(ctx context.Context, client sessions.Client, id string) (names sessions.Namespace, notes []string, err error)
+	SetVariables(ctx context.Context, client sessions.Client, id string, variables map[string]*string) (*sessions.Setting, error)
+	Upload(ctx context.Context, client sessions.Client, id, path string, data []byte) (*sessions.Upload, error)
+	Farewell(client sessions.Client) string
+}
+
+var _ Manager = (*sessions.Manager)(nil)
 
 func (b *toolbox) create(ctx context.Context, c operationCall) (reply, error) {
 	made, err := b.manager.Create(ctx, c.client, sessions.CreateRequest{InterpreterID: c.InterpreterID, Python: c.Python})
@@ -67,7 +85,7 @@ func (b *toolbox) variables(ctx context.Context, c operationCall) (reply, error)
 		return reply{}, err
 	}
 	names, remarks, err := b.manager.Variables(ctx, c.client, c.InterpreterID)
-	return described(match.of(names), remarks, b.answers.Profile(ctx, c.request).Text), err
+	return described(names, match, remarks, b.answers.Profile(ctx, c.request).Text), err
 }
 
 // wait goes on waiting for an execution, which operation answer gives what it asks for; its

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// progressGap is the least time, in seconds, between two notifications.
-	progressGap = 0.5
+	// progressGap is the least time between two notifications.
+	progressGap = 500 * time.Millisecond
 	// settling is how long the answer holds back after a notification: one
 	// that is sent right before the answer may be lost or arrive after it.
 	settling = 50 * time.Millisecond
@@ -24,14 +24,11 @@ const (
 type progress struct {
 	notify   func(params map[string]any)
 	settling time.Duration
+	began    time.Time
 
 	mu    sync.Mutex
 	ended bool
 	sent  time.Time // of the last notification
-	// told is the last progress value. It never falls, so when a call that
-	// waited for its turn begins to run, base is what the waiting came to.
-	told, base float64
-	elapsed    time.Duration
 }
 
 // progress returns the reporter for a call, nil when its client wants none.
@@ -40,7 +37,7 @@ func (b *toolbox) progress(ctx context.Context, request mcp.CallToolRequest) *pr
 		return nil
 	}
 	token := request.Params.Meta.ProgressToken
-	return &progress{settling: b.settling, notify: func(params map[string]any) {
+	return &progress{settling: b.settling, began: time.Now(), notify: func(params map[string]any) {
 		params["progressToken"] = token
 		if err := b.server.SendNotificationToClient(ctx, string(mcp.MethodNotificationProgress), params); err != nil {
 			b.Logger.Debug("progress not sent", "error", err)
@@ -56,21 +53,19 @@ func (p *progress) listener() func(sessions.Progress) {
 	return p.report
 }
 
+// report tells the time since the call began, which never falls; that of the code begins
+// anew when its turn has come.
 func (p *progress) report(s sessions.Progress) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.Elapsed < p.elapsed {
-		p.base = p.told
-	}
-	p.elapsed = s.Elapsed
-	value := p.base + s.Elapsed.Seconds()
-	if p.ended || value < p.told+progressGap {
+	if p.ended || time.Since(p.sent) < progressGap {
 		return
 	}
-	p.told, p.sent = value, time.Now()
-	params := map[string]any{"progress": value, "message": progressMessage(s)}
-	if total := p.base + s.Limit.Seconds(); s.Limit > 0 && total >= value {
-		params["total"] = total
+	p.sent = time.Now()
+	value := p.sent.Sub(p.began)
+	params := map[string]any{"progress": value.Seconds(), "message": progressMessage(s)}
+	if s.Limit > s.Elapsed {
+		params["total"] = (value - s.Elapsed + s.Limit).Seconds()
 	}
 	p.notify(params)
 }
@@ -102,13 +97,8 @@ func (p *progress) end(ctx context.Context) {
 	p.ended = true
 	left := p.settling - time.Since(p.sent)
 	p.mu.Unlock()
-	if left <= 0 {
-		return
-	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(left): // at once where nothing is left
 	case <-ctx.Done():
 	}
 }

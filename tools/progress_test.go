@@ -14,21 +14,27 @@ import (
 
 func TestProgress(t *testing.T) {
 	var got []map[string]any
-	p := &progress{notify: func(params map[string]any) { got = append(got, params) }}
-	for _, s := range []sessions.Progress{
-		{Elapsed: time.Second, Queued: true},
-		{Elapsed: 2 * time.Second, Queued: true, Phase: "the workspace is being prepared (3 of 12 GB)"},
-		{Elapsed: time.Second, Limit: time.Hour},
-		{Elapsed: 1200 * time.Millisecond, Limit: time.Hour, LastLine: "too soon"},
-		{Elapsed: 12 * time.Second, Limit: time.Hour, LastLine: "epoch 3"},
-		{Elapsed: 12 * time.Second, Limit: time.Hour, LastLine: "not later"},
-		{Elapsed: 13 * time.Second, Limit: 10 * time.Second},
-		{Elapsed: 14 * time.Second},
-	} {
-		p.report(s)
-	}
-	p.end(t.Context())
-	p.report(sessions.Progress{Elapsed: time.Minute})
+	synctest.Test(t, func(t *testing.T) {
+		p := &progress{began: time.Now(), notify: func(params map[string]any) { got = append(got, params) }}
+		for _, s := range []struct {
+			after time.Duration
+			sessions.Progress
+		}{
+			{time.Second, sessions.Progress{Elapsed: time.Second, Queued: true}},
+			{time.Second, sessions.Progress{Elapsed: 2 * time.Second, Queued: true, Phase: "the workspace is being prepared (3 of 12 GB)"}},
+			{time.Second, sessions.Progress{Elapsed: time.Second, Limit: time.Hour}},
+			{200 * time.Millisecond, sessions.Progress{Elapsed: 1200 * time.Millisecond, Limit: time.Hour, LastLine: "too soon"}},
+			{10800 * time.Millisecond, sessions.Progress{Elapsed: 12 * time.Second, Limit: time.Hour, LastLine: "epoch 3"}},
+			{time.Second, sessions.Progress{Elapsed: 13 * time.Second, Limit: 10 * time.Second}},
+			{time.Second, sessions.Progress{Elapsed: 14 * time.Second}},
+		} {
+			time.Sleep(s.after)
+			p.report(s.Progress)
+		}
+		p.end(t.Context())
+		time.Sleep(time.Second)
+		p.report(sessions.Progress{Elapsed: time.Minute})
+	})
 
 	want := []map[string]any{
 		{"progress": 1., "message": "waiting for its turn, 1 second so far"},
@@ -62,6 +68,7 @@ func TestAnswerHoldsBack(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		p.ended = false
+		time.Sleep(progressGap)
 		p.report(sessions.Progress{Elapsed: 2 * time.Second})
 		start = time.Now()
 		p.end(gone)
@@ -86,6 +93,7 @@ func TestProgressArrives(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
 				r.Progress(sessions.Progress{Elapsed: time.Second, Limit: time.Hour, LastLine: "step 1"})
+				time.Sleep(progressGap)
 				r.Progress(sessions.Progress{Elapsed: 2 * time.Second, Limit: time.Hour, LastLine: "step 2"})
 				return example(func(*sessions.Result) {}), nil
 			}}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -28,11 +29,8 @@ var (
 )
 
 // promptArgument is what a user may fill in. An empty otherwise means that they
-// must; else it stands in their place. What check refuses is told them.
-type promptArgument struct {
-	name, description, otherwise string
-	check                        func(value string) error
-}
+// must; else it stands in their place.
+type promptArgument struct{ name, description, otherwise string }
 
 // prompt is an entry of a client's menu: a text for the model, with {name}
 // where an argument goes.
@@ -54,21 +52,21 @@ var prompts = []prompt{
 		name: "analyze", title: "Analyze data", text: analyzeText, previewed: true,
 		description: "Work out a data task step by step in Python, with plots.",
 		arguments: []promptArgument{
-			{"task", "What to find out.", "", nil},
-			{"data", "Where the data is: a file, a URL, a variable.", "find out from the task and the working directory; ask if it is not there", nil},
+			{"task", "What to find out.", ""},
+			{"data", "Where the data is: a file, a URL, a variable.", "find out from the task and the working directory; ask if it is not there"},
 		},
 	},
 	{
 		name: "debug", title: "Debug Python code", text: debugText,
 		description: "Reproduce a failure, find its cause, mend it and check.",
-		arguments:   []promptArgument{{"problem", "The code that fails, or where it is, and what goes wrong.", "", nil}},
+		arguments:   []promptArgument{{"problem", "The code that fails, or where it is, and what goes wrong.", ""}},
 	},
 	{
 		name: "compare", title: "Compare approaches", text: compareText,
 		description: "Try several approaches on copies of one interpreter and measure them.",
 		arguments: []promptArgument{
-			{"question", "What the approaches are to achieve, and how success is measured.", "", nil},
-			{"approaches", "Which ones to try.", "choose three that differ in kind", nil},
+			{"question", "What the approaches are to achieve, and how success is measured.", ""},
+			{"approaches", "Which ones to try.", "choose three that differ in kind"},
 		},
 	},
 	experimentPrompt,
@@ -138,39 +136,16 @@ func (p prompt) fill(given, known map[string]string) (string, error) {
 		places = map[string]string{}
 	}
 	for _, a := range p.arguments {
-		value, err := a.value(given[a.name], known[a.name])
-		if err != nil {
-			return "", &paramError{fmt.Errorf("argument %q of prompt %q %w", a.name, p.name, err)}
+		places[a.name] = cmp.Or(strings.TrimSpace(given[a.name]), known[a.name], a.otherwise)
+		if places[a.name] == "" {
+			return "", fmt.Errorf("argument %q of prompt %q is missing: %s (%w)", a.name, p.name, a.description, mcp.ErrInvalidParams)
 		}
-		places[a.name] = value
 	}
 	pairs := make([]string, 0, 2*len(places))
 	for name, value := range places {
 		pairs = append(pairs, "{"+name+"}", answer.CutBytes(value, mostArgument, answer.MostBytes/4))
 	}
 	return strings.TrimSpace(strings.NewReplacer(pairs...).Replace(p.text)), nil
-}
-
-// paramError is a mistake in what the client sent.
-type paramError struct{ error }
-
-func (e *paramError) Unwrap() error { return e.error }
-
-// Is has the transport answer with the code for that.
-func (e *paramError) Is(target error) bool { return target == mcp.ErrInvalidParams }
-
-// value is what stands in the place of the argument.
-func (a promptArgument) value(given, known string) (string, error) {
-	given = strings.TrimSpace(given)
-	switch {
-	case given == "" && a.otherwise == "" && known == "":
-		return "", fmt.Errorf("is missing: %s", a.description)
-	case given == "":
-		return answer.OrDefault(known, a.otherwise), nil
-	case a.check != nil:
-		return given, a.check(given)
-	}
-	return given, nil
 }
 
 // previewText is what prompts tell of the data: nothing where there is none. That it

@@ -7,18 +7,17 @@ import (
 	"strings"
 
 	"understudy/sessions"
-	"understudy/tools/answer"
 )
 
 var experimentPrompt = prompt{
 	name: "experiment", title: "Run an experiment", text: experimentText, previewed: true, experiments: true,
 	description: "Find the best solution of a task by trials: drafts, debugging, one improvement after another.",
 	arguments: []promptArgument{
-		{"task", "What the solution is to do.", "", nil},
-		{"metric", "What measures a solution, and on which data.", "choose the usual one for the task, and say which", nil},
-		{"direction", "maximize or minimize.", "as the metric asks for", checkDirection},
-		{"steps", "How many trials there are to be.", "20", checkSteps},
-		{"data", "Where the data is.", "find out from the task and the working directory; ask if it is not there", nil},
+		{"task", "What the solution is to do.", ""},
+		{"metric", "What measures a solution, and on which data.", "choose the usual one for the task, and say which"},
+		{"direction", "maximize or minimize.", "as the metric asks for"},
+		{"steps", "How many trials there are to be.", "20"},
+		{"data", "Where the data is.", "find out from the task and the working directory; ask if it is not there"},
 	},
 	known: knownOfExperiment,
 }
@@ -27,35 +26,24 @@ var reportPrompt = prompt{
 	name: "report", title: "Report on the experiment", text: reportText, experiments: true,
 	description: "Write up what the trials have shown, from the facts in the journal.",
 	arguments: []promptArgument{
-		{"readers", "Whom it is for, and what they want to know.", "colleagues who were not there", nil},
+		{"readers", "Whom it is for, and what they want to know.", "colleagues who were not there"},
 	},
 	known: knownOfReport,
 }
 
-func checkDirection(value string) error {
-	if !strings.EqualFold(value, "maximize") && !strings.EqualFold(value, "minimize") {
-		return fmt.Errorf("must be maximize or minimize, not %q", answer.Clip(value, 60))
-	}
-	return nil
-}
-
-func checkSteps(value string) error {
-	if n, err := strconv.Atoi(value); err != nil || n < 1 {
-		return fmt.Errorf("must be a whole number of trials, at least 1, not %q", answer.Clip(value, 60))
-	}
-	return nil
-}
-
 func knownOfExperiment(ctx context.Context, b *toolbox, given map[string]string) map[string]string {
-	steps := b.Steps
-	if n, err := strconv.Atoi(strings.TrimSpace(given["steps"])); err == nil {
-		steps = n
+	steps, counted := b.Steps, ""
+	if n, err := strconv.Atoi(strings.TrimSpace(given["steps"])); err == nil && n != b.Steps {
+		steps, counted = n, fmt.Sprintf(" (answers count to the server's %d; this number holds)", b.Steps)
 	}
 	known := map[string]string{
-		"steps": strconv.Itoa(b.Steps), "counted": b.countedOf(steps), "drafts": strconv.Itoa(min(b.Search.Drafts, max(1, steps/2))), "task": b.Task,
+		"steps": strconv.Itoa(b.Steps), "counted": counted, "drafts": strconv.Itoa(min(b.Search.Drafts, max(1, steps/2))), "task": b.Task,
 		"unbranched": `Where branching fails, "create" an interpreter and prepare again in it.`,
 		"shared":     "", "debugging": debugging(b.Search),
-		"files": b.experimentFiles(),
+		"files": "",
+	}
+	if b.RunDir != "" {
+		known["files"] = fmt.Sprintf("Name the files that the server keeps of the experiment, in a directory of its own below %s: best_solution.py, tree_plot.html and journal.json, and report.md.", b.RunDir)
 	}
 	if b.Client(ctx) == sessions.Anonymous { // an interpreter would begin an experiment of its own
 		known["unbranched"] = `Always give interpreter_id; only branches of the prepared interpreter belong to this experiment.`
@@ -69,14 +57,6 @@ func knownOfExperiment(ctx context.Context, b *toolbox, given map[string]string)
 	return known
 }
 
-// countedOf tells of the number of trials that answers say, where it is another one.
-func (b *toolbox) countedOf(steps int) string {
-	if steps == b.Steps {
-		return ""
-	}
-	return fmt.Sprintf(" (answers count to the server's %d; this number holds)", b.Steps)
-}
-
 // debugging is what the prompt says of buggy trials.
 func debugging(search sessions.Search) string {
 	const how = `read its error and debug it: run the mended code in the same interpreter, after "undo" if the failed code has changed data. After %d in a row give that line up.`
@@ -87,14 +67,6 @@ func debugging(search sessions.Search) string {
 		return fmt.Sprintf("If a trial is buggy, leave the choice to chance (random.random() < %g): either "+how, search.DebugProb, search.DebugDepth) + " Or leave it, and go on as after one that works."
 	}
 	return fmt.Sprintf("If a trial is buggy, "+how, search.DebugDepth)
-}
-
-// experimentFiles tells where the server writes what it knows of an experiment.
-func (b *toolbox) experimentFiles() string {
-	if b.RunDir == "" {
-		return ""
-	}
-	return fmt.Sprintf("Name the files that the server keeps of the experiment, in a directory of its own below %s: best_solution.py, tree_plot.html and journal.json, and report.md.", b.RunDir)
 }
 
 func knownOfReport(ctx context.Context, b *toolbox, _ map[string]string) map[string]string {

@@ -103,25 +103,6 @@ func TestPromptFillsIn(t *testing.T) {
 	}
 }
 
-// TestPromptRefusals: a value that means nothing is refused by its argument's name.
-func TestPromptRefusals(t *testing.T) {
-	for name, test := range map[string]struct {
-		arguments map[string]string
-		want      string
-	}{
-		"sideways":   {map[string]string{"task": "t", "direction": "up"}, `argument "direction" of prompt "experiment" must be maximize or minimize, not "up"`},
-		"no steps":   {map[string]string{"task": "t", "steps": "0"}, `argument "steps" of prompt "experiment" must be a whole number of trials, at least 1, not "0"`},
-		"many steps": {map[string]string{"task": "t", "steps": "many"}, `argument "steps" of prompt "experiment" must be a whole number of trials, at least 1, not "many"`},
-		"no task":    {map[string]string{"task": " "}, `argument "task" of prompt "experiment" is missing: What the solution is to do.`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := getPrompt(t, experimenting, "experiment", test.arguments); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, not %s", err, test.want)
-			}
-		})
-	}
-}
-
 func getPrompt(t *testing.T, o Options, name string, arguments map[string]string) (string, error) {
 	t.Helper()
 	var request mcp.GetPromptRequest

@@ -67,10 +67,6 @@ func TestPromptTexts(t *testing.T) {
 		if p.known != nil {
 			known = p.known(t.Context(), newToolbox(nil, nil, experimenting), nil)
 		}
-		p.arguments = slices.Clone(p.arguments)
-		for i := range p.arguments {
-			p.arguments[i].check = nil // the marks are no good values
-		}
 		text, err := p.fill(given, known)
 		if err != nil {
 			t.Fatal(err)

@@ -77,7 +77,7 @@ func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, tool
 // answers, and renders how it stands. It completes the request by who hears of progress and
 // of questions.
 func (b *toolbox) follow(ctx context.Context, request mcp.CallToolRequest, operation string, r sessions.WaitRequest,
-	begin func(sessions.WaitRequest) (*sessions.Result, error), call func(*sessions.Result) answer.Call,
+	begin func(sessions.WaitRequest) (*sessions.Result, error), asked func(*sessions.Result) answer.Call,
 ) (*mcp.CallToolResult, error) {
 	at, again, err := resumed(request)
 	if err != nil {
@@ -91,14 +91,15 @@ func (b *toolbox) follow(ctx context.Context, request mcp.CallToolRequest, opera
 	}
 	result, err := begin(r)
 	progress.end(ctx)
-	noteRun(ctx, operation, r.InterpreterID, result)
+	call := note(ctx, operation, r.InterpreterID)
 	if err != nil {
 		return nil, err
 	}
+	call.InterpreterID, call.Execution, call.Outcome = result.InterpreterID, result.Execution, string(result.Status)
 	if question := b.returned(result, at.Round); question != nil {
 		return question, nil
 	}
-	return b.answers.Answer(ctx, request, result, call(result)), nil
+	return b.answers.Answer(ctx, request, result, asked(result)), nil
 }
 
 // callOf is what the answer to a run must know of its call.

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -39,8 +40,6 @@ type Options struct {
 
 	// Client names the caller of a request; nil means that all are one client.
 	Client func(context.Context) sessions.Client
-	// Brief knows the size of an execution's output; nil: nobody does.
-	Brief func(client sessions.Client, id string, number int) (sessions.Brief, error)
 	// Trials says that programs read experiments, Search how those go on.
 	Trials bool
 	Search sessions.Search
@@ -55,8 +54,8 @@ type Renderer struct {
 
 // New returns a Renderer.
 func New(o Options) *Renderer {
-	o.Figures = OrDefault(o.Figures, FiguresContent)
-	o.StructuredContent = OrDefault(o.StructuredContent, StructuredAuto)
+	o.Figures = cmp.Or(o.Figures, FiguresContent)
+	o.StructuredContent = cmp.Or(o.StructuredContent, StructuredAuto)
 	if o.Client == nil {
 		o.Client = func(context.Context) sessions.Client { return "client" }
 	}
@@ -64,15 +63,6 @@ func New(o Options) *Renderer {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Renderer{Options: o}
-}
-
-// OrDefault is the value, or the other one where it is zero.
-func OrDefault[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
 }
 
 // Envelope is what a message needs, in bytes, beside the contents of its answer.
@@ -117,7 +107,7 @@ func (b *Renderer) Answer(ctx context.Context, request mcp.CallToolRequest, resu
 			answer.Content = append(answer.Content, p.content(i, shown[i]))
 		}
 	}
-	answer.Content = append(answer.Content, b.links(ctx, v)...)
+	answer.Content = append(answer.Content, v.links(ctx)...)
 	if record != nil && b.Figures == FiguresInline && len(shown) > 0 {
 		record.Base64URI = dataURIs(v.pictures)
 		if again, err := json.Marshal(record); err == nil {

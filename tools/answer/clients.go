@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -143,11 +144,11 @@ func Profiles() []Profile {
 // SmallestText is the smallest text budget that a client may get, in
 // characters; chosen is the operator's, 0 for the usual. What exceeds it may
 // be cut from an answer and must be kept elsewhere.
-func SmallestText(chosen int) int { return OrDefault(max(chosen, 0), usualText) }
+func SmallestText(chosen int) int { return cmp.Or(max(chosen, 0), usualText) }
 
 // LargestSide is the longest side in pixels that a client's pictures may have;
 // chosen is the operator's, 0 for the usual.
-func LargestSide(chosen int) int { return OrDefault(max(chosen, 0), usualSide) }
+func LargestSide(chosen int) int { return cmp.Or(max(chosen, 0), usualSide) }
 
 // profileOf is the entry for a client of the given name.
 func profileOf(name string) Profile {
@@ -164,9 +165,9 @@ func profileOf(name string) Profile {
 
 // chosen fills in what the operator chose.
 func (b *Renderer) chosen(f Profile) Profile {
-	f.Text = OrDefault(b.TextBudget, usualText)
-	f.Side = OrDefault(b.ImageMaxSide, usualSide)
-	f.Bytes = min(OrDefault(b.ImageBudget, usualBytes), MostBytes)
+	f.Text = cmp.Or(b.TextBudget, usualText)
+	f.Side = cmp.Or(b.ImageMaxSide, usualSide)
+	f.Bytes = min(cmp.Or(b.ImageBudget, usualBytes), MostBytes)
 	switch b.StructuredContent {
 	case StructuredAlways:
 		f.Record = true

@@ -207,8 +207,8 @@ func checkPictures(t *testing.T, answer *mcp.CallToolResult, result *sessions.Re
 func BenchmarkShrink(b *testing.B) {
 	large := plot(b, 1568, 1200)
 	for b.Loop() {
-		if _, err := shrink(large, len(large)/2, 1568); err != nil {
-			b.Fatal(err)
+		if p := shrink(large, len(large)/2, 1568); p.data == nil {
+			b.Fatal(p.missing)
 		}
 	}
 }

@@ -28,25 +28,20 @@ const (
 	// patienceWith is how many times in a row a subscriber may fail to take a
 	// notification; then it is forgotten.
 	patienceWith = 60
-	// looksAtOnce is how many subscribers are seen to at the same time, and lookTime how
-	// long one look may take: what was left out comes with the next.
-	looksAtOnce = 8
-	lookTime    = 10 * time.Second
 )
 
 // updates tells subscribers of resources that changed. mcp-go keeps no subscriptions; it
-// only lets the requests pass by the hooks. Each subscriber has a goroutine that compares
-// what it was told with what is: once a second while something can change without a call,
-// and after calls.
+// only lets the requests pass by the hooks. What a subscriber was told is compared with what
+// is: once a second while something can change without a call, and after calls.
 type updates struct {
 	*Server
-	life  context.Context // ends with the server
-	stop  context.CancelFunc
-	looks chan struct{} // a token for each look under way
+	life context.Context // ends with the server
+	stop context.CancelFunc
 
 	mu          sync.Mutex
 	subscribers map[any]*subscriber // by MCP session id, or by the listen request itself
-	stirred     chan struct{}       // closed when something may have changed
+	calls       int                 // of tools: each may have changed something
+	ticking     bool                // while there are subscribers
 	watches     sync.WaitGroup
 }
 
@@ -62,11 +57,14 @@ type subscriber struct {
 	told     map[string]string // by URI, the state that it knows
 	list     bool              // it wants to know of changes of its list
 	listed   string            // the list that it knows
+	looking  bool              // a look at what it doesn't know is under way
+	restless bool              // what it watches can change without a call
+	calls    int               // that there had been at the last look
 	failures int
 }
 
 func newUpdates(l *Server) *updates {
-	u := &updates{Server: l, subscribers: map[any]*subscriber{}, stirred: make(chan struct{}), looks: make(chan struct{}, looksAtOnce)}
+	u := &updates{Server: l, subscribers: map[any]*subscriber{}}
 	u.life, u.stop = context.WithCancel(context.Background())
 	return u
 }
@@ -77,7 +75,11 @@ func (u *updates) hook(hooks *server.Hooks) {
 	hooks.AddAfterUnsubscribe(u.unsubscribe)
 	hooks.AddBeforeSubscriptionsListen(u.listen)
 	hooks.AddOnUnregisterSession(u.left)
-	hooks.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) { u.stir() })
+	hooks.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.calls++
+	})
 }
 
 // close ends all subscriptions; nothing is looked at any more.
@@ -131,15 +133,11 @@ func (u *updates) refuse(ctx context.Context, _, message any) error {
 	var request struct {
 		Method mcp.MCPMethod `json:"method"`
 		Params struct {
-			URI  string    `json:"uri"`
-			Meta *mcp.Meta `json:"_meta"`
+			URI string `json:"uri"`
 		} `json:"params"`
 	}
 	if json.Unmarshal(raw, &request) != nil || request.Method != mcp.MethodResourcesSubscribe {
 		return nil
-	}
-	if mcp.IsModernProtocol(request.Params.Meta.ProtocolVersion()) {
-		return nil // that era has no such method, which is for the library to say
 	}
 	_, err := u.allow(ctx, request.Params.URI)
 	return err
@@ -154,9 +152,10 @@ func (u *updates) allow(ctx context.Context, address string) (string, error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	session := server.ClientSessionFromContext(ctx)
-	if session != nil && u.subscribers[session.SessionID()] != nil && len(u.subscribers[session.SessionID()].told) >= mostSubscriptions {
-		return "", fmt.Errorf("you have %d subscriptions, the limit; unsubscribe from some first", mostSubscriptions)
+	if session := server.ClientSessionFromContext(ctx); session != nil {
+		if s := u.subscribers[session.SessionID()]; s != nil && len(s.told) >= mostSubscriptions {
+			return "", fmt.Errorf("you have %d subscriptions, the limit; unsubscribe from some first", mostSubscriptions)
+		}
 	}
 	if u.room(client) == 0 {
 		return "", errors.New("there are too many subscriptions already; unsubscribe from some first, or try again later")
@@ -173,6 +172,19 @@ func (u *updates) subscribe(ctx context.Context, _ any, request *mcp.SubscribeRe
 		return
 	}
 	u.withSession(ctx, func(s *subscriber) { s.told[request.Params.URI] = state })
+}
+
+func (u *updates) unsubscribe(ctx context.Context, _ any, request *mcp.UnsubscribeRequest, _ *mcp.EmptyResult) {
+	u.withSession(ctx, func(s *subscriber) { delete(s.told, request.Params.URI) })
+}
+
+// listed notes which list a client of the earlier eras has seen: it is told when
+// that changes. One that never asked is not. In the newer era who wants to know
+// says so with subscriptions/listen.
+func (u *updates) listed(ctx context.Context, resources []mcp.Resource) {
+	if !server.IsModernRequest(ctx) {
+		u.withSession(ctx, func(s *subscriber) { s.list, s.listed = true, listState(resources) })
+	}
 }
 
 // withSession changes the subscriber of the caller's MCP session, where it has one.
@@ -192,34 +204,23 @@ func (u *updates) withSession(ctx context.Context, change func(*subscriber)) {
 		u.add(id, s)
 	}
 	change(s)
-	u.wake()
+	s.restless = true
 }
 
-func (u *updates) unsubscribe(ctx context.Context, _ any, request *mcp.UnsubscribeRequest, _ *mcp.EmptyResult) {
-	session := server.ClientSessionFromContext(ctx)
-	if session == nil {
-		return
-	}
+// left forgets the subscriber of an MCP session that has ended. One over streamable HTTP
+// goes on without its stream, and has one again when the client comes back.
+func (u *updates) left(_ context.Context, session server.ClientSession) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if s := u.subscribers[session.SessionID()]; s != nil {
-		delete(s.told, request.Params.URI)
-	}
-}
-
-// listed notes which list a client of the earlier eras has seen: it is told when
-// that changes. One that never asked is not. In the newer era who wants to know
-// says so with subscriptions/listen.
-func (u *updates) listed(ctx context.Context, resources []mcp.Resource) {
-	if !server.IsModernRequest(ctx) {
-		u.withSession(ctx, func(s *subscriber) { s.list, s.listed = true, listState(resources) })
+		u.forget(session.SessionID(), s)
 	}
 }
 
 // add begins to watch for a subscriber. It makes room by forgetting the oldest. The caller
 // holds mu.
 func (u *updates) add(key any, s *subscriber) {
-	s.since = time.Now()
+	s.since, s.restless = time.Now(), true
 	s.life, s.stop = context.WithCancel(u.life)
 	if u.life.Err() != nil {
 		return
@@ -234,16 +235,9 @@ func (u *updates) add(key any, s *subscriber) {
 		u.forget(oldest, u.subscribers[oldest])
 	}
 	u.subscribers[key] = s
-	u.watches.Go(func() { u.watch(key, s) })
-}
-
-// left forgets the subscriber of an MCP session that has ended. One over streamable HTTP
-// goes on without its stream, and has one again when the client comes back.
-func (u *updates) left(_ context.Context, session server.ClientSession) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if s := u.subscribers[session.SessionID()]; s != nil {
-		u.forget(session.SessionID(), s)
+	if !u.ticking {
+		u.ticking = true
+		u.watches.Go(u.watch)
 	}
 }
 
@@ -256,21 +250,16 @@ func (u *updates) listen(ctx context.Context, id any, request *mcp.Subscriptions
 	}
 	wanted := &request.Params.Notifications
 	s := &subscriber{client: u.Client(ctx), told: map[string]string{}, list: wanted.ResourcesListChanged}
-	states := map[string]string{}
-	for _, address := range wanted.ResourceSubscriptions[:min(len(wanted.ResourceSubscriptions), mostSubscriptions)] {
-		if state, err := u.state(ctx, s.client, address); err == nil {
-			states[address] = state
-		}
-	}
+	s.send = func(method string, params map[string]any) error { return push(session, id, method, params) }
 	if s.list {
 		s.listed = listState(u.own(s.client))
 	}
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	room := min(u.room(s.client), mostSubscriptions)
+	u.mu.Unlock()
 	var allowed []string
-	for _, address := range wanted.ResourceSubscriptions {
-		if state, seen := states[address]; seen && len(s.told) < room {
+	for _, address := range wanted.ResourceSubscriptions[:min(len(wanted.ResourceSubscriptions), room)] {
+		if state, err := u.state(ctx, s.client, address); err == nil {
 			s.told[address] = state
 			allowed = append(allowed, address)
 		}
@@ -279,13 +268,10 @@ func (u *updates) listen(ctx context.Context, id any, request *mcp.Subscriptions
 	if len(allowed) == 0 && !s.list {
 		return
 	}
-	s.send = func(method string, params map[string]any) error { return push(session, id, method, params) }
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	u.add(s, s)
-	context.AfterFunc(ctx, func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.forget(s, s)
-	})
+	context.AfterFunc(ctx, func() { u.end(func(one *subscriber) bool { return one == s }) })
 }
 
 // push puts a notification on the stream of a listen request, which nothing else
@@ -300,20 +286,5 @@ func push(session server.ClientSession, id any, method string, params map[string
 		return nil
 	default:
 		return server.ErrNotificationChannelBlocked
-	}
-}
-
-// stir says that something may have changed.
-func (u *updates) stir() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.wake()
-}
-
-// wake has all subscribers looked after. The caller holds mu.
-func (u *updates) wake() {
-	if len(u.subscribers) > 0 {
-		close(u.stirred)
-		u.stirred = make(chan struct{})
 	}
 }
