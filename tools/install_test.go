@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/sessions"
 )
@@ -125,31 +124,6 @@ func TestWhatMayBeInstalled(t *testing.T) {
 		if err := check(each); err != nil {
 			t.Errorf("%s: %v", each, err)
 		}
-	}
-}
-
-// TestProgressOfAnInstall: a client that asks for it hears pip's last line.
-func TestProgressOfAnInstall(t *testing.T) {
-	m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
-		r.Progress(sessions.Progress{Elapsed: time.Second, Limit: time.Hour, LastLine: "Collecting polars"})
-		return example(func(r *sessions.Result) { r.Kind = sessions.RunsInstall }), nil
-	}}
-	c := connect(t, "tester", m, Options{Install: &InstallOptions{}})
-	heard := make(chan string, 1)
-	c.OnNotification(func(n mcp.JSONRPCNotification) {
-		if message, ok := n.Params.AdditionalFields["message"].(string); ok {
-			heard <- message
-		}
-	})
-	var request mcp.CallToolRequest
-	request.Params.Name = manageInterpretersName
-	request.Params.Arguments = map[string]any{"operation": "install", "packages": []string{"polars"}}
-	request.Params.Meta = &mcp.Meta{ProgressToken: "p"}
-	if _, err := c.CallTool(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-heard; got != "1 second of 1 hour: Collecting polars" {
-		t.Error(got)
 	}
 }
 

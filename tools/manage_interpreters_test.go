@@ -196,16 +196,6 @@ func TestOperationsOnAnothersInterpreter(t *testing.T) {
 	}
 }
 
-func TestWaitPassesOn(t *testing.T) {
-	c := connect(t, "tester", working(), Options{})
-	for argument, want := range map[string]string{"2.5": "waited 2.5s\n", "0": "waited 0s\n", "0.01": "waited 10ms\n"} {
-		answer := call(t, c, "manage_interpreters", `{"operation":"wait","wait":`+argument+`}`)
-		if got := text(t, answer); !strings.HasPrefix(got, want) {
-			t.Errorf("wait %s: %s", argument, got)
-		}
-	}
-}
-
 func TestTheDescriptionSaysHowFarUndoGoesBack(t *testing.T) {
 	for history, want := range map[int]string{
 		0: "undo: go back to the variables before the last run; turned off here (--history 0). Files",

@@ -34,32 +34,18 @@ func TestDescriptionFollowsThePlugins(t *testing.T) {
 	summary := "Plugins: {wait} of them"
 	s := server.NewMCPServer("understudy", "test", server.WithToolCapabilities(true))
 	refresh := Register(s, &fakeManager{}, Options{PluginSummary: func() string { return summary }})
-	c, err := client.NewInProcessClientWithOptions(s, eras["legacy"]...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	heard := make(chan string, 10)
-	c.OnNotification(func(n mcp.JSONRPCNotification) { heard <- n.Method })
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	var hello mcp.InitializeRequest
-	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	if _, err := c.Initialize(t.Context(), hello); err != nil {
-		t.Fatal(err)
-	}
+	c, heard := connectTo(t, s, "tester", eras["legacy"]...)
 	if d := descriptionOf(t, c); !strings.HasSuffix(d, "\nPlugins: {wait} of them") || !strings.Contains(d, "45 seconds") {
 		t.Error(d)
 	}
 	refresh() // nothing is new
 	summary = "Plugins: other ones"
 	refresh()
-	if method := <-heard; method != mcp.MethodNotificationToolsListChanged {
+	if method := (<-heard).Method; method != mcp.MethodNotificationToolsListChanged {
 		t.Errorf("heard %s", method)
 	}
 	if len(heard) > 0 {
-		t.Errorf("heard %s too", <-heard)
+		t.Errorf("heard %v too", <-heard)
 	}
 	if d := descriptionOf(t, c); !strings.HasSuffix(d, "\nPlugins: other ones") {
 		t.Error(d)
@@ -84,18 +70,7 @@ func TestAnonymousCallersHearWhereVariablesAre(t *testing.T) {
 	}
 }
 
-func TestTextsOfVariables(t *testing.T) {
-	c := connect(t, "tester", working(), Options{}, eras["modern"]...)
-	for arguments, want := range map[string]string{
-		`{"operation":"set_variables","variables":{"a":{"b":[1]}}}`: `variables["a"] must be a string, or null to remove it, not {"b":[1]}; put other values into a string, as JSON say`,
-		`{"operation":"set_variables","variables":{"a":true}}`:      `variables["a"] must be a string, or null to remove it, not true; put other values into a string, as JSON say`,
-		`{"operation":"set_variables","variables":"a=b"}`:           `argument "variables" must be a list of objects with name and value, not the string "a=b"`,
-	} {
-		answer := call(t, c, "manage_interpreters", arguments)
-		if got := text(t, answer); !answer.IsError || got != want {
-			t.Errorf("%s\n got %s\nwant %s", arguments, got, want)
-		}
-	}
+func TestNoSessionVariables(t *testing.T) {
 	if got := settled(&sessions.Setting{InterpreterID: "7f"}); got != "Session variables of interpreter 7f: there was nothing to remove. None is set now." {
 		t.Error(got)
 	}

@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"image/png"
 	"log/slog"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -133,51 +130,5 @@ func TestCancelReachesTheManager(t *testing.T) {
 	answer, err := newToolbox(nil, m, Options{}).runPythonCode(ctx, request)
 	if err != nil || !answer.IsError {
 		t.Errorf("%+v, %v", answer, err)
-	}
-}
-
-// TestFiguresReachTheClient: images after the text, in order, with titles.
-func TestFiguresReachTheClient(t *testing.T) {
-	var picture bytes.Buffer
-	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 60, 40))); err != nil {
-		t.Fatal(err)
-	}
-	shown := sessions.Figure{Path: "/data/1.png", MIMEType: "image/png", Width: 60, Height: 40, Title: "Figure <1>", Preview: picture.Bytes()}
-	next := shown
-	next.Title = "Figure <2>"
-	for era, options := range eras {
-		t.Run(era, func(t *testing.T) {
-			m := answering(example(func(r *sessions.Result) { r.Figures = []sessions.Figure{shown, next} }))
-			answer := call(t, connect(t, "tester", m, Options{}, options...), "run_python_code", `{"code":"plt.show()"}`)
-			var titles []any
-			for _, content := range answer.Content[1:] {
-				img, isImage := mcp.AsImageContent(content)
-				if !isImage || img.MIMEType != "image/png" {
-					t.Fatalf("%T", content)
-				}
-				titles = append(titles, img.Meta.AdditionalFields["title"])
-			}
-			if diff := cmp.Diff([]any{"Figure <1>", "Figure <2>"}, titles); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestSeconds(t *testing.T) {
-	value := func(f float64) *float64 { return &f }
-	for _, test := range []struct {
-		argument *float64
-		seconds  time.Duration
-	}{
-		{nil, 0},
-		{value(1.5), 1500 * time.Millisecond},
-		{value(0), 0},
-		{value(1e-12), 1},
-		{value(1e300), math.MaxInt64},
-	} {
-		if got := seconds(test.argument); got != test.seconds {
-			t.Errorf("seconds: %d, want %d", got, test.seconds)
-		}
 	}
 }

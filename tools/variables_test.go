@@ -85,18 +85,6 @@ func TestWhatIsSaidOfAMatch(t *testing.T) {
 	}
 }
 
-func TestABrokenPattern(t *testing.T) {
-	c := connect(t, "tester", working(), Options{})
-	answer := call(t, c, "manage_interpreters", `{"operation":"variables","match":"x["}`)
-	if got := text(t, answer); !answer.IsError || !strings.HasPrefix(got, `argument "match" is no pattern: "x["; give a part of a name`) {
-		t.Error(got)
-	}
-	answer = call(t, c, "manage_interpreters", `{"operation":"variables","match":"mod*"}`)
-	if got := text(t, answer); got != "1 of 4 variables:\nmodel  Model\nclasses: Model\n[note] execution 2 crashed" {
-		t.Error(got)
-	}
-}
-
 // TestManyVariables: as many as the budget has room for, and the number of the rest.
 func TestManyVariables(t *testing.T) {
 	many := make([]sessions.Variable, 5000)
