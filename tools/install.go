@@ -38,10 +38,8 @@ func (b *toolbox) installs() bool {
 func (b *toolbox) noInstall() error {
 	why := "this server was started without --allow-install; do with the packages that are there, or tell the user"
 	switch {
-	case b.Mode == ModeCLIOnly:
-		why = "this server runs shell commands only (--mode cli-only)"
-	case b.Mode == ModePluginOnly:
-		why = "this server runs plugins only (--mode plugin-only)"
+	case b.Mode != ModeFull:
+		why = "this server runs no code (--mode " + b.Mode + ")"
 	case b.Install != nil:
 		why = "the policy of this server refuses it; do with the packages that are there"
 	}

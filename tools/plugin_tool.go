@@ -37,7 +37,7 @@ type PluginArgs struct {
 
 // pluginCatalog is the tools of a server that runs plugins only.
 func (b *toolbox) pluginCatalog() []server.ServerTool {
-	all := []server.ServerTool{b.manageInterpretersTool(), b.refusing(runPythonCodeName, b.noCode())}
+	all := []server.ServerTool{b.manageInterpretersTool(), b.refusing(runPythonCodeName, noCodeButPlugins+b.nextPlugin())}
 	for _, p := range b.plugins() {
 		if slices.ContainsFunc(all, func(t server.ServerTool) bool { return t.Tool.Name == p.Name }) {
 			b.Logger.Error("a plugin is no tool: there is one of that name", "plugin", p.Name)

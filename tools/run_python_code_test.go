@@ -57,7 +57,6 @@ func TestRefusals(t *testing.T) {
 		"no code":            {"run_python_code", `{}`, `argument "code" is required for run_python_code`},
 		"misspelt":           {"run_python_code", `{"code":"x","interpeter_id":"7f"}`, `unknown argument "interpeter_id" for run_python_code; did you mean "interpreter_id"?`},
 		"an expression":      {"run_python_code", `{"code":"x","result_var_name":"df.mean()"}`, `argument "result_var_name" must be the name of one variable, not "df.mean()"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
-		"a keyword":          {"run_python_code", `{"code":"x","result_var_name":"None"}`, `argument "result_var_name" must be the name of one variable, not "None"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
 		"a digit first":      {"run_python_code", `{"code":"x","result_var_name":"2x"}`, `argument "result_var_name" must be the name of one variable, not "2x"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
 		"no time":            {"run_python_code", `{"code":"x","timeout":-1}`, `argument "timeout" must be at least 0 seconds, not -1`},
 		"a unit":             {"run_python_code", `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`},

@@ -84,10 +84,5 @@ func (a RunTrialArgs) trial() (*sessions.Trial, error) {
 	return &sessions.Trial{Plan: plan, Analysis: analysis, MetricVarName: norm.NFKC.String(a.MetricVarName), Maximize: a.Maximize != nil && *a.Maximize}, nil
 }
 
-// tellsOfTrials is what run_python_code's description says of them.
-func (o Options) tellsOfTrials() string {
-	if !o.Trials {
-		return ""
-	}
-	return "In an experiment, give each attempt a plan and a metric_var_name: it is then a trial, and the answer says what it goes on from, whether it is buggy, its metric, and which is the best so far."
-}
+// aboutTrials is what run_python_code's description says of them.
+const aboutTrials = "In an experiment, give each attempt a plan and a metric_var_name: it is then a trial, and the answer says what it goes on from, whether it is buggy, its metric, and which is the best so far."

@@ -47,7 +47,7 @@ type Profile struct {
 	Exact  bool
 	// Text is how many characters of text an answer has, Side the longest side of a picture
 	// in pixels, Bytes how large a whole answer is as it travels: what the operator chose, or
-	// else the same for all.
+	// else the same for all. The table has none.
 	Text, Side, Bytes int
 	// Patience is how long the impatient ones among such clients are kept waiting for
 	// an answer; 0: all wait as long as the operator chose. See patience in package tools.
@@ -133,13 +133,7 @@ var profiles = []Profile{
 
 // Profiles returns the table of clients for the documentation. The last entry is
 // for all clients that no other one names.
-func Profiles() []Profile {
-	all := slices.Clone(profiles)
-	for i := range all {
-		all[i].Text, all[i].Side, all[i].Bytes = usualText, usualSide, usualBytes
-	}
-	return all
-}
+func Profiles() []Profile { return slices.Clone(profiles) }
 
 // SmallestText is the smallest text budget that a client may get, in
 // characters; chosen is the operator's, 0 for the usual. What exceeds it may

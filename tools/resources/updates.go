@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,17 +16,11 @@ import (
 	"understudy/tools/answer"
 )
 
-const (
-	// mostSubscriptions is how many resources one subscriber may name; mostOfClient and
-	// mostInAll are how many the subscribers of one client that is known, and all of them,
-	// may name: each is looked at once a second.
-	mostSubscriptions, mostOfClient, mostInAll = 100, 500, 10_000
-	// mostSubscribers bounds clients that disconnect without unsubscribing.
-	mostSubscribers = 10_000
-	// patienceWith is how many times in a row a subscriber may fail to take a
-	// notification; then it is forgotten.
-	patienceWith = 60
-)
+// mostSubscriptions is how many resources one subscriber may name; mostOfClient and
+// mostInAll are how many the subscribers of one client that is known, and all of them,
+// may name: each is looked at once a second. How many subscribers there are is bounded by
+// the transports, which end sessions and streams.
+const mostSubscriptions, mostOfClient, mostInAll = 100, 500, 10_000
 
 // updates tells subscribers of resources that changed. mcp-go keeps no subscriptions; it
 // only lets the requests pass by the hooks. What a subscriber was told is compared with what
@@ -60,7 +52,6 @@ type subscriber struct {
 	looking  bool              // a look at what it doesn't know is under way
 	restless bool              // what it watches can change without a call
 	calls    int               // that there had been at the last look
-	failures int
 }
 
 func newUpdates(l *Server) *updates {
@@ -217,8 +208,7 @@ func (u *updates) left(_ context.Context, session server.ClientSession) {
 	}
 }
 
-// add begins to watch for a subscriber. It makes room by forgetting the oldest. The caller
-// holds mu.
+// add begins to watch for a subscriber. The caller holds mu.
 func (u *updates) add(key any, s *subscriber) {
 	s.since, s.restless = time.Now(), true
 	s.life, s.stop = context.WithCancel(u.life)
@@ -227,12 +217,6 @@ func (u *updates) add(key any, s *subscriber) {
 	}
 	if before := u.subscribers[key]; before != nil {
 		u.forget(key, before)
-	}
-	if len(u.subscribers) >= mostSubscribers {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(u.subscribers)), func(a, b any) int {
-			return u.subscribers[a].since.Compare(u.subscribers[b].since)
-		})
-		u.forget(oldest, u.subscribers[oldest])
 	}
 	u.subscribers[key] = s
 	if !u.ticking {

@@ -33,12 +33,12 @@ func (u *updates) watch() {
 func (u *updates) lookAfterAll() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for key, s := range u.subscribers {
+	for _, s := range u.subscribers {
 		// The first look comes after a while: the subscription may not have been
 		// acknowledged yet.
 		if !s.looking && (s.restless || s.calls != u.calls) && time.Since(s.since) >= u.every {
 			s.looking, s.calls = true, u.calls // before the look, which may miss what comes after
-			u.watches.Go(func() { u.look(key, s) })
+			u.watches.Go(func() { u.look(s) })
 		}
 	}
 	u.ticking = len(u.subscribers) > 0
@@ -46,20 +46,16 @@ func (u *updates) lookAfterAll() bool {
 }
 
 // look tells a subscriber what it doesn't know. The first notification that it doesn't take
-// ends the look, and counts for all.
-func (u *updates) look(key any, s *subscriber) {
+// ends the look; the next one tells the rest.
+func (u *updates) look(s *subscriber) {
 	err := u.tell(s)
-	runs := s.list && u.runs(s.client)
+	u.mu.Lock()
+	list := s.list
+	u.mu.Unlock()
+	runs := list && u.runs(s.client)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s.looking = false
-	if err == nil {
-		s.failures = 0
-	} else if s.failures++; s.failures == patienceWith {
-		u.Logger.Info("a subscriber takes no notifications and is forgotten", "error", err)
-		u.forget(key, s)
-	}
-	s.restless = len(s.told) > 0 || s.failures > 0 || runs
+	s.looking, s.restless = false, err != nil || runs || len(s.told) > 0
 }
 
 // tell fails with the first notification that the subscriber doesn't take.
