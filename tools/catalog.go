@@ -97,32 +97,24 @@ func (o Options) withDefaults() Options {
 // toolbox is what the handlers share.
 type toolbox struct {
 	Options
-	manager   Manager
-	server    *server.MCPServer
-	runArgs   *schemas.Arguments[RunPythonCodeArgs]
-	shellArgs *schemas.Arguments[RunShellCommandArgs]
-	trialArgs *schemas.Arguments[RunTrialArgs]
-	manArgs   *schemas.Arguments[ManageInterpretersArgs]
-	answers   *answer.Renderer
-	settling  time.Duration
-
+	manager    Manager
+	server     *server.MCPServer
+	manArgs    *schemas.Arguments[ManageInterpretersArgs]
+	answers    *answer.Renderer
 	beginnings beginnings
-
-	pluginArgs *schemas.Arguments[PluginArgs]
 	met        map[string]bool // plugins that have been tools; the registry's to write
 }
 
-func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
-	b := &toolbox{
-		Options: o.withDefaults(), manager: m, server: s,
-		runArgs:   arguments[RunPythonCodeArgs](runPythonCodeName),
-		shellArgs: arguments[RunShellCommandArgs](runShellCommandName),
-		trialArgs: arguments[RunTrialArgs](runPythonCodeName),
-		settling:  settling,
+// What tools take that is the same on every server.
+var (
+	runArgs    = arguments[RunPythonCodeArgs](runPythonCodeName)
+	shellArgs  = arguments[RunShellCommandArgs](runShellCommandName)
+	trialArgs  = arguments[RunTrialArgs](runPythonCodeName)
+	pluginArgs = arguments[PluginArgs]("a plugin")
+)
 
-		pluginArgs: arguments[PluginArgs]("a plugin"),
-		met:        map[string]bool{},
-	}
+func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
+	b := &toolbox{Options: o.withDefaults(), manager: m, server: s, met: map[string]bool{}}
 	a := b.Answers
 	a.Client, a.Trials, a.Search, a.Logger = b.Client, b.Trials, b.Search, b.Logger
 	b.answers = answer.New(a)
@@ -227,7 +219,7 @@ func Schemas() (map[string]json.RawMessage, error) {
 		}
 	}
 	b := newToolbox(nil, nil, Options{Install: &InstallOptions{}})
-	all[runPythonCodeName+"_trials"], all[manageInterpretersName+"_install"] = b.trialArgs.Schema(), b.manArgs.Schema()
+	all[runPythonCodeName+"_trials"], all[manageInterpretersName+"_install"] = trialArgs.Schema(), b.manArgs.Schema()
 	return all, nil
 }
 

@@ -56,7 +56,7 @@ func (b *toolbox) pluginCatalog() []server.ServerTool {
 }
 
 func (b *toolbox) pluginTool(p PluginTool) server.ServerTool {
-	arguments, err := schemas.Extend(p.Name, p.Schema, b.pluginArgs)
+	arguments, err := schemas.Extend(p.Name, p.Schema, pluginArgs)
 	if err != nil && p.Broken == "" {
 		b.Logger.Error("plugin has no usable schema", "plugin", p.Name, "error", err)
 		p.Broken = err.Error()

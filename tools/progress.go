@@ -22,9 +22,8 @@ const (
 // progress tells a client that asked for it how its call gets on. A nil
 // progress is that of a client that didn't.
 type progress struct {
-	notify   func(params map[string]any)
-	settling time.Duration
-	began    time.Time
+	notify func(params map[string]any)
+	began  time.Time
 
 	mu    sync.Mutex
 	ended bool
@@ -37,7 +36,7 @@ func (b *toolbox) progress(ctx context.Context, request mcp.CallToolRequest) *pr
 		return nil
 	}
 	token := request.Params.Meta.ProgressToken
-	return &progress{settling: b.settling, began: time.Now(), notify: func(params map[string]any) {
+	return &progress{began: time.Now(), notify: func(params map[string]any) {
 		params["progressToken"] = token
 		if err := b.server.SendNotificationToClient(ctx, string(mcp.MethodNotificationProgress), params); err != nil {
 			b.Logger.Debug("progress not sent", "error", err)
@@ -95,7 +94,7 @@ func (p *progress) end(ctx context.Context) {
 	}
 	p.mu.Lock()
 	p.ended = true
-	left := p.settling - time.Since(p.sent)
+	left := settling - time.Since(p.sent)
 	p.mu.Unlock()
 	select {
 	case <-time.After(left): // at once where nothing is left

@@ -53,7 +53,7 @@ func TestProgress(t *testing.T) {
 // but never later than its caller's patience.
 func TestAnswerHoldsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &progress{settling: settling, notify: func(map[string]any) {}}
+		p := &progress{notify: func(map[string]any) {}}
 		p.report(sessions.Progress{Elapsed: time.Second})
 		start := time.Now()
 		p.end(t.Context())

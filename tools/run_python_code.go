@@ -36,9 +36,9 @@ func (b *toolbox) runPythonCodeTool() server.ServerTool {
 	if b.PluginSummary != nil {
 		text = answer.Sections(text, b.PluginSummary())
 	}
-	schema := b.runArgs.Schema()
+	schema := runArgs.Schema()
 	if b.Trials {
-		schema = b.trialArgs.Schema()
+		schema = trialArgs.Schema()
 	}
 	return b.tool(runPythonCodeName, "Run Python code", text, schema, b.runPythonCode)
 }

@@ -31,11 +31,11 @@ type RunShellCommandArgs struct {
 }
 
 func (b *toolbox) runShellCommandTool() server.ServerTool {
-	return b.tool(runShellCommandName, "Run a shell command", b.describe(runShellCommandText), b.shellArgs.Schema(), b.runShellCommand)
+	return b.tool(runShellCommandName, "Run a shell command", b.describe(runShellCommandText), shellArgs.Schema(), b.runShellCommand)
 }
 
 func (b *toolbox) runShellCommand(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	args, err := decode(b.shellArgs, request)
+	args, err := decode(shellArgs, request)
 	if err == nil {
 		err = checkCommand(args.Command)
 	}

@@ -36,10 +36,10 @@ var forTrials = []string{"plan", "analysis", "metric_var_name", "maximize"}
 // nil if nothing does.
 func (b *toolbox) runArguments(request mcp.CallToolRequest) (RunPythonCodeArgs, *sessions.Trial, error) {
 	if !b.Trials {
-		args, err := decode(b.runArgs, request)
+		args, err := decode(runArgs, request)
 		return args, nil, withoutTrials(err)
 	}
-	args, err := decode(b.trialArgs, request)
+	args, err := decode(trialArgs, request)
 	if err != nil {
 		return args.RunPythonCodeArgs, nil, err
 	}

@@ -97,7 +97,14 @@ func (b *Renderer) Answer(ctx context.Context, request mcp.CallToolRequest, resu
 	v.fitBytes(left)
 	shown := exhibits(result)
 	if len(shown) > 0 {
-		v.pictures = b.pictures(f.Side, shown, room(v, shown, left), b.copies(record))
+		copies := 1 // of each picture in the answer
+		switch {
+		case b.Figures == FiguresNone:
+			copies = 0
+		case b.Figures == FiguresInline && record != nil:
+			copies = 2
+		}
+		v.pictures = b.pictures(f.Side, shown, room(v, shown, left), copies)
 		v.fitBytes(left) // it now says which are not shown
 	}
 
@@ -127,18 +134,6 @@ func room(v view, shown []sessions.Figure, left int) int {
 		lines += 100 + len(figure.URI)
 	}
 	return left - Size(v.text()) - lines
-}
-
-// copies is how many times a picture travels in an answer.
-func (b *Renderer) copies(record *sessions.Result) int {
-	switch {
-	case b.Figures == FiguresNone:
-		return 0
-	case b.Figures == FiguresInline && record != nil:
-		return 2
-	default:
-		return 1
-	}
 }
 
 // dataURIs are the pictures as base64_uri has them.
