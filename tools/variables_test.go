@@ -20,17 +20,6 @@ func named(names ...string) []sessions.Variable {
 	return all
 }
 
-func TestNoVariables(t *testing.T) {
-	r := described(sessions.Namespace{}, match{}, nil, 1000)
-	if r.text != "No variables are defined." || len(r.record["variables"].([]sessions.Variable)) != 0 {
-		t.Error(r)
-	}
-	r = described(sessions.Namespace{Imports: []string{"os"}}, match{}, []string{"it crashed"}, 1000)
-	if r.text != "No variables are defined.\nimports: os\n[note] it crashed" {
-		t.Error(r.text)
-	}
-}
-
 func TestMatch(t *testing.T) {
 	names := sessions.Namespace{
 		Variables: named("df:DataFrame", "df_clean:DataFrame", "x:int", "index:Int64Index"),

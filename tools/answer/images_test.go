@@ -203,12 +203,3 @@ func checkPictures(t *testing.T, answer *mcp.CallToolResult, result *sessions.Re
 		t.Errorf("%d URIs for %d pictures", uris, shown)
 	}
 }
-
-func BenchmarkShrink(b *testing.B) {
-	large := plot(b, 1568, 1200)
-	for b.Loop() {
-		if p := shrink(large, len(large)/2, 1568); p.data == nil {
-			b.Fatal(p.missing)
-		}
-	}
-}
