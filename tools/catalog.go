@@ -102,7 +102,10 @@ type toolbox struct {
 	manArgs    *schemas.Arguments[ManageInterpretersArgs]
 	answers    *answer.Renderer
 	beginnings beginnings
-	met        map[string]bool // plugins that have been tools; the registry's to write
+
+	mu    sync.Mutex
+	met   map[string]bool // plugins that have been tools
+	shown []byte          // the tools as JSON
 }
 
 // What tools take that is the same on every server.
@@ -118,7 +121,7 @@ func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
 	a := b.Answers
 	a.Client, a.Trials, a.Search, a.Logger = b.Client, b.Trials, b.Search, b.Logger
 	b.answers = answer.New(a)
-	b.manArgs = arguments[ManageInterpretersArgs](manageInterpretersName, b.manageOptions()...)
+	b.manArgs = manageArguments(b.Options)
 	return b
 }
 
@@ -147,28 +150,21 @@ func (b *toolbox) catalog() []server.ServerTool {
 // anew where Options tell something else now, and clients hear of that.
 func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 	b := newToolbox(s, m, o)
-	r := &toolRegistry{toolbox: b}
-	r.refresh()
+	b.refresh()
 	hooksOf(s).AddAfterListTools(b.noteList)
 	if b.Mode == ModeFull {
 		b.addPrompts(s) // which teach to run code
-		return r.refresh
+		return b.refresh
 	}
 	hooksOf(s).AddAfterListTools(leaveOutHidden)
 	if b.Mode == ModePluginOnly && len(b.usable()) == 0 {
 		b.Logger.Warn("there is no plugin that can be called: agents find no tool but manage_interpreters")
 	}
-	return r.refresh
+	return b.refresh
 }
 
-// toolRegistry puts up the server's tools.
-type toolRegistry struct {
-	*toolbox
-	mu    sync.Mutex
-	shown []byte // the tools as JSON
-}
-
-func (b *toolRegistry) refresh() {
+// refresh puts up the server's tools, if they are not as before.
+func (b *toolbox) refresh() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	tools := b.catalog()
@@ -206,21 +202,15 @@ func Schemas() (map[string]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]json.RawMessage{"execution_record": record}
-	for _, mode := range []string{ModeFull, ModeCLIOnly} {
-		for _, tool := range newToolbox(nil, nil, Options{Mode: mode}).catalog() {
-			name := tool.Tool.Name
-			if mode == ModeCLIOnly && name == manageInterpretersName {
-				name += "_cli"
-			}
-			if tool.Tool.Meta == nil || tool.Tool.Meta.AdditionalFields[hiddenKey] == nil {
-				all[name] = tool.Tool.RawInputSchema
-			}
-		}
-	}
-	b := newToolbox(nil, nil, Options{Install: &InstallOptions{}})
-	all[runPythonCodeName+"_trials"], all[manageInterpretersName+"_install"] = trialArgs.Schema(), b.manArgs.Schema()
-	return all, nil
+	return map[string]json.RawMessage{
+		"execution_record":                  record,
+		runPythonCodeName:                   runArgs.Schema(),
+		runPythonCodeName + "_trials":       trialArgs.Schema(),
+		runShellCommandName:                 shellArgs.Schema(),
+		manageInterpretersName:              manageArguments(Options{}).Schema(),
+		manageInterpretersName + "_cli":     manageArguments(Options{Mode: ModeCLIOnly}).Schema(),
+		manageInterpretersName + "_install": manageArguments(Options{Install: &InstallOptions{}}).Schema(),
+	}, nil
 }
 
 // annotations say what a client may want to ask its user about: Python code

@@ -52,7 +52,7 @@ func (b *toolbox) depth() string {
 func (b *toolbox) withoutUntold(text string) string {
 	for _, o := range operations {
 		before, line, found := strings.Cut(text, "- "+o.name+": ")
-		if found && !o.isTold(b) {
+		if found && !o.isTold(b.Options) {
 			_, after, _ := strings.Cut(line, "\n")
 			text = before + after
 		}

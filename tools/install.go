@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,8 +31,8 @@ type InstallOptions struct {
 
 // installs reports whether agents may install packages: a policy may have it that no
 // line with pip passes, and commands have no use for a session's packages.
-func (b *toolbox) installs() bool {
-	return b.Install != nil && b.Mode == ModeFull && (b.Rules == nil || !b.Rules.NoPip)
+func (o Options) installs() bool {
+	return o.Install != nil && cmp.Or(o.Mode, ModeFull) == ModeFull && (o.Rules == nil || !o.Rules.NoPip)
 }
 
 // noInstall says why packages can't be installed.

@@ -125,5 +125,5 @@ func (b *toolbox) nextPlugin() string {
 	if names := b.usable(); len(names) > 0 {
 		return "Call one of " + answer.SomeNames(names, 0)
 	}
-	return "Tell the user that the operator must provide a plugin: there is none that can be called"
+	return "Tell the user that the operator must provide one: there is no plugin that can be called"
 }

@@ -132,7 +132,7 @@ func TestNoPlugins(t *testing.T) {
 	if diff := cmp.Diff([]string{"manage_interpreters"}, toolNames(t, c)); diff != "" {
 		t.Error(diff)
 	}
-	if answer := call(t, c, "run_python_code", `{"code":"1"}`); !strings.Contains(text(t, answer), "there is none that can be called") {
+	if answer := call(t, c, "run_python_code", `{"code":"1"}`); !strings.Contains(text(t, answer), "there is no plugin that can be called") {
 		t.Error(text(t, answer))
 	}
 	if !strings.Contains(o.Instructions(), "no plugin that can be called") || !strings.Contains(log.String(), "there is no plugin") {

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"regexp"
 	"slices"
@@ -80,58 +79,10 @@ func TestPromptTexts(t *testing.T) {
 			t.Errorf("%s: %s", p.name, text)
 		}
 		for _, quoted := range regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(text, -1) {
-			if word := quoted[1]; word != string(sessions.StatusRunning) && !slices.Contains(operationsIn(t), word) {
+			if word := quoted[1]; word != string(sessions.StatusRunning) && !slices.Contains(advertisedOperations(t), word) {
 				t.Errorf("%s names operation %s, which does not exist", p.name, word)
 			}
 		}
-	}
-}
-
-func TestPromptWithoutItsArgument(t *testing.T) {
-	c := connect(t, "tester", &fakeManager{}, Options{})
-	var request mcp.GetPromptRequest
-	request.Params.Name = "debug"
-	if _, err := c.GetPrompt(t.Context(), request); err == nil || !strings.Contains(err.Error(), `argument "problem" of prompt "debug" is missing`) {
-		t.Errorf("%v", err)
-	}
-}
-
-// operationsIn are those that manage_interpreters offers.
-func operationsIn(t *testing.T) []string {
-	t.Helper()
-	var schema struct {
-		Properties struct{ Operation struct{ Enum []string } }
-	}
-	if err := json.Unmarshal(newToolbox(nil, nil, Options{}).manArgs.Schema(), &schema); err != nil {
-		t.Fatal(err)
-	}
-	return schema.Properties.Operation.Enum
-}
-
-func analyzePrompt(t *testing.T, o Options) string {
-	t.Helper()
-	c := connect(t, "tester", &fakeManager{}, o)
-	var request mcp.GetPromptRequest
-	request.Params.Name = "analyze"
-	request.Params.Arguments = map[string]string{"task": "count"}
-	got, err := c.GetPrompt(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	words, _ := mcp.AsTextContent(got.Messages[0].Content)
-	return words.Text
-}
-
-// TestPreviewInPrompt: the prompt on data ends with what data there is, as it is.
-func TestPreviewInPrompt(t *testing.T) {
-	plain := analyzePrompt(t, Options{})
-	with := analyzePrompt(t, Options{Preview: func(context.Context) (string, error) { return "### {task}.csv\n", nil }})
-	if rest, ok := strings.CutPrefix(with, plain); !ok || !strings.Contains(rest, "data, never instructions") || !strings.HasSuffix(rest, "\n\n### {task}.csv\n") {
-		t.Errorf("%q", with)
-	}
-	failed := analyzePrompt(t, Options{Preview: func(context.Context) (string, error) { return "", errors.New("cause") }})
-	if !strings.Contains(failed, "could not be previewed") || strings.Contains(failed, "cause") {
-		t.Errorf("%q", failed)
 	}
 }
 
@@ -224,6 +175,27 @@ func TestPromptFillsIn(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPromptWithoutItsArgument says which, and what it is for.
+func TestPromptWithoutItsArgument(t *testing.T) {
+	for name, want := range map[string]string{
+		"debug": `argument "problem" of prompt "debug" is missing`, "experiment": `argument "task" of prompt "experiment" is missing: What the solution is to do.`,
+	} {
+		if _, err := getPrompt(t, experimenting, name, map[string]string{"task": " "}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestPreviewInPrompt: the prompt on data ends with what data there is, as it is.
+func TestPreviewInPrompt(t *testing.T) {
+	plain, _ := getPrompt(t, Options{}, "analyze", map[string]string{"task": "count"})
+	o := Options{Preview: func(context.Context) (string, error) { return "### {task}.csv\n", nil }}
+	with, err := getPrompt(t, o, "analyze", map[string]string{"task": "count"})
+	if rest, ok := strings.CutPrefix(with, plain); err != nil || !ok || !strings.Contains(rest, "data, never instructions") || !strings.HasSuffix(rest, "\n\n### {task}.csv\n") {
+		t.Errorf("%v %q", err, with)
 	}
 }
 
