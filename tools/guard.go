@@ -37,17 +37,20 @@ func (b *toolbox) failure(tool string, err error) *mcp.CallToolResult {
 		"%s failed through a fault of the server, which has been logged; try once more, and if it fails again restart the interpreter with manage_interpreters", tool))
 }
 
-// guard keeps a panic of a handler from ending the server and with it every
-// session. Clients that get no records get none of refusals either.
+// guard tells of the errors of a handler, and keeps its panic from ending the server and with
+// it every session. Clients that get no records get none of refusals either.
 func (b *toolbox) guard(tool string, handle server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
 		ctx, end := b.observed(ctx, tool)
 		defer func() {
 			if cause := recover(); cause != nil {
-				result, err = b.failure(tool, fmt.Errorf("panic: %v\n%s", cause, debug.Stack())), nil
+				err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 			}
-			end(result, err)
-			if result != nil && result.IsError && !b.answers.Profile(ctx, request).Record {
+			if err != nil {
+				result, err = b.failure(tool, err), nil
+			}
+			end(result)
+			if result.IsError && !b.answers.Profile(ctx, request).Record {
 				result.StructuredContent = nil
 			}
 		}()
@@ -73,22 +76,17 @@ type Call struct {
 type callKey struct{}
 
 // observed tells Options.Observe of a call, whose handler is given the context.
-func (b *toolbox) observed(ctx context.Context, tool string) (_ context.Context, end func(*mcp.CallToolResult, error)) {
+func (b *toolbox) observed(ctx context.Context, tool string) (_ context.Context, end func(*mcp.CallToolResult)) {
 	if b.Observe == nil {
-		return ctx, func(*mcp.CallToolResult, error) {}
+		return ctx, func(*mcp.CallToolResult) {}
 	}
 	began, call := time.Now(), &Call{Tool: tool}
-	return context.WithValue(ctx, callKey{}, call), func(result *mcp.CallToolResult, err error) {
+	return context.WithValue(ctx, callKey{}, call), func(result *mcp.CallToolResult) {
 		call.Took = time.Since(began)
-		switch {
-		case err != nil || result == nil:
-			call.Outcome = "fault"
-		case result.IsError:
-			refused, _ := result.StructuredContent.(map[string]any)
+		if refused, _ := result.StructuredContent.(map[string]any); result.IsError {
 			call.Outcome, _ = refused["code"].(string)
-		default:
-			call.Outcome = cmp.Or(call.Outcome, string(sessions.StatusOK))
 		}
+		call.Outcome = cmp.Or(call.Outcome, string(sessions.StatusOK))
 		b.Observe(ctx, *call)
 	}
 }

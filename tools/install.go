@@ -54,7 +54,7 @@ func (b *toolbox) install(ctx context.Context, c operationCall) (*mcp.CallToolRe
 		return nil, err
 	}
 	what.InterpreterID, what.Wait = c.InterpreterID, seconds(c.Wait)
-	return b.execute(ctx, c.request, manageInterpretersName, what), nil
+	return b.execute(ctx, c.request, what)
 }
 
 // request is the execution that installs the packages.

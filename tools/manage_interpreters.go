@@ -116,14 +116,10 @@ func (b *toolbox) manageInterpretersTool() server.ServerTool {
 func (b *toolbox) manageInterpreters(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	args, err := decode(b.manArgs, request)
 	if err != nil {
-		return b.failure(manageInterpretersName, b.explainOperation(err)), nil
+		return nil, b.explainOperation(err)
 	}
 	i := slices.IndexFunc(operations, func(o operation) bool { return o.name == args.Operation }) // the schema has no other
-	result, err := operations[i].handle(b, ctx, operationCall{args, request, b.Client(ctx)})
-	if err != nil {
-		return b.failure(manageInterpretersName, err), nil
-	}
-	return result, nil
+	return operations[i].handle(b, ctx, operationCall{args, request, b.Client(ctx)})
 }
 
 // reply is what an operation answers: a text for the model, and a record for

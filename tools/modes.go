@@ -99,7 +99,7 @@ func (b *toolbox) refusing(name, why string) server.ServerTool {
 	tool := mcp.NewTool(name, mcp.WithDescription(why))
 	tool.Meta = mcp.NewMetaFromMap(map[string]any{hiddenKey: true})
 	return server.ServerTool{Tool: tool, Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return b.failure(name, sessions.Errorf(sessions.CodeRefused, "%s", why)), nil
+		return nil, sessions.Errorf(sessions.CodeRefused, "%s", why)
 	}}
 }
 

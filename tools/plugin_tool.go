@@ -68,16 +68,16 @@ func (b *toolbox) pluginTool(p PluginTool) server.ServerTool {
 	tool := b.tool(p.Name, "", p.Description, arguments.Schema(), func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		raw, err := rawArguments(request)
 		if err != nil {
-			return b.failure(p.Name, err), nil
+			return nil, err
 		}
 		own, args, err := arguments.Decode(raw)
 		if err != nil {
-			return b.failure(p.Name, err), nil
+			return nil, err
 		}
-		return b.execute(ctx, request, p.Name, sessions.RunRequest{
+		return b.execute(ctx, request, sessions.RunRequest{
 			Kind: sessions.RunsPlugin, Code: p.Name, Arguments: own,
 			InterpreterID: args.InterpreterID, Timeout: seconds(args.Timeout), Wait: seconds(args.Wait),
-		}), nil
+		})
 	})
 	tool.Tool.Annotations = p.annotations()
 	return tool

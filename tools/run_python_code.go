@@ -55,27 +55,23 @@ func (b *toolbox) runPythonCode(ctx context.Context, request mcp.CallToolRequest
 		err = checkVariable("result_var_name", "result", args.ResultVarName)
 	}
 	if err != nil {
-		return b.failure(runPythonCodeName, err), nil
+		return nil, err
 	}
-	return b.execute(ctx, request, runPythonCodeName, sessions.RunRequest{
+	return b.execute(ctx, request, sessions.RunRequest{
 		Code: args.Code, InterpreterID: args.InterpreterID, ResultVarName: args.ResultVarName,
 		Timeout: seconds(args.Timeout), Wait: seconds(args.Wait), Reset: args.Reset, Trial: trial,
-	}), nil
+	})
 }
 
 // execute runs what a tool asks for, or goes on with the run whose question the
 // call answers, and renders how it stands.
-func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, tool string, r sessions.RunRequest) *mcp.CallToolResult {
+func (b *toolbox) execute(ctx context.Context, request mcp.CallToolRequest, r sessions.RunRequest) (*mcp.CallToolResult, error) {
 	client := b.Client(ctx)
 	asked := sessions.WaitRequest{InterpreterID: r.InterpreterID, Wait: r.Wait}
-	result, err := b.follow(ctx, request, "run", asked, func(w sessions.WaitRequest) (*sessions.Result, error) {
+	return b.follow(ctx, request, "run", asked, func(w sessions.WaitRequest) (*sessions.Result, error) {
 		r.Wait, r.Progress, r.Asking = w.Wait, w.Progress, w.Asking
 		return b.manager.Run(ctx, client, r)
 	}, func(result *sessions.Result) answer.Call { return callOf(client, r, result) })
-	if err != nil {
-		return b.failure(tool, err)
-	}
-	return result
 }
 
 // follow begins to wait for an execution, or goes on with the one whose question the call

@@ -40,13 +40,12 @@ func (b *toolbox) runShellCommand(ctx context.Context, request mcp.CallToolReque
 		err = checkCommand(args.Command)
 	}
 	if err != nil {
-		return b.failure(runShellCommandName, err), nil
+		return nil, err
 	}
-
-	return b.execute(ctx, request, runShellCommandName, sessions.RunRequest{
+	return b.execute(ctx, request, sessions.RunRequest{
 		Kind: sessions.RunsCommand, Code: args.Command, InterpreterID: args.InterpreterID,
 		Timeout: seconds(args.Timeout), Wait: seconds(args.Wait),
-	}), nil
+	})
 }
 
 // checkCommand refuses what can't be handed to a shell.
