@@ -40,9 +40,8 @@ type ManageInterpretersArgs struct {
 	Variables schemas.Texts `json:"variables,omitempty" jsonschema_description:"For set_variables; one without value is removed."`
 }
 
-// operation is one thing that manage_interpreters does. Beside its row here, one has its
-// handler in operations.go, and its line "- name: …" in manage_interpreters.md, and in
-// manage_interpreters_cli.md where it is of use to commands.
+// operation is one thing that manage_interpreters does; doc.go says what else one has. One that
+// is of use to commands has its line in manage_interpreters_cli.md, too.
 type operation struct {
 	name   string
 	args   []string // of ManageInterpretersArgs, those that it alone has
