@@ -41,7 +41,7 @@ func (b *toolbox) failure(tool string, err error) *mcp.CallToolResult {
 // it every session. Clients that get no records get none of refusals either.
 func (b *toolbox) guard(tool string, handle server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
-		ctx, end := b.observed(ctx, tool)
+		began, call := time.Now(), &Call{Tool: tool}
 		defer func() {
 			if cause := recover(); cause != nil {
 				err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
@@ -49,12 +49,18 @@ func (b *toolbox) guard(tool string, handle server.ToolHandlerFunc) server.ToolH
 			if err != nil {
 				result, err = b.failure(tool, err), nil
 			}
-			end(result)
+			if refused, _ := result.StructuredContent.(map[string]any); result.IsError {
+				call.Outcome, _ = refused["code"].(string)
+			}
+			call.Outcome, call.Took = cmp.Or(call.Outcome, string(sessions.StatusOK)), time.Since(began)
+			if b.Observe != nil {
+				b.Observe(ctx, *call)
+			}
 			if result.IsError && !b.answers.Profile(ctx, request).Record {
 				result.StructuredContent = nil
 			}
 		}()
-		return handle(ctx, request)
+		return handle(context.WithValue(ctx, callKey{}, call), request)
 	}
 }
 
@@ -73,28 +79,13 @@ type Call struct {
 	Took    time.Duration
 }
 
+// callKey is under which handlers find their Call in the context.
 type callKey struct{}
-
-// observed tells Options.Observe of a call, whose handler is given the context.
-func (b *toolbox) observed(ctx context.Context, tool string) (_ context.Context, end func(*mcp.CallToolResult)) {
-	if b.Observe == nil {
-		return ctx, func(*mcp.CallToolResult) {}
-	}
-	began, call := time.Now(), &Call{Tool: tool}
-	return context.WithValue(ctx, callKey{}, call), func(result *mcp.CallToolResult) {
-		call.Took = time.Since(began)
-		if refused, _ := result.StructuredContent.(map[string]any); result.IsError {
-			call.Outcome, _ = refused["code"].(string)
-		}
-		call.Outcome = cmp.Or(call.Outcome, string(sessions.StatusOK))
-		b.Observe(ctx, *call)
-	}
-}
 
 // note says what a call has asked the Manager for; what it notes further is told too.
 func note(ctx context.Context, operation, id string) *Call {
-	call, observed := ctx.Value(callKey{}).(*Call)
-	if !observed {
+	call, guarded := ctx.Value(callKey{}).(*Call)
+	if !guarded {
 		call = &Call{}
 	}
 	call.Operation, call.InterpreterID = operation, id

@@ -111,12 +111,3 @@ func sentence(text string) string {
 	}
 	return strings.TrimRight(strings.ToUpper(text[:1])+text[1:], ".") + "."
 }
-
-// notes puts what a reader should know one below the other.
-func notes(all []string) string {
-	lines := make([]string, len(all))
-	for i, note := range all {
-		lines[i] = "[note] " + answer.Clip(answer.OneLine(note), 2000)
-	}
-	return strings.Join(lines, "\n")
-}

@@ -52,7 +52,7 @@ func (b *toolbox) branch(ctx context.Context, c operationCall) (reply, error) {
 
 // aboutOne is a reply about the interpreter that has come of an operation.
 func aboutOne(l sessions.Listing, text string) reply {
-	return reply{answer.Sections(text, notes(l.Notes), initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
+	return reply{answer.Sections(text, answer.NoteLines(l.Notes), initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
 }
 
 func (b *toolbox) delete(ctx context.Context, c operationCall) (reply, error) {
@@ -70,7 +70,7 @@ func (b *toolbox) interrupt(ctx context.Context, c operationCall) (reply, error)
 		return reply{}, err
 	}
 	record := map[string]any{"interpreter_id": i.InterpreterID, "interruption": i, "elapsed": i.Elapsed.Seconds()}
-	return reply{answer.Sections(sentence(i.Message), notes(i.Notes)), record}, nil
+	return reply{answer.Sections(sentence(i.Message), answer.NoteLines(i.Notes)), record}, nil
 }
 
 func (b *toolbox) undo(ctx context.Context, c operationCall) (reply, error) {
@@ -79,7 +79,7 @@ func (b *toolbox) undo(ctx context.Context, c operationCall) (reply, error) {
 		return reply{}, err
 	}
 	record := map[string]any{"interpreter_id": u.InterpreterID, "undone": u}
-	return reply{answer.Sections(sentence(u.Message), notes(u.Notes)), record}, nil
+	return reply{answer.Sections(sentence(u.Message), answer.NoteLines(u.Notes)), record}, nil
 }
 
 func (b *toolbox) variables(ctx context.Context, c operationCall) (reply, error) {

@@ -106,7 +106,7 @@ func described(all sessions.Namespace, m match, remarks []string, budget int) re
 	if left > 0 {
 		record["left_out"] = left
 	}
-	return reply{answer.Sections(title, strings.Join(lines, "\n"), rest, unseen, others, notes(remarks)), record}
+	return reply{answer.Sections(title, strings.Join(lines, "\n"), rest, unseen, others, answer.NoteLines(remarks)), record}
 }
 
 // variableLines describes as many variables as fit into room characters, one at least, in

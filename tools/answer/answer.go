@@ -38,7 +38,7 @@ type Options struct {
 
 	// What follows the tools fill in with what they know.
 
-	// Client names the caller of a request; nil means that all are one client.
+	// Client names the caller of a request.
 	Client func(context.Context) sessions.Client
 	// Trials says that programs read experiments, Search how those go on.
 	Trials bool
@@ -56,12 +56,6 @@ type Renderer struct {
 func New(o Options) *Renderer {
 	o.Figures = cmp.Or(o.Figures, FiguresContent)
 	o.StructuredContent = cmp.Or(o.StructuredContent, StructuredAuto)
-	if o.Client == nil {
-		o.Client = func(context.Context) sessions.Client { return "client" }
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
 	return &Renderer{Options: o}
 }
 

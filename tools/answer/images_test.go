@@ -2,11 +2,13 @@ package answer
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/png"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -74,7 +76,10 @@ func inFull(figures []sessions.Figure) []sessions.Figure {
 	return figures
 }
 
-func box(o Options) *Renderer { return New(o) }
+func box(o Options) *Renderer {
+	o.Client, o.Logger = func(context.Context) sessions.Client { return "client" }, slog.New(slog.DiscardHandler)
+	return New(o)
+}
 
 func TestPictures(t *testing.T) {
 	small, large, noise := plot(t, 100, 80), plot(t, 800, 600), photo(t, 300, 240)

@@ -35,7 +35,8 @@ type view struct {
 
 // text is what the model reads.
 func (v view) text() string {
-	tail := Sections(v.failure(), v.noteLines(), v.shown(), v.variableLine(), v.running(), v.handle(), v.trial(), v.failures(), v.closing())
+	notes, _ := Cut(NoteLines(v.Notes), v.budget/8, 0)
+	tail := Sections(v.failure(), notes, v.shown(), v.variableLine(), v.running(), v.handle(), v.trial(), v.failures(), v.closing())
 	labels := 100 + len(v.Heading) // "[stderr]", "[result] …"
 	between := v.between()
 	room := max(0, v.budget-utf8.RuneCountInString(between)-utf8.RuneCountInString(tail)-labels-len(v.Variable)-len(v.typeName()))
@@ -216,13 +217,13 @@ func (v view) found() string {
 	return "Its variables are back as they were before this call."
 }
 
-func (v view) noteLines() string {
-	lines := make([]string, len(v.Notes))
-	for i, note := range v.Notes {
-		lines[i] = "[note] " + OneLine(note)
+// NoteLines puts what a reader should know one below the other.
+func NoteLines(notes []string) string {
+	lines := make([]string, len(notes))
+	for i, note := range notes {
+		lines[i] = "[note] " + Clip(OneLine(note), 2000)
 	}
-	text, _ := Cut(strings.Join(lines, "\n"), v.budget/8, 0)
-	return text
+	return strings.Join(lines, "\n")
 }
 
 // running tells how to get the rest.
