@@ -23,7 +23,6 @@ type object struct {
 	schema *jsonschema.Schema
 	raw    json.RawMessage
 	units  map[string]string // of numbers, by argument
-	hidden []string          // the arguments that raw does not show
 }
 
 // ArgumentError says which argument is wrong and what to do about it.
@@ -50,19 +49,14 @@ func For[T any](tool string, options ...Option) (*Arguments[T], error) {
 	for _, option := range options {
 		option(&a.object)
 	}
-	shown := *a.schema
-	shown.Properties = jsonschema.NewProperties()
 	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
 		scalar := slices.Contains([]string{"string", "number", "boolean"}, p.Value.Type)
 		if !scalar && !isTexts(p.Value) && !isStrings(p.Value) {
 			return nil, fmt.Errorf("argument %q of %s: no check for type %q", p.Key, tool, p.Value.Type)
 		}
-		if !slices.Contains(a.hidden, p.Key) {
-			shown.Properties.Set(p.Key, p.Value)
-		}
 	}
 	var err error
-	if a.raw, err = json.Marshal(&shown); err != nil {
+	if a.raw, err = json.Marshal(a.schema); err != nil {
 		return nil, fmt.Errorf("encoding the schema of %s: %w", tool, err)
 	}
 	return a, nil
@@ -170,9 +164,7 @@ func isAbsent(value json.RawMessage, property *jsonschema.Schema) bool {
 func (a *object) unknown(name string) error {
 	var known []string
 	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
-		if !slices.Contains(a.hidden, p.Key) {
-			known = append(known, p.Key)
-		}
+		known = append(known, p.Key)
 	}
 	advice := "it takes " + join(known, "and")
 	if len(known) == 0 {

@@ -96,7 +96,7 @@ func manageArguments(o Options) *schemas.Arguments[ManageInterpretersArgs] {
 			options = append(options, schemas.Without(op.args...))
 		}
 	}
-	python := schemas.Hidden("python")
+	python := schemas.Without("python")
 	if len(o.Pythons) > 0 {
 		python = schemas.Choices("python", o.Pythons...)
 	}
