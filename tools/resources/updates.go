@@ -22,13 +22,21 @@ import (
 // the transports, which end sessions and streams.
 const mostSubscriptions, mostOfClient, mostInAll = 100, 500, 10_000
 
+const (
+	// looksAtOnce is how many subscribers are seen to at the same time, and lookTime how
+	// long one look may take: what was left out comes with the next.
+	looksAtOnce = 8
+	lookTime    = 10 * time.Second
+)
+
 // updates tells subscribers of resources that changed. mcp-go keeps no subscriptions; it
 // only lets the requests pass by the hooks. What a subscriber was told is compared with what
 // is: once a second while something can change without a call, and after calls.
 type updates struct {
 	*Server
-	life context.Context // ends with the server
-	stop context.CancelFunc
+	life  context.Context // ends with the server
+	stop  context.CancelFunc
+	looks chan struct{} // a token for each look under way
 
 	mu          sync.Mutex
 	subscribers map[any]*subscriber // by MCP session id, or by the listen request itself
@@ -55,7 +63,7 @@ type subscriber struct {
 }
 
 func newUpdates(l *Server) *updates {
-	u := &updates{Server: l, subscribers: map[any]*subscriber{}}
+	u := &updates{Server: l, subscribers: map[any]*subscriber{}, looks: make(chan struct{}, looksAtOnce)}
 	u.life, u.stop = context.WithCancel(context.Background())
 	return u
 }
@@ -248,12 +256,15 @@ func (u *updates) listen(ctx context.Context, id any, request *mcp.Subscriptions
 			allowed = append(allowed, address)
 		}
 	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.room(s.client) < len(s.told) { // others have taken it meanwhile
+		allowed, s.told = nil, map[string]string{}
+	}
 	wanted.ResourceSubscriptions = allowed
 	if len(allowed) == 0 && !s.list {
 		return
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
 	u.add(s, s)
 	context.AfterFunc(ctx, func() { u.end(func(one *subscriber) bool { return one == s }) })
 }

@@ -236,10 +236,10 @@ func TestOneSlowLookDelaysNobody(t *testing.T) {
 	}
 	add("slow")
 	<-l.asked
-	for range 8 {
+	for range looksAtOnce {
 		add("quick")
 	}
-	for range 8 {
+	for range looksAtOnce {
 		if client := <-heard; client != "quick" {
 			t.Errorf("%s heard first", client)
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // watch has subscribers looked after for as long as there are some. Each look is a
-// goroutine of its own, so that a slow one delays nobody.
+// goroutine of its own, so that a slow one delays nobody, and few are made at once.
 func (u *updates) watch() {
 	tick := time.NewTicker(u.every)
 	defer tick.Stop()
@@ -48,7 +48,15 @@ func (u *updates) lookAfterAll() bool {
 // look tells a subscriber what it doesn't know. The first notification that it doesn't take
 // ends the look; the next one tells the rest.
 func (u *updates) look(s *subscriber) {
-	err := u.tell(s)
+	select {
+	case u.looks <- struct{}{}:
+		defer func() { <-u.looks }()
+	case <-s.life.Done():
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.life, lookTime)
+	defer cancel()
+	err := u.tell(ctx, s)
 	u.mu.Lock()
 	list := s.list
 	u.mu.Unlock()
@@ -59,16 +67,16 @@ func (u *updates) look(s *subscriber) {
 }
 
 // tell fails with the first notification that the subscriber doesn't take.
-func (u *updates) tell(s *subscriber) error {
+func (u *updates) tell(ctx context.Context, s *subscriber) error {
 	u.mu.Lock()
 	told, list, listed := maps.Clone(s.told), s.list, s.listed
 	u.mu.Unlock()
 	for address, known := range told {
-		now, gone := u.state(s.life, s.client, address)
+		now, gone := u.state(ctx, s.client, address)
 		if gone != nil {
 			now = gone.Error()
 		}
-		if s.life.Err() != nil { // then the look says nothing of the resource
+		if ctx.Err() != nil { // then the look says nothing of the resource
 			return nil
 		}
 		if now == known {
@@ -83,7 +91,7 @@ func (u *updates) tell(s *subscriber) error {
 		return nil
 	}
 	now := listState(u.own(s.client))
-	if now == listed || s.life.Err() != nil {
+	if now == listed || ctx.Err() != nil {
 		return nil
 	}
 	err := s.send(mcp.MethodNotificationResourcesListChanged, nil)
