@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -207,13 +206,4 @@ func call(t *testing.T, c *client.Client, tool, arguments string) *mcp.CallToolR
 		t.Fatalf("%s %s: %v", tool, arguments, err)
 	}
 	return result
-}
-
-// numbered are so many lines, none like another.
-func numbered(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintln(&b, "line", i)
-	}
-	return b.String()
 }
