@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"math"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -250,6 +251,32 @@ func TestWhereTheServerListens(t *testing.T) {
 	} {
 		if got := ownPlaces(test.serve); !slices.Equal(got, test.want) {
 			t.Errorf("%v, not %v", got, test.want)
+		}
+	}
+}
+
+func TestResolvedLimits(t *testing.T) {
+	const gb = 1_000_000_000
+	confined := serveConfig(t, "--sandbox", "standard").Serve
+	// What was said holds outside too.
+	asked := serveConfig(t, "--memory-limit", "1GB", "--disk-limit", "2GB", "--file-size-limit", "0", "--print-limit", "3MB", "--cpu-limit", "2").Serve
+	usual := sandbox.Limits{Memory: 4 * gb, Processes: 512, OpenFiles: 4096, FileSize: 10 * gb, Disk: 10 * gb}
+	half := usual
+	half.Memory = 2 * gb
+	for _, test := range []struct {
+		settings config.Serve
+		memory   uint64
+		want     sandbox.Limits
+	}{
+		{confined, 4 * gb, half},
+		{confined, 0, usual},
+		{confined, 64 * gb, usual},
+		{confined, math.MaxUint64, usual},
+		{serveConfig(t, "--sandbox", "off").Serve, 4 * gb, sandbox.Limits{}},
+		{asked, 4 * gb, sandbox.Limits{Memory: gb, CPUs: 2, Disk: 2 * gb, Output: 3_000_000}},
+	} {
+		if got := ResolvedLimits(test.settings, test.memory); got != test.want {
+			t.Errorf("of %d bytes: %+v, not %+v", test.memory, got, test.want)
 		}
 	}
 }

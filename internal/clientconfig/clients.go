@@ -35,9 +35,6 @@ type Client struct {
 	key string
 	// typed says that an entry has "type": "stdio".
 	typed bool
-	// projects is the key of an object in the user's file in which each project's
-	// directory has servers of its own, "" if there is none.
-	projects string
 	// edits says that Install writes the file. Others have a command for it, or get
 	// what is to be put into their file.
 	edits bool
@@ -58,7 +55,7 @@ var Clients = map[string]Client{
 		user: func(s system) string { return s.settings("Claude", "claude_desktop_config.json") },
 	},
 	"claude-code": {
-		Title: "Claude Code", key: "mcpServers", projects: "projects", typed: true,
+		Title: "Claude Code", key: "mcpServers", typed: true,
 		user:    func(s system) string { return filepath.Join(s.dir("CLAUDE_CONFIG_DIR", s.home), ".claude.json") },
 		project: func(s system) string { return filepath.Join(s.directory, ".mcp.json") },
 		command: func(server Server) []string {

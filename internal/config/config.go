@@ -41,8 +41,8 @@ type Config struct {
 
 	// Command is the name of the command that was chosen, as in "serve" or "plugins list".
 	Command string `kong:"-"`
-	// Ignored are the keys of AIDE's config.yaml, given as the file of settings, that have
-	// no counterpart here.
+	// Ignored are the keys of the file that are no settings, and no mistakes: those of
+	// former versions, and of AIDE's config.yaml.
 	Ignored []string `kong:"-"`
 }
 
@@ -67,8 +67,6 @@ type Serve struct {
 	AllowUnauthenticatedNetwork bool          `negatable:"" group:"Network" help:"Listen on other addresses than this machine's own without authentication. Whoever reaches the address then runs code here."`
 	AllowOrigin                 []string      `type:"origins" placeholder:"ORIGIN,…" group:"Network" help:"Origins whose web pages may use the server, as https://example.com, separated by commas. Pages of all others are refused."`
 	AllowHost                   []string      `type:"hosts" placeholder:"NAME,…" group:"Network" help:"Names of this server that clients may use, separated by commas, beside localhost, the name in --addr and plain addresses; * allows all. A proxy that passes its own name on needs it."`
-	MaxRequest                  int64         `type:"size" default:"64MiB" group:"Network" help:"How large one message of a client may be, over HTTP and SSE."`
-	MaxConnections              int           `default:"2048" group:"Network" help:"How many connections may be open at once; more wait. 0 sets no limit."`
 	MaxCallsPerClient           int           `default:"256" group:"Network" help:"How many calls one client may have open at once over HTTP and SSE, and how many streams; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
 	MaxRequestsPerSecond        float64       `default:"2000" group:"Network" help:"How many requests one client may send in a second over HTTP and SSE; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
 	ClientTTL                   time.Duration `name:"client-ttl" default:"1h" group:"Network" help:"Forget a client of streamable HTTP of the older eras that has sent nothing for this long, and whose calls have ended; 0 never does."`
@@ -108,15 +106,12 @@ type Serve struct {
 
 	DefaultInterpreter   string        `enum:"client,none" default:"client" group:"State" help:"What a call gets that names no interpreter: ${enum}. client: the one of its client, made by its first call; none: an error, unless the client has authenticated. That is for a program that serves many people without tokens."`
 	IdleTTL              time.Duration `name:"idle-ttl" default:"0" group:"Limits" help:"End interpreters that ran nothing for this long; 0 never ends them."`
-	AbandonedTTL         time.Duration `name:"abandoned-ttl" default:"1h" group:"Limits" help:"End interpreters that belong to nobody, because their client left or never had a name, when nobody has shown their interpreter_id for this long; one that no call ever came back to ends after at most 10 minutes. 0 never ends them."`
 	OnDisconnect         string        `enum:"keep,interrupt" default:"keep" group:"Time" help:"What happens to running code whose client lost its connection: ${enum}. keep lets it run on; whoever knows its interpreter_id can wait for it."`
 	MaxSessions          int           `default:"64" group:"Limits" help:"How many interpreters may live at once."`
 	MaxSessionsPerClient int           `default:"0" group:"Limits" help:"How many interpreters one client may have at once; 0 sets no limit beside that of all together."`
 	WhenFull             string        `enum:"refuse,end-oldest" default:"refuse" group:"Limits" help:"What happens to a client that wants one interpreter more than the limits allow: ${enum}. end-oldest ends the one of its own that it has not used for longest and that runs nothing."`
-	Queue                int           `default:"16" group:"Limits" help:"How many calls may wait for one busy interpreter; 0 refuses all."`
 	OutputLimit          int64         `type:"size" default:"1MB" group:"Limits" help:"How much of each output stream of a run is kept in memory: half from its head and half from its tail."`
 	MaxUpload            int64         `type:"size" default:"10MB" group:"Limits" help:"How large a file may be that an agent uploads into a working directory at once."`
-	SpoolLimit           int64         `type:"size" default:"1GB" group:"Limits" help:"How much of each output stream of a run is kept on disk once it exceeds the output limit; 0 keeps none."`
 
 	Instructions      string `type:"text" placeholder:"TEXT|@FILE" group:"Answers" help:"Your own words to the model, after what the server says of itself: what it is here for, what to mind. @FILE reads them from a file. They are part of MCP's instructions, which most clients pass on to the model, and some do not."`
 	TextBudget        int    `default:"0" group:"Answers" help:"How many characters of text an answer may hold; the middle of longer output is left out, of numbers sooner, which cost a model more than words. 0 fits it to the client."`
@@ -233,7 +228,6 @@ func (s Serve) Check() error {
 		atLeast("copy-idle", int64(s.CopyIdle), 0),
 		atLeast("max-sessions-per-client", int64(s.MaxSessionsPerClient), 0),
 		atLeast("max-sessions", int64(s.MaxSessions), 1),
-		atLeast("queue", int64(s.Queue), 0),
 		atLeast("output-limit", s.OutputLimit, 10_000),
 		atLeast("max-upload", s.MaxUpload, 1),
 		// Shorter texts could not hold an error and the closing line.

@@ -28,7 +28,20 @@ type Confine struct {
 	OpenFileLimit int64   `type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many files each process of an interpreter may have open; auto is 4096 in the sandbox, and the server's own outside."`
 	FileSizeLimit int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How large a file may become that an interpreter writes; auto is the disk limit."`
 	DiskLimit     int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much an interpreter's working directory and its /tmp may hold, and how much interpreters may add to a --workdir; auto is 10 GB in the sandbox, and none outside."`
-	PrintLimit    int64   `type:"limit" default:"none" placeholder:"SIZE" group:"Sandbox" help:"End a run that has printed more than this; none lets it print on, and keeps what --spool-limit allows."`
+	PrintLimit    int64   `type:"limit" default:"none" placeholder:"SIZE" group:"Sandbox" help:"End a run that has printed more than this; none lets it print on, and keeps the first gigabyte."`
+}
+
+// NetAll is the one value of --allow-net that is no host.
+const NetAll = "all"
+
+// parseNetHost takes a host, or the word all. What is a host is for the proxy to say
+// (internal/egress), before anything is served.
+func parseNetHost(text string) (string, error) {
+	host := strings.ToLower(text)
+	if host == "" || host == "none" {
+		return "", fmt.Errorf("%q is no host; without --allow-net there is no network", text)
+	}
+	return host, nil
 }
 
 // The values of a limit that are no number of bytes or things.
@@ -46,11 +59,8 @@ const (
 )
 
 // SandboxMode is --sandbox with auto resolved: off, standard or strict.
-func (s Serve) SandboxMode() string { return s.SandboxModeOver(s.OverNetwork()) }
-
-// SandboxModeOver is what SandboxMode would be over HTTP and SSE, or over stdio.
-func (s Serve) SandboxModeOver(network bool) string {
-	return sandboxMode(s.Sandbox, network, runtime.GOOS)
+func (s Serve) SandboxMode() string {
+	return sandboxMode(s.Sandbox, s.OverNetwork(), runtime.GOOS)
 }
 
 // sandboxMode leaves stdio open: its client is an agent on its user's own machine,
@@ -134,57 +144,6 @@ func limitAtLeast(name string, value, minimum int64) error {
 		return nil
 	}
 	return fmt.Errorf("%s is %d; it must be at least %d, or none, or auto", name, value, minimum)
-}
-
-// Limits are those of one interpreter. 0 sets none.
-type Limits struct {
-	Memory    int64 // bytes
-	Processes int64 // threads count too
-	CPUs      float64
-	OpenFiles int64 // of each process
-	FileSize  int64 // bytes
-	Disk      int64 // bytes of the working directory and /tmp
-	Output    int64 // bytes that one execution may print
-}
-
-// What auto means in the sandbox.
-const (
-	mostMemory    = 4_000_000_000
-	usualProcess  = 512
-	usualFiles    = 4096
-	usualDisk     = 10_000_000_000
-	unknownMemory = mostMemory // where nobody knows how much the machine has
-)
-
-// ResolvedLimits are the limits with auto resolved; memory is the machine's or the
-// container's in bytes, 0 if it is unknown.
-func (s Serve) ResolvedLimits(memory uint64) Limits {
-	confined := s.SandboxMode() != SandboxOff
-	usual := func(value, auto int64) int64 {
-		switch {
-		case value != LimitAuto:
-			return value
-		case confined:
-			return auto
-		}
-		return LimitNone
-	}
-	half := int64(unknownMemory)
-	if memory > 0 {
-		half = int64(min(memory/2, mostMemory)) //nolint:gosec // at most mostMemory
-	}
-	l := Limits{
-		Memory:    usual(s.MemoryLimit, half),
-		Processes: usual(s.ProcessLimit, usualProcess),
-		CPUs:      s.CPULimit,
-		OpenFiles: usual(s.OpenFileLimit, usualFiles),
-		Disk:      usual(s.DiskLimit, usualDisk),
-		Output:    max(s.PrintLimit, LimitNone), // auto is none
-	}
-	if l.FileSize = s.FileSizeLimit; l.FileSize == LimitAuto {
-		l.FileSize = l.Disk
-	}
-	return l
 }
 
 // The values of --gpu that are no card's number.

@@ -40,8 +40,25 @@ func loadFile(path string, flags []*kong.Flag) (found map[string]entry, ignored 
 	if isAIDE(root) {
 		root, ignored = fromAIDE(root, flags)
 	}
+	root, gone := withoutRetired(root)
 	found, err = entries(path, root, flags)
-	return found, ignored, err
+	return found, append(ignored, gone...), err
+}
+
+// retired are settings of former versions, whose usual values are fixed now. Files with
+// them are read all the same, as those that experiments have written.
+var retired = []string{"abandoned-ttl", "max-connections", "max-request", "queue", "spool-limit"}
+
+// withoutRetired parts the settings of a file from the keys of those that are no more.
+func withoutRetired(pairs []*yaml.Node) (kept []*yaml.Node, gone []string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		if slices.Contains(retired, pair[0].Value) {
+			gone = append(gone, pair[0].Value+" (its value is fixed now)")
+		} else {
+			kept = append(kept, pair...)
+		}
+	}
+	return kept, gone
 }
 
 // decodeMapping returns the pairs of the file's one mapping: key, value, …

@@ -48,10 +48,10 @@ func TestPolicyCheckArguments(t *testing.T) {
 func TestDoctorKnowsTheServersSettings(t *testing.T) {
 	env := configFile(t, "start: spawn\npolicy: defaults\n")
 	path := env["UNDERSTUDY_CONFIG"]
-	if s := must(t, map[string]string{"UNDERSTUDY_QUEUE": "7"}, "doctor", "--config", path).Serve; s.Start != "spawn" || s.Policy != PolicyDefaults || s.Queue != 7 {
+	if s := must(t, map[string]string{"UNDERSTUDY_HISTORY": "7"}, "doctor", "--config", path).Serve; s.Start != "spawn" || s.Policy != PolicyDefaults || s.History != 7 {
 		t.Errorf("%+v", s)
 	}
-	if _, err := try(t, map[string]string{"UNDERSTUDY_QUEUE": "-7"}, "doctor"); err == nil {
+	if _, err := try(t, map[string]string{"UNDERSTUDY_HISTORY": "-7"}, "doctor"); err == nil {
 		t.Error("doctor took what serve refuses")
 	}
 }

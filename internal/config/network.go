@@ -44,8 +44,6 @@ func (s Serve) Has(transport string) bool { return slices.Contains(s.Transport, 
 // checkNetwork refuses a server that would be open to others by mistake.
 func (s Serve) checkNetwork() error {
 	err := errors.Join(
-		atLeast("max-request", s.MaxRequest, 1000),
-		atLeast("max-connections", int64(s.MaxConnections), 0),
 		atLeast("max-calls-per-client", int64(s.MaxCallsPerClient), 0),
 	)
 	if !(s.MaxRequestsPerSecond >= 0) {
