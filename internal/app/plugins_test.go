@@ -124,7 +124,7 @@ func TestToolsFollowTheFiles(t *testing.T) {
 	refreshed := ""
 	s.refresh = func() { refreshed = s.summary() }
 	s.load = func(context.Context, plugins.Set, plugins.Plugin) (string, error) { return "", nil }
-	defer s.close()
+	defer s.passes.stop()
 	if err := os.Remove(filepath.Join(dir, "good.yaml")); err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestLoading(t *testing.T) {
 	if all := s.tools(); all[1].Broken != problem {
 		t.Errorf("%+v", all)
 	}
-	s.close()
+	s.passes.stop()
 }
 
 // TestLoad: why a plugin can't be loaded, in words that name its file.

@@ -159,7 +159,7 @@ func TestInterpretersOfSeveralPythons(t *testing.T) {
 			t.Errorf("a branch of %s is of %s", name, got)
 		}
 	}
-	if usual, project := a.python.there(""), a.python.there(config.PythonProject); usual != project {
+	if usual, project := a.python.known[""], a.python.known[config.PythonProject]; usual != project {
 		t.Error("the project's Python, which is the usual one, has two zygotes")
 	}
 	before, _ := a.manager.List(t.Context(), "me")

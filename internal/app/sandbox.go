@@ -252,15 +252,7 @@ func (p *pythons) Admit(ctx context.Context, family string, dirs ...string) erro
 // Release forgets a family that has ended.
 func (p *pythons) Release(family string) {
 	p.proxy.Release(family)
-	p.walled().Release(family)
-}
-
-// walled is the wall around sessions, nil without one, and before Python was found.
-func (p *pythons) walled() *sandbox.Wall {
-	if usual := p.there(""); usual != nil {
-		return usual.wall
-	}
-	return nil
+	p.wall.Load().Release(family) // none does nothing
 }
 
 // newEgress returns the proxy for the hosts of --allow-net; nil where sessions reach

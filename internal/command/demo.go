@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"context"
 	"embed"
 	"errors"
@@ -41,7 +40,7 @@ func Demo(ctx context.Context, c *config.Config, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	d := &demo{out: out, dir: dir, style: styleFor(out)}
+	d := &demo{out: out, dir: dir}
 	if err := d.connect(ctx, c); err != nil {
 		return err
 	}
@@ -136,7 +135,6 @@ func parseStep(text string) (demoStep, error) {
 type demo struct {
 	out     io.Writer
 	dir     string
-	style   style
 	agent   *client.Client
 	figures int
 	saved   string // the directory of the last figure's file
@@ -171,14 +169,14 @@ func (d *demo) connect(ctx context.Context, c *config.Config) error {
 
 // play makes the calls one after the other; figures come with them.
 func (d *demo) play(ctx context.Context, steps []demoStep) error {
-	fmt.Fprintf(d.out, "An agent talks MCP to %s over stdio, in %s\n", d.style.bold("understudy serve"), d.dir)
+	fmt.Fprintf(d.out, "An agent talks MCP to understudy serve over stdio, in %s\n", d.dir)
 	for i, step := range steps {
-		fmt.Fprintf(d.out, "\n%s\n", d.style.bold(fmt.Sprintf("%d. %s", i+1, step.say)))
+		fmt.Fprintf(d.out, "\n%d. %s\n", i+1, step.say)
 		if err := d.step(ctx, step); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(d.out, "\n%s\n", d.style.bold(fmt.Sprintf("%d. What do I have?", len(steps)+1)))
+	fmt.Fprintf(d.out, "\n%d. What do I have?\n", len(steps)+1)
 	if _, err := d.call(ctx, "manage_interpreters", map[string]any{"operation": "variables"}); err != nil {
 		return err
 	}
@@ -201,7 +199,7 @@ func (d *demo) step(ctx context.Context, step demoStep) error {
 	d.block("  │ ", step.code)
 	running, err := d.call(ctx, "run_python_code", args)
 	for running && err == nil {
-		fmt.Fprintf(d.out, "%s\n", d.style.bold("   The agent does something else meanwhile, then goes on waiting."))
+		fmt.Fprintln(d.out, "   The agent does something else meanwhile, then goes on waiting.")
 		running, err = d.call(ctx, "manage_interpreters", map[string]any{"operation": "wait", "wait": 30})
 	}
 	if err == nil && step.then != "" {
@@ -221,7 +219,7 @@ func (d *demo) call(ctx context.Context, tool string, args map[string]any) (runn
 	if err != nil {
 		return false, fmt.Errorf("calling %s: %w", tool, err)
 	}
-	fmt.Fprintf(d.out, "  %s\n", d.style.dim(fmt.Sprintf("%s → answered in %s", tool, time.Since(began).Round(time.Millisecond))))
+	fmt.Fprintf(d.out, "  %s → answered in %s\n", tool, time.Since(began).Round(time.Millisecond))
 	for _, content := range result.Content {
 		switch c := content.(type) {
 		case mcp.TextContent:
@@ -246,37 +244,13 @@ func (d *demo) progress(n mcp.JSONRPCNotification) {
 		return
 	}
 	if message, ok := n.Params.AdditionalFields["message"].(string); ok {
-		fmt.Fprintf(d.out, "  %s\n", d.style.dim("progress: "+message))
+		fmt.Fprintf(d.out, "  progress: %s\n", message)
 	}
 }
 
 // block prints text with every line indented.
 func (d *demo) block(indent, text string) {
-	lines := bufio.NewScanner(strings.NewReader(strings.TrimRight(text, "\n")))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		fmt.Fprintf(d.out, "%s%s\n", d.style.dim(indent), lines.Text())
+	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
+		fmt.Fprint(d.out, indent, line)
 	}
-}
-
-// style marks text up for terminals and leaves it plain elsewhere.
-type style struct{ on bool }
-
-func styleFor(out io.Writer) style {
-	file, ok := out.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return style{}
-	}
-	info, err := file.Stat()
-	return style{err == nil && info.Mode()&os.ModeCharDevice != 0}
-}
-
-func (s style) bold(text string) string { return s.mark("1", text) }
-func (s style) dim(text string) string  { return s.mark("2", text) }
-
-func (s style) mark(code, text string) string {
-	if !s.on {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }

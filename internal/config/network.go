@@ -17,22 +17,11 @@ const (
 	TransportSSE   = "sse"
 )
 
-// parseTransports takes the names of transports, separated by commas.
-func parseTransports(text string) ([]string, error) {
-	var transports []string
-	for name := range strings.SplitSeq(text, ",") {
-		name = strings.TrimSpace(name)
-		if !slices.Contains([]string{TransportStdio, TransportHTTP, TransportSSE}, name) {
-			return nil, fmt.Errorf("%q is no transport; write stdio, http, sse or http,sse", name)
-		}
-		if !slices.Contains(transports, name) {
-			transports = append(transports, name)
-		}
+func parseTransport(name string) (string, error) {
+	if !slices.Contains([]string{TransportStdio, TransportHTTP, TransportSSE}, name) {
+		return "", fmt.Errorf("%q is no transport; write stdio, http, sse or http,sse", name)
 	}
-	if len(transports) > 1 && slices.Contains(transports, TransportStdio) {
-		return nil, errors.New("stdio serves one client and stands alone; write stdio, http, sse or http,sse")
-	}
-	return transports, nil
+	return name, nil
 }
 
 // OverNetwork reports whether clients connect by HTTP or SSE.
@@ -48,6 +37,9 @@ func (s Serve) checkNetwork() error {
 	)
 	if !(s.MaxRequestsPerSecond >= 0) {
 		err = errors.Join(err, fmt.Errorf("max-requests-per-second is %g; it must be 0 or more", s.MaxRequestsPerSecond))
+	}
+	if s.Has(TransportStdio) && len(s.Transport) > 1 {
+		err = errors.Join(err, errors.New("transport: stdio serves one client and stands alone; write stdio, http, sse or http,sse"))
 	}
 	if !s.OverNetwork() {
 		return err

@@ -112,7 +112,6 @@ func (r *Registry) look(now time.Time) (changed bool) {
 	for i := range all {
 		all[i].suffer(r.faults[all[i].Version])
 	}
-	r.keepHalfWritten(all, files, now)
 	r.files = files
 	return r.replace(all)
 }
@@ -157,17 +156,6 @@ func (r *Registry) judge(p Plugin, problem string) (changed bool) {
 		}
 	}
 	return r.replace(all)
-}
-
-// keepHalfWritten keeps the former reading of what worked and is broken now, as
-// long as its files are being written.
-func (r *Registry) keepHalfWritten(all []Plugin, files listing, now time.Time) {
-	for i, p := range all {
-		pair := listing{p.Name + ".yaml": files[p.Name+".yaml"], p.Name + ".py": files[p.Name+".py"]}
-		if before, found := r.set.named(p.Name); found && p.State == Broken && before.State != Broken && pair.fresh(now) {
-			all[i] = before
-		}
-	}
 }
 
 // tell logs how the plugins differ from those before.
