@@ -17,17 +17,17 @@ import (
 // try parses a command line in an environment of its own.
 func try(t *testing.T, env map[string]string, args ...string) (*Config, error) {
 	t.Helper()
-	home := t.TempDir()
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		t.Setenv(name, t.TempDir())
+	}
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME"} {
+		t.Setenv(name, env[name])
+	}
 	return Parse(Source{
 		Args: args,
 		Lookup: func(name string) (string, bool) {
-			if value, ok := env[name]; ok {
-				return value, true
-			}
-			if name == "HOME" || name == "USERPROFILE" {
-				return home, true
-			}
-			return "", false
+			value, ok := env[name]
+			return value, ok
 		},
 		Stdout: &bytes.Buffer{},
 		Exit:   func(int) {},

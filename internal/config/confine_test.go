@@ -151,13 +151,12 @@ func TestSharesOfTheServersOwn(t *testing.T) {
 
 func TestSharesHome(t *testing.T) {
 	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home)
-	args := []string{"--data-dir", t.TempDir(), "--sandbox", "standard", "--read", home}
-	if setting, path := must(t, nil, args...).SharesHome(); setting != "read" || path != home {
-		t.Errorf("%q %q", setting, path)
-	}
-	if setting, _ := must(t, nil, "--data-dir", t.TempDir(), "--sandbox", "standard", "--read", t.TempDir()).SharesHome(); setting != "" {
-		t.Error(setting)
+	for read, want := range map[string]string{home: "read", t.TempDir(): ""} {
+		c := must(t, nil, "--data-dir", t.TempDir(), "--sandbox", "standard", "--read", read)
+		t.Setenv("HOME", home)
+		t.Setenv("USERPROFILE", home)
+		if setting, path := c.SharesHome(); setting != want || want != "" && path != home {
+			t.Errorf("%s: %q %q", read, setting, path)
+		}
 	}
 }

@@ -53,7 +53,7 @@ func parse(source Source) (*Config, error) {
 	}
 	config.Command = context.Selected().Path()
 	if config.DataDir == "" && config.needsDataDir() {
-		if config.DataDir, err = defaultDataDir(source.Lookup); err != nil {
+		if config.DataDir, err = defaultDataDir(); err != nil {
 			return nil, err
 		}
 	}
@@ -100,8 +100,8 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.Name("understudy"),
 		kong.Description(description),
 		kong.Vars{
-			"config_file": shown(defaultFile(source.Lookup)),
-			"data_dir":    shown(defaultDataDir(source.Lookup)),
+			"config_file": shown(defaultFile()),
+			"data_dir":    shown(defaultDataDir()),
 			// A kong variable because it depends on the system.
 			"default_start": defaultStart(runtime.GOOS),
 		},
