@@ -22,13 +22,13 @@ type Confine struct {
 	GPU          []string `name:"gpu" type:"gpus" placeholder:"none|all|N,…" group:"Sandbox" help:"NVIDIA cards that code in the sandbox may use: none, all, or numbers as 0,2 for /dev/nvidia0 and /dev/nvidia2. Opens the devices, files and system calls that CUDA needs, and nothing else. Default: none."`
 	AllowInstall bool     `negatable:"" group:"Sandbox" help:"Let agents install packages for an interpreter with manage_interpreters; they go into an environment of its own."`
 
-	MemoryLimit   int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much memory an interpreter may use, as 2GB; none sets no limit; auto is half of the machine's, at most 4 GB, in the sandbox, and none outside."`
-	ProcessLimit  int64   `type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many processes and threads an interpreter may have; auto is 512 in the sandbox, and none outside."`
-	CPULimit      float64 `name:"cpu-limit" default:"0" placeholder:"N" group:"Sandbox" help:"How many processors an interpreter may keep busy, as 1.5; 0 sets no limit."`
-	OpenFileLimit int64   `type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many files each process of an interpreter may have open; auto is 4096 in the sandbox, and the server's own outside."`
-	FileSizeLimit int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How large a file may become that an interpreter writes; auto is the disk limit."`
-	DiskLimit     int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much an interpreter's working directory and its /tmp may hold, and how much interpreters may add to a --workdir; auto is 10 GB in the sandbox, and none outside."`
-	PrintLimit    int64   `type:"limit" default:"none" placeholder:"SIZE" group:"Sandbox" help:"End a run that has printed more than this; none lets it print on, and keeps the first gigabyte."`
+	MemoryLimit   int64   `least:"67108864" type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much memory an interpreter may use, as 2GB; none sets no limit; auto is half of the machine's, at most 4 GB, in the sandbox, and none outside."`
+	ProcessLimit  int64   `least:"8" type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many processes and threads an interpreter may have; auto is 512 in the sandbox, and none outside."`
+	CPULimit      float64 `least:"0" most:"100000" name:"cpu-limit" default:"0" placeholder:"N" group:"Sandbox" help:"How many processors an interpreter may keep busy, as 1.5; 0 sets no limit."`
+	OpenFileLimit int64   `least:"64" type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many files each process of an interpreter may have open; auto is 4096 in the sandbox, and the server's own outside."`
+	FileSizeLimit int64   `least:"1048576" type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How large a file may become that an interpreter writes; auto is the disk limit."`
+	DiskLimit     int64   `least:"1048576" type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much an interpreter's working directory and its /tmp may hold, and how much interpreters may add to a --workdir; auto is 10 GB in the sandbox, and none outside."`
+	PrintLimit    int64   `least:"10000" type:"limit" default:"none" placeholder:"SIZE" group:"Sandbox" help:"End a run that has printed more than this; none lets it print on, and keeps the first gigabyte."`
 }
 
 // NetAll is the one value of --allow-net that is no host.
@@ -107,18 +107,7 @@ func (c Confine) check(mode, system string) error {
 	if len(c.Cards()) > 0 && system != "linux" && mode != SandboxOff {
 		problems = append(problems, fmt.Errorf("gpu opens NVIDIA's cards on Linux, and %s has none; leave it out", system))
 	}
-	if !(c.CPULimit >= 0) || math.IsInf(c.CPULimit, 1) { // NaN fails every comparison
-		problems = append(problems, fmt.Errorf("cpu-limit is %g; it must be 0 for no limit, or more, as 1.5", c.CPULimit))
-	}
-	return errors.Join(append(problems,
-		// Below these a Python can't start, or can't import its libraries.
-		limitAtLeast("memory-limit", c.MemoryLimit, 64<<20),
-		limitAtLeast("process-limit", c.ProcessLimit, 8),
-		limitAtLeast("open-file-limit", c.OpenFileLimit, 64),
-		limitAtLeast("file-size-limit", c.FileSizeLimit, 1<<20),
-		limitAtLeast("disk-limit", c.DiskLimit, 1<<20),
-		limitAtLeast("print-limit", c.PrintLimit, 10_000),
-	)...)
+	return errors.Join(problems...)
 }
 
 // checkOff refuses settings that promise something which a sandbox that is off does
@@ -136,14 +125,6 @@ func (c Confine) checkOff() error {
 		return fmt.Errorf("allow-net, read, write and gpu open what the sandbox closes, which %s, so all is open; say --sandbox standard, or leave them out", off)
 	}
 	return nil
-}
-
-// limitAtLeast refuses limits so low that they must be a mistake.
-func limitAtLeast(name string, value, minimum int64) error {
-	if value == LimitAuto || value == LimitNone || value >= minimum {
-		return nil
-	}
-	return fmt.Errorf("%s is %d; it must be at least %d, or none, or auto", name, value, minimum)
 }
 
 // The values of --gpu that are no card's number.

@@ -32,14 +32,9 @@ func (s Serve) Has(transport string) bool { return slices.Contains(s.Transport, 
 
 // checkNetwork refuses a server that would be open to others by mistake.
 func (s Serve) checkNetwork() error {
-	err := errors.Join(
-		atLeast("max-calls-per-client", int64(s.MaxCallsPerClient), 0),
-	)
-	if !(s.MaxRequestsPerSecond >= 0) {
-		err = errors.Join(err, fmt.Errorf("max-requests-per-second is %g; it must be 0 or more", s.MaxRequestsPerSecond))
-	}
+	var err error
 	if s.Has(TransportStdio) && len(s.Transport) > 1 {
-		err = errors.Join(err, errors.New("transport: stdio serves one client and stands alone; write stdio, http, sse or http,sse"))
+		err = errors.New("transport: stdio serves one client and stands alone; write stdio, http, sse or http,sse")
 	}
 	if !s.OverNetwork() {
 		return err

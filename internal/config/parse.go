@@ -66,7 +66,7 @@ func parse(source Source) (*Config, error) {
 		config.Serve.Transport = []string{TransportStdio} // which is how clients see it
 		fallthrough
 	case "serve":
-		return config, errors.Join(config.Serve.Check(), config.CheckShares())
+		return config, errors.Join(checkBounds(context.Flags()), config.Serve.Check(), config.CheckShares())
 	case "doctor":
 		return config, config.askServe(source)
 	}

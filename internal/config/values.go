@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -134,4 +135,38 @@ func textOrFile(text string) (string, error) {
 		return "", fmt.Errorf("reading the text: %w", err)
 	}
 	return string(content), nil
+}
+
+// checkBounds holds numbers against the bounds in their tags: least, most, and free for a
+// value besides. A limit may be auto or none, too.
+func checkBounds(flags []*kong.Flag) error {
+	number := func(flag *kong.Flag, tag string, usual float64) float64 {
+		if n, err := flag.Tag.GetFloat(tag); err == nil {
+			return n
+		}
+		return usual
+	}
+	text := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+	var problems []error
+	for _, flag := range flags {
+		if !flag.Tag.Has("least") {
+			continue
+		}
+		value := flag.Target.Convert(reflect.TypeFor[float64]()).Float()
+		least, most := number(flag, "least", 0), number(flag, "most", math.Inf(1))
+		isLimit := flag.Tag.Type == typeLimit || flag.Tag.Type == typeCount
+		within := value >= least && value <= most // which NaN never is
+		if within || value == number(flag, "free", math.NaN()) || isLimit && (value == LimitAuto || value == LimitNone) {
+			continue
+		}
+		must := "at least " + text(least)
+		if !math.IsInf(most, 1) {
+			must = "from " + text(least) + " to " + text(most)
+		}
+		if isLimit {
+			must += ", or none, or auto"
+		}
+		problems = append(problems, fmt.Errorf("%s is %s; it must be %s", flag.Name, text(value), must))
+	}
+	return errors.Join(problems...)
 }
