@@ -143,6 +143,10 @@ func TestSeveralPythonsBehindTheWall(t *testing.T) {
 			t.Errorf("%q: an import that failed has the notes %q, %v", name, r.Notes, err)
 		}
 	}
+	all, err := a.manager.List(t.Context(), "me")
+	if err != nil || len(all) != 3 || all[0].Sandbox == nil || all[0].Sandbox.Mode != "standard" || !slices.Contains(all[0].Sandbox.Layers, "rlimits") {
+		t.Errorf("%+v %v", all, err)
+	}
 	if err := a.python.choose(t.Context(), config.PythonProject); err == nil || !strings.Contains(err.Error(), "servers over stdio") {
 		t.Errorf("a project over HTTP: %v", err)
 	}

@@ -16,7 +16,6 @@ import (
 	"understudy/internal/config"
 	"understudy/internal/sandbox"
 	"understudy/internal/worker/workertest"
-	"understudy/sessions"
 )
 
 // serveConfig parses the settings of a server with the tests' Python.
@@ -145,32 +144,6 @@ func pythonOnABareHost(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// TestBehindTheWall: a session of a server knows its wall, and a refusal names it.
-func TestBehindTheWall(t *testing.T) {
-	needsLinux(t)
-	c := serveConfig(t, "--transport", "http", "--sandbox", "standard", "--start", "spawn", "--no-journal")
-	a, err := Open(c, quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	r, err := a.manager.Run(t.Context(), "me", sessions.RunRequest{Code: "open('/etc/understudy-test', 'w')"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Status != sessions.StatusError || !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "the sandbox may be why") }) {
-		t.Errorf("%s %q %s", r.Status, r.Notes, r.Traceback)
-	}
-	all, err := a.manager.List(t.Context(), "me")
-	if err != nil || len(all) != 1 || all[0].Sandbox == nil || all[0].Sandbox.Mode != "standard" || !slices.Contains(all[0].Sandbox.Layers, "rlimits") {
-		t.Errorf("%+v %v", all, err)
-	}
 }
 
 // TestDirectoriesThatOnlyTheServersUserWrites: sessions of a server that is root have

@@ -166,8 +166,11 @@ func mapped(pairs []*yaml.Node) (map[string]any, error) {
 func fromFile(file string, flag *kong.Flag) func(string) string {
 	dir := filepath.Dir(file)
 	relative := func(path string) string {
-		if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "~") {
+		switch {
+		case strings.HasPrefix(path, "~"):
 			return kong.ExpandPath(path)
+		case path == "" || filepath.IsAbs(path):
+			return path
 		}
 		return filepath.Join(dir, path)
 	}

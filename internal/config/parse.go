@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -88,11 +89,7 @@ func (c *Config) askServe(source Source) error {
 }
 
 func (c *Config) needsDataDir() bool {
-	switch c.Command {
-	case "serve", "connect", "attach", "setup", "doctor", "demo", "plugins list", "plugins check", "plugins test", "policy check", "watch", "report", "export":
-		return true
-	}
-	return false
+	return !slices.Contains([]string{"install", "token", "schema", "version"}, c.Command)
 }
 
 func newParser(config *Config, source Source) (*kong.Kong, error) {
