@@ -39,9 +39,7 @@ type pluginSet struct {
 	passes *background
 
 	mu      sync.Mutex
-	refresh func() // of the tools; nil until they are there
-	given   []sessions.Plugin
-	of      int           // the revision that given is of
+	refresh func()        // of the tools; nil until they are there
 	loaded  chan struct{} // closed once all that had been found has been loaded
 	began   time.Time     // when loading did
 }
@@ -70,12 +68,7 @@ func openPlugins(c *config.Config, log *slog.Logger) (*pluginSet, error) {
 // Plugins returns what code is to find, and why it can't use the rest.
 func (s *pluginSet) Plugins() ([]sessions.Plugin, int) {
 	set := s.registry.Set()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of != set.Revision {
-		s.given, s.of = Equipment(set).Plugins, set.Revision
-	}
-	return s.given, s.of
+	return Equipment(set).Plugins, set.Revision
 }
 
 // Equipment is what sessions are told of a set. Of the broken ones they hear where

@@ -18,9 +18,6 @@ import (
 	"understudy/tools/answer"
 )
 
-// StartZygote is the value of --start that forks interpreters.
-const StartZygote = "zygote"
-
 // pythons are the Pythons of a server: the usual one, and those that an interpreter may be
 // made with by name. Each is looked for when the first session needs it, and has what its
 // interpreters are forked from to itself. Until one is found every start looks again, so
@@ -124,7 +121,7 @@ func (p *pythons) Start(ctx context.Context, spec sessions.Spec) (sessions.Worke
 
 // ForkObstacle says why interpreters can't be copied, "" if they can.
 func (p *pythons) ForkObstacle() string {
-	if p.config.Serve.Start != StartZygote {
+	if p.config.Serve.Start != config.StartZygote {
 		return worker.ObstacleSpawned
 	}
 	return worker.ForkObstacle(p.config.Serve.CheckpointMemory)
@@ -230,7 +227,9 @@ func (p *pythons) open(ctx context.Context, name string, found *pythonenv.Found)
 		return nil, err
 	}
 	options := workerOptions(p.config, found, made.wall, p.log)
-	options.Serve = serving(p.proxy)
+	if p.proxy != nil {
+		options.Serve = p.proxy.Serve
+	}
 	options.Environment = p.environment(name, found)
 	made.starter = startWith(p.config, options)
 	return made, nil
@@ -288,7 +287,7 @@ func NewStarter(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall) St
 }
 
 func startWith(c *config.Config, options worker.Options) Starter {
-	if c.Serve.Start == StartZygote {
+	if c.Serve.Start == config.StartZygote {
 		return worker.NewZygote(options)
 	}
 	return worker.NewSpawner(options)

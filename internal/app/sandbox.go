@@ -268,14 +268,6 @@ func newEgress(hosts []string, own []netip.AddrPort, log *slog.Logger) (*egress.
 	return p, nil
 }
 
-// serving is what a worker's listener for the proxy is handed to, nil without one.
-func serving(p *egress.Proxy) func(family string, l net.Listener) {
-	if p == nil {
-		return nil
-	}
-	return p.Serve
-}
-
 // ownPlaces are the addresses at which a server with these settings listens. A port
 // that the system chooses isn't among them: nobody can list it beforehand.
 func ownPlaces(s config.Serve) []netip.AddrPort {

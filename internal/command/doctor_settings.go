@@ -72,7 +72,7 @@ func checkIgnored(c *config.Config) (state, string) {
 func checkStart(c *config.Config) (state, string) {
 	const spawned = "every interpreter is a process of its own (--start spawn), without branch and undo"
 	switch {
-	case c.Serve.Start == app.StartZygote:
+	case c.Serve.Start == config.StartZygote:
 		return stateOK, "interpreters are forked from a process with the libraries (--start zygote), with branch and undo"
 	case runtime.GOOS == "linux":
 		return stateNote, spawned + "; --start zygote has them"

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,38 +15,11 @@ import (
 	"understudy/sessions"
 )
 
-// pluginFiles are a directory with a plugin in each state.
-var pluginFiles = map[string]string{
-	"good.yaml": "name: good\ndescription: It is good.\nparameters: [{name: a, type: int, default: 1}]\nconfiguration: {k: {default: [1.0]}}\n",
-	"good.py":   "source",
-	"off.yaml":  "name: off\ndescription: It is off.\nenabled: false\n",
-	"off.py":    "",
-	"bad.yaml":  "name: bad\n",
-	"bad.py":    "",
-	"open.yaml": "name: open\ndescription: It would hide Python's own.\n",
-	"open.py":   "",
-}
-
-func pluginDir(t *testing.T, files map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
 // benchOf is a bench whose interpreters do what run says.
 func benchOf(t *testing.T, run func(context.Context, sessions.Request, sessions.Sink) (sessions.Outcome, error)) *bench {
 	t.Helper()
-	registry, err := plugins.Open(pluginDir(t, pluginFiles), plugins.Options{Logger: quiet()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	set := registry.Set()
-	return &bench{set: set, chosen: set.Plugins, starter: fakeStarter{run}, close: func() {}}
+	good := []plugins.Plugin{{Name: "good", State: plugins.Ready, Callable: true, Source: "source"}}
+	return &bench{set: plugins.Set{Plugins: good}, chosen: good, starter: fakeStarter{run}, close: func() {}}
 }
 
 func TestTestsOfPlugins(t *testing.T) {
@@ -57,7 +28,6 @@ func TestTestsOfPlugins(t *testing.T) {
 		b := benchOf(t, func(_ context.Context, r sessions.Request, _ sessions.Sink) (sessions.Outcome, error) {
 			return sessions.Outcome{OK: true, ExecTime: 1500 * time.Millisecond, Result: json.RawMessage(answer)}, nil
 		})
-		b.chosen = b.set.Ready()
 		if err := b.each(t.Context(), &out, (*bench).test); err != nil || out.String() != want {
 			t.Errorf("%s: %v %q", answer, err, &out)
 		}
@@ -71,7 +41,6 @@ func TestLongDetails(t *testing.T) {
 		sink.Output(sessions.Stdout, bytes.Repeat([]byte("said\n"), 300_000))
 		return sessions.Outcome{Exception: &sessions.Exception{Traceback: "AssertionError: no\n"}}, nil
 	})
-	b.chosen = b.set.Ready()
 	if err := b.each(t.Context(), &out, (*bench).test); err == nil {
 		t.Error("it has passed")
 	}

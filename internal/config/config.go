@@ -207,7 +207,7 @@ func (e *UsageError) Unwrap() error { return e.Err }
 
 // The values of Serve.Start.
 const (
-	startZygote = "zygote"
+	StartZygote = "zygote"
 	startSpawn  = "spawn"
 )
 
@@ -253,8 +253,8 @@ func checkCodeFile(name string) error {
 
 // checkStart refuses a way to start interpreters that the system lacks.
 func checkStart(start, system string) error {
-	if start == startZygote && system != "linux" {
-		return fmt.Errorf("start is %s, which needs Linux: on %s a Python that has loaded libraries can't be forked safely; use --start %s", startZygote, system, startSpawn)
+	if start == StartZygote && system != "linux" {
+		return fmt.Errorf("start is %s, which needs Linux: on %s a Python that has loaded libraries can't be forked safely; use --start %s", StartZygote, system, startSpawn)
 	}
 	return nil
 }
@@ -262,7 +262,7 @@ func checkStart(start, system string) error {
 // defaultStart is the value of --start when nothing is said.
 func defaultStart(system string) string {
 	if system == "linux" {
-		return startZygote
+		return StartZygote
 	}
 	return startSpawn
 }
