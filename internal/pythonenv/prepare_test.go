@@ -70,7 +70,8 @@ func (w workshop) must(lock string, changed bool, only ...string) {
 	if prepared.Changed != changed {
 		w.t.Errorf("changed is %v, not %v:\n%s", prepared.Changed, changed, progress)
 	}
-	if found, err := Find(w.t.Context(), Options{DataDir: w.dataDir, Getenv: environ(nil)}); err != nil || found.Why != whySetup {
+	activate(w.t, nil)
+	if found, err := Find(w.t.Context(), Options{DataDir: w.dataDir}); err != nil || found.Why != whySetup {
 		w.t.Errorf("Find gives %+v, %v after setup", found, err)
 	}
 }
@@ -128,7 +129,7 @@ func TestPrepare(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(environmentDir(w.dataDir), unfinished), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := Find(t.Context(), Options{DataDir: w.dataDir, Getenv: environ(nil)}); err == nil && found.Why == whySetup {
+	if found, err := Find(t.Context(), Options{DataDir: w.dataDir}); err == nil && found.Why == whySetup {
 		t.Errorf("Find took an unfinished environment: %+v", found)
 	}
 	w.must(two, true)
