@@ -7,9 +7,13 @@ import (
 	"runtime"
 )
 
-// defaultFile returns where the configuration file is looked for.
+// defaultFile returns where the configuration file is looked for. An absolute XDG path
+// counts on every system, as in defaultDataDir.
 func defaultFile() (string, error) {
-	directory, err := os.UserConfigDir()
+	directory, err := os.Getenv("XDG_CONFIG_HOME"), error(nil)
+	if !filepath.IsAbs(directory) {
+		directory, err = os.UserConfigDir()
+	}
 	return filepath.Join(directory, "understudy", "config.yaml"), err
 }
 
