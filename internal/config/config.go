@@ -4,7 +4,8 @@
 //
 // To add a setting: add one field with its tags below, and read it where the
 // program is wired (internal/app). Its environment variable, its key in the
-// file, its line in the help and in the reference follow from the tags.
+// file, its bounds (least, most, and free for a value beside them), its line in
+// the help and in the reference follow from the tags.
 package config
 
 import (
@@ -113,7 +114,8 @@ type Serve struct {
 	OutputLimit          int64         `least:"10000" type:"size" default:"1MB" group:"Limits" help:"How much of each output stream of a run is kept in memory: half from its head and half from its tail."`
 	MaxUpload            int64         `least:"1" type:"size" default:"10MB" group:"Limits" help:"How large a file may be that an agent uploads into a working directory at once."`
 
-	Instructions      string `type:"text" placeholder:"TEXT|@FILE" group:"Answers" help:"Your own words to the model, after what the server says of itself: what it is here for, what to mind. @FILE reads them from a file. They are part of MCP's instructions, which most clients pass on to the model, and some do not."`
+	Instructions string `type:"text" placeholder:"TEXT|@FILE" group:"Answers" help:"Your own words to the model, after what the server says of itself: what it is here for, what to mind. @FILE reads them from a file. They are part of MCP's instructions, which most clients pass on to the model, and some do not."`
+	// Text of less than the least could not hold an error and the closing line.
 	TextBudget        int    `least:"1000" free:"0" default:"0" group:"Answers" help:"How many characters of text an answer may hold; the middle of longer output is left out, of numbers sooner, which cost a model more than words. 0 fits it to the client."`
 	Figures           string `enum:"content,inline,none" default:"content" group:"Answers" help:"How figures reach the client: ${enum}. content sends images; inline adds data URIs to the structured record; none leaves them on disk."`
 	ImageMaxSide      int    `least:"64" free:"0" default:"0" group:"Answers" help:"Longest side of an image in an answer, in pixels. The file keeps its full size. 0 fits it to the client."`

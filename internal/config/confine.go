@@ -22,6 +22,7 @@ type Confine struct {
 	GPU          []string `name:"gpu" type:"gpus" placeholder:"none|all|N,…" group:"Sandbox" help:"NVIDIA cards that code in the sandbox may use: none, all, or numbers as 0,2 for /dev/nvidia0 and /dev/nvidia2. Opens the devices, files and system calls that CUDA needs, and nothing else. Default: none."`
 	AllowInstall bool     `negatable:"" group:"Sandbox" help:"Let agents install packages for an interpreter with manage_interpreters; they go into an environment of its own."`
 
+	// Below the least of these a Python can't start, or can't import its libraries.
 	MemoryLimit   int64   `least:"67108864" type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much memory an interpreter may use, as 2GB; none sets no limit; auto is half of the machine's, at most 4 GB, in the sandbox, and none outside."`
 	ProcessLimit  int64   `least:"8" type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many processes and threads an interpreter may have; auto is 512 in the sandbox, and none outside."`
 	CPULimit      float64 `least:"0" most:"100000" name:"cpu-limit" default:"0" placeholder:"N" group:"Sandbox" help:"How many processors an interpreter may keep busy, as 1.5; 0 sets no limit."`
