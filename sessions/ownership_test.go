@@ -159,7 +159,7 @@ func TestNobodysSessionsEnd(t *testing.T) {
 		wantCode(t, err, CodeNotFound, "was ended after being idle for 10 minutes", "no call had named it")
 		time.Sleep(time.Hour - unclaimedTTL)
 		_, err = m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: twice})
-		wantCode(t, err, CodeNotFound, "was ended after being idle for 1 hour (--abandoned-ttl)")
+		wantCode(t, err, CodeNotFound, "was ended after being idle for 1 hour")
 		if l, err := m.Show(t.Context(), Anonymous, running); err != nil || l.Status != "busy" {
 			t.Errorf("%+v, %v", l, err)
 		}

@@ -59,7 +59,7 @@ func (m *Manager) timeToLive(s *Session) (ttl time.Duration, setting string) {
 	if s.client != Anonymous || abandoned == 0 {
 		return ttl, setting
 	}
-	why := " (--abandoned-ttl)"
+	why := ""
 	if !s.claimed && unclaimedTTL < abandoned {
 		abandoned, why = unclaimedTTL, ", as no call had named it"
 	}

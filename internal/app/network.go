@@ -81,7 +81,7 @@ func (a *App) httpOptions() transport.HTTPOptions {
 	return transport.HTTPOptions{
 		Streamable: s.Has(config.TransportHTTP), SSE: s.Has(config.TransportSSE),
 		AllowOrigins: s.AllowOrigin, AllowHosts: a.hosts(s.Addr),
-		MaxRequest: s.MaxRequest, MaxConnections: s.MaxConnections,
+		MaxRequest: 64 << 20, MaxConnections: 2048,
 		MaxCalls: s.MaxCallsPerClient, MaxRate: s.MaxRequestsPerSecond,
 		Left: a.left, ClientTTL: s.ClientTTL, StopGrace: s.StopGrace, Interrupt: a.interrupt,
 		Logger: a.log,

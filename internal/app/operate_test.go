@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"understudy/internal/config"
 	"understudy/internal/transport"
@@ -19,7 +18,7 @@ func watchedApp(log io.Writer) *App {
 	a := &App{
 		config: &config.Config{}, log: slog.New(slog.NewTextHandler(log, nil)),
 		manager: sessions.NewManager(sessions.Options{}),
-		ready:   &readiness{now: time.Now},
+		ready:   newReadiness(nil, quiet()),
 	}
 	a.metrics = a.newMetrics()
 	a.ready.prove()

@@ -159,11 +159,8 @@ func removeLeftovers(runs string, log *slog.Logger) {
 // rest.
 const removeTime = 10 * time.Second
 
-// close removes the directory, if there is one.
+// close removes the directory.
 func (d *runDir) close() error {
-	if d == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
 	d.mu.Lock()

@@ -29,9 +29,9 @@ var bom = []byte("\ufeff")
 // clients whose files are edited, see Edits.
 func (c Client) Install(path string, scope Scope, server Server) (Change, error) {
 	change := Change{Path: path}
-	file, err := target(path)
-	if err != nil {
-		return change, err
+	file := path
+	if followed, err := filepath.EvalSymlinks(path); err == nil {
+		file = followed // and the link stays
 	}
 	before, err := os.ReadFile(file)
 	absent := errors.Is(err, fs.ErrNotExist)
@@ -59,22 +59,6 @@ func (c Client) Install(path string, scope Scope, server Server) (Change, error)
 	}
 	change.Changed = true
 	return change, replace(file, after, scope)
-}
-
-// target follows symbolic links, so that the file they lead to is replaced
-// and not the link. The file itself need not exist.
-func target(path string) (string, error) {
-	for range 40 { // as many links as Linux follows
-		link, err := os.Readlink(path)
-		if err != nil {
-			return path, nil // not a link, or nothing there
-		}
-		if !filepath.IsAbs(link) {
-			link = filepath.Join(filepath.Dir(path), link)
-		}
-		path = link
-	}
-	return "", fmt.Errorf("%s: too many symbolic links", path)
 }
 
 // backup copies the file beside itself, with its mode, under a name that is not taken.

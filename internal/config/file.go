@@ -17,7 +17,7 @@ import (
 
 // entry is one setting in the file.
 type entry struct {
-	value any    // a text, or where no comma divides it a list of them
+	value any    // a text, a list or a map of texts
 	place string // file, line and key, for errors
 }
 
@@ -40,8 +40,25 @@ func loadFile(path string, flags []*kong.Flag) (found map[string]entry, ignored 
 	if isAIDE(root) {
 		root, ignored = fromAIDE(root, flags)
 	}
+	root, gone := withoutRetired(root)
 	found, err = entries(path, root, flags)
-	return found, ignored, err
+	return found, append(ignored, gone...), err
+}
+
+// retired are settings of former versions, whose usual values are fixed now. Files with
+// them are read all the same, as those that experiments have written.
+var retired = []string{"abandoned-ttl", "max-connections", "max-request", "queue", "spool-limit"}
+
+// withoutRetired parts the settings of a file from the keys of those that are no more.
+func withoutRetired(pairs []*yaml.Node) (kept []*yaml.Node, gone []string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		if slices.Contains(retired, pair[0].Value) {
+			gone = append(gone, pair[0].Value+" (its value is fixed now)")
+		} else {
+			kept = append(kept, pair...)
+		}
+	}
+	return kept, gone
 }
 
 // decodeMapping returns the pairs of the file's one mapping: key, value, …
@@ -85,8 +102,7 @@ func entries(path string, pairs []*yaml.Node, flags []*kong.Flag) (map[string]en
 	return found, errors.Join(problems...)
 }
 
-// settingOf returns a setting's value as the command line has it: a text, or where no
-// comma divides it a list of them.
+// settingOf returns a setting's value as kong takes it: a text, a list or a map of texts.
 func settingOf(path, key string, value *yaml.Node, flags []*kong.Flag) (any, error) {
 	if err := checkKey(key, flags); err != nil {
 		return nil, err
@@ -98,9 +114,9 @@ func settingOf(path, key string, value *yaml.Node, flags []*kong.Flag) (any, err
 	}
 	switch {
 	case kind == reflect.Slice && value.Kind == yaml.SequenceNode:
-		return listed(value.Content, flag.Tag.Sep, located)
+		return listed(value.Content, located)
 	case kind == reflect.Map && value.Kind == yaml.MappingNode:
-		return joinedPairs(value.Content)
+		return mapped(value.Content)
 	}
 	text, err := scalar(value)
 	switch {
@@ -110,34 +126,39 @@ func settingOf(path, key string, value *yaml.Node, flags []*kong.Flag) (any, err
 		return nil, fmt.Errorf("%w, or a mapping of names to them", err)
 	case err != nil:
 		return nil, err
-	case kind != reflect.Slice || flag.Tag.Sep < 0: // one item, whatever it has in it
+	case kind != reflect.Slice:
 		return located(text), nil
+	case flag.Tag.Sep < 0: // one item, whatever it has in it
+		return []any{located(text)}, nil
 	}
-	parts := kong.SplitEscaped(text, flag.Tag.Sep)
-	for i := range parts {
-		parts[i] = located(strings.TrimSpace(parts[i]))
+	var all []any
+	for _, one := range kong.SplitEscaped(text, flag.Tag.Sep) {
+		all = append(all, located(strings.TrimSpace(one)))
 	}
-	return kong.JoinEscaped(parts, flag.Tag.Sep), nil
+	return all, nil
 }
 
-// listed returns the items of a list, joined unless sep says that nothing divides them.
-func listed(items []*yaml.Node, sep rune, located func(string) string) (any, error) {
-	var texts []string
-	var all []any
+func listed(items []*yaml.Node, located func(string) string) (all []any, err error) {
 	for _, item := range items {
 		text, err := scalar(item)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, fmt.Errorf("an item of the list: %w", err)
-		case sep >= 0 && strings.Contains(text, ","):
-			return nil, fmt.Errorf("%q: an item of the list can't have a comma", text)
 		}
-		texts, all = append(texts, located(text)), append(all, kong.ExpandPath(located(text)))
+		all = append(all, located(text))
 	}
-	if sep < 0 {
-		return all, nil
+	return all, nil
+}
+
+func mapped(pairs []*yaml.Node) (map[string]any, error) {
+	all := map[string]any{}
+	for pair := range slices.Chunk(pairs, 2) {
+		text, err := scalar(pair[1])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", pair[0].Value, err)
+		}
+		all[pair[0].Value] = text
 	}
-	return strings.Join(texts, ","), nil
+	return all, nil
 }
 
 // fromFile returns what makes a path in a file of settings one that is relative to the
@@ -145,7 +166,10 @@ func listed(items []*yaml.Node, sep rune, located func(string) string) (any, err
 func fromFile(file string, flag *kong.Flag) func(string) string {
 	dir := filepath.Dir(file)
 	relative := func(path string) string {
-		if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "~") {
+		switch {
+		case strings.HasPrefix(path, "~"):
+			return kong.ExpandPath(path)
+		case path == "" || filepath.IsAbs(path):
 			return path
 		}
 		return filepath.Join(dir, path)
@@ -180,22 +204,6 @@ func fromFile(file string, flag *kong.Flag) func(string) string {
 		}
 	}
 	return func(text string) string { return text }
-}
-
-func joinedPairs(pairs []*yaml.Node) (string, error) {
-	var texts []string
-	for i := 0; i+1 < len(pairs); i += 2 {
-		name := pairs[i].Value
-		text, err := scalar(pairs[i+1])
-		switch {
-		case err != nil:
-			return "", fmt.Errorf("%s: %w", name, err)
-		case strings.ContainsAny(name, "=;"):
-			return "", fmt.Errorf("%q: a name can't have = or ;", name)
-		}
-		texts = append(texts, name+"="+strings.ReplaceAll(text, ";", `\;`))
-	}
-	return strings.Join(texts, ";"), nil
 }
 
 func checkKey(key string, flags []*kong.Flag) error {

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -23,24 +22,22 @@ const (
 	mostPlugins = 200
 )
 
-// stamp is what tells that a file has changed.
-type stamp struct {
-	size     int64
-	modified time.Time
-	mode     fs.FileMode
+// contents are the files of a directory: its *.yaml and *.py by name, and those of
+// packages in it, as "package/module.py".
+type contents map[string]content
+
+type content struct {
+	text []byte
+	err  error // why it can't be read
 }
 
-// listing is the state of a directory: its *.yaml and *.py by name, and those of
-// packages in it, as "package/module.py".
-type listing map[string]stamp
-
-// list looks at the directory. Hidden files are none of ours: editors leave such.
-func list(dir string) (listing, error) {
+// look reads the directory. Hidden files are none of ours: editors leave such.
+func look(dir string) (contents, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	found := listing{}
+	found := contents{}
 	for _, entry := range entries {
 		name := entry.Name()
 		switch ext := filepath.Ext(name); {
@@ -54,22 +51,16 @@ func list(dir string) (listing, error) {
 	return found, nil
 }
 
-// add notes how a file is, or what a link leads to.
-func (l listing) add(dir, name string) {
-	path := filepath.Join(dir, name)
-	info, err := os.Stat(path)
-	if err == nil {
-		l[name] = stamp{info.Size(), info.ModTime(), info.Mode()}
-	} else if _, gone := os.Lstat(path); gone == nil { // there, but can't be looked at
-		l[name] = stamp{}
-	}
+func (c contents) add(dir, name string) {
+	text, err := readText(filepath.Join(dir, name))
+	c[name] = content{text, err}
 }
 
 // mostModules bounds what is looked at in one package.
 const mostModules = 500
 
 // addPackage notes the modules of a directory that Python would take for a package.
-func (l listing) addPackage(dir, name string) {
+func (c contents) addPackage(dir, name string) {
 	if _, err := os.Stat(filepath.Join(dir, name, "__init__.py")); err != nil {
 		return
 	}
@@ -87,30 +78,36 @@ func (l listing) addPackage(dir, name string) {
 		}
 		n++
 		if inside, err := filepath.Rel(dir, path); err == nil {
-			l.add(dir, filepath.ToSlash(inside))
+			c.add(dir, filepath.ToSlash(inside))
 		}
 		return nil
 	})
 }
 
-// fresh reports whether a file was written so lately that it may be half of
-// itself, or may change again within what its time can tell.
-func (l listing) fresh(now time.Time) bool {
-	for _, s := range l {
-		if age := now.Sub(s.modified); age > -settling && age < settling {
-			return true
+// sum is another one for every other state of the files that count.
+func (c contents) sum(counts func(name string) bool) string {
+	hash := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		if one := c[name]; counts(name) {
+			fmt.Fprintf(hash, "%q %v %d\n", name, one.err, len(one.text))
+			hash.Write(one.text)
 		}
 	}
-	return false
+	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// settling is how long a file counts as being written after its last change.
-const settling = 2 * time.Second
+// isHelper reports whether a file is one of those that plugins may import from their
+// directory: which imports which is not known here.
+func (c contents) isHelper(name string) bool {
+	module, isPython := strings.CutSuffix(name, ".py")
+	_, isPlugin := c[module+".yaml"]
+	return isPython && !isPlugin
+}
 
-// read reads the plugins that the listing names, in the order of their names.
-func read(dir string, files listing) []Plugin {
+// read makes plugins of the files, in the order of their names.
+func read(dir string, files contents) []Plugin {
 	var all []Plugin
-	total, helpers := 0, helperDigest(dir, files)
+	total, helpers := 0, files.sum(files.isHelper)
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		name, ext := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
 		if ext == ".py" {
@@ -143,25 +140,23 @@ func read(dir string, files listing) []Plugin {
 	return all
 }
 
-func readOne(dir, name, file string, files listing) Plugin {
-	path := filepath.Join(dir, file)
-	text, err := readText(path)
-	if err != nil {
+func readOne(dir, name, file string, files contents) Plugin {
+	if err := files[file].err; err != nil {
 		p := Plugin{Name: name, Callable: checkName(name) == nil}
 		p.breaks(file + ": " + err.Error())
 		return p
 	}
-	p := describe(name, path, text)
+	p := describe(name, filepath.Join(dir, file), files[file].text)
 	p.File = filepath.Join(dir, name+".py")
-	if _, found := files[name+".py"]; !found {
+	source, found := files[name+".py"]
+	if !found {
 		p.breaks(fmt.Sprintf("%s: there is no %s.py beside it", file, name))
 		return p
 	}
-	source, err := readText(p.File)
-	if err != nil {
-		p.breaks(name + ".py: " + err.Error())
+	if source.err != nil {
+		p.breaks(name + ".py: " + source.err.Error())
 	}
-	p.Source = strings.TrimPrefix(string(source), "\ufeff")
+	p.Source = strings.TrimPrefix(string(source.text), "\ufeff")
 	return p
 }
 
@@ -199,22 +194,6 @@ func unreadable(err error) error {
 		err = path.Err
 	}
 	return fmt.Errorf("it can't be read: %w", err)
-}
-
-// helperDigest is of all modules that plugins may import from their directory:
-// which imports which is not known here.
-func helperDigest(dir string, files listing) string {
-	hash := sha256.New()
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		name, isPython := strings.CutSuffix(file, ".py")
-		if _, plugin := files[name+".yaml"]; !isPython || plugin {
-			continue
-		}
-		text, err := readText(filepath.Join(dir, file))
-		fmt.Fprintf(hash, "%q %v %d\n", file, err, len(text))
-		hash.Write(text)
-	}
-	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
 // digest is another one for every other plugin.

@@ -277,20 +277,6 @@ func TestHelpersAreWatched(t *testing.T) {
 	}
 }
 
-// TestHalfWritten: what is being written and does not hold together yet leaves
-// the plugin as it was; what stays broken is told.
-func TestHalfWritten(t *testing.T) {
-	l := newLibrary(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "1"})
-	l.logged()
-	written := l.put("a.yaml", "name: a\n", 0)
-	l.expect(l.at(written), 1, "", "a ready")
-	l.put("a.yaml", "name: a\n", time.Minute) // a minute later
-	l.expect(l.later(), 2, "level=ERROR msg=\"plugin is broken\" plugin=a reason=\"a.yaml:1: it has no description\"\n", "a broken a.yaml:1: it has no description")
-	// The repair counts at once.
-	l.put("a.yaml", yamlOf("a"), 0)
-	l.expect(l.later(), 3, "level=INFO msg=\"plugin changed\" plugin=a state=ready\n", "a ready")
-}
-
 // TestFreshFileIsReadAgain: two changes may have one time and one size.
 func TestFreshFileIsReadAgain(t *testing.T) {
 	l := newLibrary(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "1"})

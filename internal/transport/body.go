@@ -91,7 +91,7 @@ func refuseBody(w http.ResponseWriter, err error) {
 
 func tooLarge(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
-	http.Error(w, "the message is too large; the operator can allow more with --max-request", http.StatusRequestEntityTooLarge)
+	http.Error(w, "the message is too large; send what is large in parts", http.StatusRequestEntityTooLarge)
 }
 
 // incoming is a body that is read. The deadline of its connection moves on as bytes come,

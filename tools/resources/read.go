@@ -276,7 +276,7 @@ func pageFacts(p *sessions.Page, address string, a uri.Address) []string {
 		facts = append(facts, "read on: "+uri.WithLines(address, next))
 	}
 	if p.Lost > 0 {
-		facts = append(facts, humanize.Comma(p.Lost)+" more bytes were not kept (--spool-limit)")
+		facts = append(facts, humanize.Comma(p.Lost)+" more bytes were not kept")
 	}
 	if p.Running {
 		facts = append(facts, "it still runs and may print more")
