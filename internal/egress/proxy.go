@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // Bounds of what sessions can take of the server.
@@ -47,16 +49,16 @@ type Proxy struct {
 	machine func() ([]netip.Addr, error)
 	log     *slog.Logger
 
-	perSession     int
-	ofItsOwn       int
-	slots          chan struct{} // one for each connection of any listener beyond its own
+	perSession     int64
+	ofItsOwn       int64
+	places         *semaphore.Weighted // for the connections of any listener beyond its own
 	patience, idle time.Duration
 
 	life    context.Context // ends with Close
 	endLife context.CancelFunc
 	mu      sync.Mutex // of what follows, and of work.Go against work.Wait
 	closed  bool
-	open    map[string]map[*served]struct{} // by name
+	open    map[*served]string // their names
 	work    sync.WaitGroup
 }
 
@@ -64,8 +66,8 @@ type Proxy struct {
 func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		own: o.Own, lookup: o.Lookup, dial: o.Dial, machine: machineAddresses, log: o.Logger,
-		perSession: perSession, ofItsOwn: ofItsOwn, slots: make(chan struct{}, inAll), patience: patience, idle: idling,
-		open: map[string]map[*served]struct{}{},
+		perSession: perSession, ofItsOwn: ofItsOwn, places: semaphore.NewWeighted(inAll), patience: patience, idle: idling,
+		open: map[*served]string{},
 	}
 	var errs []error
 	for _, host := range o.Hosts {
@@ -105,23 +107,13 @@ func (p *Proxy) Serve(name string, l net.Listener) {
 		return
 	}
 	s := newServed(p, name, l)
-	if p.open[name] == nil {
-		p.open[name] = map[*served]struct{}{}
-	}
-	p.open[name][s] = struct{}{}
+	p.open[s] = name
 	p.work.Go(func() {
 		s.run()
-		p.forget(name, s)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.open, s)
 	})
-}
-
-func (p *Proxy) forget(name string, s *served) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.open[name], s)
-	if len(p.open[name]) == 0 {
-		delete(p.open, name)
-	}
 }
 
 // Release closes the listeners that have the name, and their connections end. It does
@@ -132,8 +124,10 @@ func (p *Proxy) Release(name string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for s := range p.open[name] {
-		s.endLife()
+	for s, its := range p.open {
+		if its == name {
+			s.endLife()
+		}
 	}
 }
 
