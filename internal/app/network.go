@@ -162,7 +162,7 @@ func (d *door) close() {
 
 // gate lets in who has a token for scope.
 func (d *door) gate(scope string) *auth.Gate {
-	return auth.NewGate(auth.GateOptions{Tokens: d.tokens, Resource: d.resource, Scope: scope})
+	return &auth.Gate{Tokens: d.tokens, Resource: d.resource, Scope: scope}
 }
 
 // admit has the transport ask who sends a request, and tells clients where
