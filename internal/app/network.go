@@ -10,6 +10,7 @@ import (
 
 	"understudy/internal/auth"
 	"understudy/internal/config"
+	"understudy/internal/connect"
 	"understudy/internal/sandbox"
 	"understudy/internal/transport"
 	"understudy/sessions"
@@ -42,7 +43,7 @@ func openNetwork(c *config.Config, log *slog.Logger) (_ *network, err error) {
 		return nil, err
 	}
 	if c.Serve.Socket != "" {
-		n.listener, err = transport.ListenSocket(c.Serve.Socket)
+		n.listener, err = connect.ListenSocket(c.Serve.Socket)
 		if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
 			n.listener = sandbox.Outsiders(n.listener, log)
 		}

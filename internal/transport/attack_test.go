@@ -101,7 +101,7 @@ func TestAttacks(t *testing.T) {
 		"with a charset": call.with("Content-Type", "application/json; charset=utf-8"),
 		"older era":      old,
 	} {
-		if response, body := h.send(t, friend); response.StatusCode != http.StatusOK {
+		if response, body := h.send(t, friend); response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %s %s", name, response.Status, body)
 		}
 	}

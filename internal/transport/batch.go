@@ -109,6 +109,7 @@ func (h *HTTP) postBatch(w http.ResponseWriter, r *http.Request, body []byte) {
 // postOfBatch takes one message of an array.
 func (h *HTTP) postOfBatch(to *record, r *http.Request, body []byte) {
 	e := *exchangeFrom(r.Context())
+	e.inBatch = true
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, &e))
 	response := newResponder(to, r, &h.options)
 	defer func() {
@@ -118,7 +119,7 @@ func (h *HTTP) postOfBatch(to *record, r *http.Request, body []byte) {
 	h.postMessage(response, r, body)
 }
 
-// record is an answer that is not sent by itself. It may come in pieces.
+// record is an answer that is not sent by itself.
 type record struct {
 	header http.Header
 	status int
@@ -133,16 +134,10 @@ func (a *record) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// message is the one of JSON-RPC in the answer, of a stream of events the last, nil if
-// there is none.
+// message is the one of JSON-RPC in the answer, nil if there is none.
 func (a *record) message() []byte {
-	text := a.body
-	if at := bytes.LastIndex(text, []byte(eventStart)); at >= 0 {
-		text = text[at+len(eventStart):]
-	}
-	text, _, _ = bytes.Cut(text, []byte("\n")) // signs of life may follow
-	if !json.Valid(text) {
+	if !json.Valid(a.body) {
 		return nil
 	}
-	return text
+	return a.body
 }

@@ -87,22 +87,18 @@ type HTTP struct {
 	work      *work
 }
 
-// NewHTTP returns a server of MCP over HTTP. Serve runs it; Handler is for who
-// brings an http.Server along.
+// NewHTTP returns a server of MCP over HTTP. Serve runs it.
 func NewHTTP(s *server.MCPServer, options HTTPOptions) *HTTP {
 	options.setDefaults()
 	h := &HTTP{
 		options: options, log: options.Logger, mcp: s, peers: newPeers(), work: newWork(),
-		bodies: newBodies(options.MaxRequest, options.sending), limits: newLimits(options.MaxCalls, options.MaxRate),
+		bodies: newBodies(options.MaxRequest, options.sending), limits: newLimits(options.MaxCalls, options.MaxRate, startBurst),
 		failures: newFailures(),
 	}
 	guarded := newGuard(options.AllowOrigins, options.AllowHosts).protect(h.routes())
 	h.handler = h.observed(guarded)
 	return h
 }
-
-// Handler returns the whole surface, its checks included.
-func (h *HTTP) Handler() http.Handler { return h.handler }
 
 // routes finds the handler of a path, which must be exact: a path that is
 // cleaned up first is one that a proxy's rules may have seen otherwise.

@@ -142,9 +142,8 @@ func TestStoppingListens(t *testing.T) {
 	if text := textOf(t, asked.next()); text != "acceptmap[name:Ann]" {
 		t.Error(text)
 	}
-	const cancelled = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`
 	for n, q := range map[int]request{2: post("").with(mcpSession, id), 3: messages} {
-		if response, body := h.send(t, q.saying(fmt.Sprintf(cancelled, n))); response.StatusCode != http.StatusAccepted {
+		if response, body := h.send(t, q.saying(cancelling(fmt.Sprint(n)))); response.StatusCode != http.StatusAccepted {
 			t.Errorf("%s %s", response.Status, body)
 		}
 		soon(t, h.tools.ended)
@@ -256,7 +255,7 @@ func TestSlowReaders(t *testing.T) {
 	if _, err := io.WriteString(h.raw(t), h.head("POST", StreamablePath, lines...)+large.body); err != nil {
 		t.Fatal(err)
 	}
-	if e := soon(t, answered); e.RPC != "tools/call" || e.Sent >= 8_000_000 || !h.work.wait(0) {
+	if e := soon(t, answered); e.RPC != "tools/call" || e.Sent >= 8_000_000 || !h.work.wait(patient) {
 		t.Errorf("%+v", e)
 	}
 

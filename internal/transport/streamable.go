@@ -105,37 +105,61 @@ func (h *HTTP) postInSession(w http.ResponseWriter, r *http.Request, m message, 
 		return
 	}
 	defer leave()
+	if c := h.take(context.WithoutCancel(r.Context()), w, r, one, m, body); c != nil {
+		defer c.end()
+		defer context.AfterFunc(r.Context(), func() { c.cancel(errDropped) })()
+		s := one.session.apart()
+		h.answer(c.ctx, w, s, s, m, body, true)
+	}
+}
+
+// call is a request of a session.
+type call struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	forget func() (cancelled bool) // it can't be cancelled any more
+	end    func()
+}
+
+// take handles a message of a session of an older era in ctx, and answers that it is
+// accepted. A request it returns, and handling that is the caller's.
+func (h *HTTP) take(ctx context.Context, w http.ResponseWriter, r *http.Request, one *peer, m message, body []byte) *call {
 	caller := exchangeFrom(r.Context()).Caller.of(m)
-	exchangeFrom(r.Context()).Caller = caller
-	ctx, cancel := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))
-	defer cancel(errDropped)
+	ctx, cancel := context.WithCancelCause(WithCaller(ctx, caller))
+	c := &call{ctx: ctx, cancel: cancel, forget: func() bool { return false }}
 	if m.isRequest() {
 		forget, ok := one.calls.begin(string(m.ID), func() { cancel(context.Canceled) })
 		if !ok {
+			cancel(nil)
 			refuseMessage(w, m.ID, http.StatusOK, "the request was cancelled before it came; nothing was done")
-			return
+			return nil
 		}
-		defer forget()
+		c.forget = forget
 	}
-	end, ok := h.begin(w, r, m, caller)
+	done, ok := h.begin(w, r, m, caller)
 	if !ok {
-		return
+		c.forget()
+		cancel(nil)
+		return nil
 	}
-	defer end()
-	switch {
+	c.end = func() {
+		c.forget()
+		cancel(errDropped)
+		done()
+	}
+	switch s := one.session; {
+	case m.isRequest():
+		return c
 	case m.isAnswer():
-		one.session.deliver(m)
+		s.deliver(m)
 	case m.isCancellation():
 		one.calls.cancelEarly(m.cancelled)
-	case m.isRequest():
-		defer context.AfterFunc(r.Context(), func() { cancel(errDropped) })()
-		s := one.session.apart()
-		h.answer(ctx, w, s, s, m, body, true)
-		return
 	default:
-		one.session.handle(h.mcp.WithContext(ctx, one.session), h.mcp, m, body)
+		s.handle(h.mcp.WithContext(ctx, s), h.mcp, m, body) // what comes after a notification may build on it
 	}
+	c.end()
 	w.WriteHeader(http.StatusAccepted)
+	return nil
 }
 
 // answer has a request handled, and answers with one message, or with a stream of
@@ -147,7 +171,7 @@ func (h *HTTP) answer(
 ) {
 	began := false
 	event := func(text []byte) {
-		if !takesEvents {
+		if !takesEvents || exchangeFrom(ctx).inBatch {
 			return
 		}
 		if !began {
@@ -168,11 +192,9 @@ func (h *HTTP) answer(
 	}
 }
 
-const eventStart = "event: message\ndata: "
-
 // asEvent is a message as a stream of events carries it.
 func asEvent(text []byte) []byte {
-	return slices.Concat([]byte(eventStart), text, []byte("\n\n"))
+	return slices.Concat([]byte("event: message\ndata: "), text, []byte("\n\n"))
 }
 
 // listen is the stream over which a client of an older era is told what belongs
@@ -183,13 +205,8 @@ func (h *HTTP) listen(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	if h.work.isStopping() {
-		stopping(w, message{})
-		return
-	}
-	end, refusal := h.limits.begin(meteredAs(exchangeFrom(r.Context()).Caller, r), true)
-	if refusal != nil {
-		refusal.answer(w, nil)
+	end, ok := h.begin(w, r, aStream, exchangeFrom(r.Context()).Caller)
+	if !ok {
 		return
 	}
 	defer end()
@@ -273,7 +290,7 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller C
 		return func() {}, true // it ends what is open; refused it would be lost
 	}
 	if !m.isRequest() {
-		if refusal := h.limits.pass(meteredAs(caller, r)); refusal != nil {
+		if refusal := h.limits.pass(meteredAs(caller, r)); refusal != "" {
 			refusal.answer(w, nil)
 			return nil, false
 		}
@@ -284,7 +301,7 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller C
 		return nil, false
 	}
 	leave, refusal := h.limits.begin(meteredAs(caller, r), m.isListening())
-	if refusal != nil {
+	if refusal != "" {
 		refusal.answer(w, m.ID)
 		return nil, false
 	}
