@@ -70,7 +70,7 @@ func (h *HTTP) accept(s *http.Server, l net.Listener) error {
 // something to say: that one is cancelled, what its user answers, whether the
 // server is ready.
 func (h *HTTP) stop(s *http.Server) error {
-	h.log.Info("stopping", "grace", h.options.StopGrace)
+	h.log.Info("stopping: no new calls; those that run may go on for a while", "grace", h.options.StopGrace)
 	h.work.stop()
 	if !h.work.wait(h.options.StopGrace) && h.options.Interrupt != nil {
 		h.options.Interrupt()

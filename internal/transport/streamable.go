@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -35,12 +34,10 @@ func (h *HTTP) postMessage(w http.ResponseWriter, r *http.Request, body []byte) 
 	switch {
 	case err != nil:
 		refuseUnread(w, err)
-	case m.isModern(r.Header):
-		h.postModern(w, r, m, body)
-	case m.Method == string(mcp.MethodInitialize):
+	case m.Method == string(mcp.MethodInitialize) && !m.isModern(r.Header):
 		h.postInitialize(w, r, m, body)
-	case r.Header.Get(mcpSession) == "":
-		h.postWithoutSession(w, r, m, body)
+	case m.isModern(r.Header) || r.Header.Get(mcpSession) == "":
+		h.postAlone(w, r, m, body)
 	default:
 		h.postInSession(w, r, m, body)
 	}
@@ -74,27 +71,6 @@ func (h *HTTP) postInitialize(w http.ResponseWriter, r *http.Request, m message,
 		w.Header().Set(mcpSession, s.id)
 	}
 	writeJSON(w, http.StatusOK, answer)
-}
-
-// postWithoutSession takes a message of an older era that names no session, as some
-// clients send it: claude.ai's connectors never send the id back of the one that they
-// opened. It is served like one of the newest era.
-func (h *HTTP) postWithoutSession(w http.ResponseWriter, r *http.Request, m message, body []byte) {
-	caller := h.withoutSession(r, m)
-	end, ok := h.begin(w, r, m, caller)
-	if !ok {
-		return
-	}
-	defer end()
-	if !m.isRequest() { // there is nothing that it could build on, or cancel
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	s := newSession(r.Context(), "", h.log)
-	s.Initialize()
-	s.SetProtocolVersion(r.Header.Get(mcp.HeaderProtocolVersion))
-	takesEvents := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
-	h.answer(WithCaller(r.Context(), caller), w, s, s, m, body, takesEvents)
 }
 
 // postInSession takes a message of an older era. That its connection is lost is no wish
