@@ -3,10 +3,8 @@ package app
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"net"
-	"net/http"
 
 	"understudy/internal/auth"
 	"understudy/internal/config"
@@ -184,29 +182,6 @@ func (d *door) admit(options *transport.HTTPOptions) {
 		served = append(served, transport.SSEPath)
 	}
 	for path, handler := range d.resource.Metadata(served) {
-		options.Routes[path] = handler
+		options.Routes[path] = transport.Route{Handler: handler}
 	}
-}
-
-// guard lets through who has a token for scope. Without a door it is open.
-func (d *door) guard(scope string, next http.Handler) http.Handler {
-	if d == nil {
-		return next
-	}
-	gate := d.gate(scope)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, err := gate.Authenticate(r)
-		var refusal *auth.Refusal
-		switch {
-		case err == nil:
-			next.ServeHTTP(w, r)
-		case errors.As(err, &refusal):
-			if challenge := refusal.Challenge(); challenge != "" {
-				w.Header().Set("WWW-Authenticate", challenge)
-			}
-			http.Error(w, refusal.Error(), refusal.Status())
-		default: // Authenticate gives no other error
-			http.Error(w, "authentication does not work at the moment", http.StatusInternalServerError)
-		}
-	})
 }

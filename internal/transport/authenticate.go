@@ -31,13 +31,13 @@ var requests atomic.Uint64
 
 // identified lets those requests through whose sender it knows, or who need
 // none, and puts the sender into their context.
-func (h *HTTP) identified(next http.Handler) http.Handler {
+func (h *HTTP) identified(next Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := Caller{Request: strconv.FormatUint(requests.Add(1), 36)}
 		exchange := exchangeFrom(r.Context())
 		exchange.Caller = caller
-		if h.options.Authenticator != nil {
-			principal, ok := h.authenticate(w, r)
+		if next.Authenticator != nil {
+			principal, ok := h.authenticate(next.Authenticator, w, r)
 			if !ok {
 				return
 			}
@@ -49,13 +49,13 @@ func (h *HTTP) identified(next http.Handler) http.Handler {
 }
 
 // authenticate returns who sent the request. Otherwise it has answered it.
-func (h *HTTP) authenticate(w http.ResponseWriter, r *http.Request) (principal string, ok bool) {
+func (h *HTTP) authenticate(by Authenticator, w http.ResponseWriter, r *http.Request) (principal string, ok bool) {
 	if r.Header.Get("Authorization") != "" && !h.failures.mayTry(r) {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "too many attempts to authenticate failed; try again later", http.StatusTooManyRequests)
 		return "", false
 	}
-	principal, err := h.options.Authenticator.Authenticate(r)
+	principal, err := by.Authenticate(r)
 	var refusal Refusal
 	switch {
 	case err == nil && principal != "":

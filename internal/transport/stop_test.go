@@ -99,7 +99,7 @@ func TestStoppingInTime(t *testing.T) {
 // can end them, answer their questions and ask for health; nothing new begins.
 func TestStoppingListens(t *testing.T) {
 	health := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	h := open(t, HTTPOptions{StopGrace: time.Hour, Routes: map[string]http.Handler{"/readyz": health}})
+	h := open(t, HTTPOptions{StopGrace: time.Hour, Routes: map[string]Route{"/readyz": {Handler: health}}})
 	h.http.Transport = &http.Transport{DisableKeepAlives: true}
 	id := h.session(t)
 	asked, _ := h.follow(t.Context(), t, post(calling(1, "ask", "")).with(mcpSession, id))
