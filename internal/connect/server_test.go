@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -282,35 +281,6 @@ func TestAServerThatCannotStart(t *testing.T) {
 	err := Pipe(t.Context(), s, Peer{Build: "another"}, strings.NewReader(greeting), &out, &notes)
 	if err == nil || !strings.Contains(err.Error(), "no luck today") || out.Len() > 0 {
 		t.Errorf("%v, %q", err, out.String())
-	}
-}
-
-// A client whose server is gone is told so, and by the exit status.
-func TestAServerThatIsKilled(t *testing.T) {
-	place := PlaceOf(t.TempDir(), "k")
-	l, err := place.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		var h Hello
-		in := bufio.NewReader(conn)
-		_ = hear(in, &h)
-		_ = say(conn, About{Protocol: protocol, Build: "one"})
-		_, _ = in.ReadString('\n')
-		_ = conn.Close()
-	}()
-	in, client := io.Pipe()
-	defer client.Close()
-	go func() { _, _ = io.WriteString(client, greeting) }()
-	var out, notes bytes.Buffer
-	if err := Pipe(t.Context(), Starter{Place: place}, Peer{Build: "one"}, in, &out, &notes); !errors.Is(err, errServerGone) {
-		t.Errorf("%v", err)
 	}
 }
 

@@ -23,7 +23,6 @@ type Exchange struct {
 	Address  string // where the request came from
 
 	forwarded bool // by a proxy
-	inBatch   bool // the message came with others, and is answered with them
 }
 
 type exchangeKey struct{}

@@ -78,28 +78,14 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// TestStoppingInTime: calls that end by themselves are not interrupted.
-func TestStoppingInTime(t *testing.T) {
-	h := open(t, HTTPOptions{StopGrace: time.Hour, Interrupt: func() { t.Error("interrupted") }})
-	answered := make(chan string, 1)
-	go func() {
-		_, body := h.send(t, inModern(t, post(calling(1, "wait", ""))))
-		answered <- body
-	}()
-	soon(t, h.tools.began)
-	h.stop()
-	eventually(t, "the beginning of the end", h.work.isStopping)
-	h.tools.finish <- struct{}{}
-	if text := textOf(t, soon(t, answered)); text != "finished" {
-		t.Error(text)
-	}
-}
-
 // TestStoppingListens: as long as calls run, who comes on a connection of his own
-// can end them, answer their questions and ask for health; nothing new begins.
+// can end them, answer their questions and ask for health; nothing new begins, and calls
+// that end by themselves are not interrupted.
 func TestStoppingListens(t *testing.T) {
 	health := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	h := open(t, HTTPOptions{StopGrace: time.Hour, Routes: map[string]Route{"/readyz": {Handler: health}}})
+	h := open(t, HTTPOptions{
+		StopGrace: time.Hour, Interrupt: func() { t.Error("interrupted") }, Routes: map[string]Route{"/readyz": {Handler: health}},
+	})
 	h.http.Transport = &http.Transport{DisableKeepAlives: true}
 	id := h.session(t)
 	asked, _ := h.follow(t.Context(), t, post(calling(1, "ask", "")).with(mcpSession, id))

@@ -147,7 +147,7 @@ func (h *HTTP) answer(
 ) {
 	began := false
 	event := func(text []byte) {
-		if !takesEvents || exchangeFrom(ctx).inBatch {
+		if !takesEvents {
 			return
 		}
 		if !began {
