@@ -98,23 +98,24 @@ func (s *Server) take(ctx context.Context, conn net.Conn) {
 		return
 	}
 	defer s.leave()
-	heard := context.AfterFunc(ctx, func() { _ = conn.Close() }) // who is silent is not waited for
 	in := bufio.NewReaderSize(conn, maxHello)
 	var h Hello
-	if err := hear(in, &h); err != nil {
+	heard := context.AfterFunc(ctx, func() { _ = conn.Close() }) // who is silent is not waited for
+	err := hear(in, &h)
+	heard()
+	if err != nil {
 		if !errors.Is(err, errEnded) {
 			s.options.Logger.Warn("a connection to the socket was refused", "error", err)
 		}
 		return
 	}
-	heard()
 	client, about, free := s.admit(h)
 	defer free()
 	if err := say(conn, about); err != nil || client == "" {
 		return
 	}
 	s.options.Logger.Debug("connected", "client", client)
-	err := s.options.Serve(ctx, in, conn, client)
+	err = s.options.Serve(ctx, in, conn, client)
 	s.options.Logger.Debug("disconnected", "client", client, "error", err)
 }
 

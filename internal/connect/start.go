@@ -2,7 +2,7 @@ package connect
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,15 +75,15 @@ func (s Starter) start(ctx context.Context) error {
 	err = cmd.Run()
 	_ = theirs.Close()
 	if err != nil {
-		return s.failed(log.Name(), err)
+		return failed(log.Name(), err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Now()) })()
 	_, err = bufio.NewReader(ready).ReadString('\n')
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return s.failed(log.Name(), fmt.Errorf("it was not ready within %s", startPatience))
+		return failed(log.Name(), fmt.Errorf("it was not ready within %s", startPatience))
 	case err != nil:
-		return s.failed(log.Name(), nil)
+		return failed(log.Name(), errors.New("it ended"))
 	}
 	return nil
 }
@@ -105,22 +105,11 @@ func (s Starter) newLog() (*os.File, error) {
 }
 
 // failed says why there is no server, by the last lines of its log.
-func (s Starter) failed(path string, err error) error {
-	text := "the server could not be started"
-	if err != nil {
-		text += ": " + err.Error()
-	}
-	if last := lastLines(path); last != "" {
-		text += "; it said:\n" + last
-	}
-	return errors.New(text)
-}
-
-func lastLines(path string) string {
-	const most = 10
+func failed(path string, err error) error {
 	text, _ := os.ReadFile(path) // what can be read
-	lines := strings.Split(string(bytes.TrimSpace(text)), "\n")
-	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	last := strings.Join(lines[max(0, len(lines)-10):], "\n")
+	return fmt.Errorf("the server could not be started: %w; it said:\n%s", err, cmp.Or(last, "nothing"))
 }
 
 // Launch starts the background server by the given command line and does not

@@ -32,22 +32,19 @@ type Options struct {
 	Hosts []string
 	// Own are the addresses at which the server itself listens; nobody reaches them
 	// through the proxy, whatever the hosts say. Nil: it has none.
-	Own func() []netip.AddrPort
-	// Lookup resolves a name; nil is the system's resolver.
-	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
-	// Dial connects by TCP; nil is the system's.
-	Dial   func(ctx context.Context, place netip.AddrPort) (net.Conn, error)
+	Own    func() []netip.AddrPort
 	Logger *slog.Logger // nil discards
 }
 
 // Proxy serves sessions on listeners that it is handed.
 type Proxy struct {
-	rules   rules
-	own     func() []netip.AddrPort
+	rules rules
+	own   func() []netip.AddrPort
+	log   *slog.Logger
+	// Ways to the world, others in tests: names, connections, this machine's addresses.
 	lookup  func(context.Context, string) ([]netip.Addr, error)
 	dial    func(context.Context, netip.AddrPort) (net.Conn, error)
 	machine func() ([]netip.Addr, error)
-	log     *slog.Logger
 
 	perSession     int64
 	ofItsOwn       int64
@@ -65,7 +62,7 @@ type Proxy struct {
 // New makes a proxy; the error names the host that is none.
 func New(o Options) (*Proxy, error) {
 	p := &Proxy{
-		own: o.Own, lookup: o.Lookup, dial: o.Dial, machine: machineAddresses, log: o.Logger,
+		own: o.Own, log: o.Logger, lookup: lookup, dial: dial, machine: machineAddresses,
 		perSession: perSession, ofItsOwn: ofItsOwn, places: semaphore.NewWeighted(inAll), patience: patience, idle: idling,
 		open: map[*served]string{},
 	}
@@ -78,22 +75,19 @@ func New(o Options) (*Proxy, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	if p.lookup == nil {
-		p.lookup = func(ctx context.Context, name string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-		}
-	}
-	if p.dial == nil {
-		p.dial = func(ctx context.Context, place netip.AddrPort) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "tcp", place.String())
-		}
-	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	p.life, p.endLife = context.WithCancel(context.Background())
 	return p, nil
+}
+
+func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+}
+
+func dial(ctx context.Context, place netip.AddrPort) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", place.String())
 }
 
 // Serve answers what comes to l until l is closed, by whomever, or its name released;

@@ -132,20 +132,6 @@ func TestMoreCallsThanWorkers(t *testing.T) {
 	soon(t, c.tools.ended)
 }
 
-// TestIDsComeBack as they were sent, whatever they are.
-func TestIDsComeBack(t *testing.T) {
-	c := stdio(t)
-	for _, id := range []string{"0", "-1", "9007199254740993", "123456789012345678901234567890", "1.5", "1e2", `""`, `"\ud800x"`, `"a\"b"`} {
-		for _, ask := range []string{"ping", "no/such/method"} {
-			c.say(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + ask + `"}`)
-			var answer struct{ ID json.RawMessage }
-			if text := c.next(); json.Unmarshal([]byte(text), &answer) != nil || string(answer.ID) != id {
-				t.Errorf("%s: %s", id, text)
-			}
-		}
-	}
-}
-
 // TestWhatIsNoMessage is answered with the code of JSON-RPC, and nothing ends.
 func TestWhatIsNoMessage(t *testing.T) {
 	c := stdio(t)

@@ -16,10 +16,10 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-var oddIDs = []string{"9007199254740993", "-123456789012345678901", "1.50", "1e2", `"\ud800x"`}
+var oddIDs = []string{"0", "-1", "9007199254740993", "-123456789012345678901", "1.50", "1e2", `""`, `"\ud800x"`, `"a\"b"`}
 
-// TestIDsComeBackOverHTTP as they were sent: in answers, in streams and in errors.
-func TestIDsComeBackOverHTTP(t *testing.T) {
+// TestIDsComeBack as they were sent: in answers, in streams and in errors.
+func TestIDsComeBack(t *testing.T) {
 	h := open(t, HTTPOptions{})
 	session := h.session(t)
 	for _, id := range oddIDs {
@@ -45,6 +45,10 @@ func TestIDsComeBackOverHTTP(t *testing.T) {
 		}
 		cancel()
 		c := stdio(t)
+		c.say(failing)
+		if text := c.next(); !strings.Contains(text, `"id":`+id+`,`) && !strings.Contains(text, `"id":`+id+`}`) {
+			t.Errorf("%s, an error on stdio: %s", id, text)
+		}
 		c.say(listen.body)
 		if text := c.next(); !strings.Contains(text, `subscriptionId":`+id) {
 			t.Errorf("%s, listening on stdio: %s", id, text)
