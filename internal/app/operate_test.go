@@ -77,7 +77,7 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 
 	options := transport.HTTPOptions{Streamable: true}
 	n.operate(a, &options)
-	if options.Routes[metricsPath] != nil || options.Routes[readyPath] == nil {
+	if options.Routes[metricsPath].Handler != nil || options.Routes[readyPath].Handler == nil {
 		t.Error("with an address of their own, metrics are served beside MCP too")
 	}
 }

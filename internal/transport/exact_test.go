@@ -16,10 +16,10 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-var oddIDs = []string{"9007199254740993", "-123456789012345678901", "1.50", "1e2", `"\ud800x"`}
+var oddIDs = []string{"0", "-1", "9007199254740993", "-123456789012345678901", "1.50", "1e2", `""`, `"\ud800x"`, `"a\"b"`}
 
-// TestIDsComeBackOverHTTP as they were sent: in answers, in streams and in errors.
-func TestIDsComeBackOverHTTP(t *testing.T) {
+// TestIDsComeBack as they were sent: in answers, in streams and in errors.
+func TestIDsComeBack(t *testing.T) {
 	h := open(t, HTTPOptions{})
 	session := h.session(t)
 	for _, id := range oddIDs {
@@ -45,6 +45,10 @@ func TestIDsComeBackOverHTTP(t *testing.T) {
 		}
 		cancel()
 		c := stdio(t)
+		c.say(failing)
+		if text := c.next(); !strings.Contains(text, `"id":`+id+`,`) && !strings.Contains(text, `"id":`+id+`}`) {
+			t.Errorf("%s, an error on stdio: %s", id, text)
+		}
 		c.say(listen.body)
 		if text := c.next(); !strings.Contains(text, `subscriptionId":`+id) {
 			t.Errorf("%s, listening on stdio: %s", id, text)
@@ -166,14 +170,11 @@ func TestInvalidParams(t *testing.T) {
 // TestACancellationThatOvertakes: its request is not begun when it comes.
 func TestACancellationThatOvertakes(t *testing.T) {
 	h := open(t, HTTPOptions{})
-	cancelling := func(id int) string {
-		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)
-	}
 	mine, yours := h.session(t), h.session(t)
 	stream, messages := h.stream(t.Context(), t)
 	initialized(t, h, stream, messages)
 
-	h.send(t, post(cancelling(70)).with(mcpSession, mine))
+	h.send(t, post(cancelling("70")).with(mcpSession, mine))
 	if _, body := h.send(t, post(calling(70, "remember", `{"word":"a"}`)).with(mcpSession, yours)); textOf(t, body) != "a" {
 		t.Errorf("another client's: %s", body)
 	}
@@ -184,8 +185,8 @@ func TestACancellationThatOvertakes(t *testing.T) {
 		t.Errorf("a cancellation counts once, and nothing ran before: %s", body)
 	}
 
-	h.send(t, messages.saying(cancelling(80)))
-	if response, body := h.send(t, messages.saying(calling(80, "remember", `{"word":"b"}`))); response.StatusCode != http.StatusAccepted {
+	h.send(t, messages.saying(cancelling("80")))
+	if response, body := h.send(t, messages.saying(calling(80, "remember", `{"word":"b"}`))); !strings.Contains(body, "cancelled before it came") {
 		t.Errorf("SSE: %s %s", response.Status, body)
 	}
 	h.send(t, messages.saying(calling(81, "remember", `{"word":"c"}`)))

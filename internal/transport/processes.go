@@ -98,22 +98,6 @@ func (p *processes) ended() (clients []string) {
 	return clients
 }
 
-// watchProcesses tells of clients that have left with their process, until ctx ends.
-func (h *HTTP) watchProcesses(ctx context.Context, every time.Duration) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			for _, client := range h.processes.ended() {
-				h.left(Caller{Client: client}, false)
-			}
-		}
-	}
-}
-
 type peerKey struct{}
 
 // withPeer gives the requests of a connection who is at its other end. That is

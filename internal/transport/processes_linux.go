@@ -3,6 +3,7 @@ package transport
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -136,10 +137,7 @@ func holderOf(file string, known []process) (process, bool) {
 		return process{}, false
 	}
 	return slices.MinFunc(holders, func(a, b process) int {
-		if a.started != b.started {
-			return int(int64(a.started - b.started))
-		}
-		return a.pid - b.pid
+		return cmp.Or(cmp.Compare(a.started, b.started), cmp.Compare(a.pid, b.pid))
 	}), true
 }
 

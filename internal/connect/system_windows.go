@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"errors"
 	"os/exec"
 	"syscall"
 
@@ -11,3 +12,9 @@ import (
 func detach(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.DETACHED_PROCESS | windows.CREATE_NEW_PROCESS_GROUP}
 }
+
+// isRefused reports whether nobody listens where a connection was tried.
+func isRefused(err error) bool { return errors.Is(err, windows.WSAECONNREFUSED) }
+
+// closeMask does nothing: Windows has no modes.
+func closeMask() (restore func()) { return func() {} }
