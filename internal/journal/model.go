@@ -98,7 +98,8 @@ type Output struct {
 	Path string // the file with all of it; "" where Text is all
 	Size int64  // bytes
 	Lost int64  // bytes that were not kept
-	// Pending says that the file is being made.
+	// Pending said of earlier versions' outputs that their file was being made. Readers see
+	// false: the file is there, or lost.
 	Pending bool `json:",omitempty"`
 }
 

@@ -81,8 +81,6 @@ func (d *page) rest(detail *journal.Detail) {
 	for _, o := range []journal.Output{detail.Stdout, detail.Stderr} {
 		if o.Path != "" {
 			d.add(d.styles.quiet.Render("all of it: " + clean(o.Path)))
-		} else if o.Pending {
-			d.add(d.styles.quiet.Render("the file with all of it is being made"))
 		}
 	}
 	r := detail.Record
