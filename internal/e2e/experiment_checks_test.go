@@ -213,7 +213,7 @@ func (a *scientist) isReported(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "report.md")
 	holds(t, path, "Introduction", "Preprocessing", "Modelling Methods", "Results Discussion", "Future Work",
-		strconv.FormatFloat(*a.best().metric, 'f', 3, 64), "read_csv", a.best().plan, "NameError", "metric.svg")
+		strconv.FormatFloat(*a.best().metric, 'f', 3, 64), "read_csv", a.best().plan, "NameError", "tree_plot.html")
 	if text := readFile(t, path); strings.Contains(text, "<script>") || strings.Contains(text, "\n<img") {
 		t.Error("a plan's HTML is in the report as it is")
 	}

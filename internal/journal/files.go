@@ -44,7 +44,8 @@ func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *m
 		}
 	}
 	var err error
-	d = &Detail{TermOut: cutPieces(result.TermOut, 0)}
+	python := mask.text(entry.Python)
+	d = &Detail{TermOut: cutPieces(result.TermOut, 0), Python: &python, Refused: entry.Refused}
 	d.Stdout, err = k.output(sessions.Stdout, entry.Result.Stdout, entry.Result.StdoutTruncated)
 	problem("the whole of stdout", err)
 	d.Stderr, err = k.output(sessions.Stderr, entry.Result.Stderr, entry.Result.StderrTruncated)

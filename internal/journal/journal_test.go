@@ -132,7 +132,7 @@ func (a *agent) try(metric float64, maximize bool, r sessions.Result) *sessions.
 	return report
 }
 
-func newPath(t *testing.T) string { return filepath.Join(t.TempDir(), "journal.db") }
+func newPath(t testing.TB) string { return filepath.Join(t.TempDir(), "journal.db") }
 
 func TestWhatIsRecordedIsRead(t *testing.T) {
 	file, scratch := newPath(t), t.TempDir()

@@ -88,8 +88,14 @@ type Detail struct {
 	// TermOut is both streams in order of arrival, its middle left out where it is long.
 	TermOut        []string
 	Stdout, Stderr Output
-	Figures        []Figure
-	Artifacts      []Artifact
+	// Python is what the code became where it was written otherwise, as with magics, ""
+	// where it ran as it was; nil of versions that did not tell. Refused says that it
+	// could not be compiled, and nothing of it ran.
+	Python  *string `json:",omitempty"`
+	Refused bool    `json:",omitempty"`
+
+	Figures   []Figure
+	Artifacts []Artifact
 }
 
 // Output is what was printed on one stream.

@@ -29,8 +29,8 @@ func Claim(dir string) error {
 	if err != nil || json.Unmarshal(text, &saved) != nil || saved.Run.ID == "" || saved.Nodes == nil || saved.NodeToParent == nil {
 		return fmt.Errorf("%s is not empty and has no journal.json of an experiment, so its files might be yours; choose a new directory with --out", dir)
 	}
-	stale := []string{"best_solution.py", "metric.svg", "report.md"}
-	figures, _ := os.ReadDir(filepath.Join(dir, figuresDir)) // what can't be listed stays
+	stale := []string{"best_solution.py", "metric.svg", "report.md"} // the second of earlier versions
+	figures, _ := os.ReadDir(filepath.Join(dir, figuresDir))         // what can't be listed stays
 	for _, figure := range figures {
 		if figureName.MatchString(figure.Name()) && figure.Type().IsRegular() {
 			stale = append(stale, filepath.Join(figuresDir, figure.Name()))

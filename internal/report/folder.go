@@ -19,7 +19,6 @@ func Write(dir string, x *Experiment) (paths []string, err error) {
 	figures, problems := copyFigures(dir, x.Executions)
 	page, noPage := treePage(x)
 	saved, noJournal := journalJSON(x)
-	plot, noPlot := metricPlot(x)
 	text, noReport := reportText(x, figures)
 	for _, file := range []struct {
 		name    string
@@ -30,7 +29,6 @@ func Write(dir string, x *Experiment) (paths []string, err error) {
 		{"journal.json", saved, noJournal},
 		{"config.yaml", []byte(x.Run.Config), nil},
 		{"best_solution.py", solution(x), nil},
-		{"metric.svg", plot, noPlot},
 		{"report.md", text, noReport},
 	} {
 		path := filepath.Join(dir, file.name)
