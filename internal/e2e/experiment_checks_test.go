@@ -153,6 +153,11 @@ func (a *scientist) isDrawn(t *testing.T, path string) {
 		}
 	}
 	page.click("#node-1")
+	page.value(`void document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "b", bubbles: true}))`)
+	if panel := fmt.Sprint(page.value(`document.querySelector("#panel").textContent`)); !strings.Contains(flat(panel), flat(a.best().plan)) {
+		t.Errorf("b does not go to the best trial:\n%s", panel)
+	}
+	page.click("#node-1")
 	if title := page.value("document.title"); title == "owned" {
 		t.Error("a plan's script, or code's, has run")
 	}

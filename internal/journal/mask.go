@@ -156,9 +156,10 @@ func (m *masker) partAfter(s string) (longest int) {
 	return longest
 }
 
-// json returns a JSON text without secrets, in strings and in names, and where numbers are
-// anybody's in those too, which become strings. Without any it is returned as it was.
-func (m *masker) json(text json.RawMessage, numbers bool) (json.RawMessage, error) {
+// json returns a JSON text without secrets: in its strings and, where it is code's and no
+// record, in names, and in numbers, which become strings. Without any it is returned as it
+// was.
+func (m *masker) json(text json.RawMessage, codes bool) (json.RawMessage, error) {
 	if m == nil || len(text) == 0 {
 		return text, nil
 	}
@@ -172,7 +173,7 @@ func (m *masker) json(text json.RawMessage, numbers bool) (json.RawMessage, erro
 	if err != nil {
 		return nil, err
 	}
-	after, err := json.Marshal(m.decoded(value, numbers))
+	after, err := json.Marshal(m.decoded(value, codes))
 	if bytes.Equal(before, after) {
 		return text, err
 	}
@@ -180,22 +181,25 @@ func (m *masker) json(text json.RawMessage, numbers bool) (json.RawMessage, erro
 }
 
 // decoded masks what a JSON text decodes to.
-func (m *masker) decoded(value any, numbers bool) any {
+func (m *masker) decoded(value any, codes bool) any {
 	switch v := value.(type) {
 	case string:
 		return m.text(v)
 	case json.Number:
-		if clean := m.text(v.String()); numbers && clean != v.String() {
+		if clean := m.text(v.String()); codes && clean != v.String() {
 			return clean
 		}
 	case []any:
 		for i := range v {
-			v[i] = m.decoded(v[i], numbers)
+			v[i] = m.decoded(v[i], codes)
 		}
 	case map[string]any:
 		clean := make(map[string]any, len(v))
 		for name, one := range v {
-			clean[m.text(name)] = m.decoded(one, numbers)
+			if codes {
+				name = m.text(name)
+			}
+			clean[name] = m.decoded(one, codes)
 		}
 		return clean
 	}
@@ -228,6 +232,12 @@ func (m *masker) result(original *sessions.Result) (*sessions.Result, error) {
 	}
 	for i, a := range original.Artifacts {
 		clean.Artifacts[i].MIMEType, clean.Artifacts[i].Kind = a.MIMEType, a.Kind
+	}
+	if original.Variables != nil && len(original.Variables.More) > 0 {
+		clean.Variables.More = map[string]int{}
+		for name, n := range original.Variables.More {
+			clean.Variables.More[m.text(name)] = n
+		}
 	}
 	clean.TermOut = m.pieces(original.TermOut)
 	clean.Result, err = m.json(original.Result, true)

@@ -144,13 +144,13 @@ func TestMaskPieces(t *testing.T) {
 
 // Fields of a fixed set of values stay.
 func TestMaskLeavesStatus(t *testing.T) {
-	m := newMasker([]string{"error", "repr", "image/png", "ValueError", "plot"})
+	m := newMasker([]string{"error", "repr", "image/png", "ValueError", "plot", "notes", "exc_type", "figures"})
 	got, err := m.result(&sessions.Result{
-		Status: sessions.StatusError, ResultEncoding: "repr", ExcType: "ValueError", Traceback: "ValueError: plot",
+		Status: sessions.StatusError, ResultEncoding: "repr", ExcType: "ValueError", Traceback: "ValueError: plot", Notes: []string{"a note"},
 		Figures: []sessions.Figure{{MIMEType: "image/png", Title: "plot"}},
 	})
 	if err != nil || got.Status != sessions.StatusError || got.ResultEncoding != "repr" || got.ExcType != "ValueError" ||
-		got.Figures[0].MIMEType != "image/png" || got.Figures[0].Title != masked || got.Traceback != masked+": "+masked {
+		got.Figures[0].MIMEType != "image/png" || got.Figures[0].Title != masked || got.Traceback != masked+": "+masked || len(got.Notes) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -49,9 +49,6 @@ func (j *Journal) clean(ctx context.Context) error {
 		sizes[i], err = sizeOf(filepath.Join(filesOf(j.path), ended[i].ID))
 		files += sizes[i]
 	}
-	if err == nil && j.options.Size > 0 {
-		j.warnOfOthers(files)
-	}
 	removed := false
 	for i := 0; err == nil && i < len(ended); i++ {
 		remove := j.options.Keep > 0 && time.Since(ended[i].Ended) > j.options.Keep
@@ -73,16 +70,6 @@ func (j *Journal) clean(ctx context.Context) error {
 		return err
 	}
 	return j.shrink(ctx)
-}
-
-// warnOfOthers tells of files that removing runs can't free, where they alone are more than
-// is wanted; ended is how many bytes the others have.
-func (j *Journal) warnOfOthers(ended int64) {
-	all, err := sizeOf(filesOf(j.path))
-	if err == nil && all-ended > j.options.Size {
-		j.log.Warn("the files of runs that live, or that the journal does not know, are more than --journal-size",
-			"directory", filesOf(j.path), "bytes", all-ended)
-	}
 }
 
 // endedRuns returns the runs but one whose servers are gone, those first that ended

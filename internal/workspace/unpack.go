@@ -85,6 +85,9 @@ func (a *archive) unpack(to string) (err error) {
 	if err != nil {
 		return err
 	}
+	if _, err := a.root.Lstat(to); err == nil { // by another case of letters, where that is the same
+		return fmt.Errorf("there is a %s already", path.Base(to))
+	}
 	if err := a.root.Rename(inside, to); err != nil {
 		return err
 	}
