@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -55,17 +54,11 @@ type picture struct {
 	problem      error               // the journal could not be read; no run is known then
 }
 
-// Problems that end by themselves.
-var (
-	errNothing = errors.New("nothing is recorded yet")
-	// errGone says that the journal was taken away while it was read.
-	errGone = errors.New("the journal is no more where it was")
-)
+// errNothing is a problem that ends by itself.
+var errNothing = errors.New("nothing is recorded yet")
 
 // waiting reports whether there is no journal, or nothing in it.
-func (p *picture) waiting() bool {
-	return errors.Is(p.problem, errNothing) || errors.Is(p.problem, errGone)
-}
+func (p *picture) waiting() bool { return errors.Is(p.problem, errNothing) }
 
 // poller looks at the journal and keeps what does not change.
 type poller struct {
@@ -73,7 +66,6 @@ type poller struct {
 
 	mu     sync.Mutex // held while it looks
 	source Source
-	file   os.FileInfo // of the journal that is open; nil if it is no file
 	looks  int
 	shown  *journal.Run
 	known  picture // the last one
@@ -163,31 +155,19 @@ func isAbsent(err error) bool {
 	return errors.As(err, &absent)
 }
 
-// open opens the journal, and lets go of one that is no more at its path: nothing
-// would come of it, and a server that starts writes to a new one.
+// open opens the journal, once there is one.
 func (p *poller) open() error {
 	if p.source != nil {
-		if p.file == nil {
-			return nil
-		}
-		if file, err := os.Stat(p.options.Path); err == nil && os.SameFile(file, p.file) {
-			return nil
-		}
-		source := p.source
-		p.source, p.file, p.shown = nil, nil, nil
-		return errors.Join(errGone, source.Close())
-	}
-	file, err := os.Stat(p.options.Path) // before it is opened: later it may be another
-	if err != nil {
-		file = nil // it is up to Open what that means
+		return nil
 	}
 	source, err := p.options.Open()
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return errNothing
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
-	p.source, p.file, p.looks = source, file, 0
+	p.source = source
 	return nil
 }
 

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -157,50 +155,6 @@ func TestOldPulses(t *testing.T) {
 	rest(&p)
 	if lines := shows(p, 80, 30).now(80, 30); len(lines) != 2 || lines[1] != "nothing" {
 		t.Errorf("what has ended is shown as running: %q", lines)
-	}
-}
-
-// TestJournalThatIsReplaced lets go of a journal that was taken away, and shows the
-// one that comes in its place.
-func TestJournalThatIsReplaced(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "journal.db")
-	create := func() {
-		t.Helper()
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	create()
-	old := &fakeSource{runs: []journal.Run{aRun()}, executions: anExperiment()}
-	run := aRun()
-	run.ID = "ZZZZZZZZZ2"
-	next := &fakeSource{runs: []journal.Run{run}}
-	sources := []*fakeSource{old, next}
-	p := &poller{options: Options{Path: path, Open: func() (Source, error) {
-		if _, err := os.Stat(path); err != nil {
-			return nil, err
-		}
-		f := sources[0]
-		sources = sources[1:]
-		return f, nil
-	}}}
-	s := newScreen(p.options)
-	look := func() { s.take(p.poll(t.Context(), s.opened)) }
-	look()
-	press(s, "enter")
-	if err := os.Rename(path, path+".old"); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		look()
-		if view := s.view(); !old.closed || !strings.Contains(view, "taken away") || strings.Contains(view, "killed") {
-			t.Fatalf("the journal is gone; closed %v:\n%s", old.closed, view)
-		}
-	}
-	create()
-	look()
-	if view := s.view(); !strings.Contains(view, "ZZZZZZZZZ2") || s.opened != 0 || s.picture.problem != nil {
-		t.Errorf("another journal is there:\n%s", view)
 	}
 }
 

@@ -321,8 +321,6 @@ func (s *screen) footer() string {
 	switch {
 	case s.typing:
 		return "/" + s.filter + "▏" + s.styles.quiet.Render("  enter keeps the filter, esc drops it")
-	case p.run != nil && p.waiting():
-		return s.styles.bad.Render("The journal was taken away. This waits for a new one.")
 	case p.run != nil && isAbsent(p.problem):
 		return s.styles.bad.Render("This run is no more in the journal.") + s.styles.quiet.Render("  q quit")
 	case p.run != nil && p.problem != nil:
