@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -285,22 +284,16 @@ func (j *Journal) maskFor(secrets []string) *masker {
 	if len(secrets) == 0 {
 		return nil
 	}
-	var key strings.Builder
-	for _, secret := range secrets {
-		fmt.Fprintf(&key, "%d:%s", len(secret), secret)
-	}
-	j.masksMu.Lock()
-	m := j.masks[key.String()]
-	j.masksMu.Unlock()
-	if m != nil {
-		return m
-	}
-	m = newMasker(secrets)
+	key := fmt.Sprintf("%q", secrets)
 	j.masksMu.Lock()
 	defer j.masksMu.Unlock()
-	if len(j.masks) == mostMasks {
-		clear(j.masks)
+	m, known := j.masks[key]
+	if !known {
+		if len(j.masks) == mostMasks {
+			clear(j.masks)
+		}
+		m = newMasker(secrets)
+		j.masks[key] = m
 	}
-	j.masks[key.String()] = m
 	return m
 }

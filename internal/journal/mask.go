@@ -127,15 +127,19 @@ func (m *masker) beforeCut(s string) string {
 
 // begun returns how many bytes at the end of a text begin a value, 0 if fewer than least.
 func (m *masker) begun(s string, least int) (longest int) {
-	for _, form := range m.whole {
-		n := min(len(form)-1, len(s))
-		for n > longest && !strings.HasSuffix(s, form[:n]) {
-			n--
-		}
-		longest = max(longest, n)
-	}
-	if longest < least {
+	if len(s) < least {
 		return 0
+	}
+	for _, form := range m.whole {
+		for head := form[:min(len(form)-1, len(s))]; len(head) > longest; head = head[:len(head)-1] {
+			at := strings.LastIndex(head, s[len(s)-least:])
+			if at < 0 {
+				break
+			}
+			if head = head[:at+least]; strings.HasSuffix(s, head) {
+				longest = max(longest, len(head))
+			}
+		}
 	}
 	return longest
 }
@@ -143,15 +147,19 @@ func (m *masker) begun(s string, least int) (longest int) {
 // partAfter returns how long the end of a value is with which a text starts that was cut
 // there, 0 for none.
 func (m *masker) partAfter(s string) (longest int) {
-	for _, form := range m.whole {
-		n := min(len(form)-1, len(s))
-		for n > longest && !strings.HasPrefix(s, form[len(form)-n:]) {
-			n--
-		}
-		longest = max(longest, n)
-	}
-	if longest < shortestPart {
+	if len(s) < shortestPart {
 		return 0
+	}
+	for _, form := range m.whole {
+		for tail := form[1:]; len(tail) > longest; tail = tail[1:] {
+			at := strings.Index(tail, s[:shortestPart])
+			if at < 0 {
+				break
+			}
+			if tail = tail[at:]; strings.HasPrefix(s, tail) {
+				longest = max(longest, len(tail))
+			}
+		}
 	}
 	return longest
 }
