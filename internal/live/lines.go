@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"understudy/internal/journal"
+	"understudy/internal/phrase"
 )
 
 // patience is how many looks in a row may fail before lines end with an error. A
@@ -151,9 +152,9 @@ func (f *follower) tellExecution(e *journal.Execution) {
 	text := label + " " + clean(string(e.Status))
 	switch {
 	case e.Status != journal.StatusLost:
-		text += " in " + span(e.ExecTime)
+		text += " in " + phrase.Short(e.ExecTime)
 	case e.ExecTime > 0:
-		text += " after " + span(e.ExecTime) + " at least"
+		text += " after " + phrase.Short(e.ExecTime) + " at least"
 	}
 	if t := e.Trial; t != nil {
 		text += f.judge(e, t)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"understudy/internal/journal"
+	"understudy/internal/phrase"
 	"understudy/sessions"
 )
 
@@ -85,7 +86,7 @@ func ended(e journal.Execution, how string) string {
 	case e.Changed:
 		left = "and had changed variables, which may differ in another run"
 	}
-	return fmt.Sprintf("It %s after %s, %s.", how, shortDuration(e.ExecTime), left)
+	return fmt.Sprintf("It %s after %s, %s.", how, phrase.Short(e.ExecTime), left)
 }
 
 // lostProcess says whether an execution's process ended with it.

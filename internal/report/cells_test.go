@@ -31,7 +31,7 @@ func TestCellsSayWhatCanBeRunAgain(t *testing.T) {
 		"crash":         {journal.Execution{Kind: sessions.RunsCode, Code: "die()", Status: sessions.StatusCrashed}, Cell{Code: "die()", Failed: true, Skipped: true, Note: "It crashed its process, and left nothing behind."}},
 		"limit":         {journal.Execution{Kind: sessions.RunsCode, Code: "f()", Status: sessions.StatusTimeout, ExecTime: 1500 * time.Millisecond}, Cell{Code: "f()", Failed: true, Note: "It was ended at its time limit after 1.5 s, and was seen to change no variables, though maybe what is within them, or files."}},
 		"limit, killed": {journal.Execution{Kind: sessions.RunsCode, Code: "f()", Status: sessions.StatusTimeout, ExecTime: time.Second, Detail: &journal.Detail{Record: sessions.Result{RestartReason: "killed"}}}, Cell{Code: "f()", Failed: true, Skipped: true, Note: "It was ended at its time limit after 1.0 s, and its process with it."}},
-		"limit, later":  {journal.Execution{Kind: sessions.RunsCode, Code: "f()", Status: sessions.StatusTimeout, ExecTime: time.Minute, Changed: true}, Cell{Code: "f()", Failed: true, Note: "It was ended at its time limit after 1 min 0 s, and had changed variables, which may differ in another run."}},
+		"limit, later":  {journal.Execution{Kind: sessions.RunsCode, Code: "f()", Status: sessions.StatusTimeout, ExecTime: time.Minute, Changed: true}, Cell{Code: "f()", Failed: true, Note: "It was ended at its time limit after 1 min 00 s, and had changed variables, which may differ in another run."}},
 		"refused":       refused("SyntaxError", false),
 		"no magic":      refused("UsageError", true),
 		"command":       {journal.Execution{Kind: sessions.RunsCommand, Code: "ls -l", Status: sessions.StatusOK}, Cell{Code: "!ls -l"}},
