@@ -130,7 +130,10 @@ func (k *keeper) keep(f kept) (string, error) {
 	if info.Size() > f.mostCopy {
 		return "", fmt.Errorf("%s is too large to be copied", f.from)
 	}
-	return name, copyTo(to, file, f.mask, f.cut)
+	if err := copyTo(to, file, f.mask, f.cut); err != nil {
+		return "", err
+	}
+	return name, nil
 }
 
 // copyTo makes the file that is kept, without secrets. It appears under its name when it
