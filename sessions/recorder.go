@@ -75,6 +75,9 @@ type Entry struct {
 	Printed [2]Printed
 	// Metric is what a trial that asked for one came to.
 	Metric *Metric
+	// Python and Refused are as in Outcome.
+	Python  string
+	Refused bool
 	// Open opens a figure or an artifact of Result for reading, by its path. What it
 	// says of its path is the word of the session's code, which the server need not be
 	// led by: what is not in the interpreter's private directory is not opened.

@@ -107,6 +107,7 @@ func (s *Session) record(e *execution, a attempt, result *Result) {
 	entry := s.entry(e)
 	entry.Parent, entry.Present = a.began, s.states.place()
 	entry.Result, entry.Metric, entry.Printed = &whole, a.outcome.Metric, e.transcript.Printed()
+	entry.Python, entry.Refused = a.outcome.Python, a.outcome.Refused
 	entry.Open = s.openMade
 	if w := s.lead(); w != nil {
 		entry.Memory = w.Resident()

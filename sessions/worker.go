@@ -303,6 +303,10 @@ type Outcome struct {
 	// Tasks is how many tasks, or servers and timers where there are none, go on in
 	// the event loop.
 	Tasks int
+	// Python is what the code became where it was written otherwise, as with magics.
+	// Refused says that it could not be compiled: nothing of it ran.
+	Python  string
+	Refused bool
 	// Size is how many bytes the worker has used to report all this.
 	Size int
 }

@@ -54,7 +54,7 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*workspaceSe
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("workspace: %w", err), p.close())
 	}
-	p.plan, err = workspace.NewPlan(c.Serve.Data, workspace.Options{Dir: dir, Link: c.Serve.DataMode == config.DataLink, Logger: log})
+	p.plan, err = workspace.NewPlan(c.Serve.Data, workspace.Options{Dir: dir, Link: c.Serve.DataMode == config.DataLink})
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}

@@ -11,9 +11,8 @@
 //   - best trial: the one with the best metric that is not buggy; the first wins a tie.
 //
 // Each Begin, Record and Stand is one transaction, safe against the death of processes and
-// not against the last moments before a power cut (WAL, synchronous=NORMAL). Automatic
-// checkpoints are off: another connection makes one every 128 transactions, and only a log
-// of more than 32 MB makes calls wait.
+// not against the last moments before a power cut (WAL, synchronous=NORMAL). SQLite brings
+// its log into the file by itself, one commit in two hundred.
 //
 // A commit is on the way of each call: it changes four or five pages. Details stand in the
 // row of their execution, last, so that who reads heads does not read them; versions of the
@@ -27,8 +26,7 @@
 // running rows that a full read no longer has. Nobody writes that a killed server's
 // executions are lost: readers say so, by the run's lock and process. Masking decodes JSON
 // rather than replacing in it, as a secret of digits would break the document; plain words
-// are masked as whole words only. Spools are linked, figures and artifacts copied, as code
-// may still write to them. An output over 1 MiB that is to be searched, or can't be linked, is
-// opened in the call and copied afterwards: readers look whether its file is there. A copy
-// appears by a rename, so nothing unmasked ever has the name.
+// are masked as whole words only. Spools are linked where there is no secret to look for,
+// figures and artifacts copied, as code may still write to them. A copy appears by a rename,
+// so nothing unmasked ever has the name.
 package journal

@@ -88,8 +88,14 @@ type Detail struct {
 	// TermOut is both streams in order of arrival, its middle left out where it is long.
 	TermOut        []string
 	Stdout, Stderr Output
-	Figures        []Figure
-	Artifacts      []Artifact
+	// Python is what the code became where it was written otherwise, as with magics, ""
+	// where it ran as it was; nil of versions that did not tell. Refused says that it
+	// could not be compiled, and nothing of it ran.
+	Python  *string `json:",omitempty"`
+	Refused bool    `json:",omitempty"`
+
+	Figures   []Figure
+	Artifacts []Artifact
 }
 
 // Output is what was printed on one stream.
@@ -98,7 +104,8 @@ type Output struct {
 	Path string // the file with all of it; "" where Text is all
 	Size int64  // bytes
 	Lost int64  // bytes that were not kept
-	// Pending says that the file is being made.
+	// Pending said of earlier versions' outputs that their file was being made. Readers see
+	// false: the file is there, or lost.
 	Pending bool `json:",omitempty"`
 }
 

@@ -33,7 +33,7 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 	if err != nil {
 		return nil, fmt.Errorf("masking the record: %w", err)
 	}
-	detail, queued, missing := j.detailOf(entry, *result, mask)
+	detail, missing := j.detailOf(entry, *result, mask)
 	entry.Result = result // what is said of it is cut, which must not divide a secret
 	var r *row
 	err = j.write(func(t *tx) {
@@ -51,13 +51,9 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 			entry.Present.InterpreterID, entry.Present.Execution, entry.InterpreterID)
 	})
 	if err != nil {
-		for _, k := range queued {
-			_ = k.file.Close() // it was only read
-		}
 		j.missed(entry)
 		return nil, err
 	}
-	j.keep(queued)
 	if entry.Trial != nil && j.saved != nil {
 		j.saved(r.experiment)
 	}
@@ -153,7 +149,7 @@ type row struct {
 func (t *tx) place(entry sessions.Entry, mask *masker) *row {
 	r := &row{entry: entry, code: mask.text(entry.Code)}
 	var err error
-	if r.arguments, err = mask.json(entry.Arguments); err != nil {
+	if r.arguments, err = mask.json(entry.Arguments, true); err != nil {
 		t.err = fmt.Errorf("masking arguments: %w", err)
 	}
 	t.settle(entry.InterpreterID, entry.Execution)

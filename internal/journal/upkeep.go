@@ -12,55 +12,26 @@ import (
 )
 
 const (
-	// checkpointAfter is after how many transactions the log is brought into the
-	// file: 2 to 10 MB.
-	checkpointAfter = 128
 	// cleanEvery is how often the journal is looked at for what is old or too much.
 	cleanEvery = 24 * time.Hour
-	// longestLog is how large the log may become, in bytes, before calls wait until
-	// it is brought into the file: many that write at once could keep it from
-	// ever being emptied.
-	longestLog = 32 << 20
 	// batch is how many executions are removed in one transaction: calls wait for it.
 	batch = 50
 )
 
-// upkeep brings the log into the file, and removes runs that are old or too much.
+// upkeep removes runs that are old or too much, at the start and then daily.
 func (j *Journal) upkeep() {
 	daily := time.NewTicker(cleanEvery)
 	defer daily.Stop()
-	what, do := "removing old runs", j.clean
 	for {
-		if err := do(j.life); err != nil && j.life.Err() == nil {
-			j.log.Warn(what, "journal", j.path, "error", err)
+		if err := j.clean(j.life); err != nil && j.life.Err() == nil {
+			j.log.Warn("removing old runs", "journal", j.path, "error", err)
 		}
 		select {
 		case <-j.life.Done():
 			return
 		case <-daily.C:
-			what, do = "removing old runs", j.clean
-		case <-j.wake:
-			what, do = "bringing the journal's log into the file", j.checkpoint
 		}
 	}
-}
-
-// checkpoint brings the log into the file, through a connection of its own, so that
-// calls go on writing.
-func (j *Journal) checkpoint(ctx context.Context) error {
-	db, err := sql.Open("sqlite", source(j.path, "mode=rw", "_pragma=busy_timeout(0)", "_pragma=synchronous(normal)", "_pragma=wal_autocheckpoint(0)"))
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
-	if fileSize(j.path+"-wal") > longestLog {
-		// What came meanwhile is little, and while nobody writes all of it gets there.
-		j.mu.Lock()
-		_, failed := db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
-		j.mu.Unlock()
-		err = errors.Join(err, failed)
-	}
-	return errors.Join(err, db.Close())
 }
 
 // clean removes runs that have ended longer ago than is wanted, and the oldest ones
@@ -77,9 +48,6 @@ func (j *Journal) clean(ctx context.Context) error {
 	for i := 0; err == nil && i < len(ended) && j.options.Size > 0; i++ {
 		sizes[i], err = sizeOf(filepath.Join(filesOf(j.path), ended[i].ID))
 		files += sizes[i]
-	}
-	if err == nil && j.options.Size > 0 {
-		j.warnOfOthers(files)
 	}
 	removed := false
 	for i := 0; err == nil && i < len(ended); i++ {
@@ -102,16 +70,6 @@ func (j *Journal) clean(ctx context.Context) error {
 		return err
 	}
 	return j.shrink(ctx)
-}
-
-// warnOfOthers tells of files that removing runs can't free, where they alone are more than
-// is wanted; ended is how many bytes the others have.
-func (j *Journal) warnOfOthers(ended int64) {
-	all, err := sizeOf(filesOf(j.path))
-	if err == nil && all-ended > j.options.Size {
-		j.log.Warn("the files of runs that live, or that the journal does not know, are more than --journal-size",
-			"directory", filesOf(j.path), "bytes", all-ended)
-	}
 }
 
 // endedRuns returns the runs but one whose servers are gone, those first that ended

@@ -98,7 +98,7 @@ func TestOldRunsGo(t *testing.T) {
 	if err := j.conn.QueryRowContext(t.Context(), "PRAGMA freelist_count").Scan(&free); err != nil || free != 0 {
 		t.Errorf("%d pages are free, %v", free, err)
 	}
-	if err := j.checkpoint(t.Context()); err != nil || fileSize(file) >= before {
+	if _, err := j.conn.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil || fileSize(file) >= before {
 		t.Errorf("%d bytes of %d, %v", fileSize(file), before, err)
 	}
 	checkSound(t, file)
@@ -146,11 +146,8 @@ func TestLogIsBounded(t *testing.T) {
 			a.run("x", sessions.Result{Notes: []string{big}})
 		}
 		most = max(most, fileSize(j.Path()+"-wal"))
-		if err := j.checkpoint(t.Context()); err != nil {
-			t.Fatal(err)
-		}
 	}
 	if most > 8<<20 {
-		t.Errorf("the log has grown to %d bytes, with 1.2 MB between two checkpoints", most)
+		t.Errorf("the log has grown to %d bytes", most)
 	}
 }

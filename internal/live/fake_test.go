@@ -85,7 +85,7 @@ func somePulses() []journal.Pulse {
 // aPicture is what a look at the experiment finds.
 func aPicture() picture {
 	run := aRun()
-	return picture{at: noon, run: &run, runs: []journal.Run{run, pastRun()}, interpreters: someInterpreters(), pulses: somePulses(), executions: anExperiment()}
+	return picture{at: noon, run: &run, interpreters: someInterpreters(), pulses: somePulses(), executions: anExperiment()}
 }
 
 // fakeSource is a journal in memory.
@@ -96,13 +96,11 @@ type fakeSource struct {
 	problem    error
 	asked      []journal.Query
 	closed     bool
-	listed     int // how often the runs were read
 }
 
 func (f *fakeSource) Runs(context.Context, int) ([]journal.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.listed++
 	return f.runs, f.problem
 }
 

@@ -93,6 +93,9 @@ func newSample(t testing.TB) *sample {
 		Detail: &journal.Detail{Record: sessions.Result{ExcType: "TimeoutError"}}})
 	s.add(journal.Execution{Parent: 4, Follows: 4, Code: "score = 40",
 		Trial: &journal.Trial{Plan: "Something else from the line on.", Stage: sessions.StageImprove, Parent: 4, MetricName: "score", Metric: metric(40)}})
+	for _, e := range s.executions {
+		e.Detail.Python = new(string) // it ran as it was
+	}
 	return s
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -37,84 +37,36 @@ func NewHome(root, name string) (*Home, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory for them (choose another with --workspace): %w", err)
 	}
-	for range 100 {
-		h, err := newHome(filepath.Join(root, name))
-		if h != nil || err != nil {
-			return h, err
+	for dir := filepath.Join(root, name); ; dir = filepath.Join(root, name+"-"+rand.Text()[:4]) {
+		unused, err := mark(dir)
+		if err != nil {
+			return nil, err
 		}
-		name = name + "-" + rand.Text()[:4]
+		if unused == nil { // another server takes it for one that was left
+			continue
+		}
+		err = os.Mkdir(dir, 0o700)
+		if err == nil {
+			return &Home{Dir: dir, unused: unused}, nil
+		}
+		if err = errors.Join(err, release(unused)); !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
 	}
-	return nil, fmt.Errorf("making a workspace in %s: other servers take every name", root)
-}
-
-// newHome makes a workspace; nil if the name is taken, or if another server took
-// the directory for one that was left before it was locked.
-func newHome(dir string) (*Home, error) {
-	if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	// The directory is there first: a server that is killed here leaves an empty
-	// one, and never a lock whose directory is another's.
-	unused, err := mark(dir)
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(dir))
-	}
-	if unused == nil {
-		return nil, nil
-	}
-	if _, err := os.Lstat(dir); err != nil {
-		return nil, unused.Close()
-	}
-	return &Home{Dir: dir, unused: unused}, nil
-}
-
-// unusedText is what the file beside a workspace holds, with the workspace's name: a
-// file of another kind says nothing.
-func unusedText(dir string) string {
-	return "understudy: nothing has run in " + filepath.Base(dir) + "\n"
 }
 
 // mark says that a workspace is unused, and locks what says so; nil if another server
-// has it. The text is there before the lock, as Windows lets nobody write to a file
-// that is locked.
+// has it.
 func mark(dir string) (*flock.Flock, error) {
-	name := dir + unusedEnding
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	_, err = file.WriteString(unusedText(dir))
-	if err = errors.Join(err, file.Close()); err != nil {
-		return nil, errors.Join(err, os.Remove(name))
-	}
-	unused := flock.New(name, flock.SetFlag(os.O_RDONLY))
+	unused := flock.New(dir+unusedEnding, flock.SetPermissions(0o600))
 	ok, err := unused.TryLock()
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(fmt.Errorf("locking %s: %w", name, err), os.Remove(name))
+	if err != nil {
+		return nil, fmt.Errorf("locking %s: %w", unused.Path(), err)
 	}
-	if _, gone := os.Lstat(name); !ok || gone != nil {
+	if _, gone := os.Lstat(unused.Path()); !ok || gone != nil {
 		return nil, unused.Close()
 	}
 	return unused, nil
-}
-
-// marked reports whether the file beside a workspace says that it is unused. What
-// can't be read doesn't say it, as on Windows a file that is locked.
-func marked(dir string) bool {
-	file, err := os.Open(dir + unusedEnding)
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	want := unusedText(dir)
-	text := make([]byte, len(want)+1)
-	n, _ := io.ReadFull(file, text)
-	return string(text[:n]) == want
 }
 
 // Use says that something is about to run in it: it stays, even if the server is
@@ -151,19 +103,27 @@ func (h *Home) Close(ran bool) (removed bool, err error) {
 	}
 	limited, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
-	if err := removeHome(limited, h.Dir); err != nil {
+	if err := inTime(limited, func() error { return os.RemoveAll(h.Dir) }); err != nil {
 		return false, errors.Join(err, h.unused.Close())
 	}
 	return true, release(h.unused)
 }
 
-// removeHome removes a workspace.
-func removeHome(ctx context.Context, dir string) error {
-	root, err := os.OpenRoot(filepath.Dir(dir))
-	if err != nil {
+// removeTime is how long a server that ends may take to remove what it leaves unused.
+// The rest is removed by one that starts later.
+const removeTime = 2 * time.Second
+
+// inTime removes something, and does not wait for longer than ctx: the server ends then,
+// and the rest stays.
+func inTime(ctx context.Context, remove func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- remove() }()
+	select {
+	case err := <-done:
 		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return errors.Join(removeTree(ctx, root, filepath.Base(dir)), root.Close())
 }
 
 // untouched reports whether a workspace holds nothing but what was prepared.
@@ -173,12 +133,12 @@ func untouched(dir string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	for _, entry := range entries {
-		if !slices.Contains([]string{InputName, WorkingName, partialName, ownName}, entry.Name()) {
+		if !slices.Contains([]string{InputName, WorkingName, ownName}, entry.Name()) {
 			return false
 		}
 	}
 	if input, err := os.Lstat(filepath.Join(dir, InputName)); err == nil {
-		stamp, err := os.Lstat(filepath.Join(dir, ownName, stampName))
+		stamp, err := os.Lstat(filepath.Join(dir, stampName))
 		if err != nil || input.ModTime().After(stamp.ModTime()) { // somebody put something there
 			return false
 		}
@@ -191,31 +151,20 @@ func untouched(dir string) bool {
 // server that gets the lock then finds nothing to remove. Windows removes no file
 // that is open.
 func release(lock *flock.Flock) error {
-	early := os.Remove(lock.Path())
+	_ = os.Remove(lock.Path())
 	err := lock.Close()
-	if early != nil {
-		early = os.Remove(lock.Path())
+	if late := os.Remove(lock.Path()); !errors.Is(late, fs.ErrNotExist) {
+		err = errors.Join(err, late)
 	}
-	if errors.Is(early, fs.ErrNotExist) {
-		early = nil
-	}
-	return errors.Join(err, early)
+	return err
 }
 
 // Sweep removes the workspaces below root of servers that were killed before anything
 // ran, until ctx ends. It may take long, and run beside everything else.
 func Sweep(ctx context.Context, root string, log *slog.Logger) {
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		log.Warn("looking for workspaces of servers that died", "error", err)
-		return
-	}
-	for _, entry := range entries {
-		name, unused := strings.CutSuffix(entry.Name(), unusedEnding)
-		if !unused || !entry.Type().IsRegular() || name == "" {
-			continue
-		}
-		dir := filepath.Join(root, name)
+	left, _ := fs.Glob(os.DirFS(root), "*"+unusedEnding) // of the pattern nothing is wrong
+	for _, name := range left {
+		dir := filepath.Join(root, strings.TrimSuffix(name, unusedEnding))
 		if err := sweepOne(ctx, dir); err != nil && ctx.Err() == nil {
 			log.Warn("removing an unused workspace of a server that died", "dir", dir, "error", err)
 		}
@@ -223,9 +172,6 @@ func Sweep(ctx context.Context, root string, log *slog.Logger) {
 }
 
 func sweepOne(ctx context.Context, dir string) error {
-	if !marked(dir) { // it is not ours
-		return nil
-	}
 	lock := flock.New(dir+unusedEnding, flock.SetFlag(os.O_RDONLY)) // not made anew if it goes now
 	free, err := lock.TryLock()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !free {
@@ -240,7 +186,7 @@ func sweepOne(ctx context.Context, dir string) error {
 	if !untouched(dir) { // somebody put something there
 		return release(lock)
 	}
-	if err := removeHome(ctx, dir); err != nil {
+	if err := inTime(ctx, func() error { return os.RemoveAll(dir) }); err != nil {
 		return errors.Join(err, lock.Close())
 	}
 	return release(lock)

@@ -98,24 +98,19 @@ func TestSweep(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(root, name, WorkingName), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(root, name)+unusedEnding, []byte(unusedText(name)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(root, name)+unusedEnding, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := os.WriteFile(filepath.Join(root, "written", WorkingName, "x"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"foreign", "precious"} {
-		if err := os.MkdirAll(filepath.Join(root, name, WorkingName), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(root, "precious")+unusedEnding, []byte("mine"), 0o600); err != nil {
+	if err := os.MkdirAll(filepath.Join(root, "foreign", WorkingName), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	next := newTestHome(t, root, "next")
 	Sweep(t.Context(), root, quiet)
-	want := []string{"alive", "alive.unused", "foreign", "next", "next.unused", "precious", "precious.unused", "used", "written"}
+	want := []string{"alive", "alive.unused", "foreign", "next", "next.unused", "used", "written"}
 	if got := names(t, root); !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
 	}

@@ -73,6 +73,8 @@ func (m Done) Outcome() sessions.Outcome {
 		},
 		Obstacle: m.Obstacle,
 		Tasks:    m.Tasks,
+		Python:   m.Python,
+		Refused:  m.Refused,
 		Size:     m.size,
 	}
 	if m.Metric != nil {

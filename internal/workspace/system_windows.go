@@ -1,6 +1,13 @@
 package workspace
 
-import "golang.org/x/sys/windows"
+import (
+	"io/fs"
+
+	"golang.org/x/sys/windows"
+)
+
+// idsOf knows of no users.
+func idsOf(fs.FileInfo) (uid, gid int) { return -1, -1 }
 
 // freeBytes is how many bytes a user may still write below dir.
 func freeBytes(dir string) (free uint64, err error) {

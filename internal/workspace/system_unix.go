@@ -2,7 +2,20 @@
 
 package workspace
 
-import "golang.org/x/sys/unix"
+import (
+	"io/fs"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// idsOf returns the user and the group of a file, -1 where they are not known.
+func idsOf(info fs.FileInfo) (uid, gid int) {
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(sys.Uid), int(sys.Gid)
+	}
+	return -1, -1
+}
 
 // freeBytes is how many bytes a user may still write below dir.
 func freeBytes(dir string) (uint64, error) {
