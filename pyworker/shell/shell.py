@@ -18,6 +18,8 @@ import time
 from pyworker import late
 from pyworker.fork import kin
 
+from . import expand
+
 STOP_SECONDS = 1.0  # after an interrupt, until what goes on is killed
 NOTED = 5  # lines of one execution whose failures are noted
 
@@ -35,6 +37,11 @@ _INSTALL = re.compile(
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 # What pip's arguments need a shell for; the versions in "a>=1,<2" are no redirections.
 _FOR_SHELL = re.compile(r"[|;&`$\n]|(?:^|\s)\d*[<>](?!=?\s*\d)|[<>]\s*[/.~]")
+_UNSET = (127, 2)  # exit codes of bash and sh that have met a variable without a value
+_ABOUT_UNSET = (
+    "a line ends at a variable that has a value neither in Python nor in the environment: assign "
+    "it in Python first, or write ${name:-} where nothing is meant"
+)
 _ARGUMENTS = '"$@"'
 _BASH = ("/bin/bash", "/usr/bin/bash")
 
@@ -53,6 +60,8 @@ class Shell:
         """Returns sentences on the lines that have failed since the last call."""
         notes, failures, hosts = [*self._installed], self._failures, self._packages.hosts
         notes += [f"{shown!r:.100} ended with exit code {code}" for shown, code in failures[:NOTED]]
+        if any(code in _UNSET and "$" in shown for shown, code in failures):
+            notes.append(_ABOUT_UNSET)
         if len(failures) > NOTED:
             notes.append(f"and so did {len(failures) - NOTED} more")
         if self._install_failed and hosts is not None:
@@ -76,7 +85,7 @@ class Shell:
         """Runs a "!" line; returns what it printed, stderr too, if that is captured."""
         if match := _PIP.fullmatch(text.strip()):
             return self.run_pip(match[1] or "", captured)
-        return self._run(f"!{text.strip()}", self._with_pip(text), captured)
+        return self._run(f"!{text.strip()}", self._with_pip(expand.strict(text)), captured)
 
     def run_pip(self, line, captured=False):
         """Runs pip with the arguments on a line, in a shell where that is needed."""

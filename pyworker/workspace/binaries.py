@@ -1,6 +1,7 @@
 """Files that are no texts, told by the libraries that are there: Parquet by pyarrow,
 workbooks by pandas and openpyxl, arrays by numpy, pictures by Pillow."""
 
+import contextlib
 import importlib
 import zipfile
 
@@ -9,12 +10,14 @@ from .words import CELL, NotSaid, clean, count, named, quoted, section, share, s
 
 PICTURES = frozenset([".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp"])
 _LIBRARIES = {
-    ".csv": "pandas",
     ".parquet": "pyarrow.parquet",
+    ".pq": "pyarrow.parquet",
     ".xlsx": "openpyxl",
-    ".npy": "numpy.lib.format",
-    ".png": "PIL.Image",
+    ".xlsm": "openpyxl",
+    **dict.fromkeys((".npy", ".npz"), "numpy.lib.format"),
+    **dict.fromkeys(PICTURES, "PIL.Image"),
 }
+_TABLES = "csv tsv tab psv txt dat data gz bz2 xlsx xlsm".split()  # noqa: SIM905
 _SHEETS = 8  # of a workbook that are described
 _ROWS = 2000  # of a sheet
 _WORKBOOK = 32 << 20  # bytes of a workbook; four times that of what is in it
@@ -24,7 +27,7 @@ _COLUMNS = 50  # of a Parquet file
 
 def library(kind):
     """Imports what a kind of file is read with, or says that it is not there."""
-    name = _LIBRARIES[kind]
+    name = _LIBRARIES.get(kind, kind)
     try:
         return importlib.import_module(name)
     except Exception:
@@ -34,13 +37,14 @@ def library(kind):
         ) from None
 
 
-def prepare():
-    """Imports what is there, once for all of the processes that read a file."""
-    for kind in _LIBRARIES:
-        try:
-            library(kind)
-        except NotSaid:
-            pass
+def prepare(kinds):
+    """Imports what some kinds of files are read with, once for all of the processes."""
+    names = {_LIBRARIES[kind] for kind in kinds if kind in _LIBRARIES}
+    if any(kind.rpartition(".")[2] in _TABLES for kind in kinds):
+        names.add("pandas")
+    for name in names:
+        with contextlib.suppress(Exception):  # whoever reads a file says what is missing
+            importlib.import_module(name)
 
 
 def read_parquet(file, *_):
@@ -88,7 +92,7 @@ def _stored(known, column, kind):
 def read_workbook(file, _, size, room):
     """Describes the sheets of a workbook by their first rows."""
     library(".xlsx")
-    pandas = library(".csv")
+    pandas = library("pandas")
     try:
         with zipfile.ZipFile(file) as parts:
             unpacked = sum(part.file_size for part in parts.infolist())
@@ -111,7 +115,7 @@ def read_workbook(file, _, size, room):
 
 
 def _sheet(book, name):
-    table = library(".csv").read_excel(book, sheet_name=name, nrows=_ROWS, dtype=str)
+    table = library("pandas").read_excel(book, sheet_name=name, nrows=_ROWS, dtype=str)
     if table.empty and not len(table.columns):
         return section(f"Sheet {quoted(name)}: empty")
     first = "the first " if len(table) == _ROWS else ""

@@ -63,13 +63,15 @@ def describe(directory, roots=(), known="", name="input", characters=6000, secon
     mark = hashlib.sha256("\n".join(top.print()).encode("utf-8", "surrogatepass")).hexdigest()
     if mark == known:
         return {"print": mark}
-    binaries.prepare()
-    look = _Look(walker.top, end)
-    for folder in top.shown_tree():
+    hasted, folders = time.monotonic() > end, list(top.shown_tree())
+    # Imports are slow on a cold disk, and no file's fault.
+    binaries.prepare({tree.extension(each.name) for folder in folders for each in folder.files})
+    look = _Look(walker.top, time.monotonic() + seconds)
+    for folder in folders:
         look.folder(folder)
     return {
         "print": mark,
-        "hasted": time.monotonic() > end or look.hasted,
+        "hasted": hasted or look.hasted,
         "text": _compose(top.lines(name), look.sections, characters),
     }
 
