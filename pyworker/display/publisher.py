@@ -42,7 +42,6 @@ class Outlet:
         self._shown = []  # names of artifacts that were displayed since the last clear
         self._figures = False  # some were sent since then
         self._waiting = None  # how much was written when clear_output(wait=True) came
-        self.held = 0  # widgets that collect output of their own: clear() is not for us
         self.pending = {}  # figures of plotly to be shown at the end, by id()
         self.artifacts = None  # which sends what it keeps through this
 
@@ -104,8 +103,6 @@ class Outlet:
 
     def clear(self, wait=False):
         """Takes away what this execution has shown so far."""
-        if self.held:
-            return
         self._out(mark("clear-wait" if wait else "clear"))
         self._waiting = self._streams.written()
         if not wait:
