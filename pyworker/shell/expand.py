@@ -83,7 +83,8 @@ def _each(text, names, formatter):
 
 def strict(text):
     """Returns a line that the shell ends at a variable that has no value."""
-    return f"set -u; {text}" if "$" in text and not _UNKNOWN.search(text) else text
+    may_end = "$" in text and os.name != "nt" and not _UNKNOWN.search(text)
+    return f"set -u; {text}" if may_end else text
 
 
 def pythons(text, names):

@@ -39,8 +39,8 @@ _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 _FOR_SHELL = re.compile(r"[|;&`$\n]|(?:^|\s)\d*[<>](?!=?\s*\d)|[<>]\s*[/.~]")
 _UNSET = (127, 2)  # exit codes of bash and sh that have met a variable without a value
 _ABOUT_UNSET = (
-    "a line ends at a variable that has a value neither in Python nor in the environment: assign "
-    "it in Python first, or write ${name:-} where nothing is meant"
+    "a variable that the shell calls unbound is in neither Python nor the environment: assign it "
+    "in Python first, or write ${name:-} where nothing is meant"
 )
 _ARGUMENTS = '"$@"'
 _BASH = ("/bin/bash", "/usr/bin/bash")

@@ -94,8 +94,8 @@ class PreviewTest(FilesTestCase):
             "- id: int64, 1 to 1000\n"
             "- price: double, 0.125 to 124.875, 250 missing (25%)\n"
             '- name: string, "ash" to "oak"\n- day: date32[day], 2024-01-01 to 2024-12-31\n'
-            "- at: timestamp[us], 2024-01-01 to 2024-02-11 15:00:00\n- ok: bool",
-            "- tags: list<element: string>\n- place: struct<x: int64>\n- raw: binary",
+            "- at: timestamp[us], 2024-01-01 to 2024-02-11 15:00:00\n- ok: bool\n",
+            "- tags: list<element: string>\n- place: struct<x: int64>\n- raw: binary\n",
             "### none.parquet\nParquet: 0 rows × 1 column\n- price: double\n",
             "### b/too.pq\nParquet: 1,000 rows × 9 columns\nThe same columns as same.parquet.",
         )

@@ -90,8 +90,10 @@ def spread(least, most):
 
 def _value(value):
     """Writes a bound: numbers to six digits, whole ones in full."""
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, str):
         return quoted(value)
+    if isinstance(value, (bytes, bool)):
+        raise TypeError("its order says nothing")
     if hasattr(value, "isoformat"):
         return str(value).partition(".")[0].removesuffix(" 00:00:00")
     value = float(value)
