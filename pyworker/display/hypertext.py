@@ -47,8 +47,9 @@ class _Reader(late.load("html.parser").HTMLParser):
         attributes = dict(attrs)
         if tag in _UNSEEN:
             self._hidden += 1
-        elif tag in ("td", "th"):
-            self._begin("  ")
+        elif tag in ("td", "th"):  # an empty one counts too: what follows is in its column
+            self._begin(" ")
+            self.pieces.append("| ")
         elif tag == "img":
             source = attributes.get("src") or ""
             words = ["image", attributes.get("alt"), "" if source[:5] == "data:" else source]
