@@ -106,7 +106,9 @@ for t in threads: t.join()
     def test_between_calls(self):
         sent = []
         with tempfile.TemporaryDirectory() as folder:
-            outlet = publisher.Outlet(types.SimpleNamespace(send=lambda *f: sent.append(f)), None)
+            outlet = publisher.Outlet(
+                types.SimpleNamespace(send=lambda *f: sent.append(f), closed=False), None
+            )
             kept = artifacts.Artifacts(outlet, folder, 100)
             with self.assertRaisesRegex(RuntimeError, "only while a call runs code"):
                 kept.artifact("early")
