@@ -37,10 +37,9 @@ _INSTALL = re.compile(
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 # What pip's arguments need a shell for; the versions in "a>=1,<2" are no redirections.
 _FOR_SHELL = re.compile(r"[|;&`$\n]|(?:^|\s)\d*[<>](?!=?\s*\d)|[<>]\s*[/.~]")
-_UNSET = (127, 2)  # exit codes of bash and sh that have met a variable without a value
-_ABOUT_UNSET = (
-    "a variable that the shell calls unbound is in neither Python nor the environment: assign it "
-    "in Python first, or write ${name:-} where nothing is meant"
+_ABOUT_UNKNOWN = (
+    "the shell does not know a program or a variable of !{}: give the variable a value in Python "
+    "or os.environ first, or write ${{name:-}} where nothing is meant"
 )
 _ARGUMENTS = '"$@"'
 _BASH = ("/bin/bash", "/usr/bin/bash")
@@ -60,8 +59,6 @@ class Shell:
         """Returns sentences on the lines that have failed since the last call."""
         notes, failures, hosts = [*self._installed], self._failures, self._packages.hosts
         notes += [f"{shown!r:.100} ended with exit code {code}" for shown, code in failures[:NOTED]]
-        if any(code in _UNSET and "$" in shown for shown, code in failures):
-            notes.append(_ABOUT_UNSET)
         if len(failures) > NOTED:
             notes.append(f"and so did {len(failures) - NOTED} more")
         if self._install_failed and hosts is not None:
@@ -82,10 +79,17 @@ class Shell:
         return self._run_child(argv, stderr=subprocess.STDOUT)[1]
 
     def run_line(self, text, captured=False):
-        """Runs a "!" line; returns what it printed, stderr too, if that is captured."""
+        """Runs a "!" line; returns what it printed, stderr too, if that is captured.
+
+        Raises ValueError where it has ended at a variable that nothing defines.
+        """
         if match := _PIP.fullmatch(text.strip()):
             return self.run_pip(match[1] or "", captured)
-        return self._run(f"!{text.strip()}", self._with_pip(expand.strict(text)), captured)
+        line = expand.strict(text)
+        printed = self._run(f"!{text.strip()}", self._with_pip(line), captured)
+        if line != text and vars(self._session.module)["_exit_code"] == _NOT_FOUND:
+            raise ValueError(_ABOUT_UNKNOWN.format(text.strip()))
+        return printed
 
     def run_pip(self, line, captured=False):
         """Runs pip with the arguments on a line, in a shell where that is needed."""

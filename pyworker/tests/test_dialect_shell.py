@@ -64,10 +64,10 @@ class Lines(WorkerCase):
         worker.run("import os; os.environ.pop('out', None)")
         for line in ENDED:
             with self.subTest(line):
-                answer = worker.run(f"!{line}; echo on")
-                self.assertEqual("", answer.stdout)
+                answer = worker.run(f"!{line}; echo on\nprint('on')")
+                self.assertEqual((False, ""), (answer.ok, answer.stdout))
                 self.assertIn("out: unbound variable", answer.stderr)
-                self.assertIn("assign it in Python first", "".join(answer.notes))
+                self.assertIn("give the variable a value", answer.exception["traceback"])
         for line in GO_ON:
             with self.subTest(line):
                 self.assertRegex(worker.run(f"!{line}; echo on").stdout, r"\bon\n$")
