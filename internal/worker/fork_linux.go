@@ -33,7 +33,7 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 		_ = stream.Close()
 		return nil, err
 	}
-	u := &understudy{spawner: w.spawner, conn: wire.NewSmallConn(stream, w.log), log: w.log}
+	u := &understudy{spawner: w.spawner, conn: wire.NewConn(stream, w.log), log: w.log}
 	if purpose == sessions.ToStandBy {
 		u.line = w.line
 		u.line.hold()
@@ -50,36 +50,28 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 
 // askFork returns nil when there is a copy.
 func (w *worker) askFork(ctx context.Context, message wire.Fork, frames *os.File) error {
-	if w.process.hasExited() {
-		return w.process.crash
-	}
 	request, err := wire.EncodeWith(wire.TypeFork, message, 1)
 	if err != nil {
 		return err
 	}
 	var answer wire.Forked
-	err = w.conn.Pass(request, []*os.File{frames})
-	if err == nil {
-		err = w.answer(ctx, wire.TypeForked, &answer)
-	}
-	switch {
+	pass := func() error { return w.conn.Pass(request, []*os.File{frames}) }
+	switch err := w.inquire(ctx, pass, wire.TypeForked, &answer); {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		w.owed = append(w.owed, wire.TypeForked)
 		return &sessions.ForkError{Reason: "the interpreter did not copy itself in time"}
 	case err != nil:
-		return w.bury(err)
+		return err
 	case !answer.OK:
 		return &sessions.ForkError{Reason: answer.Reason}
-	default:
-		return nil
 	}
+	return nil
 }
 
 // understudy is a copy of a worker. It satisfies sessions.Understudy.
 type understudy struct {
 	spawner *Spawner
-	line    *line    // nil for the copy that is to be a branch
-	network *network // of that one, held until its own line does
+	line    *line   // nil for the copy that is to be a branch
+	network *shared // of that one, held until its own line does
 	process *process
 	body    *forked
 	conn    *wire.Conn
@@ -188,9 +180,6 @@ func (u *understudy) Rouse(ctx context.Context) error {
 	if err == nil {
 		err = u.conn.Ask(ctx, request, nil, wire.TypeReady, &wire.Ready{})
 	}
-	if err == nil && u.conn.Buffered() > 0 { // which Wake would not read
-		err = wire.Errorf("turn", "it said more than it was asked")
-	}
 	if err == nil {
 		return nil
 	}
@@ -231,7 +220,7 @@ func (u *understudy) follow(ctx context.Context, spec sessions.Spec) (*worker, e
 	u.process.lead(u.line.kin, u.line.fault)
 	w := u.spawner.newWorker(u.process, u.line) // holds the line in our place
 	w.spec.Store(&spec)
-	w.join(u.conn.Enlarged())
+	w.join(u.conn)
 	err := w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: u.line.kin.Mark.Value}, nil)
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
@@ -257,7 +246,7 @@ func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, e
 	line.network = u.network
 	w := u.spawner.newWorker(u.process, line)
 	w.spec.Store(&spec)
-	w.join(u.conn.Enlarged())
+	w.join(u.conn)
 	err = w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.Value, Tag: mark.Tag}, ends.child)
 	ends.started()
 	if err != nil {

@@ -34,7 +34,7 @@ type forker struct {
 }
 
 func newForker(name string, p *process, stream net.Conn) *forker {
-	f := &forker{name: name, process: p, conn: wire.NewSmallConn(stream, p.log), turn: make(chan struct{}, 1)}
+	f := &forker{name: name, process: p, conn: wire.NewConn(stream, p.log), turn: make(chan struct{}, 1)}
 	return f
 }
 

@@ -80,47 +80,16 @@ func (l *library) ensure() (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	dir := filepath.Join(l.cache, l.name)
-	if _, err := os.Stat(dir); os.IsNotExist(err) {
-		if err := l.extract(dir); err != nil {
-			return "", fmt.Errorf("extracting the Python library: %w", err)
-		}
-	}
 	for name, data := range l.files {
 		path := filepath.Join(dir, name)
 		if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, data) {
 			continue
 		}
 		if err := writeAtomically(path, data); err != nil {
-			return "", fmt.Errorf("repairing the Python library: %w", err)
+			return "", fmt.Errorf("laying down the Python library: %w", err)
 		}
 	}
 	return dir, nil
-}
-
-// extract writes the library beside its place and moves it there. Losing the
-// race to another server is as good as winning it.
-func (l *library) extract(dir string) error {
-	if err := os.MkdirAll(l.cache, 0o755); err != nil {
-		return err
-	}
-	temp, err := os.MkdirTemp(l.cache, ".lib-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(temp)
-	if err := os.Chmod(temp, 0o755); err != nil {
-		return err
-	}
-	for name, data := range l.files {
-		if err := writeAtomically(filepath.Join(temp, name), data); err != nil {
-			return err
-		}
-	}
-	err = os.Rename(temp, dir)
-	if _, found := os.Stat(dir); found == nil {
-		return nil
-	}
-	return err
 }
 
 // writeAtomically makes a file appear with all its contents or not at all.

@@ -30,7 +30,7 @@ func (w *worker) takeListener(family string) error {
 	if err != nil {
 		return wire.Errorf("descriptors", "its listener is none: %v", err)
 	}
-	w.line.network = &network{listener: listener, holders: 1}
+	w.line.network = &shared{holders: 1, close: func() { _ = listener.Close() }} // whoever serves it may have closed it
 	if serve := w.spawner.options.Serve; serve != nil {
 		serve(family, listener)
 	}

@@ -1,10 +1,11 @@
 package worker
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"understudy/internal/sandbox"
 	"understudy/internal/worker/proc"
@@ -37,35 +38,33 @@ for _ in range(10): time.sleep(0.1)`) // mapped it counts once
 // who have less.
 func TestGuardSeesFilesInMemory(t *testing.T) {
 	s := limited(t, sandbox.Limits{Memory: 4 << 30})
-	holder, other := start(t, s), start(t, s)
+	var holder atomic.Pointer[worker] // memory is short as long as it lives
+	s.limiter.Available = func() (left, all uint64) {
+		if w := holder.Load(); w != nil && !w.process.hasExited() {
+			return 1 << 20, 8 << 30
+		}
+		return 4 << 30, 8 << 30
+	}
+	w, other := start(t, s), start(t, s)
 	workertest.Run(t, other, grab+"grab(70)")
-	ended := make(chan string)
-	go func() {
-		ended <- breaks(t, holder, hold+"fd = hold(150); open('there', 'w').close(); time.sleep(1000)")
-	}()
-	eventually(t, "it has its memory", func() bool {
-		_, err := os.Stat(filepath.Join(holder.spec.Load().Workdir, "there"))
-		return err == nil
+	workertest.Run(t, w, hold+"fd = hold(150)")
+	var rest sync.WaitGroup
+	rest.Go(func() {
+		if outcome, _ := workertest.Run(t, other, "import time; time.sleep(2)"); !outcome.OK {
+			t.Errorf("the other one: %+v", outcome)
+		}
 	})
-	other.interrupts.begin()
-	all := s.limiter.largestOf(other, holder)
-	other.interrupts.end()
-	if len(all) != 2 || all[0].worker != holder || all[0].unmapped < 150<<20 || all[1].unmapped > 1<<20 {
-		t.Errorf("%+v", all)
+	eventually(t, "the other one runs", other.Busy)
+	rest.Go(func() {
+		for !w.Busy() {
+			time.Sleep(time.Millisecond)
+		}
+		holder.Store(w)
+	})
+	if reason := breaks(t, w, "time.sleep(1000)"); !strings.HasPrefix(reason, "the machine's memory is nearly used up") {
+		t.Error(reason)
 	}
-	holder.Kill()
-	<-ended
-}
-
-// largestOf are the candidates among workers that run, of a limiter that doesn't watch.
-func (d *limiter) largestOf(workers ...*worker) []candidate {
-	apart := newLimiter(d.spawner)
-	present := map[*worker]bool{}
-	for _, w := range workers {
-		present[w] = true
-	}
-	apart.forget(present)
-	return apart.largest(present, true)
+	rest.Wait()
 }
 
 // However many descriptors code has, all others don't wait until the last is looked at.
@@ -82,7 +81,9 @@ for n in range(20):
         except OSError: os.close(done)
         while True: time.sleep(1000)
 os.close(done); os.read(ready, 1)`)
-	f := s.limiter.footprintOf(w)
+	c := proc.NewCount(s.registry)
+	c.Add(w.process.pid)
+	f := c.Footprint
 	if seen := f.Unmapped(); len(f.PIDs) != 21 || seen >= 80<<20 {
 		t.Errorf("%d processes, and the last one's %d bytes are seen", len(f.PIDs), seen)
 	}
@@ -90,11 +91,4 @@ os.close(done); os.read(ready, 1)`)
 	if seen := f.Unmapped(); seen < 80<<20 {
 		t.Errorf("%d bytes are seen", seen)
 	}
-}
-
-// footprintOf is a worker's for a limiter that doesn't watch.
-func (d *limiter) footprintOf(w *worker) proc.Footprint {
-	apart := newLimiter(d.spawner)
-	apart.forget(map[*worker]bool{w: true})
-	return apart.footprint(w)
 }

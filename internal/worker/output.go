@@ -37,7 +37,6 @@ type outputs struct {
 	closed bool
 	sink   sessions.Sink // nil between executions
 	held   held
-	said   trouble // what the execution's text tells of it
 	buffer []byte
 }
 
@@ -64,7 +63,7 @@ func (o *outputs) attach(sink sessions.Sink) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.held.flush(sink)
-	o.sink, o.said = sink, trouble{}
+	o.sink = sink
 }
 
 // detach gives the sink what the pipes hold at this moment and lets it go. It
@@ -93,7 +92,6 @@ func (o *outputs) readAll() {
 // deliver is called with the lock held.
 func (o *outputs) deliver(stream sessions.Stream, text []byte) {
 	if o.sink != nil {
-		o.said.read(text)
 		o.sink.Output(stream, text)
 		return
 	}
@@ -137,13 +135,6 @@ func (o *outputs) tail(stream sessions.Stream, size int) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.held.tail(stream, size)
-}
-
-// found returns what trouble the text of the execution under way has told of so far.
-func (o *outputs) found() trouble {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.said
 }
 
 // close ends the pumps and closes the pipes.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"understudy/internal/worker/limits"
 	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
@@ -49,10 +50,10 @@ type process struct {
 	reaped bool
 
 	mu     sync.Mutex
-	kin    *proc.Kin // nil for a copy that sleeps: it has none of its own
-	fault  *os.File  // reading end; nil where faults go to stderr
-	cause  string    // why we ended it, if we did; the first one told counts
-	bounds *bounds   // of its line; nil without limits, and while it sleeps
+	kin    *proc.Kin      // nil for a copy that sleeps: it has none of its own
+	fault  *os.File       // reading end; nil where faults go to stderr
+	cause  string         // why we ended it, if we did; the first one told counts
+	bounds *limits.Bounds // of its line; nil without limits, and while it sleeps
 }
 
 // adopt makes a started Python a process. Without kin it is a forker, or a copy
@@ -123,7 +124,7 @@ func (p *process) describe(crash sessions.CrashError) *sessions.CrashError {
 	}
 	cause := p.cause
 	if cause == "" && crash.Signal == "SIGKILL" {
-		cause = p.bounds.verdict()
+		cause = p.bounds.Verdict()
 	}
 	crash.Reason = reason(&crash, cause)
 	file := p.spawner.options.CodeFile

@@ -19,6 +19,13 @@ const (
 	spareRest = 20 * time.Millisecond
 	// spareRetry is how long after a fork that failed another is tried.
 	spareRetry = 5 * time.Second
+	// spareRecent is how long one has to live for its end not to be laid to its beginning:
+	// a preloaded module may end each fork. The next waits for lossPause then, and twice as
+	// long with each further one, up to lossLongest; at lossTold the operator is told.
+	spareRecent = 10 * time.Second
+	lossPause   = 10 * time.Millisecond
+	lossTold    = 4 * lossPause
+	lossLongest = 30 * time.Second
 )
 
 // A spare is a fork of the zygote that has everything of a worker but its
@@ -41,12 +48,13 @@ type spares struct {
 	spawner *Spawner
 	forkers *forkers
 	wanted  int
-	losses  losses
 	// poke says that one was taken, or has ended.
 	poke chan struct{}
 
-	mu   sync.Mutex
-	idle []*spare
+	mu    sync.Mutex
+	idle  []*spare
+	pause time.Duration // after the last of those that ended at once
+	next  time.Time     // no other is forked before
 }
 
 func newSpares(f *forkers, wanted int) *spares {
@@ -80,7 +88,10 @@ func (s *spares) keep(life context.Context) {
 // replenish has the zygote fork one more, unless it is to be left alone. It
 // returns how long to wait before the next try, 0 when there is one more.
 func (s *spares) replenish(zygote *forker) time.Duration {
-	if pause := s.losses.pause(zygote); pause > 0 {
+	s.mu.Lock()
+	pause := time.Until(s.next)
+	s.mu.Unlock()
+	if pause > 0 {
 		return pause
 	}
 	if err := s.add(zygote); err != nil {
@@ -159,7 +170,7 @@ func (s *spares) add(zygote *forker) error {
 func (s *spares) watch(sp *spare) {
 	select {
 	case <-sp.process.exited:
-		if s.losses.note(sp) {
+		if s.lost(sp) == lossTold {
 			s.spawner.log.Warn("interpreters that are forked ahead end at once; others are forked after pauses that grow (a module of --preload may do that)", "reason", sp.process.crash.Reason)
 		}
 		s.prod()
@@ -167,11 +178,25 @@ func (s *spares) watch(sp *spare) {
 	}
 }
 
+// lost notes the end of a spare, and returns how long the next waits for it.
+func (s *spares) lost(sp *spare) time.Duration {
+	if time.Since(sp.forked) > spareRecent {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pause = min(max(2*s.pause, lossPause), lossLongest)
+	s.next = time.Now().Add(s.pause)
+	return s.pause
+}
+
 // take hands out the oldest spare as the worker of that mark, nil when there is
 // none. It has yet to be greeted. One that has another base in force, as a directory was
 // replaced since, is of no use.
 func (s *spares) take(mark proc.Mark, base *sandbox.Base) *worker {
-	s.losses.forgive()
+	s.mu.Lock()
+	s.pause, s.next = 0, time.Time{} // a start has come: what there is is tried again
+	s.mu.Unlock()
 	for sp := s.oldest(); sp != nil; sp = s.oldest() {
 		s.prod()
 		if sp.ahead == nil || sp.ahead.Same(base) {

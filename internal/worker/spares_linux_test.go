@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -178,42 +176,17 @@ func TestSparesThatDieAtOnce(t *testing.T) {
 		o.Preload, o.Spares, o.Logger = []string{"deadly"}, testSpares, slog.New(slog.NewTextHandler(&log, nil))
 	})
 	z.Warm()
-	l := &z.forkers.spares.losses
+	s := z.forkers.spares
 	eventually(t, "a pause grows", func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.inARow >= 2*lossTold && time.Until(l.until) > lossPause
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.pause > 2*lossTold
 	})
 	const told = "forked ahead end at once"
 	eventually(t, "it is told", func() bool { return strings.Contains(log.String(), told) })
 	if text := log.String(); strings.Count(text, told) != 1 || !strings.Contains(text, "code 3") {
 		t.Errorf("the log: %s", text)
 	}
-}
-
-func TestLossesPauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var l losses
-		zygote, another := &forker{}, &forker{}
-		told := 0
-		for n := range 40 {
-			if l.note(&spare{zygote: zygote, forked: time.Now()}) {
-				told++
-			}
-			if got, want := l.pause(zygote), min(lossPause<<n, lossLongest); n < 20 && got != want {
-				t.Errorf("after %d losses: %s, not %s", n+1, got, want)
-			}
-		}
-		if told != 1 || l.pause(zygote) != lossLongest || l.pause(another) != 0 {
-			t.Errorf("told %d times; %s, %s", told, l.pause(zygote), l.pause(another))
-		}
-		if l.note(&spare{zygote: another, forked: time.Now().Add(-time.Minute)}) || l.pause(another) != 0 {
-			t.Error("one that has lived for a while counts")
-		}
-		if l.forgive(); l.pause(zygote) != 0 {
-			t.Errorf("after a start: %s", l.pause(zygote))
-		}
-	})
 }
 
 // syncedLog is a log that is read while it is written.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/limits"
 	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
@@ -124,9 +124,9 @@ type Spawner struct {
 	// checkpointLimit is how many bytes of its own a worker may have and still
 	// be copied; 0: it never is.
 	checkpointLimit int64
-	obstacle        string   // why workers are never copied, as a clause
-	forkers         *forkers // of a Zygote, or the guard; nil without
-	limiter         *limiter // nil without limits
+	obstacle        string          // why workers are never copied, as a clause
+	forkers         *forkers        // of a Zygote, or the guard; nil without
+	limiter         *limits.Limiter // nil without limits
 	// launch starts a process and joins it to a worker, which it may have
 	// greeted already.
 	launch func(ctx context.Context, spec sessions.Spec, mark proc.Mark, greeting []byte) (*worker, error)
@@ -180,7 +180,9 @@ func NewSpawner(options Options) *Spawner {
 	s.registry.ByUser = options.Wall.TellsByUser()
 	s.launch = s.spawn
 	s.forkers = newGuard(s)
-	s.limiter = newLimiter(s)
+	if options.Limits != (sandbox.Limits{}) || options.Wall != nil {
+		s.limiter = limits.New(limits.Options{Limits: options.Limits, Registry: s.registry, Present: s.present, Log: s.log})
+	}
 	return s
 }
 
@@ -398,7 +400,12 @@ func (s *Spawner) assemble(ctx context.Context, mark proc.Mark, begin func(*ends
 func (s *Spawner) newWorker(p *process, l *line) *worker {
 	w := &worker{spawner: s, process: p, line: l, log: s.log, closed: make(chan struct{})}
 	w.interrupts.signal, w.interrupts.nudge = p.interrupt, p.nudge
-	s.bind(w)
+	if l.bounds == nil {
+		l.bounds = s.limiter.Bind(p.pid)
+	}
+	p.mu.Lock()
+	p.bounds = l.bounds
+	p.mu.Unlock()
 	s.keep(w)
 	return w
 }
@@ -489,14 +496,17 @@ func (s *Spawner) keep(w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.workers[w] = true
-	s.limiter.begin()
+	s.limiter.Begin()
 }
 
 // present returns the workers that are not closed yet.
-func (s *Spawner) present() map[*worker]bool {
+func (s *Spawner) present() (all []limits.Worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.workers)
+	for w := range s.workers {
+		all = append(all, w)
+	}
+	return all
 }
 
 func (s *Spawner) forget(w *worker) {
@@ -519,7 +529,7 @@ func (s *Spawner) Close(ctx context.Context) error {
 	s.starting.Wait()
 	err := s.closeWorkers(ctx)
 	s.forkers.close()
-	s.limiter.close()
+	s.limiter.Close()
 	if s.launcher != nil {
 		s.launcher.close()
 		s.reaper.Close()

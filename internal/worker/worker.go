@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/limits"
 	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
@@ -42,8 +43,6 @@ type worker struct {
 	spec atomic.Pointer[sessions.Spec]
 
 	asking asking
-	// written is what it had written to disks when that was last looked at.
-	written uint64
 
 	// turn is held by the one request that is under way; conn's frames
 	// belong to it.
@@ -208,8 +207,8 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (done wi
 	}
 	w.interrupts.begin()
 	defer w.interrupts.end()
-	over := w.spawner.limiter.letRun(w)
-	defer func() { done.Notes = append(done.Notes, over(&done)...) }()
+	over := w.spawner.limiter.LetRun(w, w.line.bounds)
+	defer func() { done.Notes = append(done.Notes, over(trouble(&done))...) }()
 	if err := w.conn.Write(run); err != nil {
 		return done, err
 	}
@@ -242,6 +241,15 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (done wi
 	}
 }
 
+// trouble is what an execution says of itself that may have to do with limits.
+func trouble(done *wire.Done) limits.Outcome {
+	met := limits.Outcome{Notes: done.Notes}
+	if done.Exception != nil {
+		met.Traceback = done.Exception.Traceback
+	}
+	return met
+}
+
 // settle has the worker take note of a signal that may have crossed with its
 // last answer, so that it does not meet the next execution: it can't answer a
 // request before that.
@@ -266,9 +274,6 @@ func deliver[T any](read func() (T, error), to func(T)) error {
 func (w *worker) Equip(ctx context.Context, equipment sessions.Equipment) error {
 	w.turn.Lock()
 	defer w.turn.Unlock()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	message := wire.Equip{Plugins: equipment.Plugins, SessionVariables: equipment.Variables}
 	if message.Plugins == nil {
 		message.Plugins = []sessions.Plugin{}
@@ -276,52 +281,46 @@ func (w *worker) Equip(ctx context.Context, equipment sessions.Equipment) error 
 	if message.SessionVariables == nil {
 		message.SessionVariables = map[string]string{}
 	}
+	return w.inquire(ctx, func() error { return w.conn.Send(wire.TypeEquip, message) }, wire.TypeEquipped, &wire.Empty{})
+}
+
+// Variables describes what the session's namespace holds.
+func (w *worker) Variables(ctx context.Context) (sessions.Namespace, error) {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	message, err := w.askVariables(ctx)
+	return message.Namespace, err
+}
+
+func (w *worker) askVariables(ctx context.Context) (message wire.Variables, err error) {
+	ask := func() error { return w.conn.Send(wire.TypeVariables, wire.Empty{}) }
+	err = w.inquire(ctx, ask, wire.TypeVariables, &message)
+	return message, err
+}
+
+// inquire sends a request and receives its answer. When ctx ends first the answer is
+// owed: it comes before that of the next request. A worker that can't answer is dead when
+// inquire returns.
+func (w *worker) inquire(ctx context.Context, send func() error, kind string, answer any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if w.process.hasExited() {
 		return w.process.crash
 	}
-	err := w.conn.Send(wire.TypeEquip, message)
+	err := send()
 	if err == nil {
-		err = w.answer(ctx, wire.TypeEquipped, &wire.Empty{})
+		err = w.answer(ctx, kind, answer)
 	}
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		w.owed = append(w.owed, wire.TypeEquipped)
+		w.owed = append(w.owed, kind)
 		return err
 	default:
 		return w.bury(err)
 	}
-}
-
-// Variables describes what the session's namespace holds.
-func (w *worker) Variables(ctx context.Context) (names sessions.Namespace, err error) {
-	w.turn.Lock()
-	defer w.turn.Unlock()
-	if err := ctx.Err(); err != nil {
-		return names, err
-	}
-	message, err := w.askVariables(ctx)
-	switch {
-	case err == nil:
-		return message.Namespace, nil
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		w.owed = append(w.owed, wire.TypeVariables)
-		return names, err
-	default:
-		return names, w.bury(err)
-	}
-}
-
-func (w *worker) askVariables(ctx context.Context) (wire.Variables, error) {
-	var message wire.Variables
-	if w.process.hasExited() {
-		return message, w.process.crash
-	}
-	if err := w.conn.Send(wire.TypeVariables, wire.Empty{}); err != nil {
-		return message, err
-	}
-	return message, w.answer(ctx, wire.TypeVariables, &message)
 }
 
 // answer receives the answer to a request, of the given type.

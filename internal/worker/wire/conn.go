@@ -11,8 +11,8 @@ import (
 )
 
 // readBuffer is the size in bytes of a connection's buffer: a usual done frame
-// arrives with one read.
-const readBuffer = 32 << 10
+// arrives with one read, and a thousand copies that sleep take little.
+const readBuffer = 4 << 10
 
 // Conn is the frames' socket of one worker. One goroutine at a time sends and
 // receives; Shut and Close may be called at any time.
@@ -32,18 +32,6 @@ const maxLogged = 200
 func NewConn(stream net.Conn, log *slog.Logger) *Conn {
 	return &Conn{stream: stream, reader: bufio.NewReaderSize(stream, readBuffer), log: log}
 }
-
-// NewSmallConn returns the connection of a process that seldom speaks.
-func NewSmallConn(stream net.Conn, log *slog.Logger) *Conn {
-	return &Conn{stream: stream, reader: bufio.NewReaderSize(stream, 512), log: log}
-}
-
-// Enlarged is a connection of the same stream that speaks often. There must be nothing
-// buffered.
-func (c *Conn) Enlarged() *Conn { return NewConn(c.stream, c.log) }
-
-// Buffered is how many bytes have been read of frames that nobody has received.
-func (c *Conn) Buffered() int { return c.reader.Buffered() }
 
 // LimitWrites has later writes fail that are not done within the time.
 func (c *Conn) LimitWrites(patience time.Duration) {

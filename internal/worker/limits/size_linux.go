@@ -1,8 +1,7 @@
-package disk
+package limits
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -16,9 +15,9 @@ import (
 	"understudy/internal/phrase"
 )
 
-// Free is how many bytes are free on the file system of a directory, 0 if that can't
+// freeOn is how many bytes are free on the file system of a directory, 0 if that can't
 // be told.
-func Free(dir string) uint64 {
+func freeOn(dir string) uint64 {
 	var stat unix.Statfs_t
 	if unix.Statfs(dir, &stat) != nil {
 		return 0
@@ -26,34 +25,27 @@ func Free(dir string) uint64 {
 	return stat.Bfree * uint64(stat.Bsize)
 }
 
-// What Size needs for directories that are deeper than a path may be long.
+// What a walk needs for directories that are deeper than a path may be long.
 const (
 	longestPath = 3500 // bytes; with a name it stays below the kernel's 4096
 	mostRests   = 64   // of such a directory, one below the other
+	absurd      = 1 << 50
 )
 
-var errEnough = errors.New("enough")
-
-// Size adds up what the files below the directory take, in bytes. It stops
-// when that is more than enough, unless enough is negative. Links are not followed,
-// and what can't be read, or goes meanwhile, doesn't count. The largest are noted for who
-// asks for them.
-func Size(ctx context.Context, enough int64, dir string, largest *Largest) (int64, error) {
-	w := walk{ctx: ctx, enough: enough, largest: largest}
+// sizeBelow adds up what the files below the directory take, in bytes. Links are not
+// followed, and what can't be read, or goes meanwhile, doesn't count. The largest are noted
+// for who asks for them.
+func sizeBelow(ctx context.Context, dir string, largest *largest) (int64, error) {
+	w := walk{ctx: ctx, largest: largest}
 	err := w.add(dir)
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
 	return w.size, err
 }
 
 type walk struct {
-	ctx    context.Context
-	enough int64
-	size   int64
-	// largest is nil when nobody asks for them.
-	largest *Largest
-	rests   int // how many directories are walked by a descriptor
+	ctx     context.Context
+	size    int64
+	largest *largest // nil when nobody asks for them
+	rests   int      // how many directories are walked by a descriptor
 }
 
 func (w *walk) add(dir string) error {
@@ -72,22 +64,16 @@ func (w *walk) add(dir string) error {
 			w.size += stat.Blocks * 512
 			w.largest.add(path, stat)
 		}
-		if w.enough >= 0 && w.size > w.enough {
-			return errEnough
-		}
 		return w.ctx.Err()
 	})
 }
 
 // addRest adds a directory from where a shorter path leads to what is in it. That there
-// are very many below one another serves nobody: they are more than enough.
+// are very many below one another serves nobody: they are more than any limit.
 func (w *walk) addRest(path string) error {
 	if w.rests == mostRests {
-		if w.enough < 0 {
-			return fs.SkipDir
-		}
-		w.size = w.enough + 1
-		return errEnough
+		w.size += absurd
+		return fs.SkipDir
 	}
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -110,15 +96,15 @@ const (
 	clockTick = 20 * time.Millisecond
 )
 
-// Largest are some of those that a walk has met. The zero value keeps nothing less.
-type Largest struct {
-	Made  time.Time // only files that have changed since count
-	Count int       // of all that count
+// largest are some of those that a walk has met. The zero value keeps nothing less.
+type largest struct {
+	made  time.Time // only files that have changed since count
+	count int       // of all that count
 	files []sizedFile
 
-	Full   int64     // how large a file may become; 0 without limit
-	Since  time.Time // when the run began
-	Capped string    // a file of the run's that has become so large
+	full   int64     // how large a file may become; 0 without limit
+	since  time.Time // when the run began
+	capped string    // a file of the run's that has become so large
 }
 
 type sizedFile struct {
@@ -126,28 +112,28 @@ type sizedFile struct {
 	size int64 // bytes on disk
 }
 
-func (l *Largest) add(path string, stat *syscall.Stat_t) {
+func (l *largest) add(path string, stat *syscall.Stat_t) {
 	if l == nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
 		return
 	}
 	changed := time.Unix(stat.Ctim.Unix()).Add(clockTick)
-	if l.Full > 0 && stat.Size >= l.Full && changed.After(l.Since) {
-		l.Capped = path
+	if l.full > 0 && stat.Size >= l.full && changed.After(l.since) {
+		l.capped = path
 	}
-	if changed.Before(l.Made) {
+	if changed.Before(l.made) {
 		return
 	}
-	l.Count++
+	l.count++
 	l.files = append(l.files, sizedFile{path, stat.Blocks * 512})
 	slices.SortFunc(l.files, func(a, b sizedFile) int { return int(b.size - a.size) })
 	l.files = l.files[:min(len(l.files), mostNamed)]
 }
 
-// Forget forgets what a walk has met that did not come to its end.
-func (l *Largest) Forget() { l.Count, l.files = 0, nil }
+// forget forgets what a walk has met that did not come to its end.
+func (l *largest) forget() { l.count, l.files = 0, nil }
 
-// Names lists them, as "data/a.bin (20 MiB), b.bin (3 MiB)"; small ones are left out.
-func (l *Largest) Names(below string) string {
+// names lists them, as "data/a.bin (20 MiB), b.bin (3 MiB)"; small ones are left out.
+func (l *largest) names(below string) string {
 	var texts []string
 	for _, file := range l.files {
 		if file.size < leastNamed {
