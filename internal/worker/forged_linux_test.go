@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
@@ -100,11 +101,11 @@ func TestForgedTags(t *testing.T) {
 // but its own line's.
 func TestATagIsKnownAheadOfItsWorker(t *testing.T) {
 	z := coldZygote(t)
-	ends, err := openEnds()
+	ends, err := pipes.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ends.close()
+	defer ends.Close()
 	const user = 12345
 	own := proc.Mark{Value: "own", Tag: 77}
 	if !z.registry.IsUntagged(own.Tag, user) {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
@@ -23,7 +24,7 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 	if w.spawner.checkpointLimit <= 0 {
 		return nil, &sessions.ForkError{Reason: w.spawner.ForkObstacle()}
 	}
-	stream, theirs, err := framesPair()
+	stream, theirs, err := pipes.FramesPair()
 	if err != nil {
 		return nil, &sessions.ForkError{Reason: fmt.Sprintf("no socket could be made: %v", err)}
 	}
@@ -241,28 +242,28 @@ func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, e
 	mark := u.spawner.newMark(spec.InterpreterID)
 	proc.SetTag(u.process.pid, mark.Tag)
 	kin := proc.NewKin(u.process.pid, mark, u.spawner.registry, u.log)
-	u.process.lead(kin, ends.fault)
-	line := newLine(output, ends.fault, kin)
+	u.process.lead(kin, ends.Fault)
+	line := newLine(output, ends.Fault, kin)
 	line.network = u.network
 	w := u.spawner.newWorker(u.process, line)
 	w.spec.Store(&spec)
 	w.join(u.conn)
-	err = w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.Value, Tag: mark.Tag}, ends.child)
-	ends.started()
+	err = w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.Value, Tag: mark.Tag}, ends.Child)
+	ends.Started()
 	if err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
 	}
 	return w, nil
 }
 
-func openBranch() (*ends, *outputs, error) {
-	ends, err := openPipes()
+func openBranch() (*pipes.Ends, *pipes.Outputs, error) {
+	ends, err := pipes.OpenOutputs()
 	if err != nil {
 		return nil, nil, err
 	}
-	output, err := newOutputs(ends.stdout, ends.stderr)
+	output, err := pipes.NewOutputs(ends.Stdout, ends.Stderr)
 	if err != nil {
-		ends.close()
+		ends.Close()
 		return nil, nil, err
 	}
 	return ends, output, nil

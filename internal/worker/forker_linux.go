@@ -1,11 +1,14 @@
 package worker
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -144,5 +147,30 @@ func (f *forker) close(ctx context.Context) {
 	f.letGo()
 	if !f.process.wait(ctx, proc.KillGrace) {
 		f.process.kill("ended by the server")
+	}
+}
+
+// logLines writes what a forker prints (a library's warning at its import, for
+// one) to the log, until it has ended: somebody else may hold the pipe open.
+func logLines(pipe *os.File, ended <-chan struct{}, log *slog.Logger) {
+	defer pipe.Close()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-ended:
+			_ = pipe.SetReadDeadline(time.Now()) // what is there is read all the same
+		case <-done:
+		}
+	}()
+	lines := bufio.NewReader(pipe)
+	for {
+		line, err := lines.ReadString('\n')
+		if text := strings.TrimSpace(line); text != "" {
+			log.Info("python says", "text", text)
+		}
+		if err != nil {
+			return
+		}
 	}
 }

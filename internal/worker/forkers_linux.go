@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 )
@@ -219,8 +220,8 @@ func (f *forkers) present() (zygote *forker, changed <-chan struct{}) {
 
 // forkWorker has a forker fork a worker that gets the child's side of ends. It puts ahead
 // into force at once; nil for nothing.
-func (f *forkers) forkWorker(by *forker, ends *ends, ahead *sandbox.Base) (int, body, error) {
-	pid, err := by.spawn(wire.Spawn{Kind: wire.KindWorker, Ahead: ahead}, ends.child)
+func (f *forkers) forkWorker(by *forker, ends *pipes.Ends, ahead *sandbox.Base) (int, body, error) {
+	pid, err := by.spawn(wire.Spawn{Kind: wire.KindWorker, Ahead: ahead}, ends.Child)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -257,7 +258,7 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 	if err != nil {
 		return nil, err
 	}
-	stream, theirs, err := framesPair()
+	stream, theirs, err := pipes.FramesPair()
 	if err != nil {
 		return nil, err
 	}
@@ -270,7 +271,7 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 	defer says.Close()
 	cmd := f.command(dir, mark, theirs, says)
 	if err := proc.StartChild(cmd); err != nil {
-		closeFiles([]*os.File{said})
+		pipes.CloseFiles([]*os.File{said})
 		_ = stream.Close()
 		return nil, err
 	}
@@ -313,7 +314,7 @@ func (f *forkers) newForker(name string, pid int, body body, stream net.Conn) *f
 
 // startZygote forks a zygote and waits until it has imported what it can.
 func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error) {
-	stream, theirs, err := framesPair()
+	stream, theirs, err := pipes.FramesPair()
 	if err != nil {
 		return nil, err
 	}

@@ -2,12 +2,15 @@ package worker
 
 import (
 	"context"
+	"net"
 	"os"
 	"sync"
 	"time"
 
 	"understudy/internal/worker/limits"
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/proc"
+	"understudy/internal/worker/wire"
 )
 
 // A line is a worker and its copies that stand by for it: one after the other
@@ -15,7 +18,7 @@ import (
 // are let go with the last of them.
 type line struct {
 	shared
-	output *outputs
+	output *pipes.Outputs
 	fault  *os.File // reading end; nil where faults go to stderr
 	kin    *proc.Kin
 	bounds *limits.Bounds // nil without limits
@@ -28,10 +31,10 @@ type line struct {
 }
 
 // newLine returns a line with one holder.
-func newLine(output *outputs, fault *os.File, kin *proc.Kin) *line {
+func newLine(output *pipes.Outputs, fault *os.File, kin *proc.Kin) *line {
 	l := &line{output: output, fault: fault, kin: kin, leaving: map[*process]bool{}}
 	l.shared = shared{holders: 1, close: func() {
-		output.close()
+		output.Close()
 		if fault != nil {
 			_ = fault.Close()
 		}
@@ -97,4 +100,35 @@ func (l *line) awaitDismissed(ctx context.Context) {
 			p.kill("ended by the server")
 		}
 	}
+}
+
+// takeListener takes the socket on which the session finds our proxy: it belongs to the
+// session's own network, into which we could not open one. It comes as soon as the wall
+// stands, so that the operator's initial code has the network too; nothing of the user's
+// has run in the worker yet. It needs no right to look into a process of another user.
+func (w *worker) takeListener(family string) error {
+	f, files, err := w.conn.ReceiveFirst()
+	defer pipes.CloseFiles(files)
+	if err != nil {
+		return err
+	}
+	if f.Kind != wire.TypeListener {
+		return wire.Errorf("turn", "it sent %s before its listener", f.Kind)
+	}
+	var message wire.Listener
+	if err := f.Decode(&message); err != nil {
+		return err
+	}
+	if message.Descriptors != 1 || len(files) != 1 {
+		return wire.Errorf("descriptors", "its listener came with %d descriptors in place of one", len(files))
+	}
+	listener, err := net.FileListener(files[0]) // a copy
+	if err != nil {
+		return wire.Errorf("descriptors", "its listener is none: %v", err)
+	}
+	w.line.network = &shared{holders: 1, close: func() { _ = listener.Close() }} // whoever serves it may have closed it
+	if serve := w.spawner.options.Serve; serve != nil {
+		serve(family, listener)
+	}
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 )
@@ -34,8 +35,8 @@ type spare struct {
 	zygote  *forker
 	forked  time.Time
 	process *process
-	ends    *ends // our side
-	output  *outputs
+	ends    *pipes.Ends // our side
+	output  *pipes.Outputs
 	ahead   *sandbox.Base // what it has put into force; nil: nothing
 	// left is closed when it is a spare no longer.
 	left chan struct{}
@@ -139,23 +140,23 @@ func (s *spares) outdated(zygote *forker) (old []*spare) {
 
 // add has the zygote fork one more.
 func (s *spares) add(zygote *forker) error {
-	ends, err := openEnds()
+	ends, err := pipes.Open()
 	if err != nil {
 		return err
 	}
-	output, err := newOutputs(ends.stdout, ends.stderr)
+	output, err := pipes.NewOutputs(ends.Stdout, ends.Stderr)
 	if err != nil {
-		ends.close()
+		ends.Close()
 		return err
 	}
 	ahead := s.spawner.options.Wall.Ahead()
 	pid, body, err := s.forkers.forkWorker(zygote, ends, ahead)
 	if err != nil {
-		output.close()
-		ends.close()
+		output.Close()
+		ends.Close()
 		return err
 	}
-	ends.started()
+	ends.Started()
 	p := adopt(pid, body, proc.Worker, nil, nil, s.spawner)
 	sp := &spare{zygote: zygote, forked: time.Now(), process: p, ends: ends, output: output, ahead: ahead, left: make(chan struct{})}
 	s.running.Go(func() { s.watch(sp) })
@@ -214,10 +215,10 @@ func (s *spares) engage(sp *spare, mark proc.Mark) (w *worker) {
 	sp.process.withPID(func() {
 		close(sp.left)
 		kin := proc.NewKin(sp.process.pid, mark, s.spawner.registry, s.spawner.log)
-		sp.process.lead(kin, sp.ends.fault)
+		sp.process.lead(kin, sp.ends.Fault)
 		sp.process.body.(*forked).signal(unix.SIGCONT) // somebody may have stopped it
-		w = s.spawner.newWorker(sp.process, newLine(sp.output, sp.ends.fault, kin))
-		w.join(wire.NewConn(sp.ends.frames, s.spawner.log))
+		w = s.spawner.newWorker(sp.process, newLine(sp.output, sp.ends.Fault, kin))
+		w.join(wire.NewConn(sp.ends.Frames, s.spawner.log))
 	})
 	return w
 }
@@ -248,8 +249,8 @@ func (s *spares) discard(all []*spare) {
 // doesn't.
 func (s *spares) dismiss(sp *spare) {
 	close(sp.left)
-	_ = sp.ends.frames.Close()
+	_ = sp.ends.Frames.Close()
 	sp.process.end(context.Background())
-	sp.output.close()
-	_ = sp.ends.fault.Close()
+	sp.output.Close()
+	_ = sp.ends.Fault.Close()
 }

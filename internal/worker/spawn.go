@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/library"
 	"understudy/internal/worker/limits"
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
@@ -135,7 +136,7 @@ type Spawner struct {
 	standby func(mark proc.Mark, base *sandbox.Base) *worker
 
 	mu       sync.Mutex
-	library  *library // nil before the first start, as the next two
+	library  *library.Library // nil before the first start, as the next two
 	launcher *launcher
 	reaper   *proc.Reaper
 	started  uint64
@@ -171,7 +172,7 @@ func NewSpawner(options Options) *Spawner {
 		options:  options,
 		nonce:    proc.NewNonce(),
 		log:      options.Logger,
-		packages: embedded,
+		packages: library.Embedded,
 		registry: proc.NewRegistry(),
 		obstacle: ObstacleSpawned,
 		workers:  map[*worker]bool{},
@@ -316,7 +317,7 @@ func (s *Spawner) prepareForker(name string) (dir string, m proc.Mark, err error
 		return "", m, err
 	}
 	defer s.starting.Done()
-	dir, err = s.library.ensure()
+	dir, err = s.library.Ensure()
 	return dir, s.nonce.Mark(name, number), err
 }
 
@@ -347,17 +348,17 @@ func (s *Spawner) prepareLibrary() (err error) {
 	if cache, err = filepath.Abs(cache); err != nil {
 		return err
 	}
-	s.library, err = newLibrary(cache, s.packages)
+	s.library, err = library.New(cache, s.packages)
 	return err
 }
 
 // spawn starts the process as a child of this one.
 func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark proc.Mark, _ []byte) (*worker, error) {
-	dir, err := s.library.ensure()
+	dir, err := s.library.Ensure()
 	if err != nil {
 		return nil, err
 	}
-	return s.assemble(ctx, mark, func(ends *ends) (int, body, error) {
+	return s.assemble(ctx, mark, func(ends *pipes.Ends) (int, body, error) {
 		cmd := s.command(dir, mark, ends)
 		s.options.Wall.Enclose(cmd, spec.Home, spec.Workdir)
 		err := s.launcher.run(func() error { return proc.StartChild(cmd) })
@@ -369,26 +370,26 @@ func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark proc.Mark,
 }
 
 // assemble makes a worker of a process that begin starts with its ends.
-func (s *Spawner) assemble(ctx context.Context, mark proc.Mark, begin func(*ends) (int, body, error)) (*worker, error) {
-	ends, err := openEnds()
+func (s *Spawner) assemble(ctx context.Context, mark proc.Mark, begin func(*pipes.Ends) (int, body, error)) (*worker, error) {
+	ends, err := pipes.Open()
 	if err != nil {
 		return nil, err
 	}
-	output, err := newOutputs(ends.stdout, ends.stderr)
+	output, err := pipes.NewOutputs(ends.Stdout, ends.Stderr)
 	if err != nil {
-		ends.close()
+		ends.Close()
 		return nil, err
 	}
 	pid, body, err := begin(ends)
 	if err != nil {
-		output.close()
-		ends.close()
+		output.Close()
+		ends.Close()
 		return nil, err
 	}
-	ends.started()
+	ends.Started()
 	kin := proc.NewKin(pid, mark, s.registry, s.log)
-	w := s.newWorker(adopt(pid, body, proc.Worker, kin, ends.fault, s), newLine(output, ends.fault, kin))
-	stream, err := ends.connect(ctx)
+	w := s.newWorker(adopt(pid, body, proc.Worker, kin, ends.Fault, s), newLine(output, ends.Fault, kin))
+	stream, err := ends.Connect(ctx)
 	if err != nil {
 		return nil, errors.Join(w.startFault(ctx, err), w.Close(context.Background()))
 	}
@@ -414,61 +415,15 @@ func (s *Spawner) newWorker(p *process, l *line) *worker {
 // directory, because -m puts the directory it starts in before the standard
 // library: a random.py in the working directory would be taken for a module of
 // ours. The worker goes to the working directory itself.
-func (s *Spawner) command(dir string, mark proc.Mark, ends *ends) *exec.Cmd {
+func (s *Spawner) command(dir string, mark proc.Mark, ends *pipes.Ends) *exec.Cmd {
 	cmd := exec.Command(s.options.Python)
 	cmd.Dir = dir
 	cmd.Env = s.environment(dir, mark)
 	cmd.SysProcAttr = processAttributes()
 	// -u leaves C's stdio unbuffered: what printf said before a crash is not lost.
 	cmd.Args = append(cmd.Args, "-u", "-m", "pyworker")
-	cmd.Args = append(cmd.Args, ends.attach(cmd)...)
+	cmd.Args = append(cmd.Args, ends.Attach(cmd)...)
 	return cmd
-}
-
-// strangeVariables are those of the server's environment that would make
-// another interpreter of the worker: another standard library, asserts left
-// out, a prompt at its end, noise on stderr, figures that nobody sees.
-var strangeVariables = map[string]bool{
-	"PYTHONHOME": true, "PYTHONPLATLIBDIR": true, "PYTHONEXECUTABLE": true,
-	"PYTHONOPTIMIZE": true, "PYTHONINSPECT": true, "PYTHONSTARTUP": true,
-	"PYTHONVERBOSE": true, "PYTHONPROFILEIMPORTTIME": true, "PYTHONDEBUG": true,
-	"PYTHONDUMPREFS": true, "PYTHONIOENCODING": true, "PYTHONLEGACYWINDOWSSTDIO": true,
-	"__PYVENV_LAUNCHER__": true,
-	"MPLBACKEND":          true,
-}
-
-// arrowMalloc begins the settings of the allocator in pyarrow, which pandas imports.
-// Its background thread, which gives memory back a little later than the others do,
-// would forbid copies of a session that was not forked from the zygote.
-const arrowMalloc = "JE_ARROW_MALLOC_CONF="
-
-func isArrowMalloc(entry string) bool { return strings.HasPrefix(entry, arrowMalloc) }
-
-// environment returns the worker's environment: the server's, less what would
-// disturb the worker and what configures the server, plus what the worker and
-// the Pythons that its code starts need.
-func (s *Spawner) environment(dir string, mark proc.Mark) []string {
-	var env []string
-	path := dir
-	for _, entry := range os.Environ() {
-		name, value, _ := strings.Cut(entry, "=")
-		switch {
-		case s.options.Wall != nil && !harmless(name, value):
-		case strangeVariables[name] || strings.HasPrefix(name, "UNDERSTUDY_"):
-		case name == "PYTHONPATH" && value != "":
-			path += string(os.PathListSeparator) + value
-		default:
-			env = append(env, entry)
-		}
-	}
-	if !slices.ContainsFunc(env, isArrowMalloc) {
-		env = append(env, arrowMalloc+"background_thread:false")
-	}
-	env = append(env,
-		"PYTHONPATH="+path,
-		proc.Variable+"="+mark.Value,
-	)
-	return append(env, s.options.Env...)
 }
 
 func (s *Spawner) startMessage(spec sessions.Spec, mark proc.Mark) wire.Start {

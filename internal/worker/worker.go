@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/crash"
 	"understudy/internal/worker/limits"
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
@@ -153,7 +155,7 @@ func (w *worker) startFault(ctx context.Context, err error) error {
 		}
 		err = fmt.Errorf("python %w", exitError(w.process.crash))
 	}
-	if text := strings.TrimSpace(w.line.output.tail(sessions.Stderr, stderrTail)); text != "" {
+	if text := strings.TrimSpace(w.line.output.Tail(sessions.Stderr, stderrTail)); text != "" {
 		err = fmt.Errorf("%w: %s", err, text)
 	}
 	return err
@@ -188,8 +190,8 @@ func (w *worker) Run(ctx context.Context, request sessions.Request, sink session
 		return sessions.Outcome{}, err
 	}
 	w.discardFaults()
-	w.line.output.attach(sink)
-	defer w.line.output.detach()
+	w.line.output.Attach(sink)
+	defer w.line.output.Detach()
 	done, err := w.execute(message, request.Execution, sink)
 	if err != nil {
 		return sessions.Outcome{}, w.bury(err)
@@ -358,7 +360,7 @@ func (w *worker) bury(err error) error {
 	case errors.As(err, &protocol):
 		w.process.kill("killed because it broke the protocol: " + protocol.What)
 	case !w.process.dies(hangUpGrace):
-		w.process.kill(causeHungUp)
+		w.process.kill(crash.HungUp)
 	}
 	if !w.process.wait(context.Background(), 2*proc.KillGrace) {
 		return &sessions.CrashError{Reason: "does not answer and can't be killed", ExitCode: -1}
@@ -386,16 +388,16 @@ func (w *worker) rouse() (end func() bool) {
 }
 
 // Between hands out what was printed since the last execution.
-func (w *worker) Between() []sessions.Piece { return w.line.output.take() }
+func (w *worker) Between() []sessions.Piece { return w.line.output.Take() }
 
 // Unclaimed is how many bytes Between would hand out.
-func (w *worker) Unclaimed() int { return w.line.output.size() }
+func (w *worker) Unclaimed() int { return w.line.output.Size() }
 
 // discardFaults forgets what the worker's children have written to the fault
 // pipe: a full one would have no room for the worker's own report.
 func (w *worker) discardFaults() {
 	if w.line.fault != nil {
-		readFault(w.line.fault)
+		pipes.ReadFault(w.line.fault)
 	}
 }
 

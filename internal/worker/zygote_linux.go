@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
@@ -74,7 +75,7 @@ func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark proc.Mark, gre
 		return nil
 	}
 	greeted := false
-	w, err := z.assemble(ctx, mark, func(ends *ends) (int, body, error) {
+	w, err := z.assemble(ctx, mark, func(ends *pipes.Ends) (int, body, error) {
 		greeted = z.greetAhead(ends, mark, greeting)
 		return z.forkers.forkWorker(forker, ends, nil)
 	})
@@ -92,13 +93,13 @@ func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark proc.Mark, gre
 // sent later, and so is code of the operator's, which must not start processes
 // before the server knows the worker. Its tag is known from then on: whoever ends another
 // line of the same user's meanwhile must not take it for one that code has made up.
-func (z *Zygote) greetAhead(ends *ends, mark proc.Mark, greeting []byte) bool {
+func (z *Zygote) greetAhead(ends *pipes.Ends, mark proc.Mark, greeting []byte) bool {
 	const fits = 32 << 10
 	if len(greeting) > fits || z.options.InitCode != "" {
 		return false
 	}
 	z.registry.Begin(mark.Tag)
-	_, err := ends.frames.Write(greeting)
+	_, err := ends.Frames.Write(greeting)
 	return err == nil
 }
 

@@ -1,4 +1,4 @@
-package worker
+package library
 
 import (
 	"io/fs"
@@ -20,18 +20,18 @@ func testPackages(text string) map[string]fs.FS {
 	}
 }
 
-func mustLibrary(t *testing.T, cache, text string) *library {
+func mustLibrary(t *testing.T, cache, text string) *Library {
 	t.Helper()
-	l, err := newLibrary(cache, testPackages(text))
+	l, err := New(cache, testPackages(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return l
 }
 
-func mustEnsure(t *testing.T, l *library) string {
+func mustEnsure(t *testing.T, l *Library) string {
 	t.Helper()
-	dir, err := l.ensure()
+	dir, err := l.Ensure()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestLibraryIsExtractedByManyAtOnce(t *testing.T) {
 	for range 20 {
 		l := mustLibrary(t, cache, "text")
 		servers.Go(func() {
-			dir, err := l.ensure()
+			dir, err := l.Ensure()
 			if err != nil {
 				t.Error(err)
 				return

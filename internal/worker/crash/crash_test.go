@@ -1,4 +1,4 @@
-package worker
+package crash
 
 import (
 	"testing"
@@ -48,8 +48,8 @@ func TestReason(t *testing.T) {
 		{name: "unknown", crash: sessions.CrashError{ExitCode: -1}, want: "ended in an unknown way"},
 		{name: "ours", crash: sessions.CrashError{Signal: "SIGKILL", ExitCode: -1}, cause: "killed by the server",
 			want: "killed by the server"},
-		{name: "hung up", crash: sessions.CrashError{Signal: "SIGKILL", ExitCode: -1}, cause: causeHungUp, want: causeHungUp},
-		{name: "died as it hung up", crash: sessions.CrashError{Signal: "SIGSEGV", ExitCode: -1}, cause: causeHungUp,
+		{name: "hung up", crash: sessions.CrashError{Signal: "SIGKILL", ExitCode: -1}, cause: HungUp, want: HungUp},
+		{name: "died as it hung up", crash: sessions.CrashError{Signal: "SIGSEGV", ExitCode: -1}, cause: HungUp,
 			want: "killed by SIGSEGV (segmentation fault)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,4 +1,6 @@
-package worker
+// Package crash says how a worker came to its end, for who reads Python: by its exit status,
+// what faulthandler has left, and why the server has ended it, if it has.
+package crash
 
 import (
 	"fmt"
@@ -9,6 +11,15 @@ import (
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
+
+// Describe says how a process ended that has left a trace. A cause is the server's own, "" if
+// it has ended nobody. Cells have the name of the code file, where one is kept.
+func Describe(ended sessions.CrashError, trace, cause, codeFile string) *sessions.CrashError {
+	ended.Trace = lastFault(trace)
+	ended.Reason = underName(reason(&ended, cause), codeFile)
+	ended.Trace = underName(ended.Trace, codeFile)
+	return &ended
+}
 
 // lastFault returns the last of the reports in text: children that the worker
 // forked write theirs to the same pipe, before the worker dies. What says
@@ -36,7 +47,7 @@ func isOurs(line string) bool {
 	return m != nil && (ownFile.MatchString(m[1]) || m[1] == "<frozen runpy>")
 }
 
-// ownFile matches the files of the library that Go lays down; see library.go.
+// ownFile matches the files of the library that Go lays down.
 var ownFile = regexp.MustCompile(`[/\\]lib-[0-9a-f]+[/\\](pyworker|matplotlib_capture)[/\\]`)
 
 // A frame in faulthandler's words.
@@ -100,15 +111,15 @@ var signalMeaning = map[string]string{
 	"SIGSYS":  "forbidden system call",
 }
 
-// causeHungUp is the cause of an end that a worker may have been ahead of: on a busy
+// HungUp is the cause of an end that a worker may have been ahead of: on a busy
 // machine it may take a while to die after it has hung up.
-const causeHungUp = "killed because it had closed its connection to the server (os.closerange, or a close in native code)"
+const HungUp = "killed because it had closed its connection to the server (os.closerange, or a close in native code)"
 
 // reason says in a clause why a worker ended, as "killed by SIGSEGV
 // (segmentation fault) at <cell 3>, line 1, in f". A cause of our own goes
 // before what the exit status says.
 func reason(crash *sessions.CrashError, cause string) string {
-	if cause != "" && (cause != causeHungUp || !endedItself(crash)) {
+	if cause != "" && (cause != HungUp || !endedItself(crash)) {
 		return cause
 	}
 	text := exitReason(crash)

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package worker
+package pipes
 
 import (
 	"errors"
@@ -29,13 +29,13 @@ func newOutputPipes(files [2]*os.File) (p *outputPipes, err error) {
 }
 
 // startPumps delivers what arrives until no pipe has writers left, or close.
-func (o *outputs) startPumps() {
+func (o *Outputs) startPumps() {
 	for stream, raw := range o.pipes.raw {
 		o.pumps.Go(func() { o.pump(sessions.Stream(stream), raw) })
 	}
 }
 
-func (o *outputs) pump(stream sessions.Stream, raw syscall.RawConn) {
+func (o *Outputs) pump(stream sessions.Stream, raw syscall.RawConn) {
 	ended := false
 	// Made once: a program that prints a line at a time calls it for each.
 	read := func(fd uintptr) bool {
@@ -73,6 +73,6 @@ func (p *outputPipes) readNow(buffer []byte, left *[2]int, deliver deliverFunc) 
 }
 
 // wake ends the pumps' sleep for ever.
-func (p *outputPipes) wake() { closeFiles(p.files[:]) }
+func (p *outputPipes) wake() { CloseFiles(p.files[:]) }
 
 func (p *outputPipes) close() {}

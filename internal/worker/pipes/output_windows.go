@@ -1,4 +1,4 @@
-package worker
+package pipes
 
 import (
 	"os"
@@ -32,9 +32,9 @@ func newOutputPipes(files [2]*os.File) (*outputPipes, error) {
 }
 
 // startPumps delivers what arrives until close.
-func (o *outputs) startPumps() { o.pumps.Go(o.pump) }
+func (o *Outputs) startPumps() { o.pumps.Go(o.pump) }
 
-func (o *outputs) pump() {
+func (o *Outputs) pump() {
 	for pause := busyPause; ; pause = min(2*pause, idlePause) {
 		o.mu.Lock()
 		for left := o.pipes.capacity; o.pipes.readNow(o.buffer, &left, o.deliver); {
@@ -71,7 +71,7 @@ func (p *outputPipes) readNow(buffer []byte, left *[2]int, deliver deliverFunc) 
 // wake ends the pump.
 func (p *outputPipes) wake() { close(p.woken) }
 
-func (p *outputPipes) close() { closeFiles(p.files[:]) }
+func (p *outputPipes) close() { CloseFiles(p.files[:]) }
 
-// readFault returns nothing: on Windows faults go to stderr.
-func readFault(*os.File) string { return "" }
+// ReadFault returns nothing: on Windows faults go to stderr.
+func ReadFault(*os.File) string { return "" }

@@ -1,9 +1,11 @@
-package worker
+// Package library lays down the Python packages that workers run.
+package library
 
 import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -17,15 +19,15 @@ import (
 	"understudy/pyworker"
 )
 
-// embedded are the Python packages that a worker needs, by name.
-var embedded = map[string]fs.FS{
+// Embedded are the Python packages that a worker needs, by name.
+var Embedded = map[string]fs.FS{
 	"pyworker":           pyworker.Files,
 	"matplotlib_capture": matplotlibcapture.Files,
 }
 
-// library is the Python packages as files on disk. Its directory's name holds
+// Library is the Python packages as files on disk. Its directory's name holds
 // the hash of its contents, so servers of different versions share a cache.
-type library struct {
+type Library struct {
 	cache string // the directory that holds the library's
 	files map[string][]byte
 	name  string
@@ -33,9 +35,9 @@ type library struct {
 	mu sync.Mutex // one extraction at a time within this server
 }
 
-// newLibrary reads the packages and does not touch the disk.
-func newLibrary(cache string, packages map[string]fs.FS) (*library, error) {
-	l := &library{cache: cache, files: map[string][]byte{}}
+// New reads the packages and does not touch the disk.
+func New(cache string, packages map[string]fs.FS) (*Library, error) {
+	l := &Library{cache: cache, files: map[string][]byte{}}
 	for name, files := range packages {
 		if err := l.add(name, files); err != nil {
 			return nil, err
@@ -50,7 +52,7 @@ func newLibrary(cache string, packages map[string]fs.FS) (*library, error) {
 	return l, nil
 }
 
-func (l *library) add(name string, files fs.FS) error {
+func (l *Library) add(name string, files fs.FS) error {
 	return fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".py") {
 			return err
@@ -64,19 +66,19 @@ func (l *library) add(name string, files fs.FS) error {
 	})
 }
 
-// lay sees to it that the library's directory is there, and looks at no file in it.
-func (l *library) lay() error {
+// Lay sees to it that the library's directory is there, and looks at no file in it.
+func (l *Library) Lay() error {
 	if _, err := os.Stat(filepath.Join(l.cache, l.name)); err == nil {
 		return nil
 	}
-	_, err := l.ensure()
+	_, err := l.Ensure()
 	return err
 }
 
-// ensure returns the library's directory after making sure that it holds what
+// Ensure returns the library's directory after making sure that it holds what
 // it should: files that a cleaner has removed or somebody has changed are
 // written again. Other servers may do the same at the same time.
-func (l *library) ensure() (string, error) {
+func (l *Library) Ensure() (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	dir := filepath.Join(l.cache, l.name)
@@ -90,6 +92,18 @@ func (l *library) ensure() (string, error) {
 		}
 	}
 	return dir, nil
+}
+
+// Texts returns the files of a package by their paths in it, as one line of JSON.
+func (l *Library) Texts(name string) ([]byte, error) {
+	texts := map[string]string{}
+	for file, data := range l.files {
+		if inside, found := strings.CutPrefix(filepath.ToSlash(file), name+"/"); found {
+			texts[inside] = string(data)
+		}
+	}
+	line, err := json.Marshal(texts)
+	return append(line, '\n'), err
 }
 
 // writeAtomically makes a file appear with all its contents or not at all.

@@ -1,4 +1,4 @@
-package worker
+package pipes
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 )
 
 // testOutputs returns outputs and the writing ends of their pipes.
-func testOutputs(t *testing.T) (*outputs, [2]*os.File) {
+func testOutputs(t *testing.T) (*Outputs, [2]*os.File) {
 	t.Helper()
 	var readers, writers [2]*os.File
 	for i := range readers {
@@ -24,13 +24,13 @@ func testOutputs(t *testing.T) (*outputs, [2]*os.File) {
 			t.Fatal(err)
 		}
 	}
-	o, err := newOutputs(readers[0], readers[1])
+	o, err := NewOutputs(readers[0], readers[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		o.close()
-		closeFiles(writers[:])
+		o.Close()
+		CloseFiles(writers[:])
 	})
 	return o, writers
 }
@@ -42,19 +42,19 @@ func TestDetachHasAllThatWasWritten(t *testing.T) {
 	o, writers := testOutputs(t)
 	for range 2000 {
 		sink := workertest.NewRecorder()
-		o.attach(sink)
+		o.Attach(sink)
 		for _, text := range []string{"a", "bc", "d\n"} {
 			_, _ = writers[0].WriteString(text)
 			_, _ = writers[1].WriteString(text)
 		}
-		o.detach()
+		o.Detach()
 		_, _ = writers[0].WriteString("later")
 		if out, err := sink.Text(sessions.Stdout), sink.Text(sessions.Stderr); out != "abcd\n" || err != out {
 			t.Fatalf("got %q and %q", out, err)
 		}
 		next := workertest.NewRecorder()
-		o.attach(next)
-		o.detach()
+		o.Attach(next)
+		o.Detach()
 		if got := next.Text(sessions.Stdout); got != "later" {
 			t.Fatalf("held output: got %q", got)
 		}
@@ -80,8 +80,8 @@ func TestDetachDoesNotFollowAFlood(t *testing.T) {
 		}
 	})
 	for range 50 {
-		o.attach(workertest.NewRecorder())
-		o.detach()
+		o.Attach(workertest.NewRecorder())
+		o.Detach()
 	}
 	close(stopped)
 	flood.Wait()
@@ -134,23 +134,23 @@ func TestOutputBetweenTwoExecutionsIsTakenOnce(t *testing.T) {
 	t.Parallel()
 	o, writers := testOutputs(t)
 	sink := workertest.NewRecorder()
-	o.attach(sink)
+	o.Attach(sink)
 	_, _ = writers[0].WriteString("during")
-	if pieces := o.take(); pieces != nil {
+	if pieces := o.Take(); pieces != nil {
 		t.Errorf("taken during an execution: %q", pieces)
 	}
-	o.detach()
+	o.Detach()
 	_, _ = writers[1].WriteString("after")
 	want := []sessions.Piece{{Stream: sessions.Stderr, Text: []byte("after")}}
-	if got := o.take(); !cmp.Equal(got, want) {
+	if got := o.Take(); !cmp.Equal(got, want) {
 		t.Errorf("taken: %q", got)
 	}
-	if size := o.size(); size != 0 {
+	if size := o.Size(); size != 0 {
 		t.Errorf("%d bytes are left", size)
 	}
 	next := workertest.NewRecorder()
-	o.attach(next)
-	o.detach()
+	o.Attach(next)
+	o.Detach()
 	if got := sink.Text(sessions.Stdout) + next.Text(sessions.Stderr); got != "during" {
 		t.Errorf("executions had %q", got)
 	}

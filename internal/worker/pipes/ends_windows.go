@@ -1,4 +1,4 @@
-package worker
+package pipes
 
 import (
 	"context"
@@ -20,50 +20,50 @@ const tokenVariable = "UNDERSTUDY_FRAMES_TOKEN"
 // tokenPatience is how long a stranger may keep the door shut.
 const tokenPatience = time.Second
 
-// ends are the two sides of all that joins a worker to the server. Windows
+// Ends are the two sides of all that joins a worker to the server. Windows
 // hands down no sockets, so the worker calls back.
-type ends struct {
+type Ends struct {
 	listener              net.Listener
 	token                 string
-	stdout, stderr, fault *os.File // fault stays nil: faults go to stderr
-	child                 []*os.File
+	Stdout, Stderr, Fault *os.File // Fault stays nil: faults go to stderr
+	Child                 []*os.File
 }
 
-func openEnds() (*ends, error) {
+func Open() (*Ends, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // never fails
-	e := &ends{listener: listener, token: hex.EncodeToString(random[:])}
-	for _, ours := range []**os.File{&e.stdout, &e.stderr} {
+	e := &Ends{listener: listener, token: hex.EncodeToString(random[:])}
+	for _, ours := range []**os.File{&e.Stdout, &e.Stderr} {
 		r, w, err := newPipe()
 		if err != nil {
-			e.close()
+			e.Close()
 			return nil, err
 		}
 		*ours = r
-		e.child = append(e.child, w)
+		e.Child = append(e.Child, w)
 	}
 	return e, nil
 }
 
 func newPipe() (r, w *os.File, err error) { return os.Pipe() }
 
-func (e *ends) attach(cmd *exec.Cmd) []string {
-	cmd.Stdout, cmd.Stderr = e.child[0], e.child[1]
+func (e *Ends) Attach(cmd *exec.Cmd) []string {
+	cmd.Stdout, cmd.Stderr = e.Child[0], e.Child[1]
 	cmd.Env = append(cmd.Env, tokenVariable+"="+e.token)
 	return []string{"--frames", "tcp:" + e.listener.Addr().String()}
 }
 
-func (e *ends) started() {
-	closeFiles(e.child)
-	e.child = nil
+func (e *Ends) Started() {
+	CloseFiles(e.Child)
+	e.Child = nil
 }
 
-// connect waits for the worker's call.
-func (e *ends) connect(ctx context.Context) (net.Conn, error) {
+// Connect waits for the worker's call.
+func (e *Ends) Connect(ctx context.Context) (net.Conn, error) {
 	defer e.listener.Close()
 	stop := context.AfterFunc(ctx, func() { _ = e.listener.Close() })
 	defer stop()
@@ -79,7 +79,7 @@ func (e *ends) connect(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-func (e *ends) knows(conn net.Conn) bool {
+func (e *Ends) knows(conn net.Conn) bool {
 	_ = conn.SetReadDeadline(time.Now().Add(tokenPatience))
 	token := make([]byte, len(e.token))
 	_, err := io.ReadFull(conn, token)
@@ -87,12 +87,12 @@ func (e *ends) knows(conn net.Conn) bool {
 	return err == nil && subtle.ConstantTimeCompare(token, []byte(e.token)) == 1
 }
 
-func (e *ends) close() {
+func (e *Ends) Close() {
 	_ = e.listener.Close()
-	closeFiles(append(e.child, e.stdout, e.stderr))
+	CloseFiles(append(e.Child, e.Stdout, e.Stderr))
 }
 
-func closeFiles(files []*os.File) {
+func CloseFiles(files []*os.File) {
 	for _, file := range files {
 		_ = file.Close() // a nil file says so and no more
 	}

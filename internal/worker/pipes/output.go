@@ -1,6 +1,7 @@
-package worker
+package pipes
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"sync"
@@ -16,7 +17,7 @@ const (
 	heldLimit = 1 << 20
 )
 
-// outputs reads a worker's stdout and stderr all the time, so that nothing the
+// Outputs reads a worker's stdout and stderr all the time, so that nothing the
 // worker or a child of it prints ever blocks them.
 //
 // A read and the delivery of what was read happen under one lock. So detach,
@@ -29,7 +30,7 @@ const (
 // that order, but a "c" to stdout straight after them may come with "a". The
 // worker's Python therefore waits until a pipe is empty before it turns to the
 // other one; children and C code don't.
-type outputs struct {
+type Outputs struct {
 	pumps sync.WaitGroup
 
 	mu     sync.Mutex
@@ -46,51 +47,51 @@ type deliverFunc func(stream sessions.Stream, text []byte)
 // noLimit stands for what may be read of each stream when all may.
 var noLimit *[2]int
 
-// newOutputs takes over the reading ends of both pipes.
-func newOutputs(stdout, stderr *os.File) (*outputs, error) {
+// NewOutputs takes over the reading ends of both pipes.
+func NewOutputs(stdout, stderr *os.File) (*Outputs, error) {
 	pipes, err := newOutputPipes([2]*os.File{stdout, stderr})
 	if err != nil {
 		return nil, err
 	}
-	o := &outputs{pipes: pipes, buffer: make([]byte, outputBuffer)}
+	o := &Outputs{pipes: pipes, buffer: make([]byte, outputBuffer)}
 	o.startPumps()
 	return o, nil
 }
 
-// attach gives the sink what is held, and from then on what arrives. The sink
+// Attach gives the sink what is held, and from then on what arrives. The sink
 // must not keep the bytes it is given, nor call the worker.
-func (o *outputs) attach(sink sessions.Sink) {
+func (o *Outputs) Attach(sink sessions.Sink) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.held.flush(sink)
 	o.sink = sink
 }
 
-// detach gives the sink what the pipes hold at this moment and lets it go. It
+// Detach gives the sink what the pipes hold at this moment and lets it go. It
 // does not wait for the pipes' ends, and reads no more than a pipe can hold: a
 // child process may have them open and go on printing.
-func (o *outputs) detach() {
+func (o *Outputs) Detach() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.readAll()
 	o.sink = nil
 }
 
-// drain gives the sink what the pipes hold at this moment.
-func (o *outputs) drain() {
+// Drain gives the sink what the pipes hold at this moment.
+func (o *Outputs) Drain() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.readAll()
 }
 
 // readAll delivers what the pipes hold. The caller holds mu.
-func (o *outputs) readAll() {
+func (o *Outputs) readAll() {
 	for left := o.pipes.capacity; o.pipes.readNow(o.buffer, &left, o.deliver); {
 	}
 }
 
 // deliver is called with the lock held.
-func (o *outputs) deliver(stream sessions.Stream, text []byte) {
+func (o *Outputs) deliver(stream sessions.Stream, text []byte) {
 	if o.sink != nil {
 		o.sink.Output(stream, text)
 		return
@@ -98,8 +99,8 @@ func (o *outputs) deliver(stream sessions.Stream, text []byte) {
 	o.held.add(stream, text)
 }
 
-// take returns what came since the last execution, and no more.
-func (o *outputs) take() []sessions.Piece {
+// Take returns what came since the last execution, and no more.
+func (o *Outputs) Take() []sessions.Piece {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.sink != nil || o.closed {
@@ -111,8 +112,8 @@ func (o *outputs) take() []sessions.Piece {
 	return pieces
 }
 
-// size returns how many bytes take would.
-func (o *outputs) size() int {
+// Size returns how many bytes take would.
+func (o *Outputs) Size() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	total := 0
@@ -129,16 +130,16 @@ func (c *collector) Output(stream sessions.Stream, text []byte) {
 	*c = append(*c, sessions.Piece{Stream: stream, Text: text})
 }
 
-// tail returns the end of what is held of a stream.
-func (o *outputs) tail(stream sessions.Stream, size int) string {
-	o.detach()
+// Tail returns the end of what is held of a stream.
+func (o *Outputs) Tail(stream sessions.Stream, size int) string {
+	o.Detach()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.held.tail(stream, size)
 }
 
-// close ends the pumps and closes the pipes.
-func (o *outputs) close() {
+// Close ends the pumps and closes the pipes.
+func (o *Outputs) Close() {
 	o.pipes.wake()
 	o.pumps.Wait()
 	o.mu.Lock()
@@ -169,10 +170,13 @@ const (
 )
 
 func (h *held) add(stream sessions.Stream, text []byte) {
-	for len(text) > 0 {
-		part := text[:min(len(text), heldPieceSize)]
-		text = text[len(part):]
-		h.append(stream, part)
+	h.size += len(text)
+	last := len(h.pieces) - 1
+	if last >= 0 && h.pieces[last].stream == stream && len(h.pieces[last].text)+len(text) <= heldPieceSize {
+		h.pieces[last].text = append(h.pieces[last].text, text...)
+	} else {
+		h.size += heldPieceCost
+		h.pieces = append(h.pieces, heldPiece{stream, bytes.Clone(text)})
 	}
 	for h.size > heldLimit {
 		oldest := len(h.pieces[0].text)
@@ -181,19 +185,6 @@ func (h *held) add(stream sessions.Stream, text []byte) {
 		h.size -= oldest + heldPieceCost
 		h.dropped += int64(oldest)
 	}
-}
-
-func (h *held) append(stream sessions.Stream, text []byte) {
-	h.size += len(text)
-	if n := len(h.pieces); n > 0 {
-		last := &h.pieces[n-1]
-		if last.stream == stream && len(last.text)+len(text) <= heldPieceSize {
-			last.text = append(last.text, text...)
-			return
-		}
-	}
-	h.size += heldPieceCost
-	h.pieces = append(h.pieces, heldPiece{stream, append([]byte(nil), text...)})
 }
 
 func (h *held) flush(sink interface {

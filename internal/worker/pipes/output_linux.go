@@ -1,4 +1,4 @@
-package worker
+package pipes
 
 import (
 	"errors"
@@ -44,9 +44,9 @@ func newOutputPipes(files [2]*os.File) (*outputPipes, error) {
 }
 
 // startPumps delivers what arrives until no pipe has writers left, or close.
-func (o *outputs) startPumps() { o.pumps.Go(o.pump) }
+func (o *Outputs) startPumps() { o.pumps.Go(o.pump) }
 
-func (o *outputs) pump() {
+func (o *Outputs) pump() {
 	ended := false
 	// Made once: a program that prints a line at a time calls it for each.
 	read := func(fd uintptr) bool {
@@ -109,4 +109,4 @@ func (p *outputPipes) readPipe(epoll int, stream sessions.Stream, buffer []byte,
 // wake ends the pump's sleep for ever.
 func (p *outputPipes) wake() { _ = p.epoll.Close() }
 
-func (p *outputPipes) close() { closeFiles(p.files[:]) }
+func (p *outputPipes) close() { CloseFiles(p.files[:]) }

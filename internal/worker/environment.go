@@ -1,9 +1,12 @@
 package worker
 
 import (
+	"os"
+	"slices"
 	"strings"
 
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 
@@ -12,7 +15,7 @@ func (s *Spawner) confinement(spec sessions.Spec) (*sandbox.Profile, error) {
 	if s.options.Wall == nil {
 		return nil, nil
 	}
-	if err := s.library.lay(); err != nil { // rules are for files that are there
+	if err := s.library.Lay(); err != nil { // rules are for files that are there
 		return nil, err
 	}
 	return s.options.Wall.Profile(spec.Family, spec.Home, spec.Workdir)
@@ -78,4 +81,50 @@ func harmless(name, value string) bool {
 		}
 	}
 	return false
+}
+
+// strangeVariables are those of the server's environment that would make
+// another interpreter of the worker: another standard library, asserts left
+// out, a prompt at its end, noise on stderr, figures that nobody sees.
+var strangeVariables = map[string]bool{
+	"PYTHONHOME": true, "PYTHONPLATLIBDIR": true, "PYTHONEXECUTABLE": true,
+	"PYTHONOPTIMIZE": true, "PYTHONINSPECT": true, "PYTHONSTARTUP": true,
+	"PYTHONVERBOSE": true, "PYTHONPROFILEIMPORTTIME": true, "PYTHONDEBUG": true,
+	"PYTHONDUMPREFS": true, "PYTHONIOENCODING": true, "PYTHONLEGACYWINDOWSSTDIO": true,
+	"__PYVENV_LAUNCHER__": true,
+	"MPLBACKEND":          true,
+}
+
+// arrowMalloc begins the settings of the allocator in pyarrow, which pandas imports.
+// Its background thread, which gives memory back a little later than the others do,
+// would forbid copies of a session that was not forked from the zygote.
+const arrowMalloc = "JE_ARROW_MALLOC_CONF="
+
+func isArrowMalloc(entry string) bool { return strings.HasPrefix(entry, arrowMalloc) }
+
+// environment returns the worker's environment: the server's, less what would
+// disturb the worker and what configures the server, plus what the worker and
+// the Pythons that its code starts need.
+func (s *Spawner) environment(dir string, mark proc.Mark) []string {
+	var env []string
+	path := dir
+	for _, entry := range os.Environ() {
+		name, value, _ := strings.Cut(entry, "=")
+		switch {
+		case s.options.Wall != nil && !harmless(name, value):
+		case strangeVariables[name] || strings.HasPrefix(name, "UNDERSTUDY_"):
+		case name == "PYTHONPATH" && value != "":
+			path += string(os.PathListSeparator) + value
+		default:
+			env = append(env, entry)
+		}
+	}
+	if !slices.ContainsFunc(env, isArrowMalloc) {
+		env = append(env, arrowMalloc+"background_thread:false")
+	}
+	env = append(env,
+		"PYTHONPATH="+path,
+		proc.Variable+"="+mark.Value,
+	)
+	return append(env, s.options.Env...)
 }

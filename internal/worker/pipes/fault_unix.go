@@ -1,6 +1,6 @@
 //go:build unix
 
-package worker
+package pipes
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 // faultLimit is how many bytes a fault pipe holds, so the most that is read.
 const faultLimit = 64 << 10
 
-// readFault returns what the fault pipe holds. It waits for nothing: a child of
+// ReadFault returns what the fault pipe holds. It waits for nothing: a child of
 // the worker may have the pipe open.
-func readFault(file *os.File) string {
+func ReadFault(file *os.File) string {
 	raw, err := file.SyscallConn()
 	if err != nil {
 		return ""
