@@ -289,19 +289,6 @@ func TestManyWorkersLeaveNothing(t *testing.T) {
 	})
 }
 
-func TestUsage(t *testing.T) {
-	w := start(t, fakeSpawner(t))
-	workertest.Run(t, w, "data = bytearray(64 << 20); data[::4096] = data[::4096]")
-	usage, err := w.Usage()
-	if err != nil || usage.Memory < 64<<20 || usage.Memory > 256<<20 {
-		t.Errorf("got %+v, %v", usage, err)
-	}
-	w.Kill()
-	if _, err := w.Usage(); err == nil {
-		t.Error("a dead worker uses something")
-	}
-}
-
 // The server's children have the score that it had, whatever it has given itself.
 func TestShelterIsTheServersOwn(t *testing.T) {
 	score := func(pid string) int {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -308,26 +307,6 @@ func TestArtifactsOfABranch(t *testing.T) {
 	}
 }
 
-// Bulk output takes the shared memory of each in a branch and its original, and
-// in an understudy that has taken over in the midst of it.
-func TestBulkOutputOfCopies(t *testing.T) {
-	z := testZygote(t)
-	w := workertest.Start(t, z)
-	const code = "for i in range(20_000): print(i)"
-	expectPrinted(t, w, code, lines(20_000))
-	b := branchOf(t, w, t.TempDir())
-	u := copyOf(t, w)
-	expectPrinted(t, b, code, lines(20_000))
-	_, sink := workertest.RunToDeath(t, w, code+"\nimport os; os.abort()")
-	if got := sink.All(); got != lines(20_000) {
-		t.Errorf("%d bytes arrived before the death", len(got))
-	}
-	w = wake(t, w, u)
-	expectPrinted(t, w, code, lines(20_000))
-	expectPrinted(t, b, code, lines(20_000))
-	expectPrinted(t, branchOf(t, w, t.TempDir()), code, lines(20_000))
-}
-
 // What can't be copied says why, and lives on.
 func TestForkIsRefused(t *testing.T) {
 	z := testZygote(t)
@@ -407,15 +386,6 @@ func TestManyCopiesLeaveNothing(t *testing.T) {
 	if workers, forkers := z.registry.All(proc.Worker), z.registry.All(proc.Forker); len(workers) != 1 || len(forkers) != 2 {
 		t.Errorf("known are the workers %v and the forkers %v", workers, forkers)
 	}
-}
-
-// lines are what for i in range(n): print(i) prints.
-func lines(n int) string {
-	var text strings.Builder
-	for i := range n {
-		fmt.Fprintln(&text, i)
-	}
-	return text.String()
 }
 
 // Who is in our session has our terminal, whatever rights there are to its device.
