@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
@@ -94,24 +93,5 @@ func TestForgedTags(t *testing.T) {
 				t.Errorf("the other worker's run: %v", err)
 			}
 		})
-	}
-}
-
-// A worker that is being started, and has its user and its tag already, is nobody's to end
-// but its own line's.
-func TestATagIsKnownAheadOfItsWorker(t *testing.T) {
-	z := coldZygote(t)
-	ends, err := pipes.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ends.Close()
-	const user = 12345
-	own := proc.Mark{Value: "own", Tag: 77}
-	if !z.registry.IsUntagged(own.Tag, user) {
-		t.Error("it is known already")
-	}
-	if !z.greetAhead(ends, own, []byte("{}")) || z.registry.IsUntagged(own.Tag, user) {
-		t.Error("it was not greeted, or is not known")
 	}
 }

@@ -85,13 +85,7 @@ type understudy struct {
 // meet waits until the copy of w sleeps.
 func (u *understudy) meet(ctx context.Context, w *worker) error {
 	var ready wire.Ready
-	f, err := u.conn.Receive(ctx)
-	if err == nil && f.Kind != wire.TypeReady {
-		err = wire.Errorf("turn", "it began with %s", f.Kind)
-	}
-	if err == nil {
-		err = f.Decode(&ready)
-	}
+	err := u.conn.Expect(ctx, wire.TypeReady, &ready)
 	if err == nil {
 		err = u.verify(ready.PID, w)
 	}

@@ -52,13 +52,7 @@ func (f *forker) watch() {
 func (f *forker) hear(ctx context.Context, patience time.Duration, kind string, message any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the %s was not ready within %s", f.name, patience))
 	defer cancel()
-	frame, err := f.conn.Receive(ctx)
-	if err == nil && frame.Kind != kind {
-		err = wire.Errorf("turn", "it began with %s", frame.Kind)
-	}
-	if err == nil {
-		err = frame.Decode(message)
-	}
+	err := f.conn.Expect(ctx, kind, message)
 	if err == nil {
 		return nil
 	}

@@ -128,9 +128,8 @@ type Spawner struct {
 	obstacle        string          // why workers are never copied, as a clause
 	forkers         *forkers        // of a Zygote, or the guard; nil without
 	limiter         *limits.Limiter // nil without limits
-	// launch starts a process and joins it to a worker, which it may have
-	// greeted already.
-	launch func(ctx context.Context, spec sessions.Spec, mark proc.Mark, greeting []byte) (*worker, error)
+	// launch starts a process and joins it to a worker, which is to be greeted.
+	launch func(ctx context.Context, spec sessions.Spec, mark proc.Mark) (*worker, error)
 	// standby hands out a worker that was started ahead, behind that part of a wall, and
 	// only has to be greeted; nil where there is none.
 	standby func(mark proc.Mark, base *sandbox.Base) *worker
@@ -247,7 +246,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 
 // startAnew launches a process and begins a session in it.
 func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark proc.Mark, greeting greeting) (*worker, error) {
-	w, err := s.launch(ctx, spec, mark, greeting.frame)
+	w, err := s.launch(ctx, spec, mark)
 	if err != nil {
 		return nil, err
 	}
@@ -353,7 +352,7 @@ func (s *Spawner) prepareLibrary() (err error) {
 }
 
 // spawn starts the process as a child of this one.
-func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark proc.Mark, _ []byte) (*worker, error) {
+func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark proc.Mark) (*worker, error) {
 	dir, err := s.library.Ensure()
 	if err != nil {
 		return nil, err

@@ -36,7 +36,6 @@ type worker struct {
 	line    *line
 	log     *slog.Logger
 	info    sessions.WorkerInfo
-	greeted bool   // the start frame was sent before the process was there
 	untaken bool   // it ended before it had read that frame to its end
 	origin  string // the forker it comes from; "" of a spawned one
 	// interrupts reach the execution under way.
@@ -111,24 +110,15 @@ func (w *worker) infoOf(ready wire.Ready) sessions.WorkerInfo {
 
 func (w *worker) handshake(greeting greeting) (wire.Ready, error) {
 	var ready wire.Ready
-	if !w.greeted {
-		if err := w.conn.Write(greeting.frame); err != nil {
-			return ready, err
-		}
+	if err := w.conn.Write(greeting.frame); err != nil {
+		return ready, err
 	}
 	if greeting.listens {
 		if err := w.takeListener(greeting.family); err != nil {
 			return ready, err
 		}
 	}
-	f, err := w.conn.Receive(context.Background())
-	if err != nil {
-		return ready, err
-	}
-	if f.Kind != wire.TypeReady {
-		return ready, wire.Errorf("turn", "it answered start with %s", f.Kind)
-	}
-	if err := f.Decode(&ready); err != nil {
+	if err := w.conn.Expect(context.Background(), wire.TypeReady, &ready); err != nil {
 		return ready, err
 	}
 	if ready.Protocol != wire.Version {

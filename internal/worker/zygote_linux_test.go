@@ -55,9 +55,9 @@ func TestStoppingIsNoFailure(t *testing.T) {
 	if err := z.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	z.forkers.keepRoot(t.Context())
-	if !errors.Is(z.forkers.failure, errClosed) || log.Len() > 0 {
-		t.Errorf("%v; the log: %s", z.forkers.failure, &log)
+	z.forkers.root.fill()
+	if !errors.Is(z.forkers.root.failure, errClosed) || log.Len() > 0 {
+		t.Errorf("%v; the log: %s", z.forkers.root.failure, &log)
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *Spawner) forkerNow(name string) *forker {
 	}
 	s.forkers.mu.Lock()
 	defer s.forkers.mu.Unlock()
-	it := map[string]*forker{"root": s.forkers.root, "zygote": s.forkers.zygote}[name]
+	it := map[string]*forker{"root": s.forkers.root.holder, "zygote": s.forkers.zygote.holder}[name]
 	if it == nil || !it.alive() {
 		return nil
 	}

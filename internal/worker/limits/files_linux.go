@@ -65,7 +65,7 @@ type run struct {
 	began   time.Time
 	held    bool   // it has met the limit
 	ending  bool   // it is being ended for it
-	written uint64 // what its worker had written when its files were held, in bytes
+	written uint64 // what its worker's kin had written when its files were held, in bytes
 }
 
 // placesOf returns the places of a worker's files: the home of the session and its
@@ -123,8 +123,10 @@ func (l *Limiter) LetRun(w Worker, b *Bounds) (over func(Outcome) []string) {
 	return func(outcome Outcome) (notes []string) {
 		t := troubleOf(outcome)
 		if time.Since(began) > briefly {
-			now := writtenBy(w)
-			t.written, b.written = int64(now-min(now, b.written)), now
+			w.WithPID(func(pid int) {
+				now, _ := proc.WrittenBy(pid)
+				t.written, b.written = int64(now-min(now, b.written)), now
+			})
 		}
 		for _, p := range places { // what is deleted and still open counts in each: once is enough
 			if told := l.endRun(p, w, t); len(notes) == 0 {
@@ -135,11 +137,15 @@ func (l *Limiter) LetRun(w Worker, b *Bounds) (over func(Outcome) []string) {
 	}
 }
 
-// writtenBy is what a worker, and those of its children that have ended, have had written
-// to disks, in bytes.
-func writtenBy(w Worker) (n uint64) {
-	w.WithPID(func(pid int) { n, _ = proc.WrittenBy(pid) })
-	return n
+// writtenBy is what a worker and all that its code has started have had written to disks,
+// in bytes, as far as they live or somebody has waited for them.
+func writtenBy(w Worker) (sum uint64) {
+	kin, _ := w.Living()
+	for _, each := range kin {
+		n, _ := proc.WrittenBy(each.PID)
+		sum += n
+	}
+	return sum
 }
 
 // letWrite lets a run begin. Where nobody has looked yet it counts first, so that all
@@ -346,9 +352,9 @@ func setFileSize(pid int, hold bool) (could bool) {
 }
 
 // endWriters ends those of the workers, whose runs are too much, that have written since
-// files were held, or who is alone: space can be taken by what it has started, and in memory,
-// where the kernel doesn't count. In a common directory nobody is ended for what another, as
-// likely, has written; who goes on is measured anew. The caller has the place's lock.
+// files were held, or who is alone: files in memory the kernel doesn't count. Of several
+// nobody is ended for what another, as likely, has written; who goes on is measured anew.
+// The caller has the place's lock.
 func (l *Limiter) endWriters(p *place, tooMuch []Worker) {
 	for _, w := range tooMuch {
 		r := p.runs[w]

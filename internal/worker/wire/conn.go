@@ -43,6 +43,11 @@ func (c *Conn) Ask(ctx context.Context, request []byte, descriptors []*os.File, 
 	if err := c.Pass(request, descriptors); err != nil {
 		return err
 	}
+	return c.Expect(ctx, kind, answer)
+}
+
+// Expect receives a frame of the given type.
+func (c *Conn) Expect(ctx context.Context, kind string, message any) error {
 	f, err := c.Receive(ctx)
 	if err != nil {
 		return err
@@ -50,7 +55,7 @@ func (c *Conn) Ask(ctx context.Context, request []byte, descriptors []*os.File, 
 	if f.Kind != kind {
 		return Errorf("turn", "it answered with %s in place of %s", f.Kind, kind)
 	}
-	return f.Decode(answer)
+	return f.Decode(message)
 }
 
 // Send writes one frame.
