@@ -110,8 +110,9 @@ func (e *Ends) Close() {
 	CloseFiles(append(e.Child, e.Stdout, e.Stderr, e.Fault))
 }
 
+// CloseFiles closes files, of which some may be nil.
 func CloseFiles(files []*os.File) {
 	for _, file := range files {
-		_ = file.Close() // a nil file says so and no more
+		_ = file.Close()
 	}
 }
