@@ -119,18 +119,8 @@ func TestSparesGoWithTheirZygote(t *testing.T) {
 	})
 }
 
-// A spare that dies in the moment it is taken costs its session nothing.
-func TestSpareDiesAsItIsTaken(t *testing.T) {
-	z := sparingZygote(t)
-	for range 10 {
-		for _, pid := range z.awaitSpares(t) {
-			kill(t, pid, unix.SIGKILL)
-		}
-		workertest.Run(t, workertest.Start(t, z), "pass")
-	}
-}
-
-// The same with code of the operator's, which has run in none of the dead.
+// A spare that dies in the moment it is taken costs its session nothing: code of the
+// operator's has run in none of the dead.
 func TestSpareDiesBeforeTheOperatorsCodeRuns(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	z := sparingZygote(t, func(o *Options) {

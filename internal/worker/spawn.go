@@ -257,8 +257,7 @@ func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark proc.M
 }
 
 // startAhead begins a session in a worker that was started ahead. It returns none
-// when there is none, or when that one has come to nothing and no code of the
-// operator's can have run in it: there is none, or it has not read it.
+// when there is none, or when that one has come to nothing.
 func (s *Spawner) startAhead(ctx context.Context, mark proc.Mark, greeting greeting) (*worker, error) {
 	w := s.standby(mark, greeting.base)
 	if w == nil {
@@ -269,7 +268,7 @@ func (s *Spawner) startAhead(ctx context.Context, mark proc.Mark, greeting greet
 		return w, nil
 	}
 	err = errors.Join(err, w.Close(context.Background()))
-	if ctx.Err() != nil || s.options.InitCode != "" && !w.untaken {
+	if ctx.Err() != nil {
 		return nil, err
 	}
 	s.log.Warn("an interpreter that was forked ahead could not be used; another one is started", "error", err)

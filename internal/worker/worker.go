@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"understudy/internal/sandbox"
@@ -36,7 +35,6 @@ type worker struct {
 	line    *line
 	log     *slog.Logger
 	info    sessions.WorkerInfo
-	untaken bool   // it ended before it had read that frame to its end
 	origin  string // the forker it comes from; "" of a spawned one
 	// interrupts reach the execution under way.
 	interrupts interrupter
@@ -90,9 +88,6 @@ func (w *worker) greet(ctx context.Context, greeting greeting) error {
 		err = ctx.Err() // it is being killed
 	}
 	if err != nil {
-		// What the kernel says when the other side has closed with something
-		// still to be read, or before it was sent.
-		w.untaken = errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 		return w.startFault(ctx, err)
 	}
 	w.info = w.infoOf(ready)

@@ -37,9 +37,6 @@ func Memory(int) (all, private uint64, err error) { return 0, 0, nil }
 // Resident can't be told either.
 func Resident(int) uint64 { return 0 }
 
-// Shelter does nothing on this system.
-func Shelter(*slog.Logger) {}
-
 // CheckDescriptors checks nothing here.
 func CheckDescriptors() error { return nil }
 
