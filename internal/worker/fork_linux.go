@@ -213,71 +213,50 @@ func (u *understudy) Wake(ctx context.Context, spec sessions.Spec) (sessions.Wor
 func (u *understudy) follow(ctx context.Context, spec sessions.Spec) (*worker, error) {
 	u.line.kin.Follow(u.process.pid)
 	u.process.lead(u.line.kin, u.line.fault)
-	w := u.spawner.newWorker(u.process, u.line) // holds the line in our place
-	w.spec.Store(&spec)
-	w.join(u.conn)
-	err := w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: u.line.kin.Mark.Value}, nil)
-	if err != nil {
-		return nil, errors.Join(err, w.Close(context.Background()))
-	}
-	return w, nil
+	// The worker holds the line in our place.
+	return u.lead(ctx, spec, u.line, wire.Wake{Mark: u.line.kin.Mark.Value}, nil)
 }
 
 // branch becomes the worker of another session, with descriptors and kin of its
 // own.
 func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, error) {
-	ends, output, err := openBranch()
+	ends, output, err := pipes.OpenOutputs()
 	if err != nil {
 		u.process.kill("it could not be given descriptors")
 		u.conn.Close()
 		u.letGo()
 		return nil, err
 	}
+	defer ends.Started()
 	mark := u.spawner.newMark(spec.InterpreterID)
 	proc.SetTag(u.process.pid, mark.Tag)
 	kin := proc.NewKin(u.process.pid, mark, u.spawner.registry, u.log)
 	u.process.lead(kin, ends.Fault)
 	line := newLine(output, ends.Fault, kin)
 	line.network = u.network
-	w := u.spawner.newWorker(u.process, line)
+	return u.lead(ctx, spec, line, wire.Wake{Mark: mark.Value, Tag: mark.Tag}, ends.Child)
+}
+
+// lead makes the copy the worker that leads a line.
+func (u *understudy) lead(ctx context.Context, spec sessions.Spec, l *line, message wire.Wake, descriptors []*os.File) (*worker, error) {
+	w := u.spawner.newWorker(u.process, l)
 	w.spec.Store(&spec)
 	w.join(u.conn)
-	err = w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.Value, Tag: mark.Tag}, ends.Child)
-	ends.Started()
-	if err != nil {
+	message.InterpreterID, message.Workdir, message.PrivateDir = spec.InterpreterID, spec.Workdir, spec.PrivateDir
+	if err := w.wake(ctx, message, descriptors); err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
 	}
 	return w, nil
 }
 
-func openBranch() (*pipes.Ends, *pipes.Outputs, error) {
-	ends, err := pipes.OpenOutputs()
-	if err != nil {
-		return nil, nil, err
-	}
-	output, err := pipes.NewOutputs(ends.Stdout, ends.Stderr)
-	if err != nil {
-		ends.Close()
-		return nil, nil, err
-	}
-	return ends, output, nil
-}
-
 // wake has the handshake with a copy that is to work.
 func (w *worker) wake(ctx context.Context, message wire.Wake, descriptors []*os.File) error {
-	stop := context.AfterFunc(ctx, func() { w.process.kill("") })
-	defer stop()
 	request, err := wire.EncodeWith(wire.TypeWake, message, len(descriptors))
 	if err != nil {
 		return err
 	}
-	var ready wire.Ready
-	if err := w.conn.Ask(context.Background(), request, descriptors, wire.TypeReady, &ready); err != nil {
-		return w.startFault(ctx, err)
-	}
-	if !stop() { // it is being killed
-		return context.Cause(ctx)
-	}
-	w.info = w.infoOf(ready)
-	return nil
+	return w.begin(ctx, func() (ready wire.Ready, err error) {
+		err = w.conn.Ask(context.Background(), request, descriptors, wire.TypeReady, &ready)
+		return ready, err
+	})
 }

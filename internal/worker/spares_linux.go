@@ -140,13 +140,8 @@ func (s *spares) outdated(zygote *forker) (old []*spare) {
 
 // add has the zygote fork one more.
 func (s *spares) add(zygote *forker) error {
-	ends, err := pipes.Open()
+	ends, output, err := pipes.Open()
 	if err != nil {
-		return err
-	}
-	output, err := pipes.NewOutputs(ends.Stdout, ends.Stderr)
-	if err != nil {
-		ends.Close()
 		return err
 	}
 	ahead := s.spawner.options.Wall.Ahead()

@@ -369,13 +369,8 @@ func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark proc.Mark)
 
 // assemble makes a worker of a process that begin starts with its ends.
 func (s *Spawner) assemble(ctx context.Context, mark proc.Mark, begin func(*pipes.Ends) (int, body, error)) (*worker, error) {
-	ends, err := pipes.Open()
+	ends, output, err := pipes.Open()
 	if err != nil {
-		return nil, err
-	}
-	output, err := pipes.NewOutputs(ends.Stdout, ends.Stderr)
-	if err != nil {
-		ends.Close()
 		return nil, err
 	}
 	pid, body, err := begin(ends)

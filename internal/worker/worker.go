@@ -82,8 +82,15 @@ type greeting struct {
 
 // greet has the handshake with a new worker.
 func (w *worker) greet(ctx context.Context, greeting greeting) error {
+	err := w.begin(ctx, func() (wire.Ready, error) { return w.handshake(greeting) })
+	w.info.Origin = orDefault(w.origin, "spawn")
+	return err
+}
+
+// begin has a process work that says when it is ready, and kills it when ctx ends first.
+func (w *worker) begin(ctx context.Context, handshake func() (wire.Ready, error)) error {
 	stop := context.AfterFunc(ctx, func() { w.process.kill("") })
-	ready, err := w.handshake(greeting)
+	ready, err := handshake()
 	if !stop() && err == nil {
 		err = ctx.Err() // it is being killed
 	}
@@ -91,7 +98,6 @@ func (w *worker) greet(ctx context.Context, greeting greeting) error {
 		return w.startFault(ctx, err)
 	}
 	w.info = w.infoOf(ready)
-	w.info.Origin = orDefault(w.origin, "spawn")
 	return nil
 }
 

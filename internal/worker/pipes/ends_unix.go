@@ -21,11 +21,13 @@ type Ends struct {
 	faultEnd *os.File
 }
 
-// Open makes the socket and the pipes.
-func Open() (*Ends, error) { return openEndsWith((*Ends).addSocket) }
+// openEnds makes the socket and the pipes.
+func openEnds() (*Ends, error) { return openEndsWith((*Ends).addSocket) }
 
 // OpenOutputs makes the pipes alone, for a worker that has its socket already.
-func OpenOutputs() (*Ends, error) { return openEndsWith(func(*Ends) error { return nil }) }
+func OpenOutputs() (*Ends, *Outputs, error) {
+	return read(openEndsWith(func(*Ends) error { return nil }))
+}
 
 func openEndsWith(addFrames func(*Ends) error) (*Ends, error) {
 	e := &Ends{}

@@ -29,7 +29,7 @@ type Ends struct {
 	Child                 []*os.File
 }
 
-func Open() (*Ends, error) {
+func openEnds() (*Ends, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err

@@ -47,8 +47,23 @@ type deliverFunc func(stream sessions.Stream, text []byte)
 // noLimit stands for what may be read of each stream when all may.
 var noLimit *[2]int
 
-// NewOutputs takes over the reading ends of both pipes.
-func NewOutputs(stdout, stderr *os.File) (*Outputs, error) {
+// Open makes all that joins a new worker to the server, and reads what it prints.
+func Open() (*Ends, *Outputs, error) { return read(openEnds()) }
+
+func read(e *Ends, err error) (*Ends, *Outputs, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	o, err := newOutputs(e.Stdout, e.Stderr)
+	if err != nil {
+		e.Close()
+		return nil, nil, err
+	}
+	return e, o, nil
+}
+
+// newOutputs takes over the reading ends of both pipes.
+func newOutputs(stdout, stderr *os.File) (*Outputs, error) {
 	pipes, err := newOutputPipes([2]*os.File{stdout, stderr})
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func testOutputs(t *testing.T) (*Outputs, [2]*os.File) {
 			t.Fatal(err)
 		}
 	}
-	o, err := NewOutputs(readers[0], readers[1])
+	o, err := newOutputs(readers[0], readers[1])
 	if err != nil {
 		t.Fatal(err)
 	}
