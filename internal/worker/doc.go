@@ -5,8 +5,8 @@
 //
 //	        Spawner ── Start ──► process ── own group, own kin
 //	frames   conn    ◄────────►  fd 3     one socket, see wire
-//	stdout   outputs ◄────────   fd 1     a pipe, read all the time
-//	stderr   outputs ◄────────   fd 2     a pipe, read all the time
+//	stdout   Outputs ◄────────   fd 1     a pipe, read all the time
+//	stderr   Outputs ◄────────   fd 2     a pipe, read all the time
 //	fault    process ◄────────   fd 4     a pipe, read when the process is dead
 //
 // The words, beside those of wire, pipes, proc and limits:
@@ -24,10 +24,10 @@
 //
 // One execution:
 //
-//	outputs.attach(sink)            held output goes to the sink first
+//	Outputs.Attach(sink)            held output goes to the sink first
 //	conn.Write(run)
 //	loop conn.Receive()             figure → sink; done → outcome
-//	outputs.detach()                what is in the pipes goes to the sink, then
+//	Outputs.Detach()                what is in the pipes goes to the sink, then
 //	                                the sink is let go
 //
 // and, when the process dies in the loop: its owner ends the kin, reaps it and
