@@ -53,7 +53,6 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		defer network.close()
 		serve = func(a *App) error { return network.serve(ctx, a) }
 	}
-	proc.Shelter(log)
 	a, err := Open(c, log)
 	if err != nil {
 		return err

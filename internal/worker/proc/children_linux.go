@@ -34,7 +34,6 @@ func StartChild(cmd *exec.Cmd) error {
 		return err
 	}
 	children.pids[cmd.Process.Pid] = true
-	unshelter(cmd.Process.Pid)
 	return nil
 }
 

@@ -181,6 +181,18 @@ func (k *Kin) isTagged(pid, user int) bool {
 	return ok && s.User == user && (tag == k.Mark.Tag || k.registry.IsUntagged(tag, user))
 }
 
+// UntaggedUser returns whose a process is that has no tag of its user's, 0 where it has one,
+// or users are not apart.
+func (r *Registry) UntaggedUser(pid int, tag uint64) int {
+	if !r.ByUser {
+		return 0
+	}
+	if s, ok := StatusOf(pid); ok && r.IsUntagged(tag, s.User) {
+		return s.User
+	}
+	return 0
+}
+
 // HasTag reports whether a process has that tag.
 func HasTag(pid int, tag uint64) bool {
 	found, ok := TagOf(pid)
@@ -224,6 +236,24 @@ func (t processTree) addMarked(procs []Process, marked func(pid int) bool) {
 	t.grow(procs)
 }
 
+// EndUser kills all processes of a user that descend from this one, and reports whether
+// they have ended. Code can't change whom its processes belong to, whatever else it does to
+// leave no trace; orphans are this process's. Those of a service that happens to have the
+// same user are left alone.
+func EndUser(user int, log *slog.Logger) (ended bool) {
+	loop := killLoop{log: log, find: func() (living []ID, err error) {
+		procs, err := List()
+		ours := newProcessTree(procs, func(p Process) bool { return p.PID == os.Getpid() })
+		for _, p := range procs {
+			if s, ok := StatusOf(p.PID); ok && s.User == user && !p.Dead && ours[p.PID] {
+				living = append(living, p.ID)
+			}
+		}
+		return living, err
+	}}
+	return loop.run()
+}
+
 // A killLoop kills what find finds until it finds nobody.
 type killLoop struct {
 	find      func() ([]ID, error)
@@ -232,9 +262,9 @@ type killLoop struct {
 	spared    map[ID]bool // those of another user: not ours to end
 }
 
-// run ends when nobody is left, or after KillGrace: a process in an
+// run ends when nobody is left, which it reports, or after KillGrace: a process in an
 // uninterruptible wait can't be ended.
-func (l *killLoop) run() {
+func (l *killLoop) run() (ended bool) {
 	l.spared = map[ID]bool{}
 	deadline := time.Now().Add(KillGrace)
 	defer reapOrphans()
@@ -245,11 +275,11 @@ func (l *killLoop) run() {
 			l.killGroup()
 		}
 		if l.killAll(living) == 0 && err == nil {
-			return
+			return true
 		}
 		if time.Now().After(deadline) {
 			l.log.Error("processes of a worker do not end, or can't be looked for", "processes", living, "error", err)
-			return
+			return false
 		}
 		time.Sleep(pause)
 	}

@@ -105,19 +105,28 @@ func environHas(pid int, text string, whole bool) bool {
 }
 
 // TagOf returns the tag of a process: its limit on file locks, which Linux has
-// kept, inherited and ignored since 2.4.25. Every user may read it.
+// kept, inherited and ignored since 2.4.25.
 func TagOf(pid int) (uint64, bool) {
+	soft, _, found := LimitOf(pid, "Max file locks")
+	return soft, found && soft != unix.RLIM_INFINITY
+}
+
+// LimitOf returns a resource limit of a process by its name in /proc/PID/limits, which
+// every user may read.
+func LimitOf(pid int, name string) (soft, hard uint64, found bool) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
-	if err != nil {
-		return 0, false
-	}
-	_, rest, _ := strings.Cut(string(data), "Max file locks")
+	_, rest, found := strings.Cut(string(data), name)
 	fields := strings.Fields(rest)
-	if len(fields) == 0 {
-		return 0, false
+	if err != nil || len(fields) < 2 {
+		return 0, 0, false
 	}
-	tag, err := strconv.ParseUint(fields[0], 10, 64)
-	return tag, err == nil
+	values := [2]uint64{unix.RLIM_INFINITY, unix.RLIM_INFINITY}
+	for i := range values {
+		if n, err := strconv.ParseUint(fields[i], 10, 64); err == nil { // "unlimited" is no number
+			values[i] = n
+		}
+	}
+	return values[0], values[1], found
 }
 
 // SetTag gives a process its tag. It fails where that is another user's and this one is a
