@@ -200,7 +200,7 @@ func (s *Session) readFile(ctx context.Context, root *os.Root, local string, r R
 	case !r.IsZero() && !f.Text:
 		return nil, Errorf(CodeInvalid, "%q is no text, so it has no lines; read it without from, lines and match", name)
 	case !r.IsZero():
-		if f.Page, err = s.pager.Read(ctx, filepath.Join(root.Name(), local), opened, info, r); errors.Is(err, io.ErrUnexpectedEOF) {
+		if f.Page, err = output.ReadPage(ctx, opened, info.Size(), r); errors.Is(err, io.ErrUnexpectedEOF) {
 			err = Errorf(CodeNotFound, "%q was cut while it was read; try again", name)
 		}
 		return f, rangeError(err)

@@ -118,7 +118,7 @@ type Options struct {
 func (o *Options) output() output.Options {
 	return output.Options{
 		Limit: o.OutputLimit, SpoolAfter: o.SpoolAfter, SpoolLimit: o.SpoolLimit,
-		PrintLimit: o.PrintLimit, Record: o.Recorder != nil,
+		PrintLimit: o.PrintLimit,
 	}
 }
 

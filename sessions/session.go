@@ -69,7 +69,6 @@ type Session struct {
 	next    *time.Timer // of upkeep
 	states  checkpoints
 	history history
-	pager   output.Pager
 	images  *output.ImageRoom
 
 	// worker belongs to whoever has the turn; mu guards reading it without.
