@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -44,7 +43,9 @@ func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing
 		child.leave()
 		child.running.Done()
 		child.end(context.WithoutCancel(ctx))
-		child.discardFiles(ctx, parent)
+		if err := child.dirs.Discard(context.WithoutCancel(ctx)); err != nil { // also what is else kept
+			child.log.Warn("removing the files of a branch that was not made", "error", err)
+		}
 		return Listing{}, callerGone(ctx, err)
 	}
 	child.origin = child.states.place()
@@ -166,86 +167,25 @@ func remedy(obstacle string) string {
 	}
 }
 
-// takeFiles copies the parent's working directory, if it is its own, and hands the
-// copy to who the branch runs as.
+// takeFiles copies the parent's working directory, if it is its own.
 func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []string, err error) {
-	if s.workdir == parent.workdir {
-		return []string{"both interpreters work in " + s.workdir + " and share its files: what one writes or deletes there, the other finds so"}, s.admit(ctx)
+	if err := s.prepareSandbox(ctx); err != nil { // who the code runs as makes the copy
+		return nil, err
 	}
-	left, err := s.copyFiles(ctx, parent)
+	if s.dirs.Work == parent.dirs.Work {
+		return []string{"both interpreters work in " + s.dirs.Work + " and share its files: what one writes or deletes there, the other finds so"}, nil
+	}
+	left, err := s.dirs.Copy(ctx, parent.dirs)
 	if errors.Is(err, untrusted.ErrNoRoom) {
-		return nil, Errorf(CodeLimit, "interpreter %q could not be branched: a copy of its files would pass the limit of %s (--disk-limit) for it and its branches; delete files below %s that are not needed, or a branch", parent.name, phrase.Size(s.options.DiskLimit), parent.workdir)
+		return nil, Errorf(CodeLimit, "interpreter %q could not be branched: a copy of its files would pass the limit of %s (--disk-limit) for it and its branches; delete files below %s that are not needed, or a branch", parent.name, phrase.Size(s.options.DiskLimit), parent.dirs.Work)
 	}
 	if err != nil {
 		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.name, err)
-	}
-	if err := s.admit(ctx); err != nil { // only now: nobody is to change what is being copied
-		return nil, err
 	}
 	if len(left) > 0 {
 		notes = append(notes, fmt.Sprintf("%s of the working directory can't be copied and did not come along: %s", phrase.Count(len(left), "special file"), someOf(left)))
 	}
 	return notes, nil
-}
-
-func (s *Session) copyFiles(ctx context.Context, parent *Session) (left []string, err error) {
-	from, err := parent.openWorkdir()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = from.Close() }() // it was only read
-	to, err := s.openWorkdir()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, to.Close()) }()
-	owner, err := parent.ownerOf(from)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.family.copying.acquire(ctx); err != nil { // two could take the same room
-		return nil, err
-	}
-	defer s.family.copying.release()
-	room, err := s.roomForCopy(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return untrusted.CopyDir(ctx, to, from, owner, room)
-}
-
-// roomForCopy is how many bytes the copy of a working directory may take of the disk:
-// what the directories that DiskLimit is about leave of it. Without a home of the
-// family's each working directory has the limit for itself.
-func (s *Session) roomForCopy(ctx context.Context) (int64, error) {
-	if s.options.DiskLimit <= 0 {
-		return math.MaxInt64, nil
-	}
-	if s.family.made() == "" {
-		return s.options.DiskLimit, nil
-	}
-	root, err := s.options.homes.open(s.options)
-	if err != nil {
-		return 0, err
-	}
-	home, err := untrusted.OpenDir(root, homeName(s.family.id))
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = home.Close() }() // it was only read
-	used, err := untrusted.DiskUsage(ctx, home, s.options.DiskLimit)
-	return s.options.DiskLimit - used, err
-}
-
-// discardFiles removes what was copied for a branch that was not made, also
-// where the operator wants working directories kept.
-func (s *Session) discardFiles(ctx context.Context, parent *Session) {
-	if s.workdir == parent.workdir {
-		return
-	}
-	if err := s.removeOwn(context.WithoutCancel(ctx), s.own); err != nil {
-		s.log.Warn("removing the files of a branch that was not made", "dir", s.workdir, "error", err)
-	}
 }
 
 // leave gives the turn away; a copy that is due is made first, while the

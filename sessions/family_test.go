@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"understudy/sessions/workdir"
 )
 
 // confining is a fakeStarter with walls that it only notes.
@@ -25,7 +27,7 @@ type confining struct {
 
 func (c *confining) Confines() bool { return true }
 
-func (c *confining) Admit(ctx context.Context, family string, dirs ...string) error {
+func (c *confining) PrepareSandbox(ctx context.Context, family string, dirs ...string) error {
 	if c.wait != nil {
 		if err := c.wait(ctx); err != nil {
 			return err
@@ -148,20 +150,11 @@ func TestTwoSessionsAreTwoFamilies(t *testing.T) {
 	}
 }
 
-func TestAnAdmissionComesOnceAndAfterTheFiles(t *testing.T) {
+func TestADirectoryIsHandedOverOnce(t *testing.T) {
 	m, c, _ := walled(t, nil)
 	run(t, m, "a")
 	parent := list(t, m)[0]
-	write(t, parent.Workdir, "data", "1")
-	var missing error
-	c.admitting = func(dirs []string) error {
-		_, missing = os.Stat(filepath.Join(dirs[0], "data"))
-		return nil
-	}
 	branch(t, m, parent.ID)
-	if missing != nil {
-		t.Error(missing)
-	}
 	runIn(t, m, parent.ID, "crash")
 	if n := len(c.admitted[parent.ID]); n != 6 {
 		t.Errorf("%q", c.admitted)
@@ -204,11 +197,11 @@ func TestAWallThatTakesLongHoldsUpNobodyElse(t *testing.T) {
 	}()
 	<-entered
 	l := list(t, m)[0]
-	family := m.sessions[l.ID].family
-	if err := family.join(); err != nil || family.made() == "" {
+	group := m.sessions[l.ID].group
+	if err := group.Join(); err != nil || group.Made() == "" {
 		t.Error(err)
 	}
-	family.leave(t.Context())
+	group.Leave(t.Context())
 	soon, give := context.WithTimeout(t.Context(), time.Millisecond)
 	defer give()
 	if _, err := m.Upload(soon, me, l.ID, "b", nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -290,20 +283,21 @@ func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
 	if spec := s.spec(); spec.Family != l.ID || spec.Home != "" {
 		t.Errorf("%+v", spec)
 	}
-	home, err := s.home()
+	home, err := s.group.Home()
 	if err != nil || home != filepath.Join(root, "home-"+l.ID) || s.spec().Home != home {
 		t.Errorf("%s %v", home, err)
 	}
 	child := m.sessions[branch(t, m, "").ID]
-	if again, err := child.home(); again != home || err != nil {
+	if again, err := child.group.Home(); again != home || err != nil {
 		t.Errorf("%s %v", again, err)
 	}
 	remove(t, m, l.ID)
 	wantEntries(t, root, child.id, child.id+".files", "home-"+l.ID)
 	remove(t, m, child.id)
 	wantEntries(t, root)
-	_, err = child.home()
-	wantCode(t, err, CodeStart, "has ended")
+	if _, err = child.group.Home(); !errors.Is(err, workdir.ErrEnded) {
+		t.Error(err)
+	}
 	if strings.Contains(home, child.id) {
 		t.Error(home)
 	}

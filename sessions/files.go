@@ -61,8 +61,9 @@ type File struct {
 	Page *Page
 }
 
-// enterFiles opens a directory of a session of the client's.
-func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v visitor, open func(*Session) (*os.Root, error)) (visiting context.Context, s *Session, root *os.Root, leave func(), err error) {
+// enterFiles opens the working directory of a session of the client's, or else its private
+// one, which stays where it is until leave is called.
+func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v visitor, work bool) (visiting context.Context, s *Session, root *os.Root, leave func(), err error) {
 	if s, err = m.seen(client, id); err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -70,7 +71,7 @@ func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v vi
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	if root, err = open(s); err != nil {
+	if root, err = s.openDir(work); err != nil {
 		leaveSession()
 		return nil, nil, nil, nil, err
 	}
@@ -78,6 +79,20 @@ func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v vi
 		_ = root.Close() // what was written is closed by itself
 		leaveSession()
 	}, nil
+}
+
+func (s *Session) openDir(work bool) (root *os.Root, err error) {
+	what := "directory for figures and artifacts"
+	if work {
+		what = "working directory"
+		root, err = s.dirs.OpenWork()
+	} else {
+		root, err = s.dirs.OpenPrivate()
+	}
+	if err != nil {
+		return nil, Errorf(CodeNotFound, "the %s of interpreter %s can't be opened: %w", what, s.name, err)
+	}
+	return root, nil
 }
 
 // localPath returns the path in the system's form. It must be relative and stay
@@ -108,20 +123,20 @@ func (m *Manager) Files(ctx context.Context, client Client, id, dir string) (*Di
 	if err != nil {
 		return nil, err
 	}
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, (*Session).openWorkdir)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, true)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	owner, err := s.ownerOf(root)
+	listed := &Directory{Path: filepath.ToSlash(local), Entries: []FileInfo{}}
+	var entries []fs.FileInfo
+	err = s.dirs.Do(func() error {
+		entries, listed.Left, err = untrusted.List(ctx, root, local, mostEntries)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, unreadable(listed.Path, err)
 	}
-	entries, left, err := owner.List(ctx, root, local, mostEntries)
-	if err != nil {
-		return nil, unreadable(filepath.ToSlash(local), err)
-	}
-	listed := &Directory{Path: filepath.ToSlash(local), Left: left, Entries: []FileInfo{}}
 	for _, info := range entries {
 		listed.Entries = append(listed.Entries, describeFile(filepath.Join(local, info.Name()), info))
 	}
@@ -148,16 +163,16 @@ func (m *Manager) Stat(ctx context.Context, client Client, id, name string) (Fil
 	if err != nil {
 		return FileInfo{}, err
 	}
-	_, s, root, leave, err := m.enterFiles(ctx, client, id, aWatcher, (*Session).openWorkdir)
+	_, s, root, leave, err := m.enterFiles(ctx, client, id, aWatcher, true)
 	if err != nil {
 		return FileInfo{}, err
 	}
 	defer leave()
-	owner, err := s.ownerOf(root)
-	if err != nil {
-		return FileInfo{}, err
-	}
-	info, err := owner.Stat(root, local)
+	var info fs.FileInfo
+	err = s.dirs.Do(func() error {
+		info, err = root.Stat(local)
+		return err
+	})
 	if err != nil {
 		return FileInfo{}, unreadable(name, err)
 	}
@@ -171,14 +186,14 @@ func (m *Manager) File(ctx context.Context, client Client, id, name string, r Ra
 	if err != nil {
 		return nil, err
 	}
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, (*Session).openWorkdir)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, true)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	f, err := s.readFile(ctx, root, local, r, most)
 	if err == nil && f.Page != nil {
-		f.Page.Path = filepath.Join(s.workdir, local)
+		f.Page.Path = filepath.Join(s.dirs.Work, local)
 	}
 	return f, err
 }
@@ -227,16 +242,15 @@ func tooLarge(f FileInfo, text bool, most int64) error {
 }
 
 // openRegular opens a file for reading, if it is one that the code may read.
-func (s *Session) openRegular(root *os.Root, local string) (*os.File, fs.FileInfo, error) {
-	owner, err := s.ownerOf(root)
-	if err != nil {
-		return nil, nil, err
-	}
-	opened, info, err := owner.OpenFile(root, local)
+func (s *Session) openRegular(root *os.Root, local string) (file *os.File, info fs.FileInfo, err error) {
+	err = s.dirs.Do(func() error {
+		file, info, err = untrusted.OpenFile(root, local)
+		return err
+	})
 	if err != nil {
 		return nil, nil, unreadable(filepath.ToSlash(local), err)
 	}
-	return opened, info, nil
+	return file, info, nil
 }
 
 // unreadable says why a path of a working directory leads nowhere. The error of

@@ -18,7 +18,7 @@ func withFiles(t *testing.T) (m *Manager, id, dir string) {
 	m = newTestManager(t, echoes(), nil)
 	t.Cleanup(func() { m.Close(context.Background()) })
 	id = mustRun(t, m, RunRequest{Code: "x"}).InterpreterID
-	dir = m.sessions[id].workdir
+	dir = m.sessions[id].dirs.Work
 	for name, text := range map[string]string{
 		"a.txt": "one\ntwo\n", "sub/b.csv": "1,2\n", "binary": "a\x00b", "…/é.txt": "é",
 		"long.txt": strings.Repeat("line\n", 1000), "../secret": "secret",
@@ -286,7 +286,7 @@ func TestWhatTakesThePlaceOfAWorkingDirectory(t *testing.T) {
 			})
 			defer m.Close(t.Context())
 			id := mustRun(t, m, RunRequest{Code: "x"}).InterpreterID
-			dir = m.sessions[id].workdir
+			dir = m.sessions[id].dirs.Work
 			for name, put := range map[string]func() error{
 				"link": func() error { return os.Symlink(foreign, dir) }, "pipe": func() error { return makeFIFO(dir) },
 			} {

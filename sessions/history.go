@@ -332,5 +332,5 @@ func (s *Session) newTranscript(number int) *output.Transcript {
 }
 
 func (s *Session) executionDir(number int) string {
-	return filepath.Join(s.dir, "executions", fmt.Sprint(number))
+	return filepath.Join(s.outputs, "executions", fmt.Sprint(number))
 }

@@ -151,7 +151,7 @@ func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 	ran := func(most int) {
 		t.Helper()
 		waitFor(t, func() bool {
-			kept, _ := os.ReadDir(filepath.Join(s.dir, "executions"))
+			kept, _ := os.ReadDir(filepath.Join(s.outputs, "executions"))
 			// While it tidies up after the last run it may remove what is fetched meanwhile.
 			return s.turn.idle() && s.turn.tidied() == nil && len(kept) <= most
 		})

@@ -85,7 +85,7 @@ func (s *Session) lead() Worker {
 
 func (s *Session) spec() Spec {
 	return Spec{
-		InterpreterID: s.id, Family: s.family.id, Home: s.family.made(), Workdir: s.workdir, PrivateDir: s.private, Python: s.python,
+		InterpreterID: s.id, Family: s.group.ID, Home: s.group.Made(), Workdir: s.dirs.Work, PrivateDir: s.dirs.Private, Python: s.python,
 		FirstExecution: s.ran() + 1,
 	}
 }
@@ -102,11 +102,14 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 	if s.lead() != nil {
 		return nil
 	}
-	if err := s.remakeDirs(ctx); err != nil {
-		s.options.tally.failed()
-		return err
+	if s.life.Err() != nil { // nobody would remove anew what is made
+		return s.gone()
 	}
-	if err := s.admit(ctx); err != nil {
+	err := s.makeDirs() // if its code, or who tidies up, has removed them
+	if err == nil {
+		err = s.prepareSandbox(ctx)
+	}
+	if err != nil {
 		s.options.tally.failed()
 		return err
 	}

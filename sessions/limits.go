@@ -100,7 +100,7 @@ func (m *Manager) settle(ctx context.Context) {
 	if ctx.Err() != nil { // the answer may be for want of time
 		return
 	}
-	m.options.Workdir, m.options.Locate = workdir, nil
+	m.options.Workdir, m.options.roots.Shared, m.options.Locate = workdir, workdir, nil
 	m.mu.Lock()
 	m.whereabouts = note
 	m.mu.Unlock()

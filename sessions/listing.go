@@ -117,7 +117,7 @@ func (s *Session) listing() Listing {
 	defer s.mu.Unlock()
 	l := Listing{
 		ID: s.name, Status: "running", Executions: s.count, Failures: s.failures, Waiting: s.turn.queued(),
-		Unfetched: s.unfetched(), Created: s.created, LastUsed: s.used, Workdir: s.workdir, Parent: s.client.Handle(s.parent),
+		Unfetched: s.unfetched(), Created: s.created, LastUsed: s.used, Workdir: s.dirs.Work, Parent: s.client.Handle(s.parent),
 		Age: time.Since(s.created).Seconds(), Idle: time.Since(s.used).Seconds(),
 		SessionVariables: slices.Sorted(maps.Keys(s.sessionVariables)),
 		Memory:           s.resident, Recoverable: obstacle == "", Obstacle: obstacle,

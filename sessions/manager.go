@@ -81,7 +81,7 @@ func NewManager(options Options) *Manager {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	options.tally, options.homes, options.images = &tally{}, &homes{}, output.AllImages()
+	options.tally, options.roots, options.images = &tally{}, options.newRoots(), output.AllImages()
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
 		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[defaultKey]*Session{}, numbers: map[Client]int{},
@@ -434,7 +434,7 @@ func (m *Manager) Close(ctx context.Context) {
 	}
 	m.reaper.Wait()
 	endAll(ctx, all)
-	m.options.homes.close()
+	m.options.roots.Close()
 }
 
 // endAtOnce is how many sessions are ended at the same time. A thousand that

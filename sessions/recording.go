@@ -161,7 +161,7 @@ func (s *Session) stand() {
 		return
 	}
 	now := Standing{
-		InterpreterID: s.id, Client: s.owner(), Workdir: s.workdir, Created: s.created,
+		InterpreterID: s.id, Client: s.owner(), Workdir: s.dirs.Work, Created: s.created,
 		Origin: s.origin, Parent: s.parent, Present: s.states.place(),
 		Secrets: s.secretsNow(),
 	}

@@ -61,7 +61,7 @@ func TestARefusedTrialLeavesNothingBehind(t *testing.T) {
 	if n := len(session.history.list()); n != 1 {
 		t.Errorf("%d executions are remembered", n)
 	}
-	if files, err := os.ReadDir(session.dir); err == nil && len(files) > 0 {
+	if files, err := os.ReadDir(session.outputs); err == nil && len(files) > 0 {
 		t.Errorf("it left %v", files)
 	}
 	if r := mustRun(t, s.manager, trial("c")); r.Execution != 2 || r.Stdout != "a c" {

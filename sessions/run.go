@@ -197,7 +197,9 @@ func (s *Session) rerunWanted(a attempt) bool {
 // that died, or else a fresh worker.
 func (s *Session) replaceWorker(e *execution, a attempt) restartNote {
 	var note restartNote
-	s.removeCode()
+	if err := s.dirs.RemoveCode(); err != nil {
+		s.log.Warn("removing the code file", "error", err)
+	}
 	if e.life.Err() == nil {
 		note = s.bringBack(e.life)
 	}

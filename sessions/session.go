@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"understudy/sessions/output"
+	"understudy/sessions/workdir"
 )
 
 // Why an execution is ended without grace.
@@ -25,11 +26,9 @@ var (
 type Session struct {
 	id      string // unique, and no name in it is only a word; see newID
 	name    string // what its client calls it: its handle
-	family  *family
-	own     string // the name of its directories: no other session of this server has had it
-	dir     string // ours: whole outputs
-	private string // what its code makes for us: figures, artifacts, the code file
-	workdir string
+	group   *workdir.Group
+	dirs    *workdir.Dirs
+	outputs string // the directory of its whole outputs
 	python  string // which Python it runs, "" for the usual one
 	options *Options
 	log     *slog.Logger
@@ -44,8 +43,6 @@ type Session struct {
 	origin Place  // the state that it was branched with
 
 	introduced sync.Once // the Recorder has heard of it, or will not
-
-	admitted bool // it has its wall, if there is one; guarded by the family's admission
 
 	starting  atomic.Int64 // see startingSince
 	initError string       // the traceback of the start-up code that its state began with, if that failed
@@ -105,7 +102,6 @@ type Session struct {
 func newSession(id string, client Client, options *Options, parent *Session) (*Session, error) {
 	s := &Session{
 		id: id, name: client.Handle(id), client: client, options: options,
-		own: keyOf(id), workdir: options.Workdir,
 		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
 		sessionVariables: options.SessionVariables,
 		images:           options.images.ForOne(),
@@ -118,21 +114,50 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 	s.pace.share = options.CopyShare
 	s.next = time.AfterFunc(time.Hour, s.upkeep)
 	s.next.Stop()
+	key := keyOf(id) // no other session of this server has had it
 	if parent == nil {
-		s.family = newFamily(s.own, options)
-	} else if s.family = parent.family; s.family.join() != nil {
+		s.group = options.roots.NewGroup(key)
+	} else if s.group = parent.group; s.group.Join() != nil {
 		return nil, parent.gone()
 	}
-	s.dir = filepath.Join(options.Dir, s.own)
-	s.private = options.ownDir(s.family.id, s.privateName())
-	if s.workdir == "" {
-		s.workdir = options.ownDir(s.family.id, s.own)
-	}
+	s.outputs, s.dirs = filepath.Join(options.Dir, key), s.group.NewDirs(key)
 	if err := s.makeDirs(); err != nil {
-		s.family.leave(context.Background())
+		s.group.Leave(context.Background())
 		return nil, err
 	}
 	return s, nil
+}
+
+// makeDirs makes the session's directories, as far as they are not there.
+func (s *Session) makeDirs() error {
+	if err := s.dirs.Make(); err != nil {
+		return Errorf(CodeStart, "the interpreter's directories could not be made: %w; if it does not help to try again, delete the interpreter and create another", err)
+	}
+	return nil
+}
+
+// prepareSandbox has the session's wall made, if there is one, before anything runs.
+func (s *Session) prepareSandbox(ctx context.Context) error {
+	if err := s.dirs.PrepareSandbox(ctx); err != nil {
+		return callerGone(ctx, Errorf(CodeStart, "the interpreter could not be confined: %w", err))
+	}
+	return nil
+}
+
+// packagesDir returns where the packages are that the session's group has installed
+// for itself, "" where it has no home. An execution of kind RunsInstall makes one.
+func (s *Session) packagesDir(kind Kind) (string, error) {
+	home := s.group.Made()
+	if home == "" && kind == RunsInstall {
+		var err error
+		if home, err = s.group.Home(); err != nil {
+			return "", Errorf(CodeStart, "the interpreter's own directory could not be made: %w", err)
+		}
+	}
+	if home == "" {
+		return "", nil
+	}
+	return filepath.Join(home, workdir.Packages), nil
 }
 
 // codeDidNotRun is what a call to run code may say when it gives up.
@@ -340,23 +365,17 @@ func (s *Session) end(ctx context.Context) {
 	}
 	s.standEnded()
 	s.removeFiles(ctx) // last: a session whose files are gone has nothing left to do
-	s.family.leave(ctx)
+	s.group.Leave(ctx)
 }
 
 // removeFiles removes what was the session's own, but for what is to stay.
 func (s *Session) removeFiles(ctx context.Context) {
-	var err error
-	if s.options.keepsFiles() {
-		err = s.keepPrivate()
+	err := s.dirs.Remove(ctx)
+	if s.options.KeepFiles || s.options.KeepWorkdirs {
+		_ = os.Remove(filepath.Join(s.outputs, "executions")) // it stays while something is in it
+		_ = os.Remove(s.outputs)
 	} else {
-		err = errors.Join(os.RemoveAll(s.dir), s.removeOwn(ctx, s.privateName()))
-	}
-	switch {
-	case s.options.Workdir != "":
-	case s.options.KeepWorkdirs:
-		err = errors.Join(err, s.takeBack(s.own))
-	default:
-		err = errors.Join(err, s.removeOwn(ctx, s.own))
+		err = errors.Join(err, os.RemoveAll(s.outputs))
 	}
 	if err != nil {
 		s.log.Warn("removing the session's files", "error", err)

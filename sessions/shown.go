@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +11,7 @@ import (
 // Figure reads a figure that the session showed, in full resolution, if it has
 // at most most bytes. The name is that of its file, without directories.
 func (m *Manager) Figure(ctx context.Context, client Client, id, name string, most int64) (*File, Figure, error) {
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, (*Session).openPrivate)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, false)
 	if err != nil {
 		return nil, Figure{}, err
 	}
@@ -29,7 +28,7 @@ func (m *Manager) Figure(ctx context.Context, client Client, id, name string, mo
 // at most most bytes, or the lines that r asks for. Of several of a name it is the
 // newest, which has taken the place of the others.
 func (m *Manager) Artifact(ctx context.Context, client Client, id, name string, r Range, most int64) (*File, Artifact, error) {
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, (*Session).openPrivate)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, false)
 	if err != nil {
 		return nil, Artifact{}, err
 	}
@@ -46,8 +45,8 @@ func (m *Manager) Artifact(ctx context.Context, client Client, id, name string, 
 // name, where it can't be read.
 func (s *Session) readMade(ctx context.Context, root *os.Root, what, path string, r Range, most int64) (*File, error) {
 	name := filepath.Base(path)
-	local, err := filepath.Rel(s.private, path)
-	if err != nil || !filepath.IsLocal(local) {
+	local, err := s.dirs.Local(path)
+	if err != nil {
 		return nil, Errorf(CodeNotFound, "%s %q is not among the files that the server made for the interpreter", what, name)
 	}
 	f, err := s.readFile(ctx, root, local, r, most)
@@ -70,11 +69,11 @@ func (s *Session) readMade(ctx context.Context, root *os.Root, what, path string
 // openMade opens a file of which an execution says that it has made it. That is the
 // word of the session's code: nothing outside of the private directory is opened.
 func (s *Session) openMade(path string) (*os.File, error) {
-	local, err := filepath.Rel(s.private, path)
-	if err != nil || !filepath.IsLocal(local) {
-		return nil, fmt.Errorf("%s is not in the interpreter's private directory", path)
+	local, err := s.dirs.Local(path)
+	if err != nil {
+		return nil, err
 	}
-	root, err := s.openPrivate()
+	root, err := s.openDir(false)
 	if err != nil {
 		return nil, err
 	}

@@ -57,21 +57,20 @@ func (s *Session) upload(ctx context.Context, local string, data []byte) (*Uploa
 		return nil, err
 	}
 	defer leave()
-	if err := s.admit(ctx); err != nil { // first: what is written belongs to whom the directory belongs to
+	if err := s.prepareSandbox(ctx); err != nil { // first: what is written belongs to who the code runs as
 		return nil, err
 	}
-	root, err := s.openWorkdir()
+	root, err := s.openDir(true)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }() // what was written is closed by itself
-	u := &Upload{InterpreterID: s.name, Path: filepath.ToSlash(local), File: filepath.Join(s.workdir, local), Size: len(data)}
-	owner, err := s.ownerOf(root)
+	u := &Upload{InterpreterID: s.name, Path: filepath.ToSlash(local), File: filepath.Join(s.dirs.Work, local), Size: len(data)}
+	err = s.dirs.Do(func() error {
+		u.Replaced, err = untrusted.WriteFile(root, local, data, func(there fs.FileInfo) error { return s.mayReplace(local, there) })
+		return err
+	})
 	if err != nil {
-		return nil, err
-	}
-	mayReplace := func(there fs.FileInfo) error { return s.mayReplace(local, there) }
-	if u.Replaced, err = owner.WriteFile(root, local, data, mayReplace); err != nil {
 		return nil, unwritable(local, err)
 	}
 	s.noteUpload(root, local)

@@ -107,7 +107,7 @@ func (s *Session) isOfFiles(class string, info *ExceptionInfo, traceback string)
 	if errno == syscall.EROFS { // only what is mounted for the session is read-only
 		return true
 	}
-	own := []string{s.workdir, s.private, "/tmp"}
+	own := []string{s.dirs.Work, s.dirs.Private, "/tmp"}
 	if hidden { // what is not there is not there for others either
 		own = append(own, "/usr", "/bin", "/sbin", "/lib", "/etc", "/opt", "/proc", "/sys", "/dev")
 	}
