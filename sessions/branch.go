@@ -54,10 +54,10 @@ func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing
 	child.running.Done()
 	patience, cancel := context.WithTimeout(ctx, firstCopyPatience)
 	defer cancel()
-	child.settle(patience)
+	child.awaitCopy(patience)
 	l := m.describe(child)
 	l.Notes = notes
-	for _, note := range append(parent.untold.inWords(), parent.overdue(nil)...) {
+	for _, note := range append(parent.pendingNotice.inWords(), parent.overdue(nil)...) {
 		l.Notes = append(l.Notes, "of "+parent.name+": "+note)
 	}
 	return l, nil
@@ -77,7 +77,7 @@ func (m *Manager) canFork(operation, instead string) error {
 func (s *Session) descend(parent *Session) {
 	s.parent, s.python, s.initError = parent.id, parent.python, parent.initError
 	s.count = parent.ran() // names of figures and code must not come twice
-	s.foretold = parent.foretold
+	s.lastWarning = parent.lastWarning
 	s.failures = parent.failedInARow()
 	s.sessionVariables, s.variablesSet = parent.variablesNow()
 	s.secrets = parent.secretsNow()
@@ -133,7 +133,7 @@ func (s *Session) seed(ctx context.Context) (u Understudy, err error) {
 // growBare is for a parent without an interpreter: nothing ran, or its
 // variables are lost.
 func (s *Session) growBare(ctx context.Context, parent *Session) (notes []string, err error) {
-	if lost := parent.untold; lost.reason != "" && !lost.restored {
+	if lost := parent.pendingNotice; lost.reason != "" && !lost.restored {
 		notes = append(notes, "it has no variables: those of "+parent.name+" are lost")
 	}
 	left, err := s.takeFiles(ctx, parent)

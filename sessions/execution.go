@@ -41,7 +41,7 @@ type execution struct {
 	// life ends with the session or its interpreter, and its cause says which:
 	// no grace then.
 	life      context.Context
-	end       context.CancelCauseFunc
+	endLife   context.CancelCauseFunc
 	abandoned atomic.Bool // a call that waited for it was cancelled
 	noted     sync.Once   // the Recorder has heard that it runs, or need not
 
@@ -54,9 +54,11 @@ type execution struct {
 	spooled int64
 
 	// Guarded by the session's mu.
-	waiters int  // calls that wait for it
-	told    bool // another answer said how it ended
-	undone  bool // nothing is left of what it did to the variables
+	deadline   time.Time // when it is to be stopped; zero: not by then
+	supervised bool      // the Recorder is told that it runs
+	waiters    int       // calls that wait for it
+	told       bool      // another answer said how it ended
+	undone     bool      // nothing is left of what it did to the variables
 
 	mu        sync.Mutex
 	result    *Result // without output, which the transcript hands out
@@ -65,7 +67,7 @@ type execution struct {
 }
 
 func newExecution(number int, r RunRequest, t *output.Transcript, l lineage) *execution {
-	life, end := context.WithCancelCause(context.Background())
+	life, endLife := context.WithCancelCause(context.Background())
 	request := Request{Execution: number, Kind: r.kind(), Code: r.Code, Arguments: r.Arguments, ResultVarName: r.ResultVarName}
 	if r.Trial != nil {
 		request.MetricVarName = r.Trial.MetricVarName
@@ -73,7 +75,7 @@ func newExecution(number int, r RunRequest, t *output.Transcript, l lineage) *ex
 	e := &execution{
 		number: number, request: request, trial: r.Trial, operator: r.Operator, lineage: l, limit: r.Timeout,
 		started: time.Now(), transcript: t,
-		done: make(chan struct{}), life: life, end: end,
+		done: make(chan struct{}), life: life, endLife: endLife,
 	}
 	if t != nil {
 		t.Overflow = func() { e.requestStop(stoppedByOutput) }
@@ -92,6 +94,12 @@ func (e *execution) requestStop(cause stopCause) {
 	if e.stopper != nil {
 		e.stopper(cause)
 	}
+}
+
+// end stops the execution without grace, as its interpreter is not to live on.
+func (e *execution) end(why error) {
+	e.endLife(why)
+	e.requestStop(stoppedByEnd)
 }
 
 // onStop has stop called, once and under a lock, when a stop is asked for or
@@ -116,7 +124,7 @@ func (e *execution) finish(r *Result) {
 	e.result = r
 	e.mu.Unlock()
 	close(e.done)
-	e.end(nil) // lets go of what life holds
+	e.endLife(nil) // lets go of what life holds
 }
 
 // collect returns the final result with the output that nobody took yet, to

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -121,7 +122,7 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 		return callerGone(ctx, Errorf(CodeStart, "the Python interpreter could not be started: %w", err))
 	}
 	s.options.tally.started(w.Info().Origin)
-	s.foretellInitError(w.Info().InitError)
+	s.noteInitError(w.Info().InitError)
 	_, err = s.install(ctx, w)
 	return err
 }
@@ -143,9 +144,9 @@ func (s *Session) install(ctx context.Context, w Worker) (before Worker, err err
 	return before, nil
 }
 
-// awaitWorker sees that a worker is there. A start that takes longer than the
-// call waits goes on without it and keeps the turn; kept says so.
-func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err error) {
+// awaitWorker sees that a worker is there. A start that takes longer than until, when the
+// call answers, goes on without it and keeps the turn; kept says so.
+func (s *Session) awaitWorker(ctx context.Context, until time.Time) (kept bool, err error) {
 	if s.lead() != nil {
 		return false, nil
 	}
@@ -165,7 +166,10 @@ func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err erro
 		}
 	})
 	s.mu.Unlock()
-	patient, cancel := context.WithDeadline(ctx, later(waiting))
+	if soonest := time.Now().Add(startPatience); until.Before(soonest) {
+		until = soonest
+	}
+	patient, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	select {
 	case err := <-started:
@@ -176,25 +180,11 @@ func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err erro
 	}
 }
 
-// later returns the end of a call's waiting, or of startPatience if that is later.
-func later(waiting context.Context) time.Time {
-	deadline, _ := waiting.Deadline()
-	if soonest := time.Now().Add(startPatience); deadline.Before(soonest) {
-		return soonest
-	}
-	return deadline
-}
-
 // revive brings back a worker that died while nothing ran, or drops it, and
 // keeps what is to be told of it. The caller has the turn.
 func (s *Session) revive() {
 	w := s.lead()
-	if w == nil {
-		return
-	}
-	select {
-	case <-w.Exited():
-	default:
+	if w == nil || !hasExited(w) {
 		return
 	}
 	reason := "the interpreter's process ended between two calls"
@@ -202,12 +192,12 @@ func (s *Session) revive() {
 		reason += ": " + crash.Reason
 	}
 	defer s.moved(s.states.place())
-	note := s.bringBack(s.life)
+	note := s.recover(s.life)
 	note.reason, note.before = reason, true
 	if !note.restored {
-		s.fruitless = nil // it has become the least of the losses
+		s.noop = nil // it has become the least of the losses
 	}
-	s.untold = note.after(s.untold)
+	s.pendingNotice = note.after(s.pendingNotice)
 }
 
 // replace brings back a worker that was just found dead, though its process
@@ -215,59 +205,43 @@ func (s *Session) revive() {
 func (s *Session) replace(ctx context.Context) {
 	waiting, cancel := context.WithTimeout(ctx, closeTime)
 	defer cancel()
-	if err := s.layDown(waiting); err != nil {
+	if err := s.stopWorker(waiting); err != nil {
 		s.log.Warn("replacing a dead interpreter", "error", err)
 		return
 	}
 	s.revive()
 }
 
-// bringBack wakes the copy of the present state in the place of the dead
-// worker, or else of the newest older state. Where there is none, or all fail,
-// worker and copies are dropped. The caller has the turn; life bounds the attempt.
-func (s *Session) bringBack(life context.Context) (note restartNote) {
-	u, pristine, obstacle := s.states.takePresent()
-	if none := s.options.Starter.ForkObstacle(); none != "" { // then there is no copy either
-		pristine, obstacle = false, none
-	}
-	if u != nil {
-		w, err := s.wake(life, u)
-		if err == nil {
-			return restartNote{restored: true, notes: w.Info().Notes}
-		}
-		s.log.Warn("waking the copy of the interpreter", "error", err)
-		obstacle = err.Error()
-	}
-	if !pristine {
-		if w, lost := s.fallBack(life); w != nil {
-			s.outdate(lost[0])
-			return restartNote{lost: obstacle, unwound: lost, notes: w.Info().Notes}
-		}
-	}
-	s.dropWorker(context.WithoutCancel(life))
-	if !pristine {
-		s.outdate(0)
-		s.states.bereave()
-	}
-	return restartNote{restored: pristine, lost: obstacle}
-}
-
-// fallBack wakes the newest copy of an older state. It returns which executions
-// are lost with that, and no worker if there is none.
-func (s *Session) fallBack(life context.Context) (w Worker, lost []int) {
-	for life.Err() == nil {
-		u, since := s.states.takeOlder()
+// recover wakes the newest copy that answers in the place of the dead worker. Where there
+// is none, worker and copies are dropped. The caller has the turn; life bounds the attempt.
+func (s *Session) recover(life context.Context) (note restartNote) {
+	note.lost = s.options.Starter.ForkObstacle()
+	forks := note.lost == "" // else there is no copy either
+	for forks && life.Err() == nil {
+		u, lost, obstacle := s.states.takeNewest()
+		note.lost = cmp.Or(note.lost, obstacle)
 		if u == nil {
 			break
 		}
-		lost = append(since, lost...)
+		note.unwound = append(lost, note.unwound...)
 		w, err := s.wake(life, u)
 		if err == nil {
-			return w, lost
+			note.notes, note.restored = w.Info().Notes, len(note.unwound) == 0
+			if !note.restored {
+				s.outdate(note.unwound[0])
+			}
+			return note
 		}
-		s.log.Warn("waking an older copy of the interpreter", "error", err)
+		s.log.Warn("waking a copy of the interpreter", "error", err)
+		note.lost = cmp.Or(note.lost, err.Error())
 	}
-	return nil, nil
+	note.restored, note.unwound = note.lost == "" && life.Err() == nil, nil
+	s.dropWorker(context.WithoutCancel(life))
+	if !note.restored {
+		s.outdate(0)
+		s.states.markStateLost()
+	}
+	return note
 }
 
 // wake puts u in the place of the worker, which is ended if it lives and u has shown that
@@ -276,7 +250,7 @@ func (s *Session) wake(life context.Context, u Understudy) (w Worker, err error)
 	ctx, cancel := context.WithTimeout(life, wakeTime)
 	defer cancel()
 	if err = u.Rouse(ctx); err == nil {
-		if err := s.layDown(ctx); err != nil {
+		if err := s.stopWorker(ctx); err != nil {
 			u.Dismiss()
 			return nil, err
 		}
@@ -296,18 +270,15 @@ func (s *Session) wake(life context.Context, u Understudy) (w Worker, err error)
 	return w, err
 }
 
-// layDown sees to it that the worker is dead, whose place is to be taken.
-func (s *Session) layDown(ctx context.Context) error {
+// stopWorker sees to it that the worker is dead, whose place is to be taken.
+func (s *Session) stopWorker(ctx context.Context) error {
 	w := s.lead()
 	if w == nil {
 		return errors.New("the interpreter has ended")
 	}
-	select {
-	case <-w.Exited():
-		return nil
-	default:
+	if !hasExited(w) {
+		w.Kill()
 	}
-	w.Kill()
 	select {
 	case <-w.Exited():
 		return nil
@@ -341,14 +312,14 @@ func (s *Session) closeWorker(ctx context.Context, w Worker) {
 	}
 }
 
-// renounce drops the worker and its variables because that was asked for, so
+// discardState drops the worker and its variables because that was asked for, so
 // that nothing is to be said of it, nor of failures. The caller has the turn.
-func (s *Session) renounce(ctx context.Context) {
+func (s *Session) discardState(ctx context.Context) {
 	defer s.moved(s.states.place())
 	s.dropWorker(ctx)
 	s.outdate(0)
 	s.setFailures(0)
-	s.untold, s.fruitless, s.fatal, s.buggy = restartNote{}, nil, 0, 0
+	s.pendingNotice, s.noop, s.fatal, s.buggy = restartNote{}, nil, 0, 0
 }
 
 // kill ends the worker by force, whoever has the turn.

@@ -84,7 +84,7 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	}
 	m.insert(s, b.isDefault)
 	if b.parent == nil && m.whereabouts != "" {
-		s.untold.notes, m.whereabouts = append(s.untold.notes, m.whereabouts), ""
+		s.pendingNotice.notes, m.whereabouts = append(s.pendingNotice.notes, m.whereabouts), ""
 	}
 	return s, oldest, nil
 }
@@ -269,7 +269,7 @@ func (m *Manager) insert(s *Session, isDefault bool) {
 	}
 	m.defaults[s.defaultKey()] = s
 	if former, ok := m.endings.forgetDefault(s.defaultKey()); ok {
-		s.untold.notes = []string{"your earlier default interpreter " + s.client.Handle(former.id) + " was ended " + former.why + "; this is a new one, without its variables"}
+		s.pendingNotice.notes = []string{"your earlier default interpreter " + s.client.Handle(former.id) + " was ended " + former.why + "; this is a new one, without its variables"}
 	}
 }
 

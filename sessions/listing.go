@@ -139,7 +139,7 @@ func (s *Session) listing() Listing {
 		l.Memory = 0
 		return l
 	}
-	if now.resting { // the next run's copy is made before it begins
+	if now.kept == resting { // the next run's copy is made before it begins
 		l.Uncopied, l.Recoverable, l.Obstacle = true, true, ""
 	}
 	if s.worker != nil {
@@ -150,13 +150,11 @@ func (s *Session) listing() Listing {
 	return l
 }
 
-// settle waits until our own work for the session's last call is done, or ctx
+// awaitCopy waits until our own work for the session's last call is done, or ctx
 // ends: only then is it known whether its state could be copied. A copy that was put off
 // is made now.
-func (s *Session) settle(ctx context.Context) {
-	if s.states.now().putOff {
-		s.upkeep()
-	}
+func (s *Session) awaitCopy(ctx context.Context) {
+	s.copyNow()
 	if tidied := s.turn.tidied(); tidied != nil {
 		select {
 		case <-tidied:

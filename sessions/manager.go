@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -114,8 +115,7 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	r.Operator = client == Operator
 	ctx, depart := m.attend(ctx, client)
 	defer depart()
-	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
-	defer cancel()
+	until := m.answerBy(r.Wait)
 	watch := m.newWatch(r.Progress)
 	defer watch.end()
 
@@ -123,11 +123,11 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	if r.Reset {
 		notDone += `, and nothing was reset ("restart" ends what runs and begins anew)`
 	}
-	s, err := m.enter(ctx, waiting, client, r.InterpreterID, notDone)
+	s, err := m.enter(ctx, until, client, r.InterpreterID, notDone)
 	if err != nil {
 		return nil, callerGone(ctx, err)
 	}
-	result, err := s.call(ctx, waiting, r, watch)
+	result, err := s.call(ctx, until, r, watch)
 	if err != nil && client == Anonymous && r.InterpreterID == "" && CodeOf(err) != CodeBusy {
 		m.discard(ctx, s)
 	}
@@ -138,13 +138,13 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 }
 
 // call runs code in the session, whose turn the caller has.
-func (s *Session) call(ctx, waiting context.Context, r RunRequest, watch *watch) (*Result, error) {
-	e, err := s.start(ctx, waiting, r)
+func (s *Session) call(ctx context.Context, until time.Time, r RunRequest, watch *watch) (*Result, error) {
+	e, err := s.start(ctx, until, r)
 	if err != nil {
 		return nil, err
 	}
 	watch.follow(e)
-	result, err := s.await(ctx, waiting, e, r.Asking)
+	result, err := s.await(ctx, until, e, r.Asking)
 	if err != nil {
 		return nil, err
 	}
@@ -177,12 +177,11 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	if err != nil {
 		return nil, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
-	defer cancel()
+	until := m.answerBy(r.Wait)
 	watch := m.newWatch(r.Progress)
 	defer watch.end()
 	watch.follow(e)
-	result, err := s.await(ctx, waiting, e, r.Asking)
+	result, err := s.await(ctx, until, e, r.Asking)
 	if err != nil {
 		return nil, err
 	}
@@ -194,11 +193,11 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	return result, nil
 }
 
-// await waits for e's end until waiting ends, then tells how it stands. The
+// await waits for e's end until that time, then tells how it stands. The
 // caller's going away interrupts the execution.
-func (s *Session) await(ctx, waiting context.Context, e *execution, asking Asking) (*Result, error) {
+func (s *Session) await(ctx context.Context, until time.Time, e *execution, asking Asking) (*Result, error) {
 	defer s.leaveExecution(e)
-	question := s.attend(waiting, e, asking)
+	question := s.answerQuestions(ctx, until, e, asking)
 	if err := ctx.Err(); err != nil { // a result must not go to a caller that has left
 		switch {
 		case !hasLeft(ctx):
@@ -254,8 +253,8 @@ func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (L
 
 // prepare waits for the turn and sees that a worker is there.
 func (s *Session) prepare(ctx context.Context) error {
-	if err := s.begin(ctx, "no interpreter was started"); err != nil {
-		return err
+	if err := s.begin(ctx, time.Now().Add(s.options.Wait), "no interpreter was started"); err != nil {
+		return callerGone(ctx, err)
 	}
 	defer s.turn.release()
 	return s.ensureWorker(ctx)
@@ -274,7 +273,7 @@ func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listin
 		return Listing{}, err
 	}
 	defer s.turn.release()
-	s.renounce(ctx)
+	s.discardState(ctx)
 	if err := s.ensureWorker(ctx); err != nil {
 		return Listing{}, err
 	}
@@ -295,7 +294,7 @@ func (m *Manager) inspect(ctx context.Context, all []*Session) []Listing {
 	defer cancel()
 	listings := make([]Listing, 0, len(all))
 	for _, s := range all {
-		s.settle(patience)
+		s.awaitCopy(patience)
 		l := m.describe(s)
 		if patience.Err() == nil {
 			s.measure(&l)
@@ -374,7 +373,7 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) (name
 	}
 	waiting, cancel := context.WithTimeout(ctx, m.options.Wait)
 	defer cancel()
-	if err := s.begin(waiting, "its variables were not listed"); err != nil {
+	if err := s.begin(waiting, m.answerBy(0), "its variables were not listed"); err != nil {
 		return names, nil, callerGone(ctx, err)
 	}
 	defer s.leave()
@@ -394,13 +393,13 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) (name
 	case err != nil:
 		return names, nil, err
 	}
-	return names, append(s.untold.inWords(), s.overdue(nil)...), nil
+	return names, append(s.pendingNotice.inWords(), s.overdue(nil)...), nil
 }
 
 // variables asks the worker for them. The caller has the turn.
 func (s *Session) variables(ctx context.Context) (Namespace, error) {
 	w := s.lead()
-	if lost := s.untold; w == nil && lost.reason != "" && !lost.restored {
+	if lost := s.pendingNotice; w == nil && lost.reason != "" && !lost.restored {
 		return Namespace{}, Errorf(CodeStart, "%s, and its variables are lost; the next run_python_code starts a fresh one", lost.reason)
 	}
 	if w == nil {
@@ -454,16 +453,16 @@ func endAll(ctx context.Context, all []*Session) {
 	wg.Wait()
 }
 
-// enter waits, as long as waiting allows, for the turn of the named session, or
+// enter waits, until that time, for the turn of the named session, or
 // of the client's default. A default that was reaped in that moment gives way to
 // a new one.
-func (m *Manager) enter(ctx, waiting context.Context, client Client, id, notDone string) (*Session, error) {
+func (m *Manager) enter(ctx context.Context, until time.Time, client Client, id, notDone string) (*Session, error) {
 	for {
 		s, err := m.session(ctx, client, id)
 		if err != nil {
 			return nil, err
 		}
-		err = s.begin(waiting, notDone)
+		err = s.begin(ctx, until, notDone)
 		if id == "" && CodeOf(err) == CodeNotFound {
 			continue
 		}
@@ -564,15 +563,9 @@ func (m *Manager) describe(s *Session) Listing {
 	return l
 }
 
-func (m *Manager) wait(asked time.Duration) time.Duration {
-	switch {
-	case asked == 0:
-		return m.options.Wait
-	case asked < 0:
-		return 0
-	default:
-		return asked
-	}
+// answerBy is when a call answers at the latest that asks to wait so long.
+func (m *Manager) answerBy(wait time.Duration) time.Time {
+	return time.Now().Add(max(0, cmp.Or(wait, m.options.Wait)))
 }
 
 // callerGone prefers the caller's own end as the reason of err.

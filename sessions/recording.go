@@ -57,7 +57,7 @@ func (s *Session) announce(ctx context.Context, e *execution) error {
 // no variables, so that none are dropped for it then. The caller has the turn.
 func (s *Session) mayBeginAfresh(ctx context.Context, r RunRequest) error {
 	e := newExecution(s.ran()+1, r, nil, lineage{})
-	defer e.end(nil)
+	defer e.endLife(nil)
 	if err := s.announce(ctx, e); err != nil {
 		return err
 	}
@@ -84,24 +84,12 @@ func (s *Session) noteRunning(e *execution) {
 	})
 }
 
-// watchRunning has the Recorder told when e has run for a moment. The function that
-// it returns ends that, and returns when the Recorder hears no more of it.
-func (s *Session) watchRunning(e *execution) (end func()) {
-	if s.options.Recorder == nil {
-		return func() {}
-	}
-	timer := time.AfterFunc(unrecordedFor, func() { s.noteRunning(e) })
-	return func() {
-		timer.Stop()
-		e.noted.Do(func() {}) // waits for one that has begun
-	}
-}
-
 // record tells the Recorder how e has ended. A failure is told in the answer.
 func (s *Session) record(e *execution, a attempt, result *Result) {
 	if s.options.Recorder == nil {
 		return
 	}
+	e.noted.Do(func() {}) // waits for a telling that has begun
 	whole := *result
 	whole.fill(e.transcript.Recorded())
 	entry := s.entry(e)

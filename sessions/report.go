@@ -43,14 +43,14 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	s.explainMemory(r)
 	r.restarted(note)
 	if a.cause != stoppedByEnd && !note.gone {
-		s.foretell(r, a)
+		s.warnUnrecoverable(r, a)
 	}
 	return r
 }
 
-// foretell says whether a crash of a later call could bring back the state that
+// warnUnrecoverable says whether a crash of a later call could bring back the state that
 // this one left. The reason why not is told in the notes when it is news.
-func (s *Session) foretell(r *Result, a attempt) {
+func (s *Session) warnUnrecoverable(r *Result, a attempt) {
 	none := s.options.Starter.ForkObstacle()
 	obstacle := none
 	if obstacle == "" && !a.lostWorker() {
@@ -62,13 +62,13 @@ func (s *Session) foretell(r *Result, a attempt) {
 	recoverable := obstacle == ""
 	r.Recoverable = &recoverable
 	if recoverable {
-		s.foretold = ""
+		s.lastWarning = ""
 	}
 	if recoverable || none != "" { // what holds for every call is told by a crash and by the listing
 		return
 	}
-	if kind := withoutDigits(obstacle); kind != s.foretold {
-		s.foretold = kind
+	if kind := withoutDigits(obstacle); kind != s.lastWarning {
+		s.lastWarning = kind
 		r.note("if a later call crashes, the variables can't be brought back: " + obstacle)
 	}
 }

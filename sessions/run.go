@@ -25,81 +25,87 @@ type attempt struct {
 // or when a stop is asked for, it interrupts, and after the grace it kills.
 // The code's own end costs no goroutine beside the caller's.
 func (s *Session) attempt(e *execution, w Worker) attempt {
-	l := &ladder{session: s, execution: e, worker: w, answered: make(chan struct{})}
-	if e.limit > 0 {
-		limit := time.AfterFunc(e.limit, func() { e.requestStop(stoppedByLimit) })
-		defer limit.Stop()
-	}
-	alive := context.AfterFunc(e.life, func() { e.requestStop(stoppedByEnd) })
-	defer alive()
-
-	e.onStop(l.begin)
+	q := &stopSequence{session: s, execution: e, worker: w, answered: make(chan struct{})}
+	s.setDeadline(e, e.limit)
+	defer s.setDeadline(e, 0)
+	e.onStop(q.begin)
 	e.transcript.Between(w.Between())
 	outcome, err := w.Run(context.Background(), e.request, sink{e.transcript, &e.questions})
 	e.questions.end()
-	close(l.answered)
+	close(q.answered)
 	e.onStop(nil)
-	return l.end().answered(outcome, err)
+	return q.end().answered(outcome, err)
 }
 
-// ladder stops an attempt: interrupt, wait, kill.
-type ladder struct {
+// setDeadline has e stopped after so long; 0: not at all.
+func (s *Session) setDeadline(e *execution, limit time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.deadline = time.Time{}
+	if limit > 0 {
+		e.deadline = time.Now().Add(limit)
+		s.wakeByLocked(e.deadline)
+	}
+}
+
+// stopSequence stops an attempt: interrupt, wait, kill.
+type stopSequence struct {
 	session   *Session
 	execution *execution
 	worker    Worker
 	answered  chan struct{} // closed when the worker has answered
-	over      chan struct{} // closed at the ladder's end; nil if it never began
+	over      chan struct{} // closed at the sequence's end; nil if it never began
 	attempt   attempt
 }
 
-func (l *ladder) begin(cause stopCause) {
-	l.over = make(chan struct{})
-	l.attempt.cause, l.attempt.asked = cause, time.Now()
-	go l.climb()
+func (q *stopSequence) begin(cause stopCause) {
+	q.over = make(chan struct{})
+	q.attempt.cause, q.attempt.asked = cause, time.Now()
+	go q.escalate()
 }
 
-func (l *ladder) climb() {
-	defer close(l.over)
-	if l.attempt.cause != stoppedByEnd && l.interrupt() {
+func (q *stopSequence) escalate() {
+	defer close(q.over)
+	if q.attempt.cause != stoppedByEnd && q.interrupt() {
 		return
 	}
-	l.attempt.killed = true
-	l.attempt.ended = l.worker.Kill()
+	q.attempt.killed = true
+	q.attempt.ended = q.worker.Kill()
 }
 
 // interrupt reports whether the code ended of it in time.
-func (l *ladder) interrupt() bool {
-	grace := time.NewTimer(l.session.options.Grace)
+func (q *stopSequence) interrupt() bool {
+	grace := time.NewTimer(q.session.options.Grace)
 	defer grace.Stop()
 	again := time.NewTimer(0)
 	defer again.Stop()
 	for {
 		select {
 		case <-again.C:
-			err := l.worker.Interrupt()
+			err := q.worker.Interrupt()
 			switch {
 			case errors.Is(err, ErrNothingRuns): // a stop may be asked for before Run has begun
 				again.Reset(time.Millisecond)
 			case err != nil:
-				l.session.log.Warn("interrupting execution", "execution", l.execution.number, "error", err)
+				q.session.log.Warn("interrupting execution", "execution", q.execution.number, "error", err)
 			}
-		case <-l.answered:
+		case <-q.answered:
 			return true
 		case <-grace.C:
 			return false
-		case <-l.execution.life.Done():
-			l.attempt.cause = stoppedByEnd
+		case <-q.execution.life.Done():
+			q.attempt.cause = stoppedByEnd
 			return false
 		}
 	}
 }
 
-// end waits for a ladder that is being climbed and tells what it did.
-func (l *ladder) end() attempt {
-	if l.over != nil {
-		<-l.over
+// end waits for a sequence that has begun and tells what it did.
+func (q *stopSequence) end() attempt {
+	if q.over != nil {
+		<-q.over
 	}
-	return l.attempt
+	return q.attempt
 }
 
 func (a attempt) answered(outcome Outcome, err error) attempt {
@@ -118,12 +124,12 @@ func (a attempt) lostWorker() bool { return a.crash != nil || a.killed }
 // execute runs e to its end, has the state that it left copied once its result
 // is handed out, and passes the turn on. It is the one goroutine of a running
 // execution.
-func (s *Session) execute(e *execution, untold restartNote) {
+func (s *Session) execute(e *execution, before restartNote) {
 	defer s.turn.release()
-	recorded, foretold := s.watchRunning(e), s.foretold
+	lastWarning := s.lastWarning
 	a, note := s.tries(e)
-	s.fruitless = a.fruitless(e, note)
-	note, e.killed, e.lostWorker = note.after(untold), a.killed, a.lostWorker()
+	s.noop = a.noop(e, note)
+	note, e.killed, e.lostWorker = note.after(before), a.killed, a.lostWorker()
 	e.died = a.lostWorker() && a.cause != stoppedByEnd
 	s.fatal = 0
 	if e.died {
@@ -138,7 +144,7 @@ func (s *Session) execute(e *execution, untold restartNote) {
 		result.note(fmt.Sprintf("%s of the answer went nowhere: the code asked no more", phrase.Count(n, "line")))
 	}
 	if e.operator {
-		s.foretold = foretold // the owner has still to hear of what is new
+		s.lastWarning = lastWarning // the owner has still to hear of what is new
 		s.visits.add(result, e.died)
 	} else {
 		s.countFailure(result, e.trial)
@@ -148,7 +154,6 @@ func (s *Session) execute(e *execution, untold restartNote) {
 		s.states.advance(e.number)
 		s.states.define(e.number, a.outcome.Variables)
 	}
-	recorded()
 	s.record(e, a, result)
 	if s.options.Ended != nil {
 		s.options.Ended(*result)
@@ -201,7 +206,7 @@ func (s *Session) replaceWorker(e *execution, a attempt) restartNote {
 		s.log.Warn("removing the code file", "error", err)
 	}
 	if e.life.Err() == nil {
-		note = s.bringBack(e.life)
+		note = s.recover(e.life)
 	}
 	if e.life.Err() == nil {
 		note.failed = s.ensureWorker(e.life)

@@ -47,23 +47,22 @@ type Session struct {
 	starting  atomic.Int64 // see startingSince
 	initError string       // the traceback of the start-up code that its state began with, if that failed
 
-	// untold is what became of the interpreter since the last result, foretold
-	// the last reason that was told why its state can't be copied, and fruitless
+	// pendingNotice is what became of the interpreter since the last result, lastWarning
+	// the last reason that was told why its state can't be copied, and noop
 	// the last execution if it left nothing that an undo could take back. They
 	// belong to whoever has the turn.
-	untold    restartNote
-	visits    visits // likewise
-	foretold  string
-	failing   string // why the last copy failed that nothing stood against
-	fruitless *fruitless
-	fatal     int // the last execution if it lost its process and nothing else ran since, or the last trial if it was buggy and is undone
-	buggy     int // the last trial if it was buggy
+	pendingNotice restartNote
+	visits        visits // likewise
+	lastWarning   string
+	failing       string // why the last copy failed that nothing stood against
+	noop          *noopFailure
+	fatal         int // the last execution if it lost its process and nothing else ran since, or the last trial if it was buggy and is undone
+	buggy         int // the last trial if it was buggy
 
 	equipped equipped // likewise
 	live     bool     // likewise: tasks of the worker's event loop go on
 
-	pace    pace
-	next    *time.Timer // of upkeep
+	timer   *time.Timer // of upkeep
 	states  checkpoints
 	history history
 	images  *output.ImageRoom
@@ -75,6 +74,9 @@ type Session struct {
 	count       int        // executions so far
 	failures    int        // runs that have failed one after another, the last among them
 	current     *execution // the running one, or nil
+	wakes       time.Time  // when upkeep comes; zero: not before something is due
+	nextCopy    time.Time  // no copy before it; changed by who has the turn
+	sleepers    []*sleeper
 	uncollected []*execution
 	used        time.Time
 	seizing     int    // callers of seize that wait for the turn
@@ -111,9 +113,8 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 	s.turn.limit = options.Queue
 	s.states.id = id
 	s.states.startAfresh(0)
-	s.pace.share = options.CopyShare
-	s.next = time.AfterFunc(time.Hour, s.upkeep)
-	s.next.Stop()
+	s.timer = time.AfterFunc(time.Hour, s.upkeep)
+	s.timer.Stop()
 	key := keyOf(id) // no other session of this server has had it
 	if parent == nil {
 		s.group = options.roots.NewGroup(key)
@@ -163,13 +164,12 @@ func (s *Session) packagesDir(kind Kind) (string, error) {
 // codeDidNotRun is what a call to run code may say when it gives up.
 const codeDidNotRun = "this code did not run"
 
-// begin waits for the session's turn as long as ctx allows. Its error says
-// what was not done.
-func (s *Session) begin(ctx context.Context, notDone string) error {
+// begin waits for the session's turn until then. Its error says what was not done.
+func (s *Session) begin(ctx context.Context, until time.Time, notDone string) error {
 	if e := s.runningNow(); e != nil && e.asksCaller() {
 		return s.busy(notDone) // it ends by no waiting
 	}
-	room, err := s.turn.acquire(ctx)
+	room, err := s.turn.acquire(ctx, until)
 	switch {
 	case !room:
 		return Errorf(CodeBusy, "%d calls wait for interpreter %q already; wait for them, or create another interpreter", s.options.Queue, s.name)
@@ -220,9 +220,7 @@ func (s *Session) beginIdle(ctx context.Context, notDone string) error {
 	if s.runningNow() != nil {
 		return s.busy(notDone)
 	}
-	waiting, cancel := context.WithTimeout(ctx, s.options.Wait)
-	defer cancel()
-	if err := s.begin(waiting, notDone); err != nil {
+	if err := s.begin(ctx, time.Now().Add(s.options.Wait), notDone); err != nil {
 		return callerGone(ctx, err)
 	}
 	return nil // with the turn, whatever has become of the caller
@@ -245,7 +243,7 @@ func (s *Session) missing() error {
 
 // start begins an execution. The caller has the turn and gives it away: to the
 // execution, to a slow start, or back.
-func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *execution, err error) {
+func (s *Session) start(ctx context.Context, until time.Time, r RunRequest) (e *execution, err error) {
 	kept := false
 	defer func() {
 		if err != nil && !kept {
@@ -264,11 +262,11 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		if err := s.mayBeginAfresh(ctx, r); err != nil {
 			return nil, err
 		}
-		s.renounce(ctx)
+		s.discardState(ctx)
 	} else {
 		s.revive()
 	}
-	if kept, err = s.awaitWorker(ctx, waiting); err != nil {
+	if kept, err = s.awaitWorker(ctx, until); err != nil {
 		return nil, callerGone(ctx, err)
 	}
 	s.keep("") // a copy that died, or is missing after a revival
@@ -309,15 +307,18 @@ func (s *Session) launch(e *execution) error {
 	e.waiters = 1
 	s.history.add(e)
 	s.current = e
-	untold := s.untold
+	if s.options.Recorder != nil {
+		s.wakeByLocked(e.started.Add(unrecordedFor))
+	}
+	before := s.pendingNotice
 	if !e.operator { // else the owner has still to hear of it
-		untold.notes = append(slices.Clone(untold.notes), s.visits.inWords()...)
-		s.untold, s.visits = restartNote{}, visits{}
+		before.notes = append(slices.Clone(before.notes), s.visits.inWords()...)
+		s.pendingNotice, s.visits = restartNote{}, visits{}
 	}
 	if e.number == 1 && s.python == "" { // else who made it has chosen, and been told
-		untold.notes = append(slices.Clone(untold.notes), s.worker.Info().Introduction...)
+		before.notes = append(slices.Clone(before.notes), s.worker.Info().Introduction...)
 	}
-	s.running.Go(func() { s.execute(e, untold) })
+	s.running.Go(func() { s.execute(e, before) })
 	return nil
 }
 
@@ -342,7 +343,7 @@ func (s *Session) end(ctx context.Context) {
 		return
 	}
 	s.ended, s.endedAt = true, time.Now()
-	s.next.Stop()
+	s.timer.Stop()
 	s.endLife()
 	if s.current != nil {
 		s.current.end(errEnd)

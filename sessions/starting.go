@@ -17,9 +17,9 @@ func (s *Session) startingSince() time.Time {
 	return time.Time{}
 }
 
-// foretellInitError has the next result tell that the operator's start-up code failed,
+// noteInitError has the next result tell that the operator's start-up code failed,
 // and the log now: what it should have defined is missing.
-func (s *Session) foretellInitError(traceback string) {
+func (s *Session) noteInitError(traceback string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.initError = traceback
@@ -28,7 +28,7 @@ func (s *Session) foretellInitError(traceback string) {
 	}
 	failed := exceptionIn(traceback)
 	s.log.Warn("the start-up code (--init-code) failed", "error", failed)
-	s.untold.notes = append(slices.Clone(s.untold.notes),
+	s.pendingNotice.notes = append(slices.Clone(s.pendingNotice.notes),
 		"the start-up code (--init-code) failed, and what it should have defined after that is missing: "+failed)
 }
 

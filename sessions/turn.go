@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // turn lets one holder at a time through, in order of arrival, with at most
@@ -19,18 +20,25 @@ type turn struct {
 	tidying chan struct{}
 }
 
-// acquire waits for the turn until ctx ends. It reports false, without
+// acquire waits for the turn until then, or until ctx ends. It reports false, without
 // waiting, when too many wait already.
-func (t *turn) acquire(ctx context.Context) (room bool, err error) {
+func (t *turn) acquire(ctx context.Context, until time.Time) (room bool, err error) {
 	t.mu.Lock()
+	if !t.held { // no timer for a call that waits for nobody
+		t.held = true
+		t.mu.Unlock()
+		return true, nil
+	}
 	limit := t.limit
 	if t.tidying != nil { // no call has the turn, so the first in the queue counts as its holder
 		limit++
 	}
-	if t.held && len(t.waiting) >= limit {
+	if len(t.waiting) >= limit {
 		t.mu.Unlock()
 		return false, nil
 	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
 	return true, t.wait(ctx, len(t.waiting))
 }
 

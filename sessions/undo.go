@@ -53,20 +53,20 @@ func (m *Manager) Undo(ctx context.Context, client Client, id string) (*Undone, 
 	return undone, nil
 }
 
-// fruitless is an execution that lost its process, after which an older state
+// noopFailure is an execution that lost its process, after which an older state
 // came back.
-type fruitless struct {
+type noopFailure struct {
 	execution int
 	how       string // it ended
 	unwound   []int  // executions that were lost with it
 }
 
-// fruitless returns e if it left nothing that an undo could take back.
-func (a attempt) fruitless(e *execution, note restartNote) *fruitless {
+// noop returns e if it left nothing that an undo could take back.
+func (a attempt) noop(e *execution, note restartNote) *noopFailure {
 	if !a.lostWorker() || !note.restored && len(note.unwound) == 0 {
 		return nil
 	}
-	f := &fruitless{execution: e.number, how: "crashed", unwound: note.unwound}
+	f := &noopFailure{execution: e.number, how: "crashed", unwound: note.unwound}
 	if a.killed {
 		f.how = "had to be killed"
 	}
@@ -76,8 +76,8 @@ func (a attempt) fruitless(e *execution, note restartNote) *fruitless {
 // undo takes the session one execution back. The caller has the turn.
 func (s *Session) undo(ctx context.Context) (*Undone, error) {
 	undoable, refused := s.states.undoable(s.options.History)
-	if f := s.fruitless; f != nil {
-		s.fruitless = nil
+	if f := s.noop; f != nil {
+		s.noop = nil
 		return &Undone{InterpreterID: s.name, Left: len(undoable), Message: f.sentences(undoable, refused)}, nil
 	}
 	if refused.text != "" {
@@ -91,8 +91,8 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 	}
 	defer s.moved(s.states.place())
 	undone := &Undone{InterpreterID: s.name, Execution: undoable[0]}
-	if earlier.pristine {
-		s.untold = restartNote{}
+	if earlier.kept == pristine {
+		s.pendingNotice = restartNote{}
 		undone.Notes = s.beginAgain(ctx) // which may have something to tell
 	} else {
 		w, err := s.wake(s.life, earlier.understudy)
@@ -101,7 +101,7 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 		}
 		s.states.stepBack()
 		undone.Notes = w.Info().Notes
-		s.untold = restartNote{} // what became of a state that is no more
+		s.pendingNotice = restartNote{} // what became of a state that is no more
 	}
 	s.outdate(undone.Execution)
 	s.fatal = 0
@@ -139,7 +139,7 @@ func (s *Session) notStepped(execution int, err error) error {
 	if w := s.lead(); w != nil && !hasExited(w) {
 		return Errorf(CodeStart, "execution %d could not be undone: %w; the variables are as they were after it", execution, err)
 	}
-	note := s.bringBack(s.life)
+	note := s.recover(s.life)
 	switch {
 	case note.restored:
 		return Errorf(CodeStart, "execution %d could not be undone: %w; the variables are as they were after it", execution, err)
@@ -151,7 +151,7 @@ func (s *Session) notStepped(execution int, err error) error {
 
 func (u *Undone) sentences(earlier checkpoint, left []int, refused refusal) string {
 	text := fmt.Sprintf("execution %d is undone: variables, imports and functions are as they were before it. ", u.Execution)
-	if earlier.pristine {
+	if earlier.kept == pristine {
 		text = fmt.Sprintf("execution %d is undone: there are no variables, as before it. ", u.Execution)
 	}
 	switch {
@@ -169,7 +169,7 @@ func (u *Undone) sentences(earlier checkpoint, left []int, refused refusal) stri
 
 // sentences says that there is nothing of it to undo, and what another undo
 // would do.
-func (f *fruitless) sentences(undoable []int, refused refusal) string {
+func (f *noopFailure) sentences(undoable []int, refused refusal) string {
 	text := fmt.Sprintf("execution %d %s and left nothing behind, so there is nothing of it to undo. ", f.execution, f.how)
 	if len(f.unwound) > 0 {
 		text = fmt.Sprintf("execution %d %s and %s lost with it, so there is nothing of them to undo. ", f.execution, f.how, executions(f.unwound))
