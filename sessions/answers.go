@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 // maxUncollected is how many finished executions a session keeps for callers
@@ -134,10 +136,8 @@ func (s *Session) whoGets(e *execution) string {
 		return "The call that waits for it returns its output"
 	case before == 0:
 		return `Operation "wait" returns its output`
-	case before == 1:
-		return `Operation "wait" returns its output after that of 1 other execution`
 	default:
-		return fmt.Sprintf(`Operation "wait" returns its output after that of %d other executions`, before)
+		return fmt.Sprintf(`Operation "wait" returns its output after that of %s`, phrase.Count(before, "other execution"))
 	}
 }
 
@@ -160,9 +160,7 @@ func (s *Session) overdue(but *execution) (notes []string) {
 
 // unnoticed says how e ended, "" when it is not over yet. The caller holds the session's mu.
 func (e *execution) unnoticed() string {
-	e.mu.Lock()
-	r := e.result
-	e.mu.Unlock()
+	r := e.outcome()
 	switch {
 	case r == nil:
 		return ""

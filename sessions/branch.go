@@ -19,7 +19,7 @@ const firstCopyPatience = 200 * time.Millisecond
 // with a copy of its working directory unless all sessions share theirs. From
 // then on the two go their own ways.
 func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	parent, err := m.known(ctx, client, id)
 	if err != nil {
@@ -147,24 +147,9 @@ func (s *Session) growBare(ctx context.Context, parent *Session) (notes []string
 func (s *Session) notBranched(err error) error {
 	var refused *ForkError
 	if errors.As(err, &refused) {
-		return Errorf(CodeStart, "interpreter %q can't be branched now: %s; %suse operation \"create\" and run the code again in the new interpreter", s.name, refused.Reason, remedy(refused.Reason))
+		return Errorf(CodeStart, "interpreter %q can't be branched now: %s; end or free what stands against it and try again, or use operation \"create\" and run the code again in the new interpreter", s.name, refused.Reason)
 	}
 	return Errorf(CodeStart, "interpreter %q could not be branched: %w; try again", s.name, err)
-}
-
-// remedy says what would make a branch possible, by the kind of its obstacle,
-// as the beginning of an alternative; "" if nothing would.
-func remedy(obstacle string) string {
-	switch {
-	case strings.Contains(obstacle, "Python thread"):
-		return "end these threads (shut down what started them) and try again, or "
-	case strings.Contains(obstacle, "--checkpoint-memory"):
-		return "free memory (del what is not needed any more) and try again, or "
-	case strings.Contains(obstacle, "native thread"), strings.Contains(obstacle, "CUDA"):
-		return ""
-	default:
-		return "try again, or "
-	}
 }
 
 // takeFiles copies the parent's working directory, if it is its own.
@@ -183,7 +168,7 @@ func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []strin
 		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.name, err)
 	}
 	if len(left) > 0 {
-		notes = append(notes, fmt.Sprintf("%s of the working directory can't be copied and did not come along: %s", phrase.Count(len(left), "special file"), someOf(left)))
+		notes = append(notes, fmt.Sprintf("%s of the working directory can't be copied and did not come along: %s", phrase.Count(len(left), "special file"), someOf(left, 5)))
 	}
 	return notes, nil
 }
@@ -198,9 +183,8 @@ func (s *Session) leave() {
 	s.turn.release()
 }
 
-// someOf lists at most five names.
-func someOf(names []string) string {
-	const most = 5
+// someOf lists names, at most so many.
+func someOf(names []string, most int) string {
 	text := strings.Join(names[:min(most, len(names))], ", ")
 	if more := len(names) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

@@ -130,7 +130,7 @@ func TestCallsOfADepartedClientMakeNothing(t *testing.T) {
 	nobodys := anonymously(t, m, "", "a").InterpreterID
 	ctx := t.Context()
 	for bye, client := range map[bool]Client{false: "dropped", true: "said goodbye"} {
-		under, depart := m.attend(ctx, client)
+		under, depart := m.follow(ctx, client)
 		m.Leave(ctx, client, bye)
 		_, _, err := m.admit(under, client, birth{isDefault: true})
 		if !errors.Is(err, context.Canceled) {
@@ -157,12 +157,21 @@ func TestCallsOfADepartedClientMakeNothing(t *testing.T) {
 }
 
 func TestDeparturesAreForgotten(t *testing.T) {
-	var d departures
-	for i := range keptDepartures + 10 {
-		d.add(Client(fmt.Sprint(i)))
-		d.add(Client(fmt.Sprint(i)))
-	}
-	if len(d.gone) != keptDepartures || d.gone["9"] || !d.gone["10"] {
-		t.Errorf("%d kept", len(d.gone))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := departures{}
+		d.add("mcp:1")
+		time.Sleep(lateCalls / 2)
+		d.add("mcp:2")
+		time.Sleep(lateCalls + 1)
+		d.add("mcp:3")
+		if len(d) != 1 {
+			t.Errorf("%v", d)
+		}
+		for i := range 2 * mostDepartures {
+			d.add(Client(fmt.Sprint(i)))
+		}
+		if len(d) > mostDepartures {
+			t.Errorf("%d are kept", len(d))
+		}
+	})
 }

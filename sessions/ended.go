@@ -1,5 +1,7 @@
 package sessions
 
+import "slices"
+
 // keptEndings is how many endings of ours are remembered.
 const keptEndings = 256
 
@@ -15,24 +17,19 @@ type ending struct {
 
 func (e ending) of() defaultKey { return defaultKey{e.client, e.chat} }
 
-// endings remembers the last ones.
-type endings struct {
-	all  []ending
-	next int // the place of the oldest, once all are taken
-}
+// endings remembers the last ones, the oldest first.
+type endings []ending
 
 func (e *endings) add(one ending) {
-	if len(e.all) < keptEndings {
-		e.all = append(e.all, one)
-		return
+	*e = append(*e, one)
+	if excess := len(*e) - keptEndings; excess > 0 {
+		*e = slices.Delete(*e, 0, excess)
 	}
-	e.all[e.next] = one
-	e.next = (e.next + 1) % keptEndings
 }
 
 // why says why the client's session was ended, "" if it wasn't by us.
-func (e *endings) why(client Client, id string) string {
-	for _, one := range e.all {
+func (e endings) why(client Client, id string) string {
+	for _, one := range e {
 		if one.id == id && (one.client == client || one.client == Anonymous || one.client.Keyed() && client.Keyed()) ||
 			client != Anonymous && one.client == client && NameOf(one.id) == id {
 			return one.why
@@ -43,9 +40,9 @@ func (e *endings) why(client Client, id string) string {
 
 // farewell says what became of the client's default session, if we ended it
 // and no other was made since; else "".
-func (e *endings) farewell(of defaultKey) string {
+func (e endings) farewell(of defaultKey) string {
 	text := ""
-	for _, one := range e.all {
+	for _, one := range e {
 		if one.isDefault && one.of() == of {
 			text = "your default interpreter " + of.client.Handle(one.id) + " was ended " + one.why + "; its variables are gone. run_python_code makes a new one"
 		}
@@ -55,11 +52,11 @@ func (e *endings) farewell(of defaultKey) string {
 
 // forgetDefault returns the default session that the client had before, if it was
 // ended, to be told once.
-func (e *endings) forgetDefault(of defaultKey) (former ending, ok bool) {
-	for i, one := range e.all {
+func (e endings) forgetDefault(of defaultKey) (former ending, ok bool) {
+	for i, one := range e {
 		if one.isDefault && one.of() == of {
 			former, ok = one, true
-			e.all[i].isDefault = false
+			e[i].isDefault = false
 		}
 	}
 	return former, ok

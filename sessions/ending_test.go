@@ -143,7 +143,7 @@ func TestWhatDiesOfTheInterruptWasStopped(t *testing.T) {
 		}
 		mustRun(t, m, RunRequest{Code: "x", Wait: -1})
 		i, err := m.Interrupt(t.Context(), me, "")
-		if err != nil || !i.Stopped || i.StateKept || !strings.Contains(i.Message, "lost: killed by SIGINT") {
+		if err != nil || !i.Stopped || i.StateKept || !strings.Contains(i.Message, "killed by SIGINT; the variables are lost") {
 			t.Errorf("%+v %v", i, err)
 		}
 	})

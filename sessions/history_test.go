@@ -175,10 +175,8 @@ func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 	}
 	mustRun(t, m, RunRequest{Code: code})
 	ran(keptSpools + 1)
-	s.history.mu.Lock()
-	defer s.history.mu.Unlock()
-	if len(s.history.late) != 0 {
-		t.Errorf("%d are still waited for", len(s.history.late))
+	if n := len(s.history.list()); n != keptSpools {
+		t.Errorf("%d are kept", n)
 	}
 }
 
@@ -244,7 +242,7 @@ func TestWhatARunWeighs(t *testing.T) {
 	list(t, m) // the run has been remembered
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
-	if got := s.history.memory; got < 2*len(code) || got > 3*len(code) {
+	if got := s.history.all[0].memory; got < 2*len(code) || got > 3*len(code) {
 		t.Errorf("it weighs %d", got)
 	}
 }
@@ -265,9 +263,9 @@ func TestWeighsWhatItKeeps(t *testing.T) {
 	var h history
 	add := func(number, code int, spooled int64) []*execution {
 		e := newExecution(number, RunRequest{}, nil, lineage{})
-		e.memory, e.spooled, e.result = code, spooled, &Result{}
+		e.memory, e.spooled, e.result, e.collected = code, spooled, &Result{}, true
 		h.add(e)
-		return h.settle(e, 1000)
+		return h.forget(1000)
 	}
 	for i, test := range []struct {
 		code    int

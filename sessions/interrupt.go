@@ -10,9 +10,7 @@ import (
 // interruption says what stopping e did; e is done. whoGets is a sentence about
 // its output.
 func (e *execution) interruption(id string, elapsed time.Duration, whoGets string) *Interruption {
-	e.mu.Lock()
-	r := e.result
-	e.mu.Unlock()
+	r := e.outcome()
 	ending := "its process ended: " + r.RestartReason
 	if e.killed {
 		ending = "its process had to be killed"
@@ -43,7 +41,7 @@ func (i *Interruption) sentence(r *Result, ending string) string {
 	if i.Where != nil {
 		text += fmt.Sprintf(" at line %d of %s", i.Where.Line, i.Where.File)
 		if i.Where.Text != "" {
-			text += fmt.Sprintf(": %s", i.Where.Text)
+			text += ": " + i.Where.Text
 		}
 	}
 	switch {
@@ -51,13 +49,12 @@ func (i *Interruption) sentence(r *Result, ending string) string {
 		return text + "; its variables are kept"
 	case i.StateRestored:
 		return text + "; " + ending + "; its variables are as they were before the call"
-	case r.StateBefore > 0:
-		return text + "; " + ending + "; " + r.remainder()
-	case r.InterpreterRestarted:
-		return text + "; its variables are lost: " + r.RestartReason + ". A fresh interpreter is ready"
-	default:
-		return text + "; its variables are lost: " + r.RestartReason
 	}
+	text += "; " + ending + "; " + r.remainder()
+	if r.InterpreterRestarted && r.StateBefore == 0 {
+		text += ". A fresh interpreter is ready"
+	}
+	return text
 }
 
 // runningNow returns the execution that runs now, or nil.

@@ -150,8 +150,8 @@ func TestTheLastEndingsAreRemembered(t *testing.T) {
 	if e.why(other, "100") != "" {
 		t.Error("another client learns of it")
 	}
-	if _, ok := e.forgetDefault(defaultKey{client: me}); !ok || len(e.all) != keptEndings {
-		t.Errorf("%d kept", len(e.all))
+	if _, ok := e.forgetDefault(defaultKey{client: me}); !ok || len(e) != keptEndings {
+		t.Errorf("%d kept", len(e))
 	}
 	if _, ok := e.forgetDefault(defaultKey{client: me}); ok {
 		t.Error("told twice")

@@ -25,7 +25,7 @@ type Manager struct {
 	mu       sync.Mutex
 	sessions map[string]*Session
 	owned    map[Client]map[*Session]bool // Anonymous has those that belong to nobody
-	calls    map[Client]map[*attendance]bool
+	calls    map[Client]map[*inflightCall]bool
 	defaults map[defaultKey]*Session
 	numbers  map[Client]int // how many names were given to sessions of clients that are not keyed
 	endings  endings
@@ -85,7 +85,7 @@ func NewManager(options Options) *Manager {
 	options.tally, options.roots, options.images = &tally{}, options.newRoots(), output.AllImages()
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
-		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[defaultKey]*Session{}, numbers: map[Client]int{},
+		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*inflightCall]bool{}, defaults: map[defaultKey]*Session{}, numbers: map[Client]int{}, departures: departures{},
 	}
 	if options.IdleTTL > 0 || options.AbandonedTTL > 0 {
 		m.reaper.Go(m.reapIdle)
@@ -113,7 +113,7 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 		return nil, Errorf(CodeInvalid, "the arguments are %d bytes long, and at most %d are taken; put large data into a file and pass its path", len(r.Arguments), maxCode)
 	}
 	r.Operator = client == Operator
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	until := m.answerBy(r.Wait)
 	watch := m.newWatch(r.Progress)
@@ -158,7 +158,7 @@ func (s *Session) call(ctx context.Context, until time.Time, r RunRequest, watch
 // is answered, else the oldest that finished without anyone taking its result,
 // else the running one.
 func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Result, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, r.InterpreterID)
 	if err != nil {
@@ -234,7 +234,7 @@ type CreateRequest struct {
 
 // Create makes another session for the client and starts its interpreter.
 func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (Listing, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	if err := checkName(r.InterpreterID); err != nil {
 		return Listing{}, err
@@ -263,7 +263,7 @@ func (s *Session) prepare(ctx context.Context) error {
 // Restart gives a session a fresh interpreter; running code is stopped, and
 // calls that wait for their turn get it afterwards.
 func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listing, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {
@@ -281,11 +281,18 @@ func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listin
 }
 
 // List describes the client's sessions, oldest first; Anonymous has none, and the
-// Operator sees all. It
-// waits for no call; where there are very many, the last show the memory that
-// was last measured.
+// Operator sees all. It waits for no call; where there are very many, the last show the
+// memory that was last measured.
 func (m *Manager) List(ctx context.Context, client Client) ([]Listing, error) {
-	return m.listFor(ctx, client), nil
+	all := m.visible(client)
+	sortByAge(all)
+	listings := m.inspect(ctx, all)
+	for i := range listings {
+		if client == Operator {
+			listings[i].Client, listings[i].Key = all[i].owner(), all[i].id
+		}
+	}
+	return listings, nil
 }
 
 // inspect describes sessions as fully as can be done in a moment.
@@ -320,7 +327,7 @@ func (m *Manager) Delete(ctx context.Context, client Client, id string) error {
 	if id == "" {
 		return Errorf(CodeInvalid, "interpreter_id is required for delete operation")
 	}
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {
@@ -334,7 +341,7 @@ func (m *Manager) Delete(ctx context.Context, client Client, id string) error {
 // Interrupt stops the running execution and says what that did. Its result is
 // still there for the call that waits for it.
 func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Interruption, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {
@@ -365,7 +372,7 @@ func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Int
 // Variables describes the variables of an idle session, and what else its code has
 // defined. The notes are what the reader should know beside.
 func (m *Manager) Variables(ctx context.Context, client Client, id string) (names Namespace, notes []string, err error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {

@@ -1,10 +1,8 @@
 package sessions
 
 import (
-	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"understudy/internal/phrase"
@@ -59,16 +57,12 @@ func (v *visits) add(r *Result, died bool) {
 
 // inWords tells of them in a note, if there were any.
 func (v *visits) inWords() []string {
-	const most = 20
 	if len(v.executions) == 0 {
 		return nil
 	}
 	note := "meanwhile a person ran " + namesOf(v.executions) + " in this interpreter (understudy attach)"
-	if n := len(v.names); n > 0 {
-		note += ", which added, changed or removed " + strings.Join(v.names[:min(n, most)], ", ")
-		if n > most {
-			note += fmt.Sprintf(" and %d more names", n-most)
-		}
+	if len(v.names) > 0 {
+		note += ", which added, changed or removed " + someOf(v.names, 20)
 	}
 	for _, incident := range v.incidents {
 		note += "; " + incident
@@ -88,17 +82,4 @@ func (s *Session) foreign(operator bool) string {
 	default:
 		return fmt.Sprintf("the agent's execution %d has been running in it for %s", e.number, phrase.Duration(time.Since(e.started)))
 	}
-}
-
-// listFor describes the sessions that the client sees.
-func (m *Manager) listFor(ctx context.Context, client Client) []Listing {
-	all := m.visible(client)
-	sortByAge(all)
-	listings := m.inspect(ctx, all)
-	for i := range listings {
-		if client == Operator {
-			listings[i].Client, listings[i].Key = all[i].owner(), all[i].id
-		}
-	}
-	return listings
 }

@@ -3,7 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
-	"slices"
+	"maps"
 	"strings"
 	"time"
 )
@@ -49,59 +49,44 @@ func hasLeft(ctx context.Context) bool {
 	return errors.As(context.Cause(ctx), &cause) && cause.Disconnected()
 }
 
-// attendance is one call of a client that may leave meanwhile.
-type attendance struct{ end context.CancelCauseFunc }
+// inflightCall is one call of a client that may leave meanwhile.
+type inflightCall struct{ end context.CancelCauseFunc }
 
-// keptDepartures is how many clients that left are remembered: only as long as
-// a call of theirs may still be on its way.
-const keptDepartures = 1024
+// lateCalls is how long a client that left is remembered: as long as a call of its may still
+// be on its way; of a flood of them none is.
+const (
+	lateCalls      = 10 * time.Minute
+	mostDepartures = 1024
+)
 
-// departures remembers the last clients that left. Names of MCP sessions don't come back;
+// departures remembers the clients that left, and when. Names of MCP sessions don't come back;
 // a process may, if it was taken for ended, and a user.
-type departures struct {
-	last [keptDepartures]Client
-	next int // the place of the oldest
-	gone map[Client]bool
+type departures map[Client]time.Time
+
+func (d departures) add(client Client) {
+	flood := len(d) >= mostDepartures
+	maps.DeleteFunc(d, func(_ Client, left time.Time) bool { return flood || time.Since(left) > lateCalls })
+	d[client] = time.Now()
 }
 
-func (d *departures) add(client Client) {
-	if d.gone == nil {
-		d.gone = map[Client]bool{}
-	}
-	if d.gone[client] {
-		return
-	}
-	delete(d.gone, d.last[d.next])
-	d.last[d.next], d.gone[client] = client, true
-	d.next = (d.next + 1) % keptDepartures
-}
-
-// forget is for a client that is back.
-func (d *departures) forget(client Client) {
-	if d.gone[client] {
-		delete(d.gone, client)
-		d.last[slices.Index(d.last[:], client)] = ""
-	}
-}
-
-// attend returns a context that ends with the call's own, or when its client
+// follow returns a context that ends with the call's own, or when its client
 // leaves: at once if it has and can't come back.
-func (m *Manager) attend(ctx context.Context, client Client) (context.Context, context.CancelFunc) {
+func (m *Manager) follow(ctx context.Context, client Client) (context.Context, context.CancelFunc) {
 	if client == Anonymous {
 		return ctx, func() {}
 	}
 	ctx, end := context.WithCancelCause(ctx)
-	here := &attendance{end}
+	here := &inflightCall{end}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.calls[client] == nil {
-		m.calls[client] = map[*attendance]bool{}
+		m.calls[client] = map[*inflightCall]bool{}
 	}
 	m.calls[client][here] = true
 	if isLocal(string(client)) {
-		m.departures.forget(client)
+		delete(m.departures, client)
 	}
-	if m.departures.gone[client] {
+	if _, left := m.departures[client]; left {
 		end(leaving{})
 	}
 	return ctx, func() {
@@ -111,7 +96,7 @@ func (m *Manager) attend(ctx context.Context, client Client) (context.Context, c
 }
 
 // depart notes that a call is over.
-func (m *Manager) depart(client Client, here *attendance) {
+func (m *Manager) depart(client Client, here *inflightCall) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.calls[client], here)
@@ -242,7 +227,7 @@ func (s *Session) touch() {
 
 // Show describes the one session that the caller names.
 func (m *Manager) Show(ctx context.Context, client Client, id string) (Listing, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {

@@ -354,7 +354,7 @@ func TestAProgramIsOneClient(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		_, err := m.Create(t.Context(), "process:7.1 c", CreateRequest{})
-		wantCode(t, err, CodeLimit, "your program has 2 interpreters", "--max-sessions-per-client", "delete")
+		wantCode(t, err, CodeLimit, "you have 2 interpreters already, by all your program's names", "--max-sessions-per-client", "delete")
 		if r, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "z"}); err != nil || r.Stdout != "z" {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -365,7 +365,7 @@ func TestAProgramIsOneClient(t *testing.T) {
 			t.Error(err)
 		}
 		_, err = m.Run(t.Context(), first, RunRequest{Code: "y"}) // all are in use
-		wantCode(t, err, CodeLimit, "your program has 2 interpreters")
+		wantCode(t, err, CodeLimit, "you have 2 interpreters already, by all your program's names")
 		if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
 			t.Error(err)
 		}

@@ -41,7 +41,7 @@ func (m *Manager) SetVariables(ctx context.Context, client Client, id string, va
 			return nil, err
 		}
 	}
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.session(ctx, client, id)
 	if err != nil {

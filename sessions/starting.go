@@ -57,23 +57,22 @@ func (s *Session) stillStarting(notDone string) error {
 func (s *Session) busy(notDone string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current == nil && s.worker == nil {
+	e, other := s.current, s.foreign(false)
+	switch {
+	case e == nil && s.worker == nil:
 		return s.stillStarting(notDone)
-	}
-	if other := s.foreign(false); other != "" {
+	case e == nil:
+		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.name, notDone)
+	case other != "":
 		return Errorf(CodeBusy, "interpreter %q is busy: %s; %s. Try again, or create another interpreter", s.name, other, notDone)
 	}
-	if s.current == nil {
-		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.name, notDone)
-	}
-	asks, remedy := "", `"wait" to go on waiting for it`
-	if prompt := s.current.prompt(); prompt != "" {
+	asks, remedy, limit := "", `"wait" to go on waiting for it`, "no time limit"
+	if prompt := e.prompt(); prompt != "" {
 		asks, remedy = fmt.Sprintf(", and waits for a line of input at %q", prompt), `"answer" to give it one`
 	}
-	limit := "no time limit"
-	if s.current.limit > 0 {
-		limit = "limit " + phrase.Duration(s.current.limit)
+	if e.limit > 0 {
+		limit = "limit " + phrase.Duration(e.limit)
 	}
 	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (%s)%s; %s. Call manage_interpreters with operation %s or \"interrupt\" to stop it, or create another interpreter",
-		s.name, s.current.number, phrase.Duration(time.Since(s.current.started)), limit, asks, notDone, remedy)
+		s.name, e.number, phrase.Duration(time.Since(e.started)), limit, asks, notDone, remedy)
 }

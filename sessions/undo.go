@@ -28,7 +28,7 @@ const withoutUndo = "assign the earlier values again, or restart the interpreter
 // that had an effect. Files stay as they are; child processes are ended. An undo
 // right after an execution that left nothing behind says so and does nothing.
 func (m *Manager) Undo(ctx context.Context, client Client, id string) (*Undone, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {
@@ -139,14 +139,14 @@ func (s *Session) notStepped(execution int, err error) error {
 	if w := s.lead(); w != nil && !hasExited(w) {
 		return Errorf(CodeStart, "execution %d could not be undone: %w; the variables are as they were after it", execution, err)
 	}
-	note := s.recover(s.life)
-	switch {
+	switch note := s.recover(s.life); {
 	case note.restored:
 		return Errorf(CodeStart, "execution %d could not be undone: %w; the variables are as they were after it", execution, err)
 	case len(note.unwound) > 0:
 		return Errorf(CodeStart, "execution %d could not be undone: %w; and the variables as they were after it could not be brought back: %s%s", execution, err, note.lost, note.setback())
+	default:
+		return Errorf(CodeStart, "execution %d could not be undone: %w; and the variables as they were after it are lost: %s. The next run_python_code starts a fresh interpreter", execution, err, note.lost)
 	}
-	return Errorf(CodeStart, "execution %d could not be undone: %w; and the variables as they were after it are lost: %s. The next run_python_code starts a fresh interpreter", execution, err, note.lost)
 }
 
 func (u *Undone) sentences(earlier checkpoint, left []int, refused refusal) string {
@@ -159,10 +159,8 @@ func (u *Undone) sentences(earlier checkpoint, left []int, refused refusal) stri
 		text += "There is nothing more to undo"
 	case len(left) == 0:
 		text += capital(refused.text)
-	case len(left) == 1:
-		text += fmt.Sprintf("One more can be undone: execution %d", left[0])
 	default:
-		text += fmt.Sprintf("%d more can be undone, the latest first: executions %s", len(left), numbers(left, ", "))
+		text += "More can be undone, the latest first: " + namesOf(left)
 	}
 	return text + ". Files and what went over the network are not undone; child processes are ended"
 }
@@ -188,22 +186,18 @@ func executions(all []int) string { return namesOf(all) + " " + be(len(all)) }
 
 // namesOf names executions by their numbers.
 func namesOf(all []int) string {
-	last := len(all) - 1
-	switch {
-	case last == 0:
-		return fmt.Sprintf("execution %d", all[0])
-	case last > 1 && all[last]-all[0] == last:
-		return fmt.Sprintf("executions %d to %d", all[0], all[last])
-	}
-	return fmt.Sprintf("executions %s and %d", numbers(all[:last], ", "), all[last])
-}
-
-func numbers(all []int, between string) string {
 	words := make([]string, len(all))
 	for i, n := range all {
 		words[i] = fmt.Sprint(n)
 	}
-	return strings.Join(words, between)
+	switch last := len(all) - 1; {
+	case last == 0:
+		return "execution " + words[0]
+	case last > 1 && all[last]-all[0] == last:
+		return "executions " + words[0] + " to " + words[last]
+	default:
+		return "executions " + strings.Join(words[:last], ", ") + " and " + words[last]
+	}
 }
 
 // capital begins a sentence.

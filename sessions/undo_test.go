@@ -63,7 +63,7 @@ func TestUndoTwiceWithAHistoryOfTwo(t *testing.T) {
 		run(t, m, code)
 	}
 	u := undo(t, m)
-	if u.Execution != 3 || u.Left != 1 || !strings.Contains(u.Message, "One more can be undone: execution 2") {
+	if u.Execution != 3 || u.Left != 1 || !strings.Contains(u.Message, "More can be undone, the latest first: execution 2") {
 		t.Errorf("%+v", u)
 	}
 	if u = undo(t, m); u.Execution != 2 || u.Left != 0 {

@@ -35,7 +35,7 @@ func (m *Manager) Upload(ctx context.Context, client Client, id, name string, da
 	if local == "." || os.IsPathSeparator(name[len(name)-1]) {
 		return nil, Errorf(CodeInvalid, "path %q must name a file", name)
 	}
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.session(ctx, client, id)
 	if err != nil {
