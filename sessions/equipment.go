@@ -97,11 +97,11 @@ type Setting struct {
 	Names []string `json:"session_variables"`
 }
 
-// SetVariables sets session variables of a session, or of the client's default
-// one, which is made if need be; a nil value removes one. All are taken or none.
-// Plugins find them from the next execution on. They are no part of Python's
-// state: a restart keeps them, an undo does not bring them back, and a branch
-// begins with a copy.
+// SetVariables sets session variables of a session, or of the client's default one, which
+// is made if need be; a nil value removes one. All are taken or none. Plugins find them
+// from the next execution on. They are no part of Python's state: a restart keeps them, an
+// undo does not bring them back, and a branch begins with a copy. Its errors are
+// CodeInvalid, CodeNotFound, CodeLimit, CodeStart and CodeClosed.
 func (m *Manager) SetVariables(ctx context.Context, client Client, id string, variables map[string]*string) (*Setting, error) {
 	if len(variables) == 0 {
 		return nil, Errorf(CodeInvalid, "variables must name at least one session variable, as in [{\"name\": \"database\", \"value\": \"sales.db\"}]")

@@ -116,8 +116,8 @@ func localPath(name string) (string, error) {
 	return filepath.Clean(local), nil
 }
 
-// Files lists a directory below the session's working directory; "" and "." are
-// that itself.
+// Files lists a directory below the session's working directory; "" and "." are that
+// itself. Its errors are CodeInvalid and CodeNotFound.
 func (m *Manager) Files(ctx context.Context, client Client, id, dir string) (*Directory, error) {
 	local, err := localPath(cmp.Or(dir, "."))
 	if err != nil {
@@ -156,8 +156,8 @@ func describeFile(local string, info fs.FileInfo) FileInfo {
 	return f
 }
 
-// Stat describes one entry of the working directory, following links that stay
-// inside of it. To look does not count as use.
+// Stat describes one entry of the working directory, following links that stay inside of
+// it. To look does not count as use. Its errors are CodeInvalid and CodeNotFound.
 func (m *Manager) Stat(ctx context.Context, client Client, id, name string) (FileInfo, error) {
 	local, err := localPath(name)
 	if err != nil {
@@ -179,8 +179,9 @@ func (m *Manager) Stat(ctx context.Context, client Client, id, name string) (Fil
 	return describeFile(local, info), nil
 }
 
-// File reads a file of the session's working directory: the whole of one that
-// has at most most bytes, or the lines that r asks for.
+// File reads a file of the session's working directory: the whole of one that has at most
+// most bytes, or the lines that r asks for. Its errors are CodeInvalid, CodeNotFound and
+// CodeLimit.
 func (m *Manager) File(ctx context.Context, client Client, id, name string, r Range, most int64) (*File, error) {
 	local, err := localPath(name)
 	if err != nil {
@@ -289,10 +290,11 @@ type Upload struct {
 	Replaced bool `json:"replaced,omitempty"`
 }
 
-// Upload writes a file into the working directory of a session, or of the
-// client's default one, which is made if need be. Readers see the old file or
-// the new one and nothing between. It waits for no running code. In a directory
-// that is not the session's own it replaces only what it has uploaded itself.
+// Upload writes a file into the working directory of a session, or of the client's default
+// one, which is made if need be. Readers see the old file or the new one and nothing
+// between. It waits for no running code. In a directory that is not the session's own it
+// replaces only what it has uploaded itself. Its errors are CodeInvalid, CodeRefused,
+// CodeNotFound, CodeLimit, CodeStart and CodeClosed.
 func (m *Manager) Upload(ctx context.Context, client Client, id, name string, data []byte) (*Upload, error) {
 	local, err := localPath(name)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 // branch's own first copy, which takes milliseconds.
 const firstCopyPatience = 200 * time.Millisecond
 
-// Branch makes another session with the present variables of an idle one, and
-// with a copy of its working directory unless all sessions share theirs. From
-// then on the two go their own ways.
+// Branch makes another session with the present variables of an idle one, and with a copy
+// of its working directory unless all sessions share theirs. From then on the two go their
+// own ways. Its errors are CodeInvalid, CodeNotFound, CodeBusy, CodeLimit and CodeStart.
 func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing, error) {
 	ctx, depart := m.follow(ctx, client)
 	defer depart()
@@ -210,9 +210,10 @@ type Undone struct {
 // withoutUndo is how to get on where an execution can't be undone.
 const withoutUndo = "assign the earlier values again, or restart the interpreter and run the code up to there"
 
-// Undo gives a session the variables that it had before its last execution
-// that had an effect. Files stay as they are; child processes are ended. An undo
-// right after an execution that left nothing behind says so and does nothing.
+// Undo gives a session the variables that it had before its last execution that had an
+// effect. Files stay as they are; child processes are ended. An undo right after an
+// execution that left nothing behind says so and does nothing. Its errors are CodeInvalid,
+// CodeNotFound, CodeBusy and CodeStart.
 func (m *Manager) Undo(ctx context.Context, client Client, id string) (*Undone, error) {
 	ctx, depart := m.follow(ctx, client)
 	defer depart()

@@ -148,7 +148,8 @@ func (m *Manager) Own(client Client) []string {
 	return ids
 }
 
-// Interpreter describes one session, without what takes time to measure.
+// Interpreter describes one session, without what takes time to measure. Its errors are
+// CodeInvalid and CodeNotFound.
 func (m *Manager) Interpreter(client Client, id string) (Listing, error) {
 	s, err := m.seen(client, id)
 	if err != nil {

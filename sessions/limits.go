@@ -35,7 +35,7 @@ func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, er
 	if err := m.checkPython(ctx, b.python); err != nil {
 		return nil, err
 	}
-	s, oldest, err := m.admit(ctx, client, b)
+	s, oldest, err := m.register(ctx, client, b)
 	if oldest != nil {
 		oldest.end(context.WithoutCancel(ctx))
 	}
@@ -45,9 +45,9 @@ func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, er
 	return s, err
 }
 
-// admit makes the session and takes the one that has to go out of the maps; the
+// register makes the session and takes the one that has to go out of the maps; the
 // caller ends that.
-func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest *Session, err error) {
+func (m *Manager) register(ctx context.Context, client Client, b birth) (s, oldest *Session, err error) {
 	origin := m.originOf(ctx, client)
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -520,7 +520,7 @@ func TestCallsOfADepartedClientMakeNothing(t *testing.T) {
 	for bye, client := range map[bool]Client{false: "dropped", true: "said goodbye"} {
 		under, depart := m.follow(ctx, client)
 		m.Leave(ctx, client, bye)
-		_, _, err := m.admit(under, client, birth{isDefault: true})
+		_, _, err := m.register(under, client, birth{isDefault: true})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("under way: %v", err)
 		}

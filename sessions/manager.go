@@ -93,9 +93,10 @@ func NewManager(options Options) *Manager {
 	return m
 }
 
-// Run runs code in a session of the client's, making its default session when
-// none is named. When the code takes longer than the call wishes to wait, the
-// result's status is StatusRunning and the code runs on.
+// Run runs code in a session of the client's, making its default session when none is
+// named. When the code takes longer than the call wishes to wait, the result's status is
+// StatusRunning and the code runs on. Its errors are CodeInvalid, CodeNotFound, CodeLimit,
+// CodeBusy, CodeRefused, CodeStart and CodeClosed.
 func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result, error) {
 	if r.Timeout == 0 {
 		r.Timeout = m.options.Timeout
@@ -132,7 +133,7 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 		m.discard(ctx, s)
 	}
 	if err == nil {
-		m.tellHome(ctx, client, s, result)
+		m.noteWhereDefined(ctx, client, s, result)
 	}
 	return result, err
 }
@@ -154,9 +155,9 @@ func (s *Session) call(ctx context.Context, until time.Time, r RunRequest, watch
 	return result, nil
 }
 
-// Await goes on waiting for an execution of the session: the one whose question
-// is answered, else the oldest that finished without anyone taking its result,
-// else the running one.
+// Await goes on waiting for an execution of the session: the one whose question is
+// answered, else the oldest that finished without anyone taking its result, else the
+// running one. Its errors are CodeInvalid and CodeNotFound.
 func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Result, error) {
 	ctx, depart := m.follow(ctx, client)
 	defer depart()
@@ -189,7 +190,7 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 		result.note("the text came too late: nothing asks any more")
 	}
 	s.head(result)
-	m.tellHome(ctx, client, s, result)
+	m.noteWhereDefined(ctx, client, s, result)
 	return result, nil
 }
 
@@ -232,7 +233,8 @@ type CreateRequest struct {
 	Python string
 }
 
-// Create makes another session for the client and starts its interpreter.
+// Create makes another session for the client and starts its interpreter. Its errors are
+// CodeInvalid, CodeLimit, CodeStart and CodeClosed.
 func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (Listing, error) {
 	ctx, depart := m.follow(ctx, client)
 	defer depart()
@@ -260,8 +262,8 @@ func (s *Session) prepare(ctx context.Context) error {
 	return s.ensureWorker(ctx)
 }
 
-// Restart gives a session a fresh interpreter; running code is stopped, and
-// calls that wait for their turn get it afterwards.
+// Restart gives a session a fresh interpreter; running code is stopped, and calls that wait
+// for their turn get it afterwards. Its errors are CodeNotFound, CodeInvalid and CodeStart.
 func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listing, error) {
 	ctx, depart := m.follow(ctx, client)
 	defer depart()
@@ -282,7 +284,7 @@ func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listin
 
 // List describes the client's sessions, oldest first; Anonymous has none, and the
 // Operator sees all. It waits for no call; where there are very many, the last show the
-// memory that was last measured.
+// memory that was last measured. There is no error of its own.
 func (m *Manager) List(ctx context.Context, client Client) ([]Listing, error) {
 	all := m.visible(client)
 	sortByAge(all)
@@ -322,7 +324,7 @@ func (m *Manager) Farewell(client Client) string {
 	return m.endings.farewell(defaultKey{client: client})
 }
 
-// Delete ends a session and all its processes.
+// Delete ends a session and all its processes. Its errors are CodeInvalid and CodeNotFound.
 func (m *Manager) Delete(ctx context.Context, client Client, id string) error {
 	if id == "" {
 		return Errorf(CodeInvalid, "interpreter_id is required for delete operation")
@@ -338,8 +340,8 @@ func (m *Manager) Delete(ctx context.Context, client Client, id string) error {
 	return nil
 }
 
-// Interrupt stops the running execution and says what that did. Its result is
-// still there for the call that waits for it.
+// Interrupt stops the running execution and says what that did. Its result is still there
+// for the call that waits for it. Its errors are CodeInvalid and CodeNotFound.
 func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Interruption, error) {
 	ctx, depart := m.follow(ctx, client)
 	defer depart()
@@ -369,8 +371,9 @@ func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Int
 	}
 }
 
-// Variables describes the variables of an idle session, and what else its code has
-// defined. The notes are what the reader should know beside.
+// Variables describes the variables of an idle session, and what else its code has defined.
+// The notes are what the reader should know beside. Its errors are CodeInvalid,
+// CodeNotFound, CodeBusy and CodeStart.
 func (m *Manager) Variables(ctx context.Context, client Client, id string) (names Namespace, notes []string, err error) {
 	ctx, depart := m.follow(ctx, client)
 	defer depart()

@@ -229,7 +229,8 @@ func (s *Session) touch() {
 	s.used = time.Now()
 }
 
-// Show describes the one session that the caller names.
+// Show describes the one session that the caller names. Its errors are CodeInvalid and
+// CodeNotFound.
 func (m *Manager) Show(ctx context.Context, client Client, id string) (Listing, error) {
 	ctx, depart := m.follow(ctx, client)
 	defer depart()

@@ -56,7 +56,7 @@ func (t *Transcript) show(x exhibit) {
 		more -= t.shown[i].size()
 	}
 	if t.said+more > maxSaid || i < 0 && len(t.shown) == maxShown {
-		t.untold++
+		t.unshown++
 		return
 	}
 	t.said += more

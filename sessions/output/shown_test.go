@@ -120,8 +120,8 @@ func TestTranscriptBoundsWhatItSays(t *testing.T) {
 			tr := testTranscript(t.TempDir(), 100, 100)
 			step.do(tr)
 			memory, _ := tr.Held()
-			if told := len(tr.shown); told != step.told || tr.untold != step.untold || memory > maxSaid {
-				t.Errorf("%d told, %d not, %d bytes", told, tr.untold, memory)
+			if told := len(tr.shown); told != step.told || tr.unshown != step.untold || memory > maxSaid {
+				t.Errorf("%d told, %d not, %d bytes", told, tr.unshown, memory)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ type Transcript struct {
 	images   *ImageRoom // that of the session
 	previews int        // bytes of images that nobody has taken yet
 	said     int        // bytes of what is said of figures and artifacts
-	untold   int        // figures and artifacts past maxShown or maxSaid
+	unshown  int        // figures and artifacts past maxShown or maxSaid
 
 	printLimit int64 // bytes of both streams; 0 is none
 	bytes      int64 // printed so far
@@ -196,9 +196,9 @@ func (t *Transcript) Take() Excerpt {
 	x := t.excerpt(t.fresh)
 	t.fresh = newPrinted(t.fresh.both.limit)
 	x.Figures, x.Artifacts = t.takeShown()
-	if t.untold > 0 {
-		x.Notes = append(x.Notes, fmt.Sprintf("%d more figures or artifacts are files only: a run tells of %d, in %d MiB", t.untold, maxShown, maxSaid>>20))
-		t.untold = 0
+	if t.unshown > 0 {
+		x.Notes = append(x.Notes, fmt.Sprintf("%d more figures or artifacts are files only: a run tells of %d, in %d MiB", t.unshown, maxShown, maxSaid>>20))
+		t.unshown = 0
 	}
 	if !t.told {
 		x.Between, t.told = t.between, true
