@@ -48,11 +48,11 @@ func (c checkpoint) obstacle() string {
 // hasDied reports whether its copy has.
 func (c checkpoint) hasDied() bool { return c.kept == copied && hasExited(c.understudy) }
 
-func (c checkpoint) place() Place {
+func (c checkpoint) place() StateRef {
 	if c.kept == pristine {
-		return Place{}
+		return StateRef{}
 	}
-	return Place{InterpreterID: c.in, Execution: c.after}
+	return StateRef{InterpreterID: c.in, Execution: c.after}
 }
 
 // as is the same state, kept in another way.
@@ -88,7 +88,7 @@ type checkpoints struct {
 	trimmed bool         // older ones were let go for want of history
 	lost    bool         // the states before the oldest were lost in a crash
 	ended   bool         // nothing is kept any more
-	last    Place        // the present state when it ended
+	last    StateRef     // the present state when it ended
 	// names are those of variables in the present state, with the executions that gave
 	// them: not all of them, see define.
 	names map[string]int
@@ -138,7 +138,7 @@ func (c *checkpoints) inherit(parent *checkpoints) {
 }
 
 // place names the present state, of an interpreter that has ended the last one.
-func (c *checkpoints) place() Place {
+func (c *checkpoints) place() StateRef {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {

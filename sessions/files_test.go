@@ -412,7 +412,7 @@ func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
 	wantEntries(t, home, "tmp", "packages", first.ID, first.ID+".files", child.ID, child.ID+".files", grandchild.ID, grandchild.ID+".files")
 	wantEntries(t, grandchild.Workdir, "data")
 	for _, w := range c.started() {
-		if w.spec.Family != first.ID || w.spec.Home != home {
+		if w.spec.Group != first.ID || w.spec.Home != home {
 			t.Errorf("%+v", w.spec)
 		}
 	}
@@ -590,7 +590,7 @@ func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
 	l := list(t, m)[0]
 	wantEntries(t, root, l.ID, l.ID+".files")
 	s := m.sessions[l.ID]
-	if spec := s.spec(); spec.Family != l.ID || spec.Home != "" {
+	if spec := s.spec(); spec.Group != l.ID || spec.Home != "" {
 		t.Errorf("%+v", spec)
 	}
 	home, err := s.group.Home()

@@ -87,7 +87,7 @@ func (s *Session) lead() Worker {
 
 func (s *Session) spec() Spec {
 	return Spec{
-		InterpreterID: s.id, Family: s.group.ID, Home: s.group.Made(), Workdir: s.dirs.Work, PrivateDir: s.dirs.Private, Python: s.python,
+		InterpreterID: s.id, Group: s.group.ID, Home: s.group.Made(), Workdir: s.dirs.Work, PrivateDir: s.dirs.Private, Python: s.python,
 		FirstExecution: s.ran() + 1,
 	}
 }

@@ -49,8 +49,8 @@ func (d *diary) name(id string) string {
 	return d.names[id]
 }
 
-func (d *diary) place(p Place) string {
-	if p == (Place{}) {
+func (d *diary) place(p StateRef) string {
+	if p == (StateRef{}) {
 		return "-"
 	}
 	return d.name(p.InterpreterID) + fmt.Sprint(p.Execution)
@@ -77,7 +77,7 @@ func (d *diary) Record(_ context.Context, e Entry) (*TrialReport, error) {
 	return nil, nil
 }
 
-func (d *diary) Stand(_ context.Context, s Standing) error {
+func (d *diary) SaveSession(_ context.Context, s SessionState) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	line := d.name(s.InterpreterID) + " stands " + d.place(s.Present)

@@ -308,15 +308,15 @@ func (t *tally) read() (origins map[string]uint64, failures uint64) {
 }
 
 const (
-	// mostTail is how much of a run's output a Pulse has, in bytes: what is left of it
+	// mostTail is how much of a run's output a Heartbeat has, in bytes: what is left of it
 	// if the server is killed.
 	mostTail = 64 << 10
-	// mostTails is how much all Pulses have together, of many that print much.
+	// mostTails is how much all Heartbeats have together, of many that print much.
 	mostTails = 4 << 20
 )
 
-// Pulse is what a session does at this moment, for who watches from outside.
-type Pulse struct {
+// Heartbeat is what a session does at this moment, for who watches from outside.
+type Heartbeat struct {
 	InterpreterID string
 	Client        Client
 	Memory        uint64 // resident bytes of its process; 0 if unknown
@@ -331,8 +331,8 @@ type Pulse struct {
 	Secrets   []string
 }
 
-// Pulses tells what each session does now, oldest first. It waits for nothing.
-func (m *Manager) Pulses() []Pulse {
+// Heartbeats tells what each session does now, oldest first. It waits for nothing.
+func (m *Manager) Heartbeats() []Heartbeat {
 	m.mu.Lock()
 	all := make([]*Session, 0, len(m.sessions))
 	for _, s := range m.sessions {
@@ -340,16 +340,16 @@ func (m *Manager) Pulses() []Pulse {
 	}
 	m.mu.Unlock()
 	sortByAge(all)
-	pulses := make([]Pulse, len(all))
+	pulses := make([]Heartbeat, len(all))
 	for i, s := range all {
 		pulses[i] = s.pulse(min(mostTail, mostTails/len(all)))
 	}
 	return pulses
 }
 
-func (s *Session) pulse(room int) Pulse {
+func (s *Session) pulse(room int) Heartbeat {
 	s.mu.Lock()
-	p := Pulse{InterpreterID: s.id, Client: s.client, Waiting: s.turn.queued(), Secrets: s.secrets}
+	p := Heartbeat{InterpreterID: s.id, Client: s.client, Waiting: s.turn.queued(), Secrets: s.secrets}
 	e, w := s.current, s.worker
 	s.mu.Unlock()
 	if w != nil {

@@ -270,8 +270,8 @@ func TestAClaimedPathOpensNothingOutside(t *testing.T) {
 // only is a Recorder that keeps what is recorded.
 type only struct{ told chan Entry }
 
-func (only) Begin(context.Context, Entry) error    { return nil }
-func (only) Stand(context.Context, Standing) error { return nil }
+func (only) Begin(context.Context, Entry) error              { return nil }
+func (only) SaveSession(context.Context, SessionState) error { return nil }
 func (o only) Record(_ context.Context, e Entry) (*TrialReport, error) {
 	o.told <- e
 	return nil, nil

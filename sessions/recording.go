@@ -23,10 +23,10 @@ type Recorder interface {
 	// answer says that the execution is not recorded; an *Incomplete says that it is,
 	// but for some of its files.
 	Record(ctx context.Context, entry Entry) (*TrialReport, error)
-	// Stand is told how an interpreter stands in which nothing runs: that it was made
+	// SaveSession is told how an interpreter stands in which nothing runs: that it was made
 	// or has ended, or that its state is another than its last execution left. A trial
 	// that had begun in it and was not recorded has not run.
-	Stand(ctx context.Context, standing Standing) error
+	SaveSession(ctx context.Context, standing SessionState) error
 }
 
 // Incomplete says that an execution is recorded, but not all that belongs to it.
@@ -36,9 +36,9 @@ type Incomplete struct {
 
 func (e *Incomplete) Error() string { return e.Missing.Error() }
 
-// Place names a state of an interpreter: the one that an execution left. The zero
-// Place is the state before anything ran.
-type Place struct {
+// StateRef names a state of an interpreter: the one that an execution left. The zero
+// StateRef is the state before anything ran.
+type StateRef struct {
 	InterpreterID string `json:"interpreter_id"`
 	Execution     int    `json:"execution"`
 }
@@ -58,15 +58,15 @@ type Entry struct {
 	// Parent is the state that the execution began with, maybe another
 	// interpreter's: that of a branch. Record may say an older one than Begin did,
 	// where the code crashed and was run once more.
-	Parent Place
+	Parent StateRef
 	// Follows is the execution whose outcome the agent had before it: Parent, but
 	// after an execution that lost its process, and after the undo of a buggy trial, it
 	// is that one.
-	Follows Place
+	Follows StateRef
 
 	// Present is the state of the interpreter once the execution has ended: its own,
 	// or what came back or was left after it lost its process.
-	Present Place
+	Present StateRef
 
 	// Secrets are the values that session variables have or had.
 	Secrets []string
@@ -86,21 +86,21 @@ type Entry struct {
 	Memory uint64
 }
 
-// Standing is how an interpreter stands.
-type Standing struct {
+// SessionState is how an interpreter stands.
+type SessionState struct {
 	InterpreterID string
 	Client        Client
 	Workdir       string
 	Created       time.Time
 	Ended         time.Time // zero while it lives
-	// Origin is where a branch was made; the zero Place for any other.
-	Origin Place
+	// Origin is where a branch was made; the zero StateRef for any other.
+	Origin StateRef
 	// Parent is the interpreter that it was branched from, or "".
 	Parent string
 	// Secrets are the values that session variables have or had.
 	Secrets []string
 	// Present is its state now, of one that has ended the last that it had.
-	Present Place
+	Present StateRef
 }
 
 // Trial says of an execution that it is one of an experiment.
@@ -162,14 +162,14 @@ type BestTrial struct {
 const unrecordedFor = 200 * time.Millisecond
 
 // lineage is where an execution stands among the others; see Entry.
-type lineage struct{ parent, follows Place }
+type lineage struct{ parent, follows StateRef }
 
 // lineage says where an execution stands that begins now. The caller has the turn.
 func (s *Session) lineage() lineage {
 	l := lineage{parent: s.states.place()}
 	l.follows = l.parent
 	if s.fatal > 0 {
-		l.follows = Place{InterpreterID: s.id, Execution: s.fatal}
+		l.follows = StateRef{InterpreterID: s.id, Execution: s.fatal}
 	}
 	return l
 }
@@ -285,7 +285,7 @@ func (s *Session) standEnded() {
 
 // moved tells the Recorder how the session stands if its state is another than
 // before, and no execution has made it so. The caller has the turn.
-func (s *Session) moved(before Place) {
+func (s *Session) moved(before StateRef) {
 	if s.states.place() != before {
 		s.stand()
 	}
@@ -297,7 +297,7 @@ func (s *Session) stand() {
 	if s.options.Recorder == nil {
 		return
 	}
-	now := Standing{
+	now := SessionState{
 		InterpreterID: s.id, Client: s.owner(), Workdir: s.dirs.Work, Created: s.created,
 		Origin: s.origin, Parent: s.parent, Present: s.states.place(),
 		Secrets: s.secretsNow(),
@@ -305,7 +305,7 @@ func (s *Session) stand() {
 	s.mu.Lock()
 	now.Ended = s.endedAt
 	s.mu.Unlock()
-	if err := s.options.Recorder.Stand(context.Background(), now); err != nil {
+	if err := s.options.Recorder.SaveSession(context.Background(), now); err != nil {
 		s.log.Error("recording how the interpreter stands", "error", err)
 	}
 }

@@ -77,7 +77,7 @@ func TestARefusedTrialResetsNothing(t *testing.T) {
 		s.play("A a")
 		before := s.workerOf(s.diary.id("A"))
 		s.diary.begin = func(_ context.Context, e Entry) error {
-			if e.Parent != (Place{}) || e.Follows != (Place{}) {
+			if e.Parent != (StateRef{}) || e.Follows != (StateRef{}) {
 				t.Errorf("it goes on from %+v", e.Parent)
 			}
 			return Errorf(CodeInvalid, "no")
@@ -354,7 +354,7 @@ func TestPulsesTellWhatRuns(t *testing.T) {
 		}
 		time.Sleep(time.Second) // so that one is older
 		mustRun(t, m, RunRequest{Code: "work", Wait: time.Second})
-		pulses := m.Pulses()
+		pulses := m.Heartbeats()
 		if len(pulses) != 2 || pulses[0].Execution != 0 || pulses[0].Code != "" {
 			t.Fatalf("%+v", pulses)
 		}
@@ -443,8 +443,8 @@ func TestRecorderGetsWhatEarlierAnswersHandedOut(t *testing.T) {
 
 type recorder []Entry
 
-func (r *recorder) Begin(context.Context, Entry) error    { return nil }
-func (r *recorder) Stand(context.Context, Standing) error { return nil }
+func (r *recorder) Begin(context.Context, Entry) error              { return nil }
+func (r *recorder) SaveSession(context.Context, SessionState) error { return nil }
 func (r *recorder) Record(_ context.Context, e Entry) (*TrialReport, error) {
 	*r = append(*r, e)
 	return nil, nil

@@ -168,7 +168,7 @@ type attempt struct {
 	killed  bool        // it ignored the interrupt
 	ended   int         // processes that were killed beside the worker
 	asked   time.Time   // when it was interrupted
-	began   Place       // the state that it began with
+	began   StateRef    // the state that it began with
 }
 
 // attempt runs the execution's code on w under its time limit: at the limit,

@@ -39,8 +39,8 @@ type Session struct {
 	turn    turn
 	running sync.WaitGroup // the goroutine of the running execution, of a start, of a branch being made
 
-	parent string // the id of the session that this one was branched from, or ""
-	origin Place  // the state that it was branched with
+	parent string   // the id of the session that this one was branched from, or ""
+	origin StateRef // the state that it was branched with
 
 	introduced sync.Once // the Recorder has heard of it, or will not
 

@@ -41,9 +41,9 @@ type Isolator interface {
 type Spec struct {
 	// InterpreterID is the session's id.
 	InterpreterID string
-	// Family is the id of the session's family, the same for all branches.
-	Family string
-	// Home is the absolute path of the directory that only the family reaches, with
+	// Group is the id of the session's group, the same for all branches.
+	Group string
+	// Home is the absolute path of the directory that only the group reaches, with
 	// what is installed for it in packages; "" where there is none yet. There is one
 	// from the start behind a wall, with tmp in it.
 	Home string

@@ -58,7 +58,7 @@ func behindTheWall(t *testing.T, hosts []string, serve func(string, net.Listener
 	}
 	spawner := worker.NewSpawner(worker.Options{Python: python, LibraryDir: library, Wall: wall, Serve: serve})
 	t.Cleanup(func() { _ = spawner.Close(context.Background()) })
-	w, err := spawner.Start(t.Context(), sessions.Spec{InterpreterID: "ann", Family: "ann", Home: home, Workdir: workdir, FirstExecution: 1})
+	w, err := spawner.Start(t.Context(), sessions.Spec{InterpreterID: "ann", Group: "ann", Home: home, Workdir: workdir, FirstExecution: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

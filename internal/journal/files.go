@@ -103,7 +103,7 @@ func (k *keeper) open(open func(path string) (*os.File, error), from, name strin
 	if err != nil {
 		return nil, "", errors.Join(err, file.Close())
 	}
-	of := sessions.Place{InterpreterID: k.entry.InterpreterID, Execution: k.entry.Execution}
+	of := sessions.StateRef{InterpreterID: k.entry.InterpreterID, Execution: k.entry.Execution}
 	name = path.Join(k.journal.run, fmt.Sprintf("%s-%d-%s", of.InterpreterID, of.Execution, name))
 	to := filepath.Join(filesOf(k.journal.path), filepath.FromSlash(name))
 	_ = os.Remove(to) // of an execution with this number that did not count

@@ -30,7 +30,7 @@ type kept struct {
 	cut      bool // the end is missing
 	// of is the execution that printed it, and stream where; so many bytes are lost
 	// without the file.
-	of     sessions.Place
+	of     sessions.StateRef
 	stream sessions.Stream
 	lost   int64
 }

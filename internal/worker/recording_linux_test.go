@@ -47,7 +47,7 @@ type remembering struct {
 	mu      sync.Mutex
 	ids     []string
 	entries []sessions.Entry
-	stands  []sessions.Standing
+	stands  []sessions.SessionState
 }
 
 func (r *remembering) Begin(context.Context, sessions.Entry) error { return nil }
@@ -59,7 +59,7 @@ func (r *remembering) Record(_ context.Context, e sessions.Entry) (*sessions.Tri
 	return nil, nil
 }
 
-func (r *remembering) Stand(_ context.Context, s sessions.Standing) error {
+func (r *remembering) SaveSession(_ context.Context, s sessions.SessionState) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stands = append(r.stands, s)
@@ -67,7 +67,7 @@ func (r *remembering) Stand(_ context.Context, s sessions.Standing) error {
 }
 
 // place writes a Place with the interpreter's letter.
-func (r *remembering) place(p sessions.Place) string {
+func (r *remembering) place(p sessions.StateRef) string {
 	for i, id := range r.ids {
 		if id == p.InterpreterID {
 			return fmt.Sprintf("%c%d", 'A'+i, p.Execution)
@@ -77,7 +77,7 @@ func (r *remembering) place(p sessions.Place) string {
 }
 
 func (r *remembering) line(e sessions.Entry) string {
-	own := sessions.Place{InterpreterID: e.InterpreterID, Execution: e.Execution}
+	own := sessions.StateRef{InterpreterID: e.InterpreterID, Execution: e.Execution}
 	line := strings.Join([]string{r.place(own), r.place(e.Parent), r.place(e.Follows), r.place(e.Present)}, " ")
 	switch {
 	case e.Metric == nil:
