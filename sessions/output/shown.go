@@ -7,8 +7,8 @@ import (
 
 // exhibit is a figure or an artifact that an execution has shown.
 type exhibit struct {
-	Figure
-	Artifact
+	figure   Figure
+	artifact Artifact
 	isFigure bool
 	image    []byte // for the first answer that tells of it
 	fresh    bool   // no answer has told of it
@@ -18,16 +18,17 @@ type exhibit struct {
 // that is not updated has none.
 func (x exhibit) key() string {
 	if x.isFigure {
-		return x.DisplayID
+		return x.figure.DisplayID
 	}
-	return x.Name
+	return x.artifact.Name
 }
 
 // size is how many bytes what is said of it has, with some for its place in lists.
 func (x exhibit) size() int {
-	n := 200 + len(x.Figure.Path) + len(x.Figure.MIMEType) + len(x.Title) + len(x.DisplayID) +
-		len(x.Artifact.Path) + len(x.Artifact.MIMEType) + len(x.Name) + len(x.Kind) + len(x.Artifact.Preview)
-	for _, name := range x.Names {
+	f, a := x.figure, x.artifact
+	n := 200 + len(f.Path) + len(f.MIMEType) + len(f.Title) + len(f.DisplayID) +
+		len(a.Name) + len(a.Kind) + len(a.Path) + len(a.MIMEType) + len(a.Preview)
+	for _, name := range f.Names {
 		n += len(name) + 16
 	}
 	return n
@@ -37,7 +38,7 @@ func (x exhibit) size() int {
 func (t *Transcript) Figure(f Figure) {
 	image := f.Preview
 	f.Preview = nil
-	t.show(exhibit{Figure: f, isFigure: true, image: image})
+	t.show(exhibit{figure: f, isFigure: true, image: image})
 }
 
 // Artifact takes a file that was kept; it takes the place of one of its name, which it has
@@ -45,7 +46,7 @@ func (t *Transcript) Figure(f Figure) {
 func (t *Transcript) Artifact(a Artifact) {
 	image := a.Image
 	a.Image = nil
-	t.show(exhibit{Artifact: a, image: image})
+	t.show(exhibit{artifact: a, image: image})
 }
 
 func (t *Transcript) show(x exhibit) {
@@ -62,7 +63,7 @@ func (t *Transcript) show(x exhibit) {
 	t.said += more
 	if i >= 0 {
 		t.dropImage(t.shown[i])
-		x.Replaced = t.shown[i].Replaced + 1
+		x.artifact.Replaced = t.shown[i].artifact.Replaced + 1
 	}
 	if !t.images.take(len(x.image)) {
 		x.image = nil
@@ -97,7 +98,7 @@ func (t *Transcript) Clear(c Cleared) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.shown = slices.DeleteFunc(t.shown, func(x exhibit) bool {
-		cleared := x.fresh && (x.isFigure && c.Figures || !x.isFigure && slices.Contains(c.Artifacts, x.Name))
+		cleared := x.fresh && (x.isFigure && c.Figures || !x.isFigure && slices.Contains(c.Artifacts, x.artifact.Name))
 		if cleared {
 			t.dropImage(x)
 			t.said -= x.size()
@@ -113,11 +114,11 @@ func (t *Transcript) takeShown() (figures []Figure, artifacts []Artifact) {
 			continue
 		}
 		if x.isFigure {
-			x.Figure.Preview = x.image
-			figures = append(figures, x.Figure)
+			x.figure.Preview = x.image
+			figures = append(figures, x.figure)
 		} else {
-			x.Image = x.image
-			artifacts = append(artifacts, x.Artifact)
+			x.artifact.Image = x.image
+			artifacts = append(artifacts, x.artifact)
 		}
 		t.shown[i].fresh, t.shown[i].image = false, nil
 	}
@@ -130,9 +131,9 @@ func (t *Transcript) takeShown() (figures []Figure, artifacts []Artifact) {
 func (t *Transcript) allShown() (figures []Figure, artifacts []Artifact) {
 	for _, x := range t.shown {
 		if x.isFigure {
-			figures = append(figures, x.Figure)
+			figures = append(figures, x.figure)
 		} else {
-			artifacts = append(artifacts, x.Artifact)
+			artifacts = append(artifacts, x.artifact)
 		}
 	}
 	return figures, artifacts
