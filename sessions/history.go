@@ -310,7 +310,7 @@ func (s *Session) executionDir(number int) string {
 // at most most bytes. The name is that of its file, without directories. Its errors are
 // CodeNotFound and CodeLimit.
 func (m *Manager) Figure(ctx context.Context, client Client, id, name string, most int64) (f *File, figure Figure, err error) {
-	f, err = m.readMade(ctx, client, id, "shown no figure", name, Range{}, most, func(e *execution) (path string) {
+	f, err = m.readMade(ctx, client, id, "shown", "figure", name, Range{}, most, func(e *execution) (path string) {
 		for _, shown := range e.transcript.Inventory().Figures {
 			if filepath.Base(shown.Path) == name {
 				figure, path = shown, shown.Path
@@ -326,7 +326,7 @@ func (m *Manager) Figure(ctx context.Context, client Client, id, name string, mo
 // newest, which has taken the place of the others. Its errors are CodeNotFound, CodeLimit
 // and, for r, CodeInvalid.
 func (m *Manager) Artifact(ctx context.Context, client Client, id, name string, r Range, most int64) (f *File, artifact Artifact, err error) {
-	f, err = m.readMade(ctx, client, id, "kept no artifact", name, r, most, func(e *execution) (path string) {
+	f, err = m.readMade(ctx, client, id, "kept", "artifact", name, r, most, func(e *execution) (path string) {
 		for _, kept := range e.transcript.Inventory().Artifacts {
 			if kept.Name == name {
 				artifact, path = kept, kept.Path
@@ -338,8 +338,8 @@ func (m *Manager) Artifact(ctx context.Context, client Client, id, name string, 
 }
 
 // readMade reads a file that an execution has made: the newest one whose path an execution
-// gives. hasNone says what the session has not done where there is none.
-func (m *Manager) readMade(ctx context.Context, client Client, id, hasNone, name string, r Range, most int64, pathOf func(*execution) string) (*File, error) {
+// gives. done says what the session does with what it makes.
+func (m *Manager) readMade(ctx context.Context, client Client, id, done, what, name string, r Range, most int64, pathOf func(*execution) string) (*File, error) {
 	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, false)
 	if err != nil {
 		return nil, err
@@ -352,16 +352,16 @@ func (m *Manager) readMade(ctx context.Context, client Client, id, hasNone, name
 		}
 	}
 	if path == "" {
-		return nil, Errorf(CodeNotFound, "interpreter %s has %s %.200q among the executions that are kept", s.name, hasNone, name)
+		return nil, Errorf(CodeNotFound, "interpreter %s has %s no %s %.200q among the executions that are kept", s.name, done, what, name)
 	}
 	local, err := s.dirs.Local(path)
 	if err != nil {
-		return nil, Errorf(CodeNotFound, "%q is not among the files that the server made for the interpreter", name)
+		return nil, Errorf(CodeNotFound, "%s %q is not among the files that the server made for the interpreter", what, name)
 	}
 	f, err := s.readFile(ctx, root, local, r, most)
 	switch CodeOf(err) {
 	case CodeNotFound:
-		return nil, Errorf(CodeNotFound, "the file of %q is gone", name)
+		return nil, Errorf(CodeNotFound, "the file of %s %q is gone", what, name)
 	case CodeLimit:
 		return nil, Errorf(CodeLimit, "%w; its file is %s", err, path)
 	}
