@@ -252,7 +252,7 @@ func (s *Session) put(e *execution, q *openQuestion, asking Asking) {
 // asks is the record of an execution that waits for the answer to q, with which
 // the call returns.
 func (e *execution) asks(interpreterID string, q *openQuestion, asking Asking) *Result {
-	r := e.standing(interpreterID)
+	r := e.soFar(interpreterID)
 	r.Status, r.Prompt = StatusAsking, q.Prompt // it may have been answered this moment
 	r.PersonAsked = r.PersonAsked || asking.Return
 	if asking.WithOutput || !asking.Return {

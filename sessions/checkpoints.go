@@ -48,7 +48,7 @@ func (c checkpoint) obstacle() string {
 // hasDied reports whether its copy has.
 func (c checkpoint) hasDied() bool { return c.kept == copied && hasExited(c.understudy) }
 
-func (c checkpoint) place() StateRef {
+func (c checkpoint) ref() StateRef {
 	if c.kept == pristine {
 		return StateRef{}
 	}
@@ -123,28 +123,28 @@ func (c *checkpoints) end() {
 	if c.ended {
 		return
 	}
-	c.last, c.ended = c.present().place(), true
+	c.last, c.ended = c.present().ref(), true
 	dismiss(c.all...)
 	c.all = []checkpoint{{reason: "the interpreter has ended"}}
 }
 
 // inherit begins a branch: its state is its parent's.
 func (c *checkpoints) inherit(parent *checkpoints) {
-	place, names := parent.place(), parent.defined()
+	place, names := parent.ref(), parent.defined()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.names = names
 	*c.present() = checkpoint{after: place.Execution, in: place.InterpreterID, kept: due}
 }
 
-// place names the present state, of an interpreter that has ended the last one.
-func (c *checkpoints) place() StateRef {
+// ref names the present state, of an interpreter that has ended the last one.
+func (c *checkpoints) ref() StateRef {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
 		return c.last
 	}
-	return c.present().place()
+	return c.present().ref()
 }
 
 // now is the present state.

@@ -152,13 +152,13 @@ func (e *execution) isCollected() bool {
 // snapshot returns the record of a running execution, with its output since
 // the last one.
 func (e *execution) snapshot(interpreterID string) *Result {
-	r := e.standing(interpreterID)
+	r := e.soFar(interpreterID)
 	r.fill(e.transcript.Take())
 	return r
 }
 
-// standing is the record of a running execution without its output.
-func (e *execution) standing(interpreterID string) *Result {
+// soFar is the record of a running execution without its output.
+func (e *execution) soFar(interpreterID string) *Result {
 	prompt, asks, person := e.questions.pending()
 	r := &Result{
 		InterpreterID: interpreterID, Execution: e.number, Kind: e.request.Kind, Status: StatusRunning,

@@ -331,13 +331,13 @@ type confining struct {
 	wait      func(ctx context.Context) error // comes first; nil: nothing does
 
 	mu       sync.Mutex
-	admitted map[string][]string // directories by family
+	admitted map[string][]string // directories by group
 	released []string
 }
 
 func (c *confining) Confines() bool { return true }
 
-func (c *confining) PrepareSandbox(ctx context.Context, family string, dirs ...string) error {
+func (c *confining) PrepareSandbox(ctx context.Context, group string, dirs ...string) error {
 	if c.wait != nil {
 		if err := c.wait(ctx); err != nil {
 			return err
@@ -348,17 +348,17 @@ func (c *confining) PrepareSandbox(ctx context.Context, family string, dirs ...s
 	if c.admitted == nil {
 		c.admitted = map[string][]string{}
 	}
-	c.admitted[family] = append(c.admitted[family], dirs...)
+	c.admitted[group] = append(c.admitted[group], dirs...)
 	if c.admitting != nil {
 		return c.admitting(dirs)
 	}
 	return nil
 }
 
-func (c *confining) Release(family string) {
+func (c *confining) Release(group string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.released = append(c.released, family)
+	c.released = append(c.released, group)
 }
 
 // walled is a Manager of sessions that survive their crashes, behind walls.

@@ -48,7 +48,7 @@ func (m *Manager) Branch(ctx context.Context, client Client, id string) (Listing
 		}
 		return Listing{}, callerGone(ctx, err)
 	}
-	child.origin = child.states.place()
+	child.origin = child.states.ref()
 	child.introduce()
 	child.leave()
 	child.running.Done()
@@ -276,7 +276,7 @@ func (s *Session) undo(ctx context.Context) (*Undone, error) {
 	if !ok { // its copy died this moment
 		return nil, notUndone(refusal{text: fmt.Sprintf("execution %d can't be undone: the process that held the earlier state has ended", undoable[0])})
 	}
-	defer s.moved(s.states.place())
+	defer s.moved(s.states.ref())
 	undone := &Undone{InterpreterID: s.name, Execution: undoable[0]}
 	if earlier.kept == pristine {
 		s.pendingNotice = restartNote{}

@@ -204,7 +204,7 @@ func (s *Session) forgotten(number int) error {
 }
 
 func (e *execution) brief() Brief {
-	status := e.standing("").Status
+	status := e.soFar("").Status
 	if r := e.outcome(); r != nil {
 		status = r.Status
 	}
@@ -230,7 +230,7 @@ func (m *Manager) Execution(client Client, id string, number int) (*Record, erro
 		return nil, err
 	}
 	defer leave()
-	record := &Record{Code: e.request.Code, Started: e.started, Result: *e.standing(s.name)}
+	record := &Record{Code: e.request.Code, Started: e.started, Result: *e.soFar(s.name)}
 	if r := e.outcome(); r != nil {
 		record.Result = *r
 	}

@@ -510,7 +510,7 @@ func TestCheckSessionVariables(t *testing.T) {
 }
 
 // TestPackagesBelongToTheFamily: without a wall there is no home until something is
-// installed; then every execution of the family is told where the packages are.
+// installed; then every execution of the group is told where the packages are.
 func TestPackagesBelongToTheFamily(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := map[string]string{}

@@ -192,7 +192,7 @@ func (s *Session) revive() {
 	if crash := w.Ended(); crash != nil {
 		reason += ": " + crash.Reason
 	}
-	defer s.moved(s.states.place())
+	defer s.moved(s.states.ref())
 	note := s.recover(s.life)
 	note.reason, note.before = reason, true
 	if !note.restored {
@@ -316,7 +316,7 @@ func (s *Session) closeWorker(ctx context.Context, w Worker) {
 // discardState drops the worker and its variables because that was asked for, so
 // that nothing is to be said of it, nor of failures. The caller has the turn.
 func (s *Session) discardState(ctx context.Context) {
-	defer s.moved(s.states.place())
+	defer s.moved(s.states.ref())
 	s.dropWorker(ctx)
 	s.outdate(0)
 	s.setFailures(0)

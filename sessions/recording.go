@@ -166,7 +166,7 @@ type lineage struct{ parent, follows StateRef }
 
 // lineage says where an execution stands that begins now. The caller has the turn.
 func (s *Session) lineage() lineage {
-	l := lineage{parent: s.states.place()}
+	l := lineage{parent: s.states.ref()}
 	l.follows = l.parent
 	if s.fatal > 0 {
 		l.follows = StateRef{InterpreterID: s.id, Execution: s.fatal}
@@ -217,7 +217,7 @@ func (s *Session) mayBeginAfresh(ctx context.Context, r RunRequest) error {
 // withdraw tells the Recorder that a trial which was announced does not run.
 func (s *Session) withdraw(e *execution) {
 	if e.trial != nil {
-		s.stand()
+		s.saveSession()
 	}
 }
 
@@ -242,7 +242,7 @@ func (s *Session) record(e *execution, a attempt, result *Result) {
 	whole := *result
 	whole.fill(e.transcript.Recorded())
 	entry := s.entry(e)
-	entry.Parent, entry.Present = a.began, s.states.place()
+	entry.Parent, entry.Present = a.began, s.states.ref()
 	entry.Result, entry.Metric, entry.Printed = &whole, a.outcome.Metric, e.transcript.Printed()
 	entry.Open = s.openMade
 	if w := s.lead(); w != nil {
@@ -272,34 +272,34 @@ func (s *Session) record(e *execution, a attempt, result *Result) {
 }
 
 // introduce tells the Recorder of the session, once and before anything runs in it.
-func (s *Session) introduce() { s.introduced.Do(s.stand) }
+func (s *Session) introduce() { s.introduced.Do(s.saveSession) }
 
-// standEnded tells the Recorder that the session has ended, if it has heard of it.
-func (s *Session) standEnded() {
+// saveEnded tells the Recorder that the session has ended, if it has heard of it.
+func (s *Session) saveEnded() {
 	unknown := false
 	s.introduced.Do(func() { unknown = true })
 	if !unknown {
-		s.stand()
+		s.saveSession()
 	}
 }
 
 // moved tells the Recorder how the session stands if its state is another than
 // before, and no execution has made it so. The caller has the turn.
 func (s *Session) moved(before StateRef) {
-	if s.states.place() != before {
-		s.stand()
+	if s.states.ref() != before {
+		s.saveSession()
 	}
 }
 
-// stand tells the Recorder how the session stands. Nothing runs in it, and nothing
+// saveSession tells the Recorder how the session stands. Nothing runs in it, and nothing
 // can begin to: the caller has the turn, or the session is new or has ended.
-func (s *Session) stand() {
+func (s *Session) saveSession() {
 	if s.options.Recorder == nil {
 		return
 	}
 	now := SessionState{
 		InterpreterID: s.id, Client: s.owner(), Workdir: s.dirs.Work, Created: s.created,
-		Origin: s.origin, Parent: s.parent, Present: s.states.place(),
+		Origin: s.origin, Parent: s.parent, Present: s.states.ref(),
 		Secrets: s.secretsNow(),
 	}
 	s.mu.Lock()

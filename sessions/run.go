@@ -333,7 +333,7 @@ func (s *Session) tries(e *execution) (attempt, restartNote) {
 	if err := s.equip(e.life); err != nil { // a copy may be from before a change
 		s.log.Warn("telling plugins before the second try", "execution", e.number, "error", err)
 	}
-	began := s.states.place() // maybe an older one than that of the first try
+	began := s.states.ref() // maybe an older one than that of the first try
 	a = s.attempt(e, w)
 	a.began = began
 	if !a.lostWorker() {

@@ -364,7 +364,7 @@ func (s *Session) end(ctx context.Context) {
 	if err == nil {
 		s.turn.release()
 	}
-	s.standEnded()
+	s.saveEnded()
 	s.removeFiles(ctx) // last: a session whose files are gone has nothing left to do
 	s.group.Leave(ctx)
 }
