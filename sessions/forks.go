@@ -147,7 +147,11 @@ func (s *Session) growBare(ctx context.Context, parent *Session) (notes []string
 func (s *Session) notBranched(err error) error {
 	var refused *ForkError
 	if errors.As(err, &refused) {
-		return Errorf(CodeStart, "interpreter %q can't be branched now: %s; end or free what stands against it and try again, or use operation \"create\" and run the code again in the new interpreter", s.name, refused.Reason)
+		remedy := "end or free what stands against it and try again, or "
+		if strings.Contains(refused.Reason, "native thread") || strings.Contains(refused.Reason, "CUDA") { // nothing ends these
+			remedy = ""
+		}
+		return Errorf(CodeStart, "interpreter %q can't be branched now: %s; %suse operation \"create\" and run the code again in the new interpreter", s.name, refused.Reason, remedy)
 	}
 	return Errorf(CodeStart, "interpreter %q could not be branched: %w; try again", s.name, err)
 }
