@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"understudy/sessions/workdir"
 )
 
 func branch(t *testing.T, m *Manager, id string) Listing {
@@ -488,4 +490,47 @@ func TestAProgramIsToldOfItsEarlierInterpreters(t *testing.T) {
 			t.Errorf("%s at %q: %s", client, where, note)
 		}
 	}
+}
+
+func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
+	var root string
+	m := surviving(t, remembers(), func(o *Options) { root = o.WorkdirRoot })
+	run(t, m, "a")
+	l := list(t, m)[0]
+	wantEntries(t, root, l.ID, l.ID+".files")
+	s := m.sessions[l.ID]
+	if spec := s.spec(); spec.Group != l.ID || spec.Home != "" {
+		t.Errorf("%+v", spec)
+	}
+	home, err := s.group.Home()
+	if err != nil || home != filepath.Join(root, "home-"+l.ID) || s.spec().Home != home {
+		t.Errorf("%s %v", home, err)
+	}
+	child := m.sessions[branch(t, m, "").ID]
+	if again, err := child.group.Home(); again != home || err != nil {
+		t.Errorf("%s %v", again, err)
+	}
+	remove(t, m, l.ID)
+	wantEntries(t, root, child.id, child.id+".files", "home-"+l.ID)
+	remove(t, m, child.id)
+	wantEntries(t, root)
+	if _, err = child.group.Home(); !errors.Is(err, workdir.ErrEnded) {
+		t.Error(err)
+	}
+	if strings.Contains(home, child.id) {
+		t.Error(home)
+	}
+}
+
+func TestBranchesShareTheDiskLimit(t *testing.T) {
+	m, _, root := walled(t, func(o *Options) { o.DiskLimit = 3 << 20 })
+	run(t, m, "a")
+	parent := list(t, m)[0]
+	write(t, parent.Workdir, "data", strings.Repeat("x", 1<<20))
+	child := branch(t, m, parent.ID)
+	_, err := m.Branch(t.Context(), me, child.ID)
+	wantCode(t, err, CodeLimit, "limit of 3 MiB (--disk-limit)", "delete files below "+child.Workdir)
+	wantEntries(t, filepath.Join(root, "home-"+parent.ID), "tmp", "packages", parent.ID, parent.ID+".files", child.ID, child.ID+".files")
+	remove(t, m, parent.ID)
+	branch(t, m, child.ID)
 }
