@@ -88,7 +88,7 @@ func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
 		a.endWith(a.policy.close)
 	}
 	if a.journal != nil {
-		a.journal.beat(a.manager.Pulses)
+		a.journal.beat(a.manager.Heartbeats)
 	}
 	a.server, a.shown = a.newServer()
 	a.python.warm()

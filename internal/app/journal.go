@@ -71,11 +71,11 @@ func (j *journalService) found(version string) {
 }
 
 // beat tells the journal twice a second what the sessions do, while it changes.
-func (j *journalService) beat(pulses func() []sessions.Pulse) {
+func (j *journalService) beat(pulses func() []sessions.Heartbeat) {
 	j.beats.Go(func(life context.Context) {
 		ticks := time.NewTicker(pulseEvery)
 		defer ticks.Stop()
-		var before []sessions.Pulse
+		var before []sessions.Heartbeat
 		skipped := 0
 		for {
 			select {
@@ -100,13 +100,13 @@ func (j *journalService) beat(pulses func() []sessions.Pulse) {
 // each would write the whole tail of its output once more.
 const quietBeats = 19
 
-func anyRuns(now []sessions.Pulse) bool {
-	return slices.ContainsFunc(now, func(p sessions.Pulse) bool { return p.Execution != 0 })
+func anyRuns(now []sessions.Heartbeat) bool {
+	return slices.ContainsFunc(now, func(p sessions.Heartbeat) bool { return p.Execution != 0 })
 }
 
 // unchanged reports whether nothing has changed but time and memory.
-func unchanged(before, now []sessions.Pulse) bool {
-	return slices.EqualFunc(before, now, func(a, b sessions.Pulse) bool {
+func unchanged(before, now []sessions.Heartbeat) bool {
+	return slices.EqualFunc(before, now, func(a, b sessions.Heartbeat) bool {
 		return a.InterpreterID == b.InterpreterID && a.Client == b.Client && a.Execution == b.Execution && a.Waiting == b.Waiting && a.Tail == b.Tail
 	})
 }

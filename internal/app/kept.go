@@ -13,7 +13,7 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/untrusted"
-	"understudy/sessions"
+	"understudy/sessions/workdir"
 )
 
 // keptFiles is where what a server on stdio has named in its answers stays when it ends:
@@ -126,7 +126,7 @@ func (s keptSweep) tidy(ctx context.Context, root *os.Root, run string) (ended b
 	}
 	its, err := root.OpenRoot(run)
 	if err == nil {
-		err = errors.Join(sessions.TidyFiles(ctx, its), its.Close())
+		err = errors.Join(workdir.Tidy(ctx, its), its.Close())
 	}
 	return false, errors.Join(err, removeLock(lock))
 }

@@ -235,13 +235,13 @@ func checkFloor(ctx context.Context, c *config.Config) error {
 	return nil
 }
 
-var _ sessions.Confiner = (*pythons)(nil)
+var _ sessions.Isolator = (*pythons)(nil)
 
 // Confines reports whether sessions are behind a wall.
 func (p *pythons) Confines() bool { return p.config.Serve.SandboxMode() != config.SandboxOff }
 
-// Admit hands directories to a family of sessions, which may then be started.
-func (p *pythons) Admit(ctx context.Context, family string, dirs ...string) error {
+// PrepareSandbox hands directories to a family of sessions, which may then be started.
+func (p *pythons) PrepareSandbox(ctx context.Context, family string, dirs ...string) error {
 	usual, err := p.ready(ctx, "")
 	if err != nil || usual.wall == nil {
 		return err

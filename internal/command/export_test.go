@@ -22,9 +22,9 @@ func writeJournal(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var before sessions.Place
+	var before sessions.StateRef
 	for i, code := range []string{"x = 41", "x + 1"} {
-		at := sessions.Place{InterpreterID: "3fa9000000000000", Execution: i + 1}
+		at := sessions.StateRef{InterpreterID: "3fa9000000000000", Execution: i + 1}
 		result := &sessions.Result{InterpreterID: at.InterpreterID, Execution: at.Execution, Status: sessions.StatusOK, Success: true}
 		entry := sessions.Entry{
 			InterpreterID: at.InterpreterID, Execution: at.Execution, Kind: sessions.RunsCode, Code: code,
@@ -40,8 +40,8 @@ func writeJournal(t *testing.T) string {
 		if _, err := j.Record(t.Context(), entry); err != nil {
 			t.Fatal(err)
 		}
-		standing := sessions.Standing{InterpreterID: at.InterpreterID, Created: time.Unix(1, 0), Present: at}
-		if err := j.Stand(t.Context(), standing); err != nil {
+		standing := sessions.SessionState{InterpreterID: at.InterpreterID, Created: time.Unix(1, 0), Present: at}
+		if err := j.SaveSession(t.Context(), standing); err != nil {
 			t.Fatal(err)
 		}
 		before = at

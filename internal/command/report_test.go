@@ -38,9 +38,9 @@ func recordTrials(t *testing.T) *config.Config {
 		e := sessions.Entry{
 			InterpreterID: "3fa9c0de11112222", Execution: i + 1, Client: sessions.Client("stdio"), Kind: sessions.RunsCode, Code: "score = " + string(rune('0'+i)),
 			Started: time.Now(), Trial: trial, Result: &sessions.Result{Status: sessions.StatusOK, Success: true},
-			Parent: sessions.Place{InterpreterID: "3fa9c0de11112222", Execution: i},
+			Parent: sessions.StateRef{InterpreterID: "3fa9c0de11112222", Execution: i},
 		}
-		e.Follows, e.Present = e.Parent, sessions.Place{InterpreterID: e.InterpreterID, Execution: i + 1}
+		e.Follows, e.Present = e.Parent, sessions.StateRef{InterpreterID: e.InterpreterID, Execution: i + 1}
 		if trial != nil {
 			e.Metric = &sessions.Metric{Value: &value}
 		}

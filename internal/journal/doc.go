@@ -10,7 +10,7 @@
 //   - line: the executions by which a state came to be, from the first to the last.
 //   - best trial: the one with the best metric that is not buggy; the first wins a tie.
 //
-// Each Begin, Record and Stand is one transaction, safe against the death of processes and
+// Each Begin, Record and SaveSession is one transaction, safe against the death of processes and
 // not against the last moments before a power cut (WAL, synchronous=NORMAL). SQLite brings
 // its log into the file by itself, one commit in two hundred.
 //
@@ -20,7 +20,7 @@
 // microseconds, made in the server: only it writes its run, and they grow within a run alone.
 //
 // What is easily got wrong: SQLite would rather read the table backwards than sort a few
-// rows, so queries name their index. An ended interpreter tells Stand a zero state: the one
+// rows, so queries name their index. An ended interpreter tells SaveSession a zero state: the one
 // before is kept. A trial that began and never ran is deleted and its number given back; one
 // whose end could not be stored becomes lost. A deletion has no revision: who polls drops
 // running rows that a full read no longer has. Nobody writes that a killed server's

@@ -63,7 +63,7 @@ type Journal struct {
 	closed     bool
 	locked     bool                    // another process held it at the last try
 	known      map[string]bool         // interpreters that are in the file
-	unrecorded map[sessions.Place]bool // ended, and storing that has failed
+	unrecorded map[sessions.StateRef]bool // ended, and storing that has failed
 	tried      time.Time               // when that was
 }
 
@@ -80,7 +80,7 @@ func Open(path string, options Options) (*Journal, error) {
 	j := &Journal{
 		path: path, options: options, run: rand.Text()[:10], started: time.Now(), log: options.Logger, patience: patience,
 		masks: map[string]*masker{}, statements: map[string]*sql.Stmt{},
-		known: map[string]bool{}, unrecorded: map[sessions.Place]bool{},
+		known: map[string]bool{}, unrecorded: map[sessions.StateRef]bool{},
 	}
 	if j.log == nil {
 		j.log = slog.New(slog.DiscardHandler)

@@ -161,7 +161,7 @@ func TestTrialsHaveNoSecrets(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a := newAgent(t, j, "a", "c")
 	a.secrets = []string{secret}
-	if err := j.Stand(t.Context(), sessions.Standing{InterpreterID: "a", Workdir: "/wd-" + secret, Secrets: a.secrets}); err != nil {
+	if err := j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Workdir: "/wd-" + secret, Secrets: a.secrets}); err != nil {
 		t.Fatal(err)
 	}
 	e := a.next("raise", &sessions.Trial{MetricVarName: secret})
@@ -215,7 +215,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	if _, err := j.Record(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Pulse(t.Context(), []sessions.Pulse{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}); err != nil {
+	if err := j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}); err != nil {
 		t.Fatal(err)
 	}
 	if e.Result.Notes[0] != secret {

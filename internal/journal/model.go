@@ -45,8 +45,8 @@ type Interpreter struct {
 	Client  string
 	Workdir string
 	Parent  string         // the one that it was branched from, or ""
-	Origin  sessions.Place // where it was branched
-	Present sessions.Place // its state: the last execution that counts
+	Origin  sessions.StateRef // where it was branched
+	Present sessions.StateRef // its state: the last execution that counts
 	Created time.Time
 	Ended   time.Time // zero while it lives, and when its server was killed
 }
@@ -59,7 +59,7 @@ type Execution struct {
 	ID       int64 // in the journal; they grow
 	Revision int64 // grows with each change of any execution
 	Run      string
-	Place    sessions.Place
+	Place    sessions.StateRef
 	Client   string
 	Kind     sessions.Kind
 	Code     string // with session variables' values masked, as all texts here

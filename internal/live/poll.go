@@ -220,14 +220,14 @@ func cut(text string) string {
 
 // rest corrects pulses, which are up to a second old: what has ended does not run.
 func rest(now *picture) {
-	ended := map[sessions.Place]bool{}
+	ended := map[sessions.StateRef]bool{}
 	for i := range now.executions {
 		if e := &now.executions[i]; !runs(e) {
 			ended[e.Place] = true
 		}
 	}
 	for i := range now.pulses {
-		if b := &now.pulses[i]; ended[sessions.Place{InterpreterID: b.InterpreterID, Execution: b.Execution}] {
+		if b := &now.pulses[i]; ended[sessions.StateRef{InterpreterID: b.InterpreterID, Execution: b.Execution}] {
 			b.Execution = 0
 		}
 	}

@@ -21,7 +21,7 @@ func shortID(id string) string {
 	return clean(short)
 }
 
-func place(p sessions.Place) string {
+func place(p sessions.StateRef) string {
 	return shortID(p.InterpreterID) + "@" + strconv.Itoa(p.Execution)
 }
 

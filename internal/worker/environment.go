@@ -18,7 +18,7 @@ func (s *Spawner) confinement(spec sessions.Spec) (*sandbox.Profile, error) {
 	if err := s.library.Lay(); err != nil { // rules are for files that are there
 		return nil, err
 	}
-	return s.options.Wall.Profile(spec.Family, spec.Home, spec.Workdir)
+	return s.options.Wall.Profile(spec.Group, spec.Home, spec.Workdir)
 }
 
 // hosts are those that workers may tell of where an installation fails; nil: any.

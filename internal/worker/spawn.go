@@ -233,7 +233,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	if err != nil {
 		return nil, err
 	}
-	greeting := greeting{frame: frame, family: spec.Family, listens: message.Confine.Listens()}
+	greeting := greeting{frame: frame, family: spec.Group, listens: message.Confine.Listens()}
 	if message.Confine != nil {
 		greeting.base = message.Confine.Base
 	}

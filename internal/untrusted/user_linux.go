@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// impersonate does what it is told with the rights to files that the code has, and no others: in
-// a directory that sessions share, others' files may be. The kernel has such rights for
-// each thread; one that has given up root's is used for nothing else, and ends.
-func (o *Owner) impersonate(do func() error) error {
-	if o == nil || o.codeUID == 0 {
+// Do does what it is told with the rights to files that the user has, and no others. The
+// kernel has such rights for each thread; one that has given up root's is used for nothing
+// else, and ends.
+func (u *User) Do(do func() error) error {
+	if u == nil || u.uid == 0 {
 		return do()
 	}
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // for good, so that the thread ends with this
-		if err := becomeForFiles(o.codeUID, o.codeGID); err != nil {
+		if err := becomeForFiles(u.uid, u.gid); err != nil {
 			done <- err
 			return
 		}

@@ -28,43 +28,36 @@ func TestWhatIsClearedIsNotShown(t *testing.T) {
 	}
 	take := func(tr *Transcript) { tr.Take() }
 	for name, test := range map[string]struct {
-		steps               []func(*Transcript)
-		shown, record, kept []string
+		steps       []func(*Transcript)
+		shown, kept []string
 	}{
-		"figures":              {[]func(*Transcript){figure("a", ""), cleared(true), figure("b", "")}, []string{"b"}, []string{"b"}, []string{"b"}},
-		"some artifacts":       {[]func(*Transcript){artifact("a"), artifact("b"), cleared(false, "a")}, []string{"b"}, []string{"b"}, []string{"b"}},
-		"artifacts, no figure": {[]func(*Transcript){figure("f", ""), artifact("a"), cleared(false, "a")}, []string{"f"}, []string{"f"}, []string{"f"}},
-		"nothing":              {[]func(*Transcript){cleared(true, "a")}, nil, nil, nil},
+		"figures":              {[]func(*Transcript){figure("a", ""), cleared(true), figure("b", "")}, []string{"b"}, []string{"b"}},
+		"some artifacts":       {[]func(*Transcript){artifact("a"), artifact("b"), cleared(false, "a")}, []string{"b"}, []string{"b"}},
+		"artifacts, no figure": {[]func(*Transcript){figure("f", ""), artifact("a"), cleared(false, "a")}, []string{"f"}, []string{"f"}},
+		"nothing":              {[]func(*Transcript){cleared(true, "a")}, nil, nil},
 		"what was told stays readable": {[]func(*Transcript){figure("f", ""), artifact("a"), take, cleared(true, "a")},
-			nil, nil, []string{"f", "a"}},
-		"one display":  {[]func(*Transcript){figure("a", "x"), figure("b", ""), figure("c", "x")}, []string{"c", "b"}, []string{"c", "b"}, []string{"c", "b"}},
-		"two displays": {[]func(*Transcript){figure("a", "x"), figure("b", "y")}, []string{"a", "b"}, []string{"a", "b"}, []string{"a", "b"}},
+			nil, []string{"f", "a"}},
+		"one display":  {[]func(*Transcript){figure("a", "x"), figure("b", ""), figure("c", "x")}, []string{"c", "b"}, []string{"c", "b"}},
+		"two displays": {[]func(*Transcript){figure("a", "x"), figure("b", "y")}, []string{"a", "b"}, []string{"a", "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := testTranscript(t.TempDir(), 100, 0)
-			tr.all = newPieces(100)
 			for _, step := range test.steps {
 				step(tr)
 			}
 			x, record := tr.Take(), tr.Recorded()
 			for what, pair := range map[string][2][]string{
-				"shown":  {test.shown, names(x.Figures, x.Artifacts)},
-				"record": {test.record, names(record.Figures, record.Artifacts)},
-				"kept":   {test.kept, names(tr.shown, tr.keeps)},
+				"shown": {test.shown, names(x.Figures, x.Artifacts)},
+				"kept":  {test.kept, names(record.Figures, record.Artifacts)},
 			} {
 				if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", what, diff)
 				}
 			}
-			held := 0
-			for _, f := range record.Figures {
-				held += len(f.Preview)
-			}
-			for _, a := range record.Artifacts {
-				held += len(a.Image)
-			}
-			if tr.previews != held {
-				t.Errorf("%d bytes of images are counted, %d are held", tr.previews, held)
+			for _, x := range tr.shown {
+				if x.image != nil || tr.previews != 0 || tr.images.taken != 0 {
+					t.Errorf("%d bytes of images are counted, %d are held", tr.previews, len(x.image))
+				}
 			}
 		})
 	}
@@ -127,8 +120,8 @@ func TestTranscriptBoundsWhatItSays(t *testing.T) {
 			tr := testTranscript(t.TempDir(), 100, 100)
 			step.do(tr)
 			memory, _ := tr.Held()
-			if told := len(tr.shown) + len(tr.keeps); told != step.told || tr.untold != step.untold || memory > maxSaid {
-				t.Errorf("%d told, %d not, %d bytes", told, tr.untold, memory)
+			if told := len(tr.shown); told != step.told || tr.unshown != step.untold || memory > maxSaid {
+				t.Errorf("%d told, %d not, %d bytes", told, tr.unshown, memory)
 			}
 		})
 	}
