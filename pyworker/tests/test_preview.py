@@ -305,6 +305,7 @@ class HostileTest(FilesTestCase):
             (lambda: os.kill(os.getpid(), 11), 60, "reading it ended the process"),
             (lambda: os._exit(3), 60, "can't be described: reading it ended the process"),
             (lambda: time.sleep(600), 0.01, "there was no time left"),
+            (lambda: "x" * (2 << 20), 60, "can't be described"),
             (lambda: 1 // 0, 60, "can't be described: integer division or modulo by zero"),
         ]
         if sys.platform == "linux":

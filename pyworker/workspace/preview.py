@@ -24,6 +24,7 @@ _FILE = 8 << 20  # bytes that are read of a file
 _ALL = 64 << 20  # bytes that are read in all
 _LEAST = 64 << 10  # that must be left for a file to be looked into
 _MEMORY = 512 << 20  # bytes that the reading of a file may take
+_ANSWER = 1 << 20  # bytes that may be told of a file
 _PICTURES = 24  # of a directory that are looked at
 _LINES = 100  # of the tree
 
@@ -200,7 +201,7 @@ def apart(job, seconds):
     os.close(writing)
     end, answer = time.monotonic() + seconds, b""
     with os.fdopen(reading, "rb", 0) as out:
-        while True:
+        while len(answer) <= _ANSWER:  # what is cut is no JSON
             late = not select.select([out], [], [], max(0, end - time.monotonic()))[0]
             if late or not (more := out.read(1 << 16)):
                 break
