@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -18,21 +19,25 @@ const (
 	// branchTime bounds that of one which somebody has asked for, and waits for.
 	branchTime = 10 * time.Second
 	// costliest is the most time that a copy counts for in its session's pace: what takes
-	// longer waits for a busy machine. So no state waits for its copy for long once nobody
-	// calls, a fifth of a second with the usual share.
+	// longer waits for a busy machine. So no state of a session that is alone waits for its
+	// copy for long once nobody calls, a fifth of a second with the usual share.
 	costliest = 50 * time.Millisecond
+	// longestPutOff bounds how long a copy waits on a machine that many sessions keep busy.
+	longestPutOff = time.Second
 	// upkeepAgain is the pause before it is tried again to get the turn.
 	upkeepAgain = 10 * time.Millisecond
 )
 
 // copyPause is how long after a copy that was begun then the next one has to wait, so that
-// copies take no more than their share of the session's time.
+// copies take no more than their share of the session's time. Where more sessions are copied
+// at once than there are processors, each has its part of these alone.
 func (s *Session) copyPause(began time.Time) time.Duration {
 	share := s.options.CopyShare
 	if share <= 0 {
 		return 0
 	}
-	return time.Duration(float64(min(time.Since(began), costliest)) * (1/share - 1))
+	crowd := max(1, float64(s.options.tally.copying.Load())/float64(runtime.GOMAXPROCS(0)))
+	return min(longestPutOff, time.Duration(float64(min(time.Since(began), costliest))*(1/share-1)*crowd))
 }
 
 // keepAfter is keep after an execution: where calls follow each other faster than
@@ -57,6 +62,7 @@ func (s *Session) keepAfter(a attempt) {
 func (s *Session) keep(obstacle string) {
 	if s.states.wanting() {
 		began := time.Now()
+		s.options.tally.copying.Add(1)
 		u, reason, refused := s.understudy(obstacle)
 		if s.failing = ""; refused {
 			s.failing = reason
@@ -65,6 +71,7 @@ func (s *Session) keep(obstacle string) {
 		s.mu.Lock()
 		s.nextCopy = time.Now().Add(s.copyPause(began))
 		s.mu.Unlock()
+		s.options.tally.copying.Add(-1)
 		if idle := s.options.CopyIdle; idle > 0 && u != nil {
 			s.wakeBy(time.Now().Add(idle))
 		}

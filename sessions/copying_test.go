@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -576,4 +577,24 @@ func TestADeathThatVariablesFinds(t *testing.T) {
 		t.Errorf("%v %q %v", variables, told, err)
 	}
 	wantState(t, run(t, m, "b"), "restored", true)
+}
+
+func TestCopiesAreRarerWhereManyAreMadeAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := bursting(t, remembers(), nil)
+		s := m.sessions[run(t, m, "a").InterpreterID]
+		began := time.Now()
+		time.Sleep(5 * time.Millisecond)
+		for atOnce, want := range map[int]time.Duration{
+			0: 20 * time.Millisecond, 1: 20 * time.Millisecond,
+			10 * runtime.GOMAXPROCS(0):   200 * time.Millisecond,
+			1000 * runtime.GOMAXPROCS(0): longestPutOff,
+		} {
+			s.options.tally.copying.Store(int64(atOnce))
+			if pause := s.copyPause(began); pause != want {
+				t.Errorf("%d at once: the next may come after %s, not %s", atOnce, pause, want)
+			}
+		}
+		s.options.tally.copying.Store(0)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -281,6 +282,7 @@ func (t *Stats) add(s *Session, measure bool) {
 
 // tally counts what happens to all sessions.
 type tally struct {
+	copying  atomic.Int64 // sessions that are being copied to stand by
 	mu       sync.Mutex
 	origins  map[string]uint64
 	failures uint64

@@ -13,7 +13,7 @@ from . import describe, kinds
 
 END = 16  # elements of a container that are looked at, at either end
 BYTES = 1 << 20  # of a bytearray that are looked at
-_SAMPLE = 1000  # about how many elements of an array are looked at, at even distances
+_SAMPLE = 10_000  # about how many elements of an array are looked at, at even distances
 _BLOCKS = 20  # of a DataFrame
 
 HELD_LENGTH = 10_000  # characters of a str that a mark keeps alive
