@@ -185,7 +185,7 @@ func (l *life) slay() {
 // sessions to come. From outside a root can't be told from a worker that has lost one.
 var (
 	rootIsUp     = regexp.MustCompile(`msg="the root process is up".* pid=(\d+)\s`)
-	zygoteIsWarm = regexp.MustCompile(`msg="the zygote is warm".* pid=(\d+)\s`)
+	zygoteIsWarm = regexp.MustCompile(`msg="the zygote process is up".* pid=(\d+)\s`)
 	forkedAhead  = regexp.MustCompile(`msg="an interpreter is forked ahead".* pid=(\d+)\s`)
 )
 
