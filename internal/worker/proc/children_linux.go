@@ -89,7 +89,7 @@ func ChildrenOf(pid int) (pids []int, err error) {
 		return nil, unlessGone(err)
 	}
 	for _, task := range tasks {
-		data, failed := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
+		data, failed := readOf(pid, "task/"+task.Name()+"/children")
 		if failed != nil {
 			err = errors.Join(err, unlessGone(failed))
 		}

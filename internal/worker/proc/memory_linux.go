@@ -2,7 +2,6 @@ package proc
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"strconv"
 )
@@ -18,7 +17,7 @@ type Status struct {
 
 // StatusOf returns false if there is no such process, or it can't be seen.
 func StatusOf(pid int) (s Status, ok bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	data, err := readOf(pid, "status")
 	if err != nil {
 		return s, false
 	}
@@ -64,7 +63,7 @@ type rollup struct {
 // rollupOf has the kernel look at each page: 2 ms for a process with the scientific
 // libraries.
 func rollupOf(pid int) (r rollup, err error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	data, err := readOf(pid, "smaps_rollup")
 	if err != nil {
 		return r, err
 	}
@@ -94,7 +93,7 @@ func Memory(pid int) (all, private uint64, err error) {
 // Resident is the first of these alone, and quick: the second field of statm, which
 // counts pages.
 func Resident(pid int) uint64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	data, err := readOf(pid, "statm")
 	fields := bytes.Fields(data)
 	if err != nil || len(fields) < 2 {
 		return 0
@@ -106,7 +105,7 @@ func Resident(pid int) uint64 {
 // WrittenBy is how many bytes a process, and those of its children that have ended, have
 // had written to disks; not ok if that can't be told.
 func WrittenBy(pid int) (n uint64, ok bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	data, err := readOf(pid, "io")
 	if err != nil {
 		return 0, false
 	}

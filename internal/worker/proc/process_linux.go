@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,12 +34,35 @@ func Read(pid int) (Process, bool) {
 // lookAt returns false if there is no such process. An error means that there
 // may be one, as when this process may open no more files.
 func lookAt(pid int) (Process, bool, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	data, err := readOf(pid, "stat")
 	if err != nil {
 		return Process{}, false, unlessGone(err)
 	}
 	p, ok := parseStat(pid, string(data))
 	return p, ok, nil
+}
+
+// readOf returns a file of /proc/PID whole. os.ReadFile makes ten system calls where three
+// do, as it tries whether files of that kind can be waited for.
+func readOf(pid int, name string) ([]byte, error) {
+	fd, err := unix.Open(fmt.Sprintf("/proc/%d/%s", pid, name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	data := make([]byte, 0, 2048)
+	for {
+		n, err := unix.Read(fd, data[len(data):cap(data)])
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil || n == 0:
+			return data, err
+		}
+		if data = data[:len(data)+n]; len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+	}
 }
 
 // unlessGone returns nil for the errors of reading about a process that has ended.
@@ -94,7 +118,7 @@ func List() ([]Process, error) {
 // environHas reports whether the environment that the process was started with
 // holds an entry that begins with text and, when whole is set, ends there too.
 func environHas(pid int, text string, whole bool) bool {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	data, err := readOf(pid, "environ")
 	if err != nil {
 		return false
 	}
@@ -114,7 +138,7 @@ func TagOf(pid int) (uint64, bool) {
 // LimitOf returns a resource limit of a process by its name in /proc/PID/limits, which
 // every user may read.
 func LimitOf(pid int, name string) (soft, hard uint64, found bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
+	data, err := readOf(pid, "limits")
 	_, rest, found := strings.Cut(string(data), name)
 	fields := strings.Fields(rest)
 	if err != nil || len(fields) < 2 {
