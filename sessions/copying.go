@@ -22,7 +22,7 @@ const (
 	// longer waits for a busy machine. So no state of a session that is alone waits for its
 	// copy for long once nobody calls, a fifth of a second with the usual share.
 	costliest = 50 * time.Millisecond
-	// longestPutOff bounds how long a copy waits on a machine that many sessions keep busy.
+	// longestPutOff bounds how long a copy waits for the copies of other sessions.
 	longestPutOff = time.Second
 	// upkeepAgain is the pause before it is tried again to get the turn.
 	upkeepAgain = 10 * time.Millisecond
@@ -37,7 +37,8 @@ func (s *Session) copyPause(began time.Time) time.Duration {
 		return 0
 	}
 	crowd := max(1, float64(s.options.tally.copying.Load())/float64(runtime.GOMAXPROCS(0)))
-	return min(longestPutOff, time.Duration(float64(min(time.Since(began), costliest))*(1/share-1)*crowd))
+	alone := float64(min(time.Since(began), costliest)) * (1/share - 1)
+	return time.Duration(max(alone, min(alone*crowd, float64(longestPutOff))))
 }
 
 // keepAfter is keep after an execution: where calls follow each other faster than

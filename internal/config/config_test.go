@@ -247,7 +247,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"history":           {args: []string{"--history=-1"}, want: []string{"history", "at least 0"}},
 		"more than all":     {args: []string{"--checkpoint-memory", "50"}, want: []string{"checkpoint-memory is 50", "from 0 to 1"}},
 		"no number":         {args: []string{"--checkpoint-memory", "NaN"}, want: []string{"checkpoint-memory", "from 0 to 1"}},
-		"no copies":         {args: []string{"--copy-share", "0"}, want: []string{"copy-share is 0", "from 0.001 to 1"}},
+		"no copies":         {args: []string{"--copy-share", "0"}, want: []string{"copy-share is 0", "from 0.00001 to 1"}},
 		"client's limit":    {args: []string{"--max-sessions-per-client=-1"}, want: []string{"max-sessions-per-client", "at least 0"}},
 		"no such default":   {args: []string{"--default-interpreter", "mine"}, want: []string{"--default-interpreter", "none"}},
 		"when full":         {args: []string{"--when-full", "wait"}, want: []string{"--when-full", "end-oldest"}},
