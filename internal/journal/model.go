@@ -44,7 +44,7 @@ type Interpreter struct {
 	Run     string
 	Client  string
 	Workdir string
-	Parent  string         // the one that it was branched from, or ""
+	Parent  string            // the one that it was branched from, or ""
 	Origin  sessions.StateRef // where it was branched
 	Present sessions.StateRef // its state: the last execution that counts
 	Created time.Time
