@@ -66,7 +66,8 @@ func (p *parser) isWhole(code string) bool {
 			return whole
 		}
 	}
-	return blank // nobody to ask: an empty line ends what was typed
+	// Nobody to ask: a block ends with an empty line, one line by itself.
+	return blank || !strings.Contains(code, "\n") && !strings.HasSuffix(strings.TrimSpace(last), ":")
 }
 
 func (p *parser) close() {

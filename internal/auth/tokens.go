@@ -33,9 +33,9 @@ type Tokens struct {
 	now  func() time.Time
 	file *reload.File[[]entry]
 
-	mu     sync.Mutex
-	missed time.Time // when the file was first found missing; zero while it is there
-	told   bool      // that it is gone
+	mu     sync.Mutex // held while the file is read, too: parse has it
+	missed time.Time  // when the file was first found missing; zero while it is there
+	out    bool       // nobody comes in: it was gone, and no good one has come since
 }
 
 // OpenTokens reads the file. It must have a token, and nobody but its owner may
@@ -95,23 +95,26 @@ func find(entries []entry, hash [sha256.Size]byte) *entry {
 	return found
 }
 
-// current returns the tokens, none once the file has been missing for a while. The slice
-// is never written to.
+// current returns the tokens, none once the file has been missing for a while, until a
+// good one is read: who was taken out must not come back by a file with a mistake in it.
+// The slice is never written to.
 func (t *Tokens) current() []entry {
-	entries := t.file.Get()
-	_, err := os.Stat(t.path)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	entries := t.file.Get()
+	_, err := os.Stat(t.path)
 	switch now := t.now(); {
 	case !errors.Is(err, fs.ErrNotExist):
-		t.missed, t.told = time.Time{}, false
+		t.missed = time.Time{}
 	case t.missed.IsZero():
 		t.missed = now
 	case now.Sub(t.missed) >= goneFor:
-		if !t.told {
+		if !t.out {
 			t.log.Error("the token file is gone; nobody comes in with a token of it until it is there again", "file", t.path)
 		}
-		t.told = true
+		t.out = true
+	}
+	if t.out {
 		return nil
 	}
 	return entries
@@ -123,12 +126,20 @@ func (t *Tokens) parse(text []byte) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch mode := info.Mode().Perm(); {
-	case runtime.GOOS == "windows": // which has access lists that Go doesn't show
-	case mode&0o022 != 0:
+	mode := info.Mode().Perm()
+	if runtime.GOOS == "windows" {
+		mode = 0 // it has access lists that Go doesn't show
+	}
+	if mode&0o022 != 0 {
 		return nil, fmt.Errorf("others than its owner can write to it (mode %#o); chmod go-w %s", mode, t.path)
-	case mode&0o004 != 0:
+	}
+	entries, err := parseEntries(text)
+	if err != nil {
+		return nil, err
+	}
+	if mode&0o004 != 0 { // said of good files alone: a broken one is read each second
 		t.log.Warn("the token file can be read by everybody; its hashes don't give the tokens away, but nobody needs them", "file", t.path, "mode", fmt.Sprintf("%#o", mode))
 	}
-	return parseEntries(text)
+	t.out = false
+	return entries, nil
 }

@@ -197,6 +197,52 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	if n := strings.Count(log.String(), "is gone; nobody"); n != 2 {
 		t.Errorf("logged %d times: %s", n, log)
 	}
+	if n := strings.Count(log.String(), "read again"); n != 2 {
+		t.Errorf("read again %d times: %s", n, log)
+	}
+
+	// Whoever was taken out stays out, whatever comes in the file's place.
+	bob := made(t, "bob", nil, time.Time{})
+	move(path, away)
+	comesIn()
+	c.pass(goneFor)
+	if comesIn() {
+		t.Fatal("a file that is gone lets clients in")
+	}
+	stays := func(what string) {
+		t.Helper()
+		for range 3 {
+			if comesIn() {
+				t.Errorf("%s lets in whoever was locked out", what)
+			}
+			c.pass(reload.LookEvery)
+		}
+	}
+	if runtime.GOOS != "windows" {
+		for _, from := range []string{away, tokenFile(t, bob.Line)} {
+			if err := os.Chmod(from, 0o664); err != nil {
+				t.Fatal(err)
+			}
+			move(from, path)
+			stays("a file that others can write to")
+		}
+	}
+	write(t, path, "bob sha256:typo")
+	if err := os.Chmod(path, 0o604); err != nil {
+		t.Fatal(err)
+	}
+	stays("a file with a mistake in it")
+	if strings.Contains(log.String(), "read by everybody") {
+		t.Error("a broken file is warned of again and again")
+	}
+	write(t, path, bob.Line)
+	stays("another file")
+	if principal, _ := show(t, g, bob.Token); principal != "bob" {
+		t.Error("the new file lets nobody in")
+	}
+	if n := strings.Count(log.String(), "read again"); n != 3 {
+		t.Errorf("read again %d times: %s", n, log)
+	}
 }
 
 func TestTokenFilesWithMistakes(t *testing.T) {

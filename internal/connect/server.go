@@ -73,6 +73,9 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		case <-s.over:
 			cancel()
 		}
+		s.mu.Lock()
+		s.retired = true // who comes this moment finds that it ends, and starts another
+		s.mu.Unlock()
 		_ = l.Close() // ends Accept
 	})
 	var err error
@@ -253,6 +256,8 @@ func (s *Server) isBusy() bool {
 func (s *Server) retire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.retired = s.conns == 0
-	return s.retired
+	if s.conns == 0 {
+		s.retired = true // never false again: another build's client may have retired it
+	}
+	return s.conns == 0
 }

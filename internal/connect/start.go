@@ -95,18 +95,20 @@ func (s Starter) newLog() (*os.File, error) {
 	for _, path := range old {
 		_ = os.Remove(path) // an older server that still ends goes on writing
 	}
-	// To append: the server and what it starts write to it side by side.
-	path := filepath.Join(s.Place.dir, fmt.Sprintf("%s-%d.log", s.Place.key, os.Getpid()))
-	log, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	log, err := os.CreateTemp(s.Place.dir, s.Place.key+"-*.log")
 	if err != nil {
 		return nil, fmt.Errorf("making the log of the server: %w", err)
 	}
-	return log, nil
+	_ = log.Close()
+	// To append: the server and what it starts write to it side by side.
+	return os.OpenFile(log.Name(), os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
 // failed says why there is no server, by the last lines of its log.
 func failed(path string, err error) error {
+	const most = 4 << 10         // bytes, as a line may be of any length
 	text, _ := os.ReadFile(path) // what can be read
+	text = text[max(0, len(text)-most):]
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	last := strings.Join(lines[max(0, len(lines)-10):], "\n")
 	return fmt.Errorf("the server could not be started: %w; it said:\n%s", err, cmp.Or(last, "nothing"))

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // echo is a server at example.com:7 that a tunnel can be held open to.
@@ -71,7 +69,7 @@ func ended(t *testing.T, conn net.Conn) {
 func TestConnectionsAreBounded(t *testing.T) {
 	for name, bound := range map[string]func(*Proxy){
 		"session": func(p *Proxy) { p.perSession = 2 },
-		"all":     func(p *Proxy) { p.ofItsOwn = 1; p.places = semaphore.NewWeighted(1) },
+		"all":     func(p *Proxy) { p.ofItsOwn = 1; p.places = make(chan struct{}, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := beginWith(t, Options{Hosts: []string{"example.com:7"}}, func(p *Proxy) { p.patience = 10 * time.Millisecond; bound(p) })
@@ -98,7 +96,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 // TestEachSessionHasPlacesOfItsOwn: others that keep all there are don't keep it out.
 func TestEachSessionHasPlacesOfItsOwn(t *testing.T) {
 	w := beginWith(t, Options{Hosts: []string{"example.com:7"}}, func(p *Proxy) {
-		p.patience, p.ofItsOwn, p.places = 10*time.Millisecond, 1, semaphore.NewWeighted(2)
+		p.patience, p.ofItsOwn, p.places = 10*time.Millisecond, 1, make(chan struct{}, 2)
 	})
 	w.echo(t)
 	for range 3 {
@@ -129,6 +127,32 @@ func TestAPlaceIsWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = conn.Close()
+	}
+}
+
+// TestAPlaceOfItsOwnIsWaitedFor: it serves the next connection while others keep all
+// that there are.
+func TestAPlaceOfItsOwnIsWaitedFor(t *testing.T) {
+	w := beginWith(t, Options{Hosts: []string{"example.com:7"}}, func(p *Proxy) {
+		p.patience, p.ofItsOwn, p.places = time.Hour, 1, make(chan struct{}, 1)
+		p.places <- struct{}{} // another session's
+	})
+	w.echo(t)
+	first := w.tunnel(t, "example.com:7")
+	next, err := net.Dial("tcp", w.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	_, _ = io.WriteString(next, "CONNECT example.com:7 HTTP/1.1\r\nHost: example.com:7\r\n\r\n")
+	_ = next.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if n, err := next.Read(make([]byte, 1)); n > 0 || err == nil {
+		t.Fatal("it is served though there is no place")
+	}
+	_ = first.Close()
+	_ = next.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if answer, err := bufio.NewReader(next).ReadString('\n'); err != nil || !strings.Contains(answer, " 200 ") {
+		t.Errorf("%q, %v", answer, err)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"net/netip"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // Bounds of what sessions can take of the server.
@@ -48,7 +46,7 @@ type Proxy struct {
 
 	perSession     int64
 	ofItsOwn       int64
-	places         *semaphore.Weighted // for the connections of any listener beyond its own
+	places         chan struct{} // for the connections of any listener beyond its own
 	patience, idle time.Duration
 
 	life    context.Context // ends with Close
@@ -63,7 +61,7 @@ type Proxy struct {
 func New(o Options) (*Proxy, error) {
 	p := &Proxy{
 		own: o.Own, log: o.Logger, lookup: lookup, dial: dial, machine: machineAddresses,
-		perSession: perSession, ofItsOwn: ofItsOwn, places: semaphore.NewWeighted(inAll), patience: patience, idle: idling,
+		perSession: perSession, ofItsOwn: ofItsOwn, places: make(chan struct{}, inAll), patience: patience, idle: idling,
 		open: map[*served]string{},
 	}
 	var errs []error

@@ -21,7 +21,7 @@ type served struct {
 	proxy   *Proxy
 	log     *slog.Logger
 	places  *semaphore.Weighted // one for each connection
-	own     *semaphore.Weighted // for those that take no place of all, so that others can't keep it out
+	own     chan struct{}       // for those that take no place of all, so that others can't keep it out
 	life    context.Context     // ends with the listener
 	endLife context.CancelFunc
 
@@ -32,7 +32,7 @@ type served struct {
 func newServed(p *Proxy, name string, l net.Listener) *served {
 	s := &served{
 		Listener: l, proxy: p, log: p.log.With("session", name), refused: map[string]bool{},
-		places: semaphore.NewWeighted(p.perSession), own: semaphore.NewWeighted(p.ofItsOwn),
+		places: semaphore.NewWeighted(p.perSession), own: make(chan struct{}, p.ofItsOwn),
 	}
 	s.life, s.endLife = context.WithCancel(p.life)
 	return s
@@ -76,7 +76,7 @@ func (s *served) Accept() (net.Conn, error) {
 }
 
 // enter waits for a place among the session's connections, and for one of its own or
-// among all. The function frees it; where there is none it is nil, and full says what
+// among all, whichever is free first. The function frees it; where there is none it is nil, and full says what
 // has no room.
 func (s *served) enter() (free func(), full string) {
 	ctx, cancel := context.WithTimeout(s.life, s.proxy.patience)
@@ -85,15 +85,20 @@ func (s *served) enter() (free func(), full string) {
 		return nil, fmt.Sprintf("a session has %d", s.proxy.perSession)
 	}
 	taken := s.own
-	if !taken.TryAcquire(1) {
-		taken = s.proxy.places
-		if taken.Acquire(ctx, 1) != nil {
+	select {
+	case s.own <- struct{}{}: // before one of all
+	default:
+		select {
+		case s.own <- struct{}{}:
+		case s.proxy.places <- struct{}{}:
+			taken = s.proxy.places
+		case <-ctx.Done():
 			s.places.Release(1)
 			return nil, fmt.Sprintf("this session has %d, and no more are left for all sessions together", s.proxy.ofItsOwn)
 		}
 	}
 	return func() {
-		taken.Release(1)
+		<-taken
 		s.places.Release(1)
 	}, ""
 }

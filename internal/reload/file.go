@@ -3,7 +3,9 @@ package reload
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
@@ -18,7 +20,7 @@ type Options[T any] struct {
 	Parse func(text []byte) (T, error)
 	// MaxBytes is how large the file may be; 4 MiB.
 	MaxBytes int64
-	// Changed, if set, hears of each new value but the first.
+	// Changed, if set, hears of each new value but the first, and when the file is good again.
 	Changed func(T)
 	Logger  *slog.Logger
 	Now     func() time.Time // time.Now, for tests another clock
@@ -33,7 +35,7 @@ type File[T any] struct {
 
 	mu      sync.Mutex
 	value   T
-	text    []byte    // that value was made of
+	text    []byte    // that value was made of; nil after the file was missing
 	looked  time.Time // when the file was last read
 	trouble string    // why it could not be used, as it was last logged
 }
@@ -69,10 +71,10 @@ func (f *File[T]) Get() T {
 	changed, err := f.renew()
 	switch {
 	case err == nil:
-		f.trouble = ""
-		if changed && f.options.Changed != nil {
+		if (changed || f.trouble != "") && f.options.Changed != nil {
 			f.options.Changed(f.value)
 		}
+		f.trouble = ""
 	case err.Error() != f.trouble:
 		f.trouble = err.Error()
 		f.options.Logger.Error(f.options.What+" can't be used; what it said before holds", "file", f.path, "error", err)
@@ -85,6 +87,9 @@ func (f *File[T]) Get() T {
 func (f *File[T]) renew() (changed bool, err error) {
 	info, err := os.Stat(f.path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.text = nil // what comes in its place is parsed, were it the same
+		return false, err
 	case err != nil:
 		return false, err
 	case !info.Mode().IsRegular(): // a pipe above all, which would keep everybody waiting

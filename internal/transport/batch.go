@@ -109,6 +109,10 @@ func (h *HTTP) takeOfBatch(r *http.Request, one *peer, body []byte, open *sync.W
 		*answer = errorText(nil, codeOf(err), err.Error())
 		return
 	}
+	if m.isModern(r.Header) { // its headers must say what each message does
+		*answer = errorText(m.ID, mcp.HEADER_MISMATCH, "this version of the protocol has no arrays of messages; send each by itself")
+		return
+	}
 	refusal := &record{header: http.Header{}}
 	c := h.take(context.WithoutCancel(r.Context()), refusal, r, one, m, body)
 	if c == nil {

@@ -100,6 +100,38 @@ func TestBatchesOverHTTP(t *testing.T) {
 	}
 }
 
+// TestTheNewestEraHasNoBatches: its messages in an array are refused, with a session and
+// without one; one that listens would keep the others waiting for ever.
+func TestTheNewestEraHasNoBatches(t *testing.T) {
+	h := open(t, HTTPOptions{})
+	batch := "[" + inModern(t, post(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`)).body + "," + pinging + "]"
+	for _, q := range []request{post(batch), post(batch).with(mcpSession, h.session(t))} {
+		response, body := h.send(t, q)
+		var answers []struct {
+			ID    any
+			Error *struct {
+				Code    int
+				Message string
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &answers); err != nil || response.StatusCode != http.StatusOK || len(answers) != 2 {
+			t.Fatalf("%s %s", response.Status, body)
+		}
+		if no := answers[0].Error; answers[0].ID != 1. || no == nil || no.Code != mcp.HEADER_MISMATCH || !strings.Contains(no.Message, "no arrays of messages") || answers[1].Error != nil {
+			t.Errorf("%s", body)
+		}
+	}
+}
+
+// TestALargeNameThatIsThereTwice is not sent back.
+func TestALargeNameThatIsThereTwice(t *testing.T) {
+	name := strings.Repeat("x", 10_000)
+	_, err := parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping","` + name + `":1,"` + name + `":2}`))
+	if err == nil || !strings.Contains(err.Error(), "twice") || len(err.Error()) > 200 {
+		t.Error(err)
+	}
+}
+
 // TestACancelOverHTTP finds its call each time, whichever of the two is read first,
 // and ends it.
 func TestACancelOverHTTP(t *testing.T) {

@@ -191,6 +191,7 @@ const codeRefused = -32000
 var (
 	errNoJSON    = errors.New("the message is not valid JSON")
 	errNoMessage = errors.New("the message is not one of JSON-RPC: it needs a method, or the id of a request that it answers")
+	errTwoWays   = errors.New("the message can be read in two ways: a name stands in it twice")
 	errBadID     = errors.New("the id of a message must be a string or a number")
 )
 
@@ -203,7 +204,7 @@ func pick(object json.RawMessage, names ...string) (map[string]part, error) {
 	}
 	var found map[string]part
 	if err := strict.Unmarshal(object, &found); err != nil {
-		return nil, fmt.Errorf("the message can be read in two ways: %w", err)
+		return nil, errTwoWays // err has the whole name, which may be large
 	}
 	for key := range found {
 		for _, name := range names {
