@@ -165,10 +165,7 @@ func giveToOwner(workspace, root *os.Root, name string) error {
 	if uid <= 0 {
 		return nil
 	}
-	err = fs.WalkDir(root.FS(), name, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || path == name {
-			return err
-		}
+	err = below(root, name, func(path string, _ fs.DirEntry) error {
 		return root.Lchown(filepath.FromSlash(path), uid, gid)
 	})
 	if err != nil {
