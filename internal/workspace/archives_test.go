@@ -190,6 +190,7 @@ func TestArchives(t *testing.T) {
 		{name: "litter", archive: "a.zip", data: zipped(t, file("x", "1"), file("__MACOSX/._x", "?"), file("d/.DS_Store", "?")), want: []string{"a/", "a/x=1"}},
 		{name: "empty directory", archive: "a.zip", data: zipped(t, folder("d/")), want: []string{"a/", "a/d/"}},
 		{name: "backslashes", archive: "a.zip", data: zipped(t, file(`d\x`, "1")), want: []string{"a/", "a/d/", "a/d/x=1"}},
+		{name: "twice packed", archive: "a.zip.zip", data: zipped(t, file("a.zip", string(zipped(t, file("x", "1"))))), want: []string{"a/", "a/x=1"}},
 		{name: "code page 437", archive: "a.zip", data: zipped(t, file("caf\x82", "1")), want: []string{"a/", "a/café=1"}},
 		{name: "nested", archive: "a.zip", data: zipped(t, file("d/b.zip", string(zipped(t, file("c.tar", string(tarred(t, file("x", "1")))))))), want: []string{"a/", "a/d/", "a/d/b/", "a/d/b/c/", "a/d/b/c/x=1"}},
 		{name: "nested in one of its name", archive: "a.zip", data: zipped(t, file("a/b.zip", string(zipped(t, file("x", "1"))))), want: []string{"a/", "a/b/", "a/b/x=1"}},

@@ -82,6 +82,21 @@ func TestLinkToBlob(t *testing.T) {
 	}
 }
 
+// TestBackslashesInNames: in an archive with slashes they are a part of names.
+func TestBackslashesInNames(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "a.zip")
+	if err := os.WriteFile(source, zipped(t, file("d/x", "1"), file(`a\b`, "2")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, _, err := prepare(t, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := tree(t, p.Input()), []string{"a/", `a/a\b=2`, "a/d/", "a/d/x=1"}; !slices.Equal(got, want) {
+		t.Errorf("input/ holds %q, want %q", got, want)
+	}
+}
+
 // TestNamesThatAreNoUTF8 unpacks archives with them where the system has such names.
 func TestNamesThatAreNoUTF8(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "a.tar")

@@ -91,7 +91,13 @@ func (a *archive) unpack(to string) (err error) {
 	if err := a.root.Rename(inside, to); err != nil {
 		return err
 	}
-	return a.root.RemoveAll(aside) // what it was in
+	if err := a.root.RemoveAll(aside); err != nil { // what it was in
+		return err
+	}
+	if info, err := a.root.Lstat(to); err != nil || !info.Mode().IsRegular() || !formatOf(path.Base(to)).unpacked() {
+		return err
+	}
+	return a.inner(to, path.Base(to)) // as in data.zip.zip
 }
 
 func (a *archive) extract() error {

@@ -202,3 +202,15 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// TestEarlierVersion removes what one that was killed had not prepared to its end.
+func TestEarlierVersion(t *testing.T) {
+	dir := files(t, map[string]string{earlierMark: "", earlierPartial + "/x": "1"})
+	p := mustPlan(t, Options{Dir: dir}, files(t, map[string]string{"y": "2"}))
+	mustPrepare(t, p)
+	for _, name := range []string{earlierMark, earlierPartial} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s is still there", name)
+		}
+	}
+}
