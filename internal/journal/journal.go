@@ -61,10 +61,10 @@ type Journal struct {
 	statements map[string]*sql.Stmt
 	revision   int64 // the last one
 	closed     bool
-	locked     bool                    // another process held it at the last try
-	known      map[string]bool         // interpreters that are in the file
+	locked     bool                       // another process held it at the last try
+	known      map[string]bool            // interpreters that are in the file
 	unrecorded map[sessions.StateRef]bool // ended, and storing that has failed
-	tried      time.Time               // when that was
+	tried      time.Time                  // when that was
 }
 
 // Open makes or opens the journal at path and begins a run in it. Its file and the

@@ -44,7 +44,7 @@ type Interpreter struct {
 	Run     string
 	Client  string
 	Workdir string
-	Parent  string         // the one that it was branched from, or ""
+	Parent  string            // the one that it was branched from, or ""
 	Origin  sessions.StateRef // where it was branched
 	Present sessions.StateRef // its state: the last execution that counts
 	Created time.Time
@@ -89,7 +89,7 @@ type Detail struct {
 	TermOut        []string
 	Stdout, Stderr Output
 	// Python is what the code became where it was written otherwise, as with magics, ""
-	// where it ran as it was; nil of versions that did not tell. Refused says that it
+	// where it ran as it was; nil where that was not told. Refused says that it
 	// could not be compiled, and nothing of it ran.
 	Python  *string `json:",omitempty"`
 	Refused bool    `json:",omitempty"`
