@@ -94,8 +94,8 @@ class Executor:
         seconds += time.perf_counter() - start
         session.interrupts.excuse(signalled)
         record = {"type": "done", "execution": execution, "ok": error is None}
-        if self._became is not None and len(self._became) <= _MOST_PYTHON:
-            record["python"] = self._became
+        if len(self._became or "") <= _MOST_PYTHON:  # else it is not known to have run as it was
+            record["python"] = self._became or ""
         if not self._compiled:
             record["refused"] = True
         if self._exit_code is not None:

@@ -79,7 +79,7 @@ type Entry struct {
 	// Metric is what a trial that asked for one came to.
 	Metric *Metric
 	// Python and Refused are as in Outcome.
-	Python  string
+	Python  *string
 	Refused bool
 	// Open opens a figure or an artifact of Result for reading, by its path. What it
 	// says of its path is the word of the session's code, which the server need not be

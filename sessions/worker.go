@@ -294,9 +294,10 @@ type Outcome struct {
 	// Tasks is how many tasks, or servers and timers where there are none, go on in
 	// the event loop.
 	Tasks int
-	// Python is what the code became where it was written otherwise, as with magics.
+	// Python is what the code became where it was written otherwise, as with magics, "" where
+	// it ran as it was, and nil where that is too long to be told.
 	// Refused says that it could not be compiled: nothing of it ran.
-	Python  string
+	Python  *string
 	Refused bool
 	// Size is how many bytes the worker has used to report all this.
 	Size int

@@ -44,8 +44,11 @@ func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *m
 		}
 	}
 	var err error
-	python := mask.text(entry.Python)
-	d = &Detail{TermOut: cutPieces(result.TermOut, 0), Python: &python, Refused: entry.Refused}
+	d = &Detail{TermOut: cutPieces(result.TermOut, 0), Refused: entry.Refused}
+	if entry.Python != nil {
+		d.Python = new(string)
+		*d.Python = mask.text(*entry.Python)
+	}
 	d.Stdout, err = k.output(sessions.Stdout, entry.Result.Stdout, entry.Result.StdoutTruncated)
 	problem("the whole of stdout", err)
 	d.Stderr, err = k.output(sessions.Stderr, entry.Result.Stderr, entry.Result.StderrTruncated)

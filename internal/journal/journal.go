@@ -134,13 +134,18 @@ func (j *Journal) RunID() string { return j.run }
 // Path returns where the journal is.
 func (j *Journal) Path() string { return j.path }
 
+// mostLog is how large the log of what is written stays once nobody reads any more.
+const mostLog = 32 << 20
+
 // connect opens the file, brings it to the present version, and begins the run.
 func (j *Journal) connect() error {
 	ctx := context.Background()
 	var err error
-	// auto_vacuum counts only before the first table is made.
+	// auto_vacuum counts only before the first table is made. The log of what is written grows
+	// while somebody reads, and would stay as large as it ever was.
 	j.db, err = sql.Open("sqlite", source(j.path, "mode=rw", fmt.Sprintf("_pragma=busy_timeout(%d)", patience.Milliseconds()),
-		"_pragma=auto_vacuum(incremental)", "_pragma=journal_mode(wal)", "_pragma=synchronous(normal)"))
+		"_pragma=auto_vacuum(incremental)", "_pragma=journal_mode(wal)", "_pragma=synchronous(normal)",
+		fmt.Sprintf("_pragma=journal_size_limit(%d)", mostLog)))
 	if err != nil {
 		return err
 	}

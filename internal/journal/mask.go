@@ -27,6 +27,7 @@ type masker struct {
 	word  *regexp.Regexp
 	// whole are the forms of which also parts are masked, beside a cut.
 	whole []string
+	forms []string // all of them, the longest first
 }
 
 // newMasker returns what masks the secrets, nil if there is nothing to mask.
@@ -43,11 +44,11 @@ func newMasker(secrets []string) *masker {
 	if len(forms) == 0 {
 		return nil
 	}
-	longestFirst := slices.SortedFunc(maps.Keys(forms), func(a, b string) int {
+	m.forms = slices.SortedFunc(maps.Keys(forms), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
 	var pairs []string
-	for _, text := range longestFirst {
+	for _, text := range m.forms {
 		if isWord(text) {
 			m.words = append(m.words, text)
 			continue
@@ -119,24 +120,24 @@ const shortestPart = 4
 
 // beforeCut masks the beginning of a value with which a text ends that was cut there.
 func (m *masker) beforeCut(s string) string {
-	if part := m.begun(s, shortestPart); part > 0 {
+	if part := m.begun(s); part > 0 {
 		return s[:len(s)-part] + masked
 	}
 	return s
 }
 
-// begun returns how many bytes at the end of a text begin a value, 0 if fewer than least.
-func (m *masker) begun(s string, least int) (longest int) {
-	if len(s) < least {
+// begun returns how many bytes at the end of a text begin a value, 0 if they are too few.
+func (m *masker) begun(s string) (longest int) {
+	if len(s) < shortestPart {
 		return 0
 	}
 	for _, form := range m.whole {
 		for head := form[:min(len(form)-1, len(s))]; len(head) > longest; head = head[:len(head)-1] {
-			at := strings.LastIndex(head, s[len(s)-least:])
+			at := strings.LastIndex(head, s[len(s)-shortestPart:])
 			if at < 0 {
 				break
 			}
-			if head = head[:at+least]; strings.HasSuffix(s, head) {
+			if head = head[:at+shortestPart]; strings.HasSuffix(s, head) {
 				longest = max(longest, len(head))
 			}
 		}
@@ -289,28 +290,78 @@ const pieceSize = 1 << 20
 // pass writes what is read without any secret. Of a text that was cut the end may be a
 // part of one.
 func (m *masker) pass(to io.Writer, from io.Reader, cut bool) error {
-	kept, buffer := "", make([]byte, pieceSize)
+	const beside = 2 // bytes before a word and behind it that say whether it is one
+	longest := len(m.forms[0])
+	buffer := make([]byte, pieceSize+longest+2*beside)
+	filled, done := 0, 0
 	for {
-		n, err := io.ReadFull(from, buffer)
+		n, err := io.ReadFull(from, buffer[filled:])
+		filled += n
 		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !last {
 			return err
 		}
-		text, rest := kept+string(buffer[:n]), ""
-		if line := strings.LastIndexByte(text, '\n') + 1; line > 0 && !last {
-			text, rest = text[:line], text[line:]
+		edge := filled
+		if !last { // what begins behind it may be longer than was read
+			edge = max(done, filled-longest-beside)
 		}
-		text = m.text(text)
-		switch {
-		case last && cut:
-			text = m.beforeCut(text)
-		case !last: // a value may go on behind it
-			begun := m.begun(text, 1)
-			text, rest = text[:len(text)-begun], text[len(text)-begun:]+rest
+		clean, end := m.until(string(buffer[:filled]), done, edge)
+		if clean = m.atCuts(clean); last && cut {
+			clean = m.beforeCut(clean)
 		}
-		if _, err := io.WriteString(to, text); err != nil || last {
+		if _, err := io.WriteString(to, clean); err != nil || last {
 			return err
 		}
-		kept = rest
+		kept := max(0, end-beside)
+		filled, done = copy(buffer, buffer[kept:filled]), end-kept
 	}
+}
+
+// until masks a text from start to edge, and on to the end of a value that begins before
+// edge. It returns where that is.
+func (m *masker) until(text string, start, edge int) (clean string, end int) {
+	var b strings.Builder
+	next := make([]int, len(m.forms)) // where each form comes
+	for i := range next {
+		next[i] = m.find(text, m.forms[i], start)
+	}
+	for {
+		first := 0
+		for i, form := range m.forms {
+			if next[i] < start {
+				next[i] = m.find(text, form, start)
+			}
+			if next[i] < next[first] {
+				first = i
+			}
+		}
+		if next[first] >= edge {
+			break
+		}
+		b.WriteString(text[start:next[first]] + masked)
+		start = next[first] + len(m.forms[first])
+	}
+	end = max(start, edge)
+	b.WriteString(text[start:end])
+	return b.String(), end
+}
+
+// find returns where a form comes next, a word as one; the text's end if it does not.
+func (m *masker) find(text, form string, from int) int {
+	for word := slices.Contains(m.words, form); ; from++ {
+		at := strings.Index(text[from:], form)
+		if at < 0 {
+			return len(text)
+		}
+		if from += at; !word || m.isAlone(text, from, form) {
+			return from
+		}
+	}
+}
+
+// isAlone reports whether a word stands alone at a place of a text.
+func (m *masker) isAlone(text string, at int, word string) bool {
+	near := text[max(0, at-2):min(len(text), at+len(word)+1)]
+	found := m.word.FindStringIndex(near)
+	return found != nil && found[1] == min(at, 2)+len(word)
 }

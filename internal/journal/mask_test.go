@@ -3,9 +3,11 @@ package journal
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -85,6 +87,55 @@ func TestMaskFiles(t *testing.T) {
 			t.Errorf("%q: %q, %v", test.text, out.String(), err)
 		}
 	}
+}
+
+// At the edge of a piece the longer of two values is masked, a word, and a short one.
+func TestMaskFilesAtEdges(t *testing.T) {
+	m := newMasker([]string{"token-1234", "token-1234-restofsecret", "swordfish", "a1b2", "two\nlines-1"})
+	for _, secret := range []string{"token-1234-restofsecret", "token-1234", "swordfish", "a1b2", "two\nlines-1"} {
+		for _, around := range []string{" ", "\n"} {
+			for at := pieceSize - 40; at < pieceSize+60; at++ {
+				text := strings.Repeat(".", at) + around + secret + around + strings.Repeat(".", 100)
+				want := strings.Replace(text, secret, masked, 1)
+				var out bytes.Buffer
+				if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != want {
+					t.Fatalf("%q at %d: %q, %v", secret, at, out.String()[at-10:], err)
+				}
+			}
+		}
+	}
+	for at := pieceSize - 40; at < pieceSize+60; at++ { // in the middle of others it is no word
+		text := strings.Repeat(".", at) + "my_swordfish swordfish_2" + strings.Repeat(".", 100)
+		var out bytes.Buffer
+		if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != text {
+			t.Fatalf("at %d: %q, %v", at, out.String()[at:], err)
+		}
+	}
+}
+
+// A long text without a line's end costs no more than its length.
+func TestMaskFilesOfOneLine(t *testing.T) {
+	m := newMasker([]string{"alpha-1\nbeta-2"})
+	const size = 32 * pieceSize
+	text := io.MultiReader(strings.NewReader("alpha-1\n"), io.LimitReader(dots{}, size))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := m.pass(io.Discard, text, false); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 8*size {
+		t.Errorf("%d bytes were allocated for %d", took, size)
+	}
+}
+
+type dots struct{}
+
+func (dots) Read(into []byte) (int, error) {
+	for i := range into {
+		into[i] = '.'
+	}
+	return len(into), nil
 }
 
 // A word is masked where it stands alone, and stays in the middle of others.

@@ -89,7 +89,7 @@ type Detail struct {
 	TermOut        []string
 	Stdout, Stderr Output
 	// Python is what the code became where it was written otherwise, as with magics, ""
-	// where it ran as it was; nil of versions that did not tell. Refused says that it
+	// where it ran as it was; nil where that was not told. Refused says that it
 	// could not be compiled, and nothing of it ran.
 	Python  *string `json:",omitempty"`
 	Refused bool    `json:",omitempty"`

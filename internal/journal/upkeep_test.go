@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,5 +150,36 @@ func TestLogIsBounded(t *testing.T) {
 	}
 	if most > 8<<20 {
 		t.Errorf("the log has grown to %d bytes", most)
+	}
+}
+
+// The log that grew while somebody read shrinks again while the server lives.
+func TestLogShrinksAgain(t *testing.T) {
+	file := newPath(t)
+	j := quiet(t, file, Options{})
+	reader, conn := connection(t, file)
+	defer reader.Close()
+	defer conn.Close()
+	_, err := conn.ExecContext(t.Context(), "BEGIN")
+	if err = errors.Join(err, conn.QueryRowContext(t.Context(), "SELECT count(*) FROM runs").Scan(new(int))); err != nil {
+		t.Fatal(err)
+	}
+	write := func(size int) {
+		if err := j.write(func(t *tx) { t.exec("UPDATE runs SET config = randomblob(?) WHERE id = ?", size, j.run) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		write(mostLog / 2)
+	}
+	grown := fileSize(file + "-wal")
+	if _, err := conn.ExecContext(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		write(1000)
+	}
+	if now := fileSize(file + "-wal"); grown <= mostLog || now > mostLog {
+		t.Errorf("the log has %d bytes, and had %d", now, grown)
 	}
 }

@@ -61,8 +61,8 @@ func newCell(e journal.Execution) Cell {
 	case sessions.StatusCrashed:
 		c.Skipped, c.Note = true, "It crashed its process, and left nothing behind."
 	case sessions.StatusError:
-		c.Refused = e.Detail != nil && e.Detail.Refused
-		if c.Refused && !slices.Contains([]string{"SyntaxError", "IndentationError", "TabError"}, e.Detail.Record.ExcType) {
+		c.Refused = e.Detail != nil && (e.Detail.Refused || e.Detail.Python == nil && neverRan(e))
+		if c.Refused && !slices.Contains(syntaxErrors, e.Detail.Record.ExcType) {
 			c.Skipped, c.Note = true, refusal(e) // IPython would run what is above the magic
 		}
 	case sessions.StatusTimeout:
@@ -72,6 +72,22 @@ func newCell(e journal.Execution) Cell {
 	}
 	return c
 }
+
+// neverRan reports whether code was refused as a whole, of versions that did not tell: it
+// can't be compiled, or has a magic that is not there. Such an exception has no traceback,
+// nor a frame but the one of a syntax error.
+func neverRan(e journal.Execution) bool {
+	if e.Kind != sessions.RunsCode || e.Detail.Record.Traceback == "" {
+		return false
+	}
+	r := e.Detail.Record
+	if strings.Contains(r.Traceback, "Traceback (most recent call last)") || strings.Contains(r.Traceback, "(its description failed") {
+		return false
+	}
+	return len(r.ExcStack) == 0 || slices.Contains(syntaxErrors, r.ExcType)
+}
+
+var syntaxErrors = []string{"SyntaxError", "IndentationError", "TabError"}
 
 func refusal(e journal.Execution) string { return fmt.Sprintf("Nothing of it ran (%s).", failure(e)) }
 

@@ -34,6 +34,14 @@ func TestCellsSayWhatCanBeRunAgain(t *testing.T) {
 		"limit, later":  {journal.Execution{Kind: sessions.RunsCode, Code: "f()", Status: sessions.StatusTimeout, ExecTime: time.Minute, Changed: true}, Cell{Code: "f()", Failed: true, Note: "It was ended at its time limit after 1 min 00 s, and had changed variables, which may differ in another run."}},
 		"refused":       refused("SyntaxError", false),
 		"no magic":      refused("UsageError", true),
+		"refused, earlier": {
+			journal.Execution{Kind: sessions.RunsCode, Code: "pip x", Status: sessions.StatusError, Detail: &journal.Detail{Record: sessions.Result{ExcType: "SyntaxError", Traceback: "SyntaxError: no\n", ExcStack: make([]sessions.StackFrame, 1)}}},
+			Cell{Code: "pip x", Failed: true, Refused: true},
+		},
+		"failed, earlier": {
+			journal.Execution{Kind: sessions.RunsCode, Code: "1/0", Status: sessions.StatusError, Detail: &journal.Detail{Record: sessions.Result{ExcType: "SyntaxError", Traceback: "Traceback (most recent call last):\nSyntaxError: no\n"}}},
+			Cell{Code: "1/0", Failed: true},
+		},
 		"command":       {journal.Execution{Kind: sessions.RunsCommand, Code: "ls -l", Status: sessions.StatusOK}, Cell{Code: "!ls -l"}},
 		"more commands": {journal.Execution{Kind: sessions.RunsCommand, Code: "ls\npwd", Status: sessions.StatusOK}, Cell{Code: "%%bash\nls\npwd"}},
 		"plugin": {

@@ -65,7 +65,7 @@ var identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
 var asText = regexp.MustCompile(`\bawait\b|\basync[ \t]+(?:for|with)\b|\b__future__\b`)
 
 // plainPython is what the code of a cell became as it ran, and whether that is known.
-// Of versions that did not tell a script finds it out as it runs.
+// Where it was not told, as by earlier versions, a script finds it out as it runs.
 func plainPython(c Cell) (code string, known bool) {
 	code = c.Code
 	if d := c.Execution.Detail; d != nil && d.Python != nil {

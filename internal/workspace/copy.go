@@ -46,7 +46,7 @@ func (p *preparation) put(f found) (err error) {
 
 // archive unpacks an archive. One that is in a directory, and can't be read, stays as it is.
 func (p *preparation) archive(f found) error {
-	err := p.unpackFile(f.from, path.Join(InputName, f.into))
+	err := p.unpackFile(f.from, path.Join(InputName, f.into), f.format)
 	if err == nil || p.stops(err) || !p.source.info.IsDir() {
 		return err
 	}

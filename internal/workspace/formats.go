@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -36,8 +37,9 @@ func (a *archive) zip() error {
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) {
 		return err
 	}
+	backslashes := !slices.ContainsFunc(reader.File, func(entry *zip.File) bool { return strings.Contains(entry.Name, "/") })
 	for _, entry := range reader.File {
-		m := member{name: zipName(entry), mode: entry.Mode(), modified: entry.Modified, open: entry.Open}
+		m := member{name: zipName(entry, backslashes), mode: entry.Mode(), modified: entry.Modified, open: entry.Open}
 		if entry.Flags&zipEncrypted != 0 {
 			return fmt.Errorf("entry %q: it is protected with a password; unpack it yourself and give its directory as data", clip(m.name))
 		}
@@ -63,13 +65,14 @@ func zipLink(entry *zip.File) (string, error) {
 }
 
 // zipName is the name of an entry. Those that are marked as no UTF-8, and aren't, are in
-// the code page that the format began with; old programs write backslashes for slashes.
-func zipName(entry *zip.File) string {
+// the code page that the format began with; old programs write backslashes for slashes, in
+// all of an archive.
+func zipName(entry *zip.File, backslashes bool) string {
 	name := entry.Name
 	if decoded, err := charmap.CodePage437.NewDecoder().String(name); !utf8.ValidString(name) && err == nil {
 		name = decoded
 	}
-	if !strings.Contains(name, "/") {
+	if backslashes {
 		name = strings.ReplaceAll(name, `\`, "/")
 	}
 	return name

@@ -55,18 +55,49 @@ func NewHome(root, name string) (*Home, error) {
 	}
 }
 
+// unusedText is what the file beside a workspace holds, with the workspace's name: a
+// file of another kind says nothing.
+func unusedText(dir string) string {
+	return "understudy: nothing has run in " + filepath.Base(dir) + "\n"
+}
+
 // mark says that a workspace is unused, and locks what says so; nil if another server
-// has it.
+// has it. The text is there before the lock, as Windows lets nobody write to a file
+// that is locked.
 func mark(dir string) (*flock.Flock, error) {
-	unused := flock.New(dir+unusedEnding, flock.SetPermissions(0o600))
-	ok, err := unused.TryLock()
+	name := dir + unusedEnding
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil, fmt.Errorf("locking %s: %w", unused.Path(), err)
+		return nil, err
+	}
+	_, err = file.WriteString(unusedText(dir))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, errors.Join(err, os.Remove(name))
+	}
+	unused := flock.New(name, flock.SetFlag(os.O_RDONLY))
+	ok, err := unused.TryLock()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", name, err), os.Remove(name))
 	}
 	if _, gone := os.Lstat(unused.Path()); !ok || gone != nil {
 		return nil, unused.Close()
 	}
 	return unused, nil
+}
+
+// marked reports whether the file beside a workspace says that it is unused. What
+// can't be read doesn't say it, as on Windows a file that is locked.
+func marked(dir string) bool {
+	text := unusedText(dir)
+	info, err := os.Lstat(dir + unusedEnding)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(text)) {
+		return false
+	}
+	found, err := os.ReadFile(dir + unusedEnding)
+	return err == nil && string(found) == text
 }
 
 // Use says that something is about to run in it: it stays, even if the server is
@@ -172,6 +203,9 @@ func Sweep(ctx context.Context, root string, log *slog.Logger) {
 }
 
 func sweepOne(ctx context.Context, dir string) error {
+	if !marked(dir) { // it is not ours
+		return nil
+	}
 	lock := flock.New(dir+unusedEnding, flock.SetFlag(os.O_RDONLY)) // not made anew if it goes now
 	free, err := lock.TryLock()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !free {

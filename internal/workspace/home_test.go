@@ -98,9 +98,12 @@ func TestSweep(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(root, name, WorkingName), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(root, name)+unusedEnding, nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(root, name)+unusedEnding, []byte(unusedText(name)), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "foreign")+unusedEnding, []byte("a list"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(root, "written", WorkingName, "x"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -110,7 +113,7 @@ func TestSweep(t *testing.T) {
 	}
 	next := newTestHome(t, root, "next")
 	Sweep(t.Context(), root, quiet)
-	want := []string{"alive", "alive.unused", "foreign", "next", "next.unused", "used", "written"}
+	want := []string{"alive", "alive.unused", "foreign", "foreign.unused", "next", "next.unused", "used", "written"}
 	if got := names(t, root); !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
 	}

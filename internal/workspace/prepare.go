@@ -102,7 +102,11 @@ func makeWorking(root *os.Root) error {
 
 // fill makes what becomes input/, and gives it its name.
 func (p *Plan) fill(ctx context.Context, root *os.Root, wanted stamp) (Summary, error) {
-	if err := root.RemoveAll(partialName); err != nil { // of a server that was killed
+	err := root.RemoveAll(partialName) // of a server that was killed
+	if _, marked := root.Lstat(earlierMark); marked == nil {
+		err = errors.Join(err, root.RemoveAll(earlierPartial), root.Remove(earlierMark))
+	}
+	if err != nil {
 		return Summary{}, fmt.Errorf("removing what is not prepared to its end: %w", err)
 	}
 	if err := root.MkdirAll(partialName+"/"+InputName, 0o700); err != nil {
@@ -165,10 +169,7 @@ func giveToOwner(workspace, root *os.Root, name string) error {
 	if uid <= 0 {
 		return nil
 	}
-	err = fs.WalkDir(root.FS(), name, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || path == name {
-			return err
-		}
+	err = below(root, name, func(path string, _ fs.DirEntry) error {
 		return root.Lchown(filepath.FromSlash(path), uid, gid)
 	})
 	if err != nil {

@@ -37,7 +37,7 @@ type member struct {
 }
 
 // unpackFile unpacks the archive at a path of the system, which is called to from then on.
-func (p *preparation) unpackFile(from, to string) error {
+func (p *preparation) unpackFile(from, to string, format format) error {
 	p.name.Store(&to)
 	file, info, err := openSource(from)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *preparation) unpackFile(from, to string) error {
 	defer file.Close()
 	read := &readings{ctx: p.ctx, file: file, size: info.Size(), progress: p}
 	a := &archive{
-		preparation: p, label: from, format: formatOf(path.Base(from)), file: read, depth: 1,
+		preparation: p, label: from, format: format, file: read, depth: 1,
 		meter: &outermost{meter: p.meter, size: info.Size()},
 	}
 	if err := a.unpack(to); err != nil {
@@ -91,7 +91,13 @@ func (a *archive) unpack(to string) (err error) {
 	if err := a.root.Rename(inside, to); err != nil {
 		return err
 	}
-	return a.root.RemoveAll(aside) // what it was in
+	if err := a.root.RemoveAll(aside); err != nil { // what it was in
+		return err
+	}
+	if info, err := a.root.Lstat(to); err != nil || !info.Mode().IsRegular() || !formatOf(path.Base(to)).unpacked() {
+		return err
+	}
+	return a.inner(to, path.Base(to)) // as in data.zip.zip
 }
 
 func (a *archive) extract() error {
@@ -133,8 +139,8 @@ func (a *archive) settle(inside string) error {
 	if err != nil {
 		return err
 	}
-	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err = errors.Join(err, a.ctx.Err()); err != nil {
+	err = below(root, ".", func(name string, entry fs.DirEntry) error {
+		if err := a.ctx.Err(); err != nil {
 			return err
 		}
 		switch {
@@ -149,6 +155,31 @@ func (a *archive) settle(inside string) error {
 		return nil
 	})
 	return errors.Join(err, root.Close())
+}
+
+// below visits what is below a directory, each directory before what is in it. Unlike
+// fs.WalkDir it takes names that are no UTF-8.
+func below(root *os.Root, dir string, visit func(name string, entry fs.DirEntry) error) error {
+	opened, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	entries, err := opened.ReadDir(-1)
+	if err = errors.Join(err, opened.Close()); err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, entry := range entries {
+		name := path.Join(dir, entry.Name())
+		err := visit(name, entry)
+		if err == nil && entry.IsDir() {
+			err = below(root, name, visit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inner unpacks an archive that was in this one, and removes it. One that can't be read
@@ -216,8 +247,7 @@ func (a *archive) make(name string, m member) error {
 	case m.other != "":
 		return a.hardLink(name, m.other)
 	case m.mode&fs.ModeSymlink != 0:
-		a.made.Files++
-		return a.into.Symlink(m.link, name)
+		return a.symlink(name, m.link)
 	case !m.mode.IsRegular():
 		a.note("%s: %q is %s and was left out", a.label, clip(name), kindOf(m.mode))
 		return nil
@@ -270,6 +300,20 @@ func (a *archive) write(name string, m member) error {
 	}
 	a.made.Files++
 	a.made.Bytes += n
+	return nil
+}
+
+// symlink makes a link. One that the system doesn't make is left out.
+func (a *archive) symlink(name, target string) error {
+	err := a.into.Symlink(target, name)
+	switch {
+	case err == nil:
+		a.made.Files++
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENOTDIR), a.stops(err):
+		return err
+	default:
+		a.note("%s: %q is a link that can't be made (%v), and was left out", a.label, clip(name), errors.Unwrap(err))
+	}
 	return nil
 }
 

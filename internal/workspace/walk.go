@@ -17,7 +17,9 @@ type found struct {
 	from string // its path
 	to   string // what it is called in input/
 	into string // what is to be made of an archive in input/; "" for what is no archive
-	info fs.FileInfo
+	// format is the archive's, by its name in input/: what a link leads to may have another.
+	format format
+	info   fs.FileInfo
 	// target is what a link says. What it leads to comes next, unless it is left out, or
 	// stays a link, to what has the relative path link.
 	target, link string
@@ -120,8 +122,10 @@ func (w *walker) file(f found, taken map[string]bool) error {
 	case format.kind != "" && taken[format.stem]:
 		f.note = fmt.Sprintf("stays as it is: there is a %s already", format.stem)
 	case format.kind != "":
-		taken[format.stem] = true
-		f.into = path.Join(path.Dir(f.to), format.stem)
+		if path.Dir(f.to) != "." { // of two archives at the top findClash tells
+			taken[format.stem] = true
+		}
+		f.into, f.format = path.Join(path.Dir(f.to), format.stem), format
 	}
 	return w.visit(f)
 }

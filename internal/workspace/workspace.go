@@ -19,6 +19,9 @@ const (
 	WorkingName = "working" // what code writes, by custom
 	ownName     = ".understudy"
 	partialName = ownName + "/partial" // what is not prepared to its end
+	// What earlier versions had for that, and the mark which says that it is theirs.
+	earlierPartial = InputName + ".partial"
+	earlierMark    = ownName + "/preparing"
 )
 
 // Options say what becomes of data.

@@ -64,6 +64,7 @@ func TestClashes(t *testing.T) {
 	one := files(t, map[string]string{"x.csv": "1", "data/a": "1", "Up": "1"})
 	two := files(t, map[string]string{"x.csv": "2"})
 	archive := files(t, map[string]string{"data.zip": string(zipped(t, file("x", "1")))})
+	archives := files(t, map[string]string{"Data.zip": string(zipped(t, file("x", "1"))), "Data.tar.gz": "gz"})
 	case2 := files(t, map[string]string{"uP": "1"})
 	for _, test := range []struct {
 		name    string
@@ -74,6 +75,7 @@ func TestClashes(t *testing.T) {
 		{"files", []string{filepath.Join(one, "x.csv"), filepath.Join(two, "x.csv")}, false, []string{filepath.Join(one, "x.csv"), filepath.Join(two, "x.csv"), "input/x.csv"}},
 		{"contents of directories", []string{one, two}, false, []string{one, two, "input/x.csv"}},
 		{"an archive and a directory", []string{one, archive}, false, []string{"data.zip", filepath.Join(one, "data"), "input/data"}},
+		{"two archives of one directory", []string{archives}, false, []string{filepath.Join(archives, "Data.tar.gz"), filepath.Join(archives, "Data.zip"), "input/Data"}},
 		{"given twice", []string{one, one}, false, []string{"given twice"}},
 		{"case", []string{one, case2}, true, []string{"input/Up", "input/uP", "only in their case"}},
 		{"no clash", []string{one, case2}, false, nil},
@@ -198,5 +200,17 @@ func TestFullDisk(t *testing.T) {
 	}
 	if left := tree(t, p.Dir()); !slices.Equal(left, emptyWorkspace) {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestEarlierVersion removes what one that was killed had not prepared to its end.
+func TestEarlierVersion(t *testing.T) {
+	dir := files(t, map[string]string{earlierMark: "", earlierPartial + "/x": "1"})
+	p := mustPlan(t, Options{Dir: dir}, files(t, map[string]string{"y": "2"}))
+	mustPrepare(t, p)
+	for _, name := range []string{earlierMark, earlierPartial} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s is still there", name)
+		}
 	}
 }

@@ -343,7 +343,7 @@ type Done struct {
 	Obstacle       string          `json:"obstacle"`
 	Tasks          int             `json:"tasks,omitempty"` // that go on in the event loop
 	Metric         *Metric         `json:"metric,omitempty"`
-	Python         string          `json:"python,omitempty"`  // that code became which was none
+	Python         *string         `json:"python,omitempty"`  // that code became which was none; nil if too long
 	Refused        bool            `json:"refused,omitempty"` // it could not be compiled: nothing of it ran
 
 	size int // bytes of the header
