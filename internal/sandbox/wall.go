@@ -189,7 +189,7 @@ func (w *Wall) Release(family string) {
 	e.endShortcut()
 	// What has hidden from its interpreter's end. A user who still has processes is nobody
 	// to be given to others.
-	if w.users.apart() && e.user != 0 && !proc.EndUser(e.user, slog.Default()) {
+	if w.users.apart() && e.user != 0 && !proc.EndUser(e.user, slog.With("family", family, "user", e.user)) {
 		return
 	}
 	w.users.give(e.account)

@@ -52,10 +52,13 @@ type spares struct {
 	// poke says that one was taken, or has ended.
 	poke chan struct{}
 
-	mu    sync.Mutex
-	idle  []*spare
-	pause time.Duration // after the last of those that ended at once
-	next  time.Time     // no other is forked before
+	mu   sync.Mutex
+	idle []*spare
+	// Of the zygote whose spares ended at once:
+	losing *forker
+	pause  time.Duration // after the last of them
+	next   time.Time     // no other is forked before
+	told   bool          // the operator knows
 }
 
 func newSpares(f *forkers, wanted int) *spares {
@@ -90,9 +93,9 @@ func (s *spares) keep(life context.Context) {
 // returns how long to wait before the next try, 0 when there is one more.
 func (s *spares) replenish(zygote *forker) time.Duration {
 	s.mu.Lock()
-	pause := time.Until(s.next)
+	pause, losing := time.Until(s.next), s.losing == zygote
 	s.mu.Unlock()
-	if pause > 0 {
+	if losing && pause > 0 {
 		return pause
 	}
 	if err := s.add(zygote); err != nil {
@@ -166,7 +169,7 @@ func (s *spares) add(zygote *forker) error {
 func (s *spares) watch(sp *spare) {
 	select {
 	case <-sp.process.exited:
-		if s.lost(sp) == lossTold {
+		if s.lost(sp) {
 			s.spawner.log.Warn("interpreters that are forked ahead end at once; others are forked after pauses that grow (a module of --preload may do that)", "reason", sp.process.crash.Reason)
 		}
 		s.prod()
@@ -174,16 +177,22 @@ func (s *spares) watch(sp *spare) {
 	}
 }
 
-// lost notes the end of a spare, and returns how long the next waits for it.
-func (s *spares) lost(sp *spare) time.Duration {
+// lost notes the end of a spare, for which the next waits, and reports whether the operator
+// is to be told: once of each zygote.
+func (s *spares) lost(sp *spare) (tell bool) {
 	if time.Since(sp.forked) > spareRecent {
-		return 0
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.losing != sp.zygote {
+		s.losing, s.pause, s.told = sp.zygote, 0, false
+	}
 	s.pause = min(max(2*s.pause, lossPause), lossLongest)
 	s.next = time.Now().Add(s.pause)
-	return s.pause
+	tell = s.pause >= lossTold && !s.told
+	s.told = s.told || tell
+	return tell
 }
 
 // take hands out the oldest spare as the worker of that mark, nil when there is

@@ -119,21 +119,28 @@ func TestSparesGoWithTheirZygote(t *testing.T) {
 	})
 }
 
-// A spare that dies in the moment it is taken costs its session nothing: code of the
-// operator's has run in none of the dead.
-func TestSpareDiesBeforeTheOperatorsCodeRuns(t *testing.T) {
-	ran := filepath.Join(t.TempDir(), "ran")
-	z := sparingZygote(t, func(o *Options) {
-		o.InitCode = fmt.Sprintf("with open(%q, 'a') as f: n = f.write('.')", ran)
-	})
-	const times = 5
-	for range times {
+// A spare that dies in the moment it is taken costs its session nothing.
+func TestSpareDiesAsItIsTaken(t *testing.T) {
+	z := sparingZygote(t)
+	for range 10 {
 		for _, pid := range z.awaitSpares(t) {
 			kill(t, pid, unix.SIGKILL)
 		}
 		workertest.Run(t, workertest.Start(t, z), "pass")
 	}
-	if dots, err := os.ReadFile(ran); string(dots) != strings.Repeat(".", times) {
+}
+
+// Code of the operator's that ends its process is not run a second time in another.
+func TestSpareDiesOfTheOperatorsCode(t *testing.T) {
+	ran := filepath.Join(t.TempDir(), "ran")
+	z := sparingZygote(t, func(o *Options) {
+		o.InitCode = fmt.Sprintf("import os\nwith open(%q, 'a') as f: n = f.write('.')\nos._exit(3)", ran)
+	})
+	z.awaitSpares(t)
+	if _, err := z.Start(t.Context(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir()}); err == nil {
+		t.Error("it started")
+	}
+	if dots, err := os.ReadFile(ran); string(dots) != "." {
 		t.Errorf("the operator's code ran: %q %v", dots, err)
 	}
 }
@@ -175,7 +182,16 @@ func TestSparesThatDieAtOnce(t *testing.T) {
 	})
 	const told = "forked ahead end at once"
 	eventually(t, "it is told", func() bool { return strings.Contains(log.String(), told) })
-	if text := log.String(); strings.Count(text, told) != 1 || !strings.Contains(text, "code 3") {
+	if text := log.String(); !strings.Contains(text, "code 3") {
+		t.Errorf("the log: %s", text)
+	}
+	_ = s.take(proc.Mark{}, nil) // as a start does
+	eventually(t, "the pause grows again", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.pause > 2*lossTold
+	})
+	if text := log.String(); strings.Count(text, told) != 1 {
 		t.Errorf("the log: %s", text)
 	}
 }

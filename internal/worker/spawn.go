@@ -257,7 +257,8 @@ func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark proc.M
 }
 
 // startAhead begins a session in a worker that was started ahead. It returns none
-// when there is none, or when that one has come to nothing.
+// when there is none, or when that one has come to nothing and no code of the
+// operator's can have run in it: it may be what ended it.
 func (s *Spawner) startAhead(ctx context.Context, mark proc.Mark, greeting greeting) (*worker, error) {
 	w := s.standby(mark, greeting.base)
 	if w == nil {
@@ -268,7 +269,7 @@ func (s *Spawner) startAhead(ctx context.Context, mark proc.Mark, greeting greet
 		return w, nil
 	}
 	err = errors.Join(err, w.Close(context.Background()))
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || s.options.InitCode != "" {
 		return nil, err
 	}
 	s.log.Warn("an interpreter that was forked ahead could not be used; another one is started", "error", err)

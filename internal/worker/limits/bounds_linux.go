@@ -13,8 +13,10 @@ import (
 type Bounds struct {
 	memory int64
 	group  kernelGroup // nil without cgroups
-	// written is what the line's worker had written to disks when that was last looked at.
+	// written is what the line's worker had written to disks when that was last looked at,
+	// and writer the process that was.
 	written uint64
+	writer  int
 }
 
 // kernelGroup is what a cgroup does for a line once its first process is in it.

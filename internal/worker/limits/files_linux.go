@@ -125,6 +125,9 @@ func (l *Limiter) LetRun(w Worker, b *Bounds) (over func(Outcome) []string) {
 		if time.Since(began) > briefly {
 			w.WithPID(func(pid int) {
 				now, _ := proc.WrittenBy(pid)
+				if b.writer != pid { // a copy counts from 0
+					b.writer, b.written = pid, 0
+				}
 				t.written, b.written = int64(now-min(now, b.written)), now
 			})
 		}
@@ -287,7 +290,7 @@ func (p *place) isDue(now time.Time, free uint64, poll time.Duration) bool {
 	room := max(p.limit-p.size, 0)
 	usedUp := p.free > free && p.free-free > uint64(max(room/2, p.most/100))
 	if len(p.runs) == 0 {
-		return usedUp && !p.held
+		return usedUp && !p.held || p.held && p.size <= p.limit // let them grow again
 	}
 	return p.size == uncounted || room < p.most/5 || usedUp || now.Sub(p.looked) >= walkPoll*poll
 }
@@ -352,14 +355,14 @@ func setFileSize(pid int, hold bool) (could bool) {
 }
 
 // endWriters ends those of the workers, whose runs are too much, that have written since
-// files were held, or who is alone: files in memory the kernel doesn't count. Of several
-// nobody is ended for what another, as likely, has written; who goes on is measured anew.
-// The caller has the place's lock.
+// files were held, or who is alone, unless it is known that others have: files in memory
+// the kernel doesn't count. Of several nobody is ended for what another, as likely, has
+// written; who goes on is measured anew. The caller has the place's lock.
 func (l *Limiter) endWriters(p *place, tooMuch []Worker) {
 	for _, w := range tooMuch {
 		r := p.runs[w]
 		r.base = uncounted
-		if r.ending || len(p.runs) > 1 && writtenBy(w) < r.written+little {
+		if r.ending || (len(p.runs) > 1 || p.showsWriters(w)) && writtenBy(w) < r.written+little {
 			continue
 		}
 		r.ending = true
@@ -368,4 +371,15 @@ func (l *Limiter) endWriters(p *place, tooMuch []Worker) {
 		cause := p.report(largest, deleted)
 		l.running.Go(func() { w.End(cause) })
 	}
+}
+
+// showsWriters reports whether others than the runs may write to the place, and the kernel
+// says whether this worker has.
+func (p *place) showsWriters(w Worker) (shown bool) {
+	var stat unix.Statfs_t
+	if !p.common || unix.Statfs(p.dir, &stat) != nil || stat.Type == unix.TMPFS_MAGIC {
+		return false
+	}
+	w.WithPID(func(pid int) { _, shown = proc.WrittenBy(pid) })
+	return shown
 }

@@ -183,7 +183,12 @@ func (l *Limiter) lookAt(workers []Worker, now time.Time) {
 	if l.limits.Memory <= 0 && l.limits.Processes <= 0 {
 		return
 	}
+	guarded := now
 	for _, w := range workers {
+		if time.Since(guarded) > l.limits.Poll/10 { // a look at many takes a while
+			guarded = time.Now()
+			l.protect(workers, guarded)
+		}
 		r := l.records[w]
 		if r.ending || !w.Busy() && now.Sub(r.looked) < rest {
 			continue

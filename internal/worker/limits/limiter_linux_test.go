@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"understudy/internal/sandbox"
 	"understudy/internal/worker/proc"
 	"understudy/sessions"
@@ -132,6 +134,72 @@ func TestJudge(t *testing.T) {
 		if hold, end := p.judge(); hold != test.holds || (len(end) > 0) != test.end || p.held != (test.size > 1000 && (hold || test.held)) {
 			t.Errorf("%s: held %v %v, %d are to end", test.what, hold, p.held, len(end))
 		}
+	}
+}
+
+// In a common directory somebody else may write: a run that hasn't, though the only one, is
+// not ended for that. Where nobody else does, who is alone is.
+func TestOnlyWritersEndInACommonDirectory(t *testing.T) {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stat unix.Statfs_t
+	if err := unix.Statfs(dir, &stat); err != nil || stat.Type == unix.TMPFS_MAGIC {
+		t.Skip("the kernel doesn't count what is written here", err)
+	}
+	for _, common := range []bool{true, false} {
+		w := &fakeWorker{}
+		l, all := testLimiter(t, sandbox.Limits{Disk: 1 << 20}, w)
+		p, r := l.place(dir, common), &run{held: true}
+		p.runs[w] = r
+		if l.endWriters(p, all); r.ending == common {
+			t.Errorf("common %v, ended %v", common, r.ending)
+		}
+	}
+}
+
+// Files that were held may grow again once there is room, also where nothing runs.
+func TestRoomAgain(t *testing.T) {
+	p := &place{limit: 1000, size: 900, held: true}
+	if !p.isDue(time.Now(), 0, time.Second) {
+		t.Error("nobody looks whether files may grow again")
+	}
+	if p.size = 1100; p.isDue(time.Now(), 0, time.Second) {
+		t.Error("what is full is counted all the time")
+	}
+}
+
+// An undo's copy has written nothing yet, however much the one before it had.
+func TestACopyCountsFromZero(t *testing.T) {
+	w := &fakeWorker{}
+	l, _ := testLimiter(t, sandbox.Limits{FileSize: 1 << 20}, w)
+	b := &Bounds{written: 1 << 60, writer: os.Getpid() + 1}
+	over := l.LetRun(w, b)
+	time.Sleep(2 * briefly)
+	if over(Outcome{}); b.writer != os.Getpid() || b.written == 1<<60 {
+		t.Errorf("%+v", b)
+	}
+}
+
+// A look at many workers takes a while: the machine's memory is looked at meanwhile.
+func TestMemoryIsLookedAtInALongLook(t *testing.T) {
+	w := &fakeWorker{busy: true}
+	l, all := testLimiter(t, sandbox.Limits{Memory: 1 << 50}, w)
+	looks := 0
+	l.Available = func() (left, all uint64) { looks++; return 16 << 30, 16 << 30 }
+	if l.lookAt(all, time.Now().Add(-l.limits.Poll)); looks != 1 {
+		t.Errorf("%d looks", looks)
+	}
+}
+
+// SQLite's word for a file that can't grow is its word for much else: it has files counted,
+// and says nothing by itself.
+func TestAnUnclearErrorIsNoLimit(t *testing.T) {
+	l, _ := testLimiter(t, sandbox.Limits{FileSize: 1 << 20})
+	met := troubleOf(Outcome{Traceback: "sqlite3.OperationalError: disk I/O error"})
+	if notes := l.fileNotes(t.TempDir(), met, false); !met.unclear || len(notes) > 0 {
+		t.Errorf("%+v %q", met, notes)
 	}
 }
 

@@ -14,6 +14,7 @@ const diskFull = 64 << 20
 // trouble is what a run has met when it wrote files.
 type trouble struct {
 	tooLarge bool   // a file could not grow, as its exception has it, or how a command ended
+	unclear  bool   // a file could not be written to, for whatever reason
 	full     bool   // nothing more could be written
 	held     bool   // because there was too much in all
 	file     string // one that has become as large as it may
@@ -22,8 +23,9 @@ type trouble struct {
 
 // What Python, shells and SQLite say.
 var (
-	saysTooLarge = []string{"[Errno 27]", "SIGXFSZ", "exit code 153", "exit status 153", "disk I/O error"}
-	saysFull     = []string{"No space left on device", "Disk quota exceeded", "disk is full"}
+	saysTooLarge  = []string{"[Errno 27]", "SIGXFSZ", "exit code 153", "exit status 153"}
+	saysSomething = []string{"disk I/O error"} // which has other causes, too
+	saysFull      = []string{"No space left on device", "Disk quota exceeded", "disk is full"}
 )
 
 // troubleOf says what a run has met, by its notes and its exception.
@@ -32,7 +34,7 @@ func troubleOf(outcome Outcome) *trouble {
 	says := func(words []string) bool {
 		return slices.ContainsFunc(words, func(each string) bool { return strings.Contains(said, each) })
 	}
-	return &trouble{tooLarge: says(saysTooLarge), full: says(saysFull)}
+	return &trouble{tooLarge: says(saysTooLarge), unclear: says(saysSomething), full: says(saysFull)}
 }
 
 // endRun lets a run end, and returns what there is to say of the disk limit. It counts
@@ -47,7 +49,7 @@ func (l *Limiter) endRun(p *place, w Worker, met *trouble) (notes []string) {
 	if l.limits.FileSize > 0 {
 		room = min(room, l.limits.FileSize)
 	}
-	if !met.tooLarge && !met.full && !r.held && met.written <= room/2 && !p.isFull() {
+	if !met.tooLarge && !met.unclear && !met.full && !r.held && met.written <= room/2 && !p.isFull() {
 		return nil
 	}
 	largest := p.largest()

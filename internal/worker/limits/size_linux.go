@@ -72,7 +72,7 @@ func (w *walk) add(dir string) error {
 // are very many below one another serves nobody: they are more than any limit.
 func (w *walk) addRest(path string) error {
 	if w.rests == mostRests {
-		w.size += absurd
+		w.size = max(w.size, absurd) // a sum of many would pass what an int64 holds
 		return fs.SkipDir
 	}
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

@@ -12,4 +12,10 @@ func TestSizeOfDirectoriesWithoutEnd(t *testing.T) {
 	if err := over.addRest(t.TempDir()); fmt.Sprint(err) != "skip this directory" || over.size < absurd {
 		t.Error(err, over.size)
 	}
+	for range 1 << 13 {
+		_ = over.addRest("")
+	}
+	if over.size < absurd {
+		t.Error("many of them are", over.size)
+	}
 }

@@ -176,7 +176,8 @@ type heldPiece struct {
 }
 
 const (
-	// heldPieceSize is where a piece is full: dropping the oldest piece then
+	// heldPieceSize is where a piece is full, unless it is what was read at once,
+	// which is outputBuffer at most: dropping the oldest piece then
 	// costs little of the whole.
 	heldPieceSize = 64 << 10
 	// heldPieceCost is about what a piece costs beside its text, so that many

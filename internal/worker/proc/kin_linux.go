@@ -262,8 +262,8 @@ type killLoop struct {
 	spared    map[ID]bool // those of another user: not ours to end
 }
 
-// run ends when nobody is left, which it reports, or after KillGrace: a process in an
-// uninterruptible wait can't be ended.
+// run ends when nobody is left, which it reports, or only those that are spared, or after
+// KillGrace: a process in an uninterruptible wait can't be ended.
 func (l *killLoop) run() (ended bool) {
 	l.spared = map[ID]bool{}
 	deadline := time.Now().Add(KillGrace)
@@ -275,7 +275,7 @@ func (l *killLoop) run() (ended bool) {
 			l.killGroup()
 		}
 		if l.killAll(living) == 0 && err == nil {
-			return true
+			return len(living) == 0
 		}
 		if time.Now().After(deadline) {
 			l.log.Error("processes of a worker do not end, or can't be looked for", "processes", living, "error", err)

@@ -1,10 +1,16 @@
 package proc
 
 import (
+	"log/slog"
+	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // awaitDead waits until a child is dead, and leaves it to be reaped.
@@ -49,6 +55,37 @@ func TestParseStat(t *testing.T) {
 	// The first thread of a process may be gone while others run.
 	if p, _ = parseStat(77, strings.Replace(line, " S ", " Z ", 1)); p.Dead {
 		t.Error("a process with threads counts as dead")
+	}
+}
+
+func TestSparedIsNotEnded(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("needs root, for a process of another user")
+	}
+	cmd := exec.Command("sleep", "60")
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+	ended := make(chan bool)
+	go func() {
+		runtime.LockOSThread() // and the thread ends with this: nobody else loses the capability
+		header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+		var data [2]unix.CapUserData
+		if err := unix.Capget(&header, &data[0]); err != nil {
+			t.Error(err)
+		}
+		data[0].Effective &^= 1 << unix.CAP_KILL
+		if err := unix.Capset(&header, &data[0]); err != nil {
+			t.Error(err)
+		}
+		loop := killLoop{log: slog.New(slog.DiscardHandler), find: func() ([]ID, error) { return []ID{identify(cmd.Process.Pid)}, nil }}
+		ended <- loop.run()
+	}()
+	if <-ended {
+		t.Error("a process that may not be killed counts as ended")
 	}
 }
 
