@@ -282,7 +282,18 @@ class Descriptions(unittest.TestCase):
         self.assertEqual("float64(1.5)", found["n"]["repr"])
 
 
+_OTHERS = ("functions", "classes", "imports")
+
+
 class InAWorker(WorkerCase):
+    def test_the_answer(self):
+        worker = self.start()
+        worker.run("b = 'käse'\na = [1]\nimport os\ndef f(): pass")
+        worker.send({"type": "variables"})
+        found = worker.receive()[0]
+        self.assertEqual(["a", "b"], [entry["name"] for entry in found["variables"]])
+        self.assertEqual((["f()"], [], ["os"]), tuple(map(found.get, _OTHERS)))
+
     def test_the_difference_is_in_the_record(self):
         worker = self.start(init_code="z = 1")
         first = worker.run("import os\ndef f(): pass\nx = [1]").variables
