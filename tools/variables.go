@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
@@ -23,7 +22,9 @@ const (
 	leastValue    = 60   // that each value has
 	mostValue     = 500  // at most; the worker makes no more
 	longestCell   = 60   // of a name, and of a type
-	lineOfNames   = 800  // for functions, classes and imports, each
+	nameColumn    = 24   // as far as columns are aligned
+	typeColumn    = 32
+	lineOfNames   = 800 // for functions, classes and imports, each
 )
 
 // match says which names of a namespace are meant.
@@ -114,18 +115,40 @@ func described(all sessions.Namespace, m match, remarks []string, budget int) re
 func variableLines(variables []sessions.Variable, room int) (lines []string) {
 	variables = variables[:min(len(variables), mostVariables)]
 	share := min(max(valueRoom/max(len(variables), 1), leastValue), mostValue)
-	var table strings.Builder
-	columns := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.DiscardEmptyColumns)
-	for _, v := range variables {
-		fmt.Fprintln(columns, strings.Join([]string{cell(v.Name), kindOf(v), sizeOf(v), valueOf(v, share)}, "\v"))
+	rows := make([][]string, len(variables))
+	for i, v := range variables {
+		rows[i] = []string{cell(v.Name), kindOf(v), sizeOf(v), valueOf(v, share)}
 	}
-	_ = columns.Flush() // a Builder takes everything
-	for line := range strings.Lines(table.String()) {
-		line = strings.TrimRight(line, " \n")
+	for _, line := range aligned(rows) {
 		if room -= utf8.RuneCountInString(line) + 1; room < 0 && len(lines) > 0 {
 			break
 		}
 		lines = append(lines, line)
+	}
+	return lines
+}
+
+// aligned puts cells into columns as far as few long entries let them: what pads each line to
+// the longest of all is paid for by what there is no room for.
+func aligned(rows [][]string) (lines []string) {
+	most := []int{nameColumn, typeColumn}
+	widths := make([]int, len(most)+1)
+	for _, row := range rows {
+		for i := range widths {
+			if n := utf8.RuneCountInString(row[i]); i == len(most) || n <= most[i] {
+				widths[i] = max(widths[i], n)
+			}
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, text := range row {
+			line.WriteString(text)
+			if i < len(widths) && (widths[i] > 0 || text != "") {
+				line.WriteString(strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text))+2))
+			}
+		}
+		lines = append(lines, strings.TrimRight(line.String(), " "))
 	}
 	return lines
 }

@@ -93,6 +93,18 @@ func TestManyVariables(t *testing.T) {
 	}
 }
 
+// TestALongNameCostsItsOwnLine: the others are no wider for it.
+func TestALongNameCostsItsOwnLine(t *testing.T) {
+	all := []sessions.Variable{{Name: strings.Repeat("n", 75), Type: "int", Repr: "1"}}
+	for i := range 150 {
+		all = append(all, sessions.Variable{Name: fmt.Sprint("v", i), Type: "int", Repr: "1"})
+	}
+	r := described(sessions.Namespace{Variables: all}, match{}, nil, 4000)
+	if shown := len(r.record["variables"].([]sessions.Variable)); shown != len(all) {
+		t.Errorf("%d of %d are shown:\n%s", shown, len(all), r.text)
+	}
+}
+
 // TestFewVariablesHaveLongValues: the room for values is shared out.
 func TestFewVariablesHaveLongValues(t *testing.T) {
 	length := func(n int) int {
@@ -118,9 +130,9 @@ func TestColumnsOfAnyText(t *testing.T) {
 	r := described(names, match{}, nil, 4000)
 	want := []string{
 		"3 variables:",
-		"größe" + strings.Repeat(" ", 58) + "int" + strings.Repeat(" ", 69) + "1",
+		"größe  int                1",
 		strings.Repeat("n", 60) + "…  " + strings.Repeat("T", 60) + "…  5.0 MiB  a b c",
-		"b" + strings.Repeat(" ", 62) + "A B (3,)",
+		"b      A B (3,)",
 	}
 	if got := strings.Split(r.text, "\n"); !slices.Equal(got, want) {
 		t.Errorf("%q", got)

@@ -253,10 +253,15 @@ func nextLine(reader *bufio.Reader) (line []byte, isWhole bool, err error) {
 // finder returns what finds the place of a match in a line, nil without one.
 func finder(match string) func([]byte) []int {
 	pattern, err := regexp.Compile(match)
-	if err != nil {
-		pattern = regexp.MustCompile(regexp.QuoteMeta(match))
+	if err == nil {
+		return pattern.FindIndex
 	}
-	return pattern.FindIndex
+	return func(line []byte) []int { // it may be no UTF-8, which no pattern can hold
+		if i := bytes.Index(line, []byte(match)); i >= 0 {
+			return []int{i, i + len(match)}
+		}
+		return nil
+	}
 }
 
 // matchLine is a matching line as a page shows it: of a long one what is around

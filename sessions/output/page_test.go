@@ -38,6 +38,7 @@ func TestPages(t *testing.T) {
 		{text, Range{Match: "^.{4,}$"}, Page{Text: "3: three\n4: four\n", First: 1, Last: 4, Found: 2}},
 		{text, Range{Match: "r("}, Page{First: 1, Last: 4}},
 		{"f(x\n", Range{Match: "f("}, Page{Text: "1: f(x\n", First: 1, Last: 1, Found: 1}},
+		{"caf\xe9\n", Range{Match: "\xe9"}, Page{Text: "1: caf\ufffd\n", First: 1, Last: 1, Found: 1}},
 		{"", Range{}, Page{First: 1}},
 		{"", Range{From: -5, Match: "x"}, Page{First: 1}},
 		{"\n\n", Range{From: 2}, Page{Text: "\n", First: 2, Last: 2}},

@@ -88,7 +88,7 @@ func NoNulls(r *sessions.Result) {
 func Shed(r *sessions.Result, limit int) (encoded json.RawMessage, err error) {
 	for _, step := range []struct {
 		what string
-		drop func(r *sessions.Result, limit int)
+		drop func(r *sessions.Result, limit int) (dropped bool)
 	}{
 		{"most of a long result, which is now text", cutValue},
 		{"arguments of the exception, outer frames, names of variables and most of all that is long or many", dropDetails},
@@ -96,23 +96,26 @@ func Shed(r *sessions.Result, limit int) (encoded json.RawMessage, err error) {
 		if encoded, err = json.Marshal(r); err != nil || len(encoded) <= limit {
 			return encoded, err
 		}
-		step.drop(r, limit)
-		r.Notes = append(slices.Clone(r.Notes), "left out here to keep the record small: "+step.what)
+		if step.drop(r, limit) {
+			r.Notes = append(slices.Clone(r.Notes), "left out here to keep the record small: "+step.what)
+		}
 	}
 	return json.Marshal(r)
 }
 
 // cutValue makes a text of a value that takes an eighth of a record or more.
-func cutValue(r *sessions.Result, limit int) {
-	text, dropped := Cut(string(r.Result), limit/8, 0)
-	if encoded, err := json.Marshal(text); err == nil && dropped > 0 {
+func cutValue(r *sessions.Result, limit int) (dropped bool) {
+	text, left := Cut(string(r.Result), limit/8, 0)
+	if encoded, err := json.Marshal(text); err == nil && left > 0 {
 		r.Result, r.ResultEncoding = encoded, "repr"
+		return true
 	}
+	return false
 }
 
 // dropDetails keeps of everything what a reader can least do without. Slices are copied
 // before they are written to: others hold the result too.
-func dropDetails(r *sessions.Result, limit int) {
+func dropDetails(r *sessions.Result, limit int) (dropped bool) {
 	if r.ExcInfo != nil {
 		r.ExcInfo = &sessions.ExceptionInfo{
 			Args: []json.RawMessage{},
@@ -139,4 +142,5 @@ func dropDetails(r *sessions.Result, limit int) {
 	cutStreams(r, limit/20, limit/20)
 	r.Traceback, _ = Cut(r.Traceback, limit/20, 0)
 	r.RestartReason, _ = Cut(r.RestartReason, limit/20, 0)
+	return true // what is too large by none of these is too large for any step
 }
