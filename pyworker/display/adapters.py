@@ -24,6 +24,7 @@ def install(session):
     when_imported("altair", _draw_charts)
     when_imported("plotly.io._renderers", lambda module: _show_figures(module, session))
     when_imported("tqdm.notebook", _print_bars)
+    when_imported("ipywidgets.widgets.widget_output", lambda module: _hold(module, session))
 
 
 def _show_images(module, session):
@@ -83,3 +84,19 @@ def _print_bars(module):
 
     module.tqdm_notebook = module.tqdm = tqdm_notebook
     module.tnrange = module.trange = lambda *ends, **options: tqdm_notebook(range(*ends), **options)
+
+
+def _hold(module, session):
+    """Has clear_output() in an Output widget leave the session's output alone."""
+    output = module.Output
+    enter, leave = output.__enter__, output.__exit__
+
+    def held(self):
+        session.outlet.held += 1
+        return enter(self)
+
+    def released(self, *error):
+        session.outlet.held -= 1
+        return leave(self, *error)
+
+    output.__enter__, output.__exit__ = held, released

@@ -9,6 +9,7 @@ order with all that is printed; whoever reads the output resolves the marks:
                                       of "display" replaces the text of those that have it
 """
 
+import os
 import re
 import sys
 
@@ -33,6 +34,7 @@ class Outlet:
     def __init__(self, frames, streams):
         self._frames = frames
         self._streams = streams
+        self._pid = os.getpid()
         self.execution = 0
         self._running = False  # no frame is sent between executions
         self._display_id = ""  # of what is being published
@@ -40,12 +42,13 @@ class Outlet:
         self._shown = []  # names of artifacts that were displayed since the last clear
         self._figures = False  # some were sent since then
         self._waiting = None  # how much was written when clear_output(wait=True) came
+        self.held = 0  # widgets that collect output of their own: clear() is not for us
         self.pending = {}  # figures of plotly to be shown at the end, by id()
         self.artifacts = None  # which sends what it keeps through this
 
     def begin(self, execution):
         """Begins an execution."""
-        self.execution, self._running = execution, True
+        self._pid, self.execution, self._running = os.getpid(), execution, True
         self._shown, self._figures, self._waiting, self.pending = [], False, None, {}
 
     def finish(self, hurried):
@@ -101,6 +104,8 @@ class Outlet:
 
     def clear(self, wait=False):
         """Takes away what this execution has shown so far."""
+        if self.held:
+            return
         self._out(mark("clear-wait" if wait else "clear"))
         self._waiting = self._streams.written()
         if not wait:
@@ -162,7 +167,7 @@ class Outlet:
 
     def is_ours(self):
         """Says whether an execution runs, and this is no child of its process."""
-        return self._running and not self._frames.closed
+        return self._running and self._pid == os.getpid()
 
 
 class _Ours:

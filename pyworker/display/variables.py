@@ -54,14 +54,14 @@ class Snapshot:
 
     def advance(self, namespace):
         """Returns the difference to the namespace as it is now, and keeps that."""
-        old, new = self._marks, {}
+        old, new, this_round = self._marks, {}, fingerprint.Round()
         added, changed = [], []
         for name, value, kind in public(namespace):
             before = old.get(name)
             if before is not None and before[0] is value:  # held, so it can't change
                 new[name] = before
                 continue
-            mark = new[name] = fingerprint.mark(value, kind, len(new) < LOOKED_INTO)
+            mark = new[name] = this_round.mark(value, kind, len(new) < LOOKED_INTO)
             if before is None:
                 added.append(name)
             elif mark[1:] != before[1:] or not fingerprint.is_alive(before[0]):

@@ -1,8 +1,7 @@
 """Python's values in lines for the shell: $name, ${name} and {expression}, as IPython has them.
 
 What stays a shell's variable must be one: where neither Python nor the environment has it,
-the shell would put nothing in its place, and "rm -rf $out/*" would mean every file there is;
-so it is told to end there.
+the shell would put nothing in its place, and "rm -rf $out/*" would mean every file there is.
 """
 
 import os
@@ -13,9 +12,25 @@ from pyworker import late
 _BRACED = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 _BARE = re.compile(r"(\\|\$)?\$([A-Za-z_]\w*)")
 _FIELD = re.compile(r"(?<!\$)\{([^{}]+)\}")
+_USED = re.compile(
+    r"\\.|\$(?:\{[#!]?([A-Za-z_]\w*)(?:\[[^]]*\])?([}:%/#^,@]?)|([A-Za-z_]\w*))", re.S
+)
 _QUOTED = re.compile(r"""("(?:\\.|[^"\\])*"|\\.)|'[^']*'""", re.S)
-_UNKNOWN = re.compile(r"(?:^|[;&|({\n])\s*(?:source|\.|eval)\s")  # what these run may need it
-_IN_SCRIPT = re.compile(r"""'[^']*'|\$\{?([A-Za-z_]\w*)""")
+_ASSIGNED = (
+    r"(?:^|[\s;&|({{]){0}(?:\[[^]]*\])?\+?="
+    r"|\b(?:for|select|read|mapfile|readarray|getopts|local|declare|typeset|export|unset|printf\s+-v)"
+    r"\b[^;|&\n]*\b{0}\b|\(\(\s*{0}\b"
+)
+_UNKNOWN = re.compile(r"(?:^|[;&|({\n])\s*(?:source|\.|eval)\s")  # may assign any name
+# What bash has of itself.
+_SHELLS = frozenset(
+    """BASH BASHPID BASH_SOURCE BASH_VERSION BASH_VERSINFO COLUMNS DIRSTACK EPOCHREALTIME
+    EPOCHSECONDS EUID FUNCNAME GROUPS HOSTNAME HOSTTYPE IFS LINENO LINES MACHTYPE OLDPWD OPTARG
+    OPTIND OSTYPE PIPESTATUS PPID PS4 PWD RANDOM REPLY SECONDS SHELL SHELLOPTS SHLVL SRANDOM
+    UID _""".split()  # noqa: SIM905
+)
+
+
 _EMPTY = "\0"  # stands for a value of Python's that has no text, until the line is looked at
 _ROOTED = re.compile(r"""(?:^|[\s=:;|&(])["']*\0+["']*/""")
 
@@ -27,8 +42,6 @@ def expand(text, names):
     """
     if "$" not in text and "{" not in text:
         return text
-    # What the environment has empty is as dangerous.
-    names = {**{name: "" for name, value in os.environ.items() if not value}, **names}
     braced = _BRACED.sub(lambda m: f"{{{m[1]}}}" if m[1] in names else m[0], text)
     formatter = _formatter()
     try:
@@ -43,6 +56,22 @@ def expand(text, names):
             f"{text.strip()} was not run"
         )
     return line.replace(_EMPTY, "")
+
+
+def prepared(text, names):
+    """Returns a line with Python's values put in, fit to be run.
+
+    Raises ValueError as expand() does, and where a variable has no value.
+    """
+    line = expand(text, names)
+    if name := undefined(line):
+        raise ValueError(
+            f"${name} has a value neither in Python nor in the environment, so the shell would "
+            f"put nothing in its place: !{text.strip()} was not run. Assign {name} in Python "
+            f"first, write '${name}' in single quotes for the text itself, or ${{{name}:-}} where "
+            "nothing is meant"
+        )
+    return line
 
 
 def _formatter():
@@ -81,17 +110,29 @@ def _each(text, names, formatter):
     return _FIELD.sub(field, "".join(pieces))
 
 
-def strict(text):
-    """Returns a line that the shell ends at a variable that has no value."""
-    may_end = "$" in text and os.name != "nt" and not _UNKNOWN.search(text)
-    return f"set -u; {text}" if may_end else text
+def undefined(text):
+    """Returns the first variable of a line for the shell that nothing defines, "" for none."""
+    if "$" not in text or _UNKNOWN.search(text):
+        return ""
+    for name, operator, rest in _variables(text):
+        # ${name:-default} and its like say what they mean.
+        if os.environ.get(name) or operator == ":":
+            continue
+        if name not in os.environ or re.match('"?/', rest):  # else no path begins with it
+            return name
+    return ""
 
 
 def pythons(text, names):
-    """Returns the first variable of a script of the shell's that only Python has, "" for none."""
-    for match in _IN_SCRIPT.finditer(text):
-        name = match[1]
-        is_known = name is None or name not in names or name in os.environ
-        if not is_known and not re.search(rf"\b{name}\+?=|\b(?:for|read\b.*)\s{name}\b", text):
-            return name
-    return ""
+    """Returns the first variable of a script of the shell's that only Python has."""
+    used = (name for name, *_ in _variables(text))
+    return next((name for name in used if name in names and name not in os.environ), "")
+
+
+def _variables(text):
+    """Yields (name, operator, what follows) of variables that the text itself does not set."""
+    bare = _QUOTED.sub(lambda m: m[1] or "''", text)
+    for match in _USED.finditer(bare):
+        name = match[1] or match[3]
+        if name and name not in _SHELLS and not re.search(_ASSIGNED.format(name), bare):
+            yield name, match[2], bare[match.end() :]

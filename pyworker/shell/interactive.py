@@ -77,7 +77,7 @@ class _Ours:
 
     # The session runs commands and code, and its record shows how they failed.
 
-    def var_expand(self, cmd, depth=0, formatter=None):
+    def var_expand(self, cmd, depth=0, formatter=None, expanded=expand.expand):
         """Puts Python's values in; depth counts the frames up to the one that has locals."""
         names = dict(self.user_ns)
         try:
@@ -85,19 +85,20 @@ class _Ours:
         except ValueError:
             pass  # the stack isn't so deep
         try:
-            return expand.expand(cmd, names)
+            return expanded(cmd, names)
         except ValueError as error:
             raise late.load("IPython.core.error").UsageError(str(error)) from None
 
     def system(self, cmd):
         """Runs a line of the shell's."""
-        self.session.shell().run_line(self.var_expand(cmd, 1))
+        self.session.shell().run_line(self.var_expand(cmd, 1, expanded=expand.prepared))
 
     system_piped = system_raw = system
 
     def getoutput(self, cmd, split=True, depth=0):
         """Runs a line of the shell's; returns the lines that it printed."""
-        text = self.session.shell().run_line(self.var_expand(cmd, depth + 1), captured=True)
+        line = self.var_expand(cmd, depth + 1, expanded=expand.prepared)
+        text = self.session.shell().run_line(line, captured=True)
         kinds = late.load("IPython.utils.text")
         return kinds.SList(text.splitlines()) if split else kinds.LSString(text)
 

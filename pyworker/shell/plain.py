@@ -57,4 +57,4 @@ class Shell:
 
     def _expanded(self, command):
         names = {**vars(self._session.module), **sys._getframe(2).f_locals}
-        return expand.expand(command, names)
+        return expand.prepared(command, names)

@@ -18,8 +18,6 @@ import time
 from pyworker import late
 from pyworker.fork import kin
 
-from . import expand
-
 STOP_SECONDS = 1.0  # after an interrupt, until what goes on is killed
 NOTED = 5  # lines of one execution whose failures are noted
 
@@ -37,10 +35,6 @@ _INSTALL = re.compile(
 _QUOTED = re.compile(r"""'[^']*'|"[^"]*\"""")
 # What pip's arguments need a shell for; the versions in "a>=1,<2" are no redirections.
 _FOR_SHELL = re.compile(r"[|;&`$\n]|(?:^|\s)\d*[<>](?!=?\s*\d)|[<>]\s*[/.~]")
-_ABOUT_UNKNOWN = (
-    "the shell does not know a program or a variable of !{}: give the variable a value in Python "
-    "or os.environ first, or write ${{name:-}} where nothing is meant"
-)
 _ARGUMENTS = '"$@"'
 _BASH = ("/bin/bash", "/usr/bin/bash")
 
@@ -79,17 +73,10 @@ class Shell:
         return self._run_child(argv, stderr=subprocess.STDOUT)[1]
 
     def run_line(self, text, captured=False):
-        """Runs a "!" line; returns what it printed, stderr too, if that is captured.
-
-        Raises ValueError where it has ended at a variable that nothing defines.
-        """
+        """Runs a "!" line; returns what it printed, stderr too, if that is captured."""
         if match := _PIP.fullmatch(text.strip()):
             return self.run_pip(match[1] or "", captured)
-        line = expand.strict(text)
-        printed = self._run(f"!{text.strip()}", self._with_pip(line), captured)
-        if line != text and vars(self._session.module)["_exit_code"] == _NOT_FOUND:
-            raise ValueError(_ABOUT_UNKNOWN.format(text.strip()))
-        return printed
+        return self._run(f"!{text.strip()}", self._with_pip(text), captured)
 
     def run_pip(self, line, captured=False):
         """Runs pip with the arguments on a line, in a shell where that is needed."""

@@ -1,6 +1,7 @@
 """Lines for the shell: Python's values in them, what is refused, scripts, whose python it is."""
 
 import unittest
+import unittest.mock
 
 from pyworker.shell import expand
 from pyworker.tests.test_dialect_forms import has_ipython
@@ -23,16 +24,32 @@ EXPANDED = (
     ("echo {undefined} {x}", "echo {undefined} 5"),
 )
 
-# Lines that end where nothing defines $out, and lines that go on.
-ENDED = ("rm $out/*", 'rm "${out}"/*', "true; rm $out", "echo ${#out}", "echo ${out%.txt}")
-GO_ON = (
+REFUSED = (
+    "rm -rf $out/*",
+    "rm -rf ${out}/*",
+    'rm -rf "$out"/*',
+    "ls; rm $out",
+    "echo '$out' $out",
+    "echo ${#out}",
+    'sh -c "rm $out"',
+    "echo ${out%.txt}",
+    "echo it\\'s $out",
+)
+
+ALLOWED = (
     "echo '$out'",
+    "echo \\$out",
     "echo ${out:-}",
+    "echo ${out:?}",
     "for out in a b; do echo $out; done",
     "out=3; echo $out",
+    "read out; echo $out",
+    "while read -r a out; do echo $out; done",
+    "export out=1 && echo $out",
     "printf -v out x; echo $out",
-    ". /dev/null; echo $out",
-    "echo $PATH $RANDOM $$ $? $@ $#",
+    ". ./settings; echo $out",
+    "echo $PATH $RANDOM $$ $? $1 $@ $#",
+    "awk '{print $out}' file",
     "bash -c 'echo $out'",
     "echo $((1 + 2)) $(date)",
 )
@@ -45,13 +62,21 @@ class Expand(unittest.TestCase):
             with self.subTest(line):
                 self.assertEqual(expected, expand.expand(line, NAMES))
 
+    def test_what_nothing_defines(self):
+        with unittest.mock.patch.dict("os.environ", {"PATH": "/bin"}, clear=True):
+            for line in REFUSED:
+                with self.subTest(line):
+                    self.assertEqual("out", expand.undefined(line))
+            for line in ALLOWED:
+                with self.subTest(line):
+                    self.assertEqual("", expand.undefined(line))
+
     def test_what_only_python_has(self):
         for script, name in (
             ("echo $out", "out"),
             ("out=1\necho $out", ""),
             ("echo $other", ""),
             ("for x in 1; do echo $x; done; echo '$out'", ""),
-            ("while read -r a out; do echo $out; done", ""),
         ):
             with self.subTest(script):
                 self.assertEqual(name, expand.pythons(script, NAMES))
@@ -59,18 +84,17 @@ class Expand(unittest.TestCase):
 
 @unittest.skipUnless(has_ipython(), "IPython is not installed")
 class Lines(WorkerCase):
-    def test_a_line_ends_at_what_nothing_defines(self):
+    def test_what_is_refused_does_not_run(self):
         worker = self.start()
-        worker.run("import os; os.environ.pop('out', None)")
-        for line in ENDED:
-            with self.subTest(line):
-                answer = worker.run(f"!{line}; echo on\nprint('on')")
-                self.assertEqual((False, ""), (answer.ok, answer.stdout))
-                self.assertIn("out: unbound variable", answer.stderr)
-                self.assertIn("give the variable a value", answer.exception["traceback"])
-        for line in GO_ON:
-            with self.subTest(line):
-                self.assertRegex(worker.run(f"!{line}; echo on").stdout, r"\bon\n$")
+        worker.run("import os; os.environ.pop('target', None); open('kept', 'w').close()")
+        answer = worker.run("!rm -f $target/* ./kept\nprint('on')")
+        self.assertEqual((False, ""), (answer.ok, answer.stdout))
+        self.assertRegex(
+            answer.exception["traceback"], r"^UsageError: \$target has a value neither"
+        )
+        self.assertTrue(worker.value("os.path.exists('kept')"))
+        worker.run("target = 'nowhere'\n!rm -f $target/* ./kept")
+        self.assertFalse(worker.value("os.path.exists('kept')"))
 
     def test_an_empty_value_begins_no_path(self):
         worker = self.start()
