@@ -134,6 +134,15 @@ class PreviewTest(FilesTestCase):
             '### b.xlsx\nExcel, 1 sheet\nSheet "Sheet": 2 rows × 3 columns',
         )
 
+    @unittest.skipUnless(openpyxl, "needs openpyxl")
+    def test_workbook_without_header(self):
+        book = openpyxl.Workbook()
+        for row in ((1.5, "a"), (2.5, "b")):
+            book.active.append(row)
+        directory = self.put({})
+        book.save(directory / "a.xlsx")
+        self.check(text_of(directory), "2 rows × 2 columns", "- column 1: number, 1.5 to 2.5")
+
     def test_workbook_that_is_a_bomb(self):
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as parts:

@@ -115,11 +115,18 @@ def read_workbook(file, _, size, room):
 
 
 def _sheet(book, name):
-    table = library("pandas").read_excel(book, sheet_name=name, nrows=_ROWS, dtype=str)
-    if table.empty and not len(table.columns):
+    pandas = library("pandas")
+    first = pandas.read_excel(book, sheet_name=name, nrows=1, header=None, dtype=str)
+    if first.empty:
         return section(f"Sheet {quoted(name)}: empty")
+    has_names = tables.is_header(first.iloc[0].fillna(""))
+    header = 0 if has_names else None
+    table = pandas.read_excel(book, sheet_name=name, nrows=_ROWS, header=header, dtype=str)
     first = "the first " if len(table) == _ROWS else ""
-    return tables.of_frame(table, f"Sheet {quoted(name)}: {first}{count(len(table), 'row')}")
+    head = f"Sheet {quoted(name)}: {first}{count(len(table), 'row')}"
+    if not has_names:
+        table.columns = range(1, len(table.columns) + 1)
+    return tables.of_frame(table, head, remarks=[] if has_names else [tables.NO_HEADER])
 
 
 def read_npy(file, *_):

@@ -105,7 +105,9 @@ class _Look:
             raise NotSaid("empty")
         if len(self.sections) >= _SECTIONS or self._left < _LEAST:
             raise NotSaid("not looked into: enough was read of the others")
-        room = min(_FILE, self._left)
+        # A workbook can't be read in part: it has its own limit.
+        is_book = each.path.lower().endswith((".xlsx", ".xlsm"))
+        room = self._left if is_book else min(_FILE, self._left)
         path = os.path.join(self._top, each.path)
         told = self._apart(lambda: _read(path, read, room))
         self._left -= min(each.size, room)

@@ -16,7 +16,7 @@ _NAMES = {
 _SNIFFED = 100  # records
 _SHOWN_FIRST, _SHOWN_LAST = 40, 10  # columns that are looked into where there are more
 _MOSTLY = 0.95  # of the cells are numbers in a column of numbers
-_NO_HEADER = "no header"
+NO_HEADER = "no header"
 _FEW = 6  # distinct values that are all told
 _FEW_NUMBERS = 20  # distinct ones that may stand for kinds
 
@@ -50,7 +50,7 @@ def read_table(sample, name):
     if left_out:
         remarks.append(f"{count(left_out, 'row')} with too many fields left out")
     label = _NAMES[delimiter] + (f", encoding {sample.encoding}" if sample.encoding else "")
-    remarks = [*[_NO_HEADER] * (not names), *remarks]
+    remarks = [*[NO_HEADER] * (not names), *remarks]
     whole_width = width if "usecols" in how else 0  # a column of row names counts for none
     return of_frame(table, f"{label}: {rows}", whole_width, remarks, sample.whole)
 
@@ -97,7 +97,7 @@ def _layout(text, otherwise):
         if lengths.count(width) > fit:
             best, fit = (delimiter, width, before), lengths.count(width)
     rows = _records(text, best[0])[best[2] :]
-    return *best, not rows or _is_header(rows[0])
+    return *best, not rows or is_header(rows[0])
 
 
 def _records(text, delimiter):
@@ -107,7 +107,7 @@ def _records(text, delimiter):
     return [row for _, row in zip(range(_SNIFFED), reader)]
 
 
-def _is_header(row):
+def is_header(row):
     """Guesses whether a row has names: none is a number, but for years and the like."""
     cells = [cell.strip() for cell in row]
     return bool(cells) and not any(
@@ -128,7 +128,7 @@ def of_frame(table, head, width=0, remarks=(), exact=True):
 
     width is that of the whole where the table has some of its columns only.
     """
-    has_names = _NO_HEADER not in remarks
+    has_names = NO_HEADER not in remarks
     titles = [named(each) if has_names else f"column {each}" for each in table.columns]
     width = max(width, len(titles))
     lines = [f"- {title}: {_column(table.iloc[:, i], exact)}" for i, title in enumerate(titles)]
