@@ -336,7 +336,7 @@ func TestABranchNamesWhatDidNotComeAlong(t *testing.T) {
 		t.Skip(err)
 	}
 	child := branch(t, m, "")
-	if got := strings.Join(child.Notes, "\n"); !strings.Contains(got, "1 special file of the working directory can't be copied and did not come along: pipe") {
+	if got := strings.Join(child.Notes, "\n"); !strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: pipe") {
 		t.Error(got)
 	}
 }

@@ -172,7 +172,7 @@ func (s *Session) takeFiles(ctx context.Context, parent *Session) (notes []strin
 		return nil, Errorf(CodeStart, "interpreter %q could not be branched: copying its working directory: %w", parent.name, err)
 	}
 	if len(left) > 0 {
-		notes = append(notes, fmt.Sprintf("%s of the working directory can't be copied and did not come along: %s", phrase.Count(len(left), "special file"), someOf(left, 5)))
+		notes = append(notes, fmt.Sprintf("%s of the working directory can't be copied and did not come along: %s", phrase.Count(len(left), "special or unreadable file"), someOf(left, 5)))
 	}
 	return notes, nil
 }

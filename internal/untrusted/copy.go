@@ -30,18 +30,22 @@ var ErrNoRoom = errors.New("the copy takes more than is left of the disk limit")
 type tree struct {
 	from, to *os.Root
 	dirs     []string          // made so far, parents first
-	left     []string          // sockets, pipes and devices, which can't be copied
+	left     []string          // sockets, pipes, devices, and what its mode lets nobody read
 	room     int64             // bytes of the disk that the rest may take
 	names    map[fileID]string // of the copies of files that have several
 }
 
 // CopyDir copies what the directory from holds into the directory to: files
 // with their modes and times, links as they are. It
-// returns the names of what can't be copied by its nature. A file that vanishes meanwhile
+// returns the names of what can't be copied by its nature or its mode. A file that vanishes meanwhile
 // is left out. A copy that would take more than room bytes of the disk is an ErrNoRoom.
 func CopyDir(ctx context.Context, to, from *os.Root, room int64) (left []string, err error) {
 	t := &tree{from: from, to: to, room: room, names: map[fileID]string{}}
 	err = fs.WalkDir(t.from.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if name != "." && errors.Is(err, fs.ErrPermission) { // a directory that can't be listed
+			t.left = append(t.left, name)
+			return fs.SkipDir
+		}
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -91,7 +95,8 @@ func (t *tree) copyLink(name string) error {
 func (t *tree) copyFile(ctx context.Context, name string) error {
 	source, info, err := OpenFile(t.from, name)
 	var other *NotRegularError
-	if errors.As(err, &other) { // it has become that since it was listed
+	// It has become that since it was listed, or its own mode forbids to read it.
+	if errors.As(err, &other) || errors.Is(err, fs.ErrPermission) {
 		t.left = append(t.left, name)
 		return nil
 	}
