@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,18 @@ func TestTheFileAtItsDefaultPlace(t *testing.T) {
 	config := must(t, map[string]string{"XDG_CONFIG_HOME": xdg}, "doctor")
 	if config.Python != "/opt/py" {
 		t.Errorf("python is %q", config.Python)
+	}
+}
+
+// TestARelativePlaceIsNone: the file at its usual place counts, and is not passed over.
+func TestARelativePlaceIsNone(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("the system has a place of its own")
+	}
+	t.Setenv("XDG_CONFIG_HOME", "relative")
+	t.Setenv("HOME", t.TempDir())
+	if file, err := defaultFile(); err != nil || file != filepath.Join(os.Getenv("HOME"), ".config", "understudy", "config.yaml") {
+		t.Error(file, err)
 	}
 }
 

@@ -8,11 +8,17 @@ import (
 )
 
 // defaultFile returns where the configuration file is looked for. An absolute XDG path
-// counts on every system, as in defaultDataDir.
+// counts on every system, a relative one on none, as in defaultDataDir: os.UserConfigDir
+// fails for it, and settings that guard would be lost without a word.
 func defaultFile() (string, error) {
 	directory, err := os.Getenv("XDG_CONFIG_HOME"), error(nil)
-	if !filepath.IsAbs(directory) {
+	switch {
+	case filepath.IsAbs(directory):
+	case runtime.GOOS == "darwin", runtime.GOOS == "windows":
 		directory, err = os.UserConfigDir()
+	default:
+		directory, err = os.UserHomeDir()
+		directory = filepath.Join(directory, ".config")
 	}
 	return filepath.Join(directory, "understudy", "config.yaml"), err
 }
