@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 // deepest is how many directories below each other are copied: the names alone of those
@@ -95,23 +94,15 @@ func (t *tree) copyLink(name string) error {
 }
 
 func (t *tree) copyFile(ctx context.Context, name string) error {
-	// Not to block: it may have become a pipe since it was listed.
-	source, err := t.from.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	source, info, err := t.owner.openFile(t.from, name)
+	if errors.As(err, new(*NotRegularError)) { // it has become that since it was listed
+		t.left = append(t.left, name)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer func() { _ = source.Close() }() // it was only read
-	info, err := source.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		t.left = append(t.left, name)
-		return nil
-	}
-	if err := t.owner.mayRead(name, info); err != nil {
-		return err
-	}
 	if t.linked(name, info) {
 		return nil
 	}
