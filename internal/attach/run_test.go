@@ -1,6 +1,8 @@
 package attach
 
 import (
+	"io"
+	"strings"
 	"testing"
 
 	"understudy/sessions"
@@ -22,5 +24,13 @@ func TestPrinted(t *testing.T) {
 		if got := printed(&test.result); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
+	}
+}
+
+// TestEnterIsPressedTwice: once while the terminal is raw, and once when it no longer is.
+func TestEnterIsPressedTwice(t *testing.T) {
+	typed, err := io.ReadAll(&keys{in: strings.NewReader("while x: y\r\nz\n")})
+	if err != nil || string(typed) != "while x: y\r\rz\r" {
+		t.Errorf("%q, %v", typed, err)
 	}
 }
