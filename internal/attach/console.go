@@ -128,9 +128,10 @@ type keys struct {
 func (k *keys) Read(p []byte) (int, error) {
 	n, err := k.in.Read(p)
 	k.interrupted = bytes.IndexByte(p[:n], 3) >= 0
-	// What was typed while code ran has the line ends of a terminal that isn't raw.
+	// What was typed while code ran has the line ends of a terminal that isn't raw. One that
+	// stands behind a raw one's is no part of it: Enter was pressed again.
 	for i := range p[:n] {
-		if p[i] == '\n' && (i == 0 || p[i-1] != '\r') {
+		if p[i] == '\n' {
 			p[i] = '\r'
 		}
 	}

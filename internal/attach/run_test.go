@@ -1,6 +1,8 @@
 package attach
 
 import (
+	"io"
+	"strings"
 	"testing"
 
 	"understudy/sessions"
@@ -34,5 +36,13 @@ func TestWithoutAPython(t *testing.T) {
 		if got := newParser("").isWhole(code); got != want {
 			t.Errorf("%q: %t", code, got)
 		}
+	}
+}
+
+// TestEnterIsPressedTwice: once while the terminal is raw, and once when it no longer is.
+func TestEnterIsPressedTwice(t *testing.T) {
+	typed, err := io.ReadAll(&keys{in: strings.NewReader("while x: y\r\nz\n")})
+	if err != nil || string(typed) != "while x: y\r\rz\r" {
+		t.Errorf("%q, %v", typed, err)
 	}
 }
