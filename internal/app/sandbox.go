@@ -14,9 +14,9 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/egress"
+	"understudy/internal/proc"
 	"understudy/internal/pythonenv"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 	"understudy/pyworker"
 	"understudy/sessions"
 )

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"understudy/internal/config"
+	"understudy/internal/proc"
 	"understudy/internal/transport"
-	"understudy/internal/worker/proc"
 )
 
 // Serve is the command serve: MCP on standard input and output, which carry

@@ -10,9 +10,9 @@ import (
 
 	"understudy/internal/app"
 	"understudy/internal/config"
+	"understudy/internal/proc"
 	"understudy/internal/pythonenv"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 )
 
 // sandbox says what the wall is made of here and what it leaves open, also where it is

@@ -11,7 +11,7 @@ import (
 	"understudy/internal/config"
 	"understudy/internal/journal"
 	"understudy/internal/plugins"
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 )
 
 // checkDirectory says where interpreters work.

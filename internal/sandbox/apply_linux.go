@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 )
 
 // Apply puts those limits on a process of ours that one process can put on another,

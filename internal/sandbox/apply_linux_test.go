@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 )
 
 // Root without CAP_SYS_RESOURCE has no power over another user's limits: what those

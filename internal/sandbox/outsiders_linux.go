@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 )
 
 // Outsiders returns a listener that takes no connections of code in the sandbox: a Unix

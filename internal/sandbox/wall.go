@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 )
 
 // Wall makes the profiles of all sessions of a server. A nil one confines nothing.

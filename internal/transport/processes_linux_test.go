@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/internal/proc"
 )
 
 // TestOrigins: a program is one place in every era and under every name, and one behind
@@ -37,11 +39,11 @@ func TestOrigins(t *testing.T) {
 // TestWhatHasEnded: a process that has is told from one that can't be looked at.
 func TestWhatHasEnded(t *testing.T) {
 	c := startClient(t, &watchedHouse{house: &house{addr: "nowhere"}})
-	p, err := processOf(c.pid)
-	if err != nil {
-		t.Fatal(err)
+	p, ok := proc.Read(c.pid)
+	if !ok {
+		t.Fatal("the client is not found")
 	}
-	origin := processPrefix + p.String()
+	origin := processPrefix + p.ID.String()
 	if HasEnded(origin) {
 		t.Error("it lives")
 	}
@@ -52,13 +54,13 @@ func TestWhatHasEnded(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
 		t.Fatal(err)
 	}
-	_, failed := processOf(p.pid)
+	_, found := proc.Read(p.PID)
 	ended := HasEnded(origin)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	if failed == nil || ended {
-		t.Errorf("no file can be opened: %v, %v", failed, ended)
+	if found || ended {
+		t.Errorf("no file can be opened: found %t, ended %t", found, ended)
 	}
 	_ = c.in.Close()
 	eventually(t, "its end", func() bool { return HasEnded(origin) }) // nobody has waited for it

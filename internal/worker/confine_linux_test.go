@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/pyworker"
 	"understudy/sessions"

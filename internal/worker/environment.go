@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/proc"
 	"understudy/internal/worker/pipes"
-	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )

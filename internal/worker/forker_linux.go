@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 	"understudy/internal/worker/wire"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
 	"understudy/internal/worker/pipes"
-	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 )
 

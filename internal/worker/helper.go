@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 	"understudy/pyworker"
 )
 

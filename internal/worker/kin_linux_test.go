@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )

@@ -1,8 +1,8 @@
 package worker
 
 import (
+	"understudy/internal/proc"
 	"understudy/internal/worker/limits"
-	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 

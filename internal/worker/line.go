@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"understudy/internal/proc"
 	"understudy/internal/worker/limits"
 	"understudy/internal/worker/pipes"
-	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 )
 

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"understudy/internal/proc"
 	"understudy/internal/worker/crash"
 	"understudy/internal/worker/limits"
 	"understudy/internal/worker/pipes"
-	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 

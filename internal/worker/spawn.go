@@ -16,11 +16,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
 	"understudy/internal/worker/library"
 	"understudy/internal/worker/limits"
 	"understudy/internal/worker/pipes"
-	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )

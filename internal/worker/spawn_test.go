@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 	"understudy/internal/worker/wire"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"

@@ -12,11 +12,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
 	"understudy/internal/worker/crash"
 	"understudy/internal/worker/limits"
 	"understudy/internal/worker/pipes"
-	"understudy/internal/worker/proc"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )

@@ -6,8 +6,8 @@ import (
 	"os"
 	"sync"
 
+	"understudy/internal/proc"
 	"understudy/internal/worker/pipes"
-	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 

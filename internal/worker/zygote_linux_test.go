@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )

@@ -19,8 +19,8 @@ import (
 	"log/slog"
 	"time"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 )
 
 // Options are what a Limiter needs.

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/phrase"
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 )
 
 // worthwhile is how many bytes the end of a worker must free at least: where others

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 

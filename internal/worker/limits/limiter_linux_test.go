@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 	"understudy/sessions"
 )
 

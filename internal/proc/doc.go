@@ -12,8 +12,19 @@
 //   - Footprint: what a worker and its kin use; Status, Memory: what one process does.
 package proc
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // KillGrace is how long the end of killed processes may take: longer only in an
 // uninterruptible wait.
 const KillGrace = 5 * time.Second
+
+// An ID names a process for ever: ids are used again, start times are not.
+type ID struct {
+	PID   int
+	Start uint64 // clock ticks since boot
+}
+
+func (id ID) String() string { return fmt.Sprintf("%d.%d", id.PID, id.Start) }

@@ -7,6 +7,9 @@ import (
 	"os/exec"
 )
 
+// HasEnded can't be told.
+func (ID) HasEnded() bool { return false }
+
 // StartChild starts a command that WaitChild is to wait for.
 func StartChild(cmd *exec.Cmd) error { return cmd.Start() }
 

@@ -19,12 +19,6 @@ type Process struct {
 	Dead                   bool // a zombie without living threads
 }
 
-// An ID names a process for ever: ids are used again, start times are not.
-type ID struct {
-	PID   int
-	Start uint64 // clock ticks since boot
-}
-
 // Read returns false if there is no such process, or it can't be seen.
 func Read(pid int) (Process, bool) {
 	p, ok, _ := lookAt(pid)
@@ -63,6 +57,13 @@ func readOf(pid int, name string) ([]byte, error) {
 			data = slices.Grow(data, len(data))
 		}
 	}
+}
+
+// HasEnded reports whether the process is gone, or waits to be reaped. That it can't be
+// looked at, for want of file descriptors, say, is no end.
+func (id ID) HasEnded() bool {
+	p, ok, err := lookAt(id.PID)
+	return err == nil && (!ok || p.Dead || p.ID != id)
 }
 
 // unlessGone returns nil for the errors of reading about a process that has ended.
