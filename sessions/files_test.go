@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"understudy/sessions/output"
 )
 
 // withFiles returns a manager, the id of a session of me's, and the session's
@@ -101,6 +103,16 @@ func TestFilesThatAreNotRead(t *testing.T) {
 	wantCode(t, read("a.txt", Range{Lines: -1}), CodeInvalid, "lines")
 	if makeFIFO(filepath.Join(dir, "pipe")) == nil {
 		wantCode(t, read("pipe", Range{}), CodeInvalid, "no regular file")
+	}
+}
+
+// TestLinesAreCountedFromTheEndOfWhatIsCountedWhole: of a longer file a line can't be named so.
+func TestLinesAreCountedFromTheEndOfWhatIsCountedWhole(t *testing.T) {
+	for size, said := range map[int64]bool{output.ScanBytes: true, output.ScanBytes + 1: false} {
+		err := tooLarge(FileInfo{Size: size}, true, 1)
+		if strings.Contains(err.Error(), "from=-100") != said {
+			t.Errorf("%d bytes: %v", size, err)
+		}
 	}
 }
 
@@ -248,7 +260,7 @@ func TestUploads(t *testing.T) {
 		wantCode(t, err, CodeInvalid, words)
 	}
 	for path, words := range map[string]string{
-		"": "name a file", ".": "name a file", "sub/": "name a file", "sub": "directory", "in": "no regular file", "a.txt/x": "could not be written",
+		"": "name a file", ".": "name a file", "sub/": "name a file", "sub": "directory", "in": "no regular file", "a.txt/x": "; give another path",
 	} {
 		_, err := m.Upload(t.Context(), me, id, path, []byte("x"))
 		wantCode(t, err, CodeInvalid, words)
