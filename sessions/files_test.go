@@ -481,6 +481,24 @@ func TestADirectoryIsHandedOverOnce(t *testing.T) {
 	}
 }
 
+// TestWhatIsMadeAnewWhileItIsHandedOverIsHandedOverAgain where who tidies up removes the home.
+func TestWhatIsMadeAnewWhileItIsHandedOverIsHandedOverAgain(t *testing.T) {
+	m, c, root := walled(t, nil)
+	id := mustCreate(t, m).ID
+	home, dirs := filepath.Join(root, "home-"+id), m.sessions[id].dirs
+	anew := func() error { return errors.Join(os.RemoveAll(home), dirs.Make()) }
+	c.wait = func(context.Context) error { return anew() }
+	if err := errors.Join(anew(), dirs.PrepareSandbox(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	c.wait = nil
+	for _, want := range []int{3 * 4, 3 * 4} {
+		if err := dirs.PrepareSandbox(t.Context()); err != nil || len(c.admitted[id]) != want {
+			t.Errorf("%q %v", c.admitted, err)
+		}
+	}
+}
+
 func TestWhatIsNotAdmittedDoesNotStart(t *testing.T) {
 	m, c, root := walled(t, nil)
 	c.admitting = func([]string) error { return errors.New("no user is left") }
