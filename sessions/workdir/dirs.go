@@ -35,6 +35,7 @@ func (g *Group) NewDirs(name string) *Dirs {
 	if g.roots.Shared != "" {
 		d.names = []string{name}
 	}
+	d.made.Store(1) // it has no wall yet, whatever is there
 	paths := d.paths()
 	d.Private = paths[len(paths)-1]
 	if d.Work == "" {
