@@ -56,6 +56,7 @@ func TestACallOutlastsNoSessionThatCanNotEnd(t *testing.T) {
 		m := newTestManager(t, &fakeStarter{start: func(Spec) (*fakeWorker, error) {
 			return &fakeWorker{answersAtDeath: true, run: func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
 				<-ends
+				<-w.exited
 				return Outcome{}, w.crash
 			}}, nil
 		}}, nil)
