@@ -106,11 +106,16 @@ func TestABranchIsRefusedWithAReason(t *testing.T) {
 		wantCode(t, err, CodeNotFound)
 		run(t, m, "2 threads")
 		list(t, m)
-		f.forking = func(context.Context, *fakeWorker, Purpose) error {
-			return &ForkError{Reason: "2 Python threads are running"}
+		for reason, remedy := range map[string]string{
+			"2 Python threads are running":               "end these threads (shut down what started them) and try again, or use",
+			"it holds too much (--checkpoint-memory)":    "free memory (del what is not needed any more) and try again, or use",
+			"1 native thread is running":                 "use",
+			"it waits for what another process is doing": "try again, or use",
+		} {
+			f.forking = func(context.Context, *fakeWorker, Purpose) error { return &ForkError{Reason: reason} }
+			_, err = m.Branch(t.Context(), me, "")
+			wantCode(t, err, CodeStart, "can't be branched now: "+reason+"; "+remedy+" operation \"create\"")
 		}
-		_, err = m.Branch(t.Context(), me, "")
-		wantCode(t, err, CodeStart, "can't be branched now: 2 Python threads are running; end or free what stands against it and try again, or use operation \"create\"")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		_, err = m.Branch(t.Context(), me, "")
 		wantCode(t, err, CodeBusy, "execution 2 has been running for 1 second", "it was not branched", "wait", "interrupt")

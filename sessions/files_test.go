@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"understudy/sessions/output"
 )
 
 // withFiles returns a manager, the id of a session of me's, and the session's
@@ -101,6 +103,16 @@ func TestFilesThatAreNotRead(t *testing.T) {
 	wantCode(t, read("a.txt", Range{Lines: -1}), CodeInvalid, "lines")
 	if makeFIFO(filepath.Join(dir, "pipe")) == nil {
 		wantCode(t, read("pipe", Range{}), CodeInvalid, "no regular file")
+	}
+}
+
+// TestLinesAreCountedFromTheEndOfWhatIsCountedWhole: of a longer file a line can't be named so.
+func TestLinesAreCountedFromTheEndOfWhatIsCountedWhole(t *testing.T) {
+	for size, said := range map[int64]bool{output.ScanBytes: true, output.ScanBytes + 1: false} {
+		err := tooLarge(FileInfo{Size: size}, true, 1)
+		if strings.Contains(err.Error(), "from=-100") != said {
+			t.Errorf("%d bytes: %v", size, err)
+		}
 	}
 }
 
@@ -248,7 +260,7 @@ func TestUploads(t *testing.T) {
 		wantCode(t, err, CodeInvalid, words)
 	}
 	for path, words := range map[string]string{
-		"": "name a file", ".": "name a file", "sub/": "name a file", "sub": "directory", "in": "no regular file", "a.txt/x": "could not be written",
+		"": "name a file", ".": "name a file", "sub/": "name a file", "sub": "directory", "in": "no regular file", "a.txt/x": "; give another path",
 	} {
 		_, err := m.Upload(t.Context(), me, id, path, []byte("x"))
 		wantCode(t, err, CodeInvalid, words)
@@ -466,6 +478,24 @@ func TestADirectoryIsHandedOverOnce(t *testing.T) {
 	runIn(t, m, parent.ID, "crash")
 	if n := len(c.admitted[parent.ID]); n != 6 {
 		t.Errorf("%q", c.admitted)
+	}
+}
+
+// TestWhatIsMadeAnewWhileItIsHandedOverIsHandedOverAgain where who tidies up removes the home.
+func TestWhatIsMadeAnewWhileItIsHandedOverIsHandedOverAgain(t *testing.T) {
+	m, c, root := walled(t, nil)
+	id := mustCreate(t, m).ID
+	home, dirs := filepath.Join(root, "home-"+id), m.sessions[id].dirs
+	anew := func() error { return errors.Join(os.RemoveAll(home), dirs.Make()) }
+	c.wait = func(context.Context) error { return anew() }
+	if err := errors.Join(anew(), dirs.PrepareSandbox(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	c.wait = nil
+	for _, want := range []int{3 * 4, 3 * 4} {
+		if err := dirs.PrepareSandbox(t.Context()); err != nil || len(c.admitted[id]) != want {
+			t.Errorf("%q %v", c.admitted, err)
+		}
 	}
 }
 

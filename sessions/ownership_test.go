@@ -323,9 +323,7 @@ func TestAFloodEvictsItsOwn(t *testing.T) {
 }
 
 // TestAProgramIsOneClient for the limit, by whatever names and in however many MCP
-
 // sessions it calls. What it has not come back to gives way when it asks for no more.
-
 func TestAProgramIsOneClient(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) {
@@ -340,7 +338,7 @@ func TestAProgramIsOneClient(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		_, err := m.Create(t.Context(), "process:7.1 c", CreateRequest{})
-		wantCode(t, err, CodeLimit, "you have 2 interpreters already, by all your program's names", "--max-sessions-per-client", "delete")
+		wantCode(t, err, CodeLimit, "your program has 2 interpreters already, by all its names", "--max-sessions-per-client", "delete")
 		if r, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "z"}); err != nil || r.Stdout != "z" {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -351,7 +349,7 @@ func TestAProgramIsOneClient(t *testing.T) {
 			t.Error(err)
 		}
 		_, err = m.Run(t.Context(), first, RunRequest{Code: "y"}) // all are in use
-		wantCode(t, err, CodeLimit, "you have 2 interpreters already, by all your program's names")
+		wantCode(t, err, CodeLimit, "your program has 2 interpreters already, by all its names")
 		if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
 			t.Error(err)
 		}

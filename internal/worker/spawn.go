@@ -186,9 +186,6 @@ func NewSpawner(options Options) *Spawner {
 	return s
 }
 
-// Name is the value of --start that chooses this starter.
-func (s *Spawner) Name() string { return "spawn" }
-
 // Warm begins to start what forks workers, so that the first need not wait, and
 // what guards them.
 func (s *Spawner) Warm() { s.forkers.begin() }

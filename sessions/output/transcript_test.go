@@ -2,8 +2,10 @@ package output
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -283,6 +285,17 @@ func TestOutputSoFar(t *testing.T) {
 		if got := tr.SoFar(test.room); got != test.want {
 			t.Errorf("%s: %q, not %q", test.what, got, test.want)
 		}
+	}
+}
+
+// TestWhatCodePutsInPlaceOfAnOutputIsNotOpened: a link may lead to a pipe or a device.
+func TestWhatCodePutsInPlaceOfAnOutputIsNotOpened(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "stdout")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openRegular(link); !errors.Is(err, ErrChanged) {
+		t.Errorf("it was followed: %v", err)
 	}
 }
 
