@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const whole = `name: fit
@@ -92,6 +93,39 @@ Examples
 	}
 	if a := p.Annotations; a.Title != "Fit" || a.ReadOnly == nil || !*a.ReadOnly || a.Destructive != nil {
 		t.Errorf("annotations %+v", a)
+	}
+}
+
+// TestInputSchemaIsOne: the schema that is made of a plugin is one, and takes
+// what it says.
+func TestInputSchemaIsOne(t *testing.T) {
+	object, err := jsonschema.UnmarshalJSON(strings.NewReader(string(describe("fit", "fit.yaml", []byte(whole)).Schema)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("s.json", object); err != nil {
+		t.Fatal(err)
+	}
+	schema := c.MustCompile("s.json")
+	for arguments, fits := range map[string]bool{
+		`{"data": [1, {"a": null}]}`: true,
+		`{"data": null, "start": 1, "steps": 2, "method": "l'1", "names": ["x"]}`: true,
+		`{}`:                                 true,
+		`{"data": 1, "more": 1}`:             true, // Check refuses it; see portable_test.go of tools
+		`{"data": 1, "steps": 1.5}`:          false,
+		`{"data": 1, "method": "quadratic"}`: false,
+	} {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(arguments))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if arguments == `{}` { // data is required
+			fits = false
+		}
+		if err := schema.Validate(value); (err == nil) != fits {
+			t.Errorf("%s: %v", arguments, err)
+		}
 	}
 }
 
