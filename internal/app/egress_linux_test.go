@@ -59,4 +59,9 @@ Connection refused
 	if r.Stdout != want {
 		t.Errorf("got %q, %s", r.Stdout, r.Traceback)
 	}
+	a.python.proxy.Release(r.InterpreterID)
+	r, err = a.manager.Run(t.Context(), "ann", sessions.RunRequest{Code: "ask('http://localhost:1/')"})
+	if err != nil || !strings.Contains(r.Stdout, "refused") && !strings.Contains(r.Stdout, "reset") && !strings.Contains(r.Stdout, "closed") {
+		t.Errorf("after its release it gets %q, %v, %s, %s", r.Stdout, err, r.Status, r.Traceback)
+	}
 }

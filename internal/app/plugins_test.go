@@ -133,6 +133,10 @@ func TestLoading(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	s.passes.stop()
+	last := s.loaded
+	if s.begin(); s.loaded != last {
+		t.Error("a pass began after the end")
+	}
 }
 
 // TestLoad: why a plugin can't be loaded, in words that name its file.

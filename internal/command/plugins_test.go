@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -61,5 +63,22 @@ func TestPluginThatHangs(t *testing.T) {
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestNoneIsReady: no Python is looked for, which would be in vain here.
+func TestNoneIsReady(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"off.yaml": "name: off\ndescription: It is off.\nenabled: false\n", "off.py": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out, problems bytes.Buffer
+	if err := ListPlugins(t.Context(), configOf(t, "plugins", "list", "--plugins", dir, "--python", "/nowhere"), &out, &problems); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String() + problems.String(); got != "off  disabled  It is off.\n" {
+		t.Error(got)
 	}
 }
