@@ -134,10 +134,26 @@ func (h *Home) Close(ran bool) (removed bool, err error) {
 	}
 	limited, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
-	if err := inTime(limited, func() error { return os.RemoveAll(h.Dir) }); err != nil {
-		return false, errors.Join(err, h.unused.Close())
-	}
-	return true, release(h.unused)
+	err = removeUnused(limited, h.Dir, h.unused)
+	return err == nil, err
+}
+
+// removeUnused removes a workspace, and what says that it is unused. Nobody else takes its
+// name as long as that goes on, also behind ctx.
+func removeUnused(ctx context.Context, dir string, unused *flock.Flock) error {
+	hideInput(dir)
+	return inTime(ctx, func() error {
+		if err := os.RemoveAll(dir); err != nil {
+			return errors.Join(err, unused.Close())
+		}
+		return release(unused)
+	})
+}
+
+// hideInput moves input/ to where it isn't looked at: half of it, or without its stamp, it
+// would look like somebody's, and the next server would keep it.
+func hideInput(dir string) {
+	_ = os.Rename(filepath.Join(dir, InputName), filepath.Join(dir, ownName, InputName)) // there may be none
 }
 
 // removeTime is how long a server that ends may take to remove what it leaves unused.
@@ -164,7 +180,7 @@ func untouched(dir string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	for _, entry := range entries {
-		if !slices.Contains([]string{InputName, WorkingName, ownName}, entry.Name()) {
+		if !slices.Contains([]string{InputName, WorkingName, ownName, earlierPartial}, entry.Name()) {
 			return false
 		}
 	}
@@ -220,8 +236,5 @@ func sweepOne(ctx context.Context, dir string) error {
 	if !untouched(dir) { // somebody put something there
 		return release(lock)
 	}
-	if err := inTime(ctx, func() error { return os.RemoveAll(dir) }); err != nil {
-		return errors.Join(err, lock.Close())
-	}
-	return release(lock)
+	return removeUnused(ctx, dir, lock)
 }
