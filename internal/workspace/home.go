@@ -38,6 +38,9 @@ func NewHome(root, name string) (*Home, error) {
 		return nil, fmt.Errorf("making the directory for them (choose another with --workspace): %w", err)
 	}
 	for dir := filepath.Join(root, name); ; dir = filepath.Join(root, name+"-"+rand.Text()[:4]) {
+		if _, err := os.Lstat(dir); err == nil { // it is somebody's, and nothing may say that it is unused
+			continue
+		}
 		unused, err := mark(dir)
 		if err != nil {
 			return nil, err
@@ -198,18 +201,21 @@ func untouched(dir string) bool {
 // server that gets the lock then finds nothing to remove. Windows removes no file
 // that is open.
 func release(lock *flock.Flock) error {
-	_ = os.Remove(lock.Path())
+	early := os.Remove(lock.Path())
 	err := lock.Close()
-	if late := os.Remove(lock.Path()); !errors.Is(late, fs.ErrNotExist) {
-		err = errors.Join(err, late)
+	if early != nil { // else what has its name now is another's
+		early = os.Remove(lock.Path())
 	}
-	return err
+	if errors.Is(early, fs.ErrNotExist) {
+		early = nil
+	}
+	return errors.Join(err, early)
 }
 
 // Sweep removes the workspaces below root of servers that were killed before anything
 // ran, until ctx ends. It may take long, and run beside everything else.
 func Sweep(ctx context.Context, root string, log *slog.Logger) {
-	left, _ := fs.Glob(os.DirFS(root), "*"+unusedEnding) // of the pattern nothing is wrong
+	left, _ := fs.Glob(os.DirFS(root), "?*"+unusedEnding) // of the pattern nothing is wrong
 	for _, name := range left {
 		dir := filepath.Join(root, strings.TrimSuffix(name, unusedEnding))
 		if err := sweepOne(ctx, dir); err != nil && ctx.Err() == nil {
