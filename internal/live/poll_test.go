@@ -191,7 +191,7 @@ func TestJournalThatIsTakenAway(t *testing.T) {
 		err = look()
 		write() // another one comes in its place
 	}
-	if view := s.view(); !errors.Is(err, errGone) || !strings.Contains(view, "removed or replaced") {
+	if view := s.view(); !errors.Is(err, errGone) || !strings.Contains(view, "removed or replaced. Start watch again.") {
 		t.Errorf("%v\n%s", err, view)
 	}
 }
