@@ -160,7 +160,7 @@ func TestListsOfStrings(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"names": "a"}`:       `argument "names" must be an array of strings, not the string "a"`,
 		`{"names": ["a", []]}`: `argument "names" must hold strings only; item 2 is an array`,
-		`{"names": [null]}`:     `argument "names" must hold strings only; item 1 is the null null`,
+		`{"names": [null]}`:    `argument "names" must hold strings only; item 1 is the null null`,
 	} {
 		if _, err := a.Decode(json.RawMessage(raw)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", raw, err)
