@@ -58,6 +58,7 @@ func TestRefusals(t *testing.T) {
 		"no code":            {"run_python_code", `{}`, `argument "code" is required for run_python_code`},
 		"misspelt":           {"run_python_code", `{"code":"x","interpeter_id":"7f"}`, `unknown argument "interpeter_id" for run_python_code; did you mean "interpreter_id"?`},
 		"an expression":      {"run_python_code", `{"code":"x","result_var_name":"df.mean()"}`, `argument "result_var_name" must be the name of one variable, not "df.mean()"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
+		"a keyword":          {"run_python_code", `{"code":"x","result_var_name":"None"}`, `argument "result_var_name" must be the name of one variable, not "None"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
 		"a digit first":      {"run_python_code", `{"code":"x","result_var_name":"2x"}`, `argument "result_var_name" must be the name of one variable, not "2x"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
 		"no time":            {"run_python_code", `{"code":"x","timeout":-1}`, `argument "timeout" must be at least 0 seconds, not -1`},
 		"a unit":             {"run_python_code", `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`},
@@ -182,6 +183,7 @@ func TestTrialRefusals(t *testing.T) {
 		"which way":             {true, `{"code":"x","metric_var_name":"auc"}`, `argument "maximize" is required with metric_var_name: true if more of auc is better (accuracy), false if less is (an error, a loss)`},
 		"of what":               {true, `{"code":"x","plan":"p","maximize":true}`, `argument "maximize" is about a metric: name its variable in metric_var_name, or leave maximize out`},
 		"an expression":         {true, `{"code":"x","metric_var_name":"s['auc']","maximize":true}`, `argument "metric_var_name" must be the name of one variable, not "s['auc']"; assign the expression to a variable at the end of code, as in score = …, and give that name`},
+		"a keyword":             {true, `{"code":"x","metric_var_name":"lambda","maximize":true}`, `argument "metric_var_name" must be the name of one variable, not "lambda"; assign the expression to a variable at the end of code, as in score = …, and give that name`},
 		"a long plan":           {true, `{"code":"x","plan":"` + strings.Repeat("ä", 10_001) + `"}`, `argument "plan" may have 10,000 characters, not 10,001; a few sentences say what the trial tries and why`},
 	} {
 		t.Run(name, func(t *testing.T) {
